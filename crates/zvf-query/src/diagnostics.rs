@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, sync::Mutex};
 use zvf_model::{fetch::FetchProblem, key::Key};
 
 use crate::{
-    catalog::level::lock,
     error::{Damage, Fault, QueryError},
     result::Skipped,
+    sync::lock,
 };
 
 /// Where damage goes: strict queries stop, others write it down.

@@ -167,7 +167,7 @@ pub enum QueryError {
         "{0}/cross_chunk_links: a store of 0.9 with links as generations before it kept them; \
          only early development versions wrote that, and it is not read"
     )]
-    OldLinks(Key),
+    LegacyLinks(Key),
     /// The answer takes more memory than allowed.
     #[error(
         "{what} take {bytes} bytes, the memory budget is {budget}; \

@@ -2,6 +2,7 @@
 
 pub(crate) mod chunk;
 pub(crate) mod clip;
+pub(crate) mod composite;
 pub(crate) mod level_jump;
 pub(crate) mod link_join;
 pub(crate) mod nearest;

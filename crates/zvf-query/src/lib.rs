@@ -33,16 +33,18 @@ mod query;
 mod resolve;
 mod result;
 mod selection;
+mod sync;
 
 pub mod geometry;
 pub mod predicate;
 
-pub use catalog::extras::{FurtherGeometry, FurtherLinks, Header};
-pub use catalog::level::{Levels, Session};
+pub use catalog::composite::{CompositeGeometry, CompositeGeometryLinks};
+pub use catalog::headers::Header;
+pub use catalog::level::{LevelCache, Session};
 pub use catalog::links::{CellLinks, LinkBlobs, LinkCells, StoredLinkFamily, StoredLinks};
-pub use catalog::objects::{ObjectLookup, Objects, OwnersOfChunk, Piece, StoredManifests};
+pub use catalog::objects::{ChunkOwners, ObjectFragment, ObjectLookup, Objects, StoredManifests};
 pub use catalog::parametric::{Coefficient, Parametric, ParametricObject};
-pub use catalog::stored::{PaddedRows, StoredPart};
+pub use catalog::stored::{PaddedRows, StoredArray};
 pub use catalog::tables::{GroupList, ScopedColumns};
 pub use closest::closest;
 pub use error::{Damage, Fault, QueryError};

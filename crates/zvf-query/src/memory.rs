@@ -18,7 +18,7 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::catalog::level::{Levels, Session};
+use crate::catalog::level::{LevelCache, Session};
 
 /// Files by path, as they would lie on a disk, of arrays without compression; and
 /// what each round trip asked for. Nothing that was opened outlasts a change.
@@ -30,7 +30,7 @@ pub(crate) struct Memory {
     root: RootMetadata,
     files: BTreeMap<String, Vec<u8>>,
     rounds: Mutex<Vec<Vec<String>>>,
-    levels: Levels,
+    levels: LevelCache,
 }
 
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl Memory {
             root: RootMetadata::parse(&Key::root(), root.as_object().unwrap()).unwrap(),
             files: BTreeMap::new(),
             rounds: Mutex::default(),
-            levels: Levels::default(),
+            levels: LevelCache::default(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Memory {
     pub(crate) fn with_root_of(self, other: Self) -> Self {
         Self {
             root: other.root,
-            levels: Levels::default(),
+            levels: LevelCache::default(),
             ..self
         }
     }
@@ -128,7 +128,7 @@ impl Memory {
     }
 
     pub(crate) fn put(&mut self, path: &str, bytes: &[u8]) {
-        self.levels = Levels::default();
+        self.levels = LevelCache::default();
         self.files.insert(path.to_owned(), bytes.to_vec());
     }
 
@@ -191,13 +191,13 @@ impl Memory {
 
     /// Takes a node away, and all below it.
     pub(crate) fn remove(&mut self, key: &str) {
-        self.levels = Levels::default();
+        self.levels = LevelCache::default();
         let below = format!("{key}/");
         self.files.retain(|path, _| !path.starts_with(&below));
     }
 
     pub(crate) fn without_cell(&mut self, key: &str, element: &[u64]) {
-        self.levels = Levels::default();
+        self.levels = LevelCache::default();
         self.files.remove(&cell_path(key, element)).unwrap();
     }
 

@@ -15,7 +15,7 @@ use zvf::{
         key::Key,
         zarr::{Array, Node},
     },
-    query::{Levels, Session},
+    query::{LevelCache, Session},
 };
 use zvf_store::CellReader;
 
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         fetch: Port::new(&telling),
         layout: dataset.layout(),
         root: dataset.root(),
-        levels: &Levels::default(),
+        levels: &LevelCache::default(),
     };
     println!("{} vertices", session.count(&Query::new()).await?.vertices);
     Ok(())

@@ -21,7 +21,7 @@ use zvf_model::{
     level::LevelId,
     zarr::Node,
 };
-use zvf_query::StoredPart;
+use zvf_query::StoredArray;
 use zvf_store::{OpenOptions, Transaction};
 
 pub use object::Reduction;
@@ -299,9 +299,9 @@ impl Place {
 async fn raw_vertices(
     dataset: &Dataset,
     spec: &AttributeSpec,
-) -> Result<(StoredPart, Dtype), Error> {
+) -> Result<(StoredArray, Dtype), Error> {
     let session = dataset.session();
-    let part = session.stored_part(LevelId::FULL, &Part::Vertices).await?;
+    let part = session.stored_array(LevelId::FULL, &Part::Vertices).await?;
     let part = part.ok_or_else(|| spec.refused("the store has no vertices"))?;
     let says = Vertices::parse(part.node(), part.attributes())?.value;
     if says.encoding != VertexEncoding::Raw {

@@ -12,7 +12,7 @@ use zvf_model::{
     metadata::Attributes,
     root::RootMetadata,
 };
-use zvf_query::{Levels, Session};
+use zvf_query::{LevelCache, Session};
 use zvf_store::{CellReader, OpenOptions, Store};
 
 use crate::{
@@ -40,7 +40,7 @@ pub struct Dataset {
     detection: Detection,
     ids: Vec<LevelId>,
     is_surveyed: bool,
-    levels: Arc<Levels>,
+    levels: Arc<LevelCache>,
 }
 
 impl Dataset {
@@ -210,7 +210,7 @@ impl Dataset {
     }
 
     /// What is read with, and what was.
-    fn reading(&self) -> (&CellReader, &Levels) {
+    fn reading(&self) -> (&CellReader, &LevelCache) {
         match self.copy.as_deref() {
             Some(copy) if copy.is_refuted() => (&copy.cells, &copy.levels),
             _ => (&self.cells, &self.levels),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use futures_util::lock::Mutex;
 use serde_json::Value;
 use zvf_model::{key::Key, level::LevelId, node_copy::Known};
-use zvf_query::Levels;
+use zvf_query::LevelCache;
 use zvf_store::{CellReader, Read, Store};
 
 use crate::{error::Error, nodes, opening};
@@ -27,7 +27,7 @@ pub(crate) struct NodeCopyCheck {
     expected: Vec<(Key, Option<Value>)>,
     settling: Mutex<()>,
     pub(crate) cells: CellReader,
-    pub(crate) levels: Levels,
+    pub(crate) levels: LevelCache,
 }
 
 impl NodeCopyCheck {
@@ -60,7 +60,7 @@ impl NodeCopyCheck {
             expected,
             settling: Mutex::new(()),
             cells: CellReader::new(store.without_node_copy()),
-            levels: Levels::default(),
+            levels: LevelCache::default(),
         }))
     }
 

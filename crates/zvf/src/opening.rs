@@ -14,7 +14,7 @@ use zvf_model::{
     root::RootMetadata,
     zarr::{DataType, Node},
 };
-use zvf_query::Levels;
+use zvf_query::LevelCache;
 use zvf_store::{ListError, Read, Store};
 
 use crate::{error::Error, evidence, nodes};
@@ -29,7 +29,7 @@ pub(crate) struct Opened {
     /// Whether the store was looked at, not only asked: see [`survey`].
     pub(crate) is_surveyed: bool,
     /// With the first level, and its vertices where they were read.
-    pub(crate) levels: Levels,
+    pub(crate) levels: LevelCache,
 }
 
 /// Opens a store. Of 0.9 that are three requests in two rounds, or one where the root
@@ -163,7 +163,7 @@ impl Look {
             return Err(Error::MissingNode { node: self.key });
         };
         let metadata = LevelMetadata::parse(&self.key, self.level, node.attributes(), &root)?;
-        let levels = Levels::default();
+        let levels = LevelCache::default();
         levels.insert(metadata);
         if let Some(vertices) = self.vertices {
             levels.insert_node(self.level, vertices_of(self.level)?, vertices);
@@ -237,7 +237,7 @@ impl Survey {
         // A level without a zarr.json is a group without attributes.
         let attributes = node.map(|node| node.attributes().clone());
         let attributes = attributes.unwrap_or_default();
-        let levels = Levels::default();
+        let levels = LevelCache::default();
         levels.insert(LevelMetadata::parse(&key, level, &attributes, &root)?);
         Ok(Opened {
             claim,

@@ -13,8 +13,8 @@ use zvf_model::array::CellAttribute;
 
 use crate::{
     batch::vertices::{Copying, Room, Run, Runs},
+    catalog::cell_rows::CellRows,
     error::Fault,
-    exec::chunk::CellRows,
     predicate::{Datum, Number},
     result::{Column, Rows, Values},
 };

@@ -381,7 +381,7 @@ impl VertexBuilder {
             if let Some(attribute) = schema.vertex.get(*at)
                 && let Err(fault) = builder.push_runs(cell, vertices)
             {
-                let key = &attribute.family.node;
+                let key = &attribute.array.node;
                 diagnostics.skip(Damage::in_chunk(key, &chunk.chunk, fault))?;
                 builder.skip_to(rows);
             }
@@ -397,7 +397,7 @@ impl VertexBuilder {
                 if let Some(attribute) = schema.fragment.get(*at)
                     && let Err(fault) = builder.push_places(cell, &places)
                 {
-                    let key = &attribute.family.node;
+                    let key = &attribute.array.node;
                     diagnostics.skip(Damage::in_chunk(key, &chunk.chunk, fault))?;
                     builder.skip_to(rows);
                 }

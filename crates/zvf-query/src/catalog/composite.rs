@@ -1,121 +1,134 @@
-//! Further geometries of composite stores.
+//! Additional geometries of composite stores.
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, try_join_all};
 use zvf_format::{links::LinkWidth, numeric::Value};
-use zvf_model::{array::CompositeLinks, layout::Part, level::LevelId};
+use zvf_model::{
+    array::{CompositeLinks, GeometryIndex},
+    key::Key,
+    layout::Part,
+    level::LevelId,
+};
 
 use crate::{
-    batch::vertices::Owners,
+    catalog::chunked_array::child,
     catalog::level::{Level, Session},
-    catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{ChunkRequest, Rows},
-    query::Selection,
-    resolve::query::{Emit, LevelQuery, VertexFilter},
     result::{Links, Values},
 };
 
-impl LevelQuery<'_> {
-    /// Vertices of a further geometry, and its links as they are stored: they
-    /// count the vertices in the order they were given in, which is not stored.
-    pub(crate) async fn further_geometry(
-        &self,
-        name: &str,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        let query = self.query;
-        let beyond_place = query.filter.is_some()
-            || self.selects_objects()
-            || query.nearest.is_some()
-            || query.drill.is_some()
-            || matches!(&query.columns, Selection::Named(names) if !names.is_empty());
-        if beyond_place {
-            return Err(QueryError::Unsupported(
-                "a further geometry has no objects, attributes or levels: ask for it by place alone",
-            ));
-        }
-        let part = Part::CompositeVertices(name);
-        let vertices = self.session.family(&self.level, &part).await?;
-        let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
-        let metadata =
-            zvf_model::array::Vertices::parse(&vertices.node, &vertices.attributes)?.value;
-        let schema = Schema {
-            dtype: metadata.dtype,
-            axes: self.space.axes(),
-            vertices,
-            fragments: None,
-            vertex: Vec::new(),
-            fragment: Vec::new(),
-        };
-        let filter = VertexFilter {
-            predicate: None,
-            object_columns: Vec::new(),
-        };
-        let mut chunks = self.chunks(&schema)?;
-        if let Some(area) = &self.area {
-            chunks.retain(|chunk| area.reaches(chunk));
-        }
-        let requests = chunks.into_iter().map(|chunk| ChunkRequest {
-            chunk,
-            fragments: false,
-            rows: Rows::All,
-        });
-        let chunks = self
-            .session
-            .chunks(&schema, requests.collect(), diagnostics)
-            .await?;
-        let mut builder = self.vertices(&schema, false);
-        let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
-        for chunk in chunks.iter().flatten() {
-            let mut selected = chunk.runs();
-            self.retain_selected(&schema, chunk, &mut selected, &filter, &Owners::default())?;
-            selected.truncate(left);
-            left = left.saturating_sub(selected.len());
-            builder.push(&schema, chunk, &selected, |_| crate::NO_OBJECT, diagnostics)?;
-        }
-        let mut answer = self.empty_answer();
-        builder.finish(&mut answer);
-        let is_whole = self.area.is_none() && self.allowed()?.is_everything();
-        if is_whole && self.query.limit.is_none() {
-            let links = self
-                .session
-                .further_link_rows(&self.level, name, diagnostics);
-            answer.links = links.await?;
-        }
-        let _ = emit(answer);
-        Ok(())
-    }
+/// A geometry of a composite store besides the one that all others are about: it
+/// has vertices and links, but neither objects nor attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompositeGeometry {
+    /// What it is, and its name.
+    pub kind: String,
+    /// How many vertices it has, as declared.
+    pub vertices: Option<u64>,
+    /// How many edges, faces or polylines it has, as declared. Where polylines
+    /// end is not stored.
+    pub parts: Option<u64>,
+    /// Its links; `None` when it has none.
+    pub links: Option<CompositeGeometryLinks>,
+}
+
+/// Links of a further geometry. They count vertices as those were given, and the
+/// store keeps them by chunk: who ends a link is only certain where vertices of
+/// one chunk were given together, with the chunks in ascending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompositeGeometryLinks {
+    /// How many.
+    pub count: u64,
+    /// Ends of each.
+    pub width: LinkWidth,
 }
 
 impl Session<'_> {
+    /// Further geometries of a level, ascending by kind; none when the store is
+    /// not composite. Three round trips at most.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when the level is not there, or what it says of them cannot
+    /// be understood.
+    pub fn composite(
+        &self,
+        level: LevelId,
+    ) -> BoxFuture<'_, Result<Vec<CompositeGeometry>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            let node = Self::node_of(&level)?;
+            let key = self.layout.described_at(level.id(), &Part::GeometryIndex);
+            let key = key.map_err(|source| QueryError::Name {
+                name: level.id().to_string(),
+                source,
+            })?;
+            let Some(key) = key else {
+                return Ok(Vec::new());
+            };
+            let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
+            let Some(index) = nodes.into_iter().next().flatten() else {
+                return Ok(Vec::new());
+            };
+            let index = GeometryIndex::parse(&key, index.attributes())?.value;
+            let geometries = index.geometries.into_iter().map(|(kind, geometry)| {
+                let node = &node;
+                async move {
+                    let links = match &geometry.links {
+                        Some(name) => Some(self.further_links(&child(node, name)?).await?),
+                        None => None,
+                    };
+                    Ok::<_, QueryError>(CompositeGeometry {
+                        kind,
+                        vertices: geometry.vertex_count,
+                        parts: geometry.part_count,
+                        links,
+                    })
+                }
+            });
+            try_join_all(geometries).await
+        })
+    }
+
+    async fn further_links(&self, key: &Key) -> Result<CompositeGeometryLinks, QueryError> {
+        let nodes = self.fetch.nodes(core::slice::from_ref(key)).await?;
+        let node = nodes.into_iter().next().flatten();
+        let node = node.ok_or_else(|| Damage::new(key, Fault::Missing))?;
+        let links = CompositeLinks::parse(key, node.attributes())?.value;
+        Ok(CompositeGeometryLinks {
+            count: links.link_count,
+            width: links.width,
+        })
+    }
+
     /// Links of a further geometry as they are stored; `None` when it has none. Two
     /// round trips.
     ///
     /// # Errors
     ///
     /// [`QueryError`] when they are damaged.
-    pub fn stored_further_links<'f>(
+    pub fn stored_composite_links<'f>(
         &'f self,
         level: LevelId,
         name: &'f str,
     ) -> BoxFuture<'f, Result<Option<Links>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            self.further_link_rows(&level, name, &Diagnostics::new(false))
+            self.composite_link_rows(&level, name, &Diagnostics::new(false))
                 .await
         })
     }
 
-    async fn further_link_rows(
+    pub(crate) async fn composite_link_rows(
         &self,
         level: &Level,
         name: &str,
         diagnostics: &Diagnostics,
     ) -> Result<Option<Links>, QueryError> {
         let part = Part::CompositeLinks(name);
-        let Some(family) = self.family(level, &part).await? else {
+        let Some(family) = self.chunked_array(level, &part).await? else {
             return Ok(None);
         };
         let metadata = CompositeLinks::parse(&family.node, &family.attributes)?.value;

@@ -8,33 +8,33 @@ use std::{
 use zvf_format::fragment::{FragmentIndex, FragmentIndexError, Rows};
 use zvf_model::grid::ChunkCoord;
 
-use crate::catalog::level::lock;
+use crate::sync::lock;
 
 /// Tables of chunks that were read, kept for the queries to come: which rows objects
 /// and bins have is asked for again and again.
 #[derive(Debug, Default)]
-pub(crate) struct KeptTables(Mutex<Kept>);
+pub(crate) struct FragmentTableCache(Mutex<CachedTables>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedTables {
     tables: HashMap<ChunkCoord, Arc<FragmentTable>>,
     bytes: usize,
 }
 
 /// Tables kept, in bytes; all are dropped at once when there are more.
-const MOST: usize = 64 << 20;
+const MAX_CACHED_BYTES: usize = 64 << 20;
 
-impl KeptTables {
+impl FragmentTableCache {
     pub(crate) fn get(&self, chunk: &ChunkCoord) -> Option<Arc<FragmentTable>> {
         lock(&self.0).tables.get(chunk).cloned()
     }
 
-    pub(crate) fn keep(&self, chunk: &ChunkCoord, table: FragmentTable) -> Arc<FragmentTable> {
+    pub(crate) fn insert(&self, chunk: &ChunkCoord, table: FragmentTable) -> Arc<FragmentTable> {
         let table = Arc::new(table);
         let mut kept = lock(&self.0);
         let size = table.size().saturating_add(size_of::<FragmentTable>());
-        if kept.bytes.saturating_add(size) > MOST {
-            *kept = Kept::default();
+        if kept.bytes.saturating_add(size) > MAX_CACHED_BYTES {
+            *kept = CachedTables::default();
         }
         kept.bytes = kept.bytes.saturating_add(size);
         kept.tables.insert(chunk.clone(), Arc::clone(&table));

@@ -1,15 +1,15 @@
-//! Levels of a store, opened when they are first asked for.
+//! Levels of a store, opened on first use and cached.
 
+use core::any::{Any, TypeId};
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use futures_util::future::BoxFuture;
 use zvf_format::path::Delta;
 use zvf_model::{
     fetch::{FetchProblem, Port},
-    grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, Layout, Part},
     level::{LevelId, LevelMetadata},
@@ -18,11 +18,9 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::family::{Family, child},
-    catalog::links::LinkSet,
-    catalog::objects::{Ids, ObjectTable, Objects},
-    catalog::tables::{GroupList, TableArray},
+    catalog::chunked_array::{ChunkedArray, child},
     error::QueryError,
+    sync::lock,
 };
 
 /// Where links between chunks are up to 0.8.
@@ -30,11 +28,11 @@ const CROSS_CHUNK_LINKS: &str = "cross_chunk_links";
 
 /// What was opened of a store, kept for the queries to come. Cheap when empty.
 #[derive(Debug, Default)]
-pub struct Levels {
+pub struct LevelCache {
     levels: Mutex<BTreeMap<LevelId, Arc<Level>>>,
 }
 
-impl Levels {
+impl LevelCache {
     /// Puts a level in that was read already.
     pub fn insert(&self, metadata: LevelMetadata) {
         let level = Arc::new(Level::new(metadata));
@@ -54,52 +52,39 @@ impl Levels {
         self.lock().get(&id).map(|level| level.metadata.clone())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<LevelId, Arc<Level>>> {
-        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<LevelId, Arc<Level>>> {
+        lock(&self.levels)
     }
 }
 
-/// What was looked for, once it was; `None` inside is that there is none.
-type Looked<T> = Option<Option<Arc<T>>>;
+/// A cached lookup: `None` before the first lookup, `Some(None)` if nothing was found.
+pub(crate) type CachedLookup<T> = Option<Option<Arc<T>>>;
 
-/// Links, and of which attributes; `None` is that there are none.
-type LinksOf = (Vec<String>, Option<Arc<LinkSet>>);
-
-/// A level and what was opened of it.
+/// An open level and the nodes read of it.
+///
+/// Modules that build on levels cache their own state with [`extension`](Self::extension), so that
+/// this module does not depend on them.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) metadata: LevelMetadata,
-    /// By the node that describes each; `None` is one that is not there.
-    families: Mutex<HashMap<Key, Option<Arc<Family>>>>,
+    /// Open arrays by their node; `None` for a node that does not exist.
+    arrays: Mutex<HashMap<Key, Option<Arc<ChunkedArray>>>>,
+    /// Names of the children of listed nodes.
     children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
-    /// As `families`.
-    pub(crate) tables: Mutex<HashMap<Key, Option<Arc<TableArray>>>>,
-    pub(crate) groups: Mutex<Looked<GroupList>>,
-    pub(crate) object_table: Mutex<Looked<ObjectTable>>,
-    pub(crate) object_ids: Mutex<Option<Arc<Ids>>>,
-    /// Read already, and not opened yet.
+    /// Nodes that are read but not opened yet.
     nodes: Mutex<HashMap<Key, Node>>,
-    pub(crate) objects: Mutex<Looked<Objects>>,
-    /// All links in the level, with the attributes that were asked for last.
-    pub(crate) links: Mutex<Option<LinksOf>>,
-    /// Vertices of chunks that were counted.
-    pub(crate) counted: Mutex<HashMap<ChunkCoord, u64>>,
+    /// State of other modules, one value per type.
+    extensions: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Level {
     fn new(metadata: LevelMetadata) -> Self {
         Self {
             metadata,
-            families: Mutex::default(),
+            arrays: Mutex::default(),
             children: Mutex::default(),
-            tables: Mutex::default(),
-            groups: Mutex::default(),
-            object_table: Mutex::default(),
-            object_ids: Mutex::default(),
             nodes: Mutex::default(),
-            objects: Mutex::default(),
-            links: Mutex::default(),
-            counted: Mutex::default(),
+            extensions: Mutex::default(),
         }
     }
 
@@ -107,8 +92,17 @@ impl Level {
         self.metadata.level
     }
 
-    /// Whether its writer said that it has this part. Parts may be there without,
-    /// but what is said and not there is missing.
+    /// Returns the state of type `T` kept with this level, creating it on first use.
+    pub(crate) fn extension<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        let mut extensions = lock(&self.extensions);
+        let extension = extensions
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(T::default()));
+        Arc::clone(extension).downcast().unwrap_or_default()
+    }
+
+    /// Returns whether the level's metadata declares an array. An undeclared array may exist, but
+    /// a declared array that does not exist is missing.
     pub(crate) fn declares(&self, part: &str) -> bool {
         self.metadata.arrays_present.iter().any(|name| name == part)
     }
@@ -131,7 +125,7 @@ pub struct Session<'a> {
     /// What the root says.
     pub root: &'a RootMetadata,
     /// What was opened already.
-    pub levels: &'a Levels,
+    pub levels: &'a LevelCache,
 }
 
 impl Session<'_> {
@@ -165,11 +159,11 @@ impl Session<'_> {
 
     /// A part of a level, `None` when there is nothing of it; read when it is
     /// asked for first.
-    pub(crate) async fn family(
+    pub(crate) async fn chunked_array(
         &self,
         level: &Level,
         part: &Part<'_>,
-    ) -> Result<Option<Arc<Family>>, QueryError> {
+    ) -> Result<Option<Arc<ChunkedArray>>, QueryError> {
         let key = self.layout.described_at(level.id(), part);
         let key = key.map_err(|source| QueryError::Name {
             name: level.id().to_string(),
@@ -178,16 +172,16 @@ impl Session<'_> {
         let Some(key) = key else {
             return Ok(None);
         };
-        let known = lock(&level.families).get(&key).cloned();
-        if let Some(family) = known {
-            return Ok(family);
+        let cached = lock(&level.arrays).get(&key).cloned();
+        if let Some(array) = cached {
+            return Ok(array);
         }
         let form = self.layout.chunk_form(part);
         let read = lock(&level.nodes).remove(&key);
-        let family = Family::open(self.fetch, &key, read, form, self.arity(level)).await?;
-        let family = family.map(Arc::new);
-        let mut families = lock(&level.families);
-        Ok(families.entry(key).or_insert(family).clone())
+        let array = ChunkedArray::open(self.fetch, &key, read, form, self.arity(level)).await?;
+        let array = array.map(Arc::new);
+        let mut arrays = lock(&level.arrays);
+        Ok(arrays.entry(key).or_insert(array).clone())
     }
 
     /// Names of the children of a node of a level, listed when they are asked
@@ -220,7 +214,7 @@ impl Session<'_> {
     /// # Errors
     ///
     /// [`QueryError`] when the level or its children cannot be read.
-    pub fn has_old_links(
+    pub fn has_legacy_links(
         &self,
         level: LevelId,
         delta: Delta,
@@ -259,10 +253,6 @@ impl Session<'_> {
     pub(crate) fn node_of(level: &Level) -> Result<Key, QueryError> {
         child(&Key::root(), &level.id().to_string())
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 
 mod cells;
 mod decode;
-mod old;
+mod legacy;
 mod open;
 mod read;
 mod stored;
@@ -27,7 +27,7 @@ mod unlisted;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use futures_util::future::try_join;
@@ -46,11 +46,11 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::family::{Family, child},
+    catalog::cell_rows::CellRows,
+    catalog::chunked_array::{ChunkedArray, child},
     catalog::level::{Level, Session},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::CellRows,
 };
 
 pub use cells::{CellLinks, LinkBlobs, LinkCells};
@@ -58,12 +58,19 @@ pub use stored::{StoredLinkFamily, StoredLinks};
 
 /// Which records of a family are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum LinkView {
     /// Each link once, with known defects of writers undone.
     Logical,
     /// Every row as it is stored, all copies of a link included.
     Stored,
 }
+
+/// The links inside a level, with the attributes last requested.
+#[derive(Debug, Default)]
+pub(crate) struct LinkSetCache(pub(crate) Mutex<Option<CachedLinks>>);
+
+/// Names of attributes and the links opened with them; `None` for a level without links.
+pub(crate) type CachedLinks = (Vec<String>, Option<Arc<LinkSet>>);
 
 /// All links of one delta: where they are, without the records.
 #[derive(Debug)]
@@ -80,7 +87,7 @@ pub(crate) struct LinkSet {
     pub(crate) may_be_shuffled: bool,
     /// In the order of the format.
     pub(crate) cells: Vec<LinkCell>,
-    sources: Vec<Source>,
+    sources: Vec<LinkSource>,
 }
 
 /// An attribute of links.
@@ -148,42 +155,42 @@ impl LinkRecords {
 
 /// Cells that are stored alike.
 #[derive(Debug)]
-struct Source {
+struct LinkSource {
     /// The node that describes them.
     node: Key,
     /// The node that describes all of the family.
     family_node: Key,
-    cells: Cells,
-    form: CellForm,
+    cells: LinkStorage,
+    form: LinkCellForm,
     width: LinkWidth,
     directed: bool,
     /// Whether ends are to be turned round.
-    is_turned: bool,
+    is_reversed: bool,
     /// Which family of the delta: arrays of 0.9 are all of one.
     family: usize,
     /// Records that the family says its cells have, when it does.
     records: Option<u64>,
     /// As in the set.
-    attributes: Vec<Option<Values>>,
+    attributes: Vec<Option<AttributeCells>>,
 }
 
 #[derive(Debug)]
-enum Cells {
-    Each(Arc<Family>),
+enum LinkStorage {
+    Each(Arc<ChunkedArray>),
     /// The array of a table, which may be missing where there are no records.
     Table(Key, bool),
 }
 
 /// Values of an attribute for the cells of a source.
 #[derive(Debug)]
-struct Values {
+struct AttributeCells {
     metadata: Arc<CellAttribute>,
-    cells: Cells,
+    cells: LinkStorage,
 }
 
 /// How the payload of a cell is made up.
 #[derive(Debug)]
-enum CellForm {
+enum LinkCellForm {
     /// Rows.
     Flat(Dtype),
     /// Rows in groups.
@@ -271,7 +278,7 @@ impl Session<'_> {
         let listed = try_join(self.children(level, &links), crossing).await;
         let (links, crossing) = match listed {
             Err(error) if unlisted::is_unlistable(&error) => {
-                return self.tried_deltas(level, old).await;
+                return self.probe_deltas(level, old).await;
             }
             listed => listed?,
         };
@@ -291,20 +298,20 @@ impl Session<'_> {
         target: Option<&Level>,
         delta: Delta,
         attributes: &[String],
-        view: View,
+        view: LinkView,
         diagnostics: &Diagnostics,
     ) -> Result<Option<LinkSet>, QueryError> {
         let opened = match self.layout.links {
             LinkForm::PerOffsets => {
                 let arrays = self.link_arrays(level, target, delta, attributes, view);
-                let old = self.has_old_links(level.id(), delta);
+                let old = self.has_legacy_links(level.id(), delta);
                 let (arrays, has_old) = try_join(arrays, old).await?;
                 if has_old {
-                    return Err(QueryError::OldLinks(Self::node_of(level)?));
+                    return Err(QueryError::LegacyLinks(Self::node_of(level)?));
                 }
                 arrays
             }
-            LinkForm::PerDelta => self.old_links(level, delta, attributes, view).await?,
+            LinkForm::PerDelta => self.legacy_links(level, delta, attributes, view).await?,
         };
         if opened.sources.is_empty() {
             return Ok(None);
@@ -317,10 +324,10 @@ impl Session<'_> {
         &self,
         delta: Delta,
         names: &[String],
-        opened: Opened,
+        opened: OpenedLinks,
         diagnostics: &Diagnostics,
     ) -> Result<LinkSet, QueryError> {
-        let Opened { sources, cells } = opened;
+        let OpenedLinks { sources, cells } = opened;
         let mut attributes = Vec::with_capacity(names.len());
         for (at, name) in names.iter().enumerate() {
             attributes.push(attribute(&sources, &cells, at, name, diagnostics)?);
@@ -333,7 +340,7 @@ impl Session<'_> {
                  kind of store was written",
             );
         }
-        if sources.iter().any(|source| source.is_turned) {
+        if sources.iter().any(|source| source.is_reversed) {
             diagnostics.note(
                 "links between chunks name the parent first where links inside chunks name the \
                  child first: they were turned round",
@@ -376,14 +383,14 @@ impl Session<'_> {
 
 /// Sources and cells of a set.
 #[derive(Debug, Default)]
-struct Opened {
-    sources: Vec<Source>,
+struct OpenedLinks {
+    sources: Vec<LinkSource>,
     cells: Vec<LinkCell>,
 }
 
 /// What an attribute is: the same in all sources that have it.
 fn attribute(
-    sources: &[Source],
+    sources: &[LinkSource],
     cells: &[LinkCell],
     at: usize,
     name: &str,
@@ -401,8 +408,8 @@ fn attribute(
             first.dtype == values.metadata.dtype && first.dictionary == values.metadata.dictionary;
         if !same {
             let node = match &values.cells {
-                Cells::Each(family) => &family.node,
-                Cells::Table(key, _) => key,
+                LinkStorage::Each(family) => &family.node,
+                LinkStorage::Table(key, _) => key,
             };
             return Err(Damage::new(node, Fault::Values).into());
         }

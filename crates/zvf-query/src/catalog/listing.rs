@@ -48,7 +48,7 @@ impl Session<'_> {
     ) -> BoxFuture<'f, Result<ObjectLookup, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            self.some_objects(&level, ids, &Diagnostics::new(false))
+            self.lookup_objects(&level, ids, &Diagnostics::new(false))
                 .await
         })
     }

@@ -1,29 +1,42 @@
 //! Objects of a level: their ids, and which fragments they are made of.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use zvf_model::grid::ChunkCoord;
 
+use crate::catalog::level::CachedLookup;
+
 mod builder;
 mod ids;
-mod numbers;
+mod interner;
+mod lookup;
 mod owners;
 mod read;
-mod some;
-mod steps;
 mod stored;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transitions;
 
-pub(crate) use ids::Ids;
+pub(crate) use ids::ObjectIds;
+pub use lookup::ObjectLookup;
+pub use owners::ChunkOwners;
 pub(crate) use owners::Owners;
-pub use owners::OwnersOfChunk;
-pub use some::ObjectLookup;
 pub use stored::StoredManifests;
 pub(crate) use table::ObjectTable;
 
-use steps::Steps;
+use transitions::ChunkTransitions;
+
+/// The object index of a level, as far as it is open or read.
+#[derive(Debug, Default)]
+struct ObjectCache {
+    /// The open index; `Some(None)` for a level without one.
+    table: Mutex<CachedLookup<ObjectTable>>,
+    /// Ids of all objects.
+    ids: Mutex<Option<Arc<ObjectIds>>>,
+    /// All objects.
+    objects: Mutex<Option<Arc<Objects>>>,
+}
 
 /// Objects of a level, all or some, in the order of the object index. A place
 /// counts those that are here; a row counts those of the object index, which is
@@ -34,21 +47,21 @@ pub struct Objects {
     chunks: Vec<ChunkCoord>,
     /// Their numbers in the order of the chunks.
     in_order: Vec<u32>,
-    ids: Ids,
+    ids: ObjectIds,
     /// The row of each place, ascending; `None` when places are rows.
     rows: Option<Vec<u64>>,
     /// Where the pieces of each place start; one more than there are places.
     starts: Vec<usize>,
-    pieces: Vec<Piece>,
+    pieces: Vec<ObjectFragment>,
     /// Rows whose pieces could not be read, or all ids.
     incomplete: bool,
     owners: OnceLock<Owners>,
-    steps: OnceLock<Steps>,
+    steps: OnceLock<ChunkTransitions>,
 }
 
 /// A fragment of a chunk: a piece of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Piece {
+pub struct ObjectFragment {
     /// A number of [`Objects::chunk`].
     pub chunk: u32,
     /// Which of its fragments.
@@ -109,7 +122,7 @@ impl Objects {
     }
 
     /// The pieces of a place, in the order of its manifest.
-    pub fn pieces(&self, place: usize) -> &[Piece] {
+    pub fn fragments(&self, place: usize) -> &[ObjectFragment] {
         let range = self
             .starts
             .get(place)
@@ -146,11 +159,11 @@ impl Objects {
             let chunks = self.chunk(from).zip(self.chunk(to));
             !is_near && chunks.is_some_and(|(from, to)| may_meet(from, to))
         };
-        let bytes = self.pieces.len().saturating_mul(Steps::PIECE);
+        let bytes = self.pieces.len().saturating_mul(ChunkTransitions::PIECE);
         if u64::try_from(bytes).is_ok_and(|bytes| bytes > most) {
             return (0..self.len()).collect();
         }
-        let steps = self.steps.get_or_init(|| Steps::of(self));
+        let steps = self.steps.get_or_init(|| ChunkTransitions::of(self));
         let mut places: Vec<usize> = steps.places(between).collect();
         for chunk in near.iter().filter_map(|number| self.chunk(*number)) {
             places.extend(self.owners_of(chunk).iter().map(|(_, place)| place));
@@ -161,7 +174,7 @@ impl Objects {
     }
 
     /// Owners of the fragments of a chunk.
-    pub fn owners_of(&self, chunk: &ChunkCoord) -> OwnersOfChunk<'_> {
+    pub fn owners_of(&self, chunk: &ChunkCoord) -> ChunkOwners<'_> {
         self.owners().of_chunk(self, chunk)
     }
 }

@@ -13,9 +13,9 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::family::child,
+    catalog::chunked_array::child,
     catalog::level::Session,
-    catalog::tables::{GroupList, ItemArray, RowArray},
+    catalog::tables::{ByteStringArray, GroupList, RowArray},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     result::Column,
@@ -67,7 +67,7 @@ pub struct Coefficient {
 enum Names {
     None,
     /// One byte string each.
-    Items(ItemArray),
+    Items(ByteStringArray),
     /// With line feeds between them.
     Lines(RowArray),
 }
@@ -122,7 +122,7 @@ impl Session<'_> {
             };
             let names = match names {
                 None => Names::None,
-                Some(Node::Array(array)) => Names::Items(ItemArray::new(
+                Some(Node::Array(array)) => Names::Items(ByteStringArray::new(
                     self.fetch.array(names_key, Arc::new(array))?,
                 )?),
                 Some(Node::Group(_)) => {

@@ -11,11 +11,9 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::coordinates::Coordinates,
-    catalog::family::{Family, child},
+    catalog::chunked_array::{ChunkedArray, child},
     catalog::level::{Level, Session},
     error::{Damage, Fault, QueryError},
-    exec::chunk::Chunk,
     predicate::Scope,
     query::Selection,
 };
@@ -23,11 +21,11 @@ use crate::{
 /// What is read of each chunk.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    pub(crate) vertices: Arc<Family>,
+    pub(crate) vertices: Arc<ChunkedArray>,
     pub(crate) dtype: Dtype,
     pub(crate) axes: usize,
     /// `None` where a chunk is one fragment.
-    pub(crate) fragments: Option<Arc<Family>>,
+    pub(crate) fragments: Option<Arc<ChunkedArray>>,
     pub(crate) vertex: Vec<Attribute>,
     pub(crate) fragment: Vec<Attribute>,
 }
@@ -36,16 +34,11 @@ pub(crate) struct Schema {
 #[derive(Clone, Debug)]
 pub(crate) struct Attribute {
     pub(crate) name: String,
-    pub(crate) family: Arc<Family>,
+    pub(crate) array: Arc<ChunkedArray>,
     pub(crate) metadata: Arc<CellAttribute>,
 }
 
 impl Schema {
-    /// The positions of a chunk as numbers.
-    pub(crate) fn coordinates(&self, chunk: &Chunk) -> Coordinates {
-        Coordinates::of(&chunk.positions, self.dtype, self.axes)
-    }
-
     /// Bytes of a position.
     pub(crate) fn row(&self) -> u64 {
         let row = self.dtype.size().saturating_mul(self.axes);
@@ -189,13 +182,13 @@ impl Session<'_> {
             if !with_fragments {
                 return Ok(None);
             }
-            let family = self.family(level, &Part::VertexFragments).await?;
+            let family = self.chunked_array(level, &Part::VertexFragments).await?;
             if let Some(family) = &family {
                 Fragments::parse(&family.node, &family.attributes)?;
             }
             Ok(family)
         };
-        let vertices = try_join(self.family(level, &Part::Vertices), fragments);
+        let vertices = try_join(self.chunked_array(level, &Part::Vertices), fragments);
         let vertex = self.attributes(level, Scope::Vertex, &names.vertex);
         let fragment = self.attributes(level, Scope::Fragment, &names.fragment);
         let ((vertices, fragments), (vertex, fragment)) =
@@ -268,13 +261,13 @@ impl Session<'_> {
                 Scope::Fragment => Part::FragmentAttribute(name),
                 _ => Part::VertexAttribute(name),
             };
-            let Some(family) = self.family(level, &part).await? else {
+            let Some(family) = self.chunked_array(level, &part).await? else {
                 return Err(Self::absent_attribute(level, scope, name)?);
             };
             let metadata = CellAttribute::parse(&family.node, &family.attributes)?.value;
             Ok(Attribute {
                 name: name.clone(),
-                family,
+                array: family,
                 metadata: Arc::new(metadata),
             })
         });

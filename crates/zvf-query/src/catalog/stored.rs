@@ -10,15 +10,15 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::family::Family,
+    catalog::chunked_array::ChunkedArray,
     catalog::level::Session,
     error::{Damage, Fault, QueryError},
 };
 
 /// A part of a level that has a cell for each chunk, opened.
 #[derive(Clone, Debug)]
-pub struct StoredPart {
-    family: Arc<Family>,
+pub struct StoredArray {
+    family: Arc<ChunkedArray>,
     chunks: Vec<ChunkCoord>,
 }
 
@@ -32,7 +32,7 @@ pub struct PaddedRows {
     pub row: u64,
 }
 
-impl StoredPart {
+impl StoredArray {
     /// The node that describes it.
     pub fn node(&self) -> &Key {
         &self.family.node
@@ -55,8 +55,8 @@ impl StoredPart {
     }
 
     /// Names below its node that are no chunk.
-    pub fn strays(&self) -> &[String] {
-        &self.family.strays
+    pub fn unrecognized_children(&self) -> &[String] {
+        &self.family.unrecognized_children
     }
 
     /// What its cells have room for, when it is a padded array.
@@ -82,25 +82,25 @@ impl Session<'_> {
     /// # Errors
     ///
     /// [`QueryError`] when the level is not there or the part cannot be opened.
-    pub fn stored_part<'f>(
+    pub fn stored_array<'f>(
         &'f self,
         level: LevelId,
         part: &'f Part<'_>,
-    ) -> BoxFuture<'f, Result<Option<StoredPart>, QueryError>> {
+    ) -> BoxFuture<'f, Result<Option<StoredArray>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            let Some(family) = self.family(&level, part).await? else {
+            let Some(family) = self.chunked_array(&level, part).await? else {
                 return Ok(None);
             };
             let chunks = if let Some(chunks) = family.chunks() {
                 chunks
             } else {
-                let fragments = self.family(&level, &Part::VertexFragments).await?;
+                let fragments = self.chunked_array(&level, &Part::VertexFragments).await?;
                 let chunks = fragments.and_then(|fragments| fragments.chunks());
                 let chunks = chunks.unwrap_or_default().into_iter();
                 chunks.filter(|chunk| family.has(chunk)).collect()
             };
-            Ok(Some(StoredPart { family, chunks }))
+            Ok(Some(StoredArray { family, chunks }))
         })
     }
 
@@ -108,7 +108,7 @@ impl Session<'_> {
     /// alone; an element of a padded array that was never written is empty.
     pub fn stored_cells<'f>(
         &'f self,
-        part: &'f StoredPart,
+        part: &'f StoredArray,
         chunks: &'f [ChunkCoord],
     ) -> BoxFuture<'f, Vec<Result<Bytes, Damage>>> {
         Box::pin(async move {

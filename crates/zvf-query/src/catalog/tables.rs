@@ -1,23 +1,23 @@
-//! Arrays that belong to a whole level or store: a row for each object, group
-//! or name.
+//! Tables of a level or store: arrays with one row per object, group or name.
 
+mod attribute;
+mod byte_strings;
 mod column;
-mod fill;
+mod dictionary;
+mod fill_value;
 mod groups;
-mod items;
-mod of_level;
+mod item_offsets;
+mod level_tables;
 mod rows;
-mod table;
 #[cfg(test)]
 mod tests;
-mod text;
 
+pub(crate) use attribute::AttributeTable;
+pub(crate) use byte_strings::ByteStringArray;
 pub use column::ScopedColumns;
 pub use groups::GroupList;
-pub(crate) use items::ItemArray;
 pub(crate) use rows::{RowArray, RowRequest};
-pub(crate) use table::TableArray;
 
-/// More cells of one such array than any known store has. Those that are not
-/// there cost a writer nothing, but who asks for them.
-const MOST_CELLS: u64 = 1 << 16;
+/// Maximum number of cells of a table, far above that of known stores. Absent cells cost a writer
+/// nothing, but each would cost a reader a request.
+const MAX_CELLS: u64 = 1 << 16;

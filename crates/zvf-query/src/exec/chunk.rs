@@ -14,7 +14,9 @@ use zvf_model::{
 
 use crate::{
     batch::vertices::Entry,
-    catalog::family::Family,
+    catalog::cell_rows::CellRows,
+    catalog::chunked_array::ChunkedArray,
+    catalog::coordinates::Coordinates,
     catalog::fragments::FragmentTable,
     catalog::level::Session,
     catalog::schema::{Attribute, Schema},
@@ -23,7 +25,6 @@ use crate::{
     selection::Held,
 };
 
-pub(crate) use rows::value_rows;
 use rows::{AttributeRows, attribute_rows, positions, whole_rows};
 
 /// What is wanted of a chunk.
@@ -73,11 +74,11 @@ pub(crate) struct Chunk {
     pub(crate) fragment: Vec<Option<CellRows>>,
 }
 
-/// Rows of an attribute in memory, as they were stored.
-#[derive(Clone, Debug)]
-pub(crate) struct CellRows {
-    pub(crate) bytes: Bytes,
-    pub(crate) columns: u32,
+impl Chunk {
+    /// Returns the positions as f64.
+    pub(crate) fn coordinates(&self, schema: &Schema) -> Coordinates {
+        Coordinates::of(&self.positions, schema.dtype, schema.axes)
+    }
 }
 
 type Answers = Vec<Option<Result<Option<Fetched>, FetchError>>>;
@@ -98,7 +99,7 @@ impl Round {
     /// Asks for the cell of a chunk; `None` when it has none.
     fn ask(
         &mut self,
-        family: &Family,
+        family: &ChunkedArray,
         chunk: &ChunkCoord,
         part: Option<Range<u64>>,
     ) -> Option<Slot> {
@@ -199,14 +200,14 @@ impl Session<'_> {
         let by_index = matches!(request.rows, Rows::Fragments(_) | Rows::Bins { .. });
         let needed = schema.fragments.as_ref();
         let needed = needed.filter(|_| request.fragments || by_index || padded);
-        let table = needed.and_then(|fragments| fragments.tables.get(&request.chunk));
+        let table = needed.and_then(|fragments| fragments.fragment_tables.get(&request.chunk));
         let index = match (needed, &table) {
             (Some(fragments), None) => round.ask(fragments, &request.chunk, None),
             _ => None,
         };
         let chunk = &request.chunk;
         // What is only there as a whole is read as a whole, and at once.
-        let mut pieces = |family: &Family| {
+        let mut pieces = |family: &ChunkedArray| {
             if !family.has(chunk) {
                 return Pieces::Absent;
             }
@@ -218,9 +219,9 @@ impl Session<'_> {
         };
         let positions = pieces(&schema.vertices);
         let vertex = schema.vertex.iter();
-        let vertex = vertex.map(|attribute| pieces(&attribute.family)).collect();
+        let vertex = vertex.map(|attribute| pieces(&attribute.array)).collect();
         let fragment = schema.fragment.iter();
-        let fragment = fragment.map(|attribute| round.ask(&attribute.family, chunk, None));
+        let fragment = fragment.map(|attribute| round.ask(&attribute.array, chunk, None));
         let fragment = fragment.collect();
         let mut open = Open {
             request,
@@ -284,7 +285,7 @@ impl Session<'_> {
             let cell = match cell {
                 Ok(AttributeRows::Wider) => {
                     let mut round = Round::new();
-                    let slot = round.ask(&attribute.family, chunk, None);
+                    let slot = round.ask(&attribute.array, chunk, None);
                     let mut answers = round.fetch(self.fetch).await;
                     let whole = slot.map_or(Pieces::Absent, Pieces::Whole);
                     attribute_rows(attribute, chunk, &whole, rows, &held, &mut answers)
@@ -302,7 +303,7 @@ impl Session<'_> {
                 fragment.push(None);
                 continue;
             };
-            let key = &attribute.family.node;
+            let key = &attribute.array.node;
             let cell = take(answers, *slot, key, chunk)
                 .and_then(|cell| whole_rows(attribute, chunk, cell.bytes, fragments.len().into()));
             fragment.push(keep(cell, diagnostics)?);
@@ -367,7 +368,7 @@ fn second(
     let blob = take(answers, slot, &family.node, chunk)?;
     let table = FragmentTable::parse(&blob.bytes)
         .map_err(|error| Damage::in_chunk(&family.node, chunk, error))?;
-    let table = family.tables.keep(chunk, table);
+    let table = family.fragment_tables.insert(chunk, table);
     ask_named(schema, family, &table, open, offset, round)?;
     open.table = Some(table);
     Ok(())
@@ -376,7 +377,7 @@ fn second(
 /// Asks for the rows that the fragments of a chunk name.
 fn ask_named(
     schema: &Schema,
-    family: &Family,
+    family: &ChunkedArray,
     table: &FragmentTable,
     open: &mut Open,
     offset: usize,
@@ -420,7 +421,7 @@ fn ask_named(
 /// Asks for all rows of what was put off.
 fn whole(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
     let chunk = &open.request.chunk;
-    let families = schema.vertex.iter().map(|attribute| &attribute.family);
+    let families = schema.vertex.iter().map(|attribute| &attribute.array);
     let families = core::iter::once(&schema.vertices).chain(families);
     let pieces = core::iter::once(&mut open.positions).chain(&mut open.vertex);
     for (family, pieces) in families.zip(pieces) {
@@ -438,7 +439,7 @@ fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
         return;
     };
     let chunk = &open.request.chunk;
-    let mut ask = |family: &Family, row: u64| {
+    let mut ask = |family: &ChunkedArray, row: u64| {
         let mut slots = Vec::new();
         for run in held.runs() {
             let part = run.start.saturating_mul(row)..run.end.saturating_mul(row);
@@ -453,14 +454,14 @@ fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
     }
     for (attribute, pieces) in schema.vertex.iter().zip(&mut open.vertex) {
         if matches!(pieces, Pieces::Later) {
-            *pieces = ask(&attribute.family, declared_row(attribute));
+            *pieces = ask(&attribute.array, declared_row(attribute));
         }
     }
 }
 
 /// Bytes of a row as the attribute declares it.
 fn declared_row(attribute: &Attribute) -> u64 {
-    let columns = match attribute.family.padded() {
+    let columns = match attribute.array.padded() {
         Some(padded) => padded.columns,
         None => attribute.metadata.declared_columns().unwrap_or(1),
     };

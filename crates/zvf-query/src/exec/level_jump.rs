@@ -9,7 +9,7 @@ use zvf_model::grid::ChunkCoord;
 use crate::{
     batch::vertices::Runs,
     catalog::level::Level,
-    catalog::links::View,
+    catalog::links::LinkView,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::chunk::{ChunkRequest, Rows},
@@ -104,7 +104,14 @@ impl LevelQuery<'_> {
         let session = &self.session;
         let is_there = session.link_deltas(from).await?.contains(&there);
         if is_there {
-            let set = session.links(from, Some(target), there, &[], View::Logical, diagnostics);
+            let set = session.links(
+                from,
+                Some(target),
+                there,
+                &[],
+                LinkView::Logical,
+                diagnostics,
+            );
             if let Some(set) = set.await? {
                 let ends = |ends: &[(u32, u64)]| {
                     let (first, rest) = ends.split_first()?;
@@ -118,7 +125,14 @@ impl LevelQuery<'_> {
         }
         let is_back = session.link_deltas(target).await?.contains(&back);
         if is_back {
-            let set = session.links(target, Some(from), back, &[], View::Logical, diagnostics);
+            let set = session.links(
+                target,
+                Some(from),
+                back,
+                &[],
+                LinkView::Logical,
+                diagnostics,
+            );
             if let Some(set) = set.await? {
                 let ends = |ends: &[(u32, u64)]| {
                     let (first, rest) = ends.split_first()?;

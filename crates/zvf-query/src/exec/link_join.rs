@@ -17,8 +17,7 @@ use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, root::LinksConvention};
 
 use crate::{
-    catalog::level::lock,
-    catalog::links::{LinkCell, LinkRecords, LinkSet, View},
+    catalog::links::{LinkCell, LinkRecords, LinkSet, LinkSetCache, LinkView},
     catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::QueryError,
@@ -26,6 +25,7 @@ use crate::{
     exec::points::{Groups, portions},
     resolve::query::{Emit, LevelQuery},
     result::Links,
+    sync::lock,
 };
 
 use builder::LinkBuilder;
@@ -88,17 +88,18 @@ impl LevelQuery<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<Option<Arc<LinkSet>>, QueryError> {
         let attributes = &self.read.link;
-        let known = lock(&self.level.links).clone();
+        let cache = self.level.extension::<LinkSetCache>();
+        let known = lock(&cache.0).clone();
         if let Some((_, set)) = known.filter(|(of, _)| of == attributes) {
             return Ok(set);
         }
         let (level, told) = (&*self.level, Diagnostics::new(diagnostics.keeps_going()));
         let session = self.session;
-        let view = View::Logical;
+        let view = LinkView::Logical;
         let set = session.links(level, Some(level), Delta::INTRA, attributes, view, &told);
         let set = set.await?.map(Arc::new);
         if told.is_empty() {
-            *lock(&self.level.links) = Some((attributes.clone(), set.clone()));
+            *lock(&cache.0) = Some((attributes.clone(), set.clone()));
         }
         diagnostics.absorb(&told);
         Ok(set)

@@ -175,7 +175,7 @@ impl LevelQuery<'_> {
                 .await?;
             for ((_, number), chunk) in now.iter().zip(read) {
                 let Some(chunk) = chunk else { continue };
-                let coordinates = schema.coordinates(&chunk);
+                let coordinates = chunk.coordinates(&schema);
                 let owners = objects.as_ref().map(|o| o.owners_of(&chunk.chunk));
                 for (at, entry) in chunk.entries().iter().enumerate() {
                     let squared =
@@ -257,7 +257,7 @@ impl LevelQuery<'_> {
                 let mut selected = chunk.runs();
                 self.retain_selected(&schema, &chunk, &mut selected, &filter, &owners)?;
                 let entries: Vec<Entry> = selected.entries().collect();
-                let coordinates = schema.coordinates(&chunk);
+                let coordinates = chunk.coordinates(&schema);
                 for (at, entry) in entries.iter().enumerate() {
                     let squared =
                         squared_distance_to_point(&nearest.place, coordinates.at(entry.place));

@@ -18,7 +18,7 @@ use zvf_model::{grid::ChunkCoord, key::Key};
 
 use crate::{
     batch::vertices::{Entry, Run},
-    catalog::objects::{Objects, Piece},
+    catalog::objects::{ObjectFragment, Objects},
     catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::QueryError,
@@ -36,14 +36,14 @@ pub(crate) use select::{Between, Ends};
 pub(crate) struct Path<'o> {
     /// Which of the objects read.
     pub(crate) place: usize,
-    pub(crate) pieces: &'o [Piece],
+    pub(crate) pieces: &'o [ObjectFragment],
     /// Whether a segment of it was seen to come into the region.
     pub(crate) is_met: bool,
 }
 
 impl<'o> Path<'o> {
     /// Pieces of which nothing is known yet.
-    pub(crate) fn new(place: usize, pieces: &'o [Piece]) -> Self {
+    pub(crate) fn new(place: usize, pieces: &'o [ObjectFragment]) -> Self {
         let is_met = false;
         Self {
             place,
@@ -401,12 +401,12 @@ fn batch(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usize, B
 
 /// The pieces of an object as runs inside the allowed chunks.
 fn runs<'o>(objects: &'o Objects, place: usize, allowed: &Allowed, paths: &mut Vec<Path<'o>>) {
-    let pieces = objects.pieces(place);
+    let pieces = objects.fragments(place);
     if allowed.is_everything() {
         paths.push(Path::new(place, pieces));
         return;
     }
-    let is_in = |piece: &Piece| {
+    let is_in = |piece: &ObjectFragment| {
         objects
             .chunk(piece.chunk)
             .is_some_and(|c| allowed.allows(c))

@@ -10,7 +10,7 @@ use zvf_model::{
 
 use crate::{
     batch::vertices::{Entry, Owners, Runs},
-    catalog::family::child,
+    catalog::chunked_array::child,
     catalog::level::Session,
     catalog::objects::Objects,
     catalog::schema::Schema,
@@ -218,7 +218,7 @@ impl LevelQuery<'_> {
                 return Some(inside);
             }
         }
-        let coordinates = schema.coordinates(chunk);
+        let coordinates = chunk.coordinates(schema);
         for (place, inside) in inside.iter_mut().enumerate() {
             *inside = area.touches(Primitive::Point(coordinates.at(place)));
         }

@@ -20,12 +20,13 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::family::object_of,
-    catalog::level::{Levels, Session, lock},
+    catalog::chunked_array::object_of,
+    catalog::level::{LevelCache, Session},
     diagnostics::Diagnostics,
     error::QueryError,
     query::{LevelChoice, Query, Shape},
     result::LevelUse,
+    sync::lock,
 };
 
 /// What a query would read, found out without reading any of it.
@@ -152,7 +153,7 @@ impl Session<'_> {
             is_over: AtomicBool::new(false),
             metadata: Metadata::default(),
         };
-        let levels = Levels::default();
+        let levels = LevelCache::default();
         let session = Session {
             fetch: Port::new(&dry),
             layout: self.layout,

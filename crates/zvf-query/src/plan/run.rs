@@ -370,7 +370,7 @@ impl LevelQuery<'_> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         if let Some(name) = &self.query.geometry {
-            return self.further_geometry(name, diagnostics, emit).await;
+            return self.composite_geometry(name, diagnostics, emit).await;
         }
         if let Some(levels) = self.query.drill {
             return self.drill(levels, diagnostics, emit).await;

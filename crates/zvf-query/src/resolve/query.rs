@@ -16,7 +16,7 @@ use zvf_model::{
 use crate::{
     batch::columns::{CellView, FinishedView, Places},
     batch::vertices::{Entry, Owner, Owners, VertexBuilder},
-    catalog::level::{Level, Session, lock},
+    catalog::level::{Level, Session},
     catalog::links::{LinkRecords, LinkSet},
     catalog::objects::Objects,
     catalog::schema::{Names, Schema, nameless},
@@ -29,6 +29,7 @@ use crate::{
     resolve::area::{Area, Space},
     resolve::filter::{ColumnView, Filter, Views, with_scopes},
     result::{Column, QueryResult},
+    sync::lock,
 };
 
 /// A query on a level.
@@ -347,7 +348,10 @@ impl LevelQuery<'_> {
     pub(crate) async fn without_vertices(&self) -> Result<QueryResult, QueryError> {
         let mut answer = self.empty_answer();
         let axes = u32::try_from(self.space.axes()).unwrap_or(1);
-        let vertices = self.session.family(&self.level, &Part::Vertices).await?;
+        let vertices = self
+            .session
+            .chunked_array(&self.level, &Part::Vertices)
+            .await?;
         let kind = match vertices {
             Some(family) => Vertices::parse(&family.node, &family.attributes)?
                 .value

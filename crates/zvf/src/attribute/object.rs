@@ -124,7 +124,7 @@ pub(super) async fn stage(
     let objects = objects.ok_or_else(|| spec.refused("the store has no objects"))?;
     let (part, dtype) = raw_vertices(dataset, spec).await?;
     let fragments = Part::VertexFragments;
-    let fragments = session.stored_part(LevelId::FULL, &fragments).await?;
+    let fragments = session.stored_array(LevelId::FULL, &fragments).await?;
     let fragments = fragments.ok_or_else(|| spec.refused("vertices have no fragments"))?;
     let columns = place.row / spec.kind.size();
     let axes = dataset.root().axes.len();

@@ -16,7 +16,7 @@ use zvf_store::Read;
 use super::{
     Migration,
     level::Level,
-    parts::{Batches, Target, strays},
+    parts::{Batches, Target, unrecognized_children},
 };
 use crate::{
     error::Error,
@@ -52,7 +52,7 @@ impl Migration<'_> {
             }
             let path = format!("{}/links_{kind}", level.path);
             let session = self.session();
-            let links = session.stored_further_links(level.id, kind).await;
+            let links = session.stored_composite_links(level.id, kind).await;
             if let Some(Some(links)) = self.passed(links)? {
                 let old = self.attributes(&path).await?;
                 let ends = links
@@ -81,12 +81,12 @@ impl Migration<'_> {
     async fn further_vertices(&self, level: &mut Level, kind: &str) -> Result<usize, Error> {
         let session = self.session();
         let part = session
-            .stored_part(level.id, &Part::CompositeVertices(kind))
+            .stored_array(level.id, &Part::CompositeVertices(kind))
             .await;
         let Some(Some(part)) = self.passed(part)? else {
             return Ok(0);
         };
-        self.lost(strays(&part));
+        self.lost(unrecognized_children(&part));
         let metadata = Vertices::parse(part.node(), part.attributes())?.value;
         for chunk in part.chunks() {
             level.extent.reach(chunk.coords());

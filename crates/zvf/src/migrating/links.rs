@@ -134,7 +134,7 @@ impl Migration<'_> {
         all: Vec<(Delta, LinkCells)>,
     ) -> Result<(), Error> {
         for (delta, cells) in &all {
-            for stray in cells.strays() {
+            for stray in cells.unrecognized_children() {
                 self.lost(MigrationNote::new(
                     stray.to_string(),
                     "a name that is no chunk",

@@ -13,7 +13,7 @@ use zvf_model::{
     grid::ChunkCoord,
     layout::Part,
 };
-use zvf_query::{Damage, Fault, StoredPart, predicate::Scope};
+use zvf_query::{Damage, Fault, StoredArray, predicate::Scope};
 
 use super::{
     Migration,
@@ -54,7 +54,7 @@ impl Batches {
 /// An attribute with a cell for each chunk.
 struct Attribute {
     name: String,
-    part: StoredPart,
+    part: StoredArray,
     metadata: CellAttribute,
     of_fragments: bool,
 }
@@ -108,9 +108,9 @@ impl Migration<'_> {
     pub(super) async fn chunk_parts(&self, level: &mut Level) -> Result<(), Error> {
         let session = self.session();
         let id = level.id;
-        let vertices = session.stored_part(id, &Part::Vertices);
-        let fragments = session.stored_part(id, &Part::VertexFragments);
-        let groups = session.stored_part(id, &Part::LinkFragments);
+        let vertices = session.stored_array(id, &Part::Vertices);
+        let fragments = session.stored_array(id, &Part::VertexFragments);
+        let groups = session.stored_array(id, &Part::LinkFragments);
         let (vertices, fragments, groups) = join3(vertices, fragments, groups).await;
         let (vertices, fragments) = (self.passed(vertices)?, self.passed(fragments)?);
         let attributes = self.cell_attributes(level).await?;
@@ -124,7 +124,7 @@ impl Migration<'_> {
             for chunk in part.chunks() {
                 level.extent.reach(chunk.coords());
             }
-            self.lost(strays(part));
+            self.lost(unrecognized_children(part));
         }
         let (Some(Some(vertices)), Some(fragments)) = (vertices, fragments) else {
             return Ok(());
@@ -154,7 +154,7 @@ impl Migration<'_> {
                     Scope::Fragment => Part::FragmentAttribute(name),
                     _ => Part::VertexAttribute(name),
                 };
-                let part = self.passed(session.stored_part(level.id, &part).await)?;
+                let part = self.passed(session.stored_array(level.id, &part).await)?;
                 let Some(Some(part)) = part else {
                     continue;
                 };
@@ -174,8 +174,8 @@ impl Migration<'_> {
     async fn vertices(
         &self,
         level: &mut Level,
-        vertices: &StoredPart,
-        fragments: Option<&StoredPart>,
+        vertices: &StoredArray,
+        fragments: Option<&StoredArray>,
     ) -> Result<(), Error> {
         let session = self.session();
         let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
@@ -201,7 +201,7 @@ impl Migration<'_> {
         };
         let mut index_to = Target {
             path: format!("{}/vertex_fragments", level.path),
-            old: fragments.map_or(&none, StoredPart::attributes),
+            old: fragments.map_or(&none, StoredArray::attributes),
             keys: Vec::new(),
             ..rows_to
         };
@@ -350,7 +350,7 @@ impl Migration<'_> {
 /// The cells of a part, or none of one that is not there.
 async fn cells_or_none(
     session: &zvf_query::Session<'_>,
-    part: Option<&StoredPart>,
+    part: Option<&StoredArray>,
     chunks: &[ChunkCoord],
 ) -> Vec<Option<Result<Bytes, Damage>>> {
     let Some(part) = part else {
@@ -369,13 +369,13 @@ async fn cells_or_none(
 /// Rows and index of a chunk, what is known of it, and whether its fragments tile it.
 #[expect(clippy::type_complexity, reason = "what one chunk comes to, used once")]
 fn chunk_of(
-    (vertices, fragments): (&StoredPart, Option<&StoredPart>),
+    (vertices, fragments): (&StoredArray, Option<&StoredArray>),
     chunk: &ChunkCoord,
     (rows, index): (Option<Result<Bytes, Damage>>, Option<Result<Bytes, Damage>>),
     row: Option<u64>,
     with_ends: bool,
 ) -> Result<(Bytes, Bytes, ChunkFacts, bool), Damage> {
-    let damage = |part: &StoredPart, fault: Fault| Damage {
+    let damage = |part: &StoredArray, fault: Fault| Damage {
         key: part.node().clone(),
         chunk: Some(chunk.clone()),
         fault,
@@ -437,12 +437,12 @@ fn columns_of(dtype: Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
 }
 
 /// What is below the node of a part and is no chunk.
-pub(super) fn strays(part: &StoredPart) -> MigrationNote {
-    let strays = part.strays();
+pub(super) fn unrecognized_children(part: &StoredArray) -> MigrationNote {
+    let unrecognized_children = part.unrecognized_children();
     let finding = MigrationNote::new(
         part.node().to_string(),
         "names that are no chunk",
-        strays.len() as u64,
+        unrecognized_children.len() as u64,
     );
-    finding.because(strays.join(", "))
+    finding.because(unrecognized_children.join(", "))
 }

@@ -258,7 +258,7 @@ impl AutoLevels {
     /// Where objects have hardly more than a point each, that some of them stay.
     fn fewer_points(&self, source: &Source<'_>, known: Option<Known>) -> Option<ObjectSelection> {
         let (objects, known) = (source.objects.as_deref()?, known?);
-        let places = (0..objects.len()).filter(|place| !objects.pieces(*place).is_empty());
+        let places = (0..objects.len()).filter(|place| !objects.fragments(*place).is_empty());
         let is_many = places.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
         is_many.then_some(ObjectSelection {
             sparsity: Sparsity {

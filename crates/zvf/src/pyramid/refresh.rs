@@ -238,7 +238,7 @@ fn also_stale(
             kept.is_none_or(|kept| row.and_then(|row| kept.get(row)).copied().unwrap_or(false));
         let before: Vec<&ChunkCoord> = match old.find(id) {
             Some(place) => old
-                .pieces(place)
+                .fragments(place)
                 .iter()
                 .filter_map(|piece| old.chunk(piece.chunk))
                 .collect(),
@@ -269,7 +269,7 @@ fn also_stale(
     for place in 0..old.len() {
         let gone = old.id(place).is_none_or(|id| now.find(id).is_none());
         if gone {
-            let pieces = old.pieces(place).iter();
+            let pieces = old.fragments(place).iter();
             more.extend(pieces.filter_map(|piece| old.chunk(piece.chunk).cloned()));
         }
     }

@@ -21,7 +21,7 @@ use zvf_model::{
     metadata::Attributes,
     root::{GeometryKind, LinksConvention},
 };
-use zvf_query::{CellLinks, LinkCells, Objects, Session, StoredPart, predicate::Scope};
+use zvf_query::{CellLinks, LinkCells, Objects, Session, StoredArray, predicate::Scope};
 
 use super::{coarse::Coarsening, plan::Known};
 use crate::{dataset::Dataset, error::Error, nodes};
@@ -31,8 +31,8 @@ pub(super) struct Source<'a> {
     pub(super) dataset: &'a Dataset,
     pub(super) id: LevelId,
     pub(super) metadata: LevelMetadata,
-    vertices: StoredPart,
-    fragments: StoredPart,
+    vertices: StoredArray,
+    fragments: StoredArray,
     pub(super) positions: Dtype,
     pub(super) vertex: Vec<Attribute>,
     pub(super) fragment: Vec<Attribute>,
@@ -44,7 +44,7 @@ pub(super) struct Source<'a> {
 /// An attribute with a cell for each chunk.
 pub(super) struct Attribute {
     pub(super) name: String,
-    part: StoredPart,
+    part: StoredArray,
     metadata: CellAttribute,
 }
 
@@ -134,8 +134,8 @@ impl<'a> Source<'a> {
         let session = dataset.session();
         let metadata = dataset.level(id).await?;
         let (vertices, fragments) = join(
-            session.stored_part(id, &Part::Vertices),
-            session.stored_part(id, &Part::VertexFragments),
+            session.stored_array(id, &Part::Vertices),
+            session.stored_array(id, &Part::VertexFragments),
         )
         .await;
         let (Some(vertices), Some(fragments)) = (vertices?, fragments?) else {
@@ -360,7 +360,7 @@ impl<'a> Source<'a> {
         for place in 0..objects.len() {
             let row = objects.row(place).and_then(|row| u32::try_from(row).ok());
             let Some(object) = row else { continue };
-            for (at, piece) in (0u32..).zip(objects.pieces(place)) {
+            for (at, piece) in (0u32..).zip(objects.fragments(place)) {
                 let number = piece.chunk as usize;
                 if by_number.len() <= number {
                     by_number.resize(number + 1, Vec::new());
@@ -523,7 +523,7 @@ async fn attributes(
             Scope::Fragment => Part::FragmentAttribute(name),
             _ => Part::VertexAttribute(name),
         };
-        let Some(part) = session.stored_part(id, &part).await? else {
+        let Some(part) = session.stored_array(id, &part).await? else {
             continue;
         };
         attributes.push(Attribute {
@@ -550,7 +550,7 @@ async fn attribute_cells(
 /// The cells of a part, none where it has none.
 async fn cells(
     session: &Session<'_>,
-    part: &StoredPart,
+    part: &StoredArray,
     chunks: &[ChunkCoord],
 ) -> Result<Vec<Option<Bytes>>, Error> {
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();

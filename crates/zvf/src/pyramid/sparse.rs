@@ -38,7 +38,7 @@ pub(super) async fn kept(
         };
         own.id = objects.id(place).unwrap_or_default();
         let mut chunks: Vec<u32> = Vec::new();
-        for piece in objects.pieces(place) {
+        for piece in objects.fragments(place) {
             let Some(chunk) = objects.chunk(piece.chunk) else {
                 continue;
             };

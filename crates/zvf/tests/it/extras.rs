@@ -1,7 +1,7 @@
 //! Parametric objects, headers and further geometries of every recorded store.
 
 use serde_json::{Value as Json, json};
-use zvf_query::{Column, Levels, Parametric, Values};
+use zvf_query::{Column, LevelCache, Parametric, Values};
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -89,7 +89,7 @@ fn check(archive: &str) {
     let (mut seen, mut counts) = (0, 0);
     for (store, expected) in stores(&golden) {
         let dataset = open(&golden, &store);
-        let levels = Levels::default();
+        let levels = LevelCache::default();
         let session = session(&dataset, &levels);
         let parametric = block_on(session.parametric()).unwrap();
         let wanted = read(&expected, "read_parametric_objects", "parametric");

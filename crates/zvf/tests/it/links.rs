@@ -8,7 +8,7 @@ use zvf_model::{
     level::LevelId,
 };
 use zvf_query::{
-    Column, Levels, QueryError, Selection, Session, StoredLinkFamily, StoredLinks, Values,
+    Column, LevelCache, QueryError, Selection, Session, StoredLinkFamily, StoredLinks, Values,
 };
 use zvf_testkit::golden::{Golden, unhex};
 
@@ -45,7 +45,7 @@ fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
 
 /// Calls with a session of the store.
 fn with<T>(fetch: &FromStore, ask: impl AsyncFnOnce(Session<'_>) -> T) -> T {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = Session {
         fetch: Port::new(fetch),
         layout: fetch.dataset.layout(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use zvf::Dataset;
 use zvf_model::{fetch::Port, level::LevelId};
-use zvf_query::{Levels, Objects, Session};
+use zvf_query::{LevelCache, Objects, Session};
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     golden::{open, report, stores},
 };
 
-pub(crate) fn session<'a>(dataset: &'a Dataset, levels: &'a Levels) -> Session<'a> {
+pub(crate) fn session<'a>(dataset: &'a Dataset, levels: &'a LevelCache) -> Session<'a> {
     Session {
         fetch: Port::new(dataset.cells()),
         layout: dataset.layout(),
@@ -24,7 +24,7 @@ pub(crate) fn session<'a>(dataset: &'a Dataset, levels: &'a Levels) -> Session<'
 
 /// The pieces of an object as the expectations of 0.6 to 0.8 have them.
 fn manifest(objects: &Objects, place: usize) -> Json {
-    let pieces = objects.pieces(place).iter().map(|piece| {
+    let pieces = objects.fragments(place).iter().map(|piece| {
         let chunk = objects.chunk(piece.chunk).unwrap();
         json!([chunk.coords(), piece.fragment])
     });
@@ -33,7 +33,7 @@ fn manifest(objects: &Objects, place: usize) -> Json {
 
 /// Both ways of reading objects give what is expected of each id.
 fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, Json>) -> usize {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = session(dataset, &levels);
     let objects = block_on(session.object_list(level)).unwrap().unwrap();
     assert_eq!(objects.len(), expected.len(), "{at}");
@@ -42,7 +42,7 @@ fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, J
         assert_eq!(objects.id(place), Some(*id), "{at}");
         assert_eq!(&manifest(&objects, place), expected, "{at} object {id}");
         // Alone, from a session that knows nothing.
-        let levels = Levels::default();
+        let levels = LevelCache::default();
         let session = self::session(dataset, &levels);
         let asked = [*id, i64::MIN, *id];
         let some = block_on(session.object_list_of(level, &asked)).unwrap();
@@ -69,7 +69,7 @@ fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, J
 fn owners(objects: &Objects, at: &str) {
     let mut expected: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for place in 0..objects.len() {
-        for piece in objects.pieces(place) {
+        for piece in objects.fragments(place) {
             let chunk = objects.chunk(piece.chunk).unwrap().clone();
             let ids = expected.entry((chunk, piece.fragment)).or_default();
             ids.push(objects.id(place).unwrap());
@@ -102,7 +102,7 @@ fn golden_objects_09() {
             let at = format!("{store}/{name}");
             let level = LevelId::parse(name).unwrap();
             let Some(expected) = expected.get("objects") else {
-                let levels = Levels::default();
+                let levels = LevelCache::default();
                 let session = session(&dataset, &levels);
                 assert!(
                     block_on(session.object_list(level)).unwrap().is_none(),

@@ -289,14 +289,14 @@ fn links_of_an_older_generation_are_not_lost() {
     let (dataset, store) = store_of(&files);
     let session = dataset.session();
     for _ in 0..2 {
-        assert!(!block_on(session.has_old_links(LevelId::FULL, delta)).unwrap());
+        assert!(!block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
     }
     assert_eq!(asked(&store), (OF_0_9.map(str::to_owned).to_vec(), 1));
     files.extend(old("zvf-08", "0.8.0/graph.zv"));
     let (dataset, store) = store_of(&files);
     let session = dataset.session();
     for _ in 0..2 {
-        assert!(block_on(session.has_old_links(LevelId::FULL, delta)).unwrap());
+        assert!(block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
     }
     assert_eq!(asked(&store).1, 2);
     // Who counts looks at everything.

@@ -5,7 +5,7 @@ use zvf::Dataset;
 use zvf_format::numeric::Value;
 use zvf_model::level::LevelId;
 use zvf_query::{
-    Column, Levels, ScopedColumns, Session, Values,
+    Column, LevelCache, ScopedColumns, Session, Values,
     predicate::{Predicate, Scope, Truth},
 };
 use zvf_testkit::golden::Golden;
@@ -193,7 +193,7 @@ fn check_archive(archive: &str) {
         };
         let dataset: Dataset = open(&golden, &store);
         for (name, expected) in expected {
-            let levels = Levels::default();
+            let levels = LevelCache::default();
             let session = session(&dataset, &levels);
             let level = LevelId::parse(name).unwrap();
             let at = format!("{store}/{name}");
@@ -244,7 +244,7 @@ fn golden_tables_09() {
 fn a_predicate_sees_missing_values() {
     let golden = Golden::open("zvf-09");
     let dataset = open(&golden, "object_attr_absent/store.zarrvectors");
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = session(&dataset, &levels);
     let level = LevelId::new(0);
     let read = |name| block_on(session.object_values(level, name, None)).unwrap();

@@ -153,7 +153,7 @@ fn old_links_are_looked_for_by_name() {
         let delta = zvf_format::path::Delta::INTRA;
         let session = dataset.session();
         for _ in 0..2 {
-            assert!(!block_on(session.has_old_links(LevelId::FULL, delta)).unwrap());
+            assert!(!block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
         }
         let name = "graph_3d/store.zarrvectors/0/cross_chunk_links/0/zarr.json";
         let gets: Vec<String> = asked(&web)

@@ -7,7 +7,7 @@ use zvf_model::array::CellAttribute;
 
 use super::{cell_of, code_of, words};
 use crate::{
-    exec::chunk::CellRows,
+    catalog::cell_rows::CellRows,
     predicate::{ColumnType, Datum, Scope},
     resolve::filter::ColumnView,
 };

@@ -13,7 +13,7 @@ use zvf_model::{
     array::CellAttribute, grid::ChunkCoord, key::Key, layout::LinkForm, level::LevelId,
 };
 
-use super::{CellForm, Cells, LinkSet, View, read::want};
+use super::{LinkCellForm, LinkSet, LinkStorage, LinkView, read::want};
 use crate::{
     catalog::level::{Level, Session},
     diagnostics::Diagnostics,
@@ -75,7 +75,7 @@ impl LinkCells {
     }
 
     /// The node that describes the family of a cell.
-    pub fn family(&self, cell: usize) -> Option<&Key> {
+    pub fn chunked_array(&self, cell: usize) -> Option<&Key> {
         let source = self.set.cells.get(cell)?.source;
         Some(&self.set.sources.get(source)?.family_node)
     }
@@ -87,7 +87,7 @@ impl LinkCells {
         let source = self.set.cells.get(cell).map(|cell| cell.source);
         let form = source.and_then(|source| self.set.sources.get(source));
         match form.map(|source| &source.form) {
-            Some(CellForm::Flat(dtype) | CellForm::Groups(dtype, RowForm::Plain)) => {
+            Some(LinkCellForm::Flat(dtype) | LinkCellForm::Groups(dtype, RowForm::Plain)) => {
                 *dtype == int64
             }
             _ => false,
@@ -101,8 +101,9 @@ impl LinkCells {
             return false;
         };
         let source = self.set.sources.get(cell.source);
-        let keyed = source
-            .is_some_and(|source| !matches!(source.form, CellForm::Records | CellForm::Table(_)));
+        let keyed = source.is_some_and(|source| {
+            !matches!(source.form, LinkCellForm::Records | LinkCellForm::Table(_))
+        });
         let chunks = cell.chunks.as_deref().unwrap_or_default();
         let mut pairs = chunks.iter().zip(chunks.iter().skip(1));
         keyed && !chunks.is_empty() && pairs.all(|(one, next)| one == next)
@@ -113,7 +114,7 @@ impl LinkCells {
         let sources = self.set.sources.iter();
         let mut forms = sources.map(|source| &source.form);
         self.set.delta == Delta::INTRA
-            && forms.any(|form| matches!(form, CellForm::Flat(_) | CellForm::Padded(_)))
+            && forms.any(|form| matches!(form, LinkCellForm::Flat(_) | LinkCellForm::Padded(_)))
     }
 
     /// The nodes that describe all links, and how many ends those have: one node
@@ -137,8 +138,8 @@ impl LinkCells {
         let sources = self.set.sources.iter();
         let values = sources.filter_map(|source| source.attributes.get(attribute)?.as_ref());
         let nodes = values.map(|values| match &values.cells {
-            Cells::Each(family) => family.node.clone(),
-            Cells::Table(key, _) => key.parent().unwrap_or_else(Key::root),
+            LinkStorage::Each(family) => family.node.clone(),
+            LinkStorage::Table(key, _) => key.parent().unwrap_or_else(Key::root),
         });
         nodes.collect()
     }
@@ -154,17 +155,17 @@ impl LinkCells {
     }
 
     /// Names below the nodes of links inside chunks that are no chunk.
-    pub fn strays(&self) -> Vec<Key> {
+    pub fn unrecognized_children(&self) -> Vec<Key> {
         let sources = self.set.sources.iter();
         let families = sources.filter_map(|source| match &source.cells {
-            Cells::Each(family) => Some(family),
-            Cells::Table(..) => None,
+            LinkStorage::Each(family) => Some(family),
+            LinkStorage::Table(..) => None,
         });
-        let strays = families.flat_map(|family| {
-            let strays = family.strays.iter();
-            strays.filter_map(|name| family.node.join(name).ok())
+        let unrecognized_children = families.flat_map(|family| {
+            let unrecognized_children = family.unrecognized_children.iter();
+            unrecognized_children.filter_map(|name| family.node.join(name).ok())
         });
-        strays.collect()
+        unrecognized_children.collect()
     }
 }
 
@@ -197,7 +198,7 @@ impl Session<'_> {
                 None
             };
             let names = self.link_attribute_names(&level, delta).await?;
-            let (diagnostics, view) = (Diagnostics::new(false), View::Stored);
+            let (diagnostics, view) = (Diagnostics::new(false), LinkView::Stored);
             let target = target.as_deref();
             let set = self.links(&level, target, delta, &names, view, &diagnostics);
             let set = set.await?;
@@ -284,8 +285,8 @@ impl Session<'_> {
                         return Ok(None);
                     };
                     let node = match &attribute.cells {
-                        Cells::Each(family) => &family.node,
-                        Cells::Table(key, _) => key,
+                        LinkStorage::Each(family) => &family.node,
+                        LinkStorage::Table(key, _) => key,
                     };
                     take(slot, node, &cell.at).map(Some)
                 });

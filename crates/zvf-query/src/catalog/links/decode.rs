@@ -13,13 +13,13 @@ use zvf_format::{
 };
 use zvf_model::{grid::ChunkCoord, key::Key};
 
-use super::{CellForm, LinkCell, LinkRecords, Source};
+use super::{LinkCell, LinkCellForm, LinkRecords, LinkSource};
 use crate::error::Fault;
 
 /// The records of a cell. `used` is the number of rows in use, where something
 /// else than the payload says.
 pub(super) fn records(
-    source: &Source,
+    source: &LinkSource,
     cell: &LinkCell,
     payload: &[u8],
     used: Option<u64>,
@@ -27,21 +27,21 @@ pub(super) fn records(
     let width = source.width;
     let chunks = cell.chunks.as_deref().unwrap_or_default();
     match &source.form {
-        CellForm::Flat(dtype) => {
+        LinkCellForm::Flat(dtype) => {
             let rows = int64s(payload, *dtype)?;
             let rows = LinkRows::parse(&rows, width, RowForm::Plain)?;
             Ok(keyed(source, chunks, rows))
         }
-        CellForm::Groups(dtype, form) => groups(source, chunks, payload, *dtype, *form),
-        CellForm::Records => {
+        LinkCellForm::Groups(dtype, form) => groups(source, chunks, payload, *dtype, *form),
+        LinkCellForm::Records => {
             if payload.is_empty() {
                 return Ok(empty(width));
             }
             let rows = CrossChunkCell::parse(payload, width)?.records();
             Ok(keyed(source, chunks, rows))
         }
-        CellForm::Table(arity) => table(payload, width, *arity),
-        CellForm::Padded(kind) => {
+        LinkCellForm::Table(arity) => table(payload, width, *arity),
+        LinkCellForm::Padded(kind) => {
             let rows = int64s(payload, Dtype::new(*kind, ByteOrder::Little))?;
             let rows = in_use(&rows, width, used)?;
             let rows = LinkRows::parse(rows, width, RowForm::Plain)?;
@@ -62,7 +62,7 @@ pub(super) fn empty(width: LinkWidth) -> LinkRecords {
 }
 
 fn groups(
-    source: &Source,
+    source: &LinkSource,
     chunks: &[ChunkCoord],
     payload: &[u8],
     dtype: Dtype,
@@ -97,7 +97,7 @@ pub(super) fn row_columns(width: LinkWidth, form: RowForm) -> usize {
 }
 
 /// Rows of vertices of chunks that the path names, in the order they were given.
-fn keyed(source: &Source, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkRecords {
+fn keyed(source: &LinkSource, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkRecords {
     let width = source.width.get();
     let mut records = empty(source.width);
     let mut numbers = Vec::with_capacity(slots.len());
@@ -127,7 +127,7 @@ fn keyed(source: &Source, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkRecor
                 }
             }
         }
-        if source.is_turned {
+        if source.is_reversed {
             records.ends.get_mut(start..).unwrap_or_default().reverse();
         }
     }

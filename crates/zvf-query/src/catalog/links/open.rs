@@ -16,9 +16,12 @@ use zvf_model::{
     root::LinksConvention,
 };
 
-use super::{CellForm, Cells, LinkCell, Opened, Source, Values, View, unlisted};
+use super::{
+    AttributeCells, LinkCell, LinkCellForm, LinkSource, LinkStorage, LinkView, OpenedLinks,
+    unlisted,
+};
 use crate::{
-    catalog::family::Family,
+    catalog::chunked_array::ChunkedArray,
     catalog::level::{Level, Session},
     error::{Damage, Fault, QueryError},
 };
@@ -31,11 +34,11 @@ impl Session<'_> {
         target: Option<&Level>,
         delta: Delta,
         attributes: &[String],
-        view: View,
-    ) -> Result<Opened, QueryError> {
+        view: LinkView,
+    ) -> Result<OpenedLinks, QueryError> {
         let part = Part::LinkFamily(delta);
         let key = self.link_node(level, &part)?;
-        let node = self.family(level, &part);
+        let node = self.chunked_array(level, &part);
         let segments = async {
             match self.children(level, &key).await {
                 Ok(names) => Ok(Some(names)),
@@ -47,14 +50,14 @@ impl Session<'_> {
         let Some(node) = node else {
             return match listed {
                 Some(names) if !names.is_empty() => Err(Damage::new(&key, Fault::Missing).into()),
-                _ => Ok(Opened::default()),
+                _ => Ok(OpenedLinks::default()),
             };
         };
         let family = LinkFamily::parse(&key, delta, &node.attributes)?.value;
         let Some(family) = family else {
             return match listed {
                 Some(names) if !names.is_empty() => Err(Damage::new(&key, Fault::NoWidth).into()),
-                _ => Ok(Opened::default()),
+                _ => Ok(OpenedLinks::default()),
             };
         };
         let expected = self.arity(level);
@@ -64,7 +67,7 @@ impl Session<'_> {
         }
         let scales = match (target, view) {
             // Whoever wrote them took them for as large as those of the root.
-            (None, View::Stored) if delta != Delta::INTRA => {
+            (None, LinkView::Stored) if delta != Delta::INTRA => {
                 vec![AxisScales::EQUAL; self.arity(level)]
             }
             _ => self.link_scales(level, target, delta)?,
@@ -72,7 +75,7 @@ impl Session<'_> {
         let segments = if let Some(names) = listed {
             names
         } else {
-            Arc::new(self.tried_segments(level, delta, &family, &scales).await?)
+            Arc::new(self.probe_segments(level, delta, &family, &scales).await?)
         };
         self.open_arrays(level, &family, &scales, &segments, attributes, view)
             .await
@@ -86,8 +89,8 @@ impl Session<'_> {
         scales: &[AxisScales],
         segments: &[String],
         attributes: &[String],
-        view: View,
-    ) -> Result<Opened, QueryError> {
+        view: LinkView,
+    ) -> Result<OpenedLinks, QueryError> {
         let mut segments: Vec<&String> = segments.iter().collect();
         segments.sort_unstable();
         let arrays = segments.iter().map(|segment| {
@@ -97,14 +100,14 @@ impl Session<'_> {
             try_join(array, values)
         });
         let family_node = self.link_node(level, &Part::LinkFamily(family.delta))?;
-        let mut opened = Opened::default();
+        let mut opened = OpenedLinks::default();
         for (segment, (array, values)) in segments.iter().zip(try_join_all(arrays).await?) {
             let (array, cells) = array;
             let is_inside = family.delta == Delta::INTRA && is_zero(segment);
             let form = if is_inside {
-                CellForm::Flat(array.dtype)
+                LinkCellForm::Flat(array.dtype)
             } else {
-                CellForm::Groups(array.dtype, array.row_form)
+                LinkCellForm::Groups(array.dtype, array.row_form)
             };
             let number = opened.sources.len();
             let arity = scales.len();
@@ -119,7 +122,7 @@ impl Session<'_> {
                 let is_copy = family.store == LinkStore::Duplicate
                     && family.delta == Delta::INTRA
                     && chunks.iter().any(|other| *other < chunk);
-                if is_copy && view == View::Logical {
+                if is_copy && view == LinkView::Logical {
                     continue;
                 }
                 opened.cells.push(LinkCell {
@@ -129,15 +132,16 @@ impl Session<'_> {
                     at: chunk,
                 });
             }
-            let is_turned = view == View::Logical && !is_inside && self.names_parents_first(family);
-            opened.sources.push(Source {
+            let is_reversed =
+                view == LinkView::Logical && !is_inside && self.names_parents_first(family);
+            opened.sources.push(LinkSource {
                 node: cells.node.clone(),
                 family_node: family_node.clone(),
-                cells: Cells::Each(cells),
+                cells: LinkStorage::Each(cells),
                 form,
                 width: family.width,
                 directed: family.directed,
-                is_turned,
+                is_reversed,
                 family: 0,
                 records: declared(family, view),
                 attributes: values,
@@ -151,10 +155,10 @@ impl Session<'_> {
         level: &Level,
         family: &LinkFamily,
         segment: &str,
-    ) -> Result<(LinkArray, Arc<Family>), QueryError> {
+    ) -> Result<(LinkArray, Arc<ChunkedArray>), QueryError> {
         let part = Part::Links(family.delta, LinkOffsets::Segment(segment));
         let key = self.link_node(level, &part)?;
-        let Some(cells) = self.family(level, &part).await? else {
+        let Some(cells) = self.chunked_array(level, &part).await? else {
             return Err(Damage::new(&key, Fault::Missing).into());
         };
         let array = LinkArray::parse(&cells.node, segment, &cells.attributes, family)?;
@@ -168,16 +172,16 @@ impl Session<'_> {
         delta: Delta,
         offsets: LinkOffsets<'_>,
         names: &[String],
-    ) -> Result<Vec<Option<Values>>, QueryError> {
+    ) -> Result<Vec<Option<AttributeCells>>, QueryError> {
         let values = names.iter().map(|name| async move {
             let part = Part::LinkAttribute(name, delta, offsets);
-            let Some(cells) = self.family(level, &part).await? else {
+            let Some(cells) = self.chunked_array(level, &part).await? else {
                 return Ok::<_, QueryError>(None);
             };
             let metadata = CellAttribute::parse(&cells.node, &cells.attributes)?.value;
-            Ok(Some(Values {
+            Ok(Some(AttributeCells {
                 metadata: Arc::new(metadata),
-                cells: Cells::Each(cells),
+                cells: LinkStorage::Each(cells),
             }))
         });
         try_join_all(values).await
@@ -224,8 +228,8 @@ impl Session<'_> {
 }
 
 /// How many records a family says it has.
-pub(super) fn declared(family: &LinkFamily, view: View) -> Option<u64> {
-    if family.store == LinkStore::Duplicate && view == View::Logical {
+pub(super) fn declared(family: &LinkFamily, view: LinkView) -> Option<u64> {
+    if family.store == LinkStore::Duplicate && view == LinkView::Logical {
         return family.num_links;
     }
     family.physical_records()

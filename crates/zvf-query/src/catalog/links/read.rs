@@ -11,15 +11,16 @@ use zvf_model::{
     layout::Part,
 };
 
-use super::{CellForm, Cells, LinkCell, LinkRecords, LinkSet, Source, decode};
+use super::{LinkCell, LinkCellForm, LinkRecords, LinkSet, LinkSource, LinkStorage, decode};
 use crate::{
-    catalog::family::Family,
+    catalog::cell_rows::{CellRows, value_rows},
+    catalog::chunked_array::ChunkedArray,
     catalog::fragments::FragmentTable,
-    catalog::level::{Level, Session, lock},
+    catalog::level::{Level, Session},
     cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{CellRows, value_rows},
+    sync::lock,
 };
 
 /// Cells of which the records are there at a time.
@@ -30,7 +31,7 @@ type Answer = Result<Option<Fetched>, FetchError>;
 /// Where the answers for a cell are.
 struct Asked<'a> {
     cell: &'a LinkCell,
-    source: &'a Source,
+    source: &'a LinkSource,
     links: Option<usize>,
     fragments: Option<usize>,
     values: Vec<Option<usize>>,
@@ -39,7 +40,7 @@ struct Asked<'a> {
 /// Cells that were read, and are not decoded yet.
 pub(crate) struct FetchedLinks<'s> {
     asked: Vec<Asked<'s>>,
-    fragments: Option<Arc<Family>>,
+    fragments: Option<Arc<ChunkedArray>>,
     answers: Vec<Mutex<Answer>>,
 }
 
@@ -129,9 +130,9 @@ impl Session<'_> {
         let padded = set.sources.iter();
         let padded = padded
             .clone()
-            .any(|source| matches!(source.form, CellForm::Padded(_)));
+            .any(|source| matches!(source.form, LinkCellForm::Padded(_)));
         let fragments = if padded && set.delta == Delta::INTRA {
-            self.family(level, &Part::LinkFragments).await?
+            self.chunked_array(level, &Part::LinkFragments).await?
         } else {
             None
         };
@@ -147,7 +148,7 @@ impl Session<'_> {
             };
             let links = ask(want(&source.cells, &cell.at));
             let fragments = match (&source.form, &fragments) {
-                (CellForm::Padded(_), Some(family)) => ask(family.wanted(&cell.at, None)),
+                (LinkCellForm::Padded(_), Some(family)) => ask(family.wanted(&cell.at, None)),
                 _ => None,
             };
             let mut values = Vec::with_capacity(source.attributes.len());
@@ -178,10 +179,10 @@ impl Session<'_> {
     }
 }
 
-pub(super) fn want(cells: &Cells, at: &ChunkCoord) -> Option<Wanted<AnyArray>> {
+pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<Wanted<AnyArray>> {
     match cells {
-        Cells::Each(family) => family.wanted(at, None),
-        Cells::Table(key, _) => Some(Wanted {
+        LinkStorage::Each(family) => family.wanted(at, None),
+        LinkStorage::Table(key, _) => Some(Wanted {
             cell: CellOf::Child(key.clone()),
             part: None,
         }),
@@ -191,7 +192,7 @@ pub(super) fn want(cells: &Cells, at: &ChunkCoord) -> Option<Wanted<AnyArray>> {
 /// Takes one cell out of the answers.
 fn finish(
     asked: &Asked<'_>,
-    fragments: Option<&Family>,
+    fragments: Option<&ChunkedArray>,
     answers: &[Mutex<Answer>],
     diagnostics: &Diagnostics,
 ) -> Result<LinkRecords, QueryError> {
@@ -220,7 +221,7 @@ fn finish(
             *slot,
             node,
             &cell.at,
-            may_be_missing(&attribute.cells),
+            is_optional(&attribute.cells),
         );
         let values = payload.and_then(|payload| match payload {
             Some(bytes) => value_rows(&attribute.metadata, node, &cell.at, bytes, rows).map(Some),
@@ -239,19 +240,19 @@ fn finish(
 
 fn links(
     asked: &Asked<'_>,
-    fragments: Option<&Family>,
+    fragments: Option<&ChunkedArray>,
     answers: &[Mutex<Answer>],
 ) -> Result<LinkRecords, Damage> {
     let (source, cell) = (asked.source, asked.cell);
     let node = node_of(&source.cells);
     let damage = |fault| match &source.cells {
-        Cells::Each(_) => Damage::in_chunk(node, &cell.at, fault),
-        Cells::Table(..) => Damage::new(node, fault),
+        LinkStorage::Each(_) => Damage::in_chunk(node, &cell.at, fault),
+        LinkStorage::Table(..) => Damage::new(node, fault),
     };
     let slot = asked.links.ok_or_else(|| damage(Fault::MissingCell))?;
     // An absent chunk of a padded array is fill.
-    let is_padded = matches!(source.form, CellForm::Padded(_));
-    let optional = is_padded || may_be_missing(&source.cells);
+    let is_padded = matches!(source.form, LinkCellForm::Padded(_));
+    let optional = is_padded || is_optional(&source.cells);
     let used = match (fragments, asked.fragments) {
         (Some(family), Some(slot)) => {
             let blob = take(answers, slot, &family.node, &cell.at, false)?.unwrap_or_default();
@@ -269,7 +270,7 @@ fn links(
         };
     };
     let records = decode::records(source, cell, &payload, used).map_err(damage)?;
-    if let (Cells::Table(..), Some(expected)) = (&source.cells, source.records) {
+    if let (LinkStorage::Table(..), Some(expected)) = (&source.cells, source.records) {
         let found = u64::try_from(records.len()).unwrap_or(u64::MAX);
         if found != expected {
             return Err(damage(Fault::Count { found, expected }));
@@ -302,13 +303,13 @@ fn take(
     }
 }
 
-fn node_of(cells: &Cells) -> &Key {
+fn node_of(cells: &LinkStorage) -> &Key {
     match cells {
-        Cells::Each(family) => &family.node,
-        Cells::Table(key, _) => key,
+        LinkStorage::Each(family) => &family.node,
+        LinkStorage::Table(key, _) => key,
     }
 }
 
-fn may_be_missing(cells: &Cells) -> bool {
-    matches!(cells, Cells::Table(_, true))
+fn is_optional(cells: &LinkStorage) -> bool {
+    matches!(cells, LinkStorage::Table(_, true))
 }

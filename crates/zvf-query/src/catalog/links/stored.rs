@@ -12,13 +12,13 @@ use zvf_model::{
     level::LevelId,
 };
 
-use super::{LinkRecords, LinkSet, Source, View};
+use super::{LinkRecords, LinkSet, LinkSource, LinkView};
 use crate::{
-    catalog::family::child,
+    catalog::cell_rows::CellRows,
+    catalog::chunked_array::child,
     catalog::level::{Level, Session},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::CellRows,
     predicate::Scope,
     query::Selection,
     result::{Column, Rows, Skipped, Values},
@@ -144,7 +144,7 @@ impl Session<'_> {
                 target.as_deref(),
                 delta,
                 &names,
-                View::Stored,
+                LinkView::Stored,
                 &diagnostics,
             );
             let Some(set) = set.await? else {
@@ -218,7 +218,7 @@ fn families(set: &LinkSet, read: &[LinkRecords]) -> Result<Vec<StoredLinkFamily>
     let mut numbers: Vec<usize> = set.sources.iter().map(|source| source.family).collect();
     numbers.dedup();
     for number in numbers {
-        let of_family = |source: &&Source| source.family == number;
+        let of_family = |source: &&LinkSource| source.family == number;
         let Some(source) = set.sources.iter().find(of_family) else {
             continue;
         };

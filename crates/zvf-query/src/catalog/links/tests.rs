@@ -1,6 +1,6 @@
 //! Links of 0.9, read from memory.
 
-mod old;
+mod legacy;
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -12,7 +12,7 @@ use zvf_format::{
 };
 use zvf_model::{generation::Generation, layout::Layout, level::LevelId};
 
-use super::{LinkRecords, LinkSet, View};
+use super::{LinkRecords, LinkSet, LinkView};
 use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
@@ -24,7 +24,7 @@ fn open(
     memory: &Memory,
     delta: i32,
     attributes: &[&str],
-    view: View,
+    view: LinkView,
     diagnostics: &Diagnostics,
 ) -> Result<Option<LinkSet>, QueryError> {
     let session = memory.session();
@@ -69,7 +69,7 @@ fn text(read: &[LinkRecords]) -> Vec<String> {
     records
 }
 
-fn all(memory: &Memory, view: View) -> Vec<String> {
+fn all(memory: &Memory, view: LinkView) -> Vec<String> {
     let diagnostics = Diagnostics::new(false);
     let set = open(memory, 0, &[], view, &diagnostics).unwrap().unwrap();
     text(&read(memory, &set, &diagnostics).unwrap())
@@ -124,17 +124,17 @@ fn assert_reads_alone(memory: &Memory) {
 #[test]
 fn arrays_come_as_text_and_ends_as_given() {
     let memory = edges();
-    assert_eq!(all(&memory, View::Logical), EDGES);
+    assert_eq!(all(&memory, LinkView::Logical), EDGES);
     memory.rounds();
     // What is open is not opened again: a round trip to read.
-    assert_eq!(all(&memory, View::Logical), EDGES);
+    assert_eq!(all(&memory, LinkView::Logical), EDGES);
     assert_reads_alone(&memory);
 }
 
 #[test]
 fn cells_say_what_they_are_before_they_are_read() {
     let memory = edges();
-    let set = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false));
+    let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false));
     let set = set.unwrap().unwrap();
     let cells = set.cells.iter().map(|cell| {
         let chunks = cell.chunks.as_ref().unwrap().iter();
@@ -183,9 +183,9 @@ fn copies_count_once_unless_rows_are_wanted_as_stored() {
     let memory = copies();
     let crossing = "1.0:1 0.0:2 0.1:3";
     let inside = "2.2:0 2.2:1 2.2:2";
-    assert_eq!(all(&memory, View::Logical), [crossing, inside]);
+    assert_eq!(all(&memory, LinkView::Logical), [crossing, inside]);
     assert_eq!(
-        all(&memory, View::Stored),
+        all(&memory, LinkView::Stored),
         [crossing, crossing, crossing, inside]
     );
 }
@@ -194,7 +194,7 @@ fn copies_count_once_unless_rows_are_wanted_as_stored() {
 fn links_without_a_value_are_noted() {
     let memory = copies();
     let diagnostics = Diagnostics::new(false);
-    let set = open(&memory, 0, &["w", "none"], View::Logical, &diagnostics);
+    let set = open(&memory, 0, &["w", "none"], LinkView::Logical, &diagnostics);
     let set = set.unwrap().unwrap();
     assert!(set.attributes[0].metadata.is_some());
     assert!(set.attributes[1].metadata.is_none());
@@ -215,9 +215,12 @@ fn streamed_skeletons_come_child_first() {
     memory.cells("0/links/0/0.0", json!({}), &[([0, 0], branch)]);
     let crossing = rows(RowForm::Plain, &[(0, &[3, 0])]).finish_ragged();
     memory.cells("0/links/0/+1.0", json!({}), &[([0, 0], crossing)]);
-    assert_eq!(all(&memory, View::Stored), ["0.0:3 1.0:0", "0.0:4 0.0:1"]);
+    assert_eq!(
+        all(&memory, LinkView::Stored),
+        ["0.0:3 1.0:0", "0.0:4 0.0:1"]
+    );
     let diagnostics = Diagnostics::new(false);
-    let set = open(&memory, 0, &[], View::Logical, &diagnostics).unwrap();
+    let set = open(&memory, 0, &[], LinkView::Logical, &diagnostics).unwrap();
     let read = read(&memory, &set.unwrap(), &diagnostics).unwrap();
     assert_eq!(text(&read), ["1.0:0 0.0:3", "0.0:4 0.0:1"]);
     let notes = diagnostics.finish().1;
@@ -237,7 +240,7 @@ fn rows_of_32_bits_are_rows() {
     memory.cells("0/links/0/+1.0", dtype.clone(), &[([1, 1], right)]);
     let up = ragged::encode(&[int32s(&[1, 8, 2])]);
     memory.cells("0/links/0/0.+1", dtype, &[([1, 0], up)]);
-    assert_eq!(all(&memory, View::Logical), EDGES);
+    assert_eq!(all(&memory, LinkView::Logical), EDGES);
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn damage_names_its_cell_and_the_rest_can_be_kept() {
 
 fn check_damage(memory: &Memory, key: &str) {
     let diagnostics = Diagnostics::new(false);
-    let set = open(memory, 0, &[], View::Logical, &diagnostics);
+    let set = open(memory, 0, &[], LinkView::Logical, &diagnostics);
     let set = set.unwrap().unwrap();
     let error = read(memory, &set, &diagnostics).unwrap_err();
     assert_eq!(error.to_string(), format!("{key}, chunk 1.1"));
@@ -295,7 +298,7 @@ fn values_that_are_not_as_many_as_links_are_damage() {
         &[([2, 2], vec![0; 6])],
     );
     let diagnostics = Diagnostics::new(true);
-    let set = open(&memory, 0, &["w"], View::Logical, &diagnostics)
+    let set = open(&memory, 0, &["w"], LinkView::Logical, &diagnostics)
         .unwrap()
         .unwrap();
     let read = read(&memory, &set, &diagnostics).unwrap();
@@ -314,7 +317,14 @@ fn values_of_two_types_are_no_column() {
         values,
         &[([2, 2], vec![0; 2])],
     );
-    let error = open(&memory, 0, &["w"], View::Logical, &Diagnostics::new(false)).unwrap_err();
+    let error = open(
+        &memory,
+        0,
+        &["w"],
+        LinkView::Logical,
+        &Diagnostics::new(false),
+    )
+    .unwrap_err();
     assert!(matches!(error, QueryError::Damaged(_)), "{error}");
 }
 
@@ -322,13 +332,13 @@ fn values_of_two_types_are_no_column() {
 fn a_store_that_cannot_list_gives_all_or_nothing() {
     let makers: [fn() -> Memory; 2] = [edges, copies];
     for make in makers {
-        let listed = all(&make(), View::Stored);
+        let listed = all(&make(), LinkView::Stored);
         let mut memory = make();
         memory.lists = false;
-        assert_eq!(all(&memory, View::Stored), listed);
+        assert_eq!(all(&memory, LinkView::Stored), listed);
         // What was tried once is known.
         memory.rounds();
-        assert_eq!(all(&memory, View::Stored), listed);
+        assert_eq!(all(&memory, LinkView::Stored), listed);
         assert_reads_alone(&memory);
     }
     let mut memory = edges();
@@ -347,7 +357,7 @@ fn a_store_that_cannot_list_gives_all_or_nothing() {
 }
 
 fn refused(memory: &Memory) {
-    let error = open(memory, 0, &[], View::Logical, &Diagnostics::new(false)).unwrap_err();
+    let error = open(memory, 0, &[], LinkView::Logical, &Diagnostics::new(false)).unwrap_err();
     assert!(super::unlisted::is_unlistable(&error), "{error}");
 }
 
@@ -376,7 +386,7 @@ fn links_between_levels_count_from_the_anchor() {
     let blob = rows(RowForm::Plain, &[(0, &[5, 6])]).finish_ragged();
     memory.cells("0/links/+1/0.-1", json!({}), &[([3, 2], blob)]);
     let diagnostics = Diagnostics::new(false);
-    let set = open(&memory, 1, &[], View::Logical, &diagnostics)
+    let set = open(&memory, 1, &[], LinkView::Logical, &diagnostics)
         .unwrap()
         .unwrap();
     assert!(!set.cells[0].is_inside);

@@ -14,15 +14,15 @@ use zvf_model::{
     layout::{LinkOffsets, Part},
 };
 
-use super::{CellForm, Cells, Opened, View, decode};
+use super::{LinkCellForm, LinkStorage, LinkView, OpenedLinks, decode};
 use crate::{
-    catalog::family::child,
+    catalog::chunked_array::child,
     catalog::level::{Level, Session},
     error::{Damage, Fault, QueryError},
 };
 
 /// Most arrays that a family is tried for: enough for faces of four axes.
-const MOST_TRIED: usize = 1 << 13;
+const MAX_PROBED_ARRAYS: usize = 1 << 13;
 
 /// Whether a store cannot list.
 pub(super) fn is_unlistable(error: &QueryError) -> bool {
@@ -41,7 +41,7 @@ fn unlistable(key: &Key, why: &'static str) -> QueryError {
 impl Session<'_> {
     /// Deltas that have a node, among those to all levels the root names. One
     /// round trip.
-    pub(super) async fn tried_deltas(
+    pub(super) async fn probe_deltas(
         &self,
         level: &Level,
         old: bool,
@@ -76,7 +76,7 @@ impl Session<'_> {
     /// # Errors
     ///
     /// [`FetchProblem::Unlistable`] when there are others, or that cannot be told.
-    pub(super) async fn tried_segments(
+    pub(super) async fn probe_segments(
         &self,
         level: &Level,
         delta: Delta,
@@ -102,7 +102,7 @@ impl Session<'_> {
             .filter_map(|(segment, node)| node.map(|_| segment))
             .collect();
         found.sort_unstable();
-        let opened = self.open_arrays(level, family, scales, &found, &[], View::Stored);
+        let opened = self.open_arrays(level, family, scales, &found, &[], LinkView::Stored);
         let held = self.count_records(&opened.await?).await?;
         if held != expected {
             return Err(unlistable(&key, "there are links that were not found"));
@@ -112,19 +112,19 @@ impl Session<'_> {
     }
 
     /// Records of all cells, by the beginnings of their payloads.
-    async fn count_records(&self, opened: &Opened) -> Result<u64, QueryError> {
+    async fn count_records(&self, opened: &OpenedLinks) -> Result<u64, QueryError> {
         let mut wanted = Vec::with_capacity(opened.cells.len());
         let mut of = Vec::with_capacity(opened.cells.len());
         for cell in &opened.cells {
             let Some(source) = opened.sources.get(cell.source) else {
                 continue;
             };
-            let Cells::Each(family) = &source.cells else {
+            let LinkStorage::Each(family) = &source.cells else {
                 continue;
             };
             // A row has at least a byte, a blob of groups begins with their count.
             let part = match source.form {
-                CellForm::Flat(_) => 0..1,
+                LinkCellForm::Flat(_) => 0..1,
                 _ => 0..8,
             };
             if let Some(want) = family.wanted(&cell.at, Some(part)) {
@@ -143,7 +143,7 @@ impl Session<'_> {
             let begin = begin.ok_or_else(|| damage(Fault::MissingCell))?;
             let size = family.payload_size(&cell.at, begin.size);
             let (bytes, row) = match &source.form {
-                CellForm::Groups(dtype, form) => {
+                LinkCellForm::Groups(dtype, form) => {
                     let groups = begin.bytes.first_chunk::<8>().copied();
                     let groups = groups.map_or(0, u64::from_le_bytes);
                     let header = groups.saturating_add(1).saturating_mul(8);
@@ -153,7 +153,9 @@ impl Session<'_> {
                         columns.saturating_mul(dtype.size()),
                     )
                 }
-                CellForm::Flat(dtype) => (size, source.width.get().saturating_mul(dtype.size())),
+                LinkCellForm::Flat(dtype) => {
+                    (size, source.width.get().saturating_mul(dtype.size()))
+                }
                 _ => (size, 1),
             };
             let row = u64::try_from(row).unwrap_or(u64::MAX);
@@ -169,7 +171,7 @@ fn neighbours(family: &LinkFamily, arity: usize) -> Option<Vec<String>> {
     let others = family.width.get().saturating_sub(1);
     let numbers = others.checked_mul(arity)?;
     let count = 3_usize.checked_pow(u32::try_from(numbers).ok()?)?;
-    if count > MOST_TRIED {
+    if count > MAX_PROBED_ARRAYS {
         return None;
     }
     let sorted =

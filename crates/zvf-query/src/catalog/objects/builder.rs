@@ -3,7 +3,7 @@
 use zvf_format::{int64s::Int64s, manifest::ObjectManifest};
 use zvf_model::grid::ChunkCoord;
 
-use super::{Ids, Objects, Piece, numbers::ChunkNumbers};
+use super::{ObjectFragment, ObjectIds, Objects, interner::ChunkInterner};
 use crate::error::{Fault, QueryError};
 
 /// Takes manifests in ascending order of rows.
@@ -13,10 +13,10 @@ pub(super) struct ObjectsBuilder {
     budget: u64,
     /// Bytes held but for pieces.
     held: u64,
-    numbers: ChunkNumbers,
+    numbers: ChunkInterner,
     rows: Option<Vec<u64>>,
     starts: Vec<usize>,
-    pieces: Vec<Piece>,
+    pieces: Vec<ObjectFragment>,
     incomplete: bool,
 }
 
@@ -34,7 +34,7 @@ impl ObjectsBuilder {
             sid_ndim,
             budget,
             held: ids,
-            numbers: ChunkNumbers::new(),
+            numbers: ChunkInterner::new(),
             rows: None,
             starts: vec![0],
             pieces: Vec::new(),
@@ -80,7 +80,7 @@ impl ObjectsBuilder {
             };
             last = Some(number);
             let pieces = block.fragments.iter();
-            self.pieces.extend(pieces.map(|fragment| Piece {
+            self.pieces.extend(pieces.map(|fragment| ObjectFragment {
                 chunk: number,
                 fragment,
             }));
@@ -132,7 +132,7 @@ impl ObjectsBuilder {
     }
 
     /// The objects; of as many ids as there are rows.
-    pub(super) fn finish(self, ids: Ids) -> Objects {
+    pub(super) fn finish(self, ids: ObjectIds) -> Objects {
         // There are no more than numbers of 32 bits.
         let numbers = 0..u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let chunks = self.numbers.into_chunks();

@@ -4,7 +4,7 @@ use crate::error::Fault;
 
 /// The id of each row.
 #[derive(Clone, Debug)]
-pub(crate) enum Ids {
+pub(crate) enum ObjectIds {
     /// Rows are ids.
     Rows(usize),
     /// These ascend.
@@ -13,13 +13,13 @@ pub(crate) enum Ids {
     Mixed(Vec<i64>, Vec<u32>),
 }
 
-impl Default for Ids {
+impl Default for ObjectIds {
     fn default() -> Self {
         Self::Rows(0)
     }
 }
 
-impl Ids {
+impl ObjectIds {
     /// Ids as stored. O(n), O(n log n) when they do not ascend.
     pub(crate) fn new(ids: Vec<i64>, declared_sorted: bool) -> Result<Self, Fault> {
         let mut pairs = ids.windows(2).filter_map(|pair| match pair {
@@ -90,26 +90,32 @@ mod tests {
     #[test]
     fn ids_are_found_in_any_order() {
         let ids = [7_i64, -3, i64::MAX, 0, i64::MIN, 12];
-        let mixed = Ids::new(ids.to_vec(), false).unwrap_or_default();
+        let mixed = ObjectIds::new(ids.to_vec(), false).unwrap_or_default();
         for (place, id) in ids.into_iter().enumerate() {
             assert_eq!(mixed.find(id), Some(place));
             assert_eq!(mixed.id(place), Some(id));
         }
         assert_eq!([1, -4, 13].map(|id| mixed.find(id)), [None; 3]);
-        let rows = Ids::Rows(3);
+        let rows = ObjectIds::Rows(3);
         assert_eq!(
             [-1, 0, 2, 3].map(|id| rows.find(id)),
             [None, Some(0), Some(2), None]
         );
-        assert!(matches!(Ids::new(ids.to_vec(), true), Err(Fault::Order)));
         assert!(matches!(
-            Ids::new(vec![1, 2, 2], true),
+            ObjectIds::new(ids.to_vec(), true),
+            Err(Fault::Order)
+        ));
+        assert!(matches!(
+            ObjectIds::new(vec![1, 2, 2], true),
             Err(Fault::Twice(2))
         ));
         assert!(matches!(
-            Ids::new(vec![5, 1, 5], false),
+            ObjectIds::new(vec![5, 1, 5], false),
             Err(Fault::Twice(5))
         ));
-        assert!(matches!(Ids::new(vec![], true), Ok(Ids::Ascending(_))));
+        assert!(matches!(
+            ObjectIds::new(vec![], true),
+            Ok(ObjectIds::Ascending(_))
+        ));
     }
 }

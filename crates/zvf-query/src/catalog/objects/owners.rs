@@ -39,7 +39,7 @@ impl Owners {
         let mut owned = vec![Owned::default(); objects.pieces.len()];
         for place in 0..objects.len() {
             let number = u32::try_from(place).unwrap_or(u32::MAX);
-            for piece in objects.pieces(place) {
+            for piece in objects.fragments(place) {
                 let Some(at) = next.get_mut(index(piece.chunk)) else {
                     continue;
                 };
@@ -67,7 +67,7 @@ impl Owners {
         &'a self,
         objects: &'a Objects,
         chunk: &ChunkCoord,
-    ) -> OwnersOfChunk<'a> {
+    ) -> ChunkOwners<'a> {
         let number = objects.number_of(chunk);
         let number = number.and_then(|number| usize::try_from(number).ok());
         let range = number.and_then(|number| {
@@ -75,18 +75,18 @@ impl Owners {
             self.owned.get(*self.starts.get(number)?..*end)
         });
         let owned = range.unwrap_or_default();
-        OwnersOfChunk { objects, owned }
+        ChunkOwners { objects, owned }
     }
 }
 
 /// Which object has each fragment of one chunk.
 #[derive(Clone, Copy, Debug)]
-pub struct OwnersOfChunk<'a> {
+pub struct ChunkOwners<'a> {
     objects: &'a Objects,
     owned: &'a [Owned],
 }
 
-impl<'a> OwnersOfChunk<'a> {
+impl<'a> ChunkOwners<'a> {
     /// Whether no object has a fragment of the chunk.
     pub fn is_empty(&self) -> bool {
         self.owned.is_empty()

@@ -9,22 +9,23 @@ use zvf_model::{
 };
 
 use super::{
-    Ids, ObjectTable, Objects,
+    ObjectCache, ObjectIds, ObjectTable, Objects,
     builder::{ManifestFault, ObjectsBuilder},
     table::Manifests,
 };
 use crate::{
-    catalog::level::{Level, Session, lock},
-    catalog::tables::{ItemArray, RowArray, RowRequest},
+    catalog::level::{Level, Session},
+    catalog::tables::{ByteStringArray, RowArray, RowRequest},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    sync::lock,
 };
 
 /// Manifests asked for at once, in rows: some ten megabytes of usual ones.
 const BATCH_ROWS: u64 = 1 << 18;
 
 /// Damaged manifests of a cell that are told one by one.
-const MOST_ROWS_TOLD: u64 = 8;
+const MAX_REPORTED_ROWS: u64 = 8;
 
 pub(super) type Answer = Result<Option<Fetched>, FetchError>;
 
@@ -42,14 +43,15 @@ impl Session<'_> {
             return Ok(None);
         };
         table.note(diagnostics);
-        let known = lock(&level.objects).clone();
-        if let Some(objects) = known {
-            return Ok(objects);
+        let cache = level.extension::<ObjectCache>();
+        let known = lock(&cache.objects).clone();
+        if known.is_some() {
+            return Ok(known);
         }
-        let known = lock(&level.object_ids).clone();
+        let known = lock(&cache.ids).clone();
         let objects = match &table.manifests {
             Manifests::None => ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget())
-                .finish(Ids::default()),
+                .finish(ObjectIds::default()),
             Manifests::Open { data, offsets } => {
                 self.open_objects(&table, data, offsets, diagnostics)
                     .await?
@@ -63,7 +65,7 @@ impl Session<'_> {
         let objects = Arc::new(objects);
         // Damage that was passed over must stop the next query that is strict.
         if !objects.is_incomplete() {
-            *lock(&level.objects) = Some(Some(Arc::clone(&objects)));
+            *lock(&cache.objects) = Some(Arc::clone(&objects));
         }
         Ok(Some(objects))
     }
@@ -73,7 +75,7 @@ impl Session<'_> {
         &self,
         level: &Level,
         table: &ObjectTable,
-        (manifests, known): (&ItemArray, Option<&Ids>),
+        (manifests, known): (&ByteStringArray, Option<&ObjectIds>),
         diagnostics: &Diagnostics,
     ) -> Result<Objects, QueryError> {
         let mut asked = match (&table.ids, known) {
@@ -85,7 +87,7 @@ impl Session<'_> {
         let mut builder = None;
         let mut ids = match known {
             Some(ids) => Some(ids.clone()),
-            None if table.ids.is_none() => Some(Ids::Rows(table.len()?)),
+            None if table.ids.is_none() => Some(ObjectIds::Rows(table.len()?)),
             None => None,
         };
         let (mut next, mut stored, mut lost_ids) = (0_u64, false, false);
@@ -106,7 +108,8 @@ impl Session<'_> {
                 let answers = core::mem::replace(&mut answers, rest);
                 match read_ids(array, &request, answers, table.index.ids_sorted) {
                     Ok(read) => {
-                        *lock(&level.object_ids) = Some(Arc::new(read.clone()));
+                        let cache = level.extension::<ObjectCache>();
+                        *lock(&cache.ids) = Some(Arc::new(read.clone()));
                         ids = Some(read);
                     }
                     Err(damage) => {
@@ -115,7 +118,7 @@ impl Session<'_> {
                     }
                 }
             }
-            let held = ids.as_ref().map_or(0, Ids::size);
+            let held = ids.as_ref().map_or(0, ObjectIds::size);
             let sid_ndim = table.index.sid_ndim;
             let builder = builder
                 .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, held, self.fetch.budget()));
@@ -136,7 +139,7 @@ impl Session<'_> {
             // Nobody can tell which objects the manifests are of.
             let mut none = ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget());
             none.incomplete();
-            return Ok(none.finish(Ids::default()));
+            return Ok(none.finish(ObjectIds::default()));
         }
         Ok(builder.finish(ids.unwrap_or_default()))
     }
@@ -171,10 +174,10 @@ impl Session<'_> {
                             lost = lost.saturating_add(1);
                         }
                     }
-                    if let Some(more @ 1..) = lost.checked_sub(MOST_ROWS_TOLD) {
+                    if let Some(more @ 1..) = lost.checked_sub(MAX_REPORTED_ROWS) {
                         diagnostics.skip(Damage::new(data.node(), Fault::MoreRows(more)))?;
                     }
-                    return Ok(builder.finish(Ids::Rows(table.len()?)));
+                    return Ok(builder.finish(ObjectIds::Rows(table.len()?)));
                 }
                 Err(error) => damage = Some(Damage::new(offsets.node(), error)),
             }
@@ -185,7 +188,7 @@ impl Session<'_> {
         for row in 0..table.rows() {
             push_lost(&mut builder, row, data.node())?;
         }
-        Ok(builder.finish(Ids::Rows(table.len()?)))
+        Ok(builder.finish(ObjectIds::Rows(table.len()?)))
     }
 
     /// How to ask for all ids.
@@ -230,21 +233,21 @@ pub(super) fn read_ids(
     request: &RowRequest,
     answers: Vec<Answer>,
     sorted: bool,
-) -> Result<Ids, Damage> {
+) -> Result<ObjectIds, Damage> {
     let read = array.finish(request, answers);
     if let Some((_, damage)) = read.lost.into_iter().next() {
         return Err(damage);
     }
     let ids = Int64s::parse(&read.bytes);
     let ids = ids.map_err(|error| Damage::new(array.node(), error))?;
-    let ids = Ids::new(ids.iter().collect(), sorted);
+    let ids = ObjectIds::new(ids.iter().collect(), sorted);
     ids.map_err(|fault| Damage::new(array.node(), fault))
 }
 
 /// Adds the manifests of a cell.
 pub(super) fn push_cell(
     builder: &mut ObjectsBuilder,
-    manifests: &ItemArray,
+    manifests: &ByteStringArray,
     cell: u64,
     answer: Answer,
     diagnostics: &Diagnostics,
@@ -263,7 +266,7 @@ pub(super) fn push_cell(
                 None => push_lost(builder, row, manifests.node())?,
             }
         }
-        match damaged_rows.checked_sub(MOST_ROWS_TOLD) {
+        match damaged_rows.checked_sub(MAX_REPORTED_ROWS) {
             None | Some(0) => Ok(()),
             Some(more) => diagnostics.skip(manifests.damage(cell, Fault::MoreRows(more))),
         }
@@ -296,7 +299,7 @@ pub(super) fn push(
         Err(ManifestFault::Fault(fault)) => {
             let damage = damaged(fault);
             let key = damage.key.clone();
-            if before < MOST_ROWS_TOLD {
+            if before < MAX_REPORTED_ROWS {
                 diagnostics.skip(damage)?;
             }
             push_lost(builder, row, &key)?;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use zvf_format::open_rows::OpenRows;
 use zvf_model::{array::ObjectIndex, key::Key, level::LevelId};
 
-use super::{Ids, ObjectTable, read::read_ids, table::Manifests};
+use super::{ObjectIds, ObjectTable, read::read_ids, table::Manifests};
 use crate::{
     catalog::level::Session,
     error::{Damage, Fault, QueryError},
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug)]
 pub struct StoredManifests {
     table: Arc<ObjectTable>,
-    ids: Ids,
+    ids: ObjectIds,
     /// All manifests and where each ends, where they lie back to back.
     open: Option<(Bytes, Vec<Range<usize>>)>,
 }
@@ -70,7 +70,7 @@ impl Session<'_> {
             return Ok(None);
         };
         let ids = match &table.ids {
-            None => Ids::Rows(table.len()?),
+            None => ObjectIds::Rows(table.len()?),
             Some(array) => {
                 let request = self.id_request(array)?;
                 let answers = self.fetch.cells(&request.wanted).await;

@@ -11,11 +11,13 @@ use zvf_model::{
     zarr::Node,
 };
 
+use super::ObjectCache;
 use crate::{
-    catalog::family::child,
-    catalog::level::{Level, Session, lock},
-    catalog::tables::{ItemArray, RowArray},
+    catalog::chunked_array::child,
+    catalog::level::{Level, Session},
+    catalog::tables::{ByteStringArray, RowArray},
     error::{Damage, Fault, QueryError},
+    sync::lock,
 };
 
 /// As levels name it.
@@ -39,7 +41,7 @@ pub(super) enum Manifests {
     /// There are no objects.
     None,
     /// One byte string each.
-    Items(ItemArray),
+    Items(ByteStringArray),
     /// Back to back.
     Open { data: RowArray, offsets: RowArray },
 }
@@ -51,12 +53,13 @@ impl Session<'_> {
         &self,
         level: &Level,
     ) -> Result<Option<Arc<ObjectTable>>, QueryError> {
-        let known = lock(&level.object_table).clone();
+        let cache = level.extension::<ObjectCache>();
+        let known = lock(&cache.table).clone();
         if let Some(table) = known {
             return Ok(table);
         }
         let table = self.open_object_index(level).await?.map(Arc::new);
-        let mut known = lock(&level.object_table);
+        let mut known = lock(&cache.table);
         Ok(known.get_or_insert(table).clone())
     }
 
@@ -176,7 +179,7 @@ fn object_table(
         table.manifests = Manifests::Open { data, offsets };
         return Ok(table);
     }
-    let manifests = ItemArray::new(first)?;
+    let manifests = ByteStringArray::new(first)?;
     check_count(manifests.node(), manifests.rows, objects)?;
     table.manifests = Manifests::Items(manifests);
     match second {

@@ -47,7 +47,7 @@ fn numbered() -> Vec<i64> {
 }
 
 fn row(objects: &Objects, place: usize) -> Vec<i64> {
-    let chunks = objects.pieces(place).iter();
+    let chunks = objects.fragments(place).iter();
     let chunks = chunks.map(|piece| objects.chunk(piece.chunk).unwrap().coords()[0]);
     chunks.collect()
 }

@@ -15,9 +15,9 @@ use zvf_model::{
     zarr::Node,
 };
 
-use super::{ItemArray, RowArray};
+use super::{ByteStringArray, RowArray};
 use crate::{
-    catalog::family::child,
+    catalog::chunked_array::child,
     catalog::level::Session,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
@@ -100,7 +100,7 @@ impl GroupList {
 
 /// The arrays of groups, opened.
 enum Stored {
-    Items(ItemArray),
+    Items(ByteStringArray),
     Open(RowArray, RowArray),
 }
 
@@ -124,9 +124,9 @@ impl Session<'_> {
         };
         let groups = Groups::parse(key, node.attributes())?.value;
         let stored = match node {
-            Node::Array(array) => {
-                Stored::Items(ItemArray::new(self.fetch.array(key, Arc::new(array))?)?)
-            }
+            Node::Array(array) => Stored::Items(ByteStringArray::new(
+                self.fetch.array(key, Arc::new(array))?,
+            )?),
             Node::Group(_) => {
                 let nodes: Vec<Option<Node>> = match form {
                     TableForm::Child => nodes.collect(),
@@ -195,7 +195,7 @@ impl Session<'_> {
 
     async fn item_groups(
         &self,
-        items: &ItemArray,
+        items: &ByteStringArray,
         diagnostics: &Diagnostics,
     ) -> Result<GroupList, QueryError> {
         let wanted: Vec<_> = (0..items.cells()).map(|cell| items.wanted(cell)).collect();
@@ -230,7 +230,7 @@ impl GroupList {
     /// Adds the groups of a cell, or says what is wrong with it.
     fn push_cell(
         &mut self,
-        items: &ItemArray,
+        items: &ByteStringArray,
         cell: u64,
         answer: Result<Option<Fetched>, FetchError>,
         diagnostics: &Diagnostics,

@@ -10,15 +10,15 @@ use zvf_model::{
     zarr::{Array, Codec, DataType},
 };
 
-use super::{MOST_CELLS, fill};
+use super::{MAX_CELLS, fill_value};
 use crate::{
-    catalog::family::object_of,
+    catalog::chunked_array::object_of,
     error::{Damage, Fault},
 };
 
 /// Runs of rows of a cell that are asked for one by one. Beyond that the whole
 /// stretch is, which is not much more then.
-const MOST_RUNS: usize = 1 << 10;
+const MAX_RUNS: usize = 1 << 10;
 
 /// An array whose cells hold whole rows, the first axis.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ struct Part {
 
 /// Rows that were read, the least significant byte of each number first.
 #[derive(Debug)]
-pub(crate) struct RowsRead {
+pub(crate) struct RowData {
     pub(crate) bytes: Vec<u8>,
     /// What could not be read, by its rows. The bytes there are fill.
     pub(crate) lost: Vec<(Range<u64>, Damage)>,
@@ -116,8 +116,8 @@ impl RowArray {
             return Err(fault(Fault::Range));
         };
         let fill = match element {
-            Element::Number(kind) => fill::bytes(&metadata.fill_value, kind),
-            Element::Text(bytes) => fill::text(&metadata.fill_value, bytes),
+            Element::Number(kind) => fill_value::bytes(&metadata.fill_value, kind),
+            Element::Text(bytes) => fill_value::text(&metadata.fill_value, bytes),
         };
         let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
         let order = byte_order(metadata);
@@ -154,7 +154,7 @@ impl RowArray {
             Some(1..) if cell < size => return Err(fault(Fault::Kind)),
             _ => cell.div_euclid(row),
         };
-        let fill = fill::bytes(&metadata.fill_value, Kind::UInt8);
+        let fill = fill_value::bytes(&metadata.fill_value, Kind::UInt8);
         let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
         let fill = fill.repeat(dtype.kind().size());
         let order = dtype.order();
@@ -177,7 +177,7 @@ impl RowArray {
         fill: Vec<u8>,
     ) -> Result<Self, Damage> {
         let per_cell = per_cell.max(1);
-        if rows.div_ceil(per_cell) > MOST_CELLS {
+        if rows.div_ceil(per_cell) > MAX_CELLS {
             return Err(Damage::new(array.node(), Fault::Range));
         }
         Ok(Self {
@@ -256,7 +256,7 @@ impl RowArray {
             return;
         };
         let runs = rows.chunk_by(|a, b| a.saturating_add(1) == *b);
-        if !self.array.is_plain() || runs.clone().count() > MOST_RUNS {
+        if !self.array.is_plain() || runs.clone().count() > MAX_RUNS {
             parts.push(self.part(cell, *first..last.saturating_add(1)));
             return;
         }
@@ -308,7 +308,7 @@ impl RowArray {
         &self,
         request: &RowRequest,
         answers: impl IntoIterator<Item = Result<Option<Fetched>, FetchError>>,
-    ) -> RowsRead {
+    ) -> RowData {
         let mut lost = Vec::new();
         let mut found: Vec<(Range<u64>, Option<Bytes>)> = Vec::new();
         let mut answers = answers.into_iter();
@@ -334,7 +334,7 @@ impl RowArray {
                     None => bytes.extend(fill.iter().cycle().take(len)),
                 }
             }
-            return RowsRead { bytes, lost };
+            return RowData { bytes, lost };
         };
         for at in wanted {
             let after = found.partition_point(|(rows, _)| rows.start <= *at);
@@ -350,7 +350,7 @@ impl RowArray {
                 None => bytes.extend_from_slice(&fill),
             }
         }
-        RowsRead { bytes, lost }
+        RowData { bytes, lost }
     }
 
     /// The bytes of a part; `None` when its cell was never written.

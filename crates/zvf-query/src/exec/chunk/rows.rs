@@ -1,11 +1,11 @@
 //! Rows of a chunk out of what was answered.
 
 use bytes::{Bytes, BytesMut};
-use zvf_format::numeric::{NumericRows, columns_of};
-use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
+use zvf_model::grid::ChunkCoord;
 
-use super::{Answers, CellRows, Open, Pieces, declared_row, take};
+use super::{Answers, Open, Pieces, declared_row, take};
 use crate::{
+    catalog::cell_rows::{CellRows, value_rows},
     catalog::schema::{Attribute, Schema},
     error::{Damage, Fault},
     selection::Held,
@@ -120,7 +120,7 @@ pub(super) fn attribute_rows(
     held: &Held,
     answers: &mut Answers,
 ) -> Result<AttributeRows, Damage> {
-    let key = &attribute.family.node;
+    let key = &attribute.array.node;
     match pieces {
         Pieces::Absent | Pieces::Later => Ok(AttributeRows::Rows(CellRows {
             bytes: Bytes::new(),
@@ -157,8 +157,8 @@ pub(super) fn attribute_rows(
                         return Err(Damage::in_chunk(key, chunk, Fault::Fetch(error)));
                     }
                 };
-                let size = attribute.family.payload_size(chunk, part.size);
-                let padded = attribute.family.padded().is_some();
+                let size = attribute.array.payload_size(chunk, part.size);
+                let padded = attribute.array.padded().is_some();
                 if !padded && size != rows.saturating_mul(*row) {
                     return Ok(AttributeRows::Wider);
                 }
@@ -180,8 +180,8 @@ pub(super) fn whole_rows(
     bytes: Bytes,
     rows: u64,
 ) -> Result<CellRows, Damage> {
-    let key = &attribute.family.node;
-    if let Some(padded) = attribute.family.padded() {
+    let key = &attribute.array.node;
+    if let Some(padded) = attribute.array.padded() {
         let columns = u32::try_from(padded.columns).unwrap_or(1);
         let used = rows.saturating_mul(declared_row(attribute));
         let used = usize::try_from(used).unwrap_or(usize::MAX);
@@ -189,33 +189,4 @@ pub(super) fn whole_rows(
         return Ok(CellRows { bytes, columns });
     }
     value_rows(&attribute.metadata, key, chunk, bytes, rows)
-}
-
-/// All rows of a payload of an attribute, as wide as it is.
-pub(crate) fn value_rows(
-    metadata: &CellAttribute,
-    key: &Key,
-    chunk: &ChunkCoord,
-    bytes: Bytes,
-    rows: u64,
-) -> Result<CellRows, Damage> {
-    let dtype = metadata.dtype;
-    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    if rows == 0 && size == 0 {
-        let columns = metadata.declared_columns().unwrap_or(1);
-        let columns = u32::try_from(columns).unwrap_or(1);
-        return Ok(CellRows { bytes, columns });
-    }
-    let columns = columns_of(bytes.len(), dtype, rows);
-    let columns = columns.ok_or_else(|| {
-        let fault = Fault::Uneven { bytes: size, rows };
-        Damage::in_chunk(key, chunk, fault)
-    })?;
-    // Proven here, so that nobody has to look again.
-    NumericRows::parse(&bytes, dtype, columns).map_err(|_| {
-        let fault = Fault::Uneven { bytes: size, rows };
-        Damage::in_chunk(key, chunk, fault)
-    })?;
-    let columns = columns.get();
-    Ok(CellRows { bytes, columns })
 }

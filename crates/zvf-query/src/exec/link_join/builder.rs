@@ -4,9 +4,9 @@ use zvf_format::links::LinkWidth;
 
 use crate::{
     batch::columns::ColumnBuilder,
+    catalog::cell_rows::CellRows,
     catalog::links::{LinkRecords, LinkSet},
     error::{Damage, QueryError},
-    exec::chunk::CellRows,
     result::{Links, QueryResult},
 };
 

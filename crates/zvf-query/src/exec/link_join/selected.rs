@@ -163,7 +163,7 @@ impl LevelQuery<'_> {
             if holds.is_some_and(|holds| holds.get(place) != Some(&true)) {
                 continue;
             }
-            for piece in selected.objects.pieces(place) {
+            for piece in selected.objects.fragments(place) {
                 if let Some(chunk) = selected.objects.chunk(piece.chunk) {
                     members
                         .entry(chunk.clone())
@@ -270,7 +270,7 @@ impl LevelQuery<'_> {
             let held: Vec<&mut Node> = held.collect();
             let bytes = held.iter().map(|node| node.chunk.positions.len()).sum();
             on_cores(held, bytes, |node| {
-                node.coordinates = schema.coordinates(&node.chunk);
+                node.coordinates = node.chunk.coordinates(schema);
             });
         }
         nodes

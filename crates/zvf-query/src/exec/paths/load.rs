@@ -6,7 +6,7 @@ use super::{
     overlap::{Overlap, may_cross, overlap},
 };
 use crate::{
-    catalog::objects::Piece,
+    catalog::objects::ObjectFragment,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::chunk::{ChunkRequest, Rows},
@@ -84,8 +84,10 @@ impl LevelQuery<'_> {
 }
 
 /// The fragments of pieces, by chunk.
-pub(super) fn of_fragments<'p>(pieces: impl IntoIterator<Item = &'p Piece>) -> Vec<(u32, Rows)> {
-    let mut pieces: Vec<Piece> = pieces.into_iter().copied().collect();
+pub(super) fn of_fragments<'p>(
+    pieces: impl IntoIterator<Item = &'p ObjectFragment>,
+) -> Vec<(u32, Rows)> {
+    let mut pieces: Vec<ObjectFragment> = pieces.into_iter().copied().collect();
     pieces.sort_unstable();
     pieces.dedup();
     let chunks = pieces.chunk_by(|a, b| a.chunk == b.chunk);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Path, PathVertex, Stretch};
 use crate::{
-    batch::vertices::Run, catalog::coordinates::Coordinates, catalog::objects::Piece,
+    batch::vertices::Run, catalog::coordinates::Coordinates, catalog::objects::ObjectFragment,
     catalog::schema::Schema, error::QueryError, exec::chunk::Chunk,
 };
 
@@ -82,7 +82,7 @@ impl Loaded {
     }
 
     /// The vertices of a piece that are in memory.
-    pub(super) fn piece(&self, piece: Piece) -> Stretch {
+    pub(super) fn piece(&self, piece: ObjectFragment) -> Stretch {
         let mut stretch = Stretch::default();
         if let Some(chunk) = self.get(piece.chunk) {
             chunk.push_fragment(piece.fragment, |run| stretch.push(piece.chunk, run));

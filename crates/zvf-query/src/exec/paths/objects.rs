@@ -31,7 +31,7 @@ impl LevelQuery<'_> {
         }
         let found = self
             .session
-            .some_objects(&self.level, &wanted, diagnostics)
+            .lookup_objects(&self.level, &wanted, diagnostics)
             .await?;
         let objects = found.objects;
         let mut places = Vec::with_capacity(wanted.len());

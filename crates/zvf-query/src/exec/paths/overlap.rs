@@ -5,7 +5,7 @@ use zvf_model::grid::ChunkCoord;
 use super::{Path, Work, loaded::Loaded};
 use crate::{
     catalog::coordinates::Coordinates,
-    catalog::objects::Piece,
+    catalog::objects::ObjectFragment,
     geometry::{Mode, Position, Primitive},
     resolve::area::Area,
 };
@@ -29,7 +29,7 @@ enum Known<'l> {
     Elsewhere(&'l ChunkCoord),
 }
 
-fn known<'l>(piece: Piece, work: &'l Work<'_>, loaded: &Loaded) -> Known<'l> {
+fn known<'l>(piece: ObjectFragment, work: &'l Work<'_>, loaded: &Loaded) -> Known<'l> {
     match work.objects.chunk(piece.chunk) {
         Some(chunk) if !loaded.knows(piece.chunk) => Known::Elsewhere(chunk),
         _ => {
@@ -137,7 +137,7 @@ pub(super) fn may_cross(
     else {
         return false;
     };
-    let meets = |piece: &Piece, from_end: bool| match known(*piece, work, loaded) {
+    let meets = |piece: &ObjectFragment, from_end: bool| match known(*piece, work, loaded) {
         Known::Elsewhere(chunk) => Some(area.may_meet(&[], &[here, chunk])),
         Known::Read(positions) => {
             let end = match from_end {

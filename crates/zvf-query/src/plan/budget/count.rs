@@ -1,19 +1,23 @@
 //! How many vertices the chunks of a level have, by their fragment indexes.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Mutex,
+};
 
 use zvf_model::{fetch::Fetched, grid::ChunkCoord, level::LevelId};
 
 use crate::{
-    catalog::family::Family,
+    catalog::chunked_array::ChunkedArray,
     catalog::fragments::{FragmentRows, FragmentTable},
-    catalog::level::{Session, lock},
+    catalog::level::Session,
     catalog::schema::Names,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     geometry::Mode,
     query::{LevelChoice, Query, Selection, Shape},
     resolve::query::LevelQuery,
+    sync::lock,
 };
 
 /// Fragment indexes read at once.
@@ -21,6 +25,10 @@ const AT_ONCE: usize = 4096;
 
 /// Vertices of a chunk that cannot be counted: it is not chosen where another can be.
 const UNKNOWN: u64 = u64::MAX;
+
+/// Vertex counts of a level's chunks, kept with the level.
+#[derive(Debug, Default)]
+struct VertexCounts(Mutex<HashMap<ChunkCoord, u64>>);
 
 /// Vertices of the chunks of a level that a query looks at.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +111,8 @@ impl Session<'_> {
             counts.chunks.insert(chunk.clone(), Count { all, share });
         };
         let mut wanted: Vec<_> = wanted.into_iter().collect();
-        let known = lock(&plan.level.counted).clone();
+        let cache = plan.level.extension::<VertexCounts>();
+        let known = lock(&cache.0).clone();
         wanted.retain(|(chunk, fragments)| {
             let known = known.get(chunk).filter(|_| fragments.is_none());
             known.inspect(|all| put(chunk, **all)).is_none()
@@ -130,7 +139,7 @@ impl Session<'_> {
                     }
                 };
                 if fragments.is_none() {
-                    lock(&plan.level.counted).insert(chunk.clone(), all);
+                    lock(&cache.0).insert(chunk.clone(), all);
                 }
                 put(chunk, all);
             }
@@ -141,7 +150,7 @@ impl Session<'_> {
 
 /// Rows of fragments of a chunk, as often as they are named.
 fn rows(
-    family: &Family,
+    family: &ChunkedArray,
     chunk: &ChunkCoord,
     fragments: Option<&[u32]>,
     answer: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
@@ -184,7 +193,7 @@ impl LevelQuery<'_> {
             if holds.is_some_and(|holds| holds.get(place) != Some(&true)) {
                 continue;
             }
-            let pieces = objects.pieces(place).iter();
+            let pieces = objects.fragments(place).iter();
             let pieces = pieces.filter_map(|piece| {
                 let chunk = objects.chunk(piece.chunk).filter(|c| allowed.allows(c))?;
                 let reached = self.area.as_ref().is_none_or(|area| area.reaches(chunk));

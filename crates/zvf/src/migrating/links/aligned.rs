@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use zvf_build::migrate::{AlignedLinks, LinkArrayKey, MigrationNote};
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
-use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredPart};
+use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 
 use super::Links;
 use crate::{
@@ -68,7 +68,7 @@ impl Migration<'_> {
             path: format!("{}/link_fragments", level.path),
             extent: &extent,
             arity: links.arity,
-            old: groups.as_ref().map_or(&none, StoredPart::attributes),
+            old: groups.as_ref().map_or(&none, StoredArray::attributes),
             keys: Vec::new(),
         };
         index_to.begin(self)?;
@@ -143,13 +143,13 @@ impl Migration<'_> {
         &self,
         level: &Level,
         links: &Links<'_>,
-    ) -> Result<Option<StoredPart>, Error> {
+    ) -> Result<Option<StoredArray>, Error> {
         if links.form.delta != Delta::INTRA {
             return Ok(None);
         }
         let part = self
             .session()
-            .stored_part(level.id, &Part::LinkFragments)
+            .stored_array(level.id, &Part::LinkFragments)
             .await;
         Ok(self.passed(part)?.flatten())
     }

@@ -39,7 +39,7 @@ impl Gone {
             .and_then(|block| block.get("vertex_count"))
             .and_then(Value::as_u64);
         gone.rows.all = declared.unwrap_or(0);
-        if let Some(vertices) = session.stored_part(build.target, &Part::Vertices).await? {
+        if let Some(vertices) = session.stored_array(build.target, &Part::Vertices).await? {
             let own: Vec<ChunkCoord> = vertices
                 .chunks()
                 .iter()

@@ -17,7 +17,7 @@ pub(super) fn visits(
     scale: &[i64],
 ) -> Vec<(u32, ChunkCoord)> {
     let mut visits: Vec<(u32, ChunkCoord)> = Vec::new();
-    for (at, piece) in (0u32..).zip(objects.pieces(place)) {
+    for (at, piece) in (0u32..).zip(objects.fragments(place)) {
         let Some(chunk) = objects.chunk(piece.chunk) else {
             continue;
         };
@@ -47,7 +47,7 @@ pub(super) fn complete(build: &mut Build<'_>, stale: &BTreeSet<ChunkCoord>, old:
             continue;
         }
         let before = now.id(place).and_then(|id| old.find(id));
-        let pieces = before.map(|place| old.pieces(place)).unwrap_or_default();
+        let pieces = before.map(|place| old.fragments(place)).unwrap_or_default();
         // The pieces in each chunk, in their order.
         let mut own: BTreeMap<&ChunkCoord, Vec<u32>> = BTreeMap::new();
         for piece in pieces {

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use zvf::{Dataset, Query, QueryResult};
 use zvf_model::{generation::Generation, grid::ChunkCoord, level::LevelId, root::GeometryKind};
-use zvf_query::{LevelChoice, Levels, NO_OBJECT, SEVERAL_OBJECTS, Shape};
+use zvf_query::{LevelCache, LevelChoice, NO_OBJECT, SEVERAL_OBJECTS, Shape};
 use zvf_testkit::golden::{Golden, unhex};
 
 use super::{
@@ -135,7 +135,7 @@ fn objects(
     let given = rows.filter(|(_, (id, _))| expected.iter().any(|(found, _)| found == id));
     let (rows, ids): (Vec<u64>, Vec<i64>) = given.map(|(row, (id, _))| (row, *id)).unzip();
     tally.equal(&answer.objects, &ids, at);
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = session(dataset, &levels);
     for column in &answer.object {
         let at = format!("{at}, object {}", column.name);

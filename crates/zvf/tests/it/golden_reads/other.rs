@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use zvf_model::level::LevelId;
-use zvf_query::{Levels, Query, Shape, predicate::Predicate};
+use zvf_query::{LevelCache, Query, Shape, predicate::Predicate};
 
 use super::{
     call::Work,
@@ -42,7 +42,7 @@ fn object_vertices(work: &Work<'_>, tally: &mut Tally) {
 }
 
 fn present_mask(work: &Work<'_>, tally: &mut Tally) {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = session(work.dataset, &levels);
     let name = work.call.args["attr_name"].as_str().unwrap();
     let column = session.object_values(LevelId::new(work.call.level()), name, None);
@@ -53,14 +53,14 @@ fn present_mask(work: &Work<'_>, tally: &mut Tally) {
 }
 
 fn parametric(work: &Work<'_>, tally: &mut Tally) {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let found = block_on(session(work.dataset, &levels).parametric()).unwrap();
     let found = extras::objects(&found.unwrap());
     tally.equal(&found, work.call.expected.as_ref().unwrap(), work.at);
 }
 
 fn header(work: &Work<'_>, tally: &mut Tally) {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let found = block_on(session(work.dataset, &levels).headers()).unwrap();
     let mut found = found.into_iter();
     let found = Json::from(found.next().unwrap().attributes);
@@ -68,7 +68,7 @@ fn header(work: &Work<'_>, tally: &mut Tally) {
 }
 
 fn composite(work: &Work<'_>, tally: &mut Tally) {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = session(work.dataset, &levels);
     let further = block_on(session.composite(LevelId::new(0))).unwrap();
     let geometries = work.call.expected.as_ref().unwrap().as_object().unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use zvf::Dataset;
 use zvf_format::path::Delta;
 use zvf_model::level::LevelId;
-use zvf_query::{Levels, Selection};
+use zvf_query::{LevelCache, Selection};
 use zvf_testkit::golden::unhex;
 
 use super::columns;
@@ -106,7 +106,7 @@ fn positions(json: &Json) -> Vec<Vec<Json>> {
 /// Values of attributes of links of a generation whose expectations have none:
 /// as stored, which another test compares with the payloads.
 fn stored_attributes(links: &mut Links, number: u32, dataset: &Dataset) {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = session(dataset, &levels);
     let stored = session.stored_links(LevelId::new(number), Delta::INTRA, &Selection::All, false);
     let Some(stored) = block_on(stored).unwrap() else {

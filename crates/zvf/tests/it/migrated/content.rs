@@ -192,7 +192,7 @@ impl Level {
         let further = session.composite(id).await.unwrap();
         for geometry in &further {
             let links = session
-                .stored_further_links(id, &geometry.kind)
+                .stored_composite_links(id, &geometry.kind)
                 .await
                 .unwrap();
             let links = links.map(|links| (links.width, links.ends));
@@ -224,7 +224,7 @@ impl Level {
             parts.push((format!("further {kind}"), Part::CompositeVertices(kind)));
         }
         for (name, part) in parts {
-            let Some(stored) = session.stored_part(id, &part).await.unwrap() else {
+            let Some(stored) = session.stored_array(id, &part).await.unwrap() else {
                 continue;
             };
             let cells = session.stored_cells(&stored, stored.chunks()).await;

@@ -13,7 +13,7 @@ use crate::{block_on, golden::open};
 async fn vertex(dataset: &Dataset, chunk: &ChunkCoord, row: u64, size: usize) -> Vec<u8> {
     let session = dataset.session();
     let part = session
-        .stored_part(LevelId::FULL, &Part::Vertices)
+        .stored_array(LevelId::FULL, &Part::Vertices)
         .await
         .unwrap()
         .unwrap();

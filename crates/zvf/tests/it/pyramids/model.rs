@@ -89,7 +89,7 @@ impl Level {
             ..Self::default()
         };
         level.vertices_of(dataset, id).await;
-        let part = session.stored_part(id, &Part::VertexFragments).await;
+        let part = session.stored_array(id, &Part::VertexFragments).await;
         let part = part.unwrap().unwrap();
         let cells = session.stored_cells(&part, part.chunks()).await;
         for (chunk, cell) in part.chunks().iter().zip(cells) {
@@ -104,7 +104,7 @@ impl Level {
         }
         if let Some(objects) = session.object_list(id).await.unwrap() {
             let all = (0..objects.len()).map(|place| {
-                let pieces = objects.pieces(place).iter().map(|piece| {
+                let pieces = objects.fragments(place).iter().map(|piece| {
                     let chunk = objects.chunk(piece.chunk).unwrap().clone();
                     level.fragments[&(chunk, piece.fragment)].as_slice()
                 });
@@ -123,7 +123,7 @@ impl Level {
 
     async fn vertices_of(&mut self, dataset: &Dataset, id: LevelId) {
         let session = dataset.session();
-        let part = session.stored_part(id, &Part::Vertices).await;
+        let part = session.stored_array(id, &Part::Vertices).await;
         let Some(part) = part.unwrap() else { return };
         let says = Vertices::parse(part.node(), part.attributes()).unwrap();
         let kind = says.value.dtype.kind();
@@ -143,7 +143,7 @@ impl Level {
         }
         let names = session.attribute_list(id, Scope::Vertex).await.unwrap();
         for name in names.iter() {
-            let part = session.stored_part(id, &Part::VertexAttribute(name)).await;
+            let part = session.stored_array(id, &Part::VertexAttribute(name)).await;
             let part = part.unwrap().unwrap();
             let says = CellAttribute::parse(part.node(), part.attributes()).unwrap();
             let dictionary = says.value.dictionary;

@@ -15,7 +15,7 @@ use zvf_model::{
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_query::{Levels, Session};
+use zvf_query::{LevelCache, Session};
 use zvf_store::{CellArray, CellReader};
 use zvf_testkit::stores::{Cells, Random};
 
@@ -104,7 +104,7 @@ fn answers_in_any_order_make_the_same_answer() {
                 let expected = block_on(dataset.query(&ask.query)).unwrap();
                 for seed in 0..2 {
                     let scattered = Scattered::of(&dataset, seed);
-                    let levels = Levels::default();
+                    let levels = LevelCache::default();
                     let session = Session {
                         fetch: Port::new(&scattered),
                         layout: dataset.layout(),

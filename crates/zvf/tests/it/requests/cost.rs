@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use core::ops::{ControlFlow, Range};
 use zvf::{OpenOptions, Query, QueryResult};
 use zvf_model::fetch::Port;
-use zvf_query::{Counts, Levels, QueryError, Session};
+use zvf_query::{Counts, LevelCache, QueryError, Session};
 use zvf_store::{ByteRange, Read};
 
 use super::{
@@ -76,7 +76,7 @@ impl Ask {
             }
         }
         let warm = Rounds::of(&dataset, true);
-        let levels = Levels::default();
+        let levels = LevelCache::default();
         let session = Session {
             fetch: Port::new(&warm),
             levels: &levels,

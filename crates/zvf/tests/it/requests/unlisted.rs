@@ -2,7 +2,7 @@
 
 use zvf::{Query, query::QueryError};
 use zvf_model::fetch::Port;
-use zvf_query::{Levels, Selection, Session};
+use zvf_query::{LevelCache, Selection, Session};
 use zvf_testkit::stores::{Cells, Kind, Recipe, wide};
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
 use crate::{block_on, fetch::FromStore, stores};
 
 fn ask(fetch: &FromStore, query: &Query) -> Result<zvf::QueryResult, QueryError> {
-    let levels = Levels::default();
+    let levels = LevelCache::default();
     let session = Session {
         fetch: Port::new(fetch),
         layout: fetch.dataset.layout(),

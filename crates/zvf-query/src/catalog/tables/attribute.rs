@@ -14,12 +14,12 @@ use zvf_model::{
 };
 
 use super::{
-    ItemArray, RowArray,
+    ByteStringArray, RowArray,
+    dictionary::{DictionaryBuilder, utf32},
     rows::Element,
-    text::{Words, utf32},
 };
 use crate::{
-    catalog::family::child,
+    catalog::chunked_array::child,
     catalog::level::Session,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
@@ -28,7 +28,7 @@ use crate::{
 
 /// An attribute with a row for each object or group.
 #[derive(Clone, Debug)]
-pub(crate) struct TableArray {
+pub(crate) struct AttributeTable {
     name: String,
     values: Stored,
     absent: Absent,
@@ -38,7 +38,7 @@ pub(crate) struct TableArray {
 enum Stored {
     Rows(RowArray),
     /// Text of any length, and what stands for text that was never written.
-    Text(ItemArray, String),
+    Text(ByteStringArray, String),
 }
 
 /// Which rows have no value.
@@ -58,7 +58,7 @@ impl Session<'_> {
         &self,
         key: &Key,
         name: &str,
-    ) -> Result<Option<TableArray>, QueryError> {
+    ) -> Result<Option<AttributeTable>, QueryError> {
         let (data, mask) = (child(key, "data")?, child(key, "present_mask")?);
         let keys = match self.layout.tables {
             TableForm::Array => vec![key.clone()],
@@ -77,7 +77,7 @@ impl Session<'_> {
             Node::Array(described) => {
                 let table = Table::parse_array(key, &described.attributes).value;
                 let array = self.fetch.array(key, Arc::new(described))?;
-                return TableArray::of_array(name, array, &table).map(Some);
+                return AttributeTable::of_array(name, array, &table).map(Some);
             }
             Node::Group(group) => group,
         };
@@ -94,7 +94,7 @@ impl Session<'_> {
             let there = array(&mask, nodes.next().flatten())?;
             present = Some(there.ok_or_else(|| Damage::new(&mask, Fault::Missing))?);
         }
-        TableArray::of_group(name, values, present, &table).map(Some)
+        AttributeTable::of_group(name, values, present, &table).map(Some)
     }
 
     /// Opens rows of so many int64 as the node at `key` has them that says no
@@ -104,7 +104,7 @@ impl Session<'_> {
         key: &Key,
         name: &str,
         columns: u64,
-    ) -> Result<Option<TableArray>, QueryError> {
+    ) -> Result<Option<AttributeTable>, QueryError> {
         let data = child(key, "data")?;
         let nodes = self.fetch.nodes(&[key.clone(), data.clone()]).await?;
         let mut nodes = nodes.into_iter();
@@ -121,7 +121,7 @@ impl Session<'_> {
             }
             (Some(Node::Group(_)), _) => return Err(Damage::new(&data, Fault::Missing).into()),
         };
-        Ok(Some(TableArray {
+        Ok(Some(AttributeTable {
             name: name.to_owned(),
             values: Stored::Rows(values),
             absent: Absent::None,
@@ -133,7 +133,7 @@ impl Session<'_> {
     /// cell have none either, if the diagnostics lets it pass.
     pub(crate) async fn table_column(
         &self,
-        table: &TableArray,
+        table: &AttributeTable,
         rows: Option<&[u64]>,
         diagnostics: &Diagnostics,
     ) -> Result<Column, QueryError> {
@@ -148,7 +148,7 @@ impl Session<'_> {
 
     async fn rows_column(
         &self,
-        table: &TableArray,
+        table: &AttributeTable,
         array: &RowArray,
         rows: Option<&[u64]>,
         diagnostics: &Diagnostics,
@@ -207,7 +207,7 @@ impl Session<'_> {
                 })
             }
             Element::Text(_) => {
-                let mut words = Words::default();
+                let mut words = DictionaryBuilder::default();
                 for (place, bytes) in read.bytes.chunks(row).enumerate() {
                     let word = utf32(bytes);
                     words.push(&word.ok_or_else(|| no_text(array.node(), row_of(place)))?);
@@ -220,8 +220,8 @@ impl Session<'_> {
 
     async fn text_column(
         &self,
-        table: &TableArray,
-        (array, fill): (&ItemArray, &str),
+        table: &AttributeTable,
+        (array, fill): (&ByteStringArray, &str),
         rows: Option<&[u64]>,
         diagnostics: &Diagnostics,
     ) -> Result<Column, QueryError> {
@@ -231,7 +231,7 @@ impl Session<'_> {
             self.check_held(array.rows.saturating_mul(16))?;
             (0..array.rows).collect()
         };
-        // In ascending order the items of a cell are walked once.
+        // In ascending order the items of a cell are item_offsets once.
         let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
         order.retain(|(row, _)| *row < array.rows);
         order.sort_unstable();
@@ -260,7 +260,7 @@ impl Session<'_> {
                 Err(damage) => diagnostics.skip(damage)?,
             }
         }
-        let mut words = Words::default();
+        let mut words = DictionaryBuilder::default();
         let mut missing = Vec::with_capacity(texts.len());
         let fill_is_absent = matches!(table.absent, Absent::Fill);
         for (text, row) in texts.iter().zip(&rows) {
@@ -286,7 +286,7 @@ impl Session<'_> {
     }
 }
 
-impl TableArray {
+impl AttributeTable {
     /// An array that says all itself, from 0.8.1 on.
     fn of_array(name: &str, array: AnyArray, table: &Table) -> Result<Self, QueryError> {
         let text = match (&array.metadata().data_type, &array.metadata().fill_value) {
@@ -298,7 +298,7 @@ impl TableArray {
             _ => None,
         };
         let values = match text {
-            Some(fill) => Stored::Text(ItemArray::new(array)?, fill),
+            Some(fill) => Stored::Text(ByteStringArray::new(array)?, fill),
             None => Stored::Rows(RowArray::new(array)?),
         };
         // A bool has no value to spare: writers promote it when rows are absent.
@@ -382,7 +382,7 @@ impl RowArray {
 
 /// Items of ascending rows of a cell, without a copy.
 fn texts_of(
-    array: &ItemArray,
+    array: &ByteStringArray,
     cell: u64,
     payload: &Bytes,
     rows: &[(u64, usize)],

@@ -7,13 +7,13 @@ use bytes::Bytes;
 
 /// Bytes of cells that are known, and of where their items are. Mostly the store keeps these
 /// cells too, and they are in memory once.
-const ROOM: usize = 16 << 20;
+const MAX_CACHED_BYTES: usize = 16 << 20;
 
 /// Where each item of a cell is. Cloning is cheap.
 #[derive(Clone, Debug)]
-pub(crate) struct Places(Arc<[Range<usize>]>);
+pub(crate) struct ItemOffsets(Arc<[Range<usize>]>);
 
-impl Places {
+impl ItemOffsets {
     /// Those of items that are parts of `payload`.
     pub(super) fn of<'a>(payload: &'a [u8], items: impl Iterator<Item = &'a [u8]>) -> Self {
         let begin = payload.as_ptr().addr();
@@ -32,22 +32,22 @@ impl Places {
 
 /// Cells whose items were found.
 #[derive(Debug, Default)]
-pub(super) struct Walked {
-    cells: HashMap<u64, (Bytes, Places)>,
+pub(super) struct ItemOffsetCache {
+    cells: HashMap<u64, (Bytes, ItemOffsets)>,
     bytes: usize,
 }
 
-impl Walked {
+impl ItemOffsetCache {
     /// Of a cell, if this is its payload still: the very bytes, not equal ones.
-    pub(super) fn get(&self, cell: u64, payload: &Bytes) -> Option<Places> {
+    pub(super) fn get(&self, cell: u64, payload: &Bytes) -> Option<ItemOffsets> {
         let (known, places) = self.cells.get(&cell)?;
         (known.as_ptr_range() == payload.as_ptr_range()).then(|| places.clone())
     }
 
     /// Knows them until there is no room. The payload stays as long, so that no other can
     /// come where it is.
-    pub(super) fn put(&mut self, cell: u64, payload: Bytes, places: Places) {
-        let size = |payload: &Bytes, places: &Places| {
+    pub(super) fn put(&mut self, cell: u64, payload: Bytes, places: ItemOffsets) {
+        let size = |payload: &Bytes, places: &ItemOffsets| {
             let places = size_of_val::<[Range<usize>]>(&places.0);
             payload.len().saturating_add(places)
         };
@@ -55,11 +55,11 @@ impl Walked {
         if let Some((payload, places)) = self.cells.remove(&cell) {
             self.bytes = self.bytes.saturating_sub(size(&payload, &places));
         }
-        if self.bytes.saturating_add(more) > ROOM {
+        if self.bytes.saturating_add(more) > MAX_CACHED_BYTES {
             self.cells.clear();
             self.bytes = 0;
         }
-        if more <= ROOM {
+        if more <= MAX_CACHED_BYTES {
             self.bytes = self.bytes.saturating_add(more);
             self.cells.insert(cell, (payload, places));
         }
@@ -70,37 +70,42 @@ impl Walked {
 mod tests {
     use super::*;
 
-    fn places(payload: &Bytes) -> Places {
-        Places::of(payload, payload.chunks(2))
+    fn places(payload: &Bytes) -> ItemOffsets {
+        ItemOffsets::of(payload, payload.chunks(2))
     }
 
     #[test]
     fn items_are_found_of_the_very_payload_that_was_walked() {
         let payload = Bytes::from(vec![1, 2, 3]);
-        let mut walked = Walked::default();
-        walked.put(7, payload.clone(), places(&payload));
-        let known = walked.get(7, &payload.clone()).unwrap();
+        let mut item_offsets = ItemOffsetCache::default();
+        item_offsets.put(7, payload.clone(), places(&payload));
+        let known = item_offsets.get(7, &payload.clone()).unwrap();
         assert_eq!(known.get(&payload, 0), Some(&[1, 2][..]));
         assert_eq!(known.get(&payload, 1), Some(&[3][..]));
         assert_eq!(known.get(&payload, 2), None);
-        assert!(walked.get(8, &payload).is_none(), "another cell");
+        assert!(item_offsets.get(8, &payload).is_none(), "another cell");
         let anew = Bytes::from(vec![1, 2, 3]);
-        assert!(walked.get(7, &anew).is_none(), "read anew");
+        assert!(item_offsets.get(7, &anew).is_none(), "read anew");
     }
 
     #[test]
     fn there_is_room_for_so_much() {
-        let mut walked = Walked::default();
+        let mut item_offsets = ItemOffsetCache::default();
         for cell in 0..100 {
             let payload = Bytes::from(vec![0; 100_000]);
-            walked.put(cell, payload.clone(), places(&payload));
-            assert!(walked.get(cell, &payload).is_some());
-            let held = walked.cells.values().map(|(payload, _)| payload.len());
-            assert!(held.sum::<usize>() <= walked.bytes && walked.bytes <= ROOM);
+            item_offsets.put(cell, payload.clone(), places(&payload));
+            assert!(item_offsets.get(cell, &payload).is_some());
+            let held = item_offsets
+                .cells
+                .values()
+                .map(|(payload, _)| payload.len());
+            assert!(
+                held.sum::<usize>() <= item_offsets.bytes && item_offsets.bytes <= MAX_CACHED_BYTES
+            );
         }
-        let payload = Bytes::from(vec![0; ROOM]);
-        walked.put(100, payload.clone(), places(&payload));
-        assert!(walked.get(100, &payload).is_none());
-        assert_eq!(walked.bytes, 0);
+        let payload = Bytes::from(vec![0; MAX_CACHED_BYTES]);
+        item_offsets.put(100, payload.clone(), places(&payload));
+        assert!(item_offsets.get(100, &payload).is_none());
+        assert_eq!(item_offsets.bytes, 0);
     }
 }

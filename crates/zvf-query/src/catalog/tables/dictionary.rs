@@ -4,15 +4,15 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::result::Values;
 
-/// Words by number, in the order they come.
+/// Builds dictionary codes while values are read. Codes are numbered in order of appearance.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct DictionaryBuilder {
     numbers: HashMap<Arc<str>, u32>,
     in_order: Vec<Arc<str>>,
     codes: Vec<u32>,
 }
 
-impl Words {
+impl DictionaryBuilder {
     pub(super) fn push(&mut self, word: &str) {
         let next = u32::try_from(self.in_order.len()).unwrap_or(u32::MAX);
         let number = if let Some(number) = self.numbers.get(word) {

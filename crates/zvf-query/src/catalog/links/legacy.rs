@@ -16,9 +16,12 @@ use zvf_model::{
     metadata::Attributes,
 };
 
-use super::{CellForm, Cells, LinkCell, Opened, Source, Values, View, open::declared};
+use super::{
+    AttributeCells, LinkCell, LinkCellForm, LinkSource, LinkStorage, LinkView, OpenedLinks,
+    open::declared,
+};
 use crate::{
-    catalog::family::{Family, child},
+    catalog::chunked_array::{ChunkedArray, child},
     catalog::level::{Level, Session},
     error::{Damage, Fault, QueryError},
 };
@@ -28,17 +31,17 @@ const INT64: (Kind, ByteOrder) = (Kind::Int64, ByteOrder::Little);
 
 impl Session<'_> {
     /// Opens the links of a delta inside chunks and between them.
-    pub(super) async fn old_links(
+    pub(super) async fn legacy_links(
         &self,
         level: &Level,
         delta: Delta,
         attributes: &[String],
-        view: View,
-    ) -> Result<Opened, QueryError> {
+        view: LinkView,
+    ) -> Result<OpenedLinks, QueryError> {
         let inside = self.links_inside(level, delta, attributes);
         let between = self.links_between(level, delta, attributes, view);
         let (inside, between) = try_join(inside, between).await?;
-        let mut opened = Opened::default();
+        let mut opened = OpenedLinks::default();
         for (source, mut cells) in inside.into_iter().chain(between) {
             for cell in &mut cells {
                 cell.source = opened.sources.len();
@@ -55,12 +58,12 @@ impl Session<'_> {
         level: &Level,
         delta: Delta,
         attributes: &[String],
-    ) -> Result<Option<(Source, Vec<LinkCell>)>, QueryError> {
+    ) -> Result<Option<(LinkSource, Vec<LinkCell>)>, QueryError> {
         // Neither width nor arity count in the path of such links.
         let offsets = LinkOffsets::Segment("self");
         let part = Part::Links(delta, offsets);
         let values = self.array_values(level, delta, offsets, attributes);
-        let (cells, values) = try_join(self.family(level, &part), values).await?;
+        let (cells, values) = try_join(self.chunked_array(level, &part), values).await?;
         let Some(cells) = cells else {
             return Ok(None);
         };
@@ -81,10 +84,10 @@ impl Session<'_> {
                     let fault = Fault::Width { found, expected };
                     return Err(Damage::new(&cells.node, fault).into());
                 }
-                CellForm::Padded(padded.kind)
+                LinkCellForm::Padded(padded.kind)
             }
-            None if delta == Delta::INTRA => CellForm::Flat(dtype),
-            None => CellForm::Groups(dtype, RowForm::Plain),
+            None if delta == Delta::INTRA => LinkCellForm::Flat(dtype),
+            None => LinkCellForm::Groups(dtype, RowForm::Plain),
         };
         let chunks = match cells.chunks() {
             Some(chunks) => chunks,
@@ -98,14 +101,14 @@ impl Session<'_> {
             at: chunk,
         };
         let found = chunks.into_iter().map(cell).collect();
-        let source = Source {
+        let source = LinkSource {
             node: cells.node.clone(),
             family_node: cells.node.clone(),
-            cells: Cells::Each(cells),
+            cells: LinkStorage::Each(cells),
             form,
             width: family.width,
             directed: family.directed,
-            is_turned: false,
+            is_reversed: false,
             family: 0,
             records: family.physical_records(),
             attributes: values,
@@ -117,9 +120,9 @@ impl Session<'_> {
     async fn padded_chunks(
         &self,
         level: &Level,
-        cells: &Family,
+        cells: &ChunkedArray,
     ) -> Result<Vec<ChunkCoord>, QueryError> {
-        let fragments = self.family(level, &Part::VertexFragments).await?;
+        let fragments = self.chunked_array(level, &Part::VertexFragments).await?;
         let chunks = fragments.and_then(|fragments| fragments.chunks());
         let chunks = chunks.unwrap_or_default().into_iter();
         Ok(chunks.filter(|chunk| cells.has(chunk)).collect())
@@ -131,8 +134,8 @@ impl Session<'_> {
         level: &Level,
         delta: Delta,
         attributes: &[String],
-        view: View,
-    ) -> Result<Option<(Source, Vec<LinkCell>)>, QueryError> {
+        view: LinkView,
+    ) -> Result<Option<(LinkSource, Vec<LinkCell>)>, QueryError> {
         let part = Part::CrossChunkLinks(delta);
         let key = self.link_node(level, &part)?;
         let is_table = self.layout.cross_chunk == CrossChunkForm::Table;
@@ -164,27 +167,31 @@ impl Session<'_> {
                 source: 0,
                 at: ChunkCoord::new([]),
             };
-            let table = Cells::Table(child(&key, "data")?, family.num_links == Some(0));
-            (table, CellForm::Table(arity), vec![cell])
+            let table = LinkStorage::Table(child(&key, "data")?, family.num_links == Some(0));
+            (table, LinkCellForm::Table(arity), vec![cell])
         } else {
             let ends = family.width.get();
             let cells = self.keyed_cells(&key, node, &names, ends.saturating_mul(arity));
             let cells = cells.await?;
             let found = keyed(&cells, &family, arity, view);
-            (Cells::Each(Arc::new(cells)), CellForm::Records, found)
+            (
+                LinkStorage::Each(Arc::new(cells)),
+                LinkCellForm::Records,
+                found,
+            )
         };
         let numbers = family.width.get().saturating_mul(arity);
         let values = values
             .into_iter()
             .map(|values| self.values_between(values, is_table, numbers));
-        let source = Source {
+        let source = LinkSource {
             node: key.clone(),
             family_node: key,
             cells,
             form,
             width: family.width,
             directed: family.directed,
-            is_turned: false,
+            is_reversed: false,
             family: 1,
             records: declared(&family, view),
             attributes: try_join_all(values).await?,
@@ -206,7 +213,7 @@ impl Session<'_> {
             }
             self.children(level, key).await
         };
-        let (node, names) = try_join(self.family(level, part), names).await?;
+        let (node, names) = try_join(self.chunked_array(level, part), names).await?;
         match node {
             None if is_table => {
                 let data = self.fetch.nodes(&[child(key, "data")?]).await?;
@@ -247,18 +254,18 @@ impl Session<'_> {
         node: Option<ValueNode>,
         is_table: bool,
         numbers: usize,
-    ) -> Result<Option<Values>, QueryError> {
+    ) -> Result<Option<AttributeCells>, QueryError> {
         let Some(node) = node else {
             return Ok(None);
         };
         let metadata = CellAttribute::parse(&node.key, &node.attributes)?.value;
         let cells = if is_table {
-            Cells::Table(child(&node.key, "data")?, metadata.num_links == Some(0))
+            LinkStorage::Table(child(&node.key, "data")?, metadata.num_links == Some(0))
         } else {
             let cells = self.keyed_cells(&node.key, node.attributes, &node.names, numbers);
-            Cells::Each(Arc::new(cells.await?))
+            LinkStorage::Each(Arc::new(cells.await?))
         };
-        Ok(Some(Values {
+        Ok(Some(AttributeCells {
             metadata: Arc::new(metadata),
             cells,
         }))
@@ -272,14 +279,14 @@ impl Session<'_> {
         attributes: Attributes,
         names: &[String],
         numbers: usize,
-    ) -> Result<Family, QueryError> {
+    ) -> Result<ChunkedArray, QueryError> {
         for name in names {
             let known = name.starts_with(SHARD_PREFIX) || ChunkCoord::parse(name, numbers).is_ok();
             if !known {
                 return Err(Damage::new(&child(key, name)?, Fault::LinkCell).into());
             }
         }
-        Family::of_children(self.fetch, key, attributes, names, numbers).await
+        ChunkedArray::of_children(self.fetch, key, attributes, names, numbers).await
     }
 }
 
@@ -291,7 +298,7 @@ struct ValueNode {
 }
 
 /// The cells of links between chunks, by their keys as text.
-fn keyed(cells: &Family, family: &LinkFamily, arity: usize, view: View) -> Vec<LinkCell> {
+fn keyed(cells: &ChunkedArray, family: &LinkFamily, arity: usize, view: LinkView) -> Vec<LinkCell> {
     let mut keys = cells.chunks().unwrap_or_default();
     keys.sort_by_cached_key(ToString::to_string);
     let mut found = Vec::with_capacity(keys.len());
@@ -303,7 +310,7 @@ fn keyed(cells: &Family, family: &LinkFamily, arity: usize, view: View) -> Vec<L
             others.all(|other| other >= first)
         });
         // Of the copies of a link the one led by its least chunk stands for all.
-        if family.store == LinkStore::Duplicate && view == View::Logical && !leads {
+        if family.store == LinkStore::Duplicate && view == LinkView::Logical && !leads {
             continue;
         }
         let mut pairs = chunks.iter().zip(chunks.iter().skip(1));

@@ -1,7 +1,5 @@
 //! Arrays of byte strings with a row for each object, group or name.
 
-mod walked;
-
 use core::iter::Take;
 use std::sync::{Arc, Mutex};
 
@@ -13,27 +11,27 @@ use zvf_model::{
     zarr::DataType,
 };
 
-use self::walked::Walked;
-use super::MOST_CELLS;
+use super::MAX_CELLS;
+use super::item_offsets::ItemOffsetCache;
 use crate::{
-    catalog::family::object_of,
-    catalog::level::lock,
+    catalog::chunked_array::object_of,
     error::{Damage, Fault},
+    sync::lock,
 };
 
-pub(crate) use self::walked::Places;
+pub(crate) use super::item_offsets::ItemOffsets;
 
 /// An array of byte strings of one dimension.
 #[derive(Clone, Debug)]
-pub(crate) struct ItemArray {
+pub(crate) struct ByteStringArray {
     array: AnyArray,
     pub(crate) rows: u64,
     /// Rows of a cell.
     pub(crate) per_cell: u64,
-    walked: Arc<Mutex<Walked>>,
+    item_offsets: Arc<Mutex<ItemOffsetCache>>,
 }
 
-impl ItemArray {
+impl ByteStringArray {
     pub(crate) fn new(array: AnyArray) -> Result<Self, Damage> {
         let metadata = array.metadata();
         let strings = matches!(
@@ -45,14 +43,14 @@ impl ItemArray {
             return Err(Damage::new(array.node(), Fault::Kind));
         };
         let per_cell = per_cell.max(1);
-        if rows.div_ceil(per_cell) > MOST_CELLS {
+        if rows.div_ceil(per_cell) > MAX_CELLS {
             return Err(Damage::new(array.node(), Fault::Range));
         }
         Ok(Self {
             array,
             rows,
             per_cell,
-            walked: Arc::default(),
+            item_offsets: Arc::default(),
         })
     }
 
@@ -105,12 +103,12 @@ impl ItemArray {
     }
 
     /// Where the items of a cell are: of one that was gone through lately that is known.
-    pub(crate) fn places(&self, cell: u64, payload: &Bytes) -> Result<Places, Damage> {
-        if let Some(places) = lock(&self.walked).get(cell, payload) {
+    pub(crate) fn item_offsets(&self, cell: u64, payload: &Bytes) -> Result<ItemOffsets, Damage> {
+        if let Some(places) = lock(&self.item_offsets).get(cell, payload) {
             return Ok(places);
         }
-        let places = Places::of(payload, self.items(cell, payload)?);
-        lock(&self.walked).put(cell, payload.clone(), places.clone());
+        let places = ItemOffsets::of(payload, self.items(cell, payload)?);
+        lock(&self.item_offsets).put(cell, payload.clone(), places.clone());
         Ok(places)
     }
 }

@@ -15,25 +15,25 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::fragments::KeptTables,
+    catalog::fragments::FragmentTableCache,
     error::{Damage, Fault, QueryError},
 };
 
 /// A part of a level that has a cell for each chunk.
 #[derive(Debug)]
-pub(crate) struct Family {
+pub(crate) struct ChunkedArray {
     /// The node that describes it.
     pub(crate) node: Key,
     pub(crate) attributes: Attributes,
     /// Names of children that are no chunk of it.
-    pub(crate) strays: Vec<String>,
+    pub(crate) unrecognized_children: Vec<String>,
     /// Of fragments of vertices, what was read.
-    pub(crate) tables: KeptTables,
-    form: Form,
+    pub(crate) fragment_tables: FragmentTableCache,
+    form: ChunkStorage,
 }
 
 #[derive(Debug)]
-enum Form {
+enum ChunkStorage {
     /// One array of byte strings.
     Cells { array: AnyArray, presence: Presence },
     /// One array of numbers. Which chunks it has, only others know.
@@ -41,7 +41,7 @@ enum Form {
     /// An array for each chunk, or a part of a shard.
     Children(BTreeMap<ChunkCoord, Child>),
     /// A node without cells.
-    Bare(Box<Node>),
+    NodeOnly(Box<Node>),
 }
 
 #[derive(Debug)]
@@ -50,12 +50,12 @@ enum Child {
     Span(AnyArray, Range<u64>),
 }
 
-impl Family {
+impl ChunkedArray {
     /// The array that has all cells, where one has.
     pub(crate) fn array(&self) -> Option<&AnyArray> {
         match &self.form {
-            Form::Cells { array, .. } | Form::Padded { array, .. } => Some(array),
-            Form::Children(_) | Form::Bare(_) => None,
+            ChunkStorage::Cells { array, .. } | ChunkStorage::Padded { array, .. } => Some(array),
+            ChunkStorage::Children(_) | ChunkStorage::NodeOnly(_) => None,
         }
     }
 
@@ -86,7 +86,7 @@ impl Family {
             }
         };
         let (node, mut names) = try_join(node, names).await?;
-        let mut strays = Vec::new();
+        let mut unrecognized_children = Vec::new();
         let (attributes, form) = match (node, form) {
             (None, _) if names.is_empty() => return Ok(None),
             (None, _) => return Err(Damage::new(key, Fault::Missing).into()),
@@ -94,7 +94,7 @@ impl Family {
                 let padded = Padded::parse(key, &array, arity)?;
                 let attributes = array.attributes.clone();
                 let array = fetch.array(key, Arc::new(array))?;
-                (attributes, Form::Padded { array, padded })
+                (attributes, ChunkStorage::Padded { array, padded })
             }
             (Some(Node::Array(array)), Some(_)) => {
                 if !one_string_a_chunk(&array) {
@@ -108,7 +108,7 @@ impl Family {
                 let presence = presence.value;
                 let attributes = array.attributes.clone();
                 let array = fetch.array(key, Arc::new(array))?;
-                (attributes, Form::Cells { array, presence })
+                (attributes, ChunkStorage::Cells { array, presence })
             }
             (Some(Node::Group(group)), Some(form)) => {
                 if form != ChunkForm::Child {
@@ -116,16 +116,19 @@ impl Family {
                 }
                 let children = children(fetch, key, &names, arity).await?;
                 names.retain(|name| !is_chunk(name, arity));
-                strays = names;
-                (group.attributes, Form::Children(children))
+                unrecognized_children = names;
+                (group.attributes, ChunkStorage::Children(children))
             }
-            (Some(node), None) => (node.attributes().clone(), Form::Bare(Box::new(node))),
+            (Some(node), None) => (
+                node.attributes().clone(),
+                ChunkStorage::NodeOnly(Box::new(node)),
+            ),
         };
         Ok(Some(Self {
             node: key.clone(),
             attributes,
-            strays,
-            tables: KeptTables::default(),
+            unrecognized_children,
+            fragment_tables: FragmentTableCache::default(),
             form,
         }))
     }
@@ -143,9 +146,9 @@ impl Family {
         Ok(Self {
             node: key.clone(),
             attributes,
-            strays: Vec::new(),
-            tables: KeptTables::default(),
-            form: Form::Children(children(fetch, key, names, arity).await?),
+            unrecognized_children: Vec::new(),
+            fragment_tables: FragmentTableCache::default(),
+            form: ChunkStorage::Children(children(fetch, key, names, arity).await?),
         })
     }
 
@@ -161,7 +164,7 @@ impl Family {
     ) -> Option<Vec<ChunkCoord>> {
         let is_wanted = |chunk: &&ChunkCoord| is_wanted(chunk);
         match &self.form {
-            Form::Cells { presence, .. } => Some(
+            ChunkStorage::Cells { presence, .. } => Some(
                 presence
                     .chunks()
                     .iter()
@@ -169,19 +172,21 @@ impl Family {
                     .cloned()
                     .collect(),
             ),
-            Form::Children(children) => Some(children.keys().filter(is_wanted).cloned().collect()),
-            Form::Padded { .. } => None,
-            Form::Bare(_) => Some(Vec::new()),
+            ChunkStorage::Children(children) => {
+                Some(children.keys().filter(is_wanted).cloned().collect())
+            }
+            ChunkStorage::Padded { .. } => None,
+            ChunkStorage::NodeOnly(_) => Some(Vec::new()),
         }
     }
 
     /// How many that are; `None` when this part cannot say.
     pub(crate) fn count(&self) -> Option<usize> {
         match &self.form {
-            Form::Cells { presence, .. } => Some(presence.chunks().len()),
-            Form::Children(children) => Some(children.len()),
-            Form::Padded { .. } => None,
-            Form::Bare(_) => Some(0),
+            ChunkStorage::Cells { presence, .. } => Some(presence.chunks().len()),
+            ChunkStorage::Children(children) => Some(children.len()),
+            ChunkStorage::Padded { .. } => None,
+            ChunkStorage::NodeOnly(_) => Some(0),
         }
     }
 
@@ -189,10 +194,10 @@ impl Family {
     /// reaches.
     pub(crate) fn has(&self, chunk: &ChunkCoord) -> bool {
         match &self.form {
-            Form::Cells { presence, .. } => presence.contains(chunk),
-            Form::Children(children) => children.contains_key(chunk),
-            Form::Padded { padded, .. } => padded.grid.cell_of(chunk.coords()).is_ok(),
-            Form::Bare(_) => false,
+            ChunkStorage::Cells { presence, .. } => presence.contains(chunk),
+            ChunkStorage::Children(children) => children.contains_key(chunk),
+            ChunkStorage::Padded { padded, .. } => padded.grid.cell_of(chunk.coords()).is_ok(),
+            ChunkStorage::NodeOnly(_) => false,
         }
     }
 
@@ -204,20 +209,20 @@ impl Family {
         part: Option<Range<u64>>,
     ) -> Option<Wanted<AnyArray>> {
         match &self.form {
-            Form::Cells { array, presence } => {
+            ChunkStorage::Cells { array, presence } => {
                 let cell = presence.grid().cell_of(chunk.coords()).ok()?;
                 let cell = presence
                     .contains(chunk)
                     .then(|| CellOf::Element(array.clone(), cell))?;
                 Some(Wanted { cell, part })
             }
-            Form::Padded { array, padded } => {
+            ChunkStorage::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
                 cell.resize(array.metadata().rank(), 0);
                 let cell = CellOf::Element(array.clone(), cell);
                 Some(Wanted { cell, part })
             }
-            Form::Children(children) => match children.get(chunk)? {
+            ChunkStorage::Children(children) => match children.get(chunk)? {
                 Child::Own(key) => Some(Wanted {
                     cell: CellOf::Child(key.clone()),
                     part,
@@ -236,7 +241,7 @@ impl Family {
                     })
                 }
             },
-            Form::Bare(_) => None,
+            ChunkStorage::NodeOnly(_) => None,
         }
     }
 
@@ -244,8 +249,10 @@ impl Family {
     /// comes with them.
     pub(crate) fn is_plain(&self) -> bool {
         match &self.form {
-            Form::Cells { array, .. } | Form::Padded { array, .. } => array.is_plain(),
-            Form::Children(_) | Form::Bare(_) => false,
+            ChunkStorage::Cells { array, .. } | ChunkStorage::Padded { array, .. } => {
+                array.is_plain()
+            }
+            ChunkStorage::Children(_) | ChunkStorage::NodeOnly(_) => false,
         }
     }
 
@@ -253,7 +260,7 @@ impl Family {
     /// cell that holds it.
     pub(crate) fn payload_size(&self, chunk: &ChunkCoord, size: u64) -> u64 {
         match &self.form {
-            Form::Children(children) => match children.get(chunk) {
+            ChunkStorage::Children(children) => match children.get(chunk) {
                 Some(Child::Span(_, span)) => span.end.saturating_sub(span.start),
                 _ => size,
             },
@@ -264,7 +271,7 @@ impl Family {
     /// The padded array, if it is one.
     pub(crate) fn padded(&self) -> Option<&Padded> {
         match &self.form {
-            Form::Padded { padded, .. } => Some(padded),
+            ChunkStorage::Padded { padded, .. } => Some(padded),
             _ => None,
         }
     }
@@ -272,7 +279,7 @@ impl Family {
     /// The node, of parts without cells.
     pub(crate) fn bare(&self) -> Option<&Node> {
         match &self.form {
-            Form::Bare(node) => Some(node),
+            ChunkStorage::NodeOnly(node) => Some(node),
             _ => None,
         }
     }

@@ -6,20 +6,21 @@ use zvf_format::int64s::Int64s;
 use zvf_model::fetch::{AnyArray, Wanted};
 
 use super::{
-    Ids, ObjectTable, Objects,
+    ObjectCache, ObjectIds, ObjectTable, Objects,
     builder::ObjectsBuilder,
     read::{Answer, push, push_cell, push_lost, read_ids},
     table::Manifests,
 };
 use crate::{
-    catalog::level::{Level, Session, lock},
-    catalog::tables::{ItemArray, RowArray},
+    catalog::level::{Level, Session},
+    catalog::tables::{ByteStringArray, RowArray},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    sync::lock,
 };
 
 /// Cells of manifests that are read all, so that later queries need none.
-const FEW_CELLS: u64 = 4;
+const MAX_EAGER_CELLS: u64 = 4;
 
 /// Objects that were asked for.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ impl ObjectLookup {
 /// Ids that are looked for, and what is known of their rows.
 enum Rows {
     /// All ids.
-    Known(Arc<Ids>),
+    Known(Arc<ObjectIds>),
     /// As many as there are rows, and the row of each id that was asked for is
     /// that id.
     Proven,
@@ -62,7 +63,7 @@ impl Session<'_> {
     /// # Errors
     ///
     /// [`QueryError::NoObjects`] when the level has no object index.
-    pub(crate) async fn some_objects(
+    pub(crate) async fn lookup_objects(
         &self,
         level: &Level,
         ids: &[i64],
@@ -71,7 +72,8 @@ impl Session<'_> {
         let Some(table) = self.object_index(level).await? else {
             return Err(QueryError::NoObjects(level.id()));
         };
-        let known = lock(&level.objects).clone().flatten();
+        let cache = level.extension::<ObjectCache>();
+        let known = lock(&cache.objects).clone();
         if let Some(objects) = known {
             table.note(diagnostics);
             return Ok(ObjectLookup::of(objects, ids));
@@ -81,11 +83,11 @@ impl Session<'_> {
             .saturating_mul(8)
             > table.rows();
         match &table.manifests {
-            Manifests::Items(manifests) if manifests.cells() <= FEW_CELLS || !many => {
+            Manifests::Items(manifests) if manifests.cells() <= MAX_EAGER_CELLS || !many => {
                 table.note(diagnostics);
                 let rows = match &table.ids {
-                    None => Some(Arc::new(Ids::Rows(table.len()?))),
-                    Some(_) => lock(&level.object_ids).clone(),
+                    None => Some(Arc::new(ObjectIds::Rows(table.len()?))),
+                    Some(_) => lock(&cache.ids).clone(),
                 };
                 self.some_items(level, &table, manifests, rows, ids, diagnostics)
                     .await
@@ -101,17 +103,17 @@ impl Session<'_> {
         &self,
         level: &Level,
         table: &ObjectTable,
-        manifests: &ItemArray,
-        known: Option<Arc<Ids>>,
+        manifests: &ByteStringArray,
+        known: Option<Arc<ObjectIds>>,
         ids: &[i64],
         diagnostics: &Diagnostics,
     ) -> Result<ObjectLookup, QueryError> {
         let mut cells: BTreeMap<u64, Answer> = BTreeMap::new();
-        let few = manifests.cells() <= FEW_CELLS;
+        let few = manifests.cells() <= MAX_EAGER_CELLS;
         let row_of = |id: &i64| u64::try_from(*id).ok().filter(|row| *row < table.rows());
         let rows = match (known, &table.ids) {
             (Some(ids), _) => Rows::Known(ids),
-            (None, None) => Rows::Known(Arc::new(Ids::Rows(table.len()?))),
+            (None, None) => Rows::Known(Arc::new(ObjectIds::Rows(table.len()?))),
             (None, Some(array)) => {
                 // Most stores number their objects: it costs little to try.
                 let guess: Option<Vec<u64>> = ids.iter().map(row_of).collect();
@@ -167,7 +169,7 @@ impl Session<'_> {
             && let Some(objects) = all_of(table, manifests, &cells, known, self.fetch.budget())
         {
             let objects = Arc::new(objects);
-            *lock(&level.objects) = Some(Some(Arc::clone(&objects)));
+            *lock(&level.extension::<ObjectCache>().objects) = Some(Arc::clone(&objects));
             return Ok(ObjectLookup::of(objects, ids));
         }
         let objects = some_of(
@@ -190,11 +192,11 @@ fn keep_ids(
     array: &RowArray,
     (request, answers): (&crate::catalog::tables::RowRequest, Vec<Answer>),
     diagnostics: &Diagnostics,
-) -> Result<Option<Arc<Ids>>, QueryError> {
+) -> Result<Option<Arc<ObjectIds>>, QueryError> {
     match read_ids(array, request, answers, table.index.ids_sorted) {
         Ok(ids) => {
             let ids = Arc::new(ids);
-            *lock(&level.object_ids) = Some(Arc::clone(&ids));
+            *lock(&level.extension::<ObjectCache>().ids) = Some(Arc::clone(&ids));
             Ok(Some(ids))
         }
         Err(damage) => diagnostics.skip(damage).map(|()| None),
@@ -202,7 +204,7 @@ fn keep_ids(
 }
 
 /// The cells to read for these rows, ascending.
-fn wanted_cells(manifests: &ItemArray, few: bool, rows: &[u64]) -> Vec<u64> {
+fn wanted_cells(manifests: &ByteStringArray, few: bool, rows: &[u64]) -> Vec<u64> {
     if few {
         return (0..manifests.cells()).collect();
     }
@@ -228,16 +230,16 @@ fn proves(
 fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget);
     builder.incomplete();
-    ObjectLookup::of(Arc::new(builder.finish(Ids::default())), ids)
+    ObjectLookup::of(Arc::new(builder.finish(ObjectIds::default())), ids)
 }
 
 /// All objects, when nothing about them is damaged: a query for one must not
 /// fail for another.
 fn all_of(
     table: &ObjectTable,
-    manifests: &ItemArray,
+    manifests: &ByteStringArray,
     cells: &BTreeMap<u64, Answer>,
-    ids: &Ids,
+    ids: &ObjectIds,
     budget: u64,
 ) -> Option<Objects> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, ids.size(), budget);
@@ -254,7 +256,7 @@ fn all_of(
 /// The objects of ascending rows.
 fn some_of(
     table: &ObjectTable,
-    manifests: &ItemArray,
+    manifests: &ByteStringArray,
     mut cells: BTreeMap<u64, Answer>,
     found: &[(u64, i64)],
     budget: u64,
@@ -280,7 +282,7 @@ fn some_of(
         };
         let places = payload
             .as_ref()
-            .map(|payload| manifests.places(cell, payload));
+            .map(|payload| manifests.item_offsets(cell, payload));
         let (places, damage) = match places.transpose() {
             Ok(places) => (places, damage),
             Err(damage) => (None, Some(damage)),
@@ -308,14 +310,14 @@ fn some_of(
             )?;
         }
     }
-    let ids = Ids::new(found.iter().map(|(_, id)| *id).collect(), false);
+    let ids = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false);
     let ids = ids.map_err(|fault| Damage::new(&table.node, fault))?;
     Ok(builder.finish(ids))
 }
 
 /// Whether a cell cannot be one of empty manifests only: by what the index says
 /// of how many are not, or because it is the only one.
-fn must_be_there(table: &ObjectTable, manifests: &ItemArray, cell: u64) -> bool {
+fn must_be_there(table: &ObjectTable, manifests: &ByteStringArray, cell: u64) -> bool {
     let (_, rows) = manifests.rows_of(cell);
     match table.index.num_present {
         Some(present) => present.saturating_add(rows) > table.rows(),

@@ -2,9 +2,9 @@
 
 use super::Objects;
 
-/// Steps of objects between pieces in different chunks, by the numbers of the chunks.
+/// Pairs of chunks that hold consecutive fragments of objects, with the objects of each pair.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
+pub(super) struct ChunkTransitions {
     pairs: Vec<[u32; 2]>,
     /// Where the places of each pair begin; one more than there are pairs.
     starts: Vec<usize>,
@@ -12,14 +12,14 @@ pub(super) struct Steps {
     places: Vec<u32>,
 }
 
-impl Steps {
+impl ChunkTransitions {
     /// Bytes that a piece takes at most while they are found.
     pub(super) const PIECE: usize = size_of::<([u32; 2], u32)>();
 
     pub(super) fn of(objects: &Objects) -> Self {
         let mut all: Vec<([u32; 2], u32)> = Vec::new();
         for (number, place) in (0_u32..).zip(0..objects.len()) {
-            for pair in objects.pieces(place).windows(2) {
+            for pair in objects.fragments(place).windows(2) {
                 if let [from, to] = pair
                     && from.chunk != to.chunk
                 {

@@ -32,8 +32,8 @@ fn table(generation: Generation, kind: &str, convention: &str) -> Memory {
 fn tables_come_after_links_inside_chunks_by_number() {
     let memory = table(Generation::V0_7, "graph", "explicit");
     let expected = ["2.0:2 2.0:0", "10.0:0 10.0:1", "2.0:4 1.0:3"];
-    assert_eq!(all(&memory, View::Logical), expected);
-    let set = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false));
+    assert_eq!(all(&memory, LinkView::Logical), expected);
+    let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false));
     let set = set.unwrap().unwrap();
     assert!(set.rows_are_known && set.may_be_shuffled);
     assert!(set.cells[2].chunks.is_none());
@@ -66,7 +66,7 @@ fn rows_of_paths_are_not_known_where_writers_left_others() {
             table(generation, kind, convention)
         };
         let diagnostics = Diagnostics::new(false);
-        let set = open(&memory, 0, &[], View::Logical, &diagnostics)
+        let set = open(&memory, 0, &[], LinkView::Logical, &diagnostics)
             .unwrap()
             .unwrap();
         assert_eq!(set.rows_are_known, known, "{generation:?} {kind}");
@@ -83,7 +83,7 @@ fn tables_with_other_counts_than_declared_are_damage() {
     let mut memory = table(Generation::V0_6, "graph", "explicit");
     memory.group("0/cross_chunk_links/0", table_family(2));
     let diagnostics = Diagnostics::new(false);
-    let set = open(&memory, 0, &[], View::Logical, &diagnostics)
+    let set = open(&memory, 0, &[], LinkView::Logical, &diagnostics)
         .unwrap()
         .unwrap();
     let error = read(&memory, &set, &diagnostics).unwrap_err();
@@ -94,7 +94,7 @@ fn tables_with_other_counts_than_declared_are_damage() {
 fn links_of_two_widths_have_none() {
     let mut memory = table(Generation::V0_7, "graph", "explicit");
     memory.group("0/links/0", inside_family(1));
-    let set = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false));
+    let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false));
     assert!(set.unwrap().unwrap().width().is_err());
 }
 
@@ -107,7 +107,7 @@ fn links_in_shards_of_old_are_found() {
     memory.attributes("0/links/0/__shard_000000", json!({"shard_index": index}));
     // A chunk of its own hides what was packed of it.
     let expected = ["2.0:2 2.0:0", "3.0:8 3.0:9", "10.0:0 10.0:1", "2.0:4 1.0:3"];
-    assert_eq!(all(&memory, View::Logical), expected);
+    assert_eq!(all(&memory, LinkView::Logical), expected);
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn cells_of_other_layouts_are_refused() {
     memory.group("0/cross_chunk_links/0", table_family(1));
     let blob = rows(RowForm::Permuted, &[(1, &[3, 4])]).finish_cell();
     memory.child("0/cross_chunk_links/0/1.0.2.0", blob);
-    assert_eq!(all(&memory, View::Logical), ["2.0:4 1.0:3"]);
+    assert_eq!(all(&memory, LinkView::Logical), ["2.0:4 1.0:3"]);
     memory.child("0/cross_chunk_links/0/k2", Vec::new());
-    let error = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false)).unwrap_err();
+    let error = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false)).unwrap_err();
     assert_eq!(error.to_string(), "0/cross_chunk_links/0/k2");
 }
 
@@ -159,15 +159,18 @@ fn padded_links_end_where_their_fill_begins() {
     let expected = ["1.0:0 1.0:1", "1.0:2 1.0:0"];
     for used in [None, Some(2)] {
         assert_eq!(
-            all(&padded("int32", &narrow, used), View::Logical),
+            all(&padded("int32", &narrow, used), LinkView::Logical),
             expected
         );
-        assert_eq!(all(&padded("int64", &wide, used), View::Logical), expected);
+        assert_eq!(
+            all(&padded("int64", &wide, used), LinkView::Logical),
+            expected
+        );
     }
     // Fill of another kind, which only the fragments tell from links.
     let zeros = int32s(&[0, 1, 0, 0, 0, 0]);
     let memory = padded("int32", &zeros, Some(1));
-    assert_eq!(all(&memory, View::Logical), ["1.0:0 1.0:1"]);
+    assert_eq!(all(&memory, LinkView::Logical), ["1.0:0 1.0:1"]);
     let broken = [
         (int32s(&[0, 1, -1, 4, -1, -1]), None),
         (int32s(&[0, 1, -1, -1, 2, 0]), None),
@@ -177,7 +180,7 @@ fn padded_links_end_where_their_fill_begins() {
     for (rows, used) in broken {
         let memory = padded("int32", &rows, used);
         let diagnostics = Diagnostics::new(false);
-        let set = open(&memory, 0, &[], View::Logical, &diagnostics)
+        let set = open(&memory, 0, &[], LinkView::Logical, &diagnostics)
             .unwrap()
             .unwrap();
         let error = read(&memory, &set, &diagnostics).unwrap_err();
@@ -199,7 +202,7 @@ fn links_in_native_shards_of_0_8_1_are_elements() {
     memory.cells("0/links/0", json!({}), &[([0, 0], near), ([1, 1], far)]);
     memory.attributes("0/links/0", attributes);
     let expected = ["-2.0:0 -2.0:1", "-1.1:3 -1.1:2", "-1.1:1 -1.1:2"];
-    assert_eq!(all(&memory, View::Logical), expected);
+    assert_eq!(all(&memory, LinkView::Logical), expected);
 }
 
 #[test]
@@ -222,7 +225,7 @@ fn links_take_no_more_memory_than_allowed() {
     let mut memory = edges();
     memory.budget = 40;
     let diagnostics = Diagnostics::new(true);
-    let set = open(&memory, 0, &[], View::Logical, &diagnostics)
+    let set = open(&memory, 0, &[], LinkView::Logical, &diagnostics)
         .unwrap()
         .unwrap();
     let error = read(&memory, &set, &diagnostics).unwrap_err();
@@ -262,7 +265,7 @@ fn copies_by_cell_key_count_once_at_every_delta() {
         }
     }
     for delta in [0, 1] {
-        for (view, count) in [(View::Logical, 1), (View::Stored, 2)] {
+        for (view, count) in [(LinkView::Logical, 1), (LinkView::Stored, 2)] {
             let diagnostics = Diagnostics::new(false);
             let set = open(&memory, delta, &[], view, &diagnostics)
                 .unwrap()
@@ -283,7 +286,7 @@ fn values_of_both_kinds_of_links_are_one_attribute() {
     memory.group("0/link_attributes/w/0", values.clone());
     memory.child("0/link_attributes/w/0/2.0", vec![1, 0, 2, 0]);
     let diagnostics = Diagnostics::new(false);
-    let set = open(&memory, 0, &["w"], View::Logical, &diagnostics)
+    let set = open(&memory, 0, &["w"], LinkView::Logical, &diagnostics)
         .unwrap()
         .unwrap();
     let some = read(&memory, &set, &diagnostics).unwrap();
@@ -297,7 +300,7 @@ fn values_of_both_kinds_of_links_are_one_attribute() {
     memory.group("0/cross_chunk_link_attributes/w/0", values);
     memory.child("0/cross_chunk_link_attributes/w/0/data", vec![3, 0, 4, 0]);
     let diagnostics = Diagnostics::new(false);
-    let set = open(&memory, 0, &["w"], View::Logical, &diagnostics)
+    let set = open(&memory, 0, &["w"], LinkView::Logical, &diagnostics)
         .unwrap()
         .unwrap();
     let all = read(&memory, &set, &diagnostics).unwrap();

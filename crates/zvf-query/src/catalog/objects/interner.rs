@@ -11,7 +11,7 @@ use zvf_model::grid::ChunkCoord;
 /// its coordinates alone, and compared. The map, whose hashes nobody can foresee, is asked
 /// about the others.
 #[derive(Debug)]
-pub(super) struct ChunkNumbers {
+pub(super) struct ChunkInterner {
     chunks: Vec<ChunkCoord>,
     by_chunk: HashMap<ChunkCoord, u32>,
     /// The number of the last chunk with the same mixed coordinates.
@@ -21,7 +21,7 @@ pub(super) struct ChunkNumbers {
 /// Bits of mixed coordinates.
 const BITS: u32 = 10;
 
-impl ChunkNumbers {
+impl ChunkInterner {
     pub(super) fn new() -> Self {
         Self {
             chunks: Vec::new(),
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn each_chunk_has_one_number_also_where_more_come_than_are_remembered() {
         let blob = |x: i64, y: i64| [x.to_le_bytes(), y.to_le_bytes()].concat();
-        let mut numbers = ChunkNumbers::new();
+        let mut numbers = ChunkInterner::new();
         for round in 0..3 {
             for at in 0..5000_u32 {
                 let blob = blob(i64::from(at % 70) - 35, i64::from(at / 70));

@@ -1,18 +1,31 @@
 //! Attributes and groups of a level.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
 use futures_util::future::try_join_all;
-use zvf_model::layout::Part;
+use zvf_model::{key::Key, layout::Part};
 
-use super::{GroupList, TableArray};
+use super::{AttributeTable, GroupList};
 use crate::{
-    catalog::level::{Level, Session, lock},
+    catalog::level::{CachedLookup, Level, Session},
     diagnostics::Diagnostics,
     error::QueryError,
     predicate::Scope,
     result::Column,
+    sync::lock,
 };
+
+/// Open attribute tables and groups of a level.
+#[derive(Debug, Default)]
+struct TableCache {
+    /// Tables by their node; `None` for a node that does not exist.
+    attributes: Mutex<HashMap<Key, Option<Arc<AttributeTable>>>>,
+    /// The groups once they are read; `Some(None)` for a level without groups.
+    groups: Mutex<CachedLookup<GroupList>>,
+}
 
 impl Session<'_> {
     /// An attribute of objects or groups, opened. One round trip when it is asked
@@ -26,7 +39,7 @@ impl Session<'_> {
         level: &Level,
         scope: Scope,
         name: &str,
-    ) -> Result<Arc<TableArray>, QueryError> {
+    ) -> Result<Arc<AttributeTable>, QueryError> {
         let part = match scope {
             Scope::Group => Part::GroupAttribute(name),
             _ => Part::ObjectAttribute(name),
@@ -38,12 +51,13 @@ impl Session<'_> {
         })?;
         let absent = || Self::absent_attribute(level, scope, name).unwrap_or_else(|error| error);
         let key = key.ok_or_else(absent)?;
-        let known = lock(&level.tables).get(&key).cloned();
+        let cache = level.extension::<TableCache>();
+        let known = lock(&cache.attributes).get(&key).cloned();
         if let Some(table) = known {
             return table.ok_or_else(absent);
         }
         let table = self.table_at(&key, name).await?.map(Arc::new);
-        let mut tables = lock(&level.tables);
+        let mut tables = lock(&cache.attributes);
         let table = tables.entry(key).or_insert(table).clone();
         table.ok_or_else(absent)
     }
@@ -115,7 +129,8 @@ impl Session<'_> {
         level: &Level,
         diagnostics: &Diagnostics,
     ) -> Result<Option<Arc<GroupList>>, QueryError> {
-        let known = lock(&level.groups).clone();
+        let cache = level.extension::<TableCache>();
+        let known = lock(&cache.groups).clone();
         if let Some(groups) = known {
             let notes = groups.iter().flat_map(|groups| groups.notes());
             notes.for_each(|note| diagnostics.note(note.clone()));
@@ -135,7 +150,7 @@ impl Session<'_> {
         };
         let groups = groups.map(Arc::new);
         if groups.as_ref().is_none_or(|groups| !groups.is_incomplete()) {
-            *lock(&level.groups) = Some(groups.clone());
+            *lock(&cache.groups) = Some(groups.clone());
         }
         Ok(groups)
     }

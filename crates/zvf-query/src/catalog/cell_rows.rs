@@ -1,0 +1,50 @@
+//! The rows of one cell of an attribute.
+
+use bytes::Bytes;
+use zvf_format::numeric::{NumericRows, columns_of};
+use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
+
+use crate::error::{Damage, Fault};
+
+/// Rows of an attribute in memory, encoded as in the store.
+#[derive(Clone, Debug)]
+pub(crate) struct CellRows {
+    /// The encoded values, row by row.
+    pub(crate) bytes: Bytes,
+    /// Number of values per row; 0 for a cell without values.
+    pub(crate) columns: u32,
+}
+
+/// Splits the payload of an attribute's cell into `rows` rows. The number of columns follows from
+/// the payload's size, because declared widths are often wrong.
+///
+/// # Errors
+///
+/// Returns [`Fault::Uneven`] if the payload does not divide into `rows` rows.
+pub(crate) fn value_rows(
+    metadata: &CellAttribute,
+    key: &Key,
+    chunk: &ChunkCoord,
+    bytes: Bytes,
+    rows: u64,
+) -> Result<CellRows, Damage> {
+    let dtype = metadata.dtype;
+    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if rows == 0 && size == 0 {
+        let columns = metadata.declared_columns().unwrap_or(1);
+        let columns = u32::try_from(columns).unwrap_or(1);
+        return Ok(CellRows { bytes, columns });
+    }
+    let columns = columns_of(bytes.len(), dtype, rows);
+    let columns = columns.ok_or_else(|| {
+        let fault = Fault::Uneven { bytes: size, rows };
+        Damage::in_chunk(key, chunk, fault)
+    })?;
+    // Checked once here; later accesses rely on it.
+    NumericRows::parse(&bytes, dtype, columns).map_err(|_| {
+        let fault = Fault::Uneven { bytes: size, rows };
+        Damage::in_chunk(key, chunk, fault)
+    })?;
+    let columns = columns.get();
+    Ok(CellRows { bytes, columns })
+}

@@ -1,0 +1,86 @@
+//! Queries on the additional geometries of a composite store.
+
+use zvf_model::layout::Part;
+
+use crate::{
+    batch::vertices::Owners,
+    catalog::schema::Schema,
+    diagnostics::Diagnostics,
+    error::QueryError,
+    exec::chunk::{ChunkRequest, Rows},
+    query::Selection,
+    resolve::query::{Emit, LevelQuery, VertexFilter},
+};
+
+impl LevelQuery<'_> {
+    /// Reads the vertices of an additional geometry and its links. Stored links number the vertices
+    /// in the order in which the writer received them; the store does not keep that order.
+    pub(crate) async fn composite_geometry(
+        &self,
+        name: &str,
+        diagnostics: &Diagnostics,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let query = self.query;
+        let beyond_place = query.filter.is_some()
+            || self.selects_objects()
+            || query.nearest.is_some()
+            || query.drill.is_some()
+            || matches!(&query.columns, Selection::Named(names) if !names.is_empty());
+        if beyond_place {
+            return Err(QueryError::Unsupported(
+                "an additional geometry has no objects, attributes or levels; select it by region only",
+            ));
+        }
+        let part = Part::CompositeVertices(name);
+        let vertices = self.session.chunked_array(&self.level, &part).await?;
+        let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
+        let metadata =
+            zvf_model::array::Vertices::parse(&vertices.node, &vertices.attributes)?.value;
+        let schema = Schema {
+            dtype: metadata.dtype,
+            axes: self.space.axes(),
+            vertices,
+            fragments: None,
+            vertex: Vec::new(),
+            fragment: Vec::new(),
+        };
+        let filter = VertexFilter {
+            predicate: None,
+            object_columns: Vec::new(),
+        };
+        let mut chunks = self.chunks(&schema)?;
+        if let Some(area) = &self.area {
+            chunks.retain(|chunk| area.reaches(chunk));
+        }
+        let requests = chunks.into_iter().map(|chunk| ChunkRequest {
+            chunk,
+            fragments: false,
+            rows: Rows::All,
+        });
+        let chunks = self
+            .session
+            .chunks(&schema, requests.collect(), diagnostics)
+            .await?;
+        let mut builder = self.vertices(&schema, false);
+        let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
+        for chunk in chunks.iter().flatten() {
+            let mut selected = chunk.runs();
+            self.retain_selected(&schema, chunk, &mut selected, &filter, &Owners::default())?;
+            selected.truncate(left);
+            left = left.saturating_sub(selected.len());
+            builder.push(&schema, chunk, &selected, |_| crate::NO_OBJECT, diagnostics)?;
+        }
+        let mut answer = self.empty_answer();
+        builder.finish(&mut answer);
+        let is_whole = self.area.is_none() && self.allowed()?.is_everything();
+        if is_whole && self.query.limit.is_none() {
+            let links = self
+                .session
+                .composite_link_rows(&self.level, name, diagnostics);
+            answer.links = links.await?;
+        }
+        let _ = emit(answer);
+        Ok(())
+    }
+}
