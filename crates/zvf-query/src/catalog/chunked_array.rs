@@ -1,4 +1,9 @@
-//! Parts of a level that have a cell for each chunk, however they are stored.
+//! Arrays of a level with one cell per chunk, in every storage form.
+//!
+//! | generation | form |
+//! |---|---|
+//! | 0.9 | one array of byte strings, or one padded array of numbers |
+//! | up to 0.8.1 | a child array per chunk, possibly packed into shards |
 
 use core::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
@@ -19,15 +24,15 @@ use crate::{
     error::{Damage, Fault, QueryError},
 };
 
-/// A part of a level that has a cell for each chunk.
+/// An array of a level with one cell per chunk.
 #[derive(Debug)]
 pub(crate) struct ChunkedArray {
-    /// The node that describes it.
+    /// The node with the array's metadata.
     pub(crate) node: Key,
     pub(crate) attributes: Attributes,
-    /// Names of children that are no chunk of it.
+    /// Names of children that are not chunks.
     pub(crate) unrecognized_children: Vec<String>,
-    /// Of fragments of vertices, what was read.
+    /// Decoded fragment indexes, if this array holds them.
     pub(crate) fragment_tables: FragmentTableCache,
     form: ChunkStorage,
 }
@@ -36,9 +41,9 @@ pub(crate) struct ChunkedArray {
 enum ChunkStorage {
     /// One array of byte strings.
     Cells { array: AnyArray, presence: Presence },
-    /// One array of numbers. Which chunks it has, only others know.
+    /// One array of numbers. Which chunks are in use follows from other arrays.
     Padded { array: AnyArray, padded: Padded },
-    /// An array for each chunk, or a part of a shard.
+    /// An array, or a range of a shard, per chunk.
     Children(BTreeMap<ChunkCoord, Child>),
     /// A node without cells.
     NodeOnly(Box<Node>),
@@ -51,7 +56,7 @@ enum Child {
 }
 
 impl ChunkedArray {
-    /// The array that has all cells, where one has.
+    /// Returns the array with all cells; `None` if each chunk has its own.
     pub(crate) fn array(&self) -> Option<&AnyArray> {
         match &self.form {
             ChunkStorage::Cells { array, .. } | ChunkStorage::Padded { array, .. } => Some(array),
@@ -59,10 +64,10 @@ impl ChunkedArray {
         }
     }
 
-    /// Opens the part that `key` describes: its node, unless it was `read`
-    /// already, and the names of its children where chunks may be children; one
-    /// round trip more where there are shards up to 0.8.0. `None` when there is
-    /// nothing at `key`.
+    /// Opens the array described by the node at `key`.
+    ///
+    /// Reads the node, unless `read` has it, and lists its children where chunks may be children;
+    /// shards up to 0.8.0 take one more round trip. Returns `None` if nothing is stored at `key`.
     pub(crate) async fn open(
         fetch: Port<'_>,
         key: &Key,
@@ -100,7 +105,7 @@ impl ChunkedArray {
                 if !one_string_a_chunk(&array) {
                     return Err(Damage::new(key, Fault::Kind).into());
                 }
-                // Without the list there would seem to be nothing.
+                // Without the list of chunks the array would seem to be empty.
                 let presence = Presence::parse(key, &array, arity)?;
                 if !presence.notes.is_empty() {
                     return Err(Damage::new(key, Fault::Unlisted).into());
@@ -133,9 +138,8 @@ impl ChunkedArray {
         }))
     }
 
-    /// A part whose cells are children, of which node and names are known. Keys
-    /// of `arity` numbers are cells; other names are left out. One round trip
-    /// where there are shards.
+    /// Creates an array whose cells are children with known names. Names that are not keys of
+    /// `arity` coordinates are ignored. Takes one round trip if there are shards.
     pub(crate) async fn of_children(
         fetch: Port<'_>,
         key: &Key,
@@ -152,12 +156,13 @@ impl ChunkedArray {
         })
     }
 
-    /// Chunks that have a cell, ascending; `None` when this part cannot say.
+    /// Returns the chunks that have a cell, ascending; `None` if this array does not list them.
     pub(crate) fn chunks(&self) -> Option<Vec<ChunkCoord>> {
         self.chunks_where(|_| true)
     }
 
-    /// Those of them for which `is_wanted` holds.
+    /// Returns the chunks that have a cell and satisfy `is_wanted`, ascending; `None` if this array
+    /// does not list its chunks.
     pub(crate) fn chunks_where(
         &self,
         is_wanted: impl Fn(&ChunkCoord) -> bool,
@@ -180,7 +185,7 @@ impl ChunkedArray {
         }
     }
 
-    /// How many that are; `None` when this part cannot say.
+    /// Returns the number of chunks that have a cell; `None` if this array does not list them.
     pub(crate) fn count(&self) -> Option<usize> {
         match &self.form {
             ChunkStorage::Cells { presence, .. } => Some(presence.chunks().len()),
@@ -190,8 +195,7 @@ impl ChunkedArray {
         }
     }
 
-    /// Whether `chunk` has a cell. A padded array has one wherever its grid
-    /// reaches.
+    /// Returns whether `chunk` has a cell. A padded array has one for every chunk of its grid.
     pub(crate) fn has(&self, chunk: &ChunkCoord) -> bool {
         match &self.form {
             ChunkStorage::Cells { presence, .. } => presence.contains(chunk),
@@ -201,8 +205,8 @@ impl ChunkedArray {
         }
     }
 
-    /// How to ask for the cell of `chunk`, or a part of its payload; `None` when
-    /// it has none.
+    /// Returns the request for the cell of `chunk`, or for a byte range of its payload; `None` if
+    /// the chunk has no cell.
     pub(crate) fn wanted(
         &self,
         chunk: &ChunkCoord,
@@ -245,8 +249,7 @@ impl ChunkedArray {
         }
     }
 
-    /// Whether parts of cells can be read without the rest, and their size
-    /// comes with them.
+    /// Returns whether byte ranges of cells can be read alone. Answers then include the cell's size.
     pub(crate) fn is_plain(&self) -> bool {
         match &self.form {
             ChunkStorage::Cells { array, .. } | ChunkStorage::Padded { array, .. } => {
@@ -256,8 +259,7 @@ impl ChunkedArray {
         }
     }
 
-    /// The size of the payload of `chunk`, of which a store gave `size` for the
-    /// cell that holds it.
+    /// Returns the payload size of `chunk`, given the `size` of the cell that holds it.
     pub(crate) fn payload_size(&self, chunk: &ChunkCoord, size: u64) -> u64 {
         match &self.form {
             ChunkStorage::Children(children) => match children.get(chunk) {
@@ -268,7 +270,7 @@ impl ChunkedArray {
         }
     }
 
-    /// The padded array, if it is one.
+    /// Returns the shape of a padded array; `None` for other forms.
     pub(crate) fn padded(&self) -> Option<&Padded> {
         match &self.form {
             ChunkStorage::Padded { padded, .. } => Some(padded),
@@ -276,7 +278,7 @@ impl ChunkedArray {
         }
     }
 
-    /// The node, of parts without cells.
+    /// Returns the node of an array without cells.
     pub(crate) fn bare(&self) -> Option<&Node> {
         match &self.form {
             ChunkStorage::NodeOnly(node) => Some(node),
@@ -285,7 +287,7 @@ impl ChunkedArray {
     }
 }
 
-/// The object that holds an element of an array: its chunk or shard.
+/// Returns the key of the store's object that holds an element: a chunk or shard.
 pub(crate) fn object_of(array: &AnyArray, element: &[u64]) -> Option<Key> {
     let metadata = array.metadata();
     let chunk = metadata.chunk_of(element).ok()?;
@@ -297,12 +299,12 @@ fn one_string_a_chunk(array: &Array) -> bool {
     strings && array.decoded_shape().iter().all(|extent| *extent == 1)
 }
 
-/// Whether a child is a chunk, or holds some.
+/// Returns whether a child is a chunk or a shard of chunks.
 fn is_chunk(name: &str, arity: usize) -> bool {
     name.starts_with(SHARD_PREFIX) || ChunkCoord::parse(name, arity).is_ok()
 }
 
-/// The chunks among the children of a group.
+/// Opens the chunks among the children of a group. Takes one round trip if there are shards.
 async fn children(
     fetch: Port<'_>,
     key: &Key,
@@ -330,7 +332,7 @@ async fn children(
         let array = fetch.array(key, Arc::new(array))?;
         for span in index.spans() {
             let range = span.offset..span.offset.saturating_add(span.len);
-            // A chunk of its own is newer than what was packed before.
+            // A chunk outside the shards was written after the shards were packed.
             let at = children.entry(span.chunk.clone());
             at.or_insert_with(|| Child::Span(array.clone(), range));
         }
@@ -338,7 +340,7 @@ async fn children(
     Ok(children)
 }
 
-/// A child's key, from a name that the store gave.
+/// Returns the key of a child whose name comes from the store.
 pub(crate) fn child(key: &Key, name: &str) -> Result<Key, QueryError> {
     key.join(name).map_err(|source| QueryError::Name {
         name: name.to_owned(),

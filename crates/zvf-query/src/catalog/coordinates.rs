@@ -1,10 +1,10 @@
-//! Positions of a chunk as numbers to calculate with.
+//! Positions converted to f64.
 
 use zvf_format::numeric::{Dtype, Element, Elements, Kind, NumericRows, Value};
 
 use crate::geometry::{Bbox, MAX_AXES};
 
-/// Positions of held rows, as f64.
+/// Positions as f64, row by row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinates {
     axes: usize,
@@ -19,13 +19,13 @@ impl Coordinates {
         coordinates
     }
 
-    /// No positions.
+    /// Creates an empty list of positions.
     pub(crate) fn new(axes: usize) -> Self {
         let values = Vec::new();
         Self { axes, values }
     }
 
-    /// Appends positions.
+    /// Appends encoded positions.
     pub(crate) fn push(&mut self, bytes: &[u8], dtype: Dtype) {
         let values = &mut self.values;
         let columns = core::num::NonZeroU32::MIN;
@@ -42,18 +42,17 @@ impl Coordinates {
         }
     }
 
-    /// Number of positions.
+    /// Returns the number of positions.
     pub(crate) fn len(&self) -> usize {
         self.values.len().checked_div(self.axes).unwrap_or(0)
     }
 
-    /// The positions in their order.
+    /// Returns the positions in order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &[f64]> + ExactSizeIterator {
         self.values.chunks_exact(self.axes.max(1))
     }
 
-    /// The least box around them, of those numbers that are some; `None` when there is
-    /// no position.
+    /// Returns the bounding box, ignoring NaN; `None` if there are no positions.
     pub(crate) fn extent(&self) -> Option<Bbox> {
         if self.values.is_empty() {
             return None;
@@ -68,15 +67,15 @@ impl Coordinates {
         Bbox::new(lo.get(..self.axes)?, hi.get(..self.axes)?).ok()
     }
 
-    /// The position at a place.
-    pub(crate) fn at(&self, place: usize) -> &[f64] {
-        let start = place.saturating_mul(self.axes);
+    /// Returns the position at an index, or an empty slice past the end.
+    pub(crate) fn at(&self, index: usize) -> &[f64] {
+        let start = index.saturating_mul(self.axes);
         let position = self.values.get(start..start.saturating_add(self.axes));
         position.unwrap_or_default()
     }
 }
 
-/// Appends values, of which it is known how many there are: one by one they would be counted.
+/// Appends values. Resizing first avoids a capacity check per value.
 fn extend<T: Element + Into<f64>>(values: &mut Vec<f64>, elements: Option<Elements<'_, T>>) {
     let Some(elements) = elements else {
         return;

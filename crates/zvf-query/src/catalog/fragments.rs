@@ -1,4 +1,4 @@
-//! The fragments of one chunk, decoded for many lookups.
+//! Decoded fragment indexes and their cache.
 
 use std::{
     collections::HashMap,
@@ -10,8 +10,8 @@ use zvf_model::grid::ChunkCoord;
 
 use crate::sync::lock;
 
-/// Tables of chunks that were read, kept for the queries to come: which rows objects
-/// and bins have is asked for again and again.
+/// A cache of the fragment tables of chunks, shared by queries: every lookup of objects and bins
+/// needs them.
 #[derive(Debug, Default)]
 pub(crate) struct FragmentTableCache(Mutex<CachedTables>);
 
@@ -21,7 +21,7 @@ struct CachedTables {
     bytes: usize,
 }
 
-/// Tables kept, in bytes; all are dropped at once when there are more.
+/// Maximum size of the cached tables, in bytes. The cache is cleared when it would grow beyond.
 const MAX_CACHED_BYTES: usize = 64 << 20;
 
 impl FragmentTableCache {
@@ -42,7 +42,7 @@ impl FragmentTableCache {
     }
 }
 
-/// Which rows each fragment of a chunk has.
+/// The rows of each fragment of a chunk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FragmentTable {
     entries: Vec<Entry>,
@@ -83,7 +83,7 @@ impl FragmentTable {
         Ok(table)
     }
 
-    /// One fragment of all rows: what a chunk without an index is.
+    /// Creates a table of one fragment with all rows, for a chunk without an index.
     pub(crate) fn whole(rows: u64) -> Self {
         let entry = Entry::Range {
             start: 0,
@@ -97,7 +97,7 @@ impl FragmentTable {
         }
     }
 
-    /// Bytes held, but for itself.
+    /// Returns the heap size in bytes.
     fn size(&self) -> usize {
         let pool = size_of_val(self.pool.as_slice());
         size_of_val(self.entries.as_slice()).saturating_add(pool)
@@ -107,17 +107,17 @@ impl FragmentTable {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
-    /// Rows of all fragments; one that several have counts for each.
+    /// Returns the total number of rows of all fragments; shared rows count once per fragment.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// One more than the highest row any fragment names.
+    /// Returns the highest row of any fragment plus one.
     pub(crate) fn extent(&self) -> u64 {
         self.extent
     }
 
-    /// The rows of a fragment; `None` past the last.
+    /// Returns the rows of a fragment, or `None` past the last fragment.
     pub(crate) fn rows(&self, fragment: u32) -> Option<FragmentRows<'_>> {
         let entry = self.entries.get(usize::try_from(fragment).ok()?)?;
         Some(match *entry {
@@ -129,7 +129,7 @@ impl FragmentTable {
     }
 }
 
-/// The rows of a fragment, in its order.
+/// The rows of a fragment, in stored order.
 #[derive(Clone, Debug)]
 pub(crate) enum FragmentRows<'a> {
     Range(core::ops::Range<u64>),

@@ -23,31 +23,31 @@ use crate::{
     sync::lock,
 };
 
-/// Where links between chunks are up to 0.8.
+/// Folder of links between chunks up to 0.8.
 const CROSS_CHUNK_LINKS: &str = "cross_chunk_links";
 
-/// What was opened of a store, kept for the queries to come. Cheap when empty.
+/// Open levels of a store, cached across queries. An empty cache is cheap to create.
 #[derive(Debug, Default)]
 pub struct LevelCache {
     levels: Mutex<BTreeMap<LevelId, Arc<Level>>>,
 }
 
 impl LevelCache {
-    /// Puts a level in that was read already.
+    /// Inserts a level whose metadata has been read.
     pub fn insert(&self, metadata: LevelMetadata) {
         let level = Arc::new(Level::new(metadata));
         self.lock().insert(level.metadata.level, level);
     }
 
-    /// Puts a node in that was read already, for the level it belongs to to
-    /// take instead of reading it. The level must have been put in before.
+    /// Inserts a node that has been read, so that its level does not read it again. The level must
+    /// have been inserted before.
     pub fn insert_node(&self, level: LevelId, key: Key, node: Node) {
         if let Some(level) = self.lock().get(&level) {
             lock(&level.nodes).insert(key, node);
         }
     }
 
-    /// What a level says, if it was opened.
+    /// Returns the metadata of a level, if it is open.
     pub fn get(&self, id: LevelId) -> Option<LevelMetadata> {
         self.lock().get(&id).map(|level| level.metadata.clone())
     }
@@ -107,7 +107,7 @@ impl Level {
         self.metadata.arrays_present.iter().any(|name| name == part)
     }
 
-    /// Whether the folder was listed, and has a child of this name.
+    /// Returns whether a folder has been listed and has a child of this name.
     pub(crate) fn lists(&self, folder: &Key, name: &str) -> bool {
         let children = lock(&self.children);
         let names = children.get(folder);
@@ -115,21 +115,21 @@ impl Level {
     }
 }
 
-/// A store to ask, as queries see it: metadata, and a way to read the rest.
+/// A store as queries see it: its metadata, and a port to read everything else.
 #[derive(Clone, Copy, Debug)]
 pub struct Session<'a> {
-    /// Reads.
+    /// Port that reads nodes and cells.
     pub fetch: Port<'a>,
-    /// Where things are.
+    /// Paths of the store's generation.
     pub layout: &'a Layout,
-    /// What the root says.
+    /// Metadata of the root.
     pub root: &'a RootMetadata,
-    /// What was opened already.
+    /// Open levels.
     pub levels: &'a LevelCache,
 }
 
 impl Session<'_> {
-    /// A level; one request when it is asked for first.
+    /// Opens a level. Takes one request on first use.
     pub(crate) async fn level(&self, id: LevelId) -> Result<Arc<Level>, QueryError> {
         let known = self.levels.lock().get(&id).cloned();
         if let Some(level) = known {
@@ -152,13 +152,12 @@ impl Session<'_> {
         QueryError::NoLevel { level, declared }
     }
 
-    /// How many numbers the chunk keys of a level have.
+    /// Returns the number of coordinates of a level's chunk keys.
     pub(crate) fn arity(&self, level: &Level) -> usize {
         level.metadata.arity(self.root)
     }
 
-    /// A part of a level, `None` when there is nothing of it; read when it is
-    /// asked for first.
+    /// Opens a chunked array of a level on first use. Returns `None` if it does not exist.
     pub(crate) async fn chunked_array(
         &self,
         level: &Level,
@@ -184,8 +183,7 @@ impl Session<'_> {
         Ok(arrays.entry(key).or_insert(array).clone())
     }
 
-    /// Names of the children of a node of a level, listed when they are asked
-    /// for first.
+    /// Returns the names of the children of a node, listed on first use.
     pub(crate) async fn children(
         &self,
         level: &Level,
@@ -200,20 +198,20 @@ impl Session<'_> {
         Ok(names)
     }
 
-    /// Takes names as those of the children of a node, where a store that cannot
-    /// list was asked for each.
+    /// Caches names as the children of a node. Used for stores that cannot list, where each name
+    /// was requested.
     pub(crate) fn remember_children(level: &Level, key: Key, names: Vec<String>) {
         lock(&level.children).insert(key, Arc::new(names));
     }
 
-    /// Whether a level has links between chunks as generations before its own
-    /// kept them, which early stores of 0.9 have: whoever opens a store decides
-    /// what it is without looking for them. A listing when a level is first asked
-    /// about; where the store cannot list, a request for each delta.
+    /// Returns whether a level of a 0.9 store has links between chunks in the layout of older
+    /// generations, as early 0.9 stores do. Opening a store does not look for them.
+    ///
+    /// Takes a listing on first use, or a request per delta if the store cannot list.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when the level or its children cannot be read.
+    /// Returns [`QueryError`] if the level or its children cannot be read.
     pub fn has_legacy_links(
         &self,
         level: LevelId,
@@ -249,7 +247,7 @@ impl Session<'_> {
         })
     }
 
-    /// The group of a level.
+    /// Returns the key of a level's group.
     pub(crate) fn node_of(level: &Level) -> Result<Key, QueryError> {
         child(&Key::root(), &level.id().to_string())
     }

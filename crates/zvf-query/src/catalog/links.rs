@@ -1,19 +1,20 @@
-//! Links of a level, whatever generation wrote them.
+//! Links of a level, of every generation.
 //!
 //! | stored as | a cell is | its chunks |
 //! |---|---|---|
-//! | 0.9: an array for each offsets | an element | the element's chunk, and its anchor plus each offset |
-//! | 0.8: links inside chunks, an array for each tuple of chunks | an array | the chunk; the cell key |
+//! | 0.9: one array per tuple of offsets | an element | the element's chunk, and its anchor plus each offset |
+//! | 0.8: links inside chunks; one array per tuple of chunks | an array | the chunk; the cell key |
 //! | 0.6, 0.7: links inside chunks, one table | an array; the table | the chunk; in the records |
 //!
-//! A [`LinkSet`] is all cells there are of one delta, known without reading one.
-//! Its cells are in the order in which the format enumerates them: links of 0.9 by
-//! array and cell, both as text; of older generations those inside chunks, by
-//! chunk, before the others, which come by cell key as text. Rows inside a cell
-//! are as stored.
+//! A [`LinkSet`] lists all cells of one delta without reading them, in the order of the format:
+//! links of 0.9 by array and cell, both as text; links of older generations first inside chunks,
+//! by chunk, then between chunks, by cell key as text. Rows inside a cell are in stored order.
 //!
-//! Records come in the order their ends were given when they were written.
-//! Whether the rows they name are there, whoever has the vertices sees.
+//! The ends of a record are in the order in which the writer received them. Callers check the rows
+//! against the vertices.
+//!
+//! `open` opens arrays of 0.9, `legacy` those up to 0.8.1, `unlisted` probes stores that cannot
+//! list; `read` fetches cells and `decode` decodes them.
 
 mod cells;
 mod decode;
@@ -56,12 +57,12 @@ use crate::{
 pub use cells::{CellLinks, LinkBlobs, LinkCells};
 pub use stored::{StoredLinkFamily, StoredLinks};
 
-/// Which records of a family are wanted.
+/// The records to return of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkView {
-    /// Each link once, with known defects of writers undone.
+    /// Each link once, with known defects of writers corrected.
     Logical,
-    /// Every row as it is stored, all copies of a link included.
+    /// Every stored row, including all copies of a link.
     Stored,
 }
 
@@ -72,20 +73,20 @@ pub(crate) struct LinkSetCache(pub(crate) Mutex<Option<CachedLinks>>);
 /// Names of attributes and the links opened with them; `None` for a level without links.
 pub(crate) type CachedLinks = (Vec<String>, Option<Arc<LinkSet>>);
 
-/// All links of one delta: where they are, without the records.
+/// The cells of all links of one delta, without their records.
 #[derive(Debug)]
 pub(crate) struct LinkSet {
     /// Level of the other ends minus that of end 0.
     pub(crate) delta: Delta,
-    /// The attributes asked for, in their order.
+    /// The requested attributes, in order.
     pub(crate) attributes: Vec<LinkAttribute>,
-    /// Whether rows in crossing records are those of vertices. Writers of paths
-    /// left others.
+    /// `false` if rows in links between chunks are not rows of vertices, as in stores of paths from
+    /// some writers.
     pub(crate) rows_are_known: bool,
-    /// Whether rows of links are wrong where a chunk has several fragments:
-    /// writers regrouped the vertices and left the links as they were.
+    /// `true` if rows of links may be wrong in chunks of several fragments: some writers regrouped
+    /// vertices without updating the links.
     pub(crate) may_be_shuffled: bool,
-    /// In the order of the format.
+    /// All cells, in the order of the format.
     pub(crate) cells: Vec<LinkCell>,
     sources: Vec<LinkSource>,
 }
@@ -94,18 +95,18 @@ pub(crate) struct LinkSet {
 #[derive(Clone, Debug)]
 pub(crate) struct LinkAttribute {
     pub(crate) name: String,
-    /// What its values are; `None` where no link has one.
+    /// Metadata of the values; `None` if no link has a value.
     pub(crate) metadata: Option<Arc<CellAttribute>>,
 }
 
-/// One cell of a set.
+/// One cell of a [`LinkSet`].
 #[derive(Clone, Debug)]
 pub(crate) struct LinkCell {
-    /// The chunk of each end in stored order; for a delta that is not 0, one of
-    /// the stored ends is in the level, the others in its target. `None` for a
-    /// table, whose records name their chunks.
+    /// The chunk of each end in stored order. For a delta other than 0, one of the stored ends is in
+    /// the level, the others are in its target. `None` for a table, whose records contain their
+    /// chunks.
     pub(crate) chunks: Option<Vec<ChunkCoord>>,
-    /// Whether all ends are in one chunk of one level.
+    /// `true` if all ends are in one chunk of one level.
     pub(crate) is_inside: bool,
     /// Which source.
     source: usize,
@@ -113,38 +114,37 @@ pub(crate) struct LinkCell {
     at: ChunkCoord,
 }
 
-/// Links of a cell, each end in the place it was given when it was written.
+/// The links of a cell, with ends in the order in which the writer received them.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkRecords {
-    /// The node that describes them.
+    /// Node with the links' metadata.
     pub(crate) node: Key,
-    /// Ends of a record.
+    /// Number of ends per record.
     pub(crate) width: usize,
-    /// Chunks that ends are in.
+    /// Chunks of the ends.
     pub(crate) chunks: Vec<ChunkCoord>,
-    /// For each end a number in `chunks`, and a row. For a delta that is not 0,
-    /// end 0 is in a chunk of the level, the others are in chunks of its target.
+    /// For each end an index into `chunks` and a row. For a delta other than 0, end 0 is in a chunk
+    /// of the level and the others are in chunks of its target.
     pub(crate) ends: Vec<(u32, u64)>,
-    /// For each attribute a row for each record; `None` where there are no
-    /// values.
+    /// For each attribute one row per record; `None` if there are no values.
     pub(crate) attributes: Vec<Option<CellRows>>,
-    /// Whether there are records that could not be read: any ends they have are
-    /// in `chunks`, anywhere when that is empty.
+    /// `true` if records could not be read. Their ends are in `chunks`, or anywhere if `chunks` is
+    /// empty.
     pub(crate) is_lost: bool,
 }
 
 impl LinkRecords {
-    /// The chunk of an end.
+    /// Returns the chunk of an end.
     pub(crate) fn chunk_of(&self, end: (u32, u64)) -> Option<&ChunkCoord> {
         self.chunks.get(usize::try_from(end.0).ok()?)
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         self.ends.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Bytes held.
+    /// Returns the size in bytes.
     pub(crate) fn size(&self) -> u64 {
         let ends = size_of_val(self.ends.as_slice());
         let values = self.attributes.iter().flatten();
@@ -164,11 +164,11 @@ struct LinkSource {
     form: LinkCellForm,
     width: LinkWidth,
     directed: bool,
-    /// Whether ends are to be turned round.
+    /// `true` if the order of ends has to be reversed.
     is_reversed: bool,
-    /// Which family of the delta: arrays of 0.9 are all of one.
+    /// Index of the family within the delta; all arrays of 0.9 belong to one family.
     family: usize,
-    /// Records that the family says its cells have, when it does.
+    /// Number of records that the family declares, if any.
     records: Option<u64>,
     /// As in the set.
     attributes: Vec<Option<AttributeCells>>,
@@ -177,7 +177,7 @@ struct LinkSource {
 #[derive(Debug)]
 enum LinkStorage {
     Each(Arc<ChunkedArray>),
-    /// The array of a table, which may be missing where there are no records.
+    /// The array of a table; the flag tells that it may be absent because there are no records.
     Table(Key, bool),
 }
 
@@ -188,23 +188,27 @@ struct AttributeCells {
     cells: LinkStorage,
 }
 
-/// How the payload of a cell is made up.
+/// The encoding of a cell's payload.
 #[derive(Debug)]
 enum LinkCellForm {
     /// Rows.
     Flat(Dtype),
     /// Rows in groups.
     Groups(Dtype, RowForm),
-    /// One permuted row a group.
+    /// One permuted row per group.
     Records,
-    /// Records with chunk coordinates of so many numbers.
+    /// Records that contain chunk coordinates of this many numbers.
     Table(usize),
-    /// Rows of a padded array, and fill.
+    /// Rows of a padded array, followed by fill values.
     Padded(Kind),
 }
 
 impl LinkSet {
-    /// Ends of a link.
+    /// Returns the number of ends per link; `None` for an empty set.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::Width`] if families disagree.
     pub(crate) fn width(&self) -> Result<Option<LinkWidth>, Damage> {
         let mut sources = self.sources.iter();
         let Some(first) = sources.next() else {
@@ -219,8 +223,8 @@ impl LinkSet {
         }
     }
 
-    /// Compares how many records all cells were found to have with what is
-    /// declared, which alone tells a cell that was cut between two records.
+    /// Compares the number of records read with the declared number and notes a difference. This is
+    /// the only sign of a cell truncated between two records.
     pub(crate) fn note_counts(&self, read: &[LinkRecords], diagnostics: &Diagnostics) {
         let mut families = BTreeMap::new();
         for source in &self.sources {
@@ -244,8 +248,7 @@ impl LinkSet {
         }
     }
 
-    /// Writes down that links in chunks of several fragments may be wrong. For
-    /// whoever maps records and knows the fragments.
+    /// Notes that links of a chunk may be wrong because the chunk has several fragments.
     pub(crate) fn note_fragments(
         &self,
         chunk: &ChunkCoord,
@@ -262,9 +265,8 @@ impl LinkSet {
 }
 
 impl Session<'_> {
-    /// Deltas there are at a level, ascending. One round trip when nothing of it
-    /// is known; without a listing, the deltas to all levels the root names are
-    /// tried.
+    /// Returns the deltas of a level's links, ascending. Takes one round trip on first use. A store
+    /// that cannot list is probed for the deltas to all levels of the root.
     pub(crate) async fn link_deltas(&self, level: &Level) -> Result<Vec<Delta>, QueryError> {
         let node = Self::node_of(level)?;
         let (links, crossing) = (child(&node, "links")?, child(&node, "cross_chunk_links")?);
@@ -287,11 +289,11 @@ impl Session<'_> {
         Ok(deltas.into_iter().collect())
     }
 
-    /// Where all links of a delta are, inside chunks and between; `None` when
-    /// there are none. `target` is the level at the other ends.
+    /// Opens all links of a delta, inside and between chunks. Returns `None` if there are none.
+    /// `target` is the level of the other ends.
     ///
-    /// Two round trips when nothing of it is open yet: node and listing of the
-    /// family, then its arrays and attributes.
+    /// Takes two round trips on first use: node and listing of the family, then its arrays and
+    /// attributes.
     pub(crate) async fn links(
         &self,
         level: &Level,
@@ -356,7 +358,8 @@ impl Session<'_> {
         })
     }
 
-    /// Not in paths of 0.6 and 0.7, nor in lines of any generation.
+    /// Returns whether rows in links between chunks are rows of vertices: not in paths of 0.6 and
+    /// 0.7, nor in lines of any generation.
     fn crossing_rows_are_known(&self) -> bool {
         let old = matches!(self.layout.generation, Generation::V0_6 | Generation::V0_7);
         let convention = self.root.links_convention.clone().unwrap_or_default();

@@ -1,4 +1,7 @@
-//! Objects of a level: their ids, and which fragments they are made of.
+//! The object index of a level: ids of objects and the fragments each consists of.
+//!
+//! `table` opens the index, `read` reads all manifests and `lookup` those of a few ids; `builder`
+//! decodes manifests within a memory budget.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -21,7 +24,7 @@ mod transitions;
 pub(crate) use ids::ObjectIds;
 pub use lookup::ObjectLookup;
 pub use owners::ChunkOwners;
-pub(crate) use owners::Owners;
+pub(crate) use owners::FragmentOwners;
 pub use stored::StoredManifests;
 pub(crate) use table::ObjectTable;
 
@@ -38,120 +41,125 @@ struct ObjectCache {
     objects: Mutex<Option<Arc<Objects>>>,
 }
 
-/// Objects of a level, all or some, in the order of the object index. A place
-/// counts those that are here; a row counts those of the object index, which is
-/// what their attributes go by.
+/// All or some objects of a level, in the order of the object index.
+///
+/// A *position* is an index into this list, a *row* an index into the object index. Attributes of
+/// objects are indexed by row.
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// Chunks that manifests name, by number.
+    /// Chunks in the manifests. Chunk numbers index this list.
     chunks: Vec<ChunkCoord>,
-    /// Their numbers in the order of the chunks.
+    /// Chunk numbers, sorted by chunk.
     in_order: Vec<u32>,
     ids: ObjectIds,
-    /// The row of each place, ascending; `None` when places are rows.
+    /// The row of each position, ascending; `None` if positions are rows.
     rows: Option<Vec<u64>>,
-    /// Where the pieces of each place start; one more than there are places.
+    /// Start of each object in `fragments`, and the end of the last.
     starts: Vec<usize>,
-    pieces: Vec<ObjectFragment>,
-    /// Rows whose pieces could not be read, or all ids.
+    fragments: Vec<ObjectFragment>,
+    /// `true` if ids or the fragments of some objects could not be read.
     incomplete: bool,
-    owners: OnceLock<Owners>,
-    steps: OnceLock<ChunkTransitions>,
+    owners: OnceLock<FragmentOwners>,
+    transitions: OnceLock<ChunkTransitions>,
 }
 
-/// A fragment of a chunk: a piece of an object.
+/// A fragment that an object consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectFragment {
-    /// A number of [`Objects::chunk`].
+    /// Number of the chunk, for [`Objects::chunk`].
     pub chunk: u32,
-    /// Which of its fragments.
+    /// Index of the fragment in the chunk.
     pub fragment: u32,
 }
 
 impl Objects {
-    /// The chunk of a number that a piece has.
+    /// Returns the chunk with this number.
     pub fn chunk(&self, number: u32) -> Option<&ChunkCoord> {
         self.chunks.get(usize::try_from(number).ok()?)
     }
 
-    /// The chunks that pieces are in, ascending.
+    /// Returns the chunks that hold fragments of the objects, ascending.
     pub fn chunks(&self) -> impl Iterator<Item = &ChunkCoord> {
         self.in_order
             .iter()
             .filter_map(|number| self.chunk(*number))
     }
 
-    /// The number of a chunk; `None` when no piece is in it. O(log n).
+    /// Returns the number of a chunk; `None` if it holds no fragment of the objects. O(log n).
     pub fn number_of(&self, chunk: &ChunkCoord) -> Option<u32> {
         let by_chunk = |number: &u32| self.chunk(*number).cmp(&Some(chunk));
         let at = self.in_order.binary_search_by(by_chunk).ok()?;
         self.in_order.get(at).copied()
     }
 
-    /// Number of objects here.
+    /// Returns the number of objects in the list.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row of each place, where these are not all rows.
+    /// Returns the row of each position, or `None` if positions are rows.
     pub(crate) fn rows(&self) -> Option<&[u64]> {
         self.rows.as_deref()
     }
 
-    /// The row of a place in the object index.
-    pub fn row(&self, place: usize) -> Option<u64> {
+    /// Returns the row of a position in the object index.
+    pub fn row(&self, position: usize) -> Option<u64> {
         match &self.rows {
-            Some(rows) => rows.get(place).copied(),
-            None => u64::try_from(place).ok().filter(|_| place < self.len()),
+            Some(rows) => rows.get(position).copied(),
+            None => u64::try_from(position)
+                .ok()
+                .filter(|_| position < self.len()),
         }
     }
 
-    /// The id of a place.
-    pub fn id(&self, place: usize) -> Option<i64> {
-        self.ids.id(place)
+    /// Returns the id of the object at a position.
+    pub fn id(&self, position: usize) -> Option<i64> {
+        self.ids.id(position)
     }
 
-    /// The place of an id; `None` when no object here has it. O(log n).
+    /// Returns the position of an id; `None` if no object in the list has it. O(log n).
     pub fn find(&self, id: i64) -> Option<usize> {
         self.ids.find(id)
     }
 
-    /// The pieces of a place, in the order of its manifest.
-    pub fn fragments(&self, place: usize) -> &[ObjectFragment] {
+    /// Returns the fragments of the object at a position, in the order of its manifest.
+    pub fn fragments(&self, position: usize) -> &[ObjectFragment] {
         let range = self
             .starts
-            .get(place)
-            .zip(self.starts.get(place.saturating_add(1)));
+            .get(position)
+            .zip(self.starts.get(position.saturating_add(1)));
         range
-            .and_then(|(start, end)| self.pieces.get(*start..*end))
+            .and_then(|(start, end)| self.fragments.get(*start..*end))
             .unwrap_or_default()
     }
 
-    /// Whether something could not be read and was written down: an object that
-    /// is not here, or has no piece, may be there.
+    /// Returns whether damage was skipped. Objects of the store may then be absent from the list,
+    /// or lack fragments.
     pub fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
-    /// Which object has each fragment. O(n log n) when asked for first, with as
-    /// much memory again as the pieces take.
-    pub(crate) fn owners(&self) -> &Owners {
-        self.owners.get_or_init(|| Owners::of(self))
+    /// Returns the owners of all fragments. The first call takes O(n log n) and as much memory as
+    /// the fragments themselves.
+    pub(crate) fn owners(&self) -> &FragmentOwners {
+        self.owners.get_or_init(|| FragmentOwners::of(self))
     }
 
-    /// Places of the objects with a piece in one of `near`, by number, or with pieces
-    /// that follow each other in two chunks for which `may_meet` holds; ascending. The
-    /// first time takes as long as going through all pieces. Where what is known then
-    /// would take more than so many bytes, all places.
+    /// Returns the positions of objects that may enter a region, ascending: objects with a fragment
+    /// in one of the chunks `near`, or with consecutive fragments in two chunks for which
+    /// `may_meet` holds.
+    ///
+    /// The first call visits all fragments and builds an index; if it would exceed `max_bytes`, all
+    /// positions are returned.
     pub(crate) fn near(
         &self,
         near: &[u32],
-        most: u64,
+        max_bytes: u64,
         may_meet: impl Fn(&ChunkCoord, &ChunkCoord) -> bool,
     ) -> Vec<usize> {
         let between = |[from, to]: [u32; 2]| {
@@ -159,21 +167,24 @@ impl Objects {
             let chunks = self.chunk(from).zip(self.chunk(to));
             !is_near && chunks.is_some_and(|(from, to)| may_meet(from, to))
         };
-        let bytes = self.pieces.len().saturating_mul(ChunkTransitions::PIECE);
-        if u64::try_from(bytes).is_ok_and(|bytes| bytes > most) {
+        let bytes = self
+            .fragments
+            .len()
+            .saturating_mul(ChunkTransitions::BYTES_PER_FRAGMENT);
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes > max_bytes) {
             return (0..self.len()).collect();
         }
-        let steps = self.steps.get_or_init(|| ChunkTransitions::of(self));
-        let mut places: Vec<usize> = steps.places(between).collect();
+        let transitions = self.transitions.get_or_init(|| ChunkTransitions::of(self));
+        let mut positions: Vec<usize> = transitions.positions(between).collect();
         for chunk in near.iter().filter_map(|number| self.chunk(*number)) {
-            places.extend(self.owners_of(chunk).iter().map(|(_, place)| place));
+            positions.extend(self.owners_of(chunk).iter().map(|(_, position)| position));
         }
-        places.sort_unstable();
-        places.dedup();
-        places
+        positions.sort_unstable();
+        positions.dedup();
+        positions
     }
 
-    /// Owners of the fragments of a chunk.
+    /// Returns the owners of the fragments of a chunk.
     pub fn owners_of(&self, chunk: &ChunkCoord) -> ChunkOwners<'_> {
         self.owners().of_chunk(self, chunk)
     }

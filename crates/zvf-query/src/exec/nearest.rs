@@ -183,7 +183,7 @@ impl LevelQuery<'_> {
                     match &owners {
                         None => of_vertices.push(squared, (*number, at)),
                         Some(owners) => {
-                            for place in owners.places(entry.fragment) {
+                            for place in owners.positions(entry.fragment) {
                                 let best = of_objects.entry(place).or_insert(f64::INFINITY);
                                 *best = best.min(squared);
                             }

@@ -80,7 +80,7 @@ fn owners(objects: &Objects, at: &str) {
     assert!(chunks.is_sorted(), "{at}");
     for ((chunk, fragment), ids) in &expected {
         let owners = objects.owners_of(chunk);
-        let places = owners.places(*fragment);
+        let places = owners.positions(*fragment);
         let found: Vec<i64> = places.map(|place| objects.id(place).unwrap()).collect();
         assert_eq!(&found, ids, "{at} {chunk} {fragment}");
         let id = match ids[..] {

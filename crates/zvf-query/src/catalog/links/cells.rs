@@ -75,7 +75,7 @@ impl LinkCells {
     }
 
     /// The node that describes the family of a cell.
-    pub fn chunked_array(&self, cell: usize) -> Option<&Key> {
+    pub fn family(&self, cell: usize) -> Option<&Key> {
         let source = self.set.cells.get(cell)?.source;
         Some(&self.set.sources.get(source)?.family_node)
     }

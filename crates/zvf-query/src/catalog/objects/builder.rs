@@ -1,4 +1,4 @@
-//! Objects out of manifests, within a budget.
+//! Decodes manifests into [`Objects`] within a memory budget.
 
 use zvf_format::{int64s::Int64s, manifest::ObjectManifest};
 use zvf_model::grid::ChunkCoord;
@@ -6,49 +6,49 @@ use zvf_model::grid::ChunkCoord;
 use super::{ObjectFragment, ObjectIds, Objects, interner::ChunkInterner};
 use crate::error::{Fault, QueryError};
 
-/// Takes manifests in ascending order of rows.
+/// Builds a list of objects from manifests in ascending order of rows.
 #[derive(Debug)]
 pub(super) struct ObjectsBuilder {
     sid_ndim: usize,
     budget: u64,
-    /// Bytes held but for pieces.
+    /// Bytes allocated, without fragments.
     held: u64,
     numbers: ChunkInterner,
     rows: Option<Vec<u64>>,
     starts: Vec<usize>,
-    pieces: Vec<ObjectFragment>,
+    fragments: Vec<ObjectFragment>,
     incomplete: bool,
 }
 
-/// Bytes of a place: where it starts, in vectors that grow by doubling.
-const PLACE: u64 = 16;
-/// Bytes of a piece: itself, and its owner.
-const PIECE: u64 = 16;
-/// Bytes of a chunk apart from its coordinates, which are held twice.
-const CHUNK: u64 = 64;
+/// Bytes per object: its start, in vectors that grow by doubling.
+const BYTES_PER_OBJECT: u64 = 16;
+/// Bytes per fragment: the fragment and its owner.
+const BYTES_PER_FRAGMENT: u64 = 16;
+/// Bytes per chunk, without its coordinates, which are stored twice.
+const BYTES_PER_CHUNK: u64 = 64;
 
 impl ObjectsBuilder {
-    /// For all objects, of so many bytes of ids.
-    pub(super) fn new(sid_ndim: usize, ids: u64, budget: u64) -> Self {
+    /// Creates a builder for all objects. `id_bytes` is the size of their ids.
+    pub(super) fn new(sid_ndim: usize, id_bytes: u64, budget: u64) -> Self {
         Self {
             sid_ndim,
             budget,
-            held: ids,
+            held: id_bytes,
             numbers: ChunkInterner::new(),
             rows: None,
             starts: vec![0],
-            pieces: Vec::new(),
+            fragments: Vec::new(),
             incomplete: false,
         }
     }
 
-    /// Some rows only.
-    pub(super) fn of_some(mut self) -> Self {
+    /// Records the row of each object, for a builder of some objects only.
+    pub(super) fn with_rows(mut self) -> Self {
         self.rows = Some(Vec::new());
         self
     }
 
-    /// Adds the manifest of a row. Nothing at all is an empty one.
+    /// Adds the manifest of a row. Empty bytes are an empty manifest.
     pub(super) fn push(&mut self, row: u64, manifest: &[u8]) -> Result<(), ManifestFault> {
         if !manifest.is_empty() {
             self.expand(manifest).map_err(|fault| match fault {
@@ -67,9 +67,9 @@ impl ObjectsBuilder {
             .map_err(|error| ManifestFault::Fault(error.into()))?;
         let mut last = None;
         for block in manifest {
-            // A range of many fragments takes few bytes: first whether they may be
-            // held, then they are.
-            let pieces = self.pieces.len().saturating_add(block.fragments.len());
+            // A few bytes may encode a long range of fragments, so the budget is checked before
+            // the fragments are allocated.
+            let pieces = self.fragments.len().saturating_add(block.fragments.len());
             self.check(pieces)?;
             let number = match last {
                 Some(number) if self.numbers.is(number, block.chunk) => number,
@@ -80,7 +80,7 @@ impl ObjectsBuilder {
             };
             last = Some(number);
             let pieces = block.fragments.iter();
-            self.pieces.extend(pieces.map(|fragment| ObjectFragment {
+            self.fragments.extend(pieces.map(|fragment| ObjectFragment {
                 chunk: number,
                 fragment,
             }));
@@ -88,52 +88,54 @@ impl ObjectsBuilder {
         Ok(())
     }
 
-    /// The number of a chunk that did not come before.
+    /// Assigns a number to a new chunk.
     fn number(&mut self, chunk: Int64s<'_>) -> Result<u32, ManifestFault> {
         let size = u64::try_from(self.sid_ndim).unwrap_or(u64::MAX);
-        let size = size.saturating_mul(16).saturating_add(CHUNK);
+        let size = size.saturating_mul(16).saturating_add(BYTES_PER_CHUNK);
         self.held = self.held.saturating_add(size);
-        self.check(self.pieces.len())?;
+        self.check(self.fragments.len())?;
         let number = self.numbers.add(chunk);
         number.ok_or(ManifestFault::Fault(Fault::Range))
     }
 
-    /// Ends a row that has the pieces since the last one.
+    /// Ends an object with the fragments added since the previous one.
     fn end(&mut self, row: u64) -> Result<(), ManifestFault> {
-        self.starts.push(self.pieces.len());
+        self.starts.push(self.fragments.len());
         if let Some(rows) = &mut self.rows {
             rows.push(row);
         }
-        self.held = self.held.saturating_add(PLACE);
-        self.check(self.pieces.len())
+        self.held = self.held.saturating_add(BYTES_PER_OBJECT);
+        self.check(self.fragments.len())
     }
 
     /// Adds a row whose manifest could not be read.
     pub(super) fn push_lost(&mut self, row: u64) -> Result<(), ManifestFault> {
         self.incomplete = true;
-        // Pieces in front of the damage are no object.
-        self.pieces
+        // Fragments before the damage are not a complete object.
+        self.fragments
             .truncate(self.starts.last().copied().unwrap_or(0));
         self.end(row)
     }
 
-    /// That ids could not be read.
-    pub(super) fn incomplete(&mut self) {
+    /// Marks the list as incomplete because ids could not be read.
+    pub(super) fn mark_incomplete(&mut self) {
         self.incomplete = true;
     }
 
     fn check(&self, pieces: usize) -> Result<(), ManifestFault> {
         let pieces = u64::try_from(pieces).unwrap_or(u64::MAX);
-        let bytes = pieces.saturating_mul(PIECE).saturating_add(self.held);
+        let bytes = pieces
+            .saturating_mul(BYTES_PER_FRAGMENT)
+            .saturating_add(self.held);
         if bytes <= self.budget {
             return Ok(());
         }
         Err(ManifestFault::OverBudget(bytes))
     }
 
-    /// The objects; of as many ids as there are rows.
+    /// Returns the objects. `ids` has one id per row.
     pub(super) fn finish(self, ids: ObjectIds) -> Objects {
-        // There are no more than numbers of 32 bits.
+        // Chunk numbers have 32 bits, so the count fits.
         let numbers = 0..u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let chunks = self.numbers.into_chunks();
         let mut in_order: Vec<(&ChunkCoord, u32)> = chunks.iter().zip(numbers).collect();
@@ -145,14 +147,14 @@ impl ObjectsBuilder {
             ids,
             rows: self.rows,
             starts: self.starts,
-            pieces: self.pieces,
+            fragments: self.fragments,
             incomplete: self.incomplete,
             owners: std::sync::OnceLock::new(),
-            steps: std::sync::OnceLock::new(),
+            transitions: std::sync::OnceLock::new(),
         }
     }
 
-    /// The error of what takes too much.
+    /// Returns the error for exceeding the memory budget.
     pub(super) fn over_budget(&self, bytes: u64) -> QueryError {
         QueryError::OverBudget {
             what: "the objects of the level",
@@ -162,7 +164,7 @@ impl ObjectsBuilder {
     }
 }
 
-/// Why a manifest was not taken.
+/// Error of adding a manifest.
 #[derive(Debug)]
 pub(super) enum ManifestFault {
     Fault(Fault),

@@ -1,15 +1,15 @@
-//! Ids of objects, and where each is.
+//! Ids of objects and lookup of their positions.
 
 use crate::error::Fault;
 
-/// The id of each row.
+/// The ids of objects by position.
 #[derive(Clone, Debug)]
 pub(crate) enum ObjectIds {
-    /// Rows are ids.
+    /// Ids equal positions; contains the number of objects.
     Rows(usize),
-    /// These ascend.
+    /// Ascending ids.
     Ascending(Vec<i64>),
-    /// These do not, with their places in ascending order of ids.
+    /// Ids in any order, and their positions sorted by id.
     Mixed(Vec<i64>, Vec<u32>),
 }
 
@@ -20,7 +20,11 @@ impl Default for ObjectIds {
 }
 
 impl ObjectIds {
-    /// Ids as stored. O(n), O(n log n) when they do not ascend.
+    /// Indexes stored ids. O(n), or O(n log n) if they do not ascend.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault`] if an id repeats, or if ids declared as sorted do not ascend.
     pub(crate) fn new(ids: Vec<i64>, declared_sorted: bool) -> Result<Self, Fault> {
         let mut pairs = ids.windows(2).filter_map(|pair| match pair {
             [a, b] if a >= b => Some((*a, *b)),
@@ -31,48 +35,48 @@ impl ObjectIds {
             Some((a, b)) if a == b => Err(Fault::Twice(a)),
             Some(_) if declared_sorted => Err(Fault::Order),
             Some(_) => {
-                let id = |place: &u32| {
-                    let place = usize::try_from(*place).ok();
-                    place.and_then(|place| ids.get(place)).copied()
+                let id = |position: &u32| {
+                    let position = usize::try_from(*position).ok();
+                    position.and_then(|position| ids.get(position)).copied()
                 };
                 let end = u32::try_from(ids.len()).map_err(|_| Fault::Range)?;
-                let mut places: Vec<u32> = (0..end).collect();
-                places.sort_unstable_by_key(id);
-                let mut sorted = places.windows(2).filter_map(|pair| match pair {
+                let mut positions: Vec<u32> = (0..end).collect();
+                positions.sort_unstable_by_key(id);
+                let mut sorted = positions.windows(2).filter_map(|pair| match pair {
                     [a, b] if id(a) == id(b) => id(a),
                     _ => None,
                 });
                 match sorted.next() {
                     Some(id) => Err(Fault::Twice(id)),
-                    None => Ok(Self::Mixed(ids, places)),
+                    None => Ok(Self::Mixed(ids, positions)),
                 }
             }
         }
     }
 
-    /// The id of a place.
-    pub(crate) fn id(&self, place: usize) -> Option<i64> {
+    /// Returns the id at a position.
+    pub(crate) fn id(&self, position: usize) -> Option<i64> {
         match self {
-            Self::Rows(rows) => i64::try_from(place).ok().filter(|_| place < *rows),
-            Self::Ascending(ids) | Self::Mixed(ids, _) => ids.get(place).copied(),
+            Self::Rows(rows) => i64::try_from(position).ok().filter(|_| position < *rows),
+            Self::Ascending(ids) | Self::Mixed(ids, _) => ids.get(position).copied(),
         }
     }
 
-    /// The place of an id. O(log n).
+    /// Returns the position of an id. O(log n).
     pub(crate) fn find(&self, id: i64) -> Option<usize> {
         match self {
-            Self::Rows(rows) => usize::try_from(id).ok().filter(|place| place < rows),
+            Self::Rows(rows) => usize::try_from(id).ok().filter(|position| position < rows),
             Self::Ascending(ids) => ids.binary_search(&id).ok(),
-            Self::Mixed(_, places) => {
-                let place_of = |place: &u32| usize::try_from(*place).unwrap_or(usize::MAX);
-                let by_id = |place: &u32| self.id(place_of(place)).cmp(&Some(id));
-                let at = places.binary_search_by(by_id).ok()?;
-                places.get(at).map(place_of)
+            Self::Mixed(_, positions) => {
+                let position_of = |position: &u32| usize::try_from(*position).unwrap_or(usize::MAX);
+                let by_id = |position: &u32| self.id(position_of(position)).cmp(&Some(id));
+                let at = positions.binary_search_by(by_id).ok()?;
+                positions.get(at).map(position_of)
             }
         }
     }
 
-    /// Bytes held.
+    /// Returns the size in bytes.
     pub(crate) fn size(&self) -> u64 {
         let bytes = match self {
             Self::Rows(_) => 0,
@@ -88,12 +92,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_found_in_any_order() {
+    fn ids_are_found_whatever_their_order() {
         let ids = [7_i64, -3, i64::MAX, 0, i64::MIN, 12];
         let mixed = ObjectIds::new(ids.to_vec(), false).unwrap_or_default();
-        for (place, id) in ids.into_iter().enumerate() {
-            assert_eq!(mixed.find(id), Some(place));
-            assert_eq!(mixed.id(place), Some(id));
+        for (position, id) in ids.into_iter().enumerate() {
+            assert_eq!(mixed.find(id), Some(position));
+            assert_eq!(mixed.id(position), Some(id));
         }
         assert_eq!([1, -4, 13].map(|id| mixed.find(id)), [None; 3]);
         let rows = ObjectIds::Rows(3);

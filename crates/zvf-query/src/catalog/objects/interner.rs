@@ -1,24 +1,23 @@
-//! Numbers of the chunks that objects have pieces in.
+//! Numbers of the chunks in manifests.
 
 use std::collections::HashMap;
 
 use zvf_format::int64s::Int64s;
 use zvf_model::grid::ChunkCoord;
 
-/// Chunks, numbered in the order they come.
+/// Assigns numbers to chunks in order of appearance.
 ///
-/// Objects that follow each other go through the same chunks: where one was seen is told by
-/// its coordinates alone, and compared. The map, whose hashes nobody can foresee, is asked
-/// about the others.
+/// Consecutive objects pass through the same chunks. A small direct-mapped cache with a cheap hash
+/// therefore answers most lookups; the map with its collision-resistant hash answers the others.
 #[derive(Debug)]
 pub(super) struct ChunkInterner {
     chunks: Vec<ChunkCoord>,
     by_chunk: HashMap<ChunkCoord, u32>,
-    /// The number of the last chunk with the same mixed coordinates.
+    /// The number of the chunk last seen in each cache slot.
     recent: Vec<u32>,
 }
 
-/// Bits of mixed coordinates.
+/// Binary logarithm of the number of cache slots.
 const BITS: u32 = 10;
 
 impl ChunkInterner {
@@ -30,19 +29,19 @@ impl ChunkInterner {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of chunks.
     pub(super) fn len(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Whether this is the chunk with that number.
+    /// Returns whether `chunk` has this number.
     pub(super) fn is(&self, number: u32, chunk: Int64s<'_>) -> bool {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         let known = self.chunks.get(at);
         known.is_some_and(|known| chunk.iter().eq(known.coords().iter().copied()))
     }
 
-    /// The number of a chunk that came before.
+    /// Returns the number of a chunk, or `None` for a new chunk.
     pub(super) fn find(&mut self, chunk: Int64s<'_>) -> Option<u32> {
         let slot = slot(chunk);
         let recent = self.recent.get(slot).copied()?;
@@ -55,7 +54,7 @@ impl ChunkInterner {
         Some(number)
     }
 
-    /// Gives a chunk that did not come before the next number; `None` when there are no more.
+    /// Assigns the next number to a new chunk. Returns `None` if all numbers are in use.
     pub(super) fn add(&mut self, chunk: Int64s<'_>) -> Option<u32> {
         let number = u32::try_from(self.chunks.len()).ok()?;
         let coords = ChunkCoord::new(chunk.iter().collect::<Vec<i64>>());
@@ -71,16 +70,16 @@ impl ChunkInterner {
         }
     }
 
-    /// By number.
+    /// Returns the chunks in order of their numbers.
     pub(super) fn into_chunks(self) -> Vec<ChunkCoord> {
         self.chunks
     }
 }
 
-/// Where a chunk is remembered.
+/// Returns the cache slot of a chunk.
 fn slot(chunk: Int64s<'_>) -> usize {
     let mixed = chunk.iter().fold(0_u64, |mixed, coordinate| {
-        // 2^64 over the golden ratio: what is near comes to lie far apart.
+        // Fibonacci hashing: 2^64 divided by the golden ratio spreads neighbouring chunks.
         (mixed ^ coordinate.cast_unsigned())
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .rotate_left(29)
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_chunk_has_one_number_also_where_more_come_than_are_remembered() {
+    fn numbers_are_stable_beyond_the_size_of_the_cache() {
         let blob = |x: i64, y: i64| [x.to_le_bytes(), y.to_le_bytes()].concat();
         let mut numbers = ChunkInterner::new();
         for round in 0..3 {

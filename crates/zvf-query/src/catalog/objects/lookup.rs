@@ -229,7 +229,7 @@ fn proves(
 /// What is there when no id could be read.
 fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget);
-    builder.incomplete();
+    builder.mark_incomplete();
     ObjectLookup::of(Arc::new(builder.finish(ObjectIds::default())), ids)
 }
 
@@ -262,7 +262,7 @@ fn some_of(
     budget: u64,
     diagnostics: &Diagnostics,
 ) -> Result<Objects, QueryError> {
-    let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget).of_some();
+    let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget).with_rows();
     for found in found.chunk_by(|a, b| manifests.cell_of(a.0) == manifests.cell_of(b.0)) {
         let cell = found.first().map_or(0, |(row, _)| manifests.cell_of(*row));
         let (first, _) = manifests.rows_of(cell);

@@ -1,32 +1,32 @@
-//! Which object has each fragment.
+//! Owners of fragments: the inverse of manifests.
 
 use zvf_model::grid::ChunkCoord;
 
 use super::Objects;
 use crate::result::{NO_OBJECT, SEVERAL_OBJECTS};
 
-/// The objects of all fragments, by chunk.
+/// The owners of all fragments, by chunk.
 #[derive(Debug, Default)]
-pub(crate) struct Owners {
-    /// Where each chunk's begin, by its number; one more than there are chunks.
+pub(crate) struct FragmentOwners {
+    /// Start of each chunk's fragments in `owned`, and the end of the last.
     starts: Vec<usize>,
     owned: Vec<Owned>,
 }
 
-/// A fragment of an object, by its place.
+/// A fragment and the position of an object that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Owned {
     fragment: u32,
-    place: u32,
+    position: u32,
 }
 
-impl Owners {
+impl FragmentOwners {
     pub(super) fn of(objects: &Objects) -> Self {
         let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-        // First how many each chunk has, then where they go.
+        // A counting sort by chunk: count, then place.
         let mut starts = vec![0_usize; objects.chunks.len().saturating_add(1)];
-        for piece in &objects.pieces {
-            if let Some(count) = starts.get_mut(index(piece.chunk).saturating_add(1)) {
+        for fragment_ref in &objects.fragments {
+            if let Some(count) = starts.get_mut(index(fragment_ref.chunk).saturating_add(1)) {
                 *count = count.saturating_add(1);
             }
         }
@@ -36,18 +36,18 @@ impl Owners {
             *start = before;
         }
         let mut next = starts.clone();
-        let mut owned = vec![Owned::default(); objects.pieces.len()];
-        for place in 0..objects.len() {
-            let number = u32::try_from(place).unwrap_or(u32::MAX);
-            for piece in objects.fragments(place) {
-                let Some(at) = next.get_mut(index(piece.chunk)) else {
+        let mut owned = vec![Owned::default(); objects.fragments.len()];
+        for position in 0..objects.len() {
+            let number = u32::try_from(position).unwrap_or(u32::MAX);
+            for fragment_ref in objects.fragments(position) {
+                let Some(at) = next.get_mut(index(fragment_ref.chunk)) else {
                     continue;
                 };
                 if let Some(owned) = owned.get_mut(*at) {
-                    let fragment = piece.fragment;
+                    let fragment = fragment_ref.fragment;
                     *owned = Owned {
                         fragment,
-                        place: number,
+                        position: number,
                     };
                 }
                 *at = at.saturating_add(1);
@@ -79,7 +79,7 @@ impl Owners {
     }
 }
 
-/// Which object has each fragment of one chunk.
+/// The owners of the fragments of one chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkOwners<'a> {
     objects: &'a Objects,
@@ -87,35 +87,35 @@ pub struct ChunkOwners<'a> {
 }
 
 impl<'a> ChunkOwners<'a> {
-    /// Whether no object has a fragment of the chunk.
+    /// Returns whether no object has a fragment of the chunk.
     pub fn is_empty(&self) -> bool {
         self.owned.is_empty()
     }
 
-    /// Fragments with the places of the objects that have them, ascending. Of an
-    /// object that names a fragment twice, twice.
+    /// Returns pairs of a fragment and the position of an object that has it, ascending. A fragment
+    /// that a manifest repeats is repeated.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, usize)> + use<'a> {
-        let place = |owned: &Owned| usize::try_from(owned.place).unwrap_or(usize::MAX);
+        let position = |owned: &Owned| usize::try_from(owned.position).unwrap_or(usize::MAX);
         self.owned
             .iter()
-            .map(move |owned| (owned.fragment, place(owned)))
+            .map(move |owned| (owned.fragment, position(owned)))
     }
 
-    /// Places of the objects that have a fragment, ascending. O(log n).
-    pub fn places(&self, fragment: u32) -> impl Iterator<Item = usize> + use<'a> {
+    /// Returns the positions of the objects that have a fragment, ascending. O(log n).
+    pub fn positions(&self, fragment: u32) -> impl Iterator<Item = usize> + use<'a> {
         let owned = self.of_fragment(fragment);
-        // Of an object that names it twice, once.
-        let places = owned.chunk_by(|a, b| a.place == b.place);
-        places.filter_map(|owned| usize::try_from(owned.first()?.place).ok())
+        // A manifest may repeat a fragment.
+        let positions = owned.chunk_by(|a, b| a.position == b.position);
+        positions.filter_map(|owned| usize::try_from(owned.first()?.position).ok())
     }
 
-    /// The id of the object that has a fragment, [`NO_OBJECT`] when none has and
-    /// [`SEVERAL_OBJECTS`] when several have. O(log n).
+    /// Returns the id of the object that has a fragment: [`NO_OBJECT`] if there is none,
+    /// [`SEVERAL_OBJECTS`] if there are several. O(log n).
     pub fn id(&self, fragment: u32) -> i64 {
-        let mut places = self.places(fragment);
-        match (places.next(), places.next()) {
+        let mut positions = self.positions(fragment);
+        match (positions.next(), positions.next()) {
             (None, _) => NO_OBJECT,
-            (Some(place), None) => self.objects.id(place).unwrap_or(NO_OBJECT),
+            (Some(position), None) => self.objects.id(position).unwrap_or(NO_OBJECT),
             (Some(_), Some(_)) => SEVERAL_OBJECTS,
         }
     }

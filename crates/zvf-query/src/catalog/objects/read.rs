@@ -133,12 +133,12 @@ impl Session<'_> {
         // That all manifests are filling, only the index can say.
         if !stored && table.rows() > 0 && table.index.num_present != Some(0) {
             diagnostics.skip(manifests.damage(0, Fault::MissingCell))?;
-            builder.incomplete();
+            builder.mark_incomplete();
         }
         if lost_ids {
             // Nobody can tell which objects the manifests are of.
             let mut none = ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget());
-            none.incomplete();
+            none.mark_incomplete();
             return Ok(none.finish(ObjectIds::default()));
         }
         Ok(builder.finish(ids.unwrap_or_default()))

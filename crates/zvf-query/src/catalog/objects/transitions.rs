@@ -1,4 +1,4 @@
-//! Which objects go from one chunk straight to another.
+//! Objects with consecutive fragments in two chunks.
 
 use super::Objects;
 
@@ -6,20 +6,20 @@ use super::Objects;
 #[derive(Debug, Default)]
 pub(super) struct ChunkTransitions {
     pairs: Vec<[u32; 2]>,
-    /// Where the places of each pair begin; one more than there are pairs.
+    /// Start of each pair's objects in `positions`, and the end of the last.
     starts: Vec<usize>,
     /// Ascending within a pair.
-    places: Vec<u32>,
+    positions: Vec<u32>,
 }
 
 impl ChunkTransitions {
-    /// Bytes that a piece takes at most while they are found.
-    pub(super) const PIECE: usize = size_of::<([u32; 2], u32)>();
+    /// Maximum memory per fragment while the pairs are computed, in bytes.
+    pub(super) const BYTES_PER_FRAGMENT: usize = size_of::<([u32; 2], u32)>();
 
     pub(super) fn of(objects: &Objects) -> Self {
         let mut all: Vec<([u32; 2], u32)> = Vec::new();
-        for (number, place) in (0_u32..).zip(0..objects.len()) {
-            for pair in objects.fragments(place).windows(2) {
+        for (number, position) in (0_u32..).zip(0..objects.len()) {
+            for pair in objects.fragments(position).windows(2) {
                 if let [from, to] = pair
                     && from.chunk != to.chunk
                 {
@@ -29,20 +29,26 @@ impl ChunkTransitions {
         }
         all.sort_unstable();
         all.dedup();
-        let mut steps = Self::default();
+        let mut transitions = Self::default();
         for same in all.chunk_by(|a, b| a.0 == b.0) {
             if let Some((pair, _)) = same.first() {
-                steps.pairs.push(*pair);
-                steps.starts.push(steps.places.len());
-                steps.places.extend(same.iter().map(|(_, place)| *place));
+                transitions.pairs.push(*pair);
+                transitions.starts.push(transitions.positions.len());
+                transitions
+                    .positions
+                    .extend(same.iter().map(|(_, position)| *position));
             }
         }
-        steps.starts.push(steps.places.len());
-        steps
+        transitions.starts.push(transitions.positions.len());
+        transitions
     }
 
-    /// Places of the objects with a step for which `may` holds, some more than once.
-    pub(super) fn places(&self, may: impl Fn([u32; 2]) -> bool) -> impl Iterator<Item = usize> {
+    /// Returns the positions of objects with a pair of chunks for which `is_candidate` holds. A
+    /// position may repeat.
+    pub(super) fn positions(
+        &self,
+        is_candidate: impl Fn([u32; 2]) -> bool,
+    ) -> impl Iterator<Item = usize> {
         let ranges = self.starts.windows(2);
         let pairs = self
             .pairs
@@ -50,10 +56,10 @@ impl ChunkTransitions {
             .zip(ranges)
             .filter_map(move |(pair, range)| {
                 let [start, end] = *range else { return None };
-                let places = self.places.get(start..end)?;
-                may(*pair).then_some(places)
+                let positions = self.positions.get(start..end)?;
+                is_candidate(*pair).then_some(positions)
             });
-        let places = pairs.flatten();
-        places.map(|place| usize::try_from(*place).unwrap_or(usize::MAX))
+        let positions = pairs.flatten();
+        positions.map(|position| usize::try_from(*position).unwrap_or(usize::MAX))
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays of byte strings with a row for each object, group or name.
+//! One-dimensional arrays of byte strings with one row per object, group or name.
 
 use core::iter::Take;
 use std::sync::{Arc, Mutex};
@@ -21,12 +21,12 @@ use crate::{
 
 pub(crate) use super::item_offsets::ItemOffsets;
 
-/// An array of byte strings of one dimension.
+/// A one-dimensional array of byte strings.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteStringArray {
     array: AnyArray,
     pub(crate) rows: u64,
-    /// Rows of a cell.
+    /// Number of rows per cell.
     pub(crate) per_cell: u64,
     item_offsets: Arc<Mutex<ItemOffsetCache>>,
 }
@@ -62,12 +62,12 @@ impl ByteStringArray {
         self.rows.div_ceil(self.per_cell)
     }
 
-    /// The cell of a row.
+    /// Returns the cell of a row.
     pub(crate) fn cell_of(&self, row: u64) -> u64 {
         row.checked_div(self.per_cell).unwrap_or(0)
     }
 
-    /// The first row of a cell, and how many it has.
+    /// Returns the first row of a cell and its number of rows.
     pub(crate) fn rows_of(&self, cell: u64) -> (u64, u64) {
         let first = cell.saturating_mul(self.per_cell).min(self.rows);
         (first, self.rows.saturating_sub(first).min(self.per_cell))
@@ -80,14 +80,13 @@ impl ByteStringArray {
         }
     }
 
-    /// What is wrong with a cell.
+    /// Returns the damage for a fault in a cell.
     pub(crate) fn damage(&self, cell: u64, fault: impl Into<Fault>) -> Damage {
         let key = object_of(&self.array, &[self.rows_of(cell).0]);
         Damage::new(key.as_ref().unwrap_or(self.node()), fault)
     }
 
-    /// The items of a cell: as many as it has rows. In an edge cell those past
-    /// the last row are dropped, they are filling.
+    /// Returns the items of a cell, one per row. Padding items of an edge cell are dropped.
     pub(crate) fn items<'a>(&self, cell: u64, payload: &'a [u8]) -> Result<CellItems<'a>, Damage> {
         let (_, rows) = self.rows_of(cell);
         if self.per_cell == 1 {
@@ -102,7 +101,7 @@ impl ByteStringArray {
         Ok(CellItems::Many(frame.iter().take(rows)))
     }
 
-    /// Where the items of a cell are: of one that was gone through lately that is known.
+    /// Returns the byte ranges of a cell's items, cached for recently parsed cells.
     pub(crate) fn item_offsets(&self, cell: u64, payload: &Bytes) -> Result<ItemOffsets, Damage> {
         if let Some(places) = lock(&self.item_offsets).get(cell, payload) {
             return Ok(places);
@@ -113,7 +112,7 @@ impl ByteStringArray {
     }
 }
 
-/// Items of one cell.
+/// Iterator over the items of one cell.
 #[derive(Clone, Debug)]
 pub(crate) enum CellItems<'a> {
     One(Option<&'a [u8]>),

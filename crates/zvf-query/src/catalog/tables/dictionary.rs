@@ -1,4 +1,4 @@
-//! Text as words of a dictionary that is made while reading.
+//! Dictionary encoding of text while it is read.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -35,7 +35,7 @@ impl DictionaryBuilder {
     }
 }
 
-/// The text of little-endian UTF-32 with zeros after it; `None` when it is none.
+/// Decodes little-endian UTF-32 padded with zeros; `None` if it is not valid text.
 pub(super) fn utf32(bytes: &[u8]) -> Option<String> {
     let mut letters = bytes.as_chunks::<4>().0;
     while let [rest @ .., [0, 0, 0, 0]] = letters {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_ends_where_only_zeros_follow() {
+    fn trailing_zeros_are_padding() {
         let letters = |letters: &[u32]| -> Vec<u8> {
             letters
                 .iter()

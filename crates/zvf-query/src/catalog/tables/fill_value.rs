@@ -1,11 +1,10 @@
-//! What stands for elements that were never written.
+//! Fill values of elements that were never written.
 
 use half::f16;
 use serde_json::Value;
 use zvf_format::numeric::Kind;
 
-/// The bytes of one element of a fill value, the least significant first; `None`
-/// when it is no value of this kind.
+/// Encodes a fill value as one little-endian element; `None` if it is not a value of this kind.
 pub(super) fn bytes(value: &Value, kind: Kind) -> Option<Vec<u8>> {
     match kind {
         Kind::Complex64 | Kind::Complex128 => {
@@ -21,7 +20,7 @@ pub(super) fn bytes(value: &Value, kind: Kind) -> Option<Vec<u8>> {
     }
 }
 
-/// The bytes of UTF-32 text, padded; `None` when it is no text or too long.
+/// Encodes a text fill value as padded UTF-32; `None` if it is not text or too long.
 pub(super) fn text(value: &Value, bytes: u64) -> Option<Vec<u8>> {
     let mut all: Vec<u8> = Vec::new();
     for letter in value.as_str()?.chars() {
@@ -52,7 +51,7 @@ fn one(value: &Value, kind: Kind) -> Option<Vec<u8>> {
     })
 }
 
-/// A float, which JSON has no word for when it is not finite.
+/// Parses a float; JSON writes values that are not finite as strings.
 fn number(value: &Value) -> Option<f64> {
     match value.as_str() {
         None => value.as_f64(),
@@ -66,7 +65,7 @@ fn number(value: &Value) -> Option<f64> {
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    reason = "what is written as a decimal is rounded to the type it is for"
+    reason = "a decimal is rounded to its element type"
 )]
 fn float(number: f64, kind: Kind) -> Vec<u8> {
     match kind {
@@ -76,7 +75,7 @@ fn float(number: f64, kind: Kind) -> Vec<u8> {
     }
 }
 
-/// A float by its bits, as Zarr writes an unusual NaN.
+/// Parses a float written as its bits, as Zarr writes NaN with a payload.
 fn bits(digits: &str, size: usize) -> Option<Vec<u8>> {
     let all = u64::from_str_radix(digits, 16).ok()?;
     let digits_fit = digits.len() == size.saturating_mul(2);
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fill_values_are_values_of_their_kind() {
+    fn fill_values_are_encoded_by_kind() {
         let check = |json: &str, kind, expected: Option<&[u8]>| {
             let value: Value = serde_json::from_str(json).unwrap_or_default();
             assert_eq!(

@@ -1,20 +1,20 @@
-//! Where the items of cells are, once somebody went through them.
+//! A cache of the byte ranges of items in parsed cells.
 
 use core::ops::Range;
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 
-/// Bytes of cells that are known, and of where their items are. Mostly the store keeps these
-/// cells too, and they are in memory once.
+/// Maximum size of the cached cells and ranges, in bytes. The store's cache usually shares the
+/// cells, which are then in memory once.
 const MAX_CACHED_BYTES: usize = 16 << 20;
 
-/// Where each item of a cell is. Cloning is cheap.
+/// The byte range of each item of a cell. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub(crate) struct ItemOffsets(Arc<[Range<usize>]>);
 
 impl ItemOffsets {
-    /// Those of items that are parts of `payload`.
+    /// Computes the ranges of items that are slices of `payload`.
     pub(super) fn of<'a>(payload: &'a [u8], items: impl Iterator<Item = &'a [u8]>) -> Self {
         let begin = payload.as_ptr().addr();
         let place = |item: &[u8]| {
@@ -24,13 +24,13 @@ impl ItemOffsets {
         Self(items.map(place).collect())
     }
 
-    /// The item at a place, of the payload that they are of.
+    /// Returns the item at an index of the payload these ranges belong to.
     pub(crate) fn get<'a>(&self, payload: &'a [u8], at: usize) -> Option<&'a [u8]> {
         payload.get(self.0.get(at)?.clone())
     }
 }
 
-/// Cells whose items were found.
+/// Ranges of the items of recently parsed cells.
 #[derive(Debug, Default)]
 pub(super) struct ItemOffsetCache {
     cells: HashMap<u64, (Bytes, ItemOffsets)>,
@@ -38,14 +38,15 @@ pub(super) struct ItemOffsetCache {
 }
 
 impl ItemOffsetCache {
-    /// Of a cell, if this is its payload still: the very bytes, not equal ones.
+    /// Returns the ranges of a cell if `payload` is the memory they were computed for; equal bytes
+    /// at another address do not match.
     pub(super) fn get(&self, cell: u64, payload: &Bytes) -> Option<ItemOffsets> {
         let (known, places) = self.cells.get(&cell)?;
         (known.as_ptr_range() == payload.as_ptr_range()).then(|| places.clone())
     }
 
-    /// Knows them until there is no room. The payload stays as long, so that no other can
-    /// come where it is.
+    /// Inserts the ranges of a payload. Holds the payload as well, so that no other payload can
+    /// occupy its memory.
     pub(super) fn put(&mut self, cell: u64, payload: Bytes, places: ItemOffsets) {
         let size = |payload: &Bytes, places: &ItemOffsets| {
             let places = size_of_val::<[Range<usize>]>(&places.0);
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_found_of_the_very_payload_that_was_walked() {
+    fn ranges_are_returned_for_the_payload_they_were_computed_for() {
         let payload = Bytes::from(vec![1, 2, 3]);
         let mut item_offsets = ItemOffsetCache::default();
         item_offsets.put(7, payload.clone(), places(&payload));
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_much() {
+    fn size_is_bounded() {
         let mut item_offsets = ItemOffsetCache::default();
         for cell in 0..100 {
             let payload = Bytes::from(vec![0; 100_000]);
