@@ -1,4 +1,4 @@
-//! A store in memory, to test plans without one.
+//! An in-memory store for tests of queries.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,8 +20,8 @@ use zvf_model::{
 
 use crate::catalog::level::{LevelCache, Session};
 
-/// Files by path, as they would lie on a disk, of arrays without compression; and
-/// what each round trip asked for. Nothing that was opened outlasts a change.
+/// Uncompressed files by path, and the requests of each round trip. Changing a file discards open
+/// levels.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) layout: Layout,
@@ -51,7 +51,7 @@ impl CellSource for MemoryArray {
 }
 
 impl Memory {
-    /// A store of two axes with two levels, of such geometry.
+    /// Creates a store with two axes and two levels of this geometry kind.
     pub(crate) fn new(generation: Generation, kind: &str, convention: &str) -> Self {
         let dataset = |level: &str| {
             json!({"path": level, "coordinateTransformations": [
@@ -82,7 +82,7 @@ impl Memory {
         memory
     }
 
-    /// A store of 0.9 of one axis, whose level has objects.
+    /// Creates a 0.9 store with one axis whose level has objects.
     pub(crate) fn of_objects() -> Self {
         let root = json!({
             "zarr_vectors": {"zv_version": "0.9.2", "chunk_shape": [10], "bounds": [[0], [99]],
@@ -109,7 +109,7 @@ impl Memory {
         }
     }
 
-    /// The same with the root of another.
+    /// Creates the store with another root.
     pub(crate) fn with_root_of(self, other: Self) -> Self {
         Self {
             root: other.root,
@@ -137,7 +137,7 @@ impl Memory {
         self.put(&node_path(key), node.to_string().as_bytes());
     }
 
-    /// An array of int64, unless there is more to say.
+    /// Adds an array of int64, with `more` metadata.
     pub(crate) fn array(&mut self, key: &str, shape: &[u64], chunk: &[u64], more: &Json) {
         let mut node = json!({
             "zarr_format": 3, "node_type": "array", "shape": shape, "attributes": {},
@@ -150,7 +150,7 @@ impl Memory {
         self.put(&node_path(key), node.to_string().as_bytes());
     }
 
-    /// The attributes of a node from now on.
+    /// Replaces the attributes of a node.
     pub(crate) fn attributes(&mut self, key: &str, attributes: Json) {
         let mut node = self.node(key);
         node["attributes"] = attributes;
@@ -161,7 +161,7 @@ impl Memory {
         serde_json::from_slice(&self.files[&node_path(key)]).unwrap()
     }
 
-    /// An array of 4 × 4 chunks of byte strings.
+    /// Adds an array of byte strings with 4 × 4 chunks.
     pub(crate) fn cells(&mut self, key: &str, mut attributes: Json, cells: &[([u64; 2], Vec<u8>)]) {
         let names = cells.iter().map(|([x, y], _)| format!("{x}.{y}"));
         attributes["nonempty_chunks"] = names.collect();
@@ -173,14 +173,14 @@ impl Memory {
         }
     }
 
-    /// An array of its own for a cell.
+    /// Adds a child array for a cell.
     pub(crate) fn child(&mut self, key: &str, payload: Vec<u8>) {
         let size = [u64::try_from(payload.len()).unwrap()];
         self.array(key, &size, &size, &json!({"data_type": "uint8"}));
         self.cell(key, &[0], &payload);
     }
 
-    /// The chunk of an element.
+    /// Writes the chunk of an element.
     pub(crate) fn cell(&mut self, key: &str, element: &[u64], payload: &[u8]) {
         let path = cell_path(key, element);
         match self.node(key)["data_type"] == "variable_length_bytes" {
@@ -189,7 +189,7 @@ impl Memory {
         }
     }
 
-    /// Takes a node away, and all below it.
+    /// Removes a node and everything below it.
     pub(crate) fn remove(&mut self, key: &str) {
         self.levels = LevelCache::default();
         let below = format!("{key}/");
@@ -201,7 +201,7 @@ impl Memory {
         self.files.remove(&cell_path(key, element)).unwrap();
     }
 
-    /// What was asked for since the last time, round by round.
+    /// Returns and clears the recorded requests, one list per round trip.
     pub(crate) fn rounds(&self) -> Vec<Vec<String>> {
         core::mem::take(&mut self.rounds.lock().unwrap())
     }
@@ -315,7 +315,7 @@ impl Fetch for Memory {
     }
 }
 
-/// Files in memory never make anybody wait.
+/// Polls a future that never waits, because the files are in memory.
 pub(crate) fn now<F: Future>(future: F) -> F::Output {
     future.now_or_never().unwrap()
 }

@@ -1,52 +1,52 @@
-//! Why there is no picture.
+//! Errors of rendering.
 
-/// Why there is no picture.
+/// Error of [`render()`](crate::render()) and [`level_statistics()`](crate::level_statistics()).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// The store cannot be read, or not asked for this.
+    /// The store cannot be read or the query is invalid.
     #[error(transparent)]
     Store(#[from] zvf::Error),
-    /// A picture has sides of 64 to 16384 dots, and of 33 million at most in all.
+    /// The size is out of range: 64 to 16384 pixels per side and 33 million pixels in all.
     #[error(
-        "a picture of {width} × {height} dots is not drawn: each side has 64 to 16384, both together 33 million at most"
+        "cannot draw a picture of {width} × {height} pixels: each side needs 64 to 16384 pixels, and both together at most 33 million"
     )]
     Size {
-        /// Dots of a row.
+        /// Width in pixels.
         width: usize,
-        /// Rows.
+        /// Height in pixels.
         height: usize,
     },
-    /// Nothing was found that has a place.
+    /// No vertex with a finite position was found.
     #[error("there is nothing to draw: {0}")]
     Empty(&'static str),
-    /// More than memory is meant for.
+    /// The data has links and exceeds the cache limit.
     #[error(
-        "more than {max} vertices with links are not drawn at once: ask for a coarser level, a box, or --budget"
+        "cannot draw more than {max} vertices with links: choose a coarser level, a box, or --budget"
     )]
     TooManyVertices {
-        /// How many may be.
+        /// Maximum number of vertices.
         max: usize,
     },
-    /// An attribute that no colour can be made of.
+    /// The attribute has a number of channels that does not define a colour.
     #[error(
-        "{name} has {channels} numbers a row: colours are made of one, or of three as red, green, blue"
+        "{name} has {channels} channels: colours need one, or three or four as red, green, blue"
     )]
     Channels {
-        /// The attribute.
+        /// Name of the attribute.
         name: String,
-        /// Numbers of a row.
+        /// Number of channels.
         channels: u32,
     },
-    /// An attribute of what is not drawn.
+    /// The attribute belongs to a scope that is not drawn.
     #[error(
-        "{0} is of groups; colours are made of attributes of vertices, fragments, links and objects"
+        "{0} is an attribute of groups; colours need attributes of vertices, fragments, links or objects"
     )]
     Scope(String),
-    /// An attribute that nothing in the picture has.
-    #[error("nothing that is drawn has the attribute {0}")]
+    /// Nothing in the picture has the attribute.
+    #[error("no vertex, fragment, link or object in the picture has the attribute {0}")]
     Attribute(String),
-    /// Rows that are not there.
-    #[error("the answer is broken: {0}")]
+    /// The query result is inconsistent.
+    #[error("the query result is inconsistent: {0}")]
     InvalidResult(&'static str),
 }

@@ -1,10 +1,10 @@
-//! Pictures of Zarr Vectors stores, drawn by the processor: points as balls, paths and links as
-//! tubes, meshes as lit surfaces, with what colours mean, how long things are and where axes go.
+//! Pictures of Zarr Vectors stores, rendered on the CPU: points as balls, paths and links as
+//! tubes, meshes as lit surfaces, with a legend, a scale bar and axes.
 //!
-//! [`render()`] reads a store piece by piece and gives a [`RenderOutput`], whose
-//! [`picture`](RenderOutput::picture) is a PNG file with [`Picture::png`].
+//! [`render()`] reads a store batch by batch and returns a [`RenderOutput`]; [`Picture::png`]
+//! encodes its [`picture`](RenderOutput::picture).
 //!
-//! [`level_statistics()`] counts what is in chunks and fragments, and [`Plot`] draws that.
+//! [`level_statistics()`] counts vertices of chunks and fragments, and [`Plot`] draws the counts.
 //!
 //! ```no_run
 //! use zvf::Dataset;
@@ -17,25 +17,26 @@
 //! # Ok(()) }
 //! ```
 //!
-//! | module | does |
+//! | module | purpose |
 //! |---|---|
-//! | `render` | asks the store, decides what has to be known first, puts the rest together |
-//! | `scene` | answers as places, and `paint` as the numbers that colours are made of |
-//! | `view` | from space to dots; `frame` has what hides each other; on its `band`s `draw` draws a scene |
-//! | `sheet`, `font` | flat things: boxes, lines and text, on a `picture` or as SVG |
-//! | `shape`, `plot` | how a store is cut up, counted and drawn |
-//! | `annotate` | legends, scale bars and axes as a sheet; `scale` finds round numbers |
+//! | `render` | surveys the data, chooses camera and colours, then draws in one pass or two |
+//! | `scene`, `column` | query results as positions, paths and links; `paint` as colour codes |
+//! | `view`, `frame`, `band`, `draw` | camera, z-buffer, its bands of rows, and drawing of a scene on them |
+//! | `sheet`, `font` | flat drawings of boxes, lines and text, for a `picture` or as SVG |
+//! | `statistics`, `plot` | sizes of chunks and fragments, counted and drawn |
+//! | `annotate` | legends, scale bars and axes; `scale` finds round numbers |
 #![forbid(unsafe_code)]
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "dots are whole numbers and places are floats; a cast of a float saturates"
+    reason = "pixels are integers and positions are floats; a cast from a float saturates"
 )]
 
 mod annotate;
 mod band;
 mod color;
+mod column;
 mod draw;
 mod error;
 mod font;

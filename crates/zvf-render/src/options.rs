@@ -1,4 +1,4 @@
-//! What is asked of a picture.
+//! Options of a picture.
 
 use core::str::FromStr;
 
@@ -10,26 +10,27 @@ use crate::{
     view::Viewpoint,
 };
 
-/// What gives things their colours.
+/// The source of colours.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ColorBy {
-    /// Directions of paths, objects of what is linked, one colour otherwise.
+    /// By orientation for paths, by object for skeletons and graphs, one colour otherwise.
     #[default]
     Auto,
-    /// The direction: red along the first axis, green along the second, blue along the third.
+    /// By direction: red along the first axis, green along the second, blue along the third.
     Orientation,
-    /// The object.
+    /// By object.
     Object,
     /// One colour.
     Fixed(Color),
-    /// An attribute; of the scopes that have it the first of vertex, fragment, link, object.
+    /// By an attribute. Without a scope, the first of vertex, fragment, link and object that has
+    /// it.
     Attribute(Option<Scope>, String),
 }
 
 impl FromStr for ColorBy {
     type Err = core::convert::Infallible;
 
-    /// `orientation`, `object`, `#rrggbb`, or the name of an attribute, as `fa` or `object.length`.
+    /// Parses `orientation`, `object`, `#rrggbb`, or an attribute such as `fa` or `object.length`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match text {
             "orientation" => Self::Orientation,
@@ -48,44 +49,43 @@ impl FromStr for ColorBy {
     }
 }
 
-/// What is asked of a picture.
+/// Options of [`render()`](crate::render()).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RenderOptions {
-    /// Dots of a row.
+    /// Width in pixels.
     pub width: usize,
-    /// Rows.
+    /// Height in pixels.
     pub height: usize,
-    /// Where it is looked at from; from a corner, from above where there are two axes.
+    /// Viewpoint; by default from a corner, or from above for stores of two axes.
     pub view: Option<Viewpoint>,
-    /// What gives things their colours.
+    /// Source of colours.
     pub color_by: ColorBy,
     /// Colours of numbers.
     pub colormap: Colormap,
-    /// The numbers at the ends of the colours; without those at the second and the ninety-eighth
-    /// hundredth of what is drawn.
+    /// Numbers at both ends of the colour map; by default the 2nd and 98th percentile.
     pub range: Option<(f64, f64)>,
-    /// What is drawn on.
+    /// Background.
     pub background: Background,
-    /// The level; without, the finest of at most [`DEFAULT_VERTEX_BUDGET`] vertices as declared, and of a
-    /// box what is found in it.
+    /// Level to draw. By default the finest level that declares at most [`DEFAULT_VERTEX_BUDGET`]
+    /// vertices; with `bbox`, the finest level with that many vertices in the box.
     pub level: Option<LevelChoice>,
-    /// Only what is in it, cut at its sides.
+    /// Draws only the part inside this box, clipped at its sides.
     pub bbox: Option<Bbox>,
-    /// A further geometry of a composite store.
+    /// Name of an additional geometry of a composite store.
     pub geometry: Option<String>,
-    /// Width of lines, or of points across, in dots; by how much there is to draw without.
+    /// Width of lines and diameter of points in pixels; by default chosen by the amount of data.
     pub stroke: Option<f32>,
-    /// What stands above; nothing when empty.
+    /// Title above the picture; `None` or empty for none.
     pub title: Option<String>,
-    /// Vertices that are kept in memory, 16 bytes each, so that all is read once; of more, all is
-    /// read twice and nothing kept. Links are not drawn of more.
+    /// Maximum number of vertices cached in memory, 16 bytes each. Larger data is read twice;
+    /// larger data with links is not drawn.
     pub max_cached_vertices: usize,
-    /// Whether there is only what is in the store, and nothing written beside it.
+    /// Draws title, legend, scale bar and axes.
     pub annotations: bool,
 }
 
-/// Vertices that are drawn without having been asked for.
+/// Default limit on the number of vertices drawn.
 pub const DEFAULT_VERTEX_BUDGET: u64 = 3_000_000;
 
 impl Default for RenderOptions {

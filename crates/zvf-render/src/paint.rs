@@ -1,4 +1,4 @@
-//! What gives things their colours: a number for each, and what it means.
+//! Colours of vertices and links: encodes attributes as codes, and codes as colours.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,14 +9,14 @@ use zvf::{
 
 use crate::{
     color::{Background, Color},
+    column::{channels, column, numbers},
     error::RenderError,
     options::{ColorBy, RenderOptions},
     palette::{self, Colormap, DISTINCT},
-    scene::{channels, column, numbers},
     view::{Vector, unit},
 };
 
-/// Of what colours are made.
+/// The source of colours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
     Fixed(Color),
@@ -26,7 +26,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// What is meant where nothing is said depends on what is drawn.
+    /// Returns the requested source; the default depends on the geometry.
     pub(crate) fn of(asked: &ColorBy, is_linked: bool, is_path: bool) -> Self {
         match asked {
             ColorBy::Auto if is_linked => Self::Object,
@@ -39,7 +39,7 @@ impl Source {
         }
     }
 
-    /// Whether it has to be known which object a vertex is of.
+    /// Returns whether the object of each vertex has to be known.
     pub(crate) fn needs_objects(&self) -> bool {
         match self {
             Self::Object => true,
@@ -49,16 +49,16 @@ impl Source {
     }
 }
 
-/// What stands for no value; as a float it is none, as a colour and a word there is none.
+/// The code of a missing value. As a float it is NaN; it is neither a category nor a colour.
 const NO_VALUE: u32 = u32::MAX;
-/// Words that are told apart.
+/// Maximum number of distinct categories.
 const MOST_WORDS: usize = 1 << 16;
-/// Objects whose values are kept.
+/// Maximum number of objects with a value.
 const MOST_OBJECTS: usize = 1 << 23;
-/// Numbers from which the ends of colours are found.
+/// Maximum number of values sampled for the default range.
 const MOST_SAMPLES: usize = 1 << 16;
 
-/// What the numbers mean.
+/// The meaning of colour codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Number,
@@ -67,34 +67,34 @@ enum Meaning {
     Color,
 }
 
-/// Numbers of vertices and links on their way to colours, and what is known of all of them.
+/// Encodes attributes as colour codes and collects their statistics.
 #[derive(Debug, Default)]
 pub(crate) struct Tints {
     meaning: Option<Meaning>,
-    /// Whether links have the attribute.
+    /// `true` if links have the attribute.
     of_links: bool,
-    /// Whether vertices have it.
+    /// `true` if vertices have the attribute.
     of_vertices: bool,
     words: HashMap<String, u32>,
-    /// The value of each object.
+    /// Index of each object in `object_values`.
     objects: HashMap<i64, u32>,
     object_values: Vec<u32>,
     integers: BTreeSet<i64>,
     samples: Vec<f32>,
-    /// Every how manieth value is kept, and how many there were.
+    /// Sampling interval; `seen` is the number of values so far.
     step: usize,
     seen: usize,
-    /// Whether values are counted no more.
+    /// `true` once statistics are complete.
     is_known: bool,
 }
 
 impl Tints {
-    /// From now on what comes is known already.
+    /// Stops collecting statistics, before a second pass over the data.
     pub(crate) fn settle(&mut self) {
         self.is_known = true;
     }
 
-    /// Appends the numbers of the vertices and links of a piece.
+    /// Appends the codes of a batch's vertices and links.
     pub(crate) fn add(
         &mut self,
         answer: &QueryResult,
@@ -152,7 +152,7 @@ impl Tints {
         }
     }
 
-    /// Appends the values of a column.
+    /// Appends the codes of a column.
     fn values(&mut self, column: &Column, into: &mut Vec<u32>) -> Result<(), RenderError> {
         let before = into.len();
         match &column.values {
@@ -219,7 +219,7 @@ impl Tints {
         Ok(())
     }
 
-    /// The number of an object; those beyond what is counted have no value.
+    /// Returns the index of an object, or [`NO_VALUE`] beyond the limit.
     fn object(&mut self, id: i64) -> u32 {
         if let Some(number) = self.objects.get(&id) {
             return *number;
@@ -244,7 +244,7 @@ impl Tints {
         number
     }
 
-    /// Keeps in mind every so manieth value, so that there are not too many.
+    /// Samples a value. The interval doubles whenever the sample is full.
     fn look(&mut self, value: f64, is_integer: bool) {
         if self.is_known || !value.is_finite() {
             return;
@@ -267,7 +267,7 @@ impl Tints {
         self.seen += 1;
     }
 
-    /// What the numbers mean, now that all have been seen.
+    /// Creates the colour scale once all values have been seen.
     pub(crate) fn paint(
         &self,
         source: &Source,
@@ -285,7 +285,7 @@ impl Tints {
         let kinds = match meaning {
             Meaning::Color => Kinds::Color,
             Meaning::Word => {
-                // By name, so that a category has its colour whatever came first.
+                // Sorted by name, so that colours do not depend on the order of the data.
                 let mut names: Vec<(&String, &u32)> = self.words.iter().collect();
                 names.sort_unstable();
                 let mut ranks = vec![0; names.len()];
@@ -342,7 +342,7 @@ impl Tints {
     }
 }
 
-/// The object of each vertex of a piece.
+/// Returns the object of each vertex of a batch.
 fn objects_of(answer: &QueryResult) -> impl Iterator<Item = i64> + '_ {
     let rows = answer.positions.len();
     let of_parts = answer.parts.as_ref().map(move |parts| {
@@ -368,7 +368,7 @@ fn objects_of(answer: &QueryResult) -> impl Iterator<Item = i64> + '_ {
     known.chain(core::iter::repeat(NO_OBJECT)).take(rows)
 }
 
-/// What colours are made of, and how.
+/// A colour scale.
 #[derive(Clone, Debug)]
 pub(crate) enum Kinds {
     Fixed(Color),
@@ -390,15 +390,15 @@ pub(crate) enum Kinds {
     },
 }
 
-/// Makes colours of numbers.
+/// Maps colour codes to colours.
 #[derive(Clone, Debug)]
 pub(crate) struct Paint {
     pub(crate) kinds: Kinds,
-    /// The attribute.
+    /// Name of the attribute.
     pub(crate) name: String,
-    /// The values of objects, where the numbers are of these.
+    /// Values of objects, if codes are indices of objects.
     by_object: Option<Vec<u32>>,
-    /// Whether links have the colours.
+    /// `true` if links have the colours.
     pub(crate) of_links: bool,
 }
 
@@ -412,7 +412,7 @@ impl Paint {
         }
     }
 
-    /// The colour of a number, and of a direction where that is what counts.
+    /// Returns the colour of a code, or of a direction for a scale by orientation.
     pub(crate) fn color(&self, tint: Option<u32>, along: Vector) -> Color {
         match &self.kinds {
             Kinds::Fixed(color) => return *color,

@@ -1,4 +1,4 @@
-//! A store as a picture.
+//! Renders a store as a picture.
 
 use core::ops::ControlFlow;
 
@@ -21,38 +21,38 @@ use crate::{
     view::{Camera, Extent, Turn, Viewpoint, Window, minus},
 };
 
-/// Ends of links that are kept for each vertex that may be: meshes have six.
+/// Maximum number of cached link ends per cacheable vertex; meshes have about six.
 const LINKS_OF_A_VERTEX: usize = 12;
-/// Sides of a picture.
+/// Valid widths and heights of a picture.
 const SIDES: core::ops::RangeInclusive<usize> = 64..=16384;
-/// Dots of a picture.
+/// Maximum number of pixels.
 const MOST_DOTS: usize = 1 << 25;
-/// Samples of a frame, 8 bytes each.
+/// Maximum number of samples of a frame, 8 bytes each.
 const MOST_SAMPLES: usize = 20_000_000;
 
-/// A picture, and what is in it.
+/// A picture and a summary of its content.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RenderOutput {
     /// The picture.
     pub picture: Picture,
-    /// The levels that were drawn, the coarsest first.
+    /// The levels drawn, coarsest first.
     pub levels: Vec<LevelId>,
-    /// Vertices that were found.
+    /// Number of vertices found.
     pub vertices: u64,
-    /// Paths, edges or faces that were found; 0 of points.
+    /// Number of paths, edges or faces found; 0 for points.
     pub items: u64,
-    /// Vertices without a place, which are not drawn: not a number, or beyond what can be drawn.
+    /// Number of vertices that are not drawn because their position is not finite or out of range.
     pub skipped_vertices: u64,
-    /// Defects of the store that were got around, and levels that are behind.
+    /// Tolerated defects of the store, and levels that are out of date.
     pub notes: Vec<String>,
 }
 
-/// Draws what is in a store.
+/// Renders the content of a store.
 ///
-/// Memory is bounded by [`RenderOptions::max_cached_vertices`], the pieces that the store is read in, and
-/// 8 bytes a sample of the picture, nine samples a dot or fewer. Links take as much again as
-/// their vertices, and meshes three times that.
+/// Memory is bounded by [`RenderOptions::max_cached_vertices`], the size of a batch, and 8 bytes
+/// per sample of the picture, with at most nine samples per pixel. Links take as much memory as
+/// their vertices, and meshes three times as much.
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
@@ -81,8 +81,8 @@ pub struct RenderOutput {
 ///
 /// # Errors
 ///
-/// [`RenderError`] when the store cannot be read, has nothing to draw, or the picture would be
-/// too large.
+/// Returns [`RenderError`] if the store cannot be read, nothing can be drawn, or the picture would
+/// be too large.
 pub async fn render(
     dataset: &Dataset,
     options: &RenderOptions,
@@ -171,7 +171,7 @@ pub async fn render(
     })
 }
 
-/// How many samples a dot has along each side.
+/// Returns the number of samples per pixel along each side.
 fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
     let is_size = SIDES.contains(&width) && SIDES.contains(&height);
     let dots = width.checked_mul(height).filter(|dots| *dots <= MOST_DOTS);
@@ -181,7 +181,7 @@ fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
     Ok((1..=3_usize).rev().find(fits).unwrap_or(1))
 }
 
-/// What gives colours, as is asked or by what the store has.
+/// Returns the source of colours: the requested one, or a default for the store's geometry.
 fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
     use GeometryKind::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
     let kinds = &dataset.root().geometry_kinds;
@@ -190,7 +190,7 @@ fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
     Source::of(&options.color_by, is_any(&[Skeleton, Graph]), is_path)
 }
 
-/// Looks at all that is to be drawn.
+/// Reads everything that is to be drawn once.
 async fn survey(
     dataset: &Dataset,
     options: &RenderOptions,
@@ -201,7 +201,7 @@ async fn survey(
     let mut survey = Survey::new(Space::new(axes), source, view, options.max_cached_vertices);
     let mut query = query(options, &survey.source);
     let outcome = match survey.look(dataset, &query).await {
-        // No level has so few: the coarsest it is.
+        // No level is small enough, so the coarsest level is drawn.
         Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
             if options.level.is_none() =>
         {
@@ -225,7 +225,7 @@ async fn survey(
     Ok((survey, query, outcome))
 }
 
-/// The first three axes of space.
+/// Returns the indices of the first three spatial axes.
 fn drawn_axes(dataset: &Dataset) -> [Option<usize>; 3] {
     let axes = dataset.root().axes.iter().enumerate();
     let is_space = |kind: &Option<String>| kind.as_deref().is_none_or(|kind| kind == "space");
@@ -237,7 +237,8 @@ fn drawn_axes(dataset: &Dataset) -> [Option<usize>; 3] {
 
 fn query(options: &RenderOptions, source: &Source) -> Query {
     let level = options.level.unwrap_or(match options.bbox {
-        // How much of a level is in a box takes counting.
+        // A level's declared count does not tell how many vertices are in a box; a budget counts
+        // them.
         Some(_) => LevelChoice::Budget(Budget::new(DEFAULT_VERTEX_BUDGET)),
         None => LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET),
     });
@@ -274,7 +275,7 @@ fn subtitle(survey: &Survey, levels: &[LevelId]) -> String {
     format!("{found} · level {}", levels.join(", "))
 }
 
-/// What has to be known before anything is drawn.
+/// The first pass over the data: extent, colour codes and, within the cache limit, the scene.
 struct Survey {
     space: Space,
     source: Source,
@@ -283,13 +284,13 @@ struct Survey {
     tints: Tints,
     scene: Scene,
     max_cached_vertices: usize,
-    /// Whether the scene has all of it.
+    /// `true` if the scene holds all data.
     is_kept: bool,
     level: LevelId,
     vertices: u64,
     items: u64,
     skipped_vertices: u64,
-    /// How long all lines are on a picture whose dots are units of the store.
+    /// Total length of all lines on a picture with one pixel per unit of the store.
     length: f64,
 }
 
@@ -312,7 +313,7 @@ impl Survey {
         }
     }
 
-    /// Reads all that a query selects.
+    /// Reads everything the query selects.
     async fn look(&mut self, dataset: &Dataset, query: &Query) -> Result<QueryReport, RenderError> {
         let mut failed = None;
         let outcome = dataset.batches(query, |answer| match self.take(&answer) {
@@ -374,7 +375,7 @@ impl Survey {
             });
         }
         if !self.is_kept {
-            // Links of vertices that are gone.
+            // These links refer to vertices that are no longer cached.
             if self.scene.form == Form::Edges || self.scene.form == Form::Faces {
                 return Err(RenderError::TooManyVertices {
                     max: self.max_cached_vertices,
@@ -410,8 +411,8 @@ impl Survey {
         }
     }
 
-    /// Samples that lines are wide and points across, so that they cover the picture neither
-    /// hardly nor many times over. `unit` is a unit of text in samples.
+    /// Returns the width of lines and points in samples, chosen by the amount of data so that the
+    /// picture is neither sparse nor crowded. `unit` is a unit of text in samples.
     fn stroke(&self, camera: &Camera, window: &Window, unit: f32) -> f32 {
         let area = f64::from(window.size[0]) * f64::from(window.size[1]);
         let unit = f64::from(unit);
@@ -429,14 +430,14 @@ impl Survey {
     }
 }
 
-/// How long a line is as it is seen.
+/// Returns the length of a line in the plane of the picture.
 fn flat_length(turn: &Turn, from: [f32; 3], to: [f32; 3]) -> f64 {
     let [x, y, _] = turn.apply(minus(to, from));
     let length = f64::from(x.hypot(y));
     if length.is_finite() { length } else { 0.0 }
 }
 
-/// Reads all once more, and draws it as it comes.
+/// Reads everything a second time and draws it batch by batch.
 async fn again(
     dataset: &Dataset,
     query: &Query,

@@ -1,14 +1,15 @@
-//! What is drawn, as it comes from a store.
+//! Query results as positions, paths and links to draw.
 
-use zvf::query::{Column, QueryResult, Rows, Values};
+use zvf::query::{QueryResult, Rows};
 
 use crate::{
+    column::numbers,
     error::RenderError,
     paint::{Source, Tints},
     view::Vector,
 };
 
-/// How vertices belong together.
+/// The geometry that a scene is drawn as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     #[default]
@@ -18,28 +19,28 @@ pub(crate) enum Form {
     Faces,
 }
 
-/// Vertices, what joins them, and what their colours are made of.
+/// Vertices, the lines or faces between them, and their colour codes.
 #[derive(Debug, Default)]
 pub(crate) struct Scene {
     pub(crate) form: Form,
-    /// From the origin of the picture; NaN where there is no place.
+    /// Positions relative to the scene's origin; NaN where a vertex has no finite position.
     pub(crate) positions: Vec<Vector>,
-    /// A number for each vertex that [`Paint`](crate::paint::Paint) makes a colour of; empty
-    /// when it needs none.
+    /// Colour code of each vertex, interpreted by [`Paint`](crate::paint::Paint); empty if colours
+    /// need no codes.
     pub(crate) tints: Vec<u32>,
-    /// Of paths where each starts, and where the last ends.
+    /// Start of each path, and the end of the last.
     pub(crate) starts: Vec<usize>,
-    /// Of edges and faces, rows of vertices, `ends` each.
+    /// Vertices of edges and faces, `ends` per link.
     pub(crate) links: Vec<u32>,
     pub(crate) ends: usize,
-    /// A number for each link, where links have the colours.
+    /// Colour code of each link, if links have the colours.
     pub(crate) link_tints: Vec<u32>,
 }
 
-/// The axes that are drawn, and the place that others are measured from.
+/// The drawn axes and the origin of positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    /// Which of the store's axes is right, up and toward who looks.
+    /// The store's axes that point right, up and toward the viewer.
     pub(crate) axes: [Option<usize>; 3],
     origin: Option<[f64; 3]>,
 }
@@ -49,7 +50,8 @@ impl Space {
         Self { axes, origin: None }
     }
 
-    /// Floats near the first place tell apart what they cannot far from 0.
+    /// Converts a position to f32 relative to the first finite position. This keeps digits that
+    /// f32 would lose far from 0.
     fn place(&mut self, at: [f64; 3]) -> Vector {
         let finite = at.iter().all(|part| part.is_finite());
         if self.origin.is_none() && finite {
@@ -61,7 +63,7 @@ impl Space {
 }
 
 impl Scene {
-    /// Takes a piece of an answer, in order.
+    /// Appends the next batch of a query result.
     pub(crate) fn add(
         &mut self,
         answer: &QueryResult,
@@ -83,7 +85,7 @@ impl Scene {
                 at.map(|at| base + at)
                     .ok_or(RenderError::InvalidResult("a path leaves its vertices"))
             });
-            // The last end of the piece before is the first start of this.
+            // The last offset of one batch equals the first offset of the next.
             if !parts.offsets.is_empty() {
                 self.starts.pop();
             }
@@ -111,7 +113,7 @@ impl Scene {
         tints.add(answer, source, &mut self.tints, &mut self.link_tints)
     }
 
-    /// Forgets what was taken, and keeps the memory.
+    /// Removes all data and keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.positions.clear();
         self.tints.clear();
@@ -133,47 +135,6 @@ impl Scene {
             self.positions.push(space.place(space.axes.map(part)));
         }
         Ok(())
-    }
-}
-
-/// All numbers as floats, row by row.
-pub(crate) fn numbers(rows: &Rows) -> Option<Vec<f64>> {
-    use zvf::format::numeric::Kind;
-    let view = rows.view()?;
-    // The two that coordinates and values mostly are; the rest one by one.
-    Some(match rows.kind {
-        Kind::Float32 => view.elements::<f32>()?.iter().map(f64::from).collect(),
-        Kind::Float64 => view.elements::<f64>()?.iter().collect(),
-        _ => {
-            let columns = view.columns().get();
-            let rows = 0..view.rows();
-            let values = rows.flat_map(|row| {
-                (0..columns).map(move |column| view.value(row, column).map_or(f64::NAN, widened))
-            });
-            values.collect()
-        }
-    })
-}
-
-/// The column of a name.
-pub(crate) fn column<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column> {
-    columns.iter().find(|column| column.name == name)
-}
-
-/// How many numbers a row of a column has.
-pub(crate) fn channels(column: &Column) -> u32 {
-    match &column.values {
-        Values::Numbers(rows) => rows.columns,
-        Values::Words { .. } => 1,
-    }
-}
-
-/// A number as the nearest float; of a complex one its size.
-fn widened(value: zvf::format::numeric::Value) -> f64 {
-    use zvf::format::numeric::Value;
-    match value {
-        Value::Complex { re, im } => re.hypot(im),
-        real => real.to_f64(),
     }
 }
 

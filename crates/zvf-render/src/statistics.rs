@@ -1,4 +1,4 @@
-//! How a store is cut up: how many vertices are in its chunks and fragments.
+//! Statistics of a store's chunks and fragments.
 
 use zvf::{
     Dataset, StoreInfo,
@@ -8,20 +8,19 @@ use zvf::{
 
 use crate::error::RenderError;
 
-/// Chunks whose fragments are read at once.
+/// Number of fragment indexes read per batch.
 const AT_ONCE: usize = 256;
 
-/// How often numbers occur, by powers of two: class n counts those of 2ⁿ⁻¹ to 2ⁿ - 1, class 0
-/// zeros.
+/// A histogram of sizes by powers of two: bucket 0 counts zeros, bucket n counts 2ⁿ⁻¹ to 2ⁿ - 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SizeHistogram {
-    /// Counts by class; as long as it takes.
+    /// Counts by bucket, up to the last bucket that is not empty.
     pub buckets: Vec<u64>,
-    /// How many numbers there are.
+    /// Number of values.
     pub count: u64,
-    /// The sum of all.
+    /// Sum of all values.
     pub sum: u64,
-    /// The greatest.
+    /// Largest value.
     pub max: u64,
 }
 
@@ -39,32 +38,32 @@ impl SizeHistogram {
         self.max = self.max.max(number);
     }
 
-    /// The mean of all numbers.
+    /// Returns the mean, or `None` for an empty histogram.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 }
 
-/// How a level is cut up.
+/// Sizes of the chunks and fragments of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStatistics {
-    /// Its number.
+    /// The level.
     pub level: LevelId,
-    /// Vertices, when they can be counted.
+    /// Number of vertices, if it can be counted.
     pub vertices: Option<u64>,
-    /// Bytes of all its files.
+    /// Total size of the level's files in bytes.
     pub bytes: u64,
-    /// Vertices of chunks.
+    /// Vertices per chunk.
     pub chunks: SizeHistogram,
-    /// Vertices of fragments.
+    /// Vertices per fragment.
     pub fragments: SizeHistogram,
-    /// Chunks whose fragments cannot be read.
+    /// Number of chunks whose fragment index cannot be read.
     pub unreadable_chunks: u64,
 }
 
-/// Counts what is in chunks and fragments. Reads the fragment index of every chunk, and no
-/// vertices.
+/// Counts the vertices of all chunks and fragments. Reads the fragment index of every chunk, but
+/// no vertices.
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
@@ -90,7 +89,8 @@ pub struct LevelStatistics {
 ///
 /// # Errors
 ///
-/// [`RenderError`] when a level cannot be opened. Chunks that cannot be read are counted.
+/// Returns [`RenderError`] if a level cannot be opened. Chunks that cannot be read are counted in
+/// [`LevelStatistics::unreadable_chunks`].
 pub async fn level_statistics(
     dataset: &Dataset,
     info: &StoreInfo,
@@ -129,7 +129,7 @@ impl LevelStatistics {
         for rows in index {
             self.fragments.add(rows.len());
         }
-        // Fragments may share rows.
+        // Several fragments may contain a row.
         self.chunks.add(index.extent());
     }
 }

@@ -1,28 +1,28 @@
-//! Where a picture is looked at from.
+//! Viewpoints and the camera.
 
 use core::str::FromStr;
 
-/// Three numbers in space.
+/// A vector or position in space.
 pub(crate) type Vector = [f32; 3];
 
-/// Where a picture is looked at from.
+/// The direction from which a picture is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Viewpoint {
-    /// Degrees around the third axis; 0 looks along the second, 90 against the first.
+    /// Degrees around the third axis: 0 looks along the second axis, 90 against the first.
     pub azimuth: f64,
     /// Degrees above the plane of the first two axes.
     pub elevation: f64,
-    /// Whether what is nearer is larger.
+    /// `true` for perspective projection.
     pub is_perspective: bool,
 }
 
-/// Why text is no view.
+/// Error of parsing a viewpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a view is axial, coronal, sagittal, iso, or azimuth,elevation in degrees")]
 pub struct ViewpointError;
 
 impl Viewpoint {
-    /// From such a side, without perspective.
+    /// Creates a viewpoint with parallel projection.
     pub const fn new(azimuth: f64, elevation: f64) -> Self {
         Self {
             azimuth,
@@ -31,18 +31,18 @@ impl Viewpoint {
         }
     }
 
-    /// With what is nearer larger.
+    /// Switches to perspective projection.
     #[must_use]
     pub const fn perspective(mut self) -> Self {
         self.is_perspective = true;
         self
     }
 
-    /// Along the third axis: the first is to the right, the second up.
+    /// Along the third axis: the first axis points right, the second up.
     pub const AXIAL: Self = Self::new(0.0, 90.0);
-    /// Along the second axis: the first is to the right, the third up.
+    /// Along the second axis: the first axis points right, the third up.
     pub const CORONAL: Self = Self::new(0.0, 0.0);
-    /// Along the first axis: the second is to the right, the third up.
+    /// Along the first axis: the second axis points right, the third up.
     pub const SAGITTAL: Self = Self::new(90.0, 0.0);
     /// From a corner.
     pub const ISO: Self = Self::new(35.0, 24.0);
@@ -71,7 +71,7 @@ impl FromStr for Viewpoint {
     }
 }
 
-/// The directions of a picture in the space of a store.
+/// The axes of the picture in the space of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     right: Vector,
@@ -91,7 +91,7 @@ impl Turn {
         }
     }
 
-    /// Right, up and toward who looks.
+    /// Returns the components to the right, up and toward the viewer.
     pub(crate) fn apply(&self, at: Vector) -> Vector {
         [dot(self.right, at), dot(self.up, at), dot(self.toward, at)]
     }
@@ -113,16 +113,16 @@ pub(crate) fn cross(a: Vector, b: Vector) -> Vector {
     ]
 }
 
-/// In the same direction, as long as 1; `None` where there is no direction.
+/// Returns the unit vector of this direction; `None` for a zero or non-finite vector.
 pub(crate) fn unit(a: Vector) -> Option<Vector> {
-    // Far from the limits of floats first: squares of coordinates overflow.
+    // Scaled first, because squares of large coordinates overflow.
     let most = a.iter().fold(0.0_f32, |most, part| most.max(part.abs()));
     let scaled = a.map(|part| part / most);
     let length = dot(scaled, scaled).sqrt();
     (length.is_finite() && length > 0.0).then(|| scaled.map(|part| part / length))
 }
 
-/// A box in the directions of a picture.
+/// A box in the axes of the picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Extent {
     pub(crate) low: Vector,
@@ -155,31 +155,31 @@ impl Extent {
     }
 }
 
-/// A place on a picture: dots to the right and down, and how near it is, in units of the store.
+/// A point on the picture: pixels to the right and down, and nearness in units of the store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spot {
     pub(crate) x: f32,
     pub(crate) y: f32,
     pub(crate) near: f32,
-    /// How much larger it is than what is at the centre.
+    /// Magnification relative to the centre.
     pub(crate) zoom: f32,
 }
 
-/// From places in space to places on a picture.
+/// The projection from space to the picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Camera {
     turn: Turn,
     centre: Vector,
-    /// Dots of a unit at the centre.
+    /// Pixels per unit at the centre.
     pub(crate) scale: f32,
     middle: [f32; 2],
-    /// From the centre to the eye; without perspective it is nowhere.
+    /// Distance from the centre to the eye; `None` for parallel projection.
     distance: Option<f32>,
-    /// From the centre to the nearest and the farthest.
+    /// Half the extent of the scene along the line of sight.
     pub(crate) depth: f32,
 }
 
-/// A part of a picture, in dots.
+/// A rectangle of the picture, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Window {
     pub(crate) from: [f32; 2],
@@ -187,12 +187,12 @@ pub(crate) struct Window {
 }
 
 impl Camera {
-    /// Fits what is in `extent` into `window`.
+    /// Creates a camera that fits `extent` into `window`.
     pub(crate) fn fit(view: Viewpoint, extent: &Extent, window: &Window) -> Self {
         let centre = extent.centre();
         let size = extent.size();
         let most = size.iter().fold(0.0_f32, |most, side| most.max(*side));
-        // A single place is shown as if it were a unit wide.
+        // A single position is shown as if it were one unit wide.
         let most = if most > 0.0 && most.is_finite() {
             most
         } else {
@@ -201,7 +201,7 @@ impl Camera {
         let [width, height, _] = size.map(|side| side.max(most * 1e-3));
         let depth = (size[2] / 2.0).max(most * 1e-3);
         let distance = view.is_perspective.then_some(most * 1.6 + depth);
-        // The nearest is the largest.
+        // The nearest parts are magnified most.
         let zoom = distance.map_or(1.0, |distance| distance / (distance - depth));
         let scale = (window.size[0] / width).min(window.size[1] / height) / zoom;
         Self {
@@ -214,8 +214,8 @@ impl Camera {
         }
     }
 
-    /// The same view of these places, as large as the window takes. With perspective, what is
-    /// nearest need not be what is widest.
+    /// Returns the camera enlarged until these positions fill the window. With perspective, the
+    /// nearest parts need not be the widest.
     pub(crate) fn tightened(mut self, places: &[Vector], window: &Window) -> Self {
         let mut seen = Extent::EMPTY;
         for spot in places.iter().filter_map(|at| self.spot(*at)) {
@@ -238,7 +238,7 @@ impl Camera {
         &self.turn
     }
 
-    /// Where a place is seen; `None` behind the eye.
+    /// Projects a position; `None` behind the eye.
     pub(crate) fn spot(&self, at: Vector) -> Option<Spot> {
         let [x, y, near] = minus(self.turn.apply(at), self.centre);
         let zoom = match self.distance {
@@ -255,8 +255,8 @@ impl Camera {
         (zoom > 0.0 && spot.x.is_finite() && spot.y.is_finite()).then_some(spot)
     }
 
-    /// How near something is that is seen so much larger; for faces, whose dots share lines of
-    /// sight and not steps in space.
+    /// Returns the nearness of a point on a face by its magnification, which is linear on the
+    /// picture under perspective.
     pub(crate) fn near(&self, zoom: f32, near: f32) -> f32 {
         match self.distance {
             None => near,

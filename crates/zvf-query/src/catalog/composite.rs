@@ -17,42 +17,41 @@ use crate::{
     result::{Links, Values},
 };
 
-/// A geometry of a composite store besides the one that all others are about: it
-/// has vertices and links, but neither objects nor attributes.
+/// An additional geometry of a composite store. It has vertices and links, but neither objects nor
+/// attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompositeGeometry {
-    /// What it is, and its name.
+    /// Kind and name of the geometry.
     pub kind: String,
-    /// How many vertices it has, as declared.
+    /// Declared number of vertices.
     pub vertices: Option<u64>,
-    /// How many edges, faces or polylines it has, as declared. Where polylines
-    /// end is not stored.
+    /// Declared number of edges, faces or polylines. The ends of polylines are not stored.
     pub parts: Option<u64>,
-    /// Its links; `None` when it has none.
+    /// The links; `None` if there are none.
     pub links: Option<CompositeGeometryLinks>,
 }
 
-/// Links of a further geometry. They count vertices as those were given, and the
-/// store keeps them by chunk: who ends a link is only certain where vertices of
-/// one chunk were given together, with the chunks in ascending order.
+/// Links of an additional geometry. They number vertices in the order in which the writer received
+/// them, but the store keeps vertices by chunk. The ends are therefore only certain if the writer
+/// received the vertices of each chunk together, with chunks in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompositeGeometryLinks {
-    /// How many.
+    /// Number of links.
     pub count: u64,
-    /// Ends of each.
+    /// Number of ends per link.
     pub width: LinkWidth,
 }
 
 impl Session<'_> {
-    /// Further geometries of a level, ascending by kind; none when the store is
-    /// not composite. Three round trips at most.
+    /// Returns the additional geometries of a level, ascending by kind; none if the store is not
+    /// composite. Takes at most three round trips.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when the level is not there, or what it says of them cannot
-    /// be understood.
+    /// Returns [`QueryError`] if the level does not exist or the metadata of the geometries is
+    /// invalid.
     pub fn composite(
         &self,
         level: LevelId,
@@ -103,12 +102,12 @@ impl Session<'_> {
         })
     }
 
-    /// Links of a further geometry as they are stored; `None` when it has none. Two
-    /// round trips.
+    /// Reads the links of an additional geometry as stored; `None` if it has none. Takes two round
+    /// trips.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when they are damaged.
+    /// Returns [`QueryError`] if the links are damaged.
     pub fn stored_composite_links<'f>(
         &'f self,
         level: LevelId,

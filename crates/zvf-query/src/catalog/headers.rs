@@ -1,28 +1,27 @@
-//! What a store has besides its geometry: headers of other formats, further
-//! geometries.
+//! Headers of files of other formats that a store was converted from.
 
 use futures_util::future::BoxFuture;
 use zvf_model::{key::Key, metadata::Attributes};
 
 use crate::{catalog::chunked_array::child, catalog::level::Session, error::QueryError};
 
-/// The header of a file of another format that the store was made from.
+/// The header of a file of another format that the store was converted from.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Header {
-    /// The format.
+    /// Name of the format.
     pub format: String,
-    /// What the header said. Nobody but the format knows what it means.
+    /// Content of the header, in the terms of its format.
     pub attributes: Attributes,
 }
 
 impl Session<'_> {
-    /// Headers of other formats, ascending by format. One round trip after a
+    /// Reads the headers of other formats, ascending by format. Takes one round trip after a
     /// listing.
     ///
     /// # Errors
     ///
-    /// [`QueryError`], also when the store cannot list.
+    /// Returns [`QueryError`] if the headers cannot be read or the store cannot list.
     pub fn headers(&self) -> BoxFuture<'_, Result<Vec<Header>, QueryError>> {
         Box::pin(async move {
             let folder = child(&Key::root(), "headers")?;
@@ -33,7 +32,7 @@ impl Session<'_> {
                 return Ok(Vec::new());
             }
             let nodes = self.fetch.nodes(&keys).await?;
-            // A folder without a zarr.json is no header.
+            // A folder without a zarr.json is not a header.
             let headers = formats.into_iter().zip(nodes).filter_map(|(format, node)| {
                 let attributes = node?.attributes().clone();
                 Some(Header { format, attributes })

@@ -1,4 +1,4 @@
-//! What a store says of objects without any geometry being read.
+//! Lists objects, groups and attributes without reading geometry.
 
 use std::sync::Arc;
 
@@ -16,14 +16,13 @@ use crate::{
 };
 
 impl Session<'_> {
-    /// All objects of a level with their ids and pieces; `None` when it has no
-    /// object index. Two round trips, one more for every quarter of a million
-    /// objects; none once they were read.
+    /// Reads all objects of a level with their ids and fragments; `None` if it has no object
+    /// index. Takes two round trips, and one more per 262,144 objects; none once they are cached.
     ///
     /// # Errors
     ///
-    /// [`QueryError`], [`OverBudget`](QueryError::OverBudget) when they take more
-    /// memory than may be held.
+    /// Returns [`QueryError::OverBudget`] if the objects exceed the memory budget, and other
+    /// errors if data cannot be read.
     pub fn object_list(
         &self,
         level: LevelId,
@@ -34,13 +33,13 @@ impl Session<'_> {
         })
     }
 
-    /// The objects of these ids with their pieces. Two round trips where objects
-    /// are numbered, else up to four; none once all objects were read.
+    /// Reads the objects with these ids and their fragments. Takes two round trips if ids are
+    /// rows, otherwise up to four; none once all objects are cached.
     ///
     /// # Errors
     ///
-    /// [`QueryError`], [`NoObjects`](QueryError::NoObjects) when the level has no
-    /// object index. An id that no object has is no error.
+    /// Returns [`QueryError::NoObjects`] if the level has no object index. An id without an object
+    /// is not an error.
     pub fn object_list_of<'f>(
         &'f self,
         level: LevelId,
@@ -53,12 +52,12 @@ impl Session<'_> {
         })
     }
 
-    /// Names of the attributes of a scope, ascending. Two round trips, and a
+    /// Returns the names of a scope's attributes, ascending. Takes two round trips and requires a
     /// store that can list.
     ///
     /// # Errors
     ///
-    /// [`QueryError`]
+    /// Returns [`QueryError`] if the level cannot be read or listed.
     pub fn attribute_list(
         &self,
         level: LevelId,
@@ -70,14 +69,13 @@ impl Session<'_> {
         })
     }
 
-    /// An attribute of objects: values of these rows of the object index in this
-    /// order, of all that are stored when `None`. Those may be fewer than there
-    /// are objects; rows past them have no value. Three round trips at most.
+    /// Reads an attribute of objects for these rows of the object index, in this order, or for all
+    /// stored rows if `rows` is `None`. Rows past the stored ones are null. Takes at most three
+    /// round trips.
     ///
     /// # Errors
     ///
-    /// [`QueryError`], [`NoAttribute`](QueryError::NoAttribute) when it is not
-    /// there.
+    /// Returns [`QueryError::NoAttribute`] if the attribute does not exist.
     pub fn object_values<'f>(
         &'f self,
         level: LevelId,
@@ -91,11 +89,11 @@ impl Session<'_> {
         })
     }
 
-    /// The groups of a level; `None` when it has none. Three round trips at most.
+    /// Reads the groups of a level; `None` if it has none. Takes at most three round trips.
     ///
     /// # Errors
     ///
-    /// [`QueryError`]
+    /// Returns [`QueryError`] if the groups are damaged or cannot be read.
     pub fn group_list(
         &self,
         level: LevelId,
@@ -106,12 +104,12 @@ impl Session<'_> {
         })
     }
 
-    /// An attribute of groups, by their numbers; otherwise as
+    /// Reads an attribute of groups by group number; otherwise like
     /// [`object_values`](Self::object_values).
     ///
     /// # Errors
     ///
-    /// As for [`object_values`](Self::object_values).
+    /// Returns the errors of [`object_values`](Self::object_values).
     pub fn group_values<'f>(
         &'f self,
         level: LevelId,

@@ -1,4 +1,4 @@
-//! Objects that are formulas: planes, lines, spheres.
+//! Parametric objects: planes, lines, spheres.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,60 +25,59 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Parametric {
-    /// Types of objects, by number.
+    /// Types of objects, by id.
     pub types: BTreeMap<u64, ParametricType>,
     /// The objects.
     pub objects: Vec<ParametricObject>,
-    /// Attributes of the objects: a row for each. `None` when the store cannot
-    /// list which there are.
+    /// Attributes of the objects, one row per object; `None` if the store cannot list them.
     pub attributes: Option<Vec<Column>>,
-    /// Groups of objects by their place; `None` when there are none.
+    /// Groups of objects by position; `None` if there are none.
     pub groups: Option<GroupList>,
-    /// Attributes of the groups: a row for each. `None` as for `attributes`.
+    /// Attributes of the groups, one row per group; `None` if the store cannot list them.
     pub group_attributes: Option<Vec<Column>>,
 }
 
-/// An object that is a formula.
+/// An object given by the coefficients of a formula.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ParametricObject {
-    /// Its name; `None` when the store has no names.
+    /// Name of the object; `None` if the store has no names.
     pub name: Option<String>,
-    /// The number of its type.
+    /// Id of the object's type.
     pub type_id: u64,
-    /// The name of its type; `None` when the store does not say.
+    /// Name of the object's type; `None` if the store does not define the type.
     pub type_name: Option<String>,
-    /// Its coefficients, in the order of the type. Of an unknown type, all up to
-    /// the last that is a number.
+    /// Coefficients in the order of the type. For an unknown type, all coefficients up to the last
+    /// that is not NaN.
     pub coefficients: Vec<Coefficient>,
 }
 
-/// A number of a formula.
+/// A coefficient of a formula.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Coefficient {
-    /// Its name; `None` when the type is unknown.
+    /// Name of the coefficient; `None` if the type is unknown.
     pub name: Option<String>,
-    /// Its value.
+    /// Value of the coefficient.
     pub value: f64,
 }
 
-/// Names of objects, as stored.
+/// The storage of object names.
 enum Names {
     None,
-    /// One byte string each.
+    /// One byte string per name.
     Items(ByteStringArray),
-    /// With line feeds between them.
+    /// Text with line feeds between names.
     Lines(RowArray),
 }
 
 impl Session<'_> {
-    /// The parametric objects of the store, `None` when it has none. Three round
-    /// trips and a listing.
+    /// Reads the parametric objects of the store; `None` if it has none. Takes three round trips
+    /// and a listing.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when something of them is damaged.
+    /// Returns [`QueryError`] if data is damaged.
     pub fn parametric(&self) -> BoxFuture<'_, Result<Option<Parametric>, QueryError>> {
         Box::pin(async move {
             let node = self.root_key(&RootPart::Parametric)?;
@@ -117,7 +116,7 @@ impl Session<'_> {
                     check_shape(&array, &metadata)?;
                     Some(array)
                 }
-                // Types are there before the first object is.
+                // Writers store types before the first object.
                 None => None,
             };
             let names = match names {
@@ -159,7 +158,7 @@ impl Session<'_> {
         let Some(rows) = rows else {
             return Ok(Vec::new());
         };
-        // A number becomes a coefficient, with its name.
+        // Pairs each number with the name of its coefficient.
         let bytes = rows.size(None).saturating_mul(8);
         let budget = self.fetch.budget();
         if bytes > budget {
@@ -241,7 +240,7 @@ impl Session<'_> {
         Ok(objects)
     }
 
-    /// Attributes in a folder; `None` when the store cannot list them.
+    /// Reads the attributes in a folder; `None` if the store cannot list.
     async fn parametric_columns(
         &self,
         node: &Key,
@@ -309,8 +308,8 @@ fn text(bytes: &[u8]) -> Option<String> {
     core::str::from_utf8(bytes).ok().map(str::to_owned)
 }
 
-/// The object of a row: the number of its type, coefficients, NaN. `None` when
-/// that is no number or the row is shorter than the type.
+/// Decodes a row: the id of a type, coefficients, and NaN as padding. Returns `None` if the id is
+/// not an integer or the row is shorter than the type.
 fn object(
     name: Option<String>,
     row: &[f64],
@@ -344,7 +343,7 @@ fn object(
     })
 }
 
-/// A float that is a small whole number.
+/// Converts a float that is an integer up to 2^53.
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! What is read of each chunk: positions, fragments, attributes.
+//! The arrays read for each chunk: positions, fragments and attributes.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,19 +18,19 @@ use crate::{
     query::Selection,
 };
 
-/// What is read of each chunk.
+/// The open arrays that are read for each chunk.
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub(crate) vertices: Arc<ChunkedArray>,
     pub(crate) dtype: Dtype,
     pub(crate) axes: usize,
-    /// `None` where a chunk is one fragment.
+    /// Fragment indexes; `None` if each chunk is one fragment.
     pub(crate) fragments: Option<Arc<ChunkedArray>>,
     pub(crate) vertex: Vec<Attribute>,
     pub(crate) fragment: Vec<Attribute>,
 }
 
-/// An attribute whose values lie in cells.
+/// An attribute with values in cells of chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct Attribute {
     pub(crate) name: String,
@@ -39,14 +39,14 @@ pub(crate) struct Attribute {
 }
 
 impl Schema {
-    /// Bytes of a position.
+    /// Returns the size of a position in bytes.
     pub(crate) fn row(&self) -> u64 {
         let row = self.dtype.size().saturating_mul(self.axes);
         u64::try_from(row).unwrap_or(u64::MAX).max(1)
     }
 }
 
-/// Names of attributes, of each scope that lies in cells of vertices.
+/// Names of attributes by scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) vertex: Vec<String>,
@@ -96,8 +96,8 @@ fn folder(scope: Scope) -> &'static str {
 }
 
 impl Session<'_> {
-    /// Names of the attributes of a scope, ascending. Takes a listing, and one
-    /// more where links between chunks have attributes of their own.
+    /// Returns the names of a scope's attributes, ascending. Takes a listing, and another one if
+    /// links between chunks have attributes of their own.
     pub(crate) async fn attribute_names(
         &self,
         level: &Level,
@@ -115,8 +115,8 @@ impl Session<'_> {
         Ok(Arc::new(names.into_iter().cloned().collect()))
     }
 
-    /// The names a selection means, among `scopes`. A scope that is named is
-    /// not looked at: opening the attribute tells whether it is there.
+    /// Resolves a selection to names in `scopes`. Names with a scope are not looked up; opening
+    /// the attribute tells whether it exists.
     pub(crate) async fn names(
         &self,
         level: &Level,
@@ -170,8 +170,8 @@ impl Session<'_> {
         Ok(names)
     }
 
-    /// Opens what is read of each chunk; `None` when the level has no vertices.
-    /// One round trip when nothing of it is open yet.
+    /// Opens the arrays read for each chunk; `None` if the level has no vertices. Takes one round
+    /// trip on first use.
     pub(crate) async fn schema(
         &self,
         level: &Level,
@@ -218,7 +218,7 @@ impl Session<'_> {
         }))
     }
 
-    /// The error for a part that every level with vertices has.
+    /// Returns the error for an array that every level with vertices has.
     fn absent_part(&self, level: &Level, part: &Part<'_>) -> Result<QueryError, QueryError> {
         let key = self.layout.described_at(level.id(), part);
         let key = key.map_err(|source| QueryError::Name {
@@ -231,7 +231,7 @@ impl Session<'_> {
         })
     }
 
-    /// The error for an attribute that is not there. One that is listed lacks its
+    /// Returns the error for an attribute that does not exist. A listed attribute lacks its
     /// metadata.
     pub(crate) fn absent_attribute(
         level: &Level,
@@ -275,7 +275,7 @@ impl Session<'_> {
     }
 }
 
-/// That a store cannot list, as it concerns who did not name attributes.
+/// Turns the error of a store that cannot list into advice to name attributes.
 pub(crate) fn nameless(error: QueryError) -> QueryError {
     match error {
         QueryError::Fetch(error) if error.problem == FetchProblem::Unlistable => {

@@ -1,4 +1,4 @@
-//! Parts of a level as they are stored, for whoever writes them elsewhere.
+//! Reads cells of chunked arrays as stored, for tools that rewrite them.
 
 use std::sync::Arc;
 
@@ -15,51 +15,50 @@ use crate::{
     error::{Damage, Fault, QueryError},
 };
 
-/// A part of a level that has a cell for each chunk, opened.
+/// An open array of a level with one cell per chunk.
 #[derive(Clone, Debug)]
 pub struct StoredArray {
     family: Arc<ChunkedArray>,
     chunks: Vec<ChunkCoord>,
 }
 
-/// What the cells of a padded array have room for: which rows are in use, the
-/// fragments of the chunk say.
+/// The capacity of a padded array's cells. The fragments of a chunk tell which rows are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaddedRows {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Bytes of a row.
+    /// Size of a row in bytes.
     pub row: u64,
 }
 
 impl StoredArray {
-    /// The node that describes it.
+    /// Returns the node with the array's metadata.
     pub fn node(&self) -> &Key {
         &self.family.node
     }
 
-    /// What the node says.
+    /// Returns the attributes of the node.
     pub fn attributes(&self) -> &Attributes {
         &self.family.attributes
     }
 
-    /// The array that has all cells; `None` where each chunk has one of its own.
+    /// Returns the array with all cells; `None` if each chunk has its own.
     pub fn array(&self) -> Option<&AnyArray> {
         self.family.array()
     }
 
-    /// Chunks that have a cell, ascending. A padded array has one wherever
-    /// fragments are.
+    /// Returns the chunks that have a cell, ascending. A padded array has a cell for each chunk
+    /// with fragments.
     pub fn chunks(&self) -> &[ChunkCoord] {
         &self.chunks
     }
 
-    /// Names below its node that are no chunk.
+    /// Returns the names of children that are not chunks.
     pub fn unrecognized_children(&self) -> &[String] {
         &self.family.unrecognized_children
     }
 
-    /// What its cells have room for, when it is a padded array.
+    /// Returns the capacity of the cells of a padded array; `None` for other arrays.
     pub fn padded(&self) -> Option<PaddedRows> {
         let padded = self.family.padded()?;
         let size = u64::try_from(padded.kind.size()).unwrap_or(u64::MAX);
@@ -69,19 +68,19 @@ impl StoredArray {
         })
     }
 
-    /// What the numbers of a padded array are.
+    /// Returns the kind of the numbers of a padded array; `None` for other arrays.
     pub fn padded_kind(&self) -> Option<Kind> {
         self.family.padded().map(|padded| padded.kind)
     }
 }
 
 impl Session<'_> {
-    /// Opens a part that has a cell for each chunk; `None` when there is none. Two
-    /// round trips when it is asked for first.
+    /// Opens an array with one cell per chunk; `None` if it does not exist. Takes two round trips
+    /// on first use.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when the level is not there or the part cannot be opened.
+    /// Returns [`QueryError`] if the level does not exist or the array cannot be opened.
     pub fn stored_array<'f>(
         &'f self,
         level: LevelId,
@@ -104,8 +103,8 @@ impl Session<'_> {
         })
     }
 
-    /// The payloads of these chunks, in this order: one round trip. Each fails
-    /// alone; an element of a padded array that was never written is empty.
+    /// Reads the payloads of these chunks, in this order, in one round trip. Each fails alone; an
+    /// element of a padded array that was never written is empty.
     pub fn stored_cells<'f>(
         &'f self,
         part: &'f StoredArray,
@@ -124,7 +123,7 @@ impl Session<'_> {
                 false => self.fetch.cells(&wanted).await,
             };
             let read = chunks.iter().zip(places).map(|(chunk, place)| {
-                // Each is asked for once.
+                // Each chunk is requested once.
                 let answer = place.and_then(|place| answers.get_mut(place));
                 let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
                 let fault = match answer {

@@ -1,4 +1,4 @@
-//! Cells of links, one by one, for whoever writes them elsewhere.
+//! Reads cells of links one by one, for tools that rewrite them.
 
 use std::sync::Arc;
 
@@ -20,68 +20,66 @@ use crate::{
     error::{Damage, Fault, QueryError},
 };
 
-/// All cells of links of one delta, of which none was read, with all attributes.
+/// All cells of the links of one delta, with all attributes; none of them is read yet.
 #[derive(Debug)]
 pub struct LinkCells {
     level: Arc<Level>,
     set: LinkSet,
 }
 
-/// The links of a cell as they are stored, each end in the place it was given
-/// when it was written.
+/// The links of a cell as stored, with ends in the order in which the writer received them.
 #[derive(Clone, Debug)]
 pub struct CellLinks {
-    /// Ends of a link.
+    /// Number of ends per link.
     pub width: LinkWidth,
-    /// Chunks that ends are in.
+    /// Chunks of the ends.
     pub chunks: Vec<ChunkCoord>,
-    /// For each end a number in `chunks` and a row.
+    /// For each end an index into `chunks` and a row.
     pub ends: Vec<(u32, u64)>,
-    /// For each attribute the values of all links, as they are stored; `None`
-    /// where there are none.
+    /// For each attribute the encoded values of all links; `None` if there are none.
     pub values: Vec<Option<Bytes>>,
 }
 
-/// The payloads of a cell: of the links, and of each attribute, where there is one.
+/// The payloads of a cell's links and of their attributes.
 #[derive(Clone, Debug)]
 pub struct LinkBlobs {
-    /// Of the links.
+    /// Payload of the links.
     pub links: Bytes,
-    /// Of each attribute.
+    /// Payload of each attribute, if it has one.
     pub values: Vec<Option<Bytes>>,
 }
 
 impl LinkCells {
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         self.set.cells.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.set.cells.is_empty()
     }
 
-    /// The chunks of a cell's ends, in stored order; `None` for a table, whose
-    /// records name their chunks.
+    /// Returns the chunks of a cell's ends, in stored order; `None` for a table, whose records
+    /// contain their chunks.
     pub fn chunks(&self, cell: usize) -> Option<&[ChunkCoord]> {
         self.set.cells.get(cell)?.chunks.as_deref()
     }
 
-    /// Ends of a cell's links.
+    /// Returns the number of ends of a cell's links.
     pub fn width(&self, cell: usize) -> Option<LinkWidth> {
         let source = self.set.cells.get(cell)?.source;
         Some(self.set.sources.get(source)?.width)
     }
 
-    /// The node that describes the family of a cell.
+    /// Returns the node of a cell's family.
     pub fn family(&self, cell: usize) -> Option<&Key> {
         let source = self.set.cells.get(cell)?.source;
         Some(&self.set.sources.get(source)?.family_node)
     }
 
-    /// Whether the payload of a cell has its rows with nothing else: as int64, in
-    /// the order their ends were given, in groups unless they are inside a chunk.
+    /// Returns whether a cell's payload is rows of int64 with ends in the writer's order and
+    /// nothing else, in groups unless the links are inside a chunk.
     pub fn is_plain(&self, cell: usize) -> bool {
         let int64 = Dtype::new(Kind::Int64, ByteOrder::Little);
         let source = self.set.cells.get(cell).map(|cell| cell.source);
@@ -94,8 +92,8 @@ impl LinkCells {
         }
     }
 
-    /// Whether a cell is one for each chunk: all ends of its links are in chunks of
-    /// the same coordinates, and nothing else is filed by more than those.
+    /// Returns whether a cell is stored per chunk: the chunks of its ends have equal coordinates,
+    /// and no other number is part of its key.
     pub fn is_aligned(&self, cell: usize) -> bool {
         let Some(cell) = self.set.cells.get(cell) else {
             return false;
@@ -109,7 +107,7 @@ impl LinkCells {
         keyed && !chunks.is_empty() && pairs.all(|(one, next)| one == next)
     }
 
-    /// Whether there is a place for links inside chunks, be there any or not.
+    /// Returns whether links inside chunks have an array, even an empty one.
     pub fn has_inside(&self) -> bool {
         let sources = self.set.sources.iter();
         let mut forms = sources.map(|source| &source.form);
@@ -117,8 +115,8 @@ impl LinkCells {
             && forms.any(|form| matches!(form, LinkCellForm::Flat(_) | LinkCellForm::Padded(_)))
     }
 
-    /// The nodes that describe all links, and how many ends those have: one node
-    /// from 0.9 on, one for links inside chunks and one for others before.
+    /// Returns the nodes of all families with their number of ends per link: one node from 0.9 on;
+    /// up to 0.8.1 one for links inside chunks and one for links between them.
     pub fn families(&self) -> Vec<(Key, LinkWidth)> {
         let sources = self.set.sources.iter();
         let all = sources.map(|source| (source.family_node.clone(), source.width));
@@ -127,13 +125,13 @@ impl LinkCells {
         families
     }
 
-    /// Names of the attributes, and what they are where links have values.
+    /// Returns the names of the attributes, with the metadata of those that have values.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, Option<&CellAttribute>)> {
         let attributes = self.set.attributes.iter();
         attributes.map(|attribute| (attribute.name.as_str(), attribute.metadata.as_deref()))
     }
 
-    /// The nodes of an attribute, each of which describes the values of some cells.
+    /// Returns the nodes of an attribute; each describes the values of some cells.
     pub fn attribute_nodes(&self, attribute: usize) -> Vec<Key> {
         let sources = self.set.sources.iter();
         let values = sources.filter_map(|source| source.attributes.get(attribute)?.as_ref());
@@ -144,17 +142,17 @@ impl LinkCells {
         nodes.collect()
     }
 
-    /// Whether rows in links between chunks are those of vertices.
+    /// Returns whether rows in links between chunks are rows of vertices.
     pub fn rows_are_known(&self) -> bool {
         self.set.rows_are_known
     }
 
-    /// Whether rows of links may be wrong where a chunk has several fragments.
+    /// Returns whether rows of links may be wrong in chunks of several fragments.
     pub fn may_be_shuffled(&self) -> bool {
         self.set.may_be_shuffled
     }
 
-    /// Names below the nodes of links inside chunks that are no chunk.
+    /// Returns the children of link arrays that are not chunks.
     pub fn unrecognized_children(&self) -> Vec<Key> {
         let sources = self.set.sources.iter();
         let families = sources.filter_map(|source| match &source.cells {
@@ -170,12 +168,12 @@ impl LinkCells {
 }
 
 impl Session<'_> {
-    /// Where all links of a level are to the one `delta` levels on, with all
-    /// attributes; `None` when it has none. Four round trips at most.
+    /// Opens all links of a level to the level `delta` levels on, with all attributes; `None` if
+    /// it has none. Takes at most four round trips.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when something of it is damaged.
+    /// Returns [`QueryError`] if metadata is damaged.
     pub fn all_link_cells(
         &self,
         level: LevelId,
@@ -183,10 +181,10 @@ impl Session<'_> {
     ) -> BoxFuture<'_, Result<Option<LinkCells>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            // Only links of 0.9 need the other level, to tell its chunks.
+            // Only links of 0.9 need the other level, to compute its chunks.
             let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
             let target = if is_needed {
-                // Links to a level that is not there are stored all the same.
+                // Links to a level that does not exist may be stored nevertheless.
                 match level.id().offset(delta.levels()) {
                     None => None,
                     Some(number) => match self.level(number).await {
@@ -206,11 +204,11 @@ impl Session<'_> {
         })
     }
 
-    /// The links of these cells, in this order: one round trip.
+    /// Reads the links of these cells, in this order, in one round trip.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when one is damaged, or they take more than may be held.
+    /// Returns [`QueryError`] if a cell is damaged or the links exceed the memory budget.
     pub fn read_links<'f>(
         &'f self,
         links: &'f LinkCells,
@@ -234,8 +232,8 @@ impl Session<'_> {
         })
     }
 
-    /// The payloads of these cells and their attributes, in this order: one round
-    /// trip. Each fails alone.
+    /// Reads the payloads of these cells and their attributes, in this order, in one round trip.
+    /// Each cell fails alone.
     pub fn read_link_blobs<'f>(
         &'f self,
         links: &'f LinkCells,

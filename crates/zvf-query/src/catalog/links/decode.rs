@@ -1,4 +1,4 @@
-//! Payloads of cells as records.
+//! Decodes payloads of cells into records.
 
 use core::num::NonZeroU32;
 use std::{borrow::Cow, collections::HashMap};
@@ -16,8 +16,7 @@ use zvf_model::{grid::ChunkCoord, key::Key};
 use super::{LinkCell, LinkCellForm, LinkRecords, LinkSource};
 use crate::error::Fault;
 
-/// The records of a cell. `used` is the number of rows in use, where something
-/// else than the payload says.
+/// Decodes the records of a cell. `used` is the number of rows in use, if another array tells it.
 pub(super) fn records(
     source: &LinkSource,
     cell: &LinkCell,
@@ -76,7 +75,7 @@ fn groups(
         let rows = RaggedLinks::parse(payload, width, form)?.rows();
         return Ok(keyed(source, chunks, rows));
     }
-    // Where groups start counts bytes of rows as they are stored.
+    // Offsets of groups count bytes of rows in their stored type.
     let blob = RaggedBlob::parse(payload).map_err(RaggedLinksError::from)?;
     let row = row_columns(width, form).saturating_mul(dtype.size());
     let whole = |group: &[u8]| group.len().checked_rem(row) == Some(0);
@@ -88,7 +87,7 @@ fn groups(
     Ok(keyed(source, chunks, rows))
 }
 
-/// Numbers of a row.
+/// Returns the number of values per row.
 pub(super) fn row_columns(width: LinkWidth, form: RowForm) -> usize {
     match form {
         RowForm::Plain => width.get(),
@@ -96,7 +95,8 @@ pub(super) fn row_columns(width: LinkWidth, form: RowForm) -> usize {
     }
 }
 
-/// Rows of vertices of chunks that the path names, in the order they were given.
+/// Creates records whose chunks follow from the cell's key, with ends in the order in which the
+/// writer received them.
 fn keyed(source: &LinkSource, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkRecords {
     let width = source.width.get();
     let mut records = empty(source.width);
@@ -107,7 +107,7 @@ fn keyed(source: &LinkSource, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkR
         if known.is_none() {
             records.chunks.push(chunk.clone());
         }
-        // At most as many as a link has ends.
+        // The number of chunks is at most the number of ends.
         numbers.push(u32::try_from(at).unwrap_or(u32::MAX));
     }
     records.ends.reserve_exact(rows.len().saturating_mul(width));
@@ -134,7 +134,7 @@ fn keyed(source: &LinkSource, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkR
     records
 }
 
-/// Records that name their chunks.
+/// Decodes records that contain their chunks.
 fn table(payload: &[u8], width: LinkWidth, arity: usize) -> Result<LinkRecords, Fault> {
     let table = CrossChunkTable::parse(payload, width, arity)?;
     let mut records = empty(width);
@@ -161,7 +161,7 @@ fn table(payload: &[u8], width: LinkWidth, arity: usize) -> Result<LinkRecords, 
     Ok(records)
 }
 
-/// Numbers of any integer type as those that rows usually are.
+/// Converts integers of any type to int64, the usual type of rows.
 fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
     if dtype == Dtype::new(Kind::Int64, ByteOrder::Little) {
         return Ok(Cow::Borrowed(bytes));
@@ -182,8 +182,8 @@ fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
     Ok(Cow::Owned(wide))
 }
 
-/// The rows of a padded array before its fill. Where fragments say how many are
-/// used, all others must be fill: −1, or 0.
+/// Returns the rows of a padded array before its fill values. If `used` is known, all further rows
+/// must be fill values: -1 or 0.
 fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fault> {
     let row = width.get().saturating_mul(size_of::<i64>());
     let is_fill = |row: &[u8], fill: u8| row.iter().all(|byte| *byte == fill);

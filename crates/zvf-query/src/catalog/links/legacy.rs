@@ -1,4 +1,4 @@
-//! Links up to 0.8.1: those inside chunks, and those between them elsewhere.
+//! Links up to 0.8.1, stored separately inside and between chunks.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ use crate::{
     error::{Damage, Fault, QueryError},
 };
 
-/// Rows of links, but for those of padded arrays.
+/// The type of rows of links, except in padded arrays.
 const INT64: (Kind, ByteOrder) = (Kind::Int64, ByteOrder::Little);
 
 impl Session<'_> {
-    /// Opens the links of a delta inside chunks and between them.
+    /// Opens the links of a delta inside and between chunks.
     pub(super) async fn legacy_links(
         &self,
         level: &Level,
@@ -52,14 +52,14 @@ impl Session<'_> {
         Ok(opened)
     }
 
-    /// Links whose ends are all in chunks of the same coordinates.
+    /// Opens links whose ends are all in chunks of equal coordinates.
     async fn links_inside(
         &self,
         level: &Level,
         delta: Delta,
         attributes: &[String],
     ) -> Result<Option<(LinkSource, Vec<LinkCell>)>, QueryError> {
-        // Neither width nor arity count in the path of such links.
+        // The path of these links depends on neither width nor arity.
         let offsets = LinkOffsets::Segment("self");
         let part = Part::Links(delta, offsets);
         let values = self.array_values(level, delta, offsets, attributes);
@@ -116,7 +116,7 @@ impl Session<'_> {
         Ok(Some((source, found)))
     }
 
-    /// Chunks that a padded array may have links of: those with vertices.
+    /// Returns the chunks for which a padded array may have links: those with vertices.
     async fn padded_chunks(
         &self,
         level: &Level,
@@ -128,7 +128,7 @@ impl Session<'_> {
         Ok(chunks.filter(|chunk| cells.has(chunk)).collect())
     }
 
-    /// Links between any chunks.
+    /// Opens links between chunks.
     async fn links_between(
         &self,
         level: &Level,
@@ -199,7 +199,7 @@ impl Session<'_> {
         Ok(Some((source, found)))
     }
 
-    /// Attributes of the node of cells, and the names of the cells.
+    /// Reads the attributes of a node of cells and the names of its cells.
     async fn cell_node(
         &self,
         level: &Level,
@@ -231,7 +231,7 @@ impl Session<'_> {
         }
     }
 
-    /// The same of an attribute, with its node.
+    /// Reads the node of an attribute and the names of its cells.
     async fn value_node(
         &self,
         level: &Level,
@@ -271,8 +271,8 @@ impl Session<'_> {
         }))
     }
 
-    /// Cells whose keys have so many numbers. Any other name is an error: other
-    /// layouts that called themselves 0.8 have such.
+    /// Opens cells whose keys have this many numbers. Any other name is an error, because it
+    /// belongs to another layout that also called itself 0.8.
     async fn keyed_cells(
         &self,
         key: &Key,
@@ -297,7 +297,7 @@ struct ValueNode {
     names: Arc<Vec<String>>,
 }
 
-/// The cells of links between chunks, by their keys as text.
+/// Returns the cells of links between chunks, sorted by their keys as text.
 fn keyed(cells: &ChunkedArray, family: &LinkFamily, arity: usize, view: LinkView) -> Vec<LinkCell> {
     let mut keys = cells.chunks().unwrap_or_default();
     keys.sort_by_cached_key(ToString::to_string);
@@ -309,7 +309,7 @@ fn keyed(cells: &ChunkedArray, family: &LinkFamily, arity: usize, view: LinkView
             let mut others = chunks.iter();
             others.all(|other| other >= first)
         });
-        // Of the copies of a link the one led by its least chunk stands for all.
+        // Of the copies of a link, the one led by its least chunk is kept.
         if family.store == LinkStore::Duplicate && view == LinkView::Logical && !leads {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Link arrays of 0.9: one for each offsets between chunks.
+//! Opens link arrays of 0.9: one per tuple of offsets between chunks.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Session<'_> {
             return Err(Damage::new(&key, Fault::Arity { found, expected }).into());
         }
         let scales = match (target, view) {
-            // Whoever wrote them took them for as large as those of the root.
+            // Writers of links to absent levels used the root's chunk shape for both levels.
             (None, LinkView::Stored) if delta != Delta::INTRA => {
                 vec![AxisScales::EQUAL; self.arity(level)]
             }
@@ -81,7 +81,7 @@ impl Session<'_> {
             .await
     }
 
-    /// Opens the arrays of these segments, in one round trip.
+    /// Opens the arrays of these segments in one round trip.
     pub(super) async fn open_arrays(
         &self,
         level: &Level,
@@ -118,7 +118,7 @@ impl Session<'_> {
                 let Some(chunks) = ends(&chunk, &offsets, scales) else {
                     return Err(Damage::in_chunk(&cells.node, &chunk, Fault::Range).into());
                 };
-                // Of the copies of a link the one in its least chunk stands for all.
+                // Of the copies of a link, the one in its least chunk is kept.
                 let is_copy = family.store == LinkStore::Duplicate
                     && family.delta == Delta::INTRA
                     && chunks.iter().any(|other| *other < chunk);
@@ -165,7 +165,7 @@ impl Session<'_> {
         Ok((array.value, cells))
     }
 
-    /// Values of attributes beside a link array, `None` where there are none.
+    /// Opens the values of attributes of a link array; `None` for an attribute without values.
     pub(super) async fn array_values(
         &self,
         level: &Level,
@@ -187,14 +187,14 @@ impl Session<'_> {
         try_join_all(values).await
     }
 
-    /// The node that describes a part.
+    /// Returns the node of an array of links.
     pub(super) fn link_node(&self, level: &Level, part: &Part<'_>) -> Result<Key, QueryError> {
         let name = |source| QueryError::Name {
             name: level.id().to_string(),
             source,
         };
         let key = self.layout.described_at(level.id(), part).map_err(name)?;
-        // Every part that is asked for here has a node in its layout.
+        // Every requested role has a node in its layout.
         key.map_or_else(|| Self::node_of(level), Ok)
     }
 
@@ -216,8 +216,8 @@ impl Session<'_> {
         scales.map_err(|error| Damage::new(&node, error).into())
     }
 
-    /// Skeletons that were streamed name the child first inside chunks and the
-    /// parent first between them.
+    /// Returns whether links between chunks name the parent first although links inside chunks
+    /// name the child first, as in skeletons written by streaming.
     fn names_parents_first(&self, family: &LinkFamily) -> bool {
         self.layout.generation == Generation::V0_9
             && self.root.links_convention == Some(LinksConvention::ImplicitWithBranches)
@@ -227,7 +227,7 @@ impl Session<'_> {
     }
 }
 
-/// How many records a family says it has.
+/// Returns the number of records that a family declares.
 pub(super) fn declared(family: &LinkFamily, view: LinkView) -> Option<u64> {
     if family.store == LinkStore::Duplicate && view == LinkView::Logical {
         return family.num_links;
@@ -235,12 +235,12 @@ pub(super) fn declared(family: &LinkFamily, view: LinkView) -> Option<u64> {
     family.physical_records()
 }
 
-/// Whether all ends are in the source chunk.
+/// Returns whether all ends are in the source chunk.
 fn is_zero(segment: &str) -> bool {
     segment == "self" || segment.split(['.', '_']).all(|number| number == "0")
 }
 
-/// The offsets of a segment that was found to fit the family.
+/// Parses the offsets of a segment.
 fn offsets(
     segment: &str,
     family: &LinkFamily,
@@ -252,7 +252,7 @@ fn offsets(
     Ok(offsets.iter().map(Iterator::collect).collect())
 }
 
-/// The chunks of all ends of the links in `chunk`.
+/// Returns the chunks of all ends of the links in `chunk`; `None` on overflow.
 fn ends(
     chunk: &ChunkCoord,
     offsets: &[Vec<i64>],

@@ -1,4 +1,4 @@
-//! Reading cells of links.
+//! Reads cells of links.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,12 +23,12 @@ use crate::{
     sync::lock,
 };
 
-/// Cells of which the records are there at a time.
+/// Number of cells whose records are decoded at a time.
 const CELLS_AT_A_TIME: usize = 16;
 
 type Answer = Result<Option<Fetched>, FetchError>;
 
-/// Where the answers for a cell are.
+/// Indices of the answers for a cell.
 struct Asked<'a> {
     cell: &'a LinkCell,
     source: &'a LinkSource,
@@ -37,7 +37,7 @@ struct Asked<'a> {
     values: Vec<Option<usize>>,
 }
 
-/// Cells that were read, and are not decoded yet.
+/// Cells that are fetched but not decoded yet.
 pub(crate) struct FetchedLinks<'s> {
     asked: Vec<Asked<'s>>,
     fragments: Option<Arc<ChunkedArray>>,
@@ -45,7 +45,7 @@ pub(crate) struct FetchedLinks<'s> {
 }
 
 impl FetchedLinks<'_> {
-    /// Bytes of payloads of links.
+    /// Returns the size of the payloads of links in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let links = self.asked.iter().filter_map(|asked| asked.links);
         let bytes = links.map(|slot| match self.answers.get(slot) {
@@ -57,7 +57,7 @@ impl FetchedLinks<'_> {
         bytes.sum()
     }
 
-    /// Whether some did not fit into memory.
+    /// Returns whether an answer exceeded the memory budget.
     pub(crate) fn is_over_budget(&self) -> bool {
         let over = |answer: &Mutex<Answer>| match &*lock(answer) {
             Err(error) => error.problem == FetchProblem::OverBudget,
@@ -66,8 +66,8 @@ impl FetchedLinks<'_> {
         self.answers.iter().any(over)
     }
 
-    /// Decodes all cells on all cores, does `work` with each there, and gives what
-    /// comes of it in order. Of few cells the records are there at a time.
+    /// Decodes the cells on all cores, passes each to `work`, and passes the results to `give` in
+    /// order. Only a bounded number of cells is decoded at a time.
     pub(crate) fn each<T: Send>(
         self,
         diagnostics: &Diagnostics,
@@ -89,8 +89,8 @@ impl FetchedLinks<'_> {
 }
 
 impl Session<'_> {
-    /// Reads these cells, in this order: one round trip. A damaged one has no
-    /// records and damaged attributes no values, if the diagnostics lets them pass.
+    /// Reads these cells, in this order, in one round trip. If `diagnostics` skips damage, a
+    /// damaged cell has no records and damaged attributes have no values.
     pub(crate) async fn link_cells(
         &self,
         level: &Level,
@@ -117,10 +117,10 @@ impl Session<'_> {
         Ok(read)
     }
 
-    /// The same, without decoding them.
+    /// Fetches these cells without decoding them.
     ///
-    /// Links of padded arrays take the level, whose fragments of links say how
-    /// many rows are used.
+    /// Links of padded arrays also need the level's fragments of links, which tell how many rows
+    /// are in use.
     pub(crate) async fn fetch_links<'s>(
         &self,
         level: &Level,
@@ -189,7 +189,7 @@ pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<Wanted<AnyArr
     }
 }
 
-/// Takes one cell out of the answers.
+/// Decodes one cell from the answers.
 fn finish(
     asked: &Asked<'_>,
     fragments: Option<&ChunkedArray>,
@@ -250,7 +250,7 @@ fn links(
         LinkStorage::Table(..) => Damage::new(node, fault),
     };
     let slot = asked.links.ok_or_else(|| damage(Fault::MissingCell))?;
-    // An absent chunk of a padded array is fill.
+    // An absent chunk of a padded array consists of fill values.
     let is_padded = matches!(source.form, LinkCellForm::Padded(_));
     let optional = is_padded || is_optional(&source.cells);
     let used = match (fragments, asked.fragments) {
@@ -279,7 +279,7 @@ fn links(
     Ok(records)
 }
 
-/// The answer of a slot; `None` for what may be and is absent.
+/// Takes an answer out of its slot; `None` if the cell is optional and absent.
 fn take(
     answers: &[Mutex<Answer>],
     slot: usize,

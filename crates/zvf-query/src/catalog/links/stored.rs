@@ -1,4 +1,4 @@
-//! Links of a level as they are stored.
+//! Reads all links of a level as stored.
 
 use std::collections::HashMap;
 
@@ -24,55 +24,54 @@ use crate::{
     result::{Column, Rows, Skipped, Values},
 };
 
-/// All links of a delta as they are stored: by chunk and row of their ends,
-/// every copy of a link that is kept more than once, defects of writers included.
+/// All links of a delta as stored: ends by chunk and row, including every copy of a link and known
+/// defects of writers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredLinks {
-    /// One family from 0.9 on; up to 0.8.1 the links inside chunks, and those
-    /// between chunks, of which each may be absent.
+    /// One family from 0.9 on; up to 0.8.1 the links inside chunks and the links between chunks,
+    /// each if present.
     pub families: Vec<StoredLinkFamily>,
-    /// Whether rows in links between chunks are those of vertices. Writers of
-    /// lines, and of all paths up to 0.7, left others.
+    /// `false` if rows in links between chunks are not rows of vertices, as in stores of lines and
+    /// in stores of paths up to 0.7.
     pub rows_are_known: bool,
-    /// What could not be read. Empty unless asked to go on without.
+    /// Damage that was skipped; empty unless the caller asked to keep going.
     pub missing: Vec<Skipped>,
     /// Known defects of the store.
     pub notes: Vec<String>,
 }
 
-/// Links that are described in one place, in the order in which the format
-/// enumerates them.
+/// Links of one family, in the order of the format.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredLinkFamily {
-    /// Ends of a link.
+    /// Number of ends per link.
     pub width: u32,
-    /// Whether the order of ends is data.
+    /// `true` if the order of ends is significant.
     pub directed: bool,
-    /// Chunks that ends are in.
+    /// Chunks of the ends.
     pub chunks: Vec<ChunkCoord>,
-    /// For each end a number in `chunks` and a row, in the order the ends were
-    /// given when they were written. For a delta that is not 0, the first end of
-    /// a link is in a chunk of the level, the others are in chunks of the other.
+    /// For each end an index into `chunks` and a row, in the order in which the writer received
+    /// the ends. For a delta other than 0, the first end of a link is in a chunk of the level, the
+    /// others are in chunks of the other level.
     pub ends: Vec<(u32, u64)>,
-    /// Attributes: as many rows as links. Those of a dictionary are its codes.
+    /// Attributes with one row per link. Dictionary attributes hold codes.
     pub attributes: Vec<Column>,
 }
 
 impl StoredLinkFamily {
-    /// Number of rows.
+    /// Returns the number of links.
     pub fn len(&self) -> usize {
         let width = usize::try_from(self.width).unwrap_or(usize::MAX);
         self.ends.len().checked_div(width).unwrap_or(0)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no links.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The ends of a link: chunk and row.
+    /// Returns chunk and row of each end of a link.
     pub fn ends_of(&self, link: usize) -> impl Iterator<Item = (&ChunkCoord, u64)> {
         let width = usize::try_from(self.width).unwrap_or(usize::MAX);
         let start = link.saturating_mul(width);
@@ -85,12 +84,12 @@ impl StoredLinkFamily {
 }
 
 impl Session<'_> {
-    /// Which links a level has: deltas to other levels, 0 for those inside it.
-    /// One round trip.
+    /// Returns the deltas of a level's links; 0 stands for links inside the level. Takes one round
+    /// trip.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when the level is not there or cannot be looked at.
+    /// Returns [`QueryError`] if the level does not exist or cannot be listed.
     pub fn stored_link_deltas(
         &self,
         level: LevelId,
@@ -101,15 +100,15 @@ impl Session<'_> {
         })
     }
 
-    /// All links of a level to the one `delta` levels on, with these attributes;
-    /// `None` when it has none. Three round trips, up to three more to find all
-    /// attributes; everything is held at once.
+    /// Reads all links of a level to the level `delta` levels on, with these attributes; `None` if
+    /// it has none. Takes three round trips, and up to three more to find all attributes. All
+    /// links are in memory at once.
     ///
-    /// With `keep_going`, what is damaged is left out and listed.
+    /// With `keep_going`, damage is skipped and listed in the result.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when something is damaged or cannot be read.
+    /// Returns [`QueryError`] if data is damaged or cannot be read.
     pub fn stored_links<'f>(
         &'f self,
         level: LevelId,
@@ -119,7 +118,7 @@ impl Session<'_> {
     ) -> BoxFuture<'f, Result<Option<StoredLinks>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            // Only links of 0.9 need the other level, to tell its chunks.
+            // Only links of 0.9 need the other level, to compute its chunks.
             let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
             let target = if is_needed {
                 let number = level.id().offset(delta.levels());
@@ -174,8 +173,8 @@ impl Session<'_> {
         })
     }
 
-    /// Names of the attributes of links of a delta, ascending. Two round trips:
-    /// a listing of all attributes, and which are of this delta.
+    /// Returns the names of a delta's link attributes, ascending. Takes two round trips: a listing
+    /// of all attributes, and a check of those of this delta.
     pub(crate) async fn link_attribute_names(
         &self,
         level: &Level,
@@ -212,7 +211,7 @@ impl Session<'_> {
     }
 }
 
-/// The records of all cells of a set, by family.
+/// Groups the records of all cells by family.
 fn families(set: &LinkSet, read: &[LinkRecords]) -> Result<Vec<StoredLinkFamily>, QueryError> {
     let mut families = Vec::new();
     let mut numbers: Vec<usize> = set.sources.iter().map(|source| source.family).collect();
@@ -251,7 +250,7 @@ fn families(set: &LinkSet, read: &[LinkRecords]) -> Result<Vec<StoredLinkFamily>
     Ok(families)
 }
 
-/// Records of several cells with one list of chunks.
+/// Joins the records of several cells into one list of chunks and ends.
 fn join(family: &mut StoredLinkFamily, records: &[&LinkRecords]) -> Result<(), QueryError> {
     let mut numbers = HashMap::new();
     for cell in records {
@@ -268,7 +267,7 @@ fn join(family: &mut StoredLinkFamily, records: &[&LinkRecords]) -> Result<(), Q
             let chunk = usize::try_from(*chunk).ok();
             let number = chunk.and_then(|chunk| renumbered.get(chunk));
             let number = number.and_then(|number| u32::try_from(*number).ok());
-            // There are fewer chunks than bytes in memory, and every number is one.
+            // Every index fits: there are fewer chunks than bytes in memory.
             let number = number.ok_or(QueryError::Unsupported("that many chunks of links"))?;
             family.ends.push((number, *row));
         }
@@ -276,7 +275,7 @@ fn join(family: &mut StoredLinkFamily, records: &[&LinkRecords]) -> Result<(), Q
     Ok(())
 }
 
-/// The values of an attribute in several cells; without any, none is present.
+/// Joins the values of an attribute in several cells. All rows are null if no cell has values.
 fn column<'a>(
     node: &Key,
     name: &str,
@@ -301,7 +300,7 @@ fn column<'a>(
         }
     }
     if metadata.dtype.order() == ByteOrder::Big {
-        // Numbers of two parts are two numbers.
+        // A complex number consists of two numbers.
         let kind = metadata.dtype.kind();
         let parts = if kind.name().starts_with("complex") {
             2

@@ -1,5 +1,5 @@
-//! Links in stores that cannot list: names are tried, and what is found is
-//! counted.
+//! Finds links in stores that cannot list: probes possible names and verifies the number of
+//! records found.
 
 use std::collections::BTreeSet;
 
@@ -21,15 +21,15 @@ use crate::{
     error::{Damage, Fault, QueryError},
 };
 
-/// Most arrays that a family is tried for: enough for faces of four axes.
+/// Maximum number of arrays probed per family: enough for faces of four axes.
 const MAX_PROBED_ARRAYS: usize = 1 << 13;
 
-/// Whether a store cannot list.
+/// Returns whether the store cannot list.
 pub(super) fn is_unlistable(error: &QueryError) -> bool {
     matches!(error, QueryError::Fetch(error) if error.problem == FetchProblem::Unlistable)
 }
 
-/// Nothing may be lost: what cannot be found to be all is an error.
+/// Returns the error for links that cannot be proven complete.
 fn unlistable(key: &Key, why: &'static str) -> QueryError {
     QueryError::Fetch(FetchError {
         key: key.clone(),
@@ -39,8 +39,8 @@ fn unlistable(key: &Key, why: &'static str) -> QueryError {
 }
 
 impl Session<'_> {
-    /// Deltas that have a node, among those to all levels the root names. One
-    /// round trip.
+    /// Returns the deltas that have a node, among those to all levels of the root. Takes one round
+    /// trip.
     pub(super) async fn probe_deltas(
         &self,
         level: &Level,
@@ -69,13 +69,14 @@ impl Session<'_> {
         Ok(found.into_iter().collect())
     }
 
-    /// The arrays of a family of 0.9 among those of neighbouring chunks. Three
-    /// round trips: the nodes that there may be, those that there are, and the
-    /// sizes of all cells, which must hold as many records as the family says.
+    /// Finds the arrays of a 0.9 family among those between neighbouring chunks. Takes three round
+    /// trips: the nodes that may exist, those that do, and the sizes of all cells, which must hold
+    /// as many records as the family declares.
     ///
     /// # Errors
     ///
-    /// [`FetchProblem::Unlistable`] when there are others, or that cannot be told.
+    /// Returns [`FetchProblem::Unlistable`] if other arrays exist or their absence cannot be
+    /// proven.
     pub(super) async fn probe_segments(
         &self,
         level: &Level,
@@ -111,7 +112,7 @@ impl Session<'_> {
         Ok(found)
     }
 
-    /// Records of all cells, by the beginnings of their payloads.
+    /// Counts the records of all cells by the first bytes of their payloads.
     async fn count_records(&self, opened: &OpenedLinks) -> Result<u64, QueryError> {
         let mut wanted = Vec::with_capacity(opened.cells.len());
         let mut of = Vec::with_capacity(opened.cells.len());
@@ -122,7 +123,7 @@ impl Session<'_> {
             let LinkStorage::Each(family) = &source.cells else {
                 continue;
             };
-            // A row has at least a byte, a blob of groups begins with their count.
+            // A row has at least one byte; a blob of groups starts with the number of groups.
             let part = match source.form {
                 LinkCellForm::Flat(_) => 0..1,
                 _ => 0..8,
@@ -165,8 +166,8 @@ impl Session<'_> {
     }
 }
 
-/// Segments of arrays whose chunks are neighbours: all of them, or those that a
-/// link is filed under when it is stored once and its direction is no data.
+/// Returns the segments of arrays between neighbouring chunks. For undirected links stored once,
+/// only the canonical segments.
 fn neighbours(family: &LinkFamily, arity: usize) -> Option<Vec<String>> {
     let others = family.width.get().saturating_sub(1);
     let numbers = others.checked_mul(arity)?;

@@ -1,4 +1,4 @@
-//! Reading a few objects.
+//! Reads the manifests of a few objects.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,16 +19,17 @@ use crate::{
     sync::lock,
 };
 
-/// Cells of manifests that are read all, so that later queries need none.
+/// Maximum number of manifest cells that are all read at once, so that later queries need no
+/// request.
 const MAX_EAGER_CELLS: u64 = 4;
 
-/// Objects that were asked for.
+/// The result of looking up objects by id.
 #[derive(Clone, Debug)]
 pub struct ObjectLookup {
-    /// These, and maybe others.
+    /// The objects found, possibly among others.
     pub objects: Arc<Objects>,
-    /// Where each is that was asked for, in that order; `None` for an id that
-    /// no object has.
+    /// Position of each requested id, in the order of the request; `None` for an id without
+    /// object.
     pub places: Vec<Option<usize>>,
 }
 
@@ -39,30 +40,28 @@ impl ObjectLookup {
     }
 }
 
-/// Ids that are looked for, and what is known of their rows.
+/// State of the lookup of rows by id.
 enum Rows {
-    /// All ids.
+    /// All ids are known.
     Known(Arc<ObjectIds>),
-    /// As many as there are rows, and the row of each id that was asked for is
-    /// that id.
+    /// The ids of the requested rows have been verified to equal the rows.
     Proven,
 }
 
 impl Session<'_> {
-    /// Objects of these ids, which may repeat. After
-    /// [`object_index`](Self::object_index):
+    /// Reads the objects with these ids, which may repeat. Damage is skipped if `diagnostics`
+    /// allows it.
     ///
-    /// * none when all objects were read, which happens where manifests take a
-    ///   few cells only;
-    /// * one round trip when ids are rows, or turn out to be for these, which
-    ///   eight bytes of each prove where they are not compressed;
-    /// * else one for the ids, the first time, and one for the manifests.
+    /// Round trips after [`object_index`](Self::object_index):
     ///
-    /// What is damaged is left out if the diagnostics lets it pass.
+    /// * none if all objects have been read, which happens if manifests take a few cells;
+    /// * one if ids are rows, or prove to equal rows for the requested ids; the check reads eight
+    ///   bytes per id from uncompressed arrays;
+    /// * otherwise one for all ids on first use, and one for the manifests.
     ///
     /// # Errors
     ///
-    /// [`QueryError::NoObjects`] when the level has no object index.
+    /// Returns [`QueryError::NoObjects`] if the level has no object index.
     pub(crate) async fn lookup_objects(
         &self,
         level: &Level,
@@ -115,7 +114,7 @@ impl Session<'_> {
             (Some(ids), _) => Rows::Known(ids),
             (None, None) => Rows::Known(Arc::new(ObjectIds::Rows(table.len()?))),
             (None, Some(array)) => {
-                // Most stores number their objects: it costs little to try.
+                // Ids equal rows in most stores, so the check usually succeeds.
                 let guess: Option<Vec<u64>> = ids.iter().map(row_of).collect();
                 let parts = !few && array.is_plain_cell() && table.index.ids_sorted;
                 let guess = guess.filter(|_| parts);
@@ -184,8 +183,7 @@ impl Session<'_> {
     }
 }
 
-/// Reads all ids out of answers and keeps them; `None` when they are damaged
-/// and the diagnostics lets it pass.
+/// Decodes and caches all ids; `None` if they are damaged and `diagnostics` skips the damage.
 fn keep_ids(
     level: &Level,
     table: &ObjectTable,
@@ -203,7 +201,7 @@ fn keep_ids(
     }
 }
 
-/// The cells to read for these rows, ascending.
+/// Returns the cells that hold these rows, ascending.
 fn wanted_cells(manifests: &ByteStringArray, few: bool, rows: &[u64]) -> Vec<u64> {
     if few {
         return (0..manifests.cells()).collect();
@@ -214,7 +212,7 @@ fn wanted_cells(manifests: &ByteStringArray, few: bool, rows: &[u64]) -> Vec<u64
     cells
 }
 
-/// Whether what stands in the rows that ids would have are those ids.
+/// Returns whether the ids stored in the requested rows equal the rows.
 fn proves(
     array: &RowArray,
     request: &crate::catalog::tables::RowRequest,
@@ -226,15 +224,15 @@ fn proves(
     read.lost.is_empty() && there.is_ok_and(|there| there.iter().eq(ids.iter().copied()))
 }
 
-/// What is there when no id could be read.
+/// Returns the result if no id could be read.
 fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget);
     builder.mark_incomplete();
     ObjectLookup::of(Arc::new(builder.finish(ObjectIds::default())), ids)
 }
 
-/// All objects, when nothing about them is damaged: a query for one must not
-/// fail for another.
+/// Reads all objects; `None` if any of them is damaged, because a query for one object must not
+/// fail because of another.
 fn all_of(
     table: &ObjectTable,
     manifests: &ByteStringArray,
@@ -253,7 +251,7 @@ fn all_of(
     stored.then(|| builder.finish(ids.clone()))
 }
 
-/// The objects of ascending rows.
+/// Returns the objects of ascending rows.
 fn some_of(
     table: &ObjectTable,
     manifests: &ByteStringArray,
@@ -296,7 +294,7 @@ fn some_of(
                 push_lost(&mut builder, *row, manifests.node())?;
                 continue;
             }
-            // Nothing at all is an empty manifest.
+            // Empty bytes are an empty manifest.
             let at = usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
             let places = payload.as_ref().zip(places.as_ref());
             let item = places.and_then(|(payload, places)| places.get(payload, at));
@@ -315,8 +313,8 @@ fn some_of(
     Ok(builder.finish(ids))
 }
 
-/// Whether a cell cannot be one of empty manifests only: by what the index says
-/// of how many are not, or because it is the only one.
+/// Returns whether a cell cannot consist of empty manifests only: the index declares objects that
+/// are present, or the cell is the only one.
 fn must_be_there(table: &ObjectTable, manifests: &ByteStringArray, cell: u64) -> bool {
     let (_, rows) = manifests.rows_of(cell);
     match table.index.num_present {

@@ -1,4 +1,4 @@
-//! Reading all objects of a level.
+//! Reads all objects of a level.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::{
     sync::lock,
 };
 
-/// Manifests asked for at once, in rows: some ten megabytes of usual ones.
+/// Number of manifests per request: about ten megabytes of typical ones.
 const BATCH_ROWS: u64 = 1 << 18;
 
-/// Damaged manifests of a cell that are told one by one.
+/// Maximum number of damaged manifests reported one by one per cell.
 const MAX_REPORTED_ROWS: u64 = 8;
 
 pub(super) type Answer = Result<Option<Fetched>, FetchError>;
 
 impl Session<'_> {
-    /// All objects of a level; `None` when it has no object index. One round trip
-    /// after [`object_index`](Self::object_index), or one for every quarter of a
-    /// million objects; none once they were read. What is damaged is left out if
-    /// the diagnostics lets it pass: a manifest alone, or all in its cell.
+    /// Reads all objects of a level; `None` if it has no object index. Takes one round trip per
+    /// 262,144 objects after [`object_index`](Self::object_index), and none once the objects are
+    /// cached. Damage is skipped if `diagnostics` allows it: a single manifest, or all manifests
+    /// of a cell.
     pub(crate) async fn objects(
         &self,
         level: &Level,
@@ -63,14 +63,14 @@ impl Session<'_> {
             }
         };
         let objects = Arc::new(objects);
-        // Damage that was passed over must stop the next query that is strict.
+        // Skipped damage must still fail a later strict query, so the list is not cached.
         if !objects.is_incomplete() {
             *lock(&cache.objects) = Some(Arc::clone(&objects));
         }
         Ok(Some(objects))
     }
 
-    /// Objects whose manifests are items.
+    /// Reads objects whose manifests are items of an array of byte strings.
     async fn item_objects(
         &self,
         level: &Level,
@@ -130,13 +130,13 @@ impl Session<'_> {
         }
         let mut builder = builder
             .unwrap_or_else(|| ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget()));
-        // That all manifests are filling, only the index can say.
+        // Only the index tells whether absent cells mean that all manifests are empty.
         if !stored && table.rows() > 0 && table.index.num_present != Some(0) {
             diagnostics.skip(manifests.damage(0, Fault::MissingCell))?;
             builder.mark_incomplete();
         }
         if lost_ids {
-            // Nobody can tell which objects the manifests are of.
+            // Without ids the manifests cannot be assigned to objects.
             let mut none = ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget());
             none.mark_incomplete();
             return Ok(none.finish(ObjectIds::default()));
@@ -144,7 +144,7 @@ impl Session<'_> {
         Ok(builder.finish(ids.unwrap_or_default()))
     }
 
-    /// Objects whose manifests lie back to back.
+    /// Reads objects whose manifests are concatenated in one array.
     async fn open_objects(
         &self,
         table: &ObjectTable,
@@ -191,7 +191,7 @@ impl Session<'_> {
         Ok(builder.finish(ObjectIds::Rows(table.len()?)))
     }
 
-    /// How to ask for all ids.
+    /// Returns the request for all ids.
     pub(super) fn id_request(&self, ids: &RowArray) -> Result<RowRequest, QueryError> {
         self.check_budget(ids.size(None))?;
         Ok(ids.request(None))
@@ -227,7 +227,7 @@ fn is_over_budget(answer: &Answer) -> bool {
     matches!(answer, Err(error) if error.problem == FetchProblem::OverBudget)
 }
 
-/// The ids out of their cells.
+/// Decodes ids from the answers to their request.
 pub(super) fn read_ids(
     array: &RowArray,
     request: &RowRequest,
@@ -272,7 +272,7 @@ pub(super) fn push_cell(
         }
     };
     let damage = match answer {
-        // A cell that is not there holds empty manifests.
+        // An absent cell holds empty manifests.
         Ok(None) => return push_each(&mut core::iter::repeat(Some(&[][..]))),
         Ok(Some(payload)) => match manifests.items(cell, &payload.bytes) {
             Ok(items) => return push_each(&mut items.map(Some)),
@@ -284,8 +284,8 @@ pub(super) fn push_cell(
     diagnostics.skip(damage)
 }
 
-/// Adds a manifest; a damaged one stops, or is left out. Says whether it was
-/// added. So many were left out before: the first few are told one by one.
+/// Adds a manifest and returns `true`, or skips a damaged one and returns `false`. `before` is the
+/// number of manifests skipped earlier; only the first few are reported one by one.
 pub(super) fn push(
     builder: &mut ObjectsBuilder,
     row: u64,

@@ -1,4 +1,4 @@
-//! Manifests as they are stored.
+//! Reads manifests as stored, for tools that rewrite them.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -14,49 +14,49 @@ use crate::{
     error::{Damage, Fault, QueryError},
 };
 
-/// The object index of a level, opened for reading its manifests row by row.
+/// The object index of a level, opened for reading manifests by row.
 #[derive(Debug)]
 pub struct StoredManifests {
     table: Arc<ObjectTable>,
     ids: ObjectIds,
-    /// All manifests and where each ends, where they lie back to back.
+    /// All manifests and their byte ranges, if they are concatenated.
     open: Option<(Bytes, Vec<Range<usize>>)>,
 }
 
 impl StoredManifests {
-    /// The node of the index.
+    /// Returns the node of the index.
     pub fn node(&self) -> &Key {
         &self.table.node
     }
 
-    /// What it says.
+    /// Returns the metadata of the index.
     pub fn index(&self) -> &ObjectIndex {
         &self.table.index
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.table.index.num_objects
     }
 
-    /// The id of a row.
+    /// Returns the id of a row.
     pub fn id(&self, row: u64) -> Option<i64> {
         self.ids.id(usize::try_from(row).ok()?)
     }
 
-    /// The row of an id. O(log n).
+    /// Returns the row of an id. O(log n).
     pub fn find(&self, id: i64) -> Option<u64> {
         u64::try_from(self.ids.find(id)?).ok()
     }
 }
 
 impl Session<'_> {
-    /// Opens the manifests of a level with all ids; `None` when it has no object
-    /// index. Three round trips. Manifests that lie back to back are all read.
+    /// Opens the manifests of a level with all ids; `None` if the level has no object index. Takes
+    /// three round trips. Concatenated manifests are read at once.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when something of it is damaged.
+    /// Returns [`QueryError`] if the index is damaged.
     pub fn stored_manifests(
         &self,
         level: LevelId,
@@ -106,12 +106,12 @@ impl Session<'_> {
         Ok(Some(StoredManifests { table, ids, open }))
     }
 
-    /// The manifests of these rows, as they are stored: one round trip. One that
-    /// was never written has no bytes.
+    /// Reads the manifests of these rows as stored, in one round trip. A manifest that was never
+    /// written is empty.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when a cell of them is damaged.
+    /// Returns [`QueryError`] if a cell is damaged.
     pub fn manifest_rows<'f>(
         &'f self,
         manifests: &'f StoredManifests,

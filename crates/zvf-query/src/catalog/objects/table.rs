@@ -1,4 +1,4 @@
-//! The object index of a level, opened.
+//! Opens the object index of a level.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,35 +20,35 @@ use crate::{
     sync::lock,
 };
 
-/// As levels name it.
+/// Name of the object index in a level's metadata.
 const OBJECT_INDEX: &str = "object_index";
 
-/// What the object index of a level says, and the arrays in it.
+/// The metadata of an object index and its open arrays.
 #[derive(Debug)]
 pub(crate) struct ObjectTable {
     pub(crate) node: Key,
     pub(crate) index: ObjectIndex,
     pub(super) manifests: Manifests,
-    /// `None` when rows are ids.
+    /// Array of ids; `None` if rows are ids.
     pub(super) ids: Option<RowArray>,
-    /// Defects that were got around.
+    /// Tolerated defects.
     pub(super) notes: Vec<String>,
 }
 
-/// How manifests are stored.
+/// The storage of manifests.
 #[derive(Debug)]
 pub(super) enum Manifests {
     /// There are no objects.
     None,
-    /// One byte string each.
+    /// One byte string per manifest.
     Items(ByteStringArray),
-    /// Back to back.
+    /// All manifests concatenated.
     Open { data: RowArray, offsets: RowArray },
 }
 
 impl Session<'_> {
-    /// The object index of a level; `None` when it has none. One round trip when
-    /// it is asked for first, two when the level does not name it.
+    /// Opens the object index of a level; `None` if it has none. Takes one round trip on first
+    /// use, two if the level does not declare it.
     pub(crate) async fn object_index(
         &self,
         level: &Level,
@@ -72,13 +72,13 @@ impl Session<'_> {
         let Some(key) = key else {
             return Ok(None);
         };
-        // As the store is laid out elsewhere; the level itself has the last word.
+        // The layout of the generation is a guess; the index itself decides.
         let guess = names(match self.layout.object_index {
             ObjectIndexForm::Open => ObjectIndexLayout::Open,
             ObjectIndexForm::Manifests => ObjectIndexLayout::Manifests,
             ObjectIndexForm::ManifestsWithIds => ObjectIndexLayout::ManifestsWithIds,
         });
-        // Where the level does not name it there hardly is one: one request tells.
+        // An undeclared index rarely exists, so only its node is requested.
         let guess = match level.declares(OBJECT_INDEX) {
             true => guess,
             false => &[],
@@ -101,7 +101,7 @@ impl Session<'_> {
             return Err(Damage::new(&key, Fault::Count { found, expected }).into());
         }
         let names = names(index.layout);
-        // What was guessed right is not read again.
+        // Nodes guessed correctly are not read again.
         let mut known: BTreeMap<&str, Option<Node>> = guess.iter().copied().zip(nodes).collect();
         let more = names.iter().copied();
         let more: Vec<&str> = more.filter(|name| !known.contains_key(name)).collect();
@@ -135,13 +135,13 @@ impl Session<'_> {
 }
 
 impl ObjectTable {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.index.num_objects
     }
 }
 
-/// The arrays of an object index, which have to have a row for each object.
+/// Assembles the arrays of an object index and checks that each has one row per object.
 fn object_table(
     key: Key,
     index: ObjectIndex,
@@ -158,7 +158,7 @@ fn object_table(
     };
     let names = names(table.index.layout);
     let Some(first) = first else {
-        // Writers make no array for no object.
+        // Writers create no arrays for an index without objects.
         let name = names.first().copied().unwrap_or_default();
         return match objects {
             0 => Ok(table),
@@ -192,7 +192,7 @@ fn object_table(
             table.ids = Some(ids);
         }
         None if table.index.layout == ObjectIndexLayout::ManifestsWithIds => {
-            // The reference writer's own readers take rows for ids then.
+            // The reference reader takes rows for ids in this case.
             let note = format!("{}/object_ids: is missing; rows are ids", table.node);
             table.notes.push(note);
         }
@@ -201,7 +201,7 @@ fn object_table(
     Ok(table)
 }
 
-/// The arrays of a layout, that of manifests first.
+/// Returns the names of the arrays of a layout, that of manifests first.
 fn names(layout: ObjectIndexLayout) -> &'static [&'static str] {
     match layout {
         ObjectIndexLayout::Open => &["data", "offsets"],

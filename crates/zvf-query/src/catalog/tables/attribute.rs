@@ -26,7 +26,7 @@ use crate::{
     result::{Column, Rows, Values},
 };
 
-/// An attribute with a row for each object or group.
+/// An attribute with one row per object or group.
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeTable {
     name: String,
@@ -37,23 +37,22 @@ pub(crate) struct AttributeTable {
 #[derive(Clone, Debug)]
 enum Stored {
     Rows(RowArray),
-    /// Text of any length, and what stands for text that was never written.
+    /// Text of variable length, with the fill value of text that was never written.
     Text(ByteStringArray, String),
 }
 
-/// Which rows have no value.
+/// The encoding of nulls.
 #[derive(Clone, Debug)]
 enum Absent {
     None,
-    /// Those that are all fill.
+    /// Rows equal to the fill value are null.
     Fill,
-    /// Those that a mask says.
+    /// A mask tells which rows are present.
     Mask(RowArray),
 }
 
 impl Session<'_> {
-    /// Opens the attribute that the node at `key` describes; `None` when there is
-    /// no such node. One round trip.
+    /// Opens the attribute at `key`; `None` if the node does not exist. Takes one round trip.
     pub(crate) async fn table_at(
         &self,
         key: &Key,
@@ -97,8 +96,8 @@ impl Session<'_> {
         AttributeTable::of_group(name, values, present, &table).map(Some)
     }
 
-    /// Opens rows of so many int64 as the node at `key` has them that says no
-    /// type: links of a further geometry. One round trip.
+    /// Opens rows of `columns` int64 values at a node that declares no type: links of an
+    /// additional geometry. Takes one round trip.
     pub(crate) async fn int64_rows_at(
         &self,
         key: &Key,
@@ -128,9 +127,9 @@ impl Session<'_> {
         }))
     }
 
-    /// Reads rows of an attribute in the order given, all that are stored when
-    /// `None`. One round trip. A row past the last has no value. Rows of a damaged
-    /// cell have none either, if the diagnostics lets it pass.
+    /// Reads rows of an attribute in the given order, or all stored rows if `rows` is `None`, in
+    /// one round trip. Rows past the end are null, as are rows of damaged cells if `diagnostics`
+    /// skips the damage.
     pub(crate) async fn table_column(
         &self,
         table: &AttributeTable,
@@ -231,7 +230,7 @@ impl Session<'_> {
             self.check_held(array.rows.saturating_mul(16))?;
             (0..array.rows).collect()
         };
-        // In ascending order the items of a cell are item_offsets once.
+        // Sorted rows visit the items of each cell in one pass.
         let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
         order.retain(|(row, _)| *row < array.rows);
         order.sort_unstable();
@@ -287,7 +286,7 @@ impl Session<'_> {
 }
 
 impl AttributeTable {
-    /// An array that says all itself, from 0.8.1 on.
+    /// Creates a table from an array that describes itself, from 0.8.1 on.
     fn of_array(name: &str, array: AnyArray, table: &Table) -> Result<Self, QueryError> {
         let text = match (&array.metadata().data_type, &array.metadata().fill_value) {
             (DataType::VariableText, fill) => {
@@ -301,7 +300,7 @@ impl AttributeTable {
             Some(fill) => Stored::Text(ByteStringArray::new(array)?, fill),
             None => Stored::Rows(RowArray::new(array)?),
         };
-        // A bool has no value to spare: writers promote it when rows are absent.
+        // A bool has no spare value for nulls: writers promote the type when rows are absent.
         let is_bool = matches!(&values, Stored::Rows(rows) if rows.kind() == Some(Kind::Bool));
         let absent = if table.fill_is_absent && !is_bool {
             Absent::Fill
@@ -315,7 +314,7 @@ impl AttributeTable {
         })
     }
 
-    /// Bytes that the group above them describes, up to 0.8.0.
+    /// Creates a table from bytes described by their group, up to 0.8.0.
     fn of_group(
         name: &str,
         values: AnyArray,
@@ -355,8 +354,7 @@ impl AttributeTable {
 }
 
 impl RowArray {
-    /// Whether every value of a row is the fill value. Any NaN is as good as
-    /// another.
+    /// Returns whether every value of a row is the fill value. All NaN count as equal.
     fn is_fill(&self, row: &[u8]) -> bool {
         let size = self.fill.len().max(1);
         let same = |element: &[u8]| element == self.fill;
@@ -380,7 +378,7 @@ impl RowArray {
     }
 }
 
-/// Items of ascending rows of a cell, without a copy.
+/// Returns the items of ascending rows of a cell, without copying.
 fn texts_of(
     array: &ByteStringArray,
     cell: u64,
@@ -392,7 +390,7 @@ fn texts_of(
     let mut texts = Vec::with_capacity(rows.len());
     for (row, _) in rows {
         let text = match &last {
-            // A row may be asked for twice.
+            // A row may be requested twice.
             Some((at, text)) if at == row => text.clone(),
             _ => {
                 let item = items.find(|(_, at)| at == row).map(|(item, _)| item);

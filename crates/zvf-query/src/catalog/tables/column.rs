@@ -1,4 +1,4 @@
-//! Columns as predicates see them.
+//! Evaluation of predicates on columns.
 
 use zvf_format::numeric::{Kind, Value};
 
@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Column {
-    /// Values of a row, and what a predicate compares them with; `None` for
-    /// complex numbers, which do not compare.
+    /// Returns the number of channels and the type for comparisons; `None` for complex numbers,
+    /// which cannot be compared.
     pub fn comparable(&self) -> Option<(u32, predicate::ColumnType<'_>)> {
         match &self.values {
             Values::Numbers(rows) => match rows.kind {
@@ -24,7 +24,7 @@ impl Column {
         }
     }
 
-    /// One value as a predicate sees it. What is past the end is missing.
+    /// Returns one value for a predicate. Values past the end are missing.
     pub fn cell(&self, channel: u32, row: usize) -> Datum {
         if self.is_missing(row) {
             return Datum::Missing;
@@ -51,14 +51,14 @@ impl Column {
     }
 }
 
-/// Columns of several scopes with the same rows.
+/// Columns of several scopes with a common row index.
 #[derive(Clone, Debug, Default)]
 pub struct ScopedColumns<'a> {
     columns: Vec<(Scope, &'a Column)>,
 }
 
 impl<'a> ScopedColumns<'a> {
-    /// Adds a column. One that does not compare is not found.
+    /// Adds a column. A column that cannot be compared is never found.
     pub fn add(&mut self, scope: Scope, column: &'a Column) {
         self.columns.push((scope, column));
     }

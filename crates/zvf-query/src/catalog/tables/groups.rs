@@ -24,21 +24,21 @@ use crate::{
     result::Group,
 };
 
-/// Groups of objects, by number from 0.
+/// The groups of objects, by number from 0.
 #[derive(Clone, Debug, Default)]
 pub struct GroupList {
-    /// Members that are listed.
+    /// Concatenated ids of all listed members.
     listed: Vec<u8>,
-    /// Where those of each group start, in bytes; one more than there are.
+    /// Start of each group in `listed`, in bytes, and the end of the last.
     starts: Vec<usize>,
     ranges: BTreeMap<u64, GroupRange>,
     notes: Vec<String>,
-    /// Whether some could not be read.
+    /// `true` if some groups could not be read.
     incomplete: bool,
 }
 
 impl GroupList {
-    /// Number of groups. One that was never given out is a group without members.
+    /// Returns the number of groups. An unused number is a group without members.
     pub fn len(&self) -> u64 {
         let listed = self.starts.len().saturating_sub(1);
         let ranges = self.ranges.keys().next_back();
@@ -46,13 +46,13 @@ impl GroupList {
         u64::try_from(listed).unwrap_or(u64::MAX).max(ranges)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no groups.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The members of a group in the order stored; `None` past the last group.
-    /// May be more than fit in memory: a group can be a range of ids.
+    /// Returns the members of a group in stored order; `None` past the last group. A group may be
+    /// a range of ids and exceed memory when expanded.
     pub fn members(&self, group: u64) -> Option<GroupMembers<'_>> {
         if let Some(range) = self.ranges.get(&group) {
             return GroupMembers::from_range(range.start, range.stop).ok();
@@ -69,12 +69,11 @@ impl GroupList {
         }
     }
 
-    /// A group with its members.
+    /// Returns a group with its members; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`QueryError::OverBudget`] when they take more than `budget` bytes. `None`
-    /// is a group that is not there.
+    /// Returns [`QueryError::OverBudget`] if the members take more than `budget` bytes.
     pub(crate) fn group(&self, group: u64, budget: u64) -> Result<Option<Group>, QueryError> {
         let Some(members) = self.members(group) else {
             return Ok(None);
@@ -87,26 +86,26 @@ impl GroupList {
         Ok(Some(Group { id, members }))
     }
 
-    /// Whether some could not be read and are empty here.
+    /// Returns whether some groups could not be read; these are empty here.
     pub fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
-    /// Defects that were got around.
+    /// Returns tolerated defects.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
-/// The arrays of groups, opened.
+/// The open arrays of groups.
 enum Stored {
     Items(ByteStringArray),
     Open(RowArray, RowArray),
 }
 
 impl Session<'_> {
-    /// Groups that the node at `key` describes; `None` when there is no such node.
-    /// Two round trips. A damaged group is left empty, if the diagnostics lets it pass.
+    /// Reads the groups at `key`; `None` if the node does not exist. Takes two round trips. A
+    /// damaged group is left empty if `diagnostics` skips the damage.
     pub(crate) async fn groups_at(
         &self,
         key: &Key,
@@ -134,7 +133,7 @@ impl Session<'_> {
                 };
                 let mut nodes = nodes.into_iter();
                 match (nodes.next().flatten(), nodes.next().flatten()) {
-                    // Made, and never filled.
+                    // Created but never filled.
                     (None, None) if groups.num_groups.is_none_or(|groups| groups == 0) => {
                         return Ok(Some(GroupList::default()));
                     }
@@ -210,7 +209,7 @@ impl Session<'_> {
                 diagnostics.skip(damage)?;
                 list.incomplete = true;
             }
-            // Those that could not be read are empty.
+            // Groups that could not be read are empty.
             let end = usize::try_from(first.saturating_add(rows)).unwrap_or(usize::MAX);
             list.starts.resize(end.saturating_add(1), list.listed.len());
         }
@@ -227,7 +226,7 @@ impl Session<'_> {
 }
 
 impl GroupList {
-    /// Adds the groups of a cell, or says what is wrong with it.
+    /// Adds the groups of a cell, or returns its damage.
     fn push_cell(
         &mut self,
         items: &ByteStringArray,
@@ -236,7 +235,7 @@ impl GroupList {
         diagnostics: &Diagnostics,
     ) -> Result<Result<(), Damage>, QueryError> {
         let payload = match answer {
-            // Groups that are all empty, or ranges, need no cell.
+            // Groups that are all empty or ranges need no cell.
             Ok(None) => return Ok(Ok(())),
             Ok(Some(fetched)) => fetched.bytes,
             Err(error) => return Ok(Err(items.damage(cell, Fault::Fetch(error)))),
@@ -259,7 +258,7 @@ impl GroupList {
     }
 }
 
-/// Groups whose members lie back to back.
+/// Decodes groups whose members are concatenated.
 fn open_groups(
     key: &Key,
     listed: Vec<u8>,
@@ -268,7 +267,7 @@ fn open_groups(
 ) -> Result<GroupList, Damage> {
     let rows = OpenRows::parse(&listed, offsets).map_err(|error| Damage::new(key, error))?;
     let found = u64::try_from(rows.len()).unwrap_or(u64::MAX);
-    // Nothing else tells starts that were lost.
+    // The declared count is the only check for lost offsets.
     if let Some(expected) = groups.num_groups.filter(|expected| *expected != found) {
         return Err(Damage::new(key, Fault::Count { found, expected }));
     }

@@ -28,12 +28,11 @@ struct TableCache {
 }
 
 impl Session<'_> {
-    /// An attribute of objects or groups, opened. One round trip when it is asked
-    /// for first.
+    /// Opens an attribute of objects or groups. Takes one round trip on first use.
     ///
     /// # Errors
     ///
-    /// [`QueryError::NoAttribute`] when it is not there.
+    /// Returns [`QueryError::NoAttribute`] if it does not exist.
     pub(crate) async fn table(
         &self,
         level: &Level,
@@ -62,14 +61,13 @@ impl Session<'_> {
         table.ok_or_else(absent)
     }
 
-    /// Values of an attribute of objects for these rows of the object index, in
-    /// this order; for all that are stored when `None`, which may be fewer than
-    /// there are objects. Rows past them have no value. One round trip, one more
-    /// when the attribute is asked for first.
+    /// Reads an attribute of objects for these rows of the object index, in this order, or for all
+    /// stored rows if `rows` is `None`. Rows past the stored ones are null. Takes one round trip,
+    /// and another on first use of the attribute.
     ///
     /// # Errors
     ///
-    /// [`QueryError::NoAttribute`] when there is no such attribute.
+    /// Returns [`QueryError::NoAttribute`] if the attribute does not exist.
     pub(crate) async fn object_column(
         &self,
         level: &Level,
@@ -81,7 +79,7 @@ impl Session<'_> {
         self.table_column(&table, rows, diagnostics).await
     }
 
-    /// Several attributes of objects at once: as many round trips as one takes.
+    /// Reads several attributes of objects concurrently.
     pub(crate) async fn object_columns(
         &self,
         level: &Level,
@@ -95,7 +93,7 @@ impl Session<'_> {
         try_join_all(columns).await
     }
 
-    /// Several attributes of groups at once.
+    /// Reads several attributes of groups concurrently.
     pub(crate) async fn group_columns(
         &self,
         level: &Level,
@@ -109,8 +107,8 @@ impl Session<'_> {
         try_join_all(columns).await
     }
 
-    /// Values of an attribute of groups, as [`object_column`](Self::object_column)
-    /// by the numbers of groups.
+    /// Reads an attribute of groups by group number; otherwise like
+    /// [`object_column`](Self::object_column).
     pub(crate) async fn group_column(
         &self,
         level: &Level,
@@ -122,8 +120,7 @@ impl Session<'_> {
         self.table_column(&table, groups, diagnostics).await
     }
 
-    /// The groups of a level; `None` when it has none. Two round trips when they
-    /// are asked for first.
+    /// Reads the groups of a level; `None` if it has none. Takes two round trips on first use.
     pub(crate) async fn groups(
         &self,
         level: &Level,

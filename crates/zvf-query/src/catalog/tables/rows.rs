@@ -1,4 +1,4 @@
-//! Arrays of elements of one size with a row for each object, group or byte.
+//! Arrays of fixed-size elements with one row per object, group or byte.
 
 use core::ops::Range;
 
@@ -16,32 +16,32 @@ use crate::{
     error::{Damage, Fault},
 };
 
-/// Runs of rows of a cell that are asked for one by one. Beyond that the whole
-/// stretch is, which is not much more then.
+/// Maximum number of runs of rows requested separately per cell. Beyond it, one request covers the
+/// range from the first to the last row, which reads little more.
 const MAX_RUNS: usize = 1 << 10;
 
-/// An array whose cells hold whole rows, the first axis.
+/// An array whose cells hold whole rows along the first axis.
 #[derive(Clone, Debug)]
 pub(crate) struct RowArray {
     array: AnyArray,
     pub(crate) element: Element,
     pub(crate) rows: u64,
-    /// Elements of a row, at least one.
+    /// Number of elements per row, at least one.
     pub(crate) columns: u64,
-    /// Rows of a cell.
+    /// Number of rows per cell.
     per_cell: u64,
-    /// Bytes of a cell.
+    /// Size of a cell in bytes.
     cell: u64,
     order: ByteOrder,
-    /// One element that was never written, the least significant byte first.
+    /// The fill value as one little-endian element.
     pub(crate) fill: Vec<u8>,
 }
 
-/// What an element is.
+/// The type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     Number(Kind),
-    /// UTF-32 of so many bytes.
+    /// UTF-32 of this many bytes.
     Text(u64),
 }
 
@@ -53,7 +53,7 @@ impl Element {
         }
     }
 
-    /// Bytes that byte order is about.
+    /// Returns the size of the unit that byte order applies to.
     fn unit(self) -> usize {
         match self {
             Self::Number(kind @ (Kind::Complex64 | Kind::Complex128)) => kind.size().div_euclid(2),
@@ -63,35 +63,35 @@ impl Element {
     }
 }
 
-/// Rows on their way.
+/// A request for rows.
 #[derive(Debug)]
 pub(crate) struct RowRequest {
     pub(crate) wanted: Vec<Wanted<AnyArray>>,
-    /// What each answer will be, in ascending order.
+    /// The rows of each answer, ascending.
     parts: Vec<Part>,
-    /// Which rows, and in which order; `None` for all.
+    /// The requested rows in order; `None` for all.
     rows: Option<Vec<u64>>,
 }
 
-/// Some rows of a cell, which the answer starts with.
+/// A range of rows of a cell.
 #[derive(Clone, Debug)]
 struct Part {
     cell: u64,
     rows: Range<u64>,
-    /// Bytes the answer has to have.
+    /// Expected size of the answer in bytes.
     size: u64,
 }
 
-/// Rows that were read, the least significant byte of each number first.
+/// Rows with little-endian values.
 #[derive(Debug)]
 pub(crate) struct RowData {
     pub(crate) bytes: Vec<u8>,
-    /// What could not be read, by its rows. The bytes there are fill.
+    /// Damage by range of rows. The values of these rows are fill values.
     pub(crate) lost: Vec<(Range<u64>, Damage)>,
 }
 
 impl RowArray {
-    /// An array as its own metadata describe it.
+    /// Opens an array by its own metadata.
     pub(crate) fn new(array: AnyArray) -> Result<Self, Damage> {
         let metadata = array.metadata();
         let fault = |fault| Damage::new(array.node(), fault);
@@ -131,7 +131,7 @@ impl RowArray {
         )
     }
 
-    /// An array of bytes that hold numbers, as the group above it describes them.
+    /// Opens an array of bytes that hold numbers, as described by its group.
     pub(crate) fn blob(array: AnyArray, dtype: Dtype, columns: u64) -> Result<Self, Damage> {
         let metadata = array.metadata();
         let fault = |fault| Damage::new(array.node(), fault);
@@ -150,7 +150,7 @@ impl RowArray {
             return Err(fault(Fault::Rows { bytes: size, row }));
         };
         let per_cell = match cell.checked_rem(row) {
-            // A row must not be in two cells.
+            // A row must not span two cells.
             Some(1..) if cell < size => return Err(fault(Fault::Kind)),
             _ => cell.div_euclid(row),
         };
@@ -196,7 +196,7 @@ impl RowArray {
         self.array.node()
     }
 
-    /// What its numbers are; `None` for text.
+    /// Returns the kind of the numbers; `None` for text.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self.element {
             Element::Number(kind) => Some(kind),
@@ -204,25 +204,25 @@ impl RowArray {
         }
     }
 
-    /// Bytes of a row.
+    /// Returns the size of a row in bytes.
     pub(crate) fn row(&self) -> u64 {
         self.columns.saturating_mul(self.element.size())
     }
 
-    /// Whether all rows are in one cell of which parts can be read.
+    /// Returns whether all rows are in one cell that supports reads of byte ranges.
     pub(crate) fn is_plain_cell(&self) -> bool {
         self.array.is_plain() && self.rows <= self.per_cell
     }
 
-    /// Bytes that so many rows take, all when `None`.
+    /// Returns the size in bytes of `rows` rows, or of all rows if `None`.
     pub(crate) fn size(&self, rows: Option<usize>) -> u64 {
         let rows = rows.map_or(self.rows, |rows| u64::try_from(rows).unwrap_or(u64::MAX));
         rows.saturating_mul(self.row())
     }
 
-    /// How to ask for rows, all when `None`. Those past the last are no rows and
-    /// are not asked for. Cells of which parts can be read are not read further
-    /// than the last row that is wanted, as the rest of an edge cell is filling.
+    /// Returns the request for rows, or for all rows if `None`. Rows past the end are not
+    /// requested. Cells that support reads of byte ranges are read up to the last requested row,
+    /// because the rest of an edge cell is padding.
     pub(crate) fn request(&self, rows: Option<&[u64]>) -> RowRequest {
         let mut parts = Vec::new();
         match rows {
@@ -250,7 +250,7 @@ impl RowArray {
         }
     }
 
-    /// Parts for ascending rows of one cell.
+    /// Adds requests for ascending rows of one cell.
     fn parts_of(&self, rows: &[u64], cell: u64, parts: &mut Vec<Part>) {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return;
@@ -264,13 +264,14 @@ impl RowArray {
         parts.extend(runs.map(|run| self.part(cell, run)));
     }
 
-    /// The rows of a cell.
+    /// Returns the rows of a cell.
     fn rows_of(&self, cell: u64) -> Range<u64> {
         let start = cell.saturating_mul(self.per_cell).min(self.rows);
         start..start.saturating_add(self.per_cell).min(self.rows)
     }
 
-    /// Rows of a cell, or all of it where it cannot be read in parts.
+    /// Returns the request for rows of a cell, or for the whole cell if it does not support reads
+    /// of byte ranges.
     fn part(&self, cell: u64, rows: Range<u64>) -> Part {
         let (rows, size) = if self.array.is_plain() {
             let count = rows.end.saturating_sub(rows.start);
@@ -293,7 +294,7 @@ impl RowArray {
         }
     }
 
-    /// What is wrong with a cell.
+    /// Returns the damage for a fault in a cell.
     fn damage(&self, cell: u64, fault: impl Into<Fault>) -> Damage {
         let extent = self.array.metadata().decoded_shape().first();
         let mut element = vec![cell.saturating_mul(extent.copied().unwrap_or(1))];
@@ -302,8 +303,8 @@ impl RowArray {
         Damage::new(key.as_ref().unwrap_or(self.node()), fault)
     }
 
-    /// The rows out of the answers to a request, in the order asked for; fill for
-    /// those that are not there and those past the last.
+    /// Decodes the answers to a request into rows, in the requested order. Absent rows and rows
+    /// past the end have the fill value.
     pub(crate) fn finish(
         &self,
         request: &RowRequest,
@@ -353,7 +354,7 @@ impl RowArray {
         RowData { bytes, lost }
     }
 
-    /// The bytes of a part; `None` when its cell was never written.
+    /// Returns the bytes of an answer; `None` if the cell was never written.
     fn payload(
         &self,
         part: &Part,
@@ -371,7 +372,7 @@ impl RowArray {
         Err(Fault::Uneven { bytes, rows })
     }
 
-    /// Adds elements, turned around where they were stored the other way.
+    /// Appends elements, converted to little-endian.
     fn extend(&self, bytes: &mut Vec<u8>, row: &[u8]) {
         if self.order == ByteOrder::Little {
             bytes.extend_from_slice(row);
@@ -383,7 +384,7 @@ impl RowArray {
     }
 }
 
-/// The order of the bytes of a number once compressions are undone.
+/// Returns the byte order of numbers after decompression.
 fn byte_order(array: &Array) -> ByteOrder {
     let codecs = array
         .sharding()

@@ -1,0 +1,46 @@
+//! Access to the numbers of query results.
+
+use zvf::{
+    format::numeric::Kind,
+    query::{Column, Rows, Values},
+};
+
+/// Returns all numbers as f64, row by row; `None` if the last row is incomplete.
+pub(crate) fn numbers(rows: &Rows) -> Option<Vec<f64>> {
+    let view = rows.view()?;
+    // Fast paths for the usual types.
+    Some(match rows.kind {
+        Kind::Float32 => view.elements::<f32>()?.iter().map(f64::from).collect(),
+        Kind::Float64 => view.elements::<f64>()?.iter().collect(),
+        _ => {
+            let columns = view.columns().get();
+            let rows = 0..view.rows();
+            let values = rows.flat_map(|row| {
+                (0..columns).map(move |column| view.value(row, column).map_or(f64::NAN, widened))
+            });
+            values.collect()
+        }
+    })
+}
+
+/// Finds a column by name.
+pub(crate) fn column<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column> {
+    columns.iter().find(|column| column.name == name)
+}
+
+/// Returns the number of channels of a column.
+pub(crate) fn channels(column: &Column) -> u32 {
+    match &column.values {
+        Values::Numbers(rows) => rows.columns,
+        Values::Words { .. } => 1,
+    }
+}
+
+/// Converts a number to f64; a complex number to its magnitude.
+fn widened(value: zvf::format::numeric::Value) -> f64 {
+    use zvf::format::numeric::Value;
+    match value {
+        Value::Complex { re, im } => re.hypot(im),
+        real => real.to_f64(),
+    }
+}
