@@ -7,29 +7,29 @@ use zvf_model::{
 };
 
 use crate::{
-    cells::{Cells, Form},
-    context::Context,
+    chunked_part::{CellStorage, ChunkedPart},
+    context::{Context, error_chain},
     rule::Rule,
     rules::consistency as rules,
 };
 
 /// Maximum number of chunks in a batch.
-const MOST_CHUNKS: usize = 512;
+const MAX_CHUNKS: usize = 512;
 /// Assumed size in bytes of a cell whose size no listing shows.
 const UNKNOWN: u64 = 64 << 10;
 
 /// The result of reading a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub(crate) enum CellPayload {
     /// The part lists no cell for this chunk.
-    None,
+    Absent,
     /// The cell cannot be read, which is reported already.
-    Lost,
+    Unreadable,
     /// The decoded payload.
     Bytes(Bytes),
 }
 
-impl Cell {
+impl CellPayload {
     /// Returns the payload.
     pub(crate) fn bytes(&self) -> Option<&Bytes> {
         match self {
@@ -43,9 +43,9 @@ impl Cell {
 /// in the order of `parts`. Reports unreadable cells. One round trip per batch.
 pub(crate) async fn each_chunk(
     context: &Context<'_>,
-    parts: &[&Cells],
+    parts: &[&ChunkedPart],
     chunks: &[ChunkCoord],
-    mut each: impl FnMut(&ChunkCoord, &[Cell]) + Send,
+    mut each: impl FnMut(&ChunkCoord, &[CellPayload]) + Send,
 ) {
     let mut rest = chunks;
     while !rest.is_empty() {
@@ -66,10 +66,10 @@ pub(crate) async fn each_chunk(
             let mut cells = Vec::with_capacity(parts.len());
             for part in parts {
                 let cell = match asked.next() {
-                    Some(true) => answers
-                        .next()
-                        .map_or(Cell::Lost, |answer| take(context, part, chunk, answer)),
-                    _ => Cell::None,
+                    Some(true) => answers.next().map_or(CellPayload::Unreadable, |answer| {
+                        take(context, part, chunk, answer)
+                    }),
+                    _ => CellPayload::Absent,
                 };
                 cells.push(cell);
             }
@@ -80,27 +80,27 @@ pub(crate) async fn each_chunk(
 
 fn take(
     context: &Context<'_>,
-    part: &Cells,
+    part: &ChunkedPart,
     chunk: &ChunkCoord,
     answer: Result<Option<zvf_model::fetch::Fetched>, FetchError>,
-) -> Cell {
+) -> CellPayload {
     match answer {
         Ok(Some(found)) => {
             context.checked(found.bytes.len());
-            Cell::Bytes(found.bytes)
+            CellPayload::Bytes(found.bytes)
         }
         // A padded array does not list its cells, so an absent one is legal.
-        Ok(None) if matches!(part.form, Form::Padded { .. }) => Cell::None,
+        Ok(None) if matches!(part.form, CellStorage::Padded { .. }) => CellPayload::Absent,
         Ok(None) => {
             let message = "the cell is listed, but the store has no such object";
-            context.find_in(&rules::CELL_MISSING, &part.key, chunk, message);
-            Cell::Lost
+            context.report_in_chunk(&rules::CELL_MISSING, &part.key, chunk, message);
+            CellPayload::Unreadable
         }
         Err(error) => {
             let rule = rule_of(&error);
-            let message = crate::message(&*error.source);
-            context.find_in(rule, &part.key, chunk, message);
-            Cell::Lost
+            let message = error_chain(&*error.source);
+            context.report_in_chunk(rule, &part.key, chunk, message);
+            CellPayload::Unreadable
         }
     }
 }
@@ -114,11 +114,11 @@ pub(crate) fn rule_of(error: &FetchError) -> &'static Rule {
 }
 
 /// Returns the number of chunks in the next batch, at least 1.
-fn batch_len(context: &Context<'_>, parts: &[&Cells], chunks: &[ChunkCoord]) -> usize {
+fn batch_len(context: &Context<'_>, parts: &[&ChunkedPart], chunks: &[ChunkCoord]) -> usize {
     let most = context.options.batch_bytes;
     let mut bytes = 0_u64;
     let mut len = 0_usize;
-    for chunk in chunks.iter().take(MOST_CHUNKS) {
+    for chunk in chunks.iter().take(MAX_CHUNKS) {
         let sizes = parts.iter().filter(|part| part.has(chunk));
         let sizes = sizes.map(|part| part.stored_size(chunk).unwrap_or(UNKNOWN));
         bytes = bytes.saturating_add(sizes.fold(0, u64::saturating_add));

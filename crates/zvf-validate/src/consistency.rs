@@ -3,17 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::{links::LinkWidth, path::Delta};
-use zvf_model::{
-    grid::ChunkCoord,
-    key::Key,
-    level::{LevelId, LevelMetadata},
-    root::RootMetadata,
-};
+use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
 
 use crate::{
     context::Context,
     rules::consistency as rules,
-    store::{Level, Store},
+    store::{LevelScope, StoreMetadata},
 };
 
 mod chunks;
@@ -22,21 +17,11 @@ mod links;
 mod manifests;
 mod objects;
 
-pub(crate) use chunks::open_part;
 pub(crate) use manifests::{Ids, each_manifest};
-
-/// A level whose metadata are usable, with its store.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scope<'a> {
-    pub(crate) store: &'a Store,
-    pub(crate) root: &'a RootMetadata,
-    pub(crate) level: &'a Level,
-    pub(crate) metadata: &'a LevelMetadata,
-}
 
 /// Counts of all levels, for the checks of L4.
 #[derive(Debug, Default)]
-pub(crate) struct Counted {
+pub(crate) struct StoreCounts {
     pub(crate) levels: BTreeMap<LevelId, LevelCounts>,
 }
 
@@ -70,10 +55,10 @@ pub(crate) struct LevelCounts {
 
 impl LevelCounts {
     /// Adds the vertices of a chunk that are outside the bounds.
-    fn add_out_of_bounds(&mut self, astray: chunks::Astray) {
-        let count = astray.out_of_bounds.count;
+    fn add_out_of_bounds(&mut self, misplaced: chunks::Misplaced) {
+        let count = misplaced.out_of_bounds.count;
         self.out_of_bounds = self.out_of_bounds.saturating_add(count);
-        let Some((lower, upper)) = astray.corners else {
+        let Some((lower, upper)) = misplaced.corners else {
             return;
         };
         let (own_lower, own_upper) = self
@@ -111,20 +96,20 @@ pub(crate) struct ChunkCounts {
 }
 
 /// Checks every cell of every level.
-pub(crate) async fn check(context: &Context<'_>, store: &Store) -> Counted {
-    let mut counted = Counted::default();
+pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> StoreCounts {
+    let mut counted = StoreCounts::default();
     let Some(root) = &store.root else {
         let message = "the root's metadata cannot be used";
-        context.find(&rules::NOT_RUN, &Key::root(), message);
+        context.report(&rules::NOT_RUN, &Key::root(), message);
         return counted;
     };
     for level in &store.levels {
         let Some(metadata) = &level.metadata else {
             let message = "the level's metadata cannot be used";
-            context.find(&rules::NOT_RUN, &level.key, message);
+            context.report(&rules::NOT_RUN, &level.key, message);
             continue;
         };
-        let scope = Scope {
+        let scope = LevelScope {
             store,
             root,
             level,
@@ -136,7 +121,7 @@ pub(crate) async fn check(context: &Context<'_>, store: &Store) -> Counted {
     }
     for level in &store.levels {
         if let Some(metadata) = &level.metadata {
-            let scope = Scope {
+            let scope = LevelScope {
                 store,
                 root,
                 level,

@@ -8,8 +8,8 @@ use serde_json::Value;
 use zvf_model::{fetch::Port, grid::ChunkCoord, key::Key};
 
 use crate::{
-    ValidateOptions,
     finding::{Finding, Findings, Fix, ValidationReport},
+    options::ValidateOptions,
     rule::Rule,
 };
 
@@ -32,17 +32,17 @@ impl<'a> Context<'a> {
 
     /// Returns a context for reading data that were checked before. Its findings are discarded, so
     /// that no fault is reported twice.
-    pub(crate) fn aside(&self) -> Self {
+    pub(crate) fn silent(&self) -> Self {
         Self::new(self.fetch, self.options)
     }
 
     /// Reports that a node violates a rule.
-    pub(crate) fn find(&self, rule: &'static Rule, key: &Key, message: impl ToString) {
+    pub(crate) fn report(&self, rule: &'static Rule, key: &Key, message: impl ToString) {
         self.add(rule, key, None, message.to_string(), None);
     }
 
     /// Reports that a node violates a rule at `place`.
-    pub(crate) fn find_at(
+    pub(crate) fn report_at(
         &self,
         rule: &'static Rule,
         key: &Key,
@@ -59,19 +59,19 @@ impl<'a> Context<'a> {
     }
 
     /// Reports that a chunk of a part violates a rule.
-    pub(crate) fn find_in(
+    pub(crate) fn report_in_chunk(
         &self,
         rule: &'static Rule,
         key: &Key,
         chunk: &ChunkCoord,
         message: impl ToString,
     ) {
-        self.find_at(rule, key, format_args!("chunk {chunk}"), message);
+        self.report_at(rule, key, format_args!("chunk {chunk}"), message);
     }
 
     /// Reports that an attribute of a node violates a rule. The fix sets it to `value`, or removes
     /// it for `None`.
-    pub(crate) fn find_attribute(
+    pub(crate) fn report_attribute(
         &self,
         rule: &'static Rule,
         node: &Key,
@@ -115,4 +115,19 @@ impl<'a> Context<'a> {
     pub(crate) fn finish(self) -> ValidationReport {
         self.findings.finish()
     }
+}
+
+/// Returns the message of an error and of its sources.
+pub(crate) fn error_chain(error: &(dyn core::error::Error + 'static)) -> String {
+    let mut message = error.to_string();
+    let mut below = error.source();
+    while let Some(error) = below {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        below = error.source();
+    }
+    message
 }

@@ -25,13 +25,13 @@ use zvf_model::{
 };
 
 use crate::{
-    cells::Cells,
-    store::{Level, Store},
+    chunked_part::ChunkedPart,
+    store::{LevelNode, StoreMetadata},
 };
 
 pub(crate) use open::open;
 pub(crate) use read::each_link;
-pub(crate) use records::{Record, each_record};
+pub(crate) use records::{LinkRecord, each_record};
 
 /// Links of one delta in one storage form.
 #[derive(Debug)]
@@ -45,23 +45,23 @@ pub(crate) struct LinkPart {
     pub(crate) is_inside: bool,
     /// The last path segment, in 0.9.
     pub(crate) segment: Option<String>,
-    pub(crate) cells: LinkCells,
-    form: CellForm,
-    ends: Ends,
+    pub(crate) cells: LinkStorage,
+    form: LinkEncoding,
+    ends: EndChunks,
 }
 
 /// Location of the cells.
 #[derive(Debug)]
-pub(crate) enum LinkCells {
+pub(crate) enum LinkStorage {
     /// One cell per chunk or tuple of chunks.
-    Each(Cells),
+    Each(ChunkedPart),
     /// One array with all links.
     Table(Key),
 }
 
 /// Encoding of the payload of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CellForm {
+enum LinkEncoding {
     /// Rows.
     Flat(Dtype),
     /// Rows in groups.
@@ -76,7 +76,7 @@ enum CellForm {
 
 /// Chunks that contain the ends of a link.
 #[derive(Debug)]
-enum Ends {
+enum EndChunks {
     /// The chunk of the cell, and chunks at offsets from it.
     Offsets(Vec<Vec<i64>>, Vec<AxisScales>),
     /// The chunk of the cell for all ends.
@@ -110,7 +110,7 @@ impl LinkPart {
     /// Returns the number of coordinates in the key of a cell, if chunk keys have `arity`.
     pub(crate) fn key_arity(&self, arity: usize) -> usize {
         match self.ends {
-            Ends::Keyed(arity) => arity.saturating_mul(self.width().get()),
+            EndChunks::Keyed(arity) => arity.saturating_mul(self.width().get()),
             _ => arity,
         }
     }
@@ -119,7 +119,7 @@ impl LinkPart {
     pub(crate) fn is_permuted(&self) -> bool {
         matches!(
             self.form,
-            CellForm::Records | CellForm::Groups(_, RowForm::Permuted)
+            LinkEncoding::Records | LinkEncoding::Groups(_, RowForm::Permuted)
         )
     }
 
@@ -135,19 +135,19 @@ impl LinkPart {
 
     /// Returns whether a cell belongs to a tuple of chunks or to all chunks.
     pub(crate) fn is_between(&self) -> bool {
-        matches!(self.ends, Ends::Keyed(_) | Ends::Named(_))
+        matches!(self.ends, EndChunks::Keyed(_) | EndChunks::Named(_))
     }
 
     /// Returns whether only link fragments show the number of used rows.
     pub(crate) fn is_padded(&self) -> bool {
-        matches!(self.form, CellForm::Padded(_))
+        matches!(self.form, LinkEncoding::Padded(_))
     }
 
     /// Returns the chunk of each stored end of the links in a cell. Returns `None` for tables, and
     /// for chunks beyond 64-bit coordinates.
     pub(crate) fn slots(&self, cell: &ChunkCoord) -> Option<Vec<ChunkCoord>> {
         match &self.ends {
-            Ends::Offsets(offsets, scales) => {
+            EndChunks::Offsets(offsets, scales) => {
                 let mut chunks = vec![cell.clone()];
                 for offset in offsets {
                     let axes = cell.coords().iter().zip(offset).zip(scales);
@@ -157,18 +157,18 @@ impl LinkPart {
                 }
                 Some(chunks)
             }
-            Ends::Same => Some(vec![cell.clone(); self.width().get()]),
-            Ends::Keyed(arity) => {
+            EndChunks::Same => Some(vec![cell.clone(); self.width().get()]),
+            EndChunks::Keyed(arity) => {
                 let chunks = cell.coords().chunks((*arity).max(1));
                 Some(chunks.map(ChunkCoord::new).collect())
             }
-            Ends::Named(_) => None,
+            EndChunks::Named(_) => None,
         }
     }
 }
 
 /// Returns the deltas of the links of a level.
-pub(crate) fn deltas(store: &Store, level: &Level) -> BTreeSet<Delta> {
+pub(crate) fn deltas(store: &StoreMetadata, level: &LevelNode) -> BTreeSet<Delta> {
     let links = store.names(level, "links");
     let crossing = store.names(level, "cross_chunk_links");
     let names = links.into_iter().chain(crossing);

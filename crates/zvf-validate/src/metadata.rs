@@ -7,9 +7,9 @@ use zvf_model::{
 
 use crate::{
     context::Context,
-    place::{Place, level_of},
+    node_role::{NodeRole, level_of},
     rules::metadata as rules,
-    store::{Level, Store},
+    store::{LevelNode, StoreMetadata},
 };
 
 mod arrays;
@@ -28,7 +28,7 @@ mod tables;
 mod tags;
 
 /// Checks every field of every node. Needs no I/O.
-pub(crate) fn check(context: &Context<'_>, store: &Store) {
+pub(crate) fn check(context: &Context<'_>, store: &StoreMetadata) {
     root::check(context, store);
     level::check(context, store);
     node_copy::check(context, store);
@@ -36,14 +36,14 @@ pub(crate) fn check(context: &Context<'_>, store: &Store) {
         let Ok(key) = key_of(path) else {
             continue;
         };
-        let look = Look {
+        let look = NodeCheck {
             context,
             store,
             level: level_of(path).and_then(|id| store.level(id)),
             key: &key,
             node,
         };
-        look.node(Place::of(*store.layout(), path));
+        look.node(NodeRole::of(*store.layout(), path));
     }
 }
 
@@ -55,16 +55,16 @@ fn key_of(path: &str) -> Result<Key, zvf_model::key::KeyError> {
 }
 
 /// The checks of one node.
-struct Look<'a, 'c> {
+struct NodeCheck<'a, 'c> {
     context: &'a Context<'c>,
-    store: &'a Store,
-    level: Option<&'a Level>,
+    store: &'a StoreMetadata,
+    level: Option<&'a LevelNode>,
     key: &'a Key,
     node: &'a Node,
 }
 
-impl Look<'_, '_> {
-    fn node(&self, place: Place<'_>) {
+impl NodeCheck<'_, '_> {
+    fn node(&self, place: NodeRole<'_>) {
         if let Node::Array(array) = self.node {
             self.array(place, array);
         }
@@ -75,26 +75,26 @@ impl Look<'_, '_> {
             self.name(name);
         }
         match place {
-            Place::Vertices | Place::CompositeVertices(_) => self.vertices(),
-            Place::VertexFragments | Place::LinkFragments => self.fragments(),
-            Place::VertexAttribute(_) | Place::FragmentAttribute(_) => self.attribute(),
-            Place::LinkFamily(delta) => self.link_family(delta),
-            Place::Links(delta, Some(segment)) => self.link_array(delta, segment),
-            Place::Links(delta, None) => self.links_of_delta(delta),
-            Place::CrossChunkLinks(delta) => self.crossing_links(delta),
-            Place::LinkAttributeFamily(_, delta) => self.link_attribute_family(delta),
-            Place::LinkAttribute(_, delta, segment) => self.link_attribute(delta, segment),
-            Place::CrossChunkAttribute(_, delta) => self.crossing_attribute(delta),
-            Place::ObjectIndex => self.object_index(),
-            Place::Groups | Place::ParametricGroups => self.groups(),
-            Place::ObjectAttribute(_)
-            | Place::GroupAttribute(_)
-            | Place::ParametricAttribute(_)
-            | Place::ParametricGroupAttribute(_) => self.table(place),
-            Place::GeometryIndex => self.geometry_index(),
-            Place::CompositeLinks(_) => self.composite_links(),
-            Place::Parametric => self.parametric(),
-            Place::ParametricObjects => self.parametric_objects(),
+            NodeRole::Vertices | NodeRole::CompositeVertices(_) => self.vertices(),
+            NodeRole::VertexFragments | NodeRole::LinkFragments => self.fragments(),
+            NodeRole::VertexAttribute(_) | NodeRole::FragmentAttribute(_) => self.attribute(),
+            NodeRole::LinkFamily(delta) => self.link_family(delta),
+            NodeRole::Links(delta, Some(segment)) => self.link_array(delta, segment),
+            NodeRole::Links(delta, None) => self.links_of_delta(delta),
+            NodeRole::CrossChunkLinks(delta) => self.crossing_links(delta),
+            NodeRole::LinkAttributeFamily(_, delta) => self.link_attribute_family(delta),
+            NodeRole::LinkAttribute(_, delta, segment) => self.link_attribute(delta, segment),
+            NodeRole::CrossChunkAttribute(_, delta) => self.crossing_attribute(delta),
+            NodeRole::ObjectIndex => self.object_index(),
+            NodeRole::Groups | NodeRole::ParametricGroups => self.groups(),
+            NodeRole::ObjectAttribute(_)
+            | NodeRole::GroupAttribute(_)
+            | NodeRole::ParametricAttribute(_)
+            | NodeRole::ParametricGroupAttribute(_) => self.table(place),
+            NodeRole::GeometryIndex => self.geometry_index(),
+            NodeRole::CompositeLinks(_) => self.composite_links(),
+            NodeRole::Parametric => self.parametric(),
+            NodeRole::ParametricObjects => self.parametric_objects(),
             _ => {}
         }
     }
@@ -124,7 +124,7 @@ impl Look<'_, '_> {
             let message = format!("{found}, but chunk keys of the level have {arity} coordinates");
             let (rule, value) = (&rules::ARITY, Some(serde_json::json!(arity)));
             self.context
-                .find_attribute(rule, self.key, &["sid_ndim"], message, value);
+                .report_attribute(rule, self.key, &["sid_ndim"], message, value);
         }
     }
 }

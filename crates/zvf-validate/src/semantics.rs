@@ -18,17 +18,17 @@ use zvf_model::{
 };
 
 use crate::{
-    consistency::{Counted, LevelCounts, Scope},
+    consistency::{LevelCounts, StoreCounts},
     context::Context,
     rules::semantics as rules,
-    store::Store,
+    store::{LevelScope, StoreMetadata},
 };
 
 /// Checks the conventions of every kind of geometry.
-pub(crate) async fn check(context: &Context<'_>, store: &Store, counted: &Counted) {
+pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted: &StoreCounts) {
     let Some(root) = &store.root else {
         let message = "the root's metadata cannot be used";
-        return context.find(&rules::NOT_RUN, &Key::root(), message);
+        return context.report(&rules::NOT_RUN, &Key::root(), message);
     };
     conventions::check(context, store, root, counted);
     let convention = root.links_convention.clone().unwrap_or_default();
@@ -38,17 +38,17 @@ pub(crate) async fn check(context: &Context<'_>, store: &Store, counted: &Counte
     for level in &store.levels {
         let (Some(metadata), Some(counts)) = (&level.metadata, counted.levels.get(&level.id))
         else {
-            context.find(
+            context.report(
                 &rules::NOT_RUN,
                 &level.key,
                 "the level could not be read at L3",
             );
             continue;
         };
-        let view = View {
+        let view = LevelView {
             context,
-            aside: context.aside(),
-            scope: Scope {
+            aside: context.silent(),
+            scope: LevelScope {
                 store,
                 root,
                 level,
@@ -74,15 +74,15 @@ pub(crate) async fn check(context: &Context<'_>, store: &Store, counted: &Counte
 }
 
 /// A level and its counts.
-struct View<'a, 'c> {
+struct LevelView<'a, 'c> {
     context: &'a Context<'c>,
     /// A context for reading cells again, whose findings are discarded.
     aside: Context<'c>,
-    scope: Scope<'a>,
+    scope: LevelScope<'a>,
     counts: &'a LevelCounts,
 }
 
-impl View<'_, '_> {
+impl LevelView<'_, '_> {
     /// Returns whether `bytes` fit in the memory budget; reports `what` was not checked otherwise.
     fn fits(&self, what: &str, bytes: u64) -> bool {
         let budget = self.context.fetch.budget();
@@ -97,7 +97,7 @@ impl View<'_, '_> {
     /// Reports that a check did not run.
     fn not_run(&self, message: impl ToString) {
         self.context
-            .find(&rules::NOT_RUN, &self.scope.level.key, message);
+            .report(&rules::NOT_RUN, &self.scope.level.key, message);
     }
 
     /// Returns the number of link rows inside the level.

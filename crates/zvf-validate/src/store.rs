@@ -8,22 +8,22 @@ use zvf_model::{
     root::RootMetadata,
 };
 
-use crate::{context::Context, tree::Tree};
+use crate::{context::Context, tree::StoreTree};
 
 /// Metadata of a store, as far as its nodes are readable.
 #[derive(Debug)]
-pub(crate) struct Store {
-    pub(crate) tree: Tree,
+pub(crate) struct StoreMetadata {
+    pub(crate) tree: StoreTree,
     pub(crate) detection: Detection,
     /// `None` if the root is unusable, which L2 reports.
     pub(crate) root: Option<RootMetadata>,
     /// In ascending order.
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<LevelNode>,
 }
 
 /// A level and its metadata.
 #[derive(Debug)]
-pub(crate) struct Level {
+pub(crate) struct LevelNode {
     pub(crate) id: LevelId,
     pub(crate) key: Key,
     /// `None` if the metadata are unusable, which L2 reports.
@@ -32,24 +32,33 @@ pub(crate) struct Level {
     pub(crate) arity: usize,
 }
 
-impl Store {
+/// A level whose metadata are usable, with its store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelScope<'a> {
+    pub(crate) store: &'a StoreMetadata,
+    pub(crate) root: &'a RootMetadata,
+    pub(crate) level: &'a LevelNode,
+    pub(crate) metadata: &'a LevelMetadata,
+}
+
+impl StoreMetadata {
     pub(crate) fn layout(&self) -> &Layout {
         &self.detection.layout
     }
 
     /// Returns the node that describes a part, or `None` if the generation has no such part.
-    pub(crate) fn at(&self, level: &Level, part: &Part<'_>) -> Option<Key> {
+    pub(crate) fn at(&self, level: &LevelNode, part: &Part<'_>) -> Option<Key> {
         // Names come from keys, so they are valid path segments.
         self.layout().described_at(level.id, part).ok().flatten()
     }
 
     /// Returns the level of a number.
-    pub(crate) fn level(&self, id: LevelId) -> Option<&Level> {
+    pub(crate) fn level(&self, id: LevelId) -> Option<&LevelNode> {
         self.levels.iter().find(|level| level.id == id)
     }
 
     /// Returns the names of the nodes in a folder of a level, such as `vertex_attributes`.
-    pub(crate) fn names(&self, level: &Level, folder: &str) -> Vec<&str> {
+    pub(crate) fn names(&self, level: &LevelNode, folder: &str) -> Vec<&str> {
         let Ok(key) = level.key.join(folder) else {
             return Vec::new();
         };
@@ -61,11 +70,11 @@ impl Store {
     }
 }
 
-impl Level {
+impl LevelNode {
     /// Parses a level from its node, which may be absent. Reports unusable metadata.
     pub(crate) fn new(
         context: &Context<'_>,
-        tree: &Tree,
+        tree: &StoreTree,
         id: LevelId,
         key: Key,
         root: Option<&RootMetadata>,
@@ -78,7 +87,7 @@ impl Level {
                     Ok(metadata) => Some(metadata),
                     Err(error) => {
                         let rule = &crate::rules::metadata::LEVEL_UNUSABLE;
-                        context.find_at(rule, &key, &error.path, &error.fault);
+                        context.report_at(rule, &key, &error.path, &error.fault);
                         None
                     }
                 },

@@ -12,8 +12,8 @@ use zvf_model::{
 use crate::{
     context::Context,
     rules::{metadata, structure as rules},
-    store::{Level, Store},
-    tree::Tree,
+    store::{LevelNode, StoreMetadata},
+    tree::StoreTree,
 };
 
 pub(crate) mod required;
@@ -35,11 +35,11 @@ const FAMILIES: [(&str, usize); 9] = [
 
 /// Reads all nodes and detects the generation. Returns `None` after reporting that the store cannot
 /// be opened.
-pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
-    let mut tree = Tree::list(context).await?;
+pub(crate) async fn check(context: &Context<'_>) -> Option<StoreMetadata> {
+    let mut tree = StoreTree::list(context).await?;
     let root = Key::root();
     if !tree.has_file(&root) {
-        context.find(&rules::NO_ROOT, &root, "there is no zarr.json");
+        context.report(&rules::NO_ROOT, &root, "there is no zarr.json");
         return None;
     }
     let own = tree.keys().filter(|key| !is_foreign(key));
@@ -48,7 +48,7 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
     tree.read(context, &nodes).await;
     if !matches!(tree.node(&root), Some(Node::Group(_))) {
         let message = "its zarr.json is not a group of Zarr v3";
-        context.find(&rules::ROOT_UNREADABLE, &root, message);
+        context.report(&rules::ROOT_UNREADABLE, &root, message);
         return None;
     }
     let mut ids: Vec<LevelId> = tree
@@ -58,7 +58,7 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
         .collect();
     ids.sort_unstable();
     let Some(first) = ids.first().copied() else {
-        context.find(
+        context.report(
             &rules::NO_LEVEL,
             &root,
             "no child of the root is named by a number",
@@ -72,7 +72,7 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
     let detection = match evidence.detect() {
         Ok(detection) => detection,
         Err(error) => {
-            context.find(&rules::NO_GENERATION, &root, error);
+            context.report(&rules::NO_GENERATION, &root, error);
             return None;
         }
     };
@@ -85,17 +85,17 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
     let parsed = match RootMetadata::parse(&root, attributes) {
         Ok(parsed) => Some(parsed),
         Err(error) => {
-            context.find_at(&metadata::ROOT_UNUSABLE, &root, &error.path, &error.fault);
+            context.report_at(&metadata::ROOT_UNUSABLE, &root, &error.path, &error.fault);
             None
         }
     };
     check_headers(context, &tree);
     let levels = ids.into_iter().filter_map(|id| {
         let key = child(&root, &id.to_string())?;
-        Some(Level::new(context, &tree, id, key, parsed.as_ref()))
+        Some(LevelNode::new(context, &tree, id, key, parsed.as_ref()))
     });
     let levels = levels.collect();
-    let store = Store {
+    let store = StoreMetadata {
         tree,
         detection,
         root: parsed,
@@ -118,7 +118,7 @@ fn is_foreign(path: &str) -> bool {
 }
 
 /// Checks that headers of source files are attributes of groups.
-fn check_headers(context: &Context<'_>, tree: &Tree) {
+fn check_headers(context: &Context<'_>, tree: &StoreTree) {
     let Ok(folder) = Key::parse("headers") else {
         return;
     };
@@ -126,7 +126,7 @@ fn check_headers(context: &Context<'_>, tree: &Tree) {
         if let Some(key) = child(&folder, name)
             && tree.array(&key).is_some()
         {
-            context.find(&rules::HEADER, &key, "an array");
+            context.report(&rules::HEADER, &key, "an array");
         }
     }
 }
@@ -187,7 +187,7 @@ fn is_cell(layout: Layout, path: &str) -> bool {
 }
 
 /// Returns one child of each family of links, which distinguishes the generations.
-fn samples(tree: &Tree, level: &Key) -> Vec<Key> {
+fn samples(tree: &StoreTree, level: &Key) -> Vec<Key> {
     let mut samples = Vec::new();
     for name in ["links", "cross_chunk_links"] {
         let Some(parent) = child(level, name) else {
@@ -205,7 +205,7 @@ fn samples(tree: &Tree, level: &Key) -> Vec<Key> {
 }
 
 /// Collects the facts that distinguish the generations.
-fn evidence(tree: &Tree, first: LevelId) -> Option<Evidence> {
+fn evidence(tree: &StoreTree, first: LevelId) -> Option<Evidence> {
     let root = Key::root();
     let level = child(&root, &first.to_string())?;
     let form = |key: &Key| match tree.node(key) {

@@ -8,7 +8,10 @@ use zvf_model::{
     zarr::{Array, Node},
 };
 
-use crate::{context::Context, rules::structure};
+use crate::{
+    context::{Context, error_chain},
+    rules::structure,
+};
 
 /// File name of a node's metadata.
 const FILE: &str = "zarr.json";
@@ -17,21 +20,21 @@ const BATCH: usize = 512;
 
 /// A file or folder directly in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry<'a> {
+pub(crate) enum FolderEntry<'a> {
     File(&'a str),
     Folder(&'a str),
 }
 
 /// The listed objects of a store, and its nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct StoreTree {
     /// Sizes of all objects by key.
     files: BTreeMap<String, u64>,
     /// Nodes read so far. `None` marks an unreadable node, which is reported already.
     nodes: BTreeMap<String, Option<Node>>,
 }
 
-impl Tree {
+impl StoreTree {
     /// Lists the store. Returns `None` after reporting that it cannot be listed.
     pub(crate) async fn list(context: &Context<'_>) -> Option<Self> {
         let root = Key::root();
@@ -41,7 +44,7 @@ impl Tree {
                 nodes: BTreeMap::new(),
             }),
             Err(error) => {
-                context.find(&structure::UNLISTABLE, &root, error);
+                context.report(&structure::UNLISTABLE, &root, error);
                 None
             }
         }
@@ -64,7 +67,7 @@ impl Tree {
                         FetchProblem::Damaged => &structure::NODE_UNREADABLE,
                         _ => &structure::NODE_UNAVAILABLE,
                     };
-                    context.find(rule, key, crate::message(&*error.source));
+                    context.report(rule, key, error_chain(&*error.source));
                     self.nodes.insert(key.as_str().to_owned(), None);
                 }
                 // Bisection finds the unreadable nodes of a failed batch in few round trips.
@@ -92,14 +95,14 @@ impl Tree {
     pub(crate) fn folders(&self, key: &Key) -> Vec<&str> {
         let folders = self.entries(key).into_iter();
         let folders = folders.filter_map(|entry| match entry {
-            Entry::Folder(name) => Some(name),
-            Entry::File(_) => None,
+            FolderEntry::Folder(name) => Some(name),
+            FolderEntry::File(_) => None,
         });
         folders.collect()
     }
 
     /// Returns the files and folders directly in a folder, ascending.
-    pub(crate) fn entries(&self, key: &Key) -> Vec<Entry<'_>> {
+    pub(crate) fn entries(&self, key: &Key) -> Vec<FolderEntry<'_>> {
         let prefix = inside(key);
         let mut entries = Vec::new();
         let mut from = prefix.clone();
@@ -110,12 +113,12 @@ impl Tree {
             };
             from = match rest.split_once('/') {
                 Some((name, _)) => {
-                    entries.push(Entry::Folder(name));
+                    entries.push(FolderEntry::Folder(name));
                     // `0` follows the slash in ASCII: continue after the folder.
                     format!("{prefix}{name}0")
                 }
                 None => {
-                    entries.push(Entry::File(rest));
+                    entries.push(FolderEntry::File(rest));
                     format!("{prefix}{rest}\0")
                 }
             };

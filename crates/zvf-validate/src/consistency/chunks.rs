@@ -18,12 +18,13 @@ use self::{
     attributes::Attribute,
     fragments::{filled, is_padded_with_zeros, unused},
 };
-use super::{ChunkCounts, LevelCounts, Scope};
+use super::{ChunkCounts, LevelCounts};
 use crate::{
-    batch::{self, Cell},
-    cells::{Cells, Form},
+    batch::{self, CellPayload},
+    chunked_part::{CellStorage, ChunkedPart, open_part},
     context::Context,
     rules::consistency as rules,
+    store::LevelScope,
 };
 
 mod attributes;
@@ -34,9 +35,9 @@ mod region;
 mod vertices;
 
 pub(super) use fragments::Bits;
-pub(super) use vertices::{Astray, Space, is_bins};
+pub(super) use vertices::{Misplaced, Space, is_bins};
 
-pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) -> LevelCounts {
+pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) -> LevelCounts {
     let mut parts = Parts::open(context, scope);
     let mut chunks: BTreeSet<ChunkCoord> = BTreeSet::new();
     for part in &parts.all {
@@ -46,9 +47,9 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) -> LevelCount
     }
     let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
     let all = core::mem::take(&mut parts.all);
-    let mut walk = Walk::new(context, scope, &all, parts);
-    let asked: Vec<&Cells> = all.iter().collect();
-    let each = |chunk: &ChunkCoord, cells: &[Cell]| walk.chunk(chunk, cells);
+    let mut walk = ChunkChecks::new(context, scope, &all, parts);
+    let asked: Vec<&ChunkedPart> = all.iter().collect();
+    let each = |chunk: &ChunkCoord, cells: &[CellPayload]| walk.chunk(chunk, cells);
     batch::each_chunk(context, &asked, &chunks, each).await;
     walk.finish()
 }
@@ -56,7 +57,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) -> LevelCount
 /// Parts of a level with one cell per chunk, except links.
 #[derive(Debug)]
 struct Parts {
-    all: Vec<Cells>,
+    all: Vec<ChunkedPart>,
     /// Positions of the parts in `all`.
     vertices: Option<usize>,
     index: Option<usize>,
@@ -66,7 +67,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn open(context: &Context<'_>, scope: Scope<'_>) -> Self {
+    fn open(context: &Context<'_>, scope: LevelScope<'_>) -> Self {
         let mut all = Vec::new();
         let mut open = |part: Part<'_>| {
             let cells = open_part(context, scope, &part)?;
@@ -111,18 +112,11 @@ impl Parts {
     }
 }
 
-/// Opens a part. Returns `None` if it does not exist, or after reporting that it cannot be opened.
-pub(crate) fn open_part(context: &Context<'_>, scope: Scope<'_>, part: &Part<'_>) -> Option<Cells> {
-    let key = scope.store.at(scope.level, part)?;
-    let form = scope.store.layout().chunk_form(part)?;
-    Cells::open(context, &scope.store.tree, &key, form, scope.level.arity)
-}
-
 /// Checks of the chunks of a level, in order.
-struct Walk<'a> {
+struct ChunkChecks<'a> {
     context: &'a Context<'a>,
-    scope: Scope<'a>,
-    all: &'a [Cells],
+    scope: LevelScope<'a>,
+    all: &'a [ChunkedPart],
     parts: Parts,
     /// Rules for vertex positions, or `None` if there are no vertices or they cannot be decoded.
     space: Option<Space<'a>>,
@@ -134,8 +128,13 @@ struct Walk<'a> {
     all_counted: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn new(context: &'a Context<'a>, scope: Scope<'a>, all: &'a [Cells], parts: Parts) -> Self {
+impl<'a> ChunkChecks<'a> {
+    fn new(
+        context: &'a Context<'a>,
+        scope: LevelScope<'a>,
+        all: &'a [ChunkedPart],
+        parts: Parts,
+    ) -> Self {
         let vertices = parts.vertices.and_then(|at| all.get(at));
         let space = vertices.and_then(|cells| space_of(context, scope, cells));
         let object_index = scope.store.at(scope.level, &Part::Manifests);
@@ -157,14 +156,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn chunk(&mut self, chunk: &ChunkCoord, cells: &[Cell]) {
-        let at = |at: Option<usize>| at.and_then(|at| cells.get(at)).unwrap_or(&Cell::None);
+    fn chunk(&mut self, chunk: &ChunkCoord, cells: &[CellPayload]) {
+        let at = |at: Option<usize>| {
+            at.and_then(|at| cells.get(at))
+                .unwrap_or(&CellPayload::Absent)
+        };
         for (part, cell) in self.all.iter().zip(cells) {
-            let is_element = matches!(part.form, Form::Elements { .. });
+            let is_element = matches!(part.form, CellStorage::Elements { .. });
             if is_element && cell.bytes().is_some_and(Bytes::is_empty) {
                 let message = "the payload is empty";
                 self.context
-                    .find_in(&rules::CELL_EMPTY, &part.key, chunk, message);
+                    .report_in_chunk(&rules::CELL_EMPTY, &part.key, chunk, message);
             }
         }
         let value = self.value_of(chunk);
@@ -173,9 +175,9 @@ impl<'a> Walk<'a> {
         self.index(chunk, self.parts.links, at(self.parts.links));
         let extent = parsed.as_ref().map(FragmentIndex::extent);
         let rows = match vertices {
-            Cell::Lost => None,
-            Cell::None => Some(0),
-            Cell::Bytes(bytes) => self.rows(chunk, bytes, (index, extent)),
+            CellPayload::Unreadable => None,
+            CellPayload::Absent => Some(0),
+            CellPayload::Bytes(bytes) => self.rows(chunk, bytes, (index, extent)),
         };
         let Some(rows) = rows else {
             self.counts.lost.insert(chunk.clone());
@@ -186,15 +188,15 @@ impl<'a> Walk<'a> {
         if let (false, Some(extent), Some(part)) = (fits, extent, self.part(self.parts.index)) {
             let message = format!("fragments reach row {extent}, but there are {rows} rows");
             self.context
-                .find_in(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
+                .report_in_chunk(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
         }
-        if let (Cell::Bytes(bytes), Some(_)) = (vertices, self.space.as_ref()) {
+        if let (CellPayload::Bytes(bytes), Some(_)) = (vertices, self.space.as_ref()) {
             self.positions(chunk, bytes, rows, parsed.as_ref().filter(|_| fits));
         }
-        if let (Cell::None, Some(part), 1..) = (index, self.part(self.parts.index), rows) {
+        if let (CellPayload::Absent, Some(part), 1..) = (index, self.part(self.parts.index), rows) {
             let message = format!("{rows} vertices");
             self.context
-                .find_in(&rules::NO_FRAGMENTS, &part.key, chunk, message);
+                .report_in_chunk(&rules::NO_FRAGMENTS, &part.key, chunk, message);
         }
         if let Some(index) = parsed.as_ref().filter(|_| fits) {
             self.fragments(chunk, rows, index);
@@ -207,7 +209,7 @@ impl<'a> Walk<'a> {
         }
         // A chunk without an index has no fragments; an unreadable index leaves their number
         // unknown.
-        let expected = fragments.or(matches!(index, Cell::None).then_some(0));
+        let expected = fragments.or(matches!(index, CellPayload::Absent).then_some(0));
         for (at, attribute) in &mut self.parts.of_fragments {
             if let (Some(part), Some(cell), Some(rows)) =
                 (self.all.get(*at), cells.get(*at), expected)
@@ -215,7 +217,7 @@ impl<'a> Walk<'a> {
                 attribute.check(self.context, part, (chunk, cell), rows, None);
             }
         }
-        if let (Cell::None, Cell::None) = (vertices, index) {
+        if let (CellPayload::Absent, CellPayload::Absent) = (vertices, index) {
             return;
         }
         if self.has_objects
@@ -227,7 +229,7 @@ impl<'a> Walk<'a> {
         self.counts.chunks.insert(chunk.clone(), counts);
     }
 
-    fn part(&self, at: Option<usize>) -> Option<&'a Cells> {
+    fn part(&self, at: Option<usize>) -> Option<&'a ChunkedPart> {
         at.and_then(|at| self.all.get(at))
     }
 
@@ -241,7 +243,7 @@ impl<'a> Walk<'a> {
             let values = chunking.values.len();
             let message = format!("value {number} of {values}");
             self.context
-                .find_in(&rules::WRONG_CHUNK_VALUE, &part.key, chunk, message);
+                .report_in_chunk(&rules::WRONG_CHUNK_VALUE, &part.key, chunk, message);
         }
         value.cloned()
     }
@@ -251,7 +253,7 @@ impl<'a> Walk<'a> {
         &self,
         chunk: &ChunkCoord,
         part: Option<usize>,
-        cell: &'b Cell,
+        cell: &'b CellPayload,
     ) -> Option<FragmentIndex<'b>> {
         let (part, bytes) = (self.part(part)?, cell.bytes()?);
         match FragmentIndex::parse(bytes) {
@@ -259,13 +261,14 @@ impl<'a> Walk<'a> {
                 if !is_padded_with_zeros(bytes, &index) {
                     let message = format!("bits are set after fragment {}", index.len());
                     let rule = &rules::FRAGMENT_PADDING;
-                    self.context.find_in(rule, &part.key, chunk, message);
+                    self.context
+                        .report_in_chunk(rule, &part.key, chunk, message);
                 }
                 Some(index)
             }
             Err(error) => {
                 let rule = &rules::FRAGMENTS_UNREADABLE;
-                self.context.find_in(rule, &part.key, chunk, error);
+                self.context.report_in_chunk(rule, &part.key, chunk, error);
                 None
             }
         }
@@ -276,7 +279,7 @@ impl<'a> Walk<'a> {
         &self,
         chunk: &ChunkCoord,
         bytes: &[u8],
-        (index, extent): (&Cell, Option<u64>),
+        (index, extent): (&CellPayload, Option<u64>),
     ) -> Option<u64> {
         let part = self.part(self.parts.vertices)?;
         let Some(space) = &self.space else {
@@ -286,10 +289,10 @@ impl<'a> Walk<'a> {
         let row = u64::try_from(space.row()).ok()?;
         let size = u64::try_from(bytes.len()).ok()?;
         let room = size.checked_div(row)?;
-        if let Form::Padded { .. } = &part.form {
+        if let CellStorage::Padded { .. } = &part.form {
             // The array shows the capacity; only fragments show the number of used rows.
             return match index {
-                Cell::None => Some(0),
+                CellPayload::Absent => Some(0),
                 _ => Some(extent?.min(room)),
             };
         }
@@ -298,7 +301,7 @@ impl<'a> Walk<'a> {
         }
         let message = format!("{size} bytes, but a vertex takes {row}");
         self.context
-            .find_in(&rules::VERTICES_PARTIAL_ROW, &part.key, chunk, message);
+            .report_in_chunk(&rules::VERTICES_PARTIAL_ROW, &part.key, chunk, message);
         None
     }
 
@@ -318,13 +321,19 @@ impl<'a> Walk<'a> {
         let Some((own, rest)) = used.and_then(|used| bytes.split_at_checked(used)) else {
             return;
         };
-        if let Form::Padded { .. } = &part.form {
+        if let CellStorage::Padded { .. } = &part.form {
             padding::check(self.context, part, chunk, rest);
         }
-        let astray = space.astray(chunk, own, index);
+        let misplaced = space.misplaced(chunk, own, index);
         let fragments = self.part(self.parts.index).map(|part| &part.key);
-        find_astray(self.context, (&part.key, fragments), chunk, rows, &astray);
-        self.counts.add_out_of_bounds(astray);
+        report_misplaced(
+            self.context,
+            (&part.key, fragments),
+            chunk,
+            rows,
+            &misplaced,
+        );
+        self.counts.add_out_of_bounds(misplaced);
     }
 
     /// Checks that fragments cover the rows of a chunk.
@@ -335,7 +344,7 @@ impl<'a> Walk<'a> {
         if let Some((first, count)) = unused(index, rows) {
             let message = format!("{count} of {rows} vertices, first in row {first}");
             self.context
-                .find_in(&rules::ROWS_UNUSED, &part.key, chunk, message);
+                .report_in_chunk(&rules::ROWS_UNUSED, &part.key, chunk, message);
         }
         if self.scope.metadata.fragments_tile && !index.tiles(rows) {
             let (_, count) = self.not_tiled.get_or_insert_with(|| (chunk.clone(), 0));
@@ -349,7 +358,7 @@ impl<'a> Walk<'a> {
             let (found, bins) = (index.len(), bins.count());
             let message = format!("{found} fragments, but chunks have {bins} bins");
             self.context
-                .find_in(&rules::BIN_COUNT, &part.key, chunk, message);
+                .report_in_chunk(&rules::BIN_COUNT, &part.key, chunk, message);
         }
     }
 
@@ -369,7 +378,7 @@ impl<'a> Walk<'a> {
         if let Some((chunk, count)) = &self.not_tiled {
             let message = format!("in {count} chunks, first in {chunk}");
             let path = ["zarr_vectors_level", "fragments_tile"];
-            context.find_attribute(&rules::NOT_TILED, level, &path, message, None);
+            context.report_attribute(&rules::NOT_TILED, level, &path, message, None);
         }
         let counts = self.counts.chunks.values().map(|counts| counts.rows);
         let found = counts.fold(0, u64::saturating_add);
@@ -380,52 +389,56 @@ impl<'a> Walk<'a> {
             let message = format!("{declared} declared, but {found} stored");
             let path = ["zarr_vectors_level", "vertex_count"];
             let value = Some(json!(found));
-            context.find_attribute(&rules::VERTEX_COUNT, level, &path, message, value);
+            context.report_attribute(&rules::VERTEX_COUNT, level, &path, message, value);
         }
         self.counts
     }
 }
 
 /// Reports misplaced vertices of a chunk.
-pub(super) fn find_astray(
+pub(super) fn report_misplaced(
     context: &Context<'_>,
     (key, fragments): (&zvf_model::key::Key, Option<&zvf_model::key::Key>),
     chunk: &ChunkCoord,
     rows: u64,
-    astray: &Astray,
+    misplaced: &Misplaced,
 ) {
     let kinds = [
-        (&rules::NOT_FINITE, Some(key), astray.not_finite),
-        (&rules::OUTSIDE_CHUNK, Some(key), astray.elsewhere),
-        (&rules::WRONG_BIN, fragments, astray.misbinned),
+        (&rules::NOT_FINITE, Some(key), misplaced.not_finite),
+        (&rules::OUTSIDE_CHUNK, Some(key), misplaced.elsewhere),
+        (&rules::WRONG_BIN, fragments, misplaced.misbinned),
     ];
     for (rule, key, found) in kinds {
         if let (Some(key), 1..) = (key, found.count) {
             let (count, first) = (found.count, found.first);
             let message = format!("{count} of {rows} vertices, first in row {first}");
-            context.find_in(rule, key, chunk, message);
+            context.report_in_chunk(rule, key, chunk, message);
         }
     }
 }
 
 /// Returns the rules for vertex positions. Returns `None` after reporting vertices that cannot be
 /// decoded.
-fn space_of<'a>(context: &Context<'_>, scope: Scope<'a>, cells: &Cells) -> Option<Space<'a>> {
+fn space_of<'a>(
+    context: &Context<'_>,
+    scope: LevelScope<'a>,
+    cells: &ChunkedPart,
+) -> Option<Space<'a>> {
     let vertices = match Vertices::parse(&cells.key, &cells.attributes) {
         Ok(vertices) => vertices.value,
         Err(error) => {
             let rule = &rules::PART_NOT_CHECKED;
-            context.find_at(rule, &cells.key, &error.path, &error.fault);
+            context.report_at(rule, &cells.key, &error.path, &error.fault);
             return None;
         }
     };
     if vertices.encoding == VertexEncoding::Draco {
         let message = "only fragments and attributes were checked";
-        context.find(&rules::NOT_DECODED, &cells.key, message);
+        context.report(&rules::NOT_DECODED, &cells.key, message);
         return None;
     }
     let dtype = match &cells.form {
-        Form::Padded { padded, .. } => {
+        CellStorage::Padded { padded, .. } => {
             zvf_format::numeric::Dtype::new(padded.kind, vertices.dtype.order())
         }
         _ => vertices.dtype,
@@ -440,7 +453,7 @@ fn space_of<'a>(context: &Context<'_>, scope: Scope<'a>, cells: &Cells) -> Optio
 }
 
 /// Returns the bins that fragments represent: those of points without objects at level 0.
-fn bins_of(scope: Scope<'_>) -> Option<Bins> {
+fn bins_of(scope: LevelScope<'_>) -> Option<Bins> {
     let points = scope.root.geometry_kinds == [GeometryKind::PointCloud];
     let manifests = scope.store.at(scope.level, &Part::Manifests);
     let has_objects = manifests.is_some_and(|key| scope.store.tree.exists(&key));

@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 use zvf_model::{key::Key, level::LevelId, root::RootMetadata};
 
-use super::{Counted, Ids, Scope, objects::Members};
+use super::{Ids, StoreCounts, objects::Members};
 use crate::{
     context::Context,
     rules::consistency as rules,
-    store::{Level, Store},
+    store::{LevelNode, LevelScope, StoreMetadata},
 };
 
 mod composite;
@@ -21,9 +21,9 @@ const STALE: &str = "zvf_stale_levels";
 
 pub(super) async fn check(
     context: &Context<'_>,
-    store: &Store,
+    store: &StoreMetadata,
     root: &RootMetadata,
-    counted: &Counted,
+    counted: &StoreCounts,
 ) {
     check_bounds(context, root, counted);
     check_capability(context, root, counted);
@@ -31,7 +31,7 @@ pub(super) async fn check(
         let Some(metadata) = &level.metadata else {
             continue;
         };
-        let scope = Scope {
+        let scope = LevelScope {
             store,
             root,
             level,
@@ -44,7 +44,7 @@ pub(super) async fn check(
 }
 
 /// Checks that all vertices are inside the bounds.
-fn check_bounds(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
+fn check_bounds(context: &Context<'_>, root: &RootMetadata, counted: &StoreCounts) {
     let Some(bounds) = &root.bounds else {
         return;
     };
@@ -66,12 +66,12 @@ fn check_bounds(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
         let message = format!("{count} vertices");
         let value = Some(json!([lower, upper]));
         let path = ["zarr_vectors", "bounds"];
-        context.find_attribute(&rules::OUT_OF_BOUNDS, &Key::root(), &path, message, value);
+        context.report_attribute(&rules::OUT_OF_BOUNDS, &Key::root(), &path, message, value);
     }
 }
 
 /// Checks that a store with shared fragments declares the capability.
-fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
+fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &StoreCounts) {
     let said = root
         .capabilities
         .iter()
@@ -84,7 +84,7 @@ fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &Counte
     let message = "objects share fragments, but the capability is missing";
     let path = ["zarr_vectors", "format_capabilities"];
     let value = Some(json!(tokens));
-    context.find_attribute(
+    context.report_attribute(
         &rules::UNDECLARED_SHARING,
         &Key::root(),
         &path,
@@ -94,8 +94,8 @@ fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &Counte
 }
 
 /// Checks that a level which keeps the ids of its parent has no others.
-fn check_parent(context: &Context<'_>, scope: Scope<'_>, counted: &Counted) {
-    let Level { id, key, .. } = scope.level;
+fn check_parent(context: &Context<'_>, scope: LevelScope<'_>, counted: &StoreCounts) {
+    let LevelNode { id, key, .. } = scope.level;
     if *id == LevelId::FULL || is_stale(scope.root, *id) {
         return;
     }
@@ -129,7 +129,7 @@ fn check_parent(context: &Context<'_>, scope: Scope<'_>, counted: &Counted) {
     };
     if let Some(missing) = missing {
         let message = format!("level {parent} lacks {missing}");
-        context.find(&rules::PARENT_IDS, key, message);
+        context.report(&rules::PARENT_IDS, key, message);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Links of every delta, in every form, and their attributes.
 
 mod cell;
+mod chunk_lookup;
 mod copies;
 mod groups;
-mod places;
 mod totals;
 mod values;
 
@@ -14,20 +14,23 @@ use zvf_model::{
     layout::CrossChunkForm,
 };
 
-use super::{Counted, LinkSum, Scope, chunks::presence};
+use super::{LinkSum, StoreCounts, chunks::presence};
 use crate::{
-    batch::{self, Cell},
-    cells::Cells,
-    context::Context,
-    links::{LinkCells, LinkPart, deltas, open},
+    batch::{self, CellPayload},
+    chunked_part::ChunkedPart,
+    context::{Context, error_chain},
+    links::{LinkPart, LinkStorage, deltas, open},
     rules::consistency as rules,
+    store::LevelScope,
 };
 
-use self::{cell::Checking, copies::Copies, groups::Groups, places::Places, totals::Totals};
+use self::{
+    cell::PartChecks, chunk_lookup::ChunkLookup, copies::Copies, groups::Groups, totals::Totals,
+};
 
-pub(crate) use self::{places::Limit, totals::between_levels};
+pub(crate) use self::{chunk_lookup::ChunkVertices, totals::between_levels};
 
-pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counted: &mut Counted) {
+pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counted: &mut StoreCounts) {
     old_form(context, scope);
     let deltas = deltas(scope.store, scope.level);
     let groups = Groups::read(context, scope).await;
@@ -38,8 +41,8 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counted: &mut
             context,
             scope,
             delta,
-            own: Places::of(counted, Some(scope.level.id)),
-            target: Places::of(counted, target),
+            own: ChunkLookup::of(counted, Some(scope.level.id)),
+            target: ChunkLookup::of(counted, target),
             groups: groups.as_ref(),
         };
         let sum = family.check(&mut has_inside).await;
@@ -53,7 +56,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counted: &mut
 }
 
 /// Reports links in the form of older generations, which readers of 0.9 do not see.
-fn old_form(context: &Context<'_>, scope: Scope<'_>) {
+fn old_form(context: &Context<'_>, scope: LevelScope<'_>) {
     if scope.store.layout().cross_chunk != CrossChunkForm::Links {
         return;
     }
@@ -64,7 +67,7 @@ fn old_form(context: &Context<'_>, scope: Scope<'_>) {
         };
         if !scope.store.tree.folders(&key).is_empty() {
             let message = "readers of 0.9 look for them in links";
-            context.find(&rules::LINK_LEGACY_FORM, &key, message);
+            context.report(&rules::LINK_LEGACY_FORM, &key, message);
         }
     }
 }
@@ -72,10 +75,10 @@ fn old_form(context: &Context<'_>, scope: Scope<'_>) {
 /// The checks of the links of one delta.
 struct Family<'a, 'c> {
     context: &'a Context<'c>,
-    scope: Scope<'a>,
+    scope: LevelScope<'a>,
     delta: Delta,
-    own: Places<'a>,
-    target: Places<'a>,
+    own: ChunkLookup<'a>,
+    target: ChunkLookup<'a>,
     groups: Option<&'a Groups>,
 }
 
@@ -90,7 +93,7 @@ impl Family<'_, '_> {
         let cells = found.parts.iter().map(|part| &part.cells);
         let cells = cells.chain(attributes.iter().flat_map(values::Attribute::cells));
         for cells in cells {
-            if let LinkCells::Each(cells) = cells {
+            if let LinkStorage::Each(cells) = cells {
                 presence::check(self.context, &self.scope.store.tree, cells).await;
             }
         }
@@ -100,15 +103,15 @@ impl Family<'_, '_> {
                 .iter()
                 .map(|attribute| attribute.of(number))
                 .collect();
-            let mut checking = Checking::new(self.context, part, self.own, self.target, &mut sum);
+            let mut checking = PartChecks::new(self.context, part, self.own, self.target, &mut sum);
             checking.copies = Some(&mut copies);
             checking.values = values::of_part(&attributes, number);
             checking.groups = self.groups.filter(|_| part.is_inside);
             match &part.cells {
-                LinkCells::Each(cells) => {
+                LinkStorage::Each(cells) => {
                     self.each(part, cells, &mine, &mut checking).await;
                 }
-                LinkCells::Table(_) => self.table(part, &mine, &mut checking).await,
+                LinkStorage::Table(_) => self.table(part, &mine, &mut checking).await,
             }
             totals.add(part, checking.finish(&mut columns));
         }
@@ -121,15 +124,15 @@ impl Family<'_, '_> {
     async fn each(
         &self,
         part: &LinkPart,
-        cells: &Cells,
-        values: &[Option<&LinkCells>],
-        checking: &mut Checking<'_, '_>,
+        cells: &ChunkedPart,
+        values: &[Option<&LinkStorage>],
+        checking: &mut PartChecks<'_, '_>,
     ) {
         let values = values.iter().map(|values| match values {
-            Some(LinkCells::Each(cells)) => Some(cells),
+            Some(LinkStorage::Each(cells)) => Some(cells),
             _ => None,
         });
-        let values: Vec<Option<&Cells>> = values.collect();
+        let values: Vec<Option<&ChunkedPart>> = values.collect();
         let mut parts = vec![cells];
         parts.extend(values.iter().flatten());
         let mut chunks: Vec<ChunkCoord> = parts.iter().flat_map(|part| part.chunks()).collect();
@@ -143,12 +146,12 @@ impl Family<'_, '_> {
         chunks.dedup();
         batch::each_chunk(self.context, &parts, &chunks, |chunk, cells| {
             let mut cells = cells.iter();
-            let links = cells.next().unwrap_or(&Cell::None);
-            let values: Vec<&Cell> = values
+            let links = cells.next().unwrap_or(&CellPayload::Absent);
+            let values: Vec<&CellPayload> = values
                 .iter()
                 .map(|values| match values {
-                    Some(_) => cells.next().unwrap_or(&Cell::None),
-                    None => &Cell::None,
+                    Some(_) => cells.next().unwrap_or(&CellPayload::Absent),
+                    None => &CellPayload::Absent,
                 })
                 .collect();
             checking.cell(chunk, links, &values);
@@ -160,48 +163,48 @@ impl Family<'_, '_> {
     async fn table(
         &self,
         part: &LinkPart,
-        values: &[Option<&LinkCells>],
-        checking: &mut Checking<'_, '_>,
+        values: &[Option<&LinkStorage>],
+        checking: &mut PartChecks<'_, '_>,
     ) {
         let links = self.read(&part.cells).await;
         let mut read = Vec::with_capacity(values.len());
         for values in values {
             read.push(match values {
                 Some(values) => self.read(values).await,
-                None => Cell::None,
+                None => CellPayload::Absent,
             });
         }
-        let values: Vec<&Cell> = read.iter().collect();
+        let values: Vec<&CellPayload> = read.iter().collect();
         checking.cell(&ChunkCoord::new([]), &links, &values);
     }
 
-    async fn read(&self, cells: &LinkCells) -> Cell {
-        let LinkCells::Table(key) = cells else {
-            return Cell::None;
+    async fn read(&self, cells: &LinkStorage) -> CellPayload {
+        let LinkStorage::Table(key) = cells else {
+            return CellPayload::Absent;
         };
         if !self.scope.store.tree.exists(key) {
-            return Cell::None;
+            return CellPayload::Absent;
         }
         let cell = CellOf::Child(key.clone());
         let wanted = Wanted { cell, part: None };
         match self.context.fetch.cells(&[wanted]).await.pop() {
             Some(Ok(Some(found))) => {
                 self.context.checked(found.bytes.len());
-                Cell::Bytes(found.bytes)
+                CellPayload::Bytes(found.bytes)
             }
             Some(Err(error)) => {
                 let rule = match error.problem {
                     FetchProblem::Damaged => &rules::CELL_UNREADABLE,
                     _ => &rules::CELL_NOT_CHECKED,
                 };
-                let message = crate::message(&*error.source);
-                self.context.find(rule, key, message);
-                Cell::Lost
+                let message = error_chain(&*error.source);
+                self.context.report(rule, key, message);
+                CellPayload::Unreadable
             }
             _ => {
                 let message = "the cell is listed, but the store has no such object";
-                self.context.find(&rules::CELL_MISSING, key, message);
-                Cell::Lost
+                self.context.report(&rules::CELL_MISSING, key, message);
+                CellPayload::Unreadable
             }
         }
     }

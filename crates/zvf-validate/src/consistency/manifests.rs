@@ -8,8 +8,10 @@ use zvf_model::{
     zarr::{Array, Node},
 };
 
-use super::Scope;
-use crate::{batch::Cell, context::Context, rows::Rows, rules::consistency as rules, tree::Tree};
+use crate::{
+    batch::CellPayload, context::Context, rules::consistency as rules, store::LevelScope,
+    table_array::TableArray, tree::StoreTree,
+};
 
 /// The opened object index of a level.
 #[derive(Debug)]
@@ -17,19 +19,22 @@ pub(super) struct Manifests {
     /// Key of the group.
     pub(super) key: Key,
     pub(super) index: ObjectIndex,
-    held: Held,
-    ids: Option<Rows>,
+    held: ManifestStorage,
+    ids: Option<TableArray>,
 }
 
 /// Storage of manifests.
 #[derive(Debug)]
-enum Held {
+enum ManifestStorage {
     /// No objects and no arrays.
     None,
     /// One item per manifest.
-    Items(Rows),
+    Items(TableArray),
     /// Concatenated manifests and their offsets.
-    Open { data: Rows, offsets: Rows },
+    Open {
+        data: TableArray,
+        offsets: TableArray,
+    },
 }
 
 /// Ids of objects by row.
@@ -53,7 +58,7 @@ impl Ids {
 
 /// The content of a row of the object index.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Entry<'a> {
+pub(super) enum ManifestRow<'a> {
     Manifest(ObjectManifest<'a>),
     /// No bytes, not even the count of an empty manifest.
     Absent,
@@ -65,18 +70,18 @@ pub(super) enum Entry<'a> {
 /// Faults are discarded, because [`super::objects`] reports them.
 pub(crate) async fn each_manifest(
     context: &Context<'_>,
-    scope: Scope<'_>,
+    scope: LevelScope<'_>,
     mut each: impl FnMut(u64, i64, &ObjectManifest<'_>) + Send,
 ) {
-    let aside = context.aside();
+    let aside = context.silent();
     let Some(manifests) = Manifests::open(&aside, scope) else {
         return;
     };
     let Some(ids) = manifests.ids(&aside).await else {
         return;
     };
-    let each = |row, entry: Entry<'_>| {
-        if let (Entry::Manifest(manifest), Some(id)) = (entry, ids.get(row)) {
+    let each = |row, entry: ManifestRow<'_>| {
+        if let (ManifestRow::Manifest(manifest), Some(id)) = (entry, ids.get(row)) {
             each(row, id, &manifest);
         }
     };
@@ -86,7 +91,7 @@ pub(crate) async fn each_manifest(
 impl Manifests {
     /// Opens the object index of a level. Returns `None` if it does not exist, or after reporting
     /// that it cannot be opened.
-    pub(super) fn open(context: &Context<'_>, scope: Scope<'_>) -> Option<Self> {
+    pub(super) fn open(context: &Context<'_>, scope: LevelScope<'_>) -> Option<Self> {
         let tree = &scope.store.tree;
         let key = scope.store.at(scope.level, &Part::Manifests)?;
         if !tree.exists(&key) {
@@ -94,14 +99,14 @@ impl Manifests {
         }
         let Some(Node::Group(group)) = tree.node(&key) else {
             let message = "not a readable group";
-            context.find(&rules::PART_NOT_CHECKED, &key, message);
+            context.report(&rules::PART_NOT_CHECKED, &key, message);
             return None;
         };
         let index = match ObjectIndex::parse(&key, &group.attributes) {
             Ok(index) => index.value,
             Err(error) => {
                 let rule = &rules::PART_NOT_CHECKED;
-                context.find_at(rule, &key, &error.path, &error.fault);
+                context.report_at(rule, &key, &error.path, &error.fault);
                 return None;
             }
         };
@@ -109,10 +114,10 @@ impl Manifests {
             let (found, arity) = (index.sid_ndim, scope.level.arity);
             let message = format!("chunk keys of {found} coordinates in a level of {arity}");
             let rule = &rules::PART_NOT_CHECKED;
-            context.find_at(rule, &key, "attributes.sid_ndim", message);
+            context.report_at(rule, &key, "attributes.sid_ndim", message);
             return None;
         }
-        let open = |name: &str| Rows::open(context, tree, &key.join(name).ok()?);
+        let open = |name: &str| TableArray::open(context, tree, &key.join(name).ok()?);
         let missing = |name: &str| {
             if let Ok(child) = key.join(name)
                 && !tree.exists(&child)
@@ -121,20 +126,20 @@ impl Manifests {
                     "{} objects, but the array does not exist",
                     index.num_objects
                 );
-                context.find(&rules::PART_NOT_CHECKED, &child, message);
+                context.report(&rules::PART_NOT_CHECKED, &child, message);
             }
             None
         };
         let held = match index.layout {
             ObjectIndexLayout::Open => match (open("data"), open("offsets")) {
-                (Some(data), Some(offsets)) => Held::Open { data, offsets },
-                (None, None) if index.num_objects == 0 => Held::None,
+                (Some(data), Some(offsets)) => ManifestStorage::Open { data, offsets },
+                (None, None) if index.num_objects == 0 => ManifestStorage::None,
                 (None, _) => return missing("data"),
                 (_, None) => return missing("offsets"),
             },
             _ => match open("manifests") {
-                Some(items) => Held::Items(items),
-                None if index.num_objects == 0 => Held::None,
+                Some(items) => ManifestStorage::Items(items),
+                None if index.num_objects == 0 => ManifestStorage::None,
                 None => return missing("manifests"),
             },
         };
@@ -145,7 +150,7 @@ impl Manifests {
         let of_ids = ids.as_ref().is_some_and(|ids| !is_int64(tree, &ids.key));
         if let (Some(ids), true) = (&ids, of_ids) {
             let message = "ids are not one int64 per row";
-            context.find(&rules::PART_NOT_CHECKED, &ids.key, message);
+            context.report(&rules::PART_NOT_CHECKED, &ids.key, message);
             return None;
         }
         Some(Self {
@@ -159,9 +164,9 @@ impl Manifests {
     /// Returns the number of manifests according to the arrays.
     pub(super) fn rows(&self) -> Option<u64> {
         match &self.held {
-            Held::None => Some(0),
-            Held::Items(items) => Some(items.len),
-            Held::Open { offsets, .. } => {
+            ManifestStorage::None => Some(0),
+            ManifestStorage::Items(items) => Some(items.len),
+            ManifestStorage::Open { offsets, .. } => {
                 let bytes = offsets.len.checked_mul(offsets.row_size())?;
                 bytes.is_multiple_of(8).then(|| bytes.div_euclid(8))
             }
@@ -177,7 +182,7 @@ impl Manifests {
         let numbers = Int64s::parse(&bytes).ok()?;
         let big = matches!(
             ids.row,
-            crate::rows::Row::Number(_, zvf_format::numeric::ByteOrder::Big)
+            crate::table_array::RowType::Number(_, zvf_format::numeric::ByteOrder::Big)
         );
         let number = |id: i64| if big { id.swap_bytes() } else { id };
         Some(Ids::Table(numbers.iter().map(number).collect()))
@@ -188,26 +193,26 @@ impl Manifests {
     pub(super) async fn each(
         &self,
         context: &Context<'_>,
-        mut each: impl FnMut(u64, Entry<'_>) + Send,
+        mut each: impl FnMut(u64, ManifestRow<'_>) + Send,
     ) -> bool {
         let mut all = true;
         let mut entry = |key: &Key, row: u64, item: &[u8]| {
             if item.is_empty() {
-                return each(row, Entry::Absent);
+                return each(row, ManifestRow::Absent);
             }
             match ObjectManifest::parse(item, self.index.sid_ndim) {
-                Ok(manifest) => each(row, Entry::Manifest(manifest)),
+                Ok(manifest) => each(row, ManifestRow::Manifest(manifest)),
                 Err(error) => {
                     let place = format!("row {row}");
-                    context.find_at(&rules::MANIFEST_UNREADABLE, key, place, error);
-                    each(row, Entry::Lost);
+                    context.report_at(&rules::MANIFEST_UNREADABLE, key, place, error);
+                    each(row, ManifestRow::Lost);
                 }
             }
         };
         match &self.held {
-            Held::None => {}
-            Held::Items(items) => {
-                let visit = |cell: crate::rows::RowCell<'_>| {
+            ManifestStorage::None => {}
+            ManifestStorage::Items(items) => {
+                let visit = |cell: crate::table_array::RowCell<'_>| {
                     let rows = cell.first..cell.first.saturating_add(cell.rows);
                     match (items.items(&cell), cell.cell) {
                         (Some(found), _) => {
@@ -215,7 +220,7 @@ impl Manifests {
                                 entry(&items.key, row, item);
                             }
                         }
-                        (None, Cell::None) => {
+                        (None, CellPayload::Absent) => {
                             for row in rows {
                                 entry(&items.key, row, &[]);
                             }
@@ -226,7 +231,7 @@ impl Manifests {
                 };
                 items.each_cell(context, visit).await;
             }
-            Held::Open { data, offsets } => {
+            ManifestStorage::Open { data, offsets } => {
                 let (Some(bytes), Some(starts)) = (
                     data.all_bytes(context).await,
                     offsets.all_bytes(context).await,
@@ -240,7 +245,7 @@ impl Manifests {
                         }
                     }
                     Err(error) => {
-                        context.find(&rules::CELL_UNREADABLE, &offsets.key, error);
+                        context.report(&rules::CELL_UNREADABLE, &offsets.key, error);
                         all = false;
                     }
                 }
@@ -251,7 +256,7 @@ impl Manifests {
 }
 
 /// Returns whether an array holds one int64 per row.
-fn is_int64(tree: &Tree, key: &Key) -> bool {
+fn is_int64(tree: &StoreTree, key: &Key) -> bool {
     let int64 = zvf_model::zarr::DataType::Number(zvf_format::numeric::Kind::Int64);
     let is = |array: &Array| array.rank() == 1 && array.data_type == int64;
     tree.array(key).is_some_and(is)

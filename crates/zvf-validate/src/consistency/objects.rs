@@ -5,10 +5,10 @@ use zvf_model::{layout::Part, root::GeometryKind};
 
 use self::owners::Owners;
 use super::{
-    Ids, LevelCounts, Scope,
-    manifests::{Entry, Manifests},
+    Ids, LevelCounts,
+    manifests::{ManifestRow, Manifests},
 };
-use crate::{context::Context, rules::consistency as rules};
+use crate::{context::Context, rules::consistency as rules, store::LevelScope};
 
 mod members;
 mod owners;
@@ -17,7 +17,7 @@ mod tables;
 pub(super) use members::Members;
 pub(super) use tables::{attribute, groups};
 
-pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counts: &mut LevelCounts) {
+pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counts: &mut LevelCounts) {
     if let Some(manifests) = Manifests::open(context, scope) {
         counts.objects = manifests.rows();
         counts.ids = check_index(context, scope, &manifests, counts).await;
@@ -41,7 +41,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counts: &mut 
 /// Checks the object index, and returns its ids.
 async fn check_index(
     context: &Context<'_>,
-    scope: Scope<'_>,
+    scope: LevelScope<'_>,
     manifests: &Manifests,
     counts: &mut LevelCounts,
 ) -> Option<Ids> {
@@ -53,46 +53,46 @@ async fn check_index(
             let message = "the ids do not ascend";
             let value = Some(json!(false));
             let path = ["object_ids_sorted"];
-            context.find_attribute(&rules::IDS_UNSORTED, key, &path, message, value);
+            context.report_attribute(&rules::IDS_UNSORTED, key, &path, message, value);
         }
         let mut ascending = ids.clone();
         ascending.sort_unstable();
         let pairs = ascending.iter().zip(ascending.iter().skip(1));
         for (id, _) in pairs.filter(|(id, next)| id == next) {
             let message = format!("several rows have id {id}");
-            context.find(&rules::DUPLICATE_ID, key, message);
+            context.report(&rules::DUPLICATE_ID, key, message);
         }
     }
     let mut owners = Owners::new(context, manifests, counts);
     let (mut present, mut absent, mut lost) = (0_u64, (0_u64, 0_u64), false);
-    let each = |row, entry: Entry<'_>| match entry {
-        Entry::Manifest(manifest) => {
+    let each = |row, entry: ManifestRow<'_>| match entry {
+        ManifestRow::Manifest(manifest) => {
             if !manifest.is_empty() {
                 present = present.saturating_add(1);
             }
             let id = ids.as_ref().and_then(|ids| ids.get(row));
             owners.add(row, id, &manifest);
         }
-        Entry::Absent => {
+        ManifestRow::Absent => {
             let (first, count) = &mut absent;
             if *count == 0 {
                 *first = row;
             }
             *count = count.saturating_add(1);
         }
-        Entry::Lost => lost = true,
+        ManifestRow::Lost => lost = true,
     };
     let all_read = manifests.each(context, each).await && !lost;
     if let (first, count @ 1..) = absent {
         let message = format!("{count} rows, first {first}");
-        context.find(&rules::NO_MANIFEST, key, message);
+        context.report(&rules::NO_MANIFEST, key, message);
     }
     if let Some(declared) = index.num_present.filter(|declared| *declared != present)
         && all_read
     {
         let message = format!("{declared} declared, but {present} present");
         let value = Some(json!(present));
-        context.find_attribute(&rules::NUM_PRESENT, key, &["num_present"], message, value);
+        context.report_attribute(&rules::NUM_PRESENT, key, &["num_present"], message, value);
     }
     if owners.share() {
         counts.shares = true;
@@ -101,20 +101,21 @@ async fn check_index(
             let path = ["zarr_vectors_level", "shared_fragments"];
             let level = &scope.level.key;
             let value = Some(json!(true));
-            context.find_attribute(&rules::UNDECLARED_SHARING, level, &path, message, value);
+            context.report_attribute(&rules::UNDECLARED_SHARING, level, &path, message, value);
         }
     }
     if all_read {
         let kinds = &scope.root.geometry_kinds;
         let points = kinds.iter().all(|kind| *kind == GeometryKind::PointCloud);
-        let rule = match points {
-            true => &rules::UNOWNED_POINTS,
-            false => &rules::UNOWNED,
+        let rule = if points {
+            &rules::UNOWNED_POINTS
+        } else {
+            &rules::UNOWNED
         };
         if let Some(fragments) = scope.store.at(scope.level, &Part::VertexFragments) {
             for (chunk, first, count) in owners.unowned(&counts.filled) {
                 let message = format!("{count} fragments with vertices, first {first}");
-                context.find_in(rule, &fragments, &chunk, message);
+                context.report_in_chunk(rule, &fragments, &chunk, message);
             }
         }
         if let Some(ids) = &ids {

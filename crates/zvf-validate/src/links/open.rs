@@ -13,16 +13,16 @@ use zvf_model::{
     zarr::Node,
 };
 
-use super::{CellForm, Ends, LinkCells, LinkPart, LinkParts};
+use super::{EndChunks, LinkEncoding, LinkPart, LinkParts, LinkStorage};
 use crate::{
-    cells::{Cells, Form},
-    consistency::Scope,
+    chunked_part::{CellStorage, ChunkedPart},
     context::Context,
     rules::consistency as rules,
+    store::LevelScope,
 };
 
 /// Opens all parts of a delta. Reports parts that cannot be opened.
-pub(crate) fn open(context: &Context<'_>, scope: Scope<'_>, delta: Delta) -> LinkParts {
+pub(crate) fn open(context: &Context<'_>, scope: LevelScope<'_>, delta: Delta) -> LinkParts {
     let opening = Opening {
         context,
         scope,
@@ -48,7 +48,7 @@ pub(crate) fn open(context: &Context<'_>, scope: Scope<'_>, delta: Delta) -> Lin
 
 struct Opening<'a, 'c> {
     context: &'a Context<'c>,
-    scope: Scope<'a>,
+    scope: LevelScope<'a>,
     delta: Delta,
 }
 
@@ -70,13 +70,13 @@ impl Opening<'_, '_> {
         match tree.node(key) {
             Some(Node::Array(_)) => {
                 let message = "an array where links need a group";
-                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+                self.context.report(&rules::LINK_NOT_CHECKED, key, message);
                 None
             }
             Some(node) => Some(node.attributes().clone()),
             None if tree.has_file(key) => {
                 let message = "its zarr.json cannot be read";
-                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+                self.context.report(&rules::LINK_NOT_CHECKED, key, message);
                 None
             }
             None => Some(Attributes::new()),
@@ -94,14 +94,14 @@ impl Opening<'_, '_> {
             Ok(parsed) => parsed.value,
             Err(error) => {
                 let rule = &rules::LINK_NOT_CHECKED;
-                self.context.find_at(rule, key, &error.path, &error.fault);
+                self.context.report_at(rule, key, &error.path, &error.fault);
                 return Err(Unusable);
             }
         };
         let Some(family) = family else {
             if has_links {
                 let message = "link_width or sid_ndim is missing, so readers see no links";
-                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+                self.context.report(&rules::LINK_NOT_CHECKED, key, message);
                 return Err(Unusable);
             }
             return Ok(None);
@@ -112,7 +112,7 @@ impl Opening<'_, '_> {
             let message = format!("{found}, but chunk keys have {arity} coordinates");
             let path = "attributes.sid_ndim";
             self.context
-                .find_at(&rules::LINK_NOT_CHECKED, key, path, message);
+                .report_at(&rules::LINK_NOT_CHECKED, key, path, message);
             return Err(Unusable);
         }
         Ok(Some(family))
@@ -120,7 +120,7 @@ impl Opening<'_, '_> {
 
     /// Returns the ratios between the chunk grids of this level and of the level at the other ends.
     fn scales(&self, key: &Key) -> Option<Vec<AxisScales>> {
-        let Scope {
+        let LevelScope {
             store,
             root,
             level,
@@ -133,13 +133,13 @@ impl Opening<'_, '_> {
         let target = target.and_then(|id| store.level(id)?.metadata.as_ref());
         let Some(target) = target else {
             let message = "the target level does not exist, or its metadata cannot be used";
-            self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+            self.context.report(&rules::LINK_NOT_CHECKED, key, message);
             return None;
         };
         match metadata.link_scales(target, root) {
             Ok(scales) => Some(scales),
             Err(error) => {
-                self.context.find(&rules::LINK_NOT_CHECKED, key, error);
+                self.context.report(&rules::LINK_NOT_CHECKED, key, error);
                 None
             }
         }
@@ -186,25 +186,25 @@ impl Opening<'_, '_> {
         let offsets = match Offsets::parse(segment, family.width, arity) {
             Ok(offsets) => offsets,
             Err(error) => {
-                context.find(&rules::LINK_NOT_CHECKED, key, error);
+                context.report(&rules::LINK_NOT_CHECKED, key, error);
                 return None;
             }
         };
         let Some(array) = tree.array(key) else {
-            context.find(&rules::LINK_NOT_CHECKED, key, "not a readable array");
+            context.report(&rules::LINK_NOT_CHECKED, key, "not a readable array");
             return None;
         };
         let array = match LinkArray::parse(key, segment, &array.attributes, family) {
             Ok(array) => array.value,
             Err(error) => {
                 let rule = &rules::LINK_NOT_CHECKED;
-                context.find_at(rule, key, &error.path, &error.fault);
+                context.report_at(rule, key, &error.path, &error.fault);
                 return None;
             }
         };
         let part = Part::Links(self.delta, LinkOffsets::Segment(segment));
         let form = self.scope.store.layout().chunk_form(&part)?;
-        let cells = Cells::open(context, tree, key, form, arity)?;
+        let cells = ChunkedPart::open(context, tree, key, form, arity)?;
         let is_inside = self.delta == Delta::INTRA && offsets.is_zero();
         Some(LinkPart {
             key: key.clone(),
@@ -212,12 +212,13 @@ impl Opening<'_, '_> {
             family: family.clone(),
             is_inside,
             segment: Some(segment.to_owned()),
-            cells: LinkCells::Each(cells),
-            form: match is_inside {
-                true => CellForm::Flat(array.dtype),
-                false => CellForm::Groups(array.dtype, array.row_form),
+            cells: LinkStorage::Each(cells),
+            form: if is_inside {
+                LinkEncoding::Flat(array.dtype)
+            } else {
+                LinkEncoding::Groups(array.dtype, array.row_form)
             },
-            ends: Ends::Offsets(
+            ends: EndChunks::Offsets(
                 offsets.iter().map(Iterator::collect).collect(),
                 scales.to_vec(),
             ),
@@ -233,9 +234,9 @@ impl Opening<'_, '_> {
         if !tree.exists(&key) {
             return Some(());
         }
-        let cells = Cells::open(self.context, tree, &key, form, arity)?;
+        let cells = ChunkedPart::open(self.context, tree, &key, form, arity)?;
         let has_links = match &cells.form {
-            Form::Padded { .. } => true,
+            CellStorage::Padded { .. } => true,
             _ => !cells.chunks().is_empty(),
         };
         let parsed = LinkFamily::parse_intra(&key, self.delta, &cells.attributes);
@@ -245,9 +246,9 @@ impl Opening<'_, '_> {
         found.families.push((key.clone(), family.clone()));
         self.scales(&key)?;
         let form = match &cells.form {
-            Form::Padded { padded, .. } => self.padded(&key, padded, &family)?,
-            _ if self.delta == Delta::INTRA => CellForm::Flat(int64()),
-            _ => CellForm::Groups(int64(), RowForm::Plain),
+            CellStorage::Padded { padded, .. } => self.padded(&key, padded, &family)?,
+            _ if self.delta == Delta::INTRA => LinkEncoding::Flat(int64()),
+            _ => LinkEncoding::Groups(int64(), RowForm::Plain),
         };
         found.parts.push(LinkPart {
             family_key: key.clone(),
@@ -255,21 +256,21 @@ impl Opening<'_, '_> {
             family,
             is_inside: self.delta == Delta::INTRA,
             segment: None,
-            cells: LinkCells::Each(cells),
+            cells: LinkStorage::Each(cells),
             form,
-            ends: Ends::Same,
+            ends: EndChunks::Same,
         });
         Some(())
     }
 
-    fn padded(&self, key: &Key, padded: &Padded, family: &LinkFamily) -> Option<CellForm> {
+    fn padded(&self, key: &Key, padded: &Padded, family: &LinkFamily) -> Option<LinkEncoding> {
         let width = u64::try_from(family.width.get()).unwrap_or(u64::MAX);
         if padded.columns == width {
-            return Some(CellForm::Padded(padded.kind));
+            return Some(LinkEncoding::Padded(padded.kind));
         }
         let found = padded.columns;
         let message = format!("{found} columns for links of {width} ends");
-        self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+        self.context.report(&rules::LINK_NOT_CHECKED, key, message);
         None
     }
 
@@ -291,15 +292,19 @@ impl Opening<'_, '_> {
         self.scales(&key)?;
         let (cells, form, ends) = if is_table {
             let data = key.join("data").ok()?;
-            (LinkCells::Table(data), CellForm::Table, Ends::Named(arity))
+            (
+                LinkStorage::Table(data),
+                LinkEncoding::Table,
+                EndChunks::Named(arity),
+            )
         } else {
             let numbers = family.width.get().saturating_mul(arity);
             let form = zvf_model::layout::ChunkForm::Child;
-            let cells = Cells::open(self.context, tree, &key, form, numbers)?;
+            let cells = ChunkedPart::open(self.context, tree, &key, form, numbers)?;
             (
-                LinkCells::Each(cells),
-                CellForm::Records,
-                Ends::Keyed(arity),
+                LinkStorage::Each(cells),
+                LinkEncoding::Records,
+                EndChunks::Keyed(arity),
             )
         };
         found.parts.push(LinkPart {
@@ -324,7 +329,7 @@ impl Opening<'_, '_> {
             let message = format!("links of {other} ends, but of {one} inside chunks");
             let path = "attributes.link_width";
             self.context
-                .find_at(&rules::LINK_WIDTHS, &second.key, path, message);
+                .report_at(&rules::LINK_WIDTHS, &second.key, path, message);
         }
     }
 }

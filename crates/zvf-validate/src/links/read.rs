@@ -7,43 +7,44 @@ use zvf_model::{
     layout::Part,
 };
 
-use super::{LinkCells, LinkPart, Record, each_record, open};
+use super::{LinkPart, LinkRecord, LinkStorage, each_record, open};
 use crate::{
-    batch::{self, Cell},
-    cells::Cells,
-    consistency::{Scope, open_part},
+    batch::{self, CellPayload},
+    chunked_part::{ChunkedPart, open_part},
     context::Context,
+    store::LevelScope,
 };
 
 /// Calls `each` once per link of a delta, cell by cell. The links were checked before, so `context`
 /// should discard findings. Returns whether every link could be read.
 pub(crate) async fn each_link<T: Copy + Send>(
     context: &Context<'_>,
-    scope: Scope<'_>,
+    scope: LevelScope<'_>,
     delta: Delta,
     mut resolve: impl FnMut(&[i64], bool) -> T + Send,
-    mut each: impl FnMut(&LinkPart, Record<'_, T>) + Send,
+    mut each: impl FnMut(&LinkPart, LinkRecord<'_, T>) + Send,
 ) -> bool {
     let found = open(context, scope, delta);
     let mut is_whole = found.is_whole;
     for part in &found.parts {
-        let mut take = |at: &ChunkCoord, cell: &Cell, used: Option<u64>| match cell {
-            Cell::Bytes(bytes) if part.leads(at) => {
-                let each = |record: Record<'_, T>| each(part, record);
+        let mut take = |at: &ChunkCoord, cell: &CellPayload, used: Option<u64>| match cell {
+            CellPayload::Bytes(bytes) if part.leads(at) => {
+                let each = |record: LinkRecord<'_, T>| each(part, record);
                 let read = each_record(part, at, bytes, used, &mut resolve, each);
                 is_whole &= read.is_ok();
             }
-            Cell::Lost => is_whole = false,
+            CellPayload::Unreadable => is_whole = false,
             _ => {}
         };
         match &part.cells {
-            LinkCells::Each(cells) => {
+            LinkStorage::Each(cells) => {
                 // Only link fragments show the number of used rows of a padded array.
-                let groups = match part.is_padded() {
-                    true => open_part(context, scope, &Part::LinkFragments),
-                    false => None,
+                let groups = if part.is_padded() {
+                    open_part(context, scope, &Part::LinkFragments)
+                } else {
+                    None
                 };
-                let parts: Vec<&Cells> = [cells].into_iter().chain(&groups).collect();
+                let parts: Vec<&ChunkedPart> = [cells].into_iter().chain(&groups).collect();
                 let chunks = match &groups {
                     Some(groups) => groups.chunks(),
                     None => cells.chunks(),
@@ -52,20 +53,20 @@ pub(crate) async fn each_link<T: Copy + Send>(
                     let used = cells.get(1).and_then(|cell| cell.bytes());
                     let used = used.and_then(|bytes| FragmentIndex::parse(bytes).ok());
                     let used = used.map(|index| index.extent());
-                    take(chunk, cells.first().unwrap_or(&Cell::None), used);
+                    take(chunk, cells.first().unwrap_or(&CellPayload::Absent), used);
                 })
                 .await;
             }
-            LinkCells::Table(key) if scope.store.tree.exists(key) => {
+            LinkStorage::Table(key) if scope.store.tree.exists(key) => {
                 let cell = CellOf::Child(key.clone());
                 let wanted = Wanted { cell, part: None };
                 let cell = match context.fetch.cells(&[wanted]).await.pop() {
-                    Some(Ok(Some(found))) => Cell::Bytes(found.bytes),
-                    _ => Cell::Lost,
+                    Some(Ok(Some(found))) => CellPayload::Bytes(found.bytes),
+                    _ => CellPayload::Unreadable,
                 };
                 take(&ChunkCoord::new([]), &cell, None);
             }
-            LinkCells::Table(_) => {}
+            LinkStorage::Table(_) => {}
         }
     }
     is_whole

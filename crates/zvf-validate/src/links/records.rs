@@ -14,19 +14,19 @@ use zvf_format::{
 };
 use zvf_model::grid::ChunkCoord;
 
-use super::{CellForm, Ends, LinkPart};
+use super::{EndChunks, LinkEncoding, LinkPart};
 use crate::{rule::Rule, rules::consistency as rules};
 
 /// A payload that cannot be decoded, and the rule that it violates.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct RecordFault {
     pub(crate) rule: &'static Rule,
     pub(crate) message: String,
 }
 
 /// A link.
 #[derive(Debug)]
-pub(crate) struct Record<'r, T> {
+pub(crate) struct LinkRecord<'r, T> {
     /// Position in the cell.
     pub(crate) at: u64,
     /// The resolved chunk and the row of each end, in their original order.
@@ -44,12 +44,12 @@ pub(crate) fn each_record<T: Copy>(
     payload: &[u8],
     used: Option<u64>,
     resolve: impl FnMut(&[i64], bool) -> T,
-    mut each: impl FnMut(Record<'_, T>),
-) -> Result<u64, Fault> {
+    mut each: impl FnMut(LinkRecord<'_, T>),
+) -> Result<u64, RecordFault> {
     let width = part.width();
     match part.form {
-        CellForm::Table => {
-            let Ends::Named(arity) = part.ends else {
+        LinkEncoding::Table => {
+            let EndChunks::Named(arity) = part.ends else {
                 return Ok(0);
             };
             let table = CrossChunkTable::parse(payload, width, arity)?;
@@ -57,25 +57,25 @@ pub(crate) fn each_record<T: Copy>(
             Ok(count(table.len()))
         }
         _ if payload.is_empty() => Ok(0),
-        CellForm::Flat(dtype) => {
+        LinkEncoding::Flat(dtype) => {
             let rows = int64s(payload, dtype)?;
             let rows = LinkRows::parse(&rows, width, RowForm::Plain)?;
             keyed(part, cell, rows, resolve, &mut each)
         }
-        CellForm::Groups(dtype, form) if dtype == int64() => {
+        LinkEncoding::Groups(dtype, form) if dtype == int64() => {
             let rows = RaggedLinks::parse(payload, width, form)?.rows();
             keyed(part, cell, rows, resolve, &mut each)
         }
-        CellForm::Groups(dtype, form) => {
+        LinkEncoding::Groups(dtype, form) => {
             let rows = grouped(payload, width, dtype, form)?;
             let rows = LinkRows::parse(&rows, width, form)?;
             keyed(part, cell, rows, resolve, &mut each)
         }
-        CellForm::Records => {
+        LinkEncoding::Records => {
             let rows = CrossChunkCell::parse(payload, width)?.records();
             keyed(part, cell, rows, resolve, &mut each)
         }
-        CellForm::Padded(kind) => {
+        LinkEncoding::Padded(kind) => {
             let rows = int64s(payload, Dtype::new(kind, ByteOrder::Little))?;
             let rows = LinkRows::parse(in_use(&rows, width, used)?, width, RowForm::Plain)?;
             keyed(part, cell, rows, resolve, &mut each)
@@ -93,24 +93,25 @@ fn keyed<T: Copy>(
     cell: &ChunkCoord,
     rows: LinkRows<'_>,
     mut resolve: impl FnMut(&[i64], bool) -> T,
-    each: &mut impl FnMut(Record<'_, T>),
-) -> Result<u64, Fault> {
+    each: &mut impl FnMut(LinkRecord<'_, T>),
+) -> Result<u64, RecordFault> {
     let Some(slots) = part.slots(cell) else {
-        return Err(Fault {
+        return Err(RecordFault {
             rule: &rules::LINK_CELL,
             message: "its ends are in chunks beyond 64-bit coordinates".to_owned(),
         });
     };
     // The chunks of both levels are sorted together in the key, so only the order of each row shows
     // which end is in this level.
-    let is_mixed = part.form == CellForm::Records && part.delta() != Delta::INTRA;
+    let is_mixed = part.form == LinkEncoding::Records && part.delta() != Delta::INTRA;
     let leaves = part.delta() != Delta::INTRA;
     let mut resolved = Vec::with_capacity(slots.len());
     for (slot, chunk) in slots.iter().enumerate() {
         let own = resolve(chunk.coords(), leaves && !is_mixed && slot > 0);
-        let other = match is_mixed {
-            true => resolve(chunk.coords(), true),
-            false => own,
+        let other = if is_mixed {
+            resolve(chunk.coords(), true)
+        } else {
+            own
         };
         resolved.push((own, other));
     }
@@ -134,7 +135,7 @@ fn keyed<T: Copy>(
                 }
             }
         }
-        each(Record {
+        each(LinkRecord {
             at: count(at),
             ends: &ends,
             stored: Some(row),
@@ -148,7 +149,7 @@ fn named<T: Copy>(
     part: &LinkPart,
     table: &CrossChunkTable<'_>,
     mut resolve: impl FnMut(&[i64], bool) -> T,
-    mut each: impl FnMut(Record<'_, T>),
+    mut each: impl FnMut(LinkRecord<'_, T>),
 ) {
     let leaves = part.delta() != Delta::INTRA;
     let mut known: HashMap<(Box<[i64]>, bool), T> = HashMap::new();
@@ -162,7 +163,7 @@ fn named<T: Copy>(
             let found = found.or_insert_with_key(|(coords, is_other)| resolve(coords, *is_other));
             ends.push((*found, end.vertex));
         }
-        each(Record {
+        each(LinkRecord {
             at: count(at),
             ends: &ends,
             stored: None,
@@ -180,7 +181,7 @@ fn grouped(
     width: LinkWidth,
     dtype: Dtype,
     form: RowForm,
-) -> Result<Cow<'_, [u8]>, Fault> {
+) -> Result<Cow<'_, [u8]>, RecordFault> {
     let blob = RaggedBlob::parse(payload).map_err(RaggedLinksError::from)?;
     let code = usize::from(form == RowForm::Permuted);
     let columns = width.get().saturating_add(code);
@@ -193,11 +194,11 @@ fn grouped(
 }
 
 /// Converts integers of any type to int64.
-fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
+fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, RecordFault> {
     if dtype == int64() {
         return Ok(Cow::Borrowed(bytes));
     }
-    let no_cell = |message: String| Fault {
+    let no_cell = |message: String| RecordFault {
         rule: &rules::LINK_CELL,
         message,
     };
@@ -210,7 +211,7 @@ fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
             Some(Value::UInt(number)) => i64::try_from(number).ok(),
             _ => return Err(no_cell("its numbers are not integers".to_owned())),
         };
-        let number = number.ok_or_else(|| Fault {
+        let number = number.ok_or_else(|| RecordFault {
             rule: &rules::LINK_ROW,
             message: "a row exceeds 63 bits".to_owned(),
         })?;
@@ -221,7 +222,7 @@ fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
 
 /// Returns the rows of a padded array without its padding, which is −1, or 0 where link fragments
 /// show the number of used rows.
-fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fault> {
+fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], RecordFault> {
     let row = width.get().saturating_mul(size_of::<i64>());
     let is_fill = |row: &[u8], fill: u8| row.iter().all(|byte| *byte == fill);
     let last = rows.chunks(row).rposition(|row| !is_fill(row, u8::MAX));
@@ -234,7 +235,7 @@ fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fau
             if used > found || !rest.all(|row| is_fill(row, 0)) {
                 let message = format!("{found} rows, but link_fragments has {used}");
                 let rule = &rules::LINK_GROUPS;
-                return Err(Fault { rule, message });
+                return Err(RecordFault { rule, message });
             }
             used
         }
@@ -243,7 +244,7 @@ fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fau
     Ok(rows.get(..end).unwrap_or(rows))
 }
 
-impl From<LinkRowsError> for Fault {
+impl From<LinkRowsError> for RecordFault {
     fn from(error: LinkRowsError) -> Self {
         let rule = match error {
             LinkRowsError::Vertex { .. } => &rules::LINK_ROW,
@@ -257,7 +258,7 @@ impl From<LinkRowsError> for Fault {
     }
 }
 
-impl From<RaggedLinksError> for Fault {
+impl From<RaggedLinksError> for RecordFault {
     fn from(error: RaggedLinksError) -> Self {
         match error {
             RaggedLinksError::Rows(error) => error.into(),
@@ -269,7 +270,7 @@ impl From<RaggedLinksError> for Fault {
     }
 }
 
-impl From<CrossChunkCellError> for Fault {
+impl From<CrossChunkCellError> for RecordFault {
     fn from(error: CrossChunkCellError) -> Self {
         match error {
             CrossChunkCellError::Rows(error) => error.into(),
@@ -281,7 +282,7 @@ impl From<CrossChunkCellError> for Fault {
     }
 }
 
-impl From<CrossChunkTableError> for Fault {
+impl From<CrossChunkTableError> for RecordFault {
     fn from(error: CrossChunkTableError) -> Self {
         let rule = match error {
             CrossChunkTableError::Vertex { .. } => &rules::LINK_ROW,

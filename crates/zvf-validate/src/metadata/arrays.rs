@@ -9,39 +9,42 @@ use zvf_model::{
     zarr::{Array, Codecs, DataType},
 };
 
-use super::{Look, faults};
-use crate::{cells::grid, place::Place, rules::metadata as rules};
+use super::{NodeCheck, faults};
+use crate::{chunked_part::grid, node_role::NodeRole, rules::metadata as rules};
 
 /// Codecs that convert values to bytes.
 const SERIALISERS: [&str; 3] = ["bytes", "vlen-bytes", "vlen-utf8"];
 
-impl Look<'_, '_> {
-    pub(super) fn array(&self, place: Place<'_>, array: &Array) {
+impl NodeCheck<'_, '_> {
+    pub(super) fn array(&self, place: NodeRole<'_>, array: &Array) {
         let number = |kind| DataType::Number(kind);
         match place {
-            Place::Shard | Place::Blob => {
+            NodeRole::Shard | NodeRole::Blob => {
                 self.data_type(array, &number(Kind::UInt8));
                 self.whole(array, 1);
             }
-            Place::Manifests | Place::ParametricNames | Place::Groups | Place::ParametricGroups => {
+            NodeRole::Manifests
+            | NodeRole::ParametricNames
+            | NodeRole::Groups
+            | NodeRole::ParametricGroups => {
                 self.strings(array);
             }
-            Place::ObjectIds => {
+            NodeRole::ObjectIds => {
                 self.data_type(array, &number(Kind::Int64));
                 self.rank(array, 1..=1);
             }
-            Place::ParametricObjects => {
+            NodeRole::ParametricObjects => {
                 self.data_type(array, &number(Kind::Float64));
                 self.rank(array, 2..=2);
             }
-            Place::CompositeLinks(_) => {
+            NodeRole::CompositeLinks(_) => {
                 self.data_type(array, &number(Kind::Int64));
                 self.rank(array, 2..=2);
             }
-            Place::ObjectAttribute(_)
-            | Place::GroupAttribute(_)
-            | Place::ParametricAttribute(_)
-            | Place::ParametricGroupAttribute(_) => self.rank(array, 1..=2),
+            NodeRole::ObjectAttribute(_)
+            | NodeRole::GroupAttribute(_)
+            | NodeRole::ParametricAttribute(_)
+            | NodeRole::ParametricGroupAttribute(_) => self.rank(array, 1..=2),
             _ => match place.chunk_form(*self.store.layout()) {
                 Some(ChunkForm::Padded) => self.padded(place, array),
                 Some(_) => self.cells(array),
@@ -53,7 +56,7 @@ impl Look<'_, '_> {
     }
 
     fn find(&self, rule: &'static crate::Rule, field: &str, message: String) {
-        self.context.find_at(rule, self.key, field, message);
+        self.context.report_at(rule, self.key, field, message);
     }
 
     fn data_type(&self, array: &Array, expected: &DataType) {
@@ -111,7 +114,7 @@ impl Look<'_, '_> {
             return;
         };
         match grid(array, arity) {
-            Err(message) => self.context.find(&rules::GRID, self.key, message),
+            Err(message) => self.context.report(&rules::GRID, self.key, message),
             Ok(grid) => self.leading(grid.origin(), &array.shape),
         }
     }
@@ -134,7 +137,7 @@ impl Look<'_, '_> {
     }
 
     /// Checks a padded array of numbers, whose axes are chunk, row and column.
-    fn padded(&self, place: Place<'_>, array: &Array) {
+    fn padded(&self, place: NodeRole<'_>, array: &Array) {
         let Some(arity) = self.arity() else {
             return;
         };
@@ -163,22 +166,22 @@ impl Look<'_, '_> {
             let message = format!("{found}, but the array holds {expected}");
             let (rule, value) = (&rules::ARRAY_TYPE, Some(serde_json::json!(expected)));
             self.context
-                .find_attribute(rule, self.key, &["dtype"], message, value);
+                .report_attribute(rule, self.key, &["dtype"], message, value);
         }
         let columns = match place {
-            Place::Vertices => self
+            NodeRole::Vertices => self
                 .store
                 .root
                 .as_ref()
                 .and_then(|root| u64::try_from(root.axes.len()).ok()),
-            Place::Links(..) => array.attributes.get("link_width").and_then(Value::as_u64),
+            NodeRole::Links(..) => array.attributes.get("link_width").and_then(Value::as_u64),
             _ => None,
         };
         if let Some(expected) = columns.filter(|columns| *columns != padded.columns) {
             let message = format!("{} columns instead of {expected}", padded.columns);
             self.find(&rules::ARRAY_SHAPE, "shape", message);
         }
-        if matches!(place, Place::VertexAttribute(_)) {
+        if matches!(place, NodeRole::VertexAttribute(_)) {
             self.beside_vertices(&padded, arity);
         }
     }
@@ -258,7 +261,7 @@ impl Look<'_, '_> {
             let message = format!("{found}, but the store has {axes} axes");
             let (rule, value) = (&rules::LIST_LENGTH, Some(serde_json::json!(axes)));
             self.context
-                .find_attribute(rule, self.key, &["ndim"], message, value);
+                .report_attribute(rule, self.key, &["ndim"], message, value);
         }
     }
 

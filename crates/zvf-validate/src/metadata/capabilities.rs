@@ -10,7 +10,7 @@ use zvf_model::{
 use crate::{
     context::Context,
     rules::metadata as rules,
-    store::{Level, Store},
+    store::{LevelNode, StoreMetadata},
 };
 
 const MULTISCALE_LINKS: &str = "multiscale_links";
@@ -20,7 +20,7 @@ const PRESERVED_IDS: &str = "preserved_object_ids";
 const SILENT: [&str; 2] = ["fragment_index", "partitioned_cross_chunk_links"];
 const PLACE: [&str; 2] = ["zarr_vectors", "format_capabilities"];
 
-pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
     let between = between_levels(store);
     let mut levels = store
         .levels
@@ -62,17 +62,17 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     for (token, _, why) in missing {
         let message = format!("{token:?} is missing: {why}");
         let (rule, value) = (&rules::CAPABILITY_MISSING, Some(json!(right)));
-        context.find_attribute(rule, &key, &PLACE, message, value);
+        context.report_attribute(rule, &key, &PLACE, message, value);
     }
     for token in &root.capabilities {
         if !is_true(token) {
             let message = format!("{token:?} is listed, but the store does not use it");
             let (rule, value) = (&rules::CAPABILITY_UNUSED, Some(json!(right)));
-            context.find_attribute(rule, &key, &PLACE, message, value);
+            context.report_attribute(rule, &key, &PLACE, message, value);
         } else if !SILENT.contains(&token.as_str()) && !facts.iter().any(|fact| fact.0 == token) {
             let place = format!("attributes.{}", PLACE.join("."));
             let message = format!("{token:?}");
-            context.find_at(&rules::CAPABILITY_UNKNOWN, &key, place, message);
+            context.report_at(&rules::CAPABILITY_UNKNOWN, &key, place, message);
         }
     }
     storage(context, root, &between);
@@ -96,13 +96,13 @@ fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)])
                 _ => continue,
             },
         };
-        context.find(&rules::CROSS_LEVEL, key, message);
+        context.report(&rules::CROSS_LEVEL, key, message);
     }
 }
 
 /// Returns the families of links to another level.
-fn between_levels(store: &Store) -> Vec<(Key, Delta)> {
-    let families = |level: &Level| {
+fn between_levels(store: &StoreMetadata) -> Vec<(Key, Delta)> {
+    let families = |level: &LevelNode| {
         let parents = ["links", "cross_chunk_links"].into_iter();
         let parents = parents.filter_map(|name| level.key.join(name).ok());
         let found = parents.flat_map(|parent| {

@@ -9,10 +9,10 @@ use zvf_model::{
     metadata::JsonKind,
 };
 
-use super::{Look, faults};
+use super::{NodeCheck, faults};
 use crate::rules::metadata as rules;
 
-impl Look<'_, '_> {
+impl NodeCheck<'_, '_> {
     pub(super) fn fragments(&self) {
         let read = Fragments::parse(self.key, self.node.attributes());
         faults::noted(self.context, self.key, read);
@@ -31,7 +31,7 @@ impl Look<'_, '_> {
                 let message = format!("{} names for {columns} columns", names.len());
                 let place = "attributes.channel_names";
                 self.context
-                    .find_at(&rules::CHANNELS, self.key, place, message);
+                    .report_at(&rules::CHANNELS, self.key, place, message);
             }
         }
         match &attribute.dictionary {
@@ -42,7 +42,7 @@ impl Look<'_, '_> {
                     "there are categories, but no encoding declares the values to be codes";
                 let place = "attributes.encoding";
                 self.context
-                    .find_at(&rules::DICTIONARY, self.key, place, message);
+                    .report_at(&rules::DICTIONARY, self.key, place, message);
             }
             None => {}
         }
@@ -52,7 +52,7 @@ impl Look<'_, '_> {
         let find = |field: &str, message: String| {
             let place = format!("attributes.{field}");
             self.context
-                .find_at(&rules::DICTIONARY, self.key, place, message);
+                .report_at(&rules::DICTIONARY, self.key, place, message);
         };
         // Number of nonnegative codes of the type.
         let most: Option<u64> = match kind {

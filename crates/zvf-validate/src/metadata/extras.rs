@@ -6,10 +6,10 @@ use zvf_model::{
     zarr::Node,
 };
 
-use super::{Look, faults};
+use super::{NodeCheck, faults};
 use crate::rules::metadata as rules;
 
-impl Look<'_, '_> {
+impl NodeCheck<'_, '_> {
     /// Compares the index of composite geometries with their parts.
     pub(super) fn geometry_index(&self) {
         let read = GeometryIndex::parse(self.key, self.node.attributes());
@@ -29,7 +29,7 @@ impl Look<'_, '_> {
                 let place = format!("attributes.{kind}");
                 let message = format!("{part} does not exist");
                 self.context
-                    .find_at(&rules::COMPOSITE, self.key, place, message);
+                    .report_at(&rules::COMPOSITE, self.key, place, message);
             }
             let links = geometry
                 .links
@@ -47,7 +47,7 @@ impl Look<'_, '_> {
                     links.value.link_count
                 );
                 self.context
-                    .find_at(&rules::COMPOSITE, self.key, place, message);
+                    .report_at(&rules::COMPOSITE, self.key, place, message);
             }
         }
         let further = self.store.tree.folders(&level.key).into_iter();
@@ -59,7 +59,7 @@ impl Look<'_, '_> {
                 .any(|geometry| geometry.vertices == name)
             {
                 let message = format!("{name} exists, but is not listed");
-                self.context.find(&rules::COMPOSITE, self.key, message);
+                self.context.report(&rules::COMPOSITE, self.key, message);
             }
         }
     }
@@ -75,7 +75,7 @@ impl Look<'_, '_> {
             Node::Group(_) => {
                 let Some(array) = self.array_at(self.beside("data")) else {
                     let message = "data does not exist";
-                    return self.context.find(&rules::TABLE_BYTES, self.key, message);
+                    return self.context.report(&rules::TABLE_BYTES, self.key, message);
                 };
                 let bytes = links.link_count.saturating_mul(width).saturating_mul(8);
                 (array.shape.clone(), vec![bytes])
@@ -83,7 +83,7 @@ impl Look<'_, '_> {
         };
         if found != expected {
             let message = format!("{found:?}, but the metadata require {expected:?}");
-            self.context.find(&rules::TABLE_BYTES, self.key, message);
+            self.context.report(&rules::TABLE_BYTES, self.key, message);
         }
     }
 
@@ -111,7 +111,7 @@ impl Look<'_, '_> {
             let message = format!(
                 "rows of {most} numbers, but the shortest type has {shortest} coefficients"
             );
-            self.context.find(&rules::PARAMETRIC, self.key, message);
+            self.context.report(&rules::PARAMETRIC, self.key, message);
         }
     }
 
@@ -129,15 +129,17 @@ impl Look<'_, '_> {
                     (array.shape.clone(), vec![bytes])
                 }
                 None => {
-                    return self
-                        .context
-                        .find(&rules::TABLE_BYTES, self.key, "data does not exist");
+                    return self.context.report(
+                        &rules::TABLE_BYTES,
+                        self.key,
+                        "data does not exist",
+                    );
                 }
             },
         };
         if found != expected {
             let message = format!("{found:?}, but the metadata require {expected:?}");
-            self.context.find(&rules::TABLE_BYTES, self.key, message);
+            self.context.report(&rules::TABLE_BYTES, self.key, message);
         }
         let names = Key::parse("parametric/names").ok();
         let Some(Node::Array(names)) = self.other(names) else {
@@ -145,7 +147,7 @@ impl Look<'_, '_> {
         };
         if names.shape != [rows] {
             let message = format!("{rows} objects, but names has {:?} rows", names.shape);
-            self.context.find(&rules::PARAMETRIC, self.key, message);
+            self.context.report(&rules::PARAMETRIC, self.key, message);
         }
     }
 }

@@ -29,12 +29,12 @@ pub(super) fn rule(fault: &MetadataFault) -> &'static Rule {
 /// Reports a fault that the parser tolerated.
 pub(super) fn note(context: &Context<'_>, key: &Key, note: &MetadataNote) {
     let message = format!("{}; {}", note.fault, note.assumed);
-    context.find_at(rule(&note.fault), key, &note.path, message);
+    context.report_at(rule(&note.fault), key, &note.path, message);
 }
 
 /// Reports a fault that stopped the parser.
 pub(super) fn error(context: &Context<'_>, key: &Key, error: &MetadataError) {
-    context.find_at(rule(&error.fault), key, &error.path, &error.fault);
+    context.report_at(rule(&error.fault), key, &error.path, &error.fault);
 }
 
 /// Returns the parsed value after reporting all faults around it. Tags are checked elsewhere.

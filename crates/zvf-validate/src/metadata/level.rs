@@ -13,19 +13,19 @@ use zvf_model::{
 use super::faults;
 use crate::{
     context::Context,
-    place::below,
+    node_role::below,
     rules::metadata as rules,
-    store::{Level, Store},
+    store::{LevelNode, StoreMetadata},
     structure::required,
 };
 
 const BLOCK: &str = "zarr_vectors_level";
 
-pub(super) fn check(context: &Context<'_>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     let Some(root) = &store.root else {
         for level in &store.levels {
             let message = "the root's metadata cannot be used";
-            context.find(&rules::NOT_RUN, &level.key, message);
+            context.report(&rules::NOT_RUN, &level.key, message);
         }
         return;
     };
@@ -35,7 +35,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
         };
         if store.tree.has_file(&level.key) && store.tree.node(&level.key).is_none() {
             let message = "its zarr.json cannot be read";
-            context.find(&rules::NOT_RUN, &level.key, message);
+            context.report(&rules::NOT_RUN, &level.key, message);
             continue;
         }
         for note in &metadata.notes {
@@ -44,7 +44,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
         for name in metadata.unknown.keys() {
             let place = format!("attributes.{BLOCK}.{name}");
             let message = "no version of the format defines this field";
-            context.find_at(&rules::UNKNOWN_FIELD, &level.key, place, message);
+            context.report_at(&rules::UNKNOWN_FIELD, &level.key, place, message);
         }
         let mut seen = BTreeSet::new();
         for name in metadata
@@ -54,7 +54,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
         {
             let place = format!("attributes.{BLOCK}.arrays_present");
             let message = format!("{name:?} is a duplicate");
-            context.find_at(&rules::DUPLICATE, &level.key, place, message);
+            context.report_at(&rules::DUPLICATE, &level.key, place, message);
         }
         parent(context, store, level, metadata);
         bins(context, root, level, metadata);
@@ -66,7 +66,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
 }
 
 /// Reports a tolerated fault, under a more specific rule where the field has one.
-fn noted(context: &Context<'_>, store: &Store, level: &Level, note: &MetadataNote) {
+fn noted(context: &Context<'_>, store: &StoreMetadata, level: &LevelNode, note: &MetadataNote) {
     let key = &level.key;
     let field = note.path.as_str().rsplit('.').next().unwrap_or_default();
     let message = format!("{}; {}", note.fault, note.assumed);
@@ -81,10 +81,15 @@ fn noted(context: &Context<'_>, store: &Store, level: &Level, note: &MetadataNot
         }
         _ => return faults::note(context, key, note),
     };
-    context.find_attribute(rule, key, &[BLOCK, field], message, Some(value));
+    context.report_attribute(rule, key, &[BLOCK, field], message, Some(value));
 }
 
-fn parent(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelMetadata) {
+fn parent(
+    context: &Context<'_>,
+    store: &StoreMetadata,
+    level: &LevelNode,
+    metadata: &LevelMetadata,
+) {
     let message = match (level.id, metadata.parent_level) {
         (LevelId::FULL, None) => return,
         (LevelId::FULL, Some(parent)) => {
@@ -100,11 +105,11 @@ fn parent(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelM
         _ => return,
     };
     let place = format!("attributes.{BLOCK}.parent_level");
-    context.find_at(&rules::PARENT, &level.key, place, message);
+    context.report_at(&rules::PARENT, &level.key, place, message);
 }
 
 /// Checks that bins divide the chunks of the level, unless they are larger.
-fn bins(context: &Context<'_>, root: &RootMetadata, level: &Level, metadata: &LevelMetadata) {
+fn bins(context: &Context<'_>, root: &RootMetadata, level: &LevelNode, metadata: &LevelMetadata) {
     // Level 0 has the bins of the root, which are checked there.
     if level.id == LevelId::FULL && metadata.chunk_shape.is_none() {
         return;
@@ -116,19 +121,19 @@ fn bins(context: &Context<'_>, root: &RootMetadata, level: &Level, metadata: &Le
         return;
     }
     if let Err(error) = metadata.bins(root) {
-        context.find(&rules::BINS, &level.key, error);
+        context.report(&rules::BINS, &level.key, error);
     }
 }
 
 fn attribute_chunking(
     context: &Context<'_>,
     root: &RootMetadata,
-    level: &Level,
+    level: &LevelNode,
     chunking: &AttributeChunking,
 ) {
     let find = |field: &str, message: String| {
         let place = format!("attributes.{BLOCK}.{field}");
-        context.find_at(&rules::CHUNK_ATTRIBUTE, &level.key, place, message);
+        context.report_at(&rules::CHUNK_ATTRIBUTE, &level.key, place, message);
     };
     if chunking.name.is_none() {
         let message = "chunks are split by an attribute, but its name is missing";
@@ -158,10 +163,15 @@ fn attribute_chunking(
 }
 
 /// Checks the statements of a level about its parent.
-fn inherited(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelMetadata) {
+fn inherited(
+    context: &Context<'_>,
+    store: &StoreMetadata,
+    level: &LevelNode,
+    metadata: &LevelMetadata,
+) {
     let find = |field: &str, message: &str| {
         let place = format!("attributes.{BLOCK}.{field}");
-        context.find_at(&rules::INHERITED, &level.key, place, message);
+        context.report_at(&rules::INHERITED, &level.key, place, message);
     };
     if metadata.preserves_object_ids && level.id == LevelId::FULL {
         find(
@@ -191,12 +201,12 @@ fn inherited(context: &Context<'_>, store: &Store, level: &Level, metadata: &Lev
     if found != objects {
         let message = format!("{found}, but level {parent} has {objects} objects");
         let (rule, path) = (&rules::INHERITED, [BLOCK, "inherited_num_objects"]);
-        context.find_attribute(rule, &level.key, &path, message, Some(json!(objects)));
+        context.report_attribute(rule, &level.key, &path, message, Some(json!(objects)));
     }
 }
 
 /// Returns the number of objects of a level; 0 without an object index.
-fn objects(store: &Store, level: &Level) -> Option<u64> {
+fn objects(store: &StoreMetadata, level: &LevelNode) -> Option<u64> {
     let key = below(&level.key, "object_index")?;
     if !store.tree.exists(&key) {
         return Some(0);
@@ -206,7 +216,7 @@ fn objects(store: &Store, level: &Level) -> Option<u64> {
 }
 
 /// Returns whether the root marks a level as stale.
-fn is_stale(store: &Store, level: LevelId) -> bool {
+fn is_stale(store: &StoreMetadata, level: LevelId) -> bool {
     let root = store.root.as_ref();
     let stale = root.and_then(|root| root.other.get("zvf_stale_levels"));
     let mut stale = stale.and_then(Value::as_array).into_iter().flatten();

@@ -8,12 +8,12 @@ use zvf_model::{
     metadata::{MetadataError, MetadataFault, Noted},
 };
 
-use super::{Look, faults};
+use super::{NodeCheck, faults};
 use crate::rules::metadata as rules;
 
 type Family = Result<Noted<Option<LinkFamily>>, MetadataError>;
 
-impl Look<'_, '_> {
+impl NodeCheck<'_, '_> {
     /// Checks the policy of a family of arrays.
     pub(super) fn link_family(&self, delta: Delta) {
         let read = LinkFamily::parse(self.key, delta, self.node.attributes());
@@ -44,7 +44,7 @@ impl Look<'_, '_> {
                         MetadataFault::Missing => {
                             let message = "missing, so the links cannot be read";
                             let rule = &rules::LINK_POLICY;
-                            self.context.find_at(rule, self.key, &note.path, message);
+                            self.context.report_at(rule, self.key, &note.path, message);
                         }
                         MetadataFault::Disagrees { .. } => self.delta(delta),
                         _ => faults::note(self.context, self.key, note),
@@ -59,7 +59,7 @@ impl Look<'_, '_> {
                 Some(level) => format!("level {level} does not exist"),
                 None => "the target level does not exist".to_owned(),
             };
-            self.context.find(&rules::LINK_TARGET, self.key, message);
+            self.context.report(&rules::LINK_TARGET, self.key, message);
         }
     }
 
@@ -74,7 +74,7 @@ impl Look<'_, '_> {
                 let message = format!("{found}, but the path says {levels}");
                 let (rule, value) = (&rules::CONTRADICTION, Some(json!(levels)));
                 self.context
-                    .find_attribute(rule, self.key, &["level_delta"], message, value);
+                    .report_attribute(rule, self.key, &["level_delta"], message, value);
             }
         }
     }
@@ -98,7 +98,7 @@ impl Look<'_, '_> {
             let ordered = !family.directed && family.store == LinkStore::Canonical;
             if delta == Delta::INTRA && ordered && !offsets.is_canonical() {
                 let message = "negative or descending offsets in an undirected canonical family";
-                self.context.find(&rules::LINK_ORDER, self.key, message);
+                self.context.report(&rules::LINK_ORDER, self.key, message);
             }
         }
         match LinkArray::parse(self.key, segment, self.node.attributes(), &family) {
@@ -118,7 +118,7 @@ impl Look<'_, '_> {
                     let message = format!("{}, but rows are integers", kind.name());
                     let place = "attributes.dtype";
                     self.context
-                        .find_at(&rules::DTYPE, self.key, place, message);
+                        .report_at(&rules::DTYPE, self.key, place, message);
                 }
             }
         }
@@ -138,11 +138,11 @@ impl Look<'_, '_> {
             Some(value) => {
                 let message = &error.fault;
                 self.context
-                    .find_attribute(rule, self.key, &[field], message, Some(value));
+                    .report_attribute(rule, self.key, &[field], message, Some(value));
             }
             None => self
                 .context
-                .find_at(rule, self.key, &error.path, &error.fault),
+                .report_at(rule, self.key, &error.path, &error.fault),
         }
     }
 
@@ -169,7 +169,7 @@ impl Look<'_, '_> {
             let message = format!("{found} contradicts the array's path");
             let (rule, value) = (&rules::LINK_ARRAY, Some(expected));
             self.context
-                .find_attribute(rule, self.key, &["offsets"], message, value);
+                .report_attribute(rule, self.key, &["offsets"], message, value);
         }
     }
 
@@ -191,7 +191,7 @@ impl Look<'_, '_> {
         if key.is_some_and(|key| !self.store.tree.exists(&key)) {
             let message = format!("{links} does not exist");
             self.context
-                .find(&rules::LINK_ATTRIBUTE_ORPHAN, self.key, message);
+                .report(&rules::LINK_ATTRIBUTE_ORPHAN, self.key, message);
         }
     }
 
@@ -211,7 +211,7 @@ impl Look<'_, '_> {
             let message = format!("{found}, but {links} declares {expected}");
             let (rule, value) = (&rules::LINK_ATTRIBUTE_COUNT, Some(json!(expected)));
             self.context
-                .find_attribute(rule, self.key, &["num_links"], message, value);
+                .report_attribute(rule, self.key, &["num_links"], message, value);
         }
     }
 }

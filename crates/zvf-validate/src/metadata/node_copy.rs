@@ -6,20 +6,20 @@ use zvf_model::{
     zarr::Node,
 };
 
-use crate::{context::Context, rule::Rule, rules::metadata as rules, store::Store};
+use crate::{context::Context, rule::Rule, rules::metadata as rules, store::StoreMetadata};
 
 /// Maximum number of node names in a message.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// Compares the copy, if any, with every node.
-pub(super) fn check(context: &Context<'_>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     let root = Key::root();
     let Some(node) = store.tree.node(&root) else {
         return;
     };
     let find = |rule: &'static Rule, message: String| {
         // The repair rewrites the whole copy.
-        context.find_attribute(rule, &root, &[MEMBER], message, None);
+        context.report_attribute(rule, &root, &[MEMBER], message, None);
     };
     let copy = match NodeCopy::parse(&root, node.attributes()) {
         Ok(Some(copy)) => copy,
@@ -58,8 +58,8 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
     if wrong.is_empty() {
         return;
     }
-    let others = wrong.len().saturating_sub(MOST_NAMES);
-    wrong.truncate(MOST_NAMES);
+    let others = wrong.len().saturating_sub(MAX_NAMES);
+    wrong.truncate(MAX_NAMES);
     let mut message = wrong.join(", ");
     if others > 0 {
         message = format!("{message}, and {others} more");

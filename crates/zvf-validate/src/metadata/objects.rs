@@ -7,13 +7,13 @@ use zvf_model::{
     zarr::Node,
 };
 
-use super::{Look, faults};
+use super::{NodeCheck, faults};
 use crate::rules::metadata as rules;
 
 /// Bytes per entry of `offsets`.
 const OFFSET: u64 = 8;
 
-impl Look<'_, '_> {
+impl NodeCheck<'_, '_> {
     pub(super) fn object_index(&self) {
         let read = ObjectIndex::parse(self.key, self.node.attributes());
         let Some(index) = faults::noted(self.context, self.key, read) else {
@@ -24,7 +24,7 @@ impl Look<'_, '_> {
         if open && self.store.layout().generation >= Generation::V0_8_1 {
             let (rule, place) = (&rules::FIELD_MISSING, "attributes.layout");
             let message = "missing, although this generation requires it";
-            self.context.find_at(rule, self.key, place, message);
+            self.context.report_at(rule, self.key, place, message);
         }
         let rows = |name: &str| {
             let array = self.array_at(self.beside(name))?;
@@ -44,14 +44,14 @@ impl Look<'_, '_> {
         // If the arrays agree, the count is wrong.
         let rule = &rules::OBJECT_COUNT;
         match found.iter().all(|(_, other)| other == rows) {
-            true => self.context.find_attribute(
+            true => self.context.report_attribute(
                 rule,
                 self.key,
                 &["num_objects"],
                 message,
                 Some(json!(rows)),
             ),
-            false => self.context.find(rule, self.key, message),
+            false => self.context.report(rule, self.key, message),
         }
     }
 
@@ -80,6 +80,6 @@ impl Look<'_, '_> {
         };
         let (rule, value) = (&rules::GROUP_COUNT, Some(json!(rows)));
         self.context
-            .find_attribute(rule, self.key, &["num_groups"], message, value);
+            .report_attribute(rule, self.key, &["num_groups"], message, value);
     }
 }

@@ -7,9 +7,9 @@ use zvf_model::{
     root::{Axis, RootMetadata},
 };
 
-use crate::{context::Context, rule::Rule, rules::metadata as rules, store::Store};
+use crate::{context::Context, rule::Rule, rules::metadata as rules, store::StoreMetadata};
 
-pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
     let found = root.other.get("ome");
     if found.is_none() && store.layout().generation != Generation::V0_9 {
         return;
@@ -17,7 +17,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     let key = Key::root();
     let right = repaired(store, root, found);
     let find = |rule: &'static Rule, message: String| {
-        context.find_attribute(rule, &key, &["ome"], message, Some(right.clone()));
+        context.report_attribute(rule, &key, &["ome"], message, Some(right.clone()));
     };
     let Some(found) = found else {
         return find(&rules::NO_OME, "there is no ome".to_owned());
@@ -61,7 +61,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     }
 }
 
-fn numbers(store: &Store) -> Vec<String> {
+fn numbers(store: &StoreMetadata) -> Vec<String> {
     let levels = store.levels.iter();
     levels.map(|level| level.id.to_string()).collect()
 }
@@ -90,7 +90,7 @@ fn same(names: &[&str], axes: &[Axis]) -> bool {
 }
 
 /// Returns the corrected node. All other fields are kept.
-fn repaired(store: &Store, root: &RootMetadata, found: Option<&Value>) -> Value {
+fn repaired(store: &StoreMetadata, root: &RootMetadata, found: Option<&Value>) -> Value {
     let found = found.and_then(Value::as_object).cloned();
     let mut ome = found.unwrap_or_default();
     ome.insert("version".to_owned(), json!("0.6"));

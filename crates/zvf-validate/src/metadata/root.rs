@@ -11,12 +11,14 @@ use zvf_model::{
 };
 
 use super::{capabilities, faults, ome, scales};
-use crate::{context::Context, rules::metadata as rules, store::Store, structure::required};
+use crate::{
+    context::Context, rules::metadata as rules, store::StoreMetadata, structure::required,
+};
 
 /// Scopes in which further kinds of attributes may be declared.
 const SCOPES: [&str; 5] = ["vertex", "fragment", "object", "link", "group"];
 
-pub(super) fn check(context: &Context<'_>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     let key = Key::root();
     for note in &store.detection.notes {
         let rule = match note {
@@ -28,8 +30,8 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
         };
         let place = "attributes.zarr_vectors.zv_version";
         match note {
-            DetectionNote::Mixed(_) => context.find(rule, &key, note),
-            _ => context.find_at(rule, &key, place, note),
+            DetectionNote::Mixed(_) => context.report(rule, &key, note),
+            _ => context.report_at(rule, &key, place, note),
         }
     }
     levels(context, store);
@@ -58,10 +60,10 @@ fn noted(context: &Context<'_>, key: &Key, note: &MetadataNote) {
         fault => faults::rule(fault),
     };
     let message = format!("{}; {}", note.fault, note.assumed);
-    context.find_at(rule, key, &note.path, message);
+    context.report_at(rule, key, &note.path, message);
 }
 
-fn fields(context: &Context<'_>, store: &Store, key: &Key, root: &RootMetadata) {
+fn fields(context: &Context<'_>, store: &StoreMetadata, key: &Key, root: &RootMetadata) {
     let place = |field: &str| format!("attributes.zarr_vectors.{field}");
     if root.geometry_kinds.is_empty()
         && store
@@ -70,7 +72,7 @@ fn fields(context: &Context<'_>, store: &Store, key: &Key, root: &RootMetadata) 
             .any(|level| required::is_filled(store, level))
     {
         let message = "the list is empty, but there are vertices";
-        context.find_at(&rules::GEOMETRY_NONE, key, place("geometry_types"), message);
+        context.report_at(&rules::GEOMETRY_NONE, key, place("geometry_types"), message);
     }
     let kinds = root.geometry_kinds.iter().map(GeometryKind::as_str);
     twice(context, key, &place("geometry_types"), kinds);
@@ -78,24 +80,24 @@ fn fields(context: &Context<'_>, store: &Store, key: &Key, root: &RootMetadata) 
     twice(context, key, &place("format_capabilities"), tokens);
     for name in root.unknown.keys() {
         let message = "no version of the format defines this field";
-        context.find_at(&rules::UNKNOWN_FIELD, key, place(name), message);
+        context.report_at(&rules::UNKNOWN_FIELD, key, place(name), message);
     }
     if let Some(crs) = &root.crs
         && !crs.is_object()
     {
         let message = "not an object";
-        context.find_at(&rules::FIELD_TYPE, key, place("crs"), message);
+        context.report_at(&rules::FIELD_TYPE, key, place("crs"), message);
     }
     for (scope, names) in root.attribute_specs.iter().flatten() {
         let place = place(&format!("attribute_specs.{scope}"));
         if !SCOPES.contains(&scope.as_str()) {
             let message = format!("not one of {SCOPES:?}");
-            context.find_at(&rules::UNKNOWN_WORD, key, &place, message);
+            context.report_at(&rules::UNKNOWN_WORD, key, &place, message);
         }
         let specs = names.as_object();
         if specs.is_none_or(|specs| !specs.values().all(Value::is_object)) {
             let message = "not an object of objects";
-            context.find_at(&rules::FIELD_TYPE, key, &place, message);
+            context.report_at(&rules::FIELD_TYPE, key, &place, message);
         }
     }
 }
@@ -104,19 +106,19 @@ fn twice<'a>(context: &Context<'_>, key: &Key, place: &str, words: impl Iterator
     let mut seen = BTreeSet::new();
     for word in words.filter(|word| !seen.insert(word.to_owned())) {
         let message = format!("{word:?} is a duplicate");
-        context.find_at(&rules::DUPLICATE, key, place, message);
+        context.report_at(&rules::DUPLICATE, key, place, message);
     }
 }
 
 /// Checks that levels are numbered 0, 1, 2, ….
-fn levels(context: &Context<'_>, store: &Store) {
+fn levels(context: &Context<'_>, store: &StoreMetadata) {
     for (expected, level) in (0..).zip(&store.levels) {
         if level.id.number() != expected {
             let message = format!(
                 "level {level} exists, but level {expected} does not",
                 level = level.id
             );
-            return context.find(&rules::LEVELS, &level.key, message);
+            return context.report(&rules::LEVELS, &level.key, message);
         }
     }
 }

@@ -9,13 +9,13 @@ use zvf_model::{
     root::{Dataset, RootMetadata},
 };
 
-use crate::{context::Context, rules::metadata as rules, store::Store};
+use crate::{context::Context, rules::metadata as rules, store::StoreMetadata};
 
 /// Relative tolerance of bins, which are written as decimals.
 const TOLERANCE: f64 = 1e-6;
 const PLACE: &str = "attributes.multiscales[0]";
 
-pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
     axes(context, root);
     form(context, store);
     datasets(context, store, root);
@@ -32,7 +32,7 @@ fn axes(context: &Context<'_>, root: &RootMetadata) {
     let mut seen = BTreeSet::new();
     for axis in root.axes.iter().filter(|axis| !seen.insert(&axis.name)) {
         let message = format!("two axes are named {:?}", axis.name);
-        context.find_at(&rules::AXIS_NAMES, &key, &place, message);
+        context.report_at(&rules::AXIS_NAMES, &key, &place, message);
     }
     // The order that NGFF requires.
     let rank = |kind: &Option<String>| match kind.as_deref() {
@@ -44,19 +44,19 @@ fn axes(context: &Context<'_>, root: &RootMetadata) {
     let ranks: Vec<u8> = root.axes.iter().map(|axis| rank(&axis.kind)).collect();
     if !ranks.is_sorted() {
         let message = "the order must be time, channels, others, space";
-        context.find_at(&rules::AXES, &key, &place, message);
+        context.report_at(&rules::AXES, &key, &place, message);
     }
     let is_space = |kind: &Option<String>| kind.as_deref() == Some("space");
     let space = root.axes.iter().filter(|axis| is_space(&axis.kind)).count();
     // Stores with one axis are rare, and viewers do not show them anyway.
     if space < 2 && root.axes.len() > 1 {
         let message = format!("{space} of type \"space\", but viewers need two");
-        context.find_at(&rules::AXES, &key, &place, message);
+        context.report_at(&rules::AXES, &key, &place, message);
     }
 }
 
 /// Checks the fields by which viewers recognise the entry.
-fn form(context: &Context<'_>, store: &Store) {
+fn form(context: &Context<'_>, store: &StoreMetadata) {
     let Some(entry) = entry(store) else {
         return;
     };
@@ -70,27 +70,27 @@ fn form(context: &Context<'_>, store: &Store) {
             let found = found.unwrap_or(&Value::Null);
             let message = format!("{found}, but writers store {expected:?}");
             let place = format!("{PLACE}.{name}");
-            context.find_at(&rules::MULTISCALES, &Key::root(), place, message);
+            context.report_at(&rules::MULTISCALES, &Key::root(), place, message);
         }
     }
 }
 
 /// Returns the first entry of `multiscales`.
-fn entry(store: &Store) -> Option<&Value> {
+fn entry(store: &StoreMetadata) -> Option<&Value> {
     let root = store.tree.node(&Key::root())?;
     root.attributes().get("multiscales")?.get(0)
 }
 
 /// Checks that each level has one entry, in order.
-fn datasets(context: &Context<'_>, store: &Store, root: &RootMetadata) {
+fn datasets(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
     let key = Key::root();
     let place = format!("{PLACE}.datasets");
     let right = repaired(store, root);
     let fix = |message: String, rule| match right.clone() {
         Some(right) => {
-            context.find_attribute(rule, &key, &["multiscales"], message, Some(right));
+            context.report_attribute(rule, &key, &["multiscales"], message, Some(right));
         }
-        None => context.find_at(rule, &key, &place, message),
+        None => context.report_at(rule, &key, &place, message),
     };
     for level in store
         .levels
@@ -100,7 +100,7 @@ fn datasets(context: &Context<'_>, store: &Store, root: &RootMetadata) {
         let message = format!("level {} has no entry", level.id);
         match level.id {
             LevelId::FULL => fix(message, &rules::DATASET_MISSING),
-            _ => context.find_at(&rules::DATASET_MISSING, &key, &place, message),
+            _ => context.report_at(&rules::DATASET_MISSING, &key, &place, message),
         }
     }
     for dataset in &root.datasets {
@@ -117,7 +117,7 @@ fn datasets(context: &Context<'_>, store: &Store, root: &RootMetadata) {
 
 /// Returns `multiscales` with one entry per level, in order. Missing entries of coarser levels are
 /// not added, as their bins are unknown.
-fn repaired(store: &Store, root: &RootMetadata) -> Option<Value> {
+fn repaired(store: &StoreMetadata, root: &RootMetadata) -> Option<Value> {
     let attributes = store.tree.node(&Key::root())?.attributes();
     let mut right = attributes.get("multiscales")?.clone();
     let entries = right.get_mut(0)?.as_object_mut()?;
@@ -153,7 +153,7 @@ fn bins(context: &Context<'_>, root: &RootMetadata, dataset: &Dataset) {
     let place = format!("{PLACE}.datasets");
     let find = |message: String| {
         let message = format!("level {level}: {message}");
-        context.find_at(&rules::SCALE, &key, &place, message);
+        context.report_at(&rules::SCALE, &key, &place, message);
     };
     let Some(scale) = &dataset.scale else {
         return find("no scale".to_owned());

@@ -8,14 +8,14 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use super::{Look, faults};
-use crate::{place::Place, rules::metadata as rules};
+use super::{NodeCheck, faults};
+use crate::{node_role::NodeRole, rules::metadata as rules};
 
 /// Bytes per character of text.
 const CHARACTER: u64 = 4;
 
-impl Look<'_, '_> {
-    pub(super) fn table(&self, place: Place<'_>) {
+impl NodeCheck<'_, '_> {
+    pub(super) fn table(&self, place: NodeRole<'_>) {
         let rows = match self.node {
             Node::Array(array) => {
                 let mut read = Table::parse_array(self.key, self.node.attributes());
@@ -28,12 +28,12 @@ impl Look<'_, '_> {
                 if let Some(table) = table {
                     self.repeats(array, &table);
                     let has_absent = !matches!(array.data_type, DataType::Number(Kind::Bool));
-                    let is_of_objects = matches!(place, Place::ObjectAttribute(_));
+                    let is_of_objects = matches!(place, NodeRole::ObjectAttribute(_));
                     if is_of_objects && has_absent && !table.fill_is_absent {
                         let message = "rows of the fill value are not declared absent";
                         let place = "attributes.fill_sentinel_meaning";
                         self.context
-                            .find_at(&rules::FILL_MEANING, self.key, place, message);
+                            .report_at(&rules::FILL_MEANING, self.key, place, message);
                     }
                 }
                 array.shape.first().copied()
@@ -51,7 +51,7 @@ impl Look<'_, '_> {
             && rows != expected
         {
             let message = format!("{rows} rows, but {of} has {expected}");
-            self.context.find(&rules::TABLE_ROWS, self.key, message);
+            self.context.report(&rules::TABLE_ROWS, self.key, message);
         }
     }
 
@@ -66,7 +66,7 @@ impl Look<'_, '_> {
             let message = format!("{:?}, but the array has {:?}", table.shape, array.shape);
             let value = Some(json!(array.shape));
             self.context
-                .find_attribute(rule, self.key, &["shape"], message, value);
+                .report_attribute(rule, self.key, &["shape"], message, value);
         }
         let expected = match &array.data_type {
             DataType::Number(kind) => kind.name().to_owned(),
@@ -83,7 +83,7 @@ impl Look<'_, '_> {
             let message = format!("{found}, but the array holds {expected}");
             let value = Some(json!(expected));
             self.context
-                .find_attribute(rule, self.key, &["dtype"], message, value);
+                .report_attribute(rule, self.key, &["dtype"], message, value);
         }
     }
 
@@ -109,27 +109,27 @@ impl Look<'_, '_> {
                 Some(found) => format!("{name} has {found} bytes instead of {expected}"),
                 None => format!("{name} does not exist"),
             };
-            self.context.find(&rules::TABLE_BYTES, self.key, message);
+            self.context.report(&rules::TABLE_BYTES, self.key, message);
         }
     }
 
     /// Returns the required number of rows, and the node that declares it.
-    fn expected(&self, place: Place<'_>) -> Option<(u64, Key)> {
+    fn expected(&self, place: NodeRole<'_>) -> Option<(u64, Key)> {
         let parametric = || Key::parse("parametric").ok();
         match place {
-            Place::ObjectAttribute(_) => {
+            NodeRole::ObjectAttribute(_) => {
                 let key = self.level?.key.join("object_index").ok()?;
                 let attributes = self.store.tree.node(&key)?.attributes();
                 let index = ObjectIndex::parse(&key, attributes).ok()?;
                 Some((index.value.num_objects, key))
             }
-            Place::GroupAttribute(_) => {
+            NodeRole::GroupAttribute(_) => {
                 self.counted(self.level?.key.join("groups").ok()?, "num_groups")
             }
-            Place::ParametricAttribute(_) => {
+            NodeRole::ParametricAttribute(_) => {
                 self.counted(parametric()?.join("objects").ok()?, "num_objects")
             }
-            Place::ParametricGroupAttribute(_) => {
+            NodeRole::ParametricGroupAttribute(_) => {
                 self.counted(parametric()?.join("groups").ok()?, "num_groups")
             }
             _ => None,

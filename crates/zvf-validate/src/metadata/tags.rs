@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::Look;
+use super::NodeCheck;
 use crate::rules::metadata as rules;
 
-impl Look<'_, '_> {
+impl NodeCheck<'_, '_> {
     /// Checks `zv_array` against the role of the node.
     pub(super) fn tag(&self, expected: &'static str) {
         let attributes = self.node.attributes();
@@ -19,14 +19,14 @@ impl Look<'_, '_> {
                 let message = format!("missing; the path requires {expected:?}");
                 let rule = &rules::TAG_MISSING;
                 self.context
-                    .find_attribute(rule, self.key, &[name], message, value);
+                    .report_attribute(rule, self.key, &[name], message, value);
             }
             Value::String(found) if found == expected => {}
             found => {
                 let message = format!("{found}, but the path requires {expected:?}");
                 let rule = &rules::TAG;
                 self.context
-                    .find_attribute(rule, self.key, &[name], message, value);
+                    .report_attribute(rule, self.key, &[name], message, value);
             }
         }
     }
@@ -35,7 +35,7 @@ impl Look<'_, '_> {
     pub(super) fn name(&self, expected: &str) {
         if !is_identifier(expected) && self.key.name() == Some(expected) {
             let message = format!("{expected:?} is not an identifier of letters, digits and _");
-            self.context.find(&rules::IDENTIFIER, self.key, message);
+            self.context.report(&rules::IDENTIFIER, self.key, message);
         }
         let Some(found) = self.node.attributes().get("name") else {
             return;
@@ -44,7 +44,7 @@ impl Look<'_, '_> {
             let message = format!("{found}, but the node's path says {expected:?}");
             let (rule, value) = (&rules::NAME_MISMATCH, Some(json!(expected)));
             self.context
-                .find_attribute(rule, self.key, &["name"], message, value);
+                .report_attribute(rule, self.key, &["name"], message, value);
         }
     }
 }

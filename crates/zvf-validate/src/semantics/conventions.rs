@@ -7,9 +7,16 @@ use zvf_model::{
     root::{GeometryKind, LinksConvention, RootMetadata},
 };
 
-use crate::{consistency::Counted, context::Context, rules::semantics as rules, store::Store};
+use crate::{
+    consistency::StoreCounts, context::Context, rules::semantics as rules, store::StoreMetadata,
+};
 
-pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata, counted: &Counted) {
+pub(super) fn check(
+    context: &Context<'_>,
+    store: &StoreMetadata,
+    root: &RootMetadata,
+    counted: &StoreCounts,
+) {
     // Composite geometries have a convention each.
     let is_composite = store.level(LevelId::FULL).is_some_and(|level| {
         let index = level.key.join("geometry_index");
@@ -23,7 +30,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata, c
         if !allows(kind, &convention) {
             let message = format!("{} is not valid for {}", convention.as_str(), kind.as_str());
             let place = "attributes.zarr_vectors.links_convention";
-            context.find_at(&rules::CONVENTION, &Key::root(), place, message);
+            context.report_at(&rules::CONVENTION, &Key::root(), place, message);
         }
     }
     for (id, counts) in &counted.levels {
@@ -38,12 +45,12 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata, c
         };
         if root.geometry_kinds == [GeometryKind::PointCloud] && sum.records > 0 {
             let message = format!("{} links", sum.records);
-            context.find(&rules::LINKED_POINTS, &key, message);
+            context.report(&rules::LINKED_POINTS, &key, message);
         }
         let width = sum.width.map_or(0, LinkWidth::get);
         if root.geometry_kinds.contains(&GeometryKind::Mesh) && (1..3).contains(&width) {
             let message = format!("links of {width} ends");
-            context.find(&rules::NO_FACES, &key, message);
+            context.report(&rules::NO_FACES, &key, message);
         }
     }
 }

@@ -6,14 +6,14 @@ use zvf_format::path::Delta;
 use zvf_model::root::GeometryKind;
 
 use super::{
-    View,
-    numbers::{MANY, NONE, Numbers, Span, at_of},
+    LevelView,
+    numbers::{MANY, NONE, NumberRange, VertexNumbers, at_of},
 };
 use crate::{links::each_link, rules::semantics as rules};
 
 /// Counts of faulty links of a level.
 #[derive(Debug, Default)]
-struct Found {
+struct EdgeFaults {
     loops: u64,
     doubles: u64,
     apart: u64,
@@ -21,7 +21,7 @@ struct Found {
     cell: Vec<u64>,
 }
 
-impl Found {
+impl EdgeFaults {
     /// Counts duplicates at the end of a cell. All copies of a link are in one cell.
     fn end_cell(&mut self) {
         self.cell.sort_unstable();
@@ -33,7 +33,7 @@ impl Found {
     }
 }
 
-pub(super) async fn check(view: &View<'_, '_>) {
+pub(super) async fn check(view: &LevelView<'_, '_>) {
     if view.links() == 0 {
         return;
     }
@@ -50,7 +50,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
         return;
     }
     let owners = owners(view, &numbers).await;
-    let mut found = Found::default();
+    let mut found = EdgeFaults::default();
     let is_whole = each_link(
         &view.aside,
         view.scope,
@@ -71,27 +71,28 @@ pub(super) async fn check(view: &View<'_, '_>) {
     let key = view.links_key();
     let is_mesh = view.scope.root.geometry_kinds.contains(&GeometryKind::Mesh);
     if found.loops > 0 {
-        let (rule, what) = match is_mesh {
-            true => (&rules::DEGENERATE, "faces have a corner twice"),
-            false => (&rules::SELF_LOOPS, "edges start and end at one vertex"),
+        let (rule, what) = if is_mesh {
+            (&rules::DEGENERATE, "faces have a corner twice")
+        } else {
+            (&rules::SELF_LOOPS, "edges start and end at one vertex")
         };
         let message = format!("{} {what}", found.loops);
-        view.context.find(rule, &key, message);
+        view.context.report(rule, &key, message);
     }
     if found.doubles > 0 {
         let message = format!("{} duplicate links", found.doubles);
-        view.context.find(&rules::DUPLICATE_LINKS, &key, message);
+        view.context.report(&rules::DUPLICATE_LINKS, &key, message);
     }
     if found.apart > 0 {
         let message = format!("{} links join vertices of different objects", found.apart);
         view.context
-            .find(&rules::LINKS_BETWEEN_OBJECTS, &key, message);
+            .report(&rules::LINKS_BETWEEN_OBJECTS, &key, message);
     }
 }
 
 /// Returns the object of each vertex, or nothing if objects share fragments or there are fewer than
 /// two.
-async fn owners(view: &View<'_, '_>, numbers: &Numbers) -> Vec<u32> {
+async fn owners(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Vec<u32> {
     match view.counts.objects {
         Some(objects) if objects > 1 && !view.scope.metadata.shared_fragments => {
             view.vertex_owners(numbers).await
@@ -100,7 +101,12 @@ async fn owners(view: &View<'_, '_>, numbers: &Numbers) -> Vec<u32> {
     }
 }
 
-fn look(found: &mut Found, owners: &[u32], ends: &[(Option<Span>, u64)], directed: bool) {
+fn look(
+    found: &mut EdgeFaults,
+    owners: &[u32],
+    ends: &[(Option<NumberRange>, u64)],
+    directed: bool,
+) {
     let mut hash = 0_u64;
     let mut owner = NONE;
     let (mut is_loop, mut is_apart) = (false, false);
@@ -116,7 +122,7 @@ fn look(found: &mut Found, owners: &[u32], ends: &[(Option<Span>, u64)], directe
         }
         hash = hash.wrapping_add(hasher.finish());
         let before = ends.iter().take(at);
-        let same = |(other, other_row): &(Option<Span>, u64)| {
+        let same = |(other, other_row): &(Option<NumberRange>, u64)| {
             other.and_then(|other| other.vertex(*other_row)) == Some(vertex)
         };
         is_loop |= before.clone().any(same);

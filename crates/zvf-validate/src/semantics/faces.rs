@@ -2,10 +2,10 @@
 
 use zvf_format::{links::LinkWidth, path::Delta};
 
-use super::View;
+use super::LevelView;
 use crate::{links::each_link, rules::semantics as rules};
 
-pub(super) async fn check(view: &View<'_, '_>) {
+pub(super) async fn check(view: &LevelView<'_, '_>) {
     let sum = view.counts.links.get(&Delta::INTRA);
     let width = sum.and_then(|sum| sum.width).map_or(0, LinkWidth::get);
     if width < 3 || view.links() == 0 {
@@ -61,11 +61,11 @@ pub(super) async fn check(view: &View<'_, '_>) {
     let key = view.links_key();
     if against > 0 {
         let message = format!("two faces traverse an edge in one direction, at {against} edges");
-        view.context.find(&rules::WINDING, &key, message);
+        view.context.report(&rules::WINDING, &key, message);
     }
     if crowded > 0 {
         let message = format!("{crowded} edges belong to more than two faces");
-        view.context.find(&rules::NOT_MANIFOLD, &key, message);
+        view.context.report(&rules::NOT_MANIFOLD, &key, message);
     }
 }
 

@@ -8,10 +8,11 @@ use zvf_format::{
 };
 use zvf_model::{grid::ChunkCoord, layout::Part};
 
-use super::View;
+use super::LevelView;
 use crate::{
     batch,
-    consistency::{LevelCounts, each_manifest, open_part},
+    chunked_part::open_part,
+    consistency::{LevelCounts, each_manifest},
 };
 
 /// No vertex, fragment or object.
@@ -21,14 +22,14 @@ pub(super) const MANY: u32 = u32::MAX - 1;
 
 /// The numbers of the vertices and fragments of a chunk.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Span {
+pub(super) struct NumberRange {
     pub(super) first: u32,
     pub(super) rows: u32,
     pub(super) first_fragment: u32,
     pub(super) fragments: u32,
 }
 
-impl Span {
+impl NumberRange {
     /// Returns the number of a vertex.
     pub(super) fn vertex(self, row: u64) -> Option<u32> {
         let row = u32::try_from(row).ok().filter(|row| *row < self.rows)?;
@@ -44,18 +45,18 @@ impl Span {
 
 /// Numbering of a level: chunks in order, and rows in order within them.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
-    spans: BTreeMap<ChunkCoord, Span>,
+pub(super) struct VertexNumbers {
+    spans: BTreeMap<ChunkCoord, NumberRange>,
     pub(super) vertices: u32,
     pub(super) fragments: u32,
 }
 
-impl Numbers {
+impl VertexNumbers {
     /// Returns `None` if there are more vertices or fragments than 32-bit numbers.
     pub(super) fn of(counts: &LevelCounts) -> Option<Self> {
         let mut numbers = Self::default();
         for (chunk, found) in &counts.chunks {
-            let span = Span {
+            let span = NumberRange {
                 first: numbers.vertices,
                 rows: u32::try_from(found.rows).ok()?,
                 first_fragment: numbers.fragments,
@@ -70,20 +71,20 @@ impl Numbers {
     }
 
     /// Returns the numbers of a chunk.
-    pub(super) fn span(&self, chunk: &ChunkCoord) -> Option<Span> {
+    pub(super) fn span(&self, chunk: &ChunkCoord) -> Option<NumberRange> {
         self.spans.get(chunk).copied()
     }
 
     /// Returns the numbers of the chunk at some coordinates.
-    pub(super) fn span_at(&self, coords: &[i64]) -> Option<Span> {
+    pub(super) fn span_at(&self, coords: &[i64]) -> Option<NumberRange> {
         self.span(&ChunkCoord::new(coords))
     }
 }
 
-impl View<'_, '_> {
+impl LevelView<'_, '_> {
     /// Returns the numbering of the level, or `None` after reporting that it does not exist.
-    pub(super) fn numbers(&self) -> Option<Numbers> {
-        let numbers = Numbers::of(self.counts);
+    pub(super) fn numbers(&self) -> Option<VertexNumbers> {
+        let numbers = VertexNumbers::of(self.counts);
         if numbers.is_none() {
             self.not_run("there are more vertices than 32-bit numbers");
         }
@@ -106,8 +107,8 @@ impl View<'_, '_> {
     /// Calls `each` with the fragment index of each chunk.
     pub(super) async fn each_index(
         &self,
-        numbers: &Numbers,
-        mut each: impl FnMut(Span, &FragmentIndex<'_>) + Send,
+        numbers: &VertexNumbers,
+        mut each: impl FnMut(NumberRange, &FragmentIndex<'_>) + Send,
     ) {
         let Some(cells) = open_part(&self.aside, self.scope, &Part::VertexFragments) else {
             return;
@@ -126,7 +127,7 @@ impl View<'_, '_> {
     /// Calls `each` with the fragment numbers of each manifest.
     pub(super) async fn each_object(
         &self,
-        numbers: &Numbers,
+        numbers: &VertexNumbers,
         mut each: impl FnMut(u64, &mut dyn Iterator<Item = u32>) + Send,
     ) {
         let visit = |row: u64, _: i64, manifest: &ObjectManifest<'_>| {
@@ -152,7 +153,7 @@ impl View<'_, '_> {
     }
 
     /// Returns the object of each fragment, by its row in the object index.
-    pub(super) async fn owners(&self, numbers: &Numbers) -> Vec<u32> {
+    pub(super) async fn owners(&self, numbers: &VertexNumbers) -> Vec<u32> {
         let count = usize::try_from(numbers.fragments).unwrap_or_default();
         let mut owners = vec![NONE; count];
         self.each_object(numbers, |row, fragments| {
@@ -172,7 +173,7 @@ impl View<'_, '_> {
     }
 
     /// Returns the object of each vertex, by its row in the object index.
-    pub(super) async fn vertex_owners(&self, numbers: &Numbers) -> Vec<u32> {
+    pub(super) async fn vertex_owners(&self, numbers: &VertexNumbers) -> Vec<u32> {
         let of_fragments = self.owners(numbers).await;
         let count = usize::try_from(numbers.vertices).unwrap_or_default();
         let mut owners = vec![NONE; count];

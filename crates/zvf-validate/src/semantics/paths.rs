@@ -8,8 +8,8 @@ use zvf_model::{
 };
 
 use super::{
-    View,
-    numbers::{NONE, Numbers, at_of},
+    LevelView,
+    numbers::{NONE, VertexNumbers, at_of},
 };
 use crate::{links::each_link, rules::semantics as rules};
 
@@ -33,7 +33,7 @@ const EMPTY: Piece = Piece {
     fragment: 0,
 };
 
-pub(super) async fn check(view: &View<'_, '_>) {
+pub(super) async fn check(view: &LevelView<'_, '_>) {
     let has_links = view.counts.links.contains_key(&Delta::INTRA);
     // Coarser levels have objects but no links.
     if !view.is_full() && !has_links || !view.is_read() {
@@ -73,7 +73,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
     if let Some((row, rows)) = first_odd.filter(|_| is_line && view.is_full()) {
         let key = &view.scope.level.key;
         let message = format!("the object in row {row} has {rows} vertices; {odd} such lines");
-        view.context.find(&rules::LINE_ENDS, key, message);
+        view.context.report(&rules::LINE_ENDS, key, message);
     }
     let strategy = view.scope.root.cross_chunk_strategy.clone();
     let is_deduplicated = strategy == Some(CrossChunkStrategy::BoundaryDeduplication);
@@ -85,7 +85,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
     steps.compare(view, &numbers).await;
 }
 
-async fn pieces_of(view: &View<'_, '_>, numbers: &Numbers) -> Vec<Piece> {
+async fn pieces_of(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Vec<Piece> {
     let count = usize::try_from(numbers.fragments).unwrap_or_default();
     let mut pieces = vec![EMPTY; count];
     view.each_index(numbers, |span, index| {
@@ -132,7 +132,7 @@ impl Steps {
     }
 
     /// Compares the steps with the links.
-    async fn compare(mut self, view: &View<'_, '_>, numbers: &Numbers) {
+    async fn compare(mut self, view: &LevelView<'_, '_>, numbers: &VertexNumbers) {
         let mut stored: Vec<(u32, u32)> = Vec::new();
         let mut rows: Vec<(u32, u32)> = Vec::new();
         let (mut zeros, mut others) = (0_u64, 0_u64);
@@ -184,18 +184,18 @@ impl Steps {
             let message = format!("all {links} links between chunks name row 0");
             return view
                 .context
-                .find(&rules::PATH_LINKS_WITHOUT_VERTICES, &key, message);
+                .report(&rules::PATH_LINKS_WITHOUT_VERTICES, &key, message);
         }
         if same_count && differences(&mut self.fragments, &mut rows) == (0, 0) {
             let message = format!("{links} links name fragments instead of vertices");
             return view
                 .context
-                .find(&rules::PATH_LINKS_WITHOUT_VERTICES, &key, message);
+                .report(&rules::PATH_LINKS_WITHOUT_VERTICES, &key, message);
         }
         let message = format!(
             "of {steps} steps between chunks {missing} have no link, and {extra} links are not steps"
         );
-        view.context.find(&rules::PATH_LINKS, &key, message);
+        view.context.report(&rules::PATH_LINKS, &key, message);
     }
 }
 

@@ -10,12 +10,12 @@ use zvf_model::{
     root::{CrossLevelStorage, RootMetadata},
 };
 
-use super::{View, numbers::Flags};
+use super::{LevelView, numbers::Flags};
 use crate::{
-    consistency::{Counted, LevelCounts, Scope, each_manifest},
+    consistency::{LevelCounts, StoreCounts, each_manifest},
     context::Context,
     rules::semantics as rules,
-    store::Store,
+    store::{LevelScope, StoreMetadata},
 };
 
 /// Minimum number of objects that writers keep in a coarser level.
@@ -23,9 +23,9 @@ const PER_OBJECT: &str = "per_object";
 
 pub(super) async fn check(
     context: &Context<'_>,
-    store: &Store,
+    store: &StoreMetadata,
     root: &RootMetadata,
-    counted: &Counted,
+    counted: &StoreCounts,
 ) {
     let stale = stale(context, store, root);
     let mut before: Option<Step<'_>> = None;
@@ -35,7 +35,7 @@ pub(super) async fn check(
             before = None;
             continue;
         };
-        let scope = Scope {
+        let scope = LevelScope {
             store,
             root,
             level,
@@ -52,9 +52,9 @@ pub(super) async fn check(
             if !finer.is_stale && !step.is_stale {
                 vertices(context, finer, &step);
                 objects(context, finer, &step);
-                let view = View {
+                let view = LevelView {
                     context,
-                    aside: context.aside(),
+                    aside: context.silent(),
                     scope: finer.scope,
                     counts: finer.counts,
                 };
@@ -67,7 +67,7 @@ pub(super) async fn check(
 
 /// A level of the pyramid.
 struct Step<'a> {
-    scope: Scope<'a>,
+    scope: LevelScope<'a>,
     counts: &'a LevelCounts,
     /// Objects with vertices, by row, or `None` if unknown.
     present: Option<Flags>,
@@ -75,7 +75,7 @@ struct Step<'a> {
 }
 
 /// Reports the levels that the root marks as stale.
-fn stale(context: &Context<'_>, store: &Store, root: &RootMetadata) -> Vec<LevelId> {
+fn stale(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) -> Vec<LevelId> {
     let listed = root.other.get("zvf_stale_levels").and_then(Value::as_array);
     let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
     let ids = numbers.filter_map(|number| u32::try_from(number).ok());
@@ -84,14 +84,18 @@ fn stale(context: &Context<'_>, store: &Store, root: &RootMetadata) -> Vec<Level
         if let Some(level) = store.level(*id) {
             let message =
                 "finer levels changed since it was built, so it was not compared with them";
-            context.find(&rules::STALE_LEVEL, &level.key, message);
+            context.report(&rules::STALE_LEVEL, &level.key, message);
         }
     }
     ids
 }
 
 /// Returns the objects of a level with fragments.
-async fn present(context: &Context<'_>, scope: Scope<'_>, counts: &LevelCounts) -> Option<Flags> {
+async fn present(
+    context: &Context<'_>,
+    scope: LevelScope<'_>,
+    counts: &LevelCounts,
+) -> Option<Flags> {
     let objects = u32::try_from(counts.objects?).ok()?;
     // A single level has no neighbour for comparison.
     if scope.store.levels.len() < 2 || u64::from(objects) / 8 > context.fetch.budget() {
@@ -120,7 +124,7 @@ fn vertices(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
             "{coarse} vertices, but level {} has {fine}",
             finer.scope.level.id
         );
-        context.find(&rules::MORE_VERTICES, &step.scope.level.key, message);
+        context.report(&rules::MORE_VERTICES, &step.scope.level.key, message);
     }
 }
 
@@ -135,7 +139,7 @@ fn bins(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
             "bins of {coarse}, but level {} has bins of {fine}",
             finer.scope.level.id
         );
-        context.find(&rules::FINER_BINS, &step.scope.level.key, message);
+        context.report(&rules::FINER_BINS, &step.scope.level.key, message);
     }
 }
 
@@ -157,7 +161,7 @@ fn objects(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
         let new = new.count();
         if new > 0 {
             let message = format!("{new} objects have no vertices in level {parent}");
-            context.find(&rules::NEW_OBJECTS, key, message);
+            context.report(&rules::NEW_OBJECTS, key, message);
         }
     }
     let is_made = metadata.coarsening_method.as_deref() == Some(PER_OBJECT);
@@ -178,7 +182,7 @@ fn sparsity(context: &Context<'_>, key: &Key, share: f64, (rows, present): (u64,
     if is_more || is_less {
         let message = format!("{share}, but {kept} of {rows} objects are kept");
         let place = "attributes.zarr_vectors_level.object_sparsity";
-        context.find_at(&rules::SPARSITY, key, place, message);
+        context.report_at(&rules::SPARSITY, key, place, message);
     }
 }
 

@@ -6,8 +6,8 @@ use zvf_format::path::Delta;
 use zvf_model::{generation::Generation, root::LinksConvention};
 
 use super::{
-    View,
-    numbers::{MANY, NONE, Numbers, at_of},
+    LevelView,
+    numbers::{MANY, NONE, VertexNumbers, at_of},
     parents::Parents,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     rules::semantics as rules,
 };
 
-pub(super) async fn check(view: &View<'_, '_>) {
+pub(super) async fn check(view: &LevelView<'_, '_>) {
     let has_links = view.counts.links.contains_key(&Delta::INTRA);
     // Coarser levels have vertices and objects but no links.
     if !view.is_full() && !has_links || !view.is_read() {
@@ -48,9 +48,10 @@ pub(super) async fn check(view: &View<'_, '_>) {
             };
             match ends {
                 Some((child, parent)) => {
-                    let (child, parent) = match names_parents_first(view, part) {
-                        true => (parent, child),
-                        false => (child, parent),
+                    let (child, parent) = if names_parents_first(view, part) {
+                        (parent, child)
+                    } else {
+                        (child, parent)
                     };
                     twice = twice.saturating_add(u64::from(parents.store(child, parent)));
                 }
@@ -66,19 +67,19 @@ pub(super) async fn check(view: &View<'_, '_>) {
     let key = view.links_key();
     if twice > 0 {
         let message = format!("{twice} links give a vertex a second parent");
-        view.context.find(&rules::TWO_PARENTS, &key, message);
+        view.context.report(&rules::TWO_PARENTS, &key, message);
     }
     let cycles = parents.cycles();
     if let Some(first) = cycles.first() {
         let count = cycles.len();
         let message = format!("vertex {first} of the level is its own ancestor; {count} cycles");
-        view.context.find(&rules::CYCLE, &key, message);
+        view.context.report(&rules::CYCLE, &key, message);
     }
     objects(view, &numbers, &parents).await;
 }
 
 /// Sets the parents that the order of rows in a fragment implies.
-async fn imply(view: &View<'_, '_>, numbers: &Numbers, parents: &mut Parents) {
+async fn imply(view: &LevelView<'_, '_>, numbers: &VertexNumbers, parents: &mut Parents) {
     view.each_index(numbers, |span, index| {
         for rows in index {
             let mut before = None;
@@ -99,7 +100,7 @@ async fn imply(view: &View<'_, '_>, numbers: &Numbers, parents: &mut Parents) {
 
 /// Returns whether the links of a part name the parent first. Streamed skeletons name the child
 /// first inside chunks, but the parent first between them.
-fn names_parents_first(view: &View<'_, '_>, part: &LinkPart) -> bool {
+fn names_parents_first(view: &LevelView<'_, '_>, part: &LinkPart) -> bool {
     let root = view.scope.root;
     view.scope.store.layout().generation == Generation::V0_9
         && root.links_convention == Some(LinksConvention::ImplicitWithBranches)
@@ -108,7 +109,7 @@ fn names_parents_first(view: &View<'_, '_>, part: &LinkPart) -> bool {
 }
 
 /// Checks that parents belong to the object of their children, and that each object is one tree.
-async fn objects(view: &View<'_, '_>, numbers: &Numbers, parents: &Parents) {
+async fn objects(view: &LevelView<'_, '_>, numbers: &VertexNumbers, parents: &Parents) {
     let owners = view.vertex_owners(numbers).await;
     let is_object = |owner: &&u32| **owner != NONE && **owner != MANY;
     let mut roots: BTreeMap<u32, u64> = BTreeMap::new();
@@ -131,13 +132,13 @@ async fn objects(view: &View<'_, '_>, numbers: &Numbers, parents: &Parents) {
     if limbs > 0 {
         let message = format!("{limbs} vertices have a parent in another object");
         view.context
-            .find(&rules::PARENT_IN_OTHER_OBJECT, key, message);
+            .report(&rules::PARENT_IN_OTHER_OBJECT, key, message);
     }
     let mut several = roots.iter().filter(|(_, count)| **count > 1);
     if let Some((row, count)) = several.next() {
         let more = several.count();
         let message =
             format!("the object in row {row} has {count} roots; {more} more such objects");
-        view.context.find(&rules::FOREST, key, message);
+        view.context.report(&rules::FOREST, key, message);
     }
 }

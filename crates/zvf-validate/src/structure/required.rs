@@ -12,9 +12,9 @@ use zvf_model::{
 
 use crate::{
     context::Context,
-    place::below,
+    node_role::below,
     rules::structure as rules,
-    store::{Level, Store},
+    store::{LevelNode, StoreMetadata},
 };
 
 /// Parts that every writer lists in `arrays_present`.
@@ -25,9 +25,9 @@ const LISTED: [&str; 4] = [
     "fragment_attributes",
 ];
 
-pub(super) fn check(context: &Context<'_>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     for level in &store.levels {
-        let look = Look {
+        let look = LevelCheck {
             context,
             store,
             level,
@@ -45,13 +45,13 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
 }
 
 /// The checks of one level.
-struct Look<'a, 'c> {
+struct LevelCheck<'a, 'c> {
     context: &'a Context<'c>,
-    store: &'a Store,
-    level: &'a Level,
+    store: &'a StoreMetadata,
+    level: &'a LevelNode,
 }
 
-impl Look<'_, '_> {
+impl LevelCheck<'_, '_> {
     fn key(&self, name: &str) -> Option<Key> {
         below(&self.level.key, name)
     }
@@ -65,11 +65,12 @@ impl Look<'_, '_> {
         let key = &self.level.key;
         if !self.has("vertices") {
             let message = "the part vertices does not exist";
-            self.context.find(&rules::NO_VERTICES, key, message);
+            self.context.report(&rules::NO_VERTICES, key, message);
         }
         if !self.has("vertex_fragments") {
             let message = "the part vertex_fragments does not exist";
-            self.context.find(&rules::NO_VERTEX_FRAGMENTS, key, message);
+            self.context
+                .report(&rules::NO_VERTEX_FRAGMENTS, key, message);
         }
     }
 
@@ -83,7 +84,7 @@ impl Look<'_, '_> {
             let faces = matches!(kind, GeometryKind::Graph | GeometryKind::Mesh);
             if faces && !self.has("links/0") && !self.has("cross_chunk_links/0") {
                 let message = format!("the store holds a {kind}, but links/0 does not exist");
-                self.context.find(&rules::NO_LINKS, key, message);
+                self.context.report(&rules::NO_LINKS, key, message);
             }
             let path = matches!(
                 kind,
@@ -91,7 +92,7 @@ impl Look<'_, '_> {
             );
             if path && !self.has("object_index") {
                 let message = format!("the store holds a {kind}, but object_index does not exist");
-                self.context.find(&rules::NO_OBJECT_INDEX, key, message);
+                self.context.report(&rules::NO_OBJECT_INDEX, key, message);
             }
         }
     }
@@ -127,7 +128,7 @@ impl Look<'_, '_> {
         if holds {
             let message = "chunks hold links, but link_fragments does not exist";
             self.context
-                .find(&rules::NO_LINK_FRAGMENTS, &self.level.key, message);
+                .report(&rules::NO_LINK_FRAGMENTS, &self.level.key, message);
         }
     }
 
@@ -160,7 +161,7 @@ impl Look<'_, '_> {
                 "object_ids" => &rules::NO_OBJECT_IDS,
                 _ => &rules::NO_MANIFESTS,
             };
-            self.context.find(rule, &key, message);
+            self.context.report(rule, &key, message);
         }
     }
 
@@ -190,19 +191,19 @@ impl Look<'_, '_> {
             let message = format!("it lists {gone:?}, which do not exist");
             let (rule, key) = (&rules::DECLARED_MISSING, &self.level.key);
             self.context
-                .find_attribute(rule, key, &path, message, Some(json!(right)));
+                .report_attribute(rule, key, &path, message, Some(json!(right)));
         }
         if !unlisted.is_empty() {
             let message = format!("it does not list {unlisted:?}");
             let (rule, key) = (&rules::PRESENT_UNDECLARED, &self.level.key);
             self.context
-                .find_attribute(rule, key, &path, message, Some(json!(right)));
+                .report_attribute(rule, key, &path, message, Some(json!(right)));
         }
     }
 }
 
 /// Returns whether the listing shows vertices of a level.
-pub(crate) fn is_filled(store: &Store, level: &Level) -> bool {
+pub(crate) fn is_filled(store: &StoreMetadata, level: &LevelNode) -> bool {
     let vertices = below(&level.key, "vertices");
     let mut files = vertices.iter().flat_map(|key| store.tree.below(key));
     // Only cells hold vertices.
@@ -210,7 +211,7 @@ pub(crate) fn is_filled(store: &Store, level: &Level) -> bool {
 }
 
 /// Returns the parts of a level that `arrays_present` should name.
-pub(crate) fn parts(store: &Store, level: &Level) -> Vec<&'static str> {
+pub(crate) fn parts(store: &StoreMetadata, level: &LevelNode) -> Vec<&'static str> {
     let is_there = |name: &&str| {
         let key = below(&level.key, name);
         key.is_some_and(|key| store.tree.exists(&key))

@@ -8,32 +8,32 @@ use zvf_model::{
 };
 
 use crate::{
-    cells::cell_of_file,
+    chunked_part::cell_of_file,
     context::Context,
-    place::{NodeType, Place, level_of},
+    node_role::{NodeRole, NodeType, level_of},
     rules::structure as rules,
-    store::Store,
-    tree::Entry,
+    store::StoreMetadata,
+    tree::FolderEntry,
 };
 
 /// Names of the only chunk of a one-chunk array, in every chunk key encoding.
 const ONLY_CHUNK: [&str; 3] = ["c/0", "c.0", "0"];
 
 /// Checks every node, folder and file of the store.
-pub(super) fn check(context: &Context<'_>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     node(context, store, &Key::root());
 }
 
 /// Checks a node or folder and everything below it.
-fn node(context: &Context<'_>, store: &Store, key: &Key) {
-    let place = Place::of(*store.layout(), key.as_str());
+fn node(context: &Context<'_>, store: &StoreMetadata, key: &Key) {
+    let place = NodeRole::of(*store.layout(), key.as_str());
     match place {
-        Place::Foreign | Place::Header => return,
-        Place::Stray => {
+        NodeRole::Foreign | NodeRole::Header => return,
+        NodeRole::Stray => {
             let message = "no reader of this generation opens it";
-            return context.find(&rules::UNKNOWN_ENTRY, key, message);
+            return context.report(&rules::UNKNOWN_ENTRY, key, message);
         }
-        Place::Cell => return cell(context, store, key),
+        NodeRole::Cell => return cell(context, store, key),
         _ => {}
     }
     let found = store.tree.node(key);
@@ -49,11 +49,11 @@ fn node(context: &Context<'_>, store: &Store, key: &Key) {
     }
     for entry in store.tree.entries(key) {
         match entry {
-            Entry::File("zarr.json") => {}
-            Entry::File(name) => stray_file(context, key, name),
-            Entry::Folder(name) => match key.join(name) {
+            FolderEntry::File("zarr.json") => {}
+            FolderEntry::File(name) => stray_file(context, key, name),
+            FolderEntry::Folder(name) => match key.join(name) {
                 Ok(child) => node(context, store, &child),
-                Err(error) => context.find(
+                Err(error) => context.report(
                     &rules::UNKNOWN_ENTRY,
                     key,
                     format_args!("a folder name that is not a valid key: {error}"),
@@ -66,18 +66,20 @@ fn node(context: &Context<'_>, store: &Store, key: &Key) {
 /// Returns whether a node has the type of its role; reports it otherwise.
 fn is_right(
     context: &Context<'_>,
-    store: &Store,
+    store: &StoreMetadata,
     key: &Key,
-    place: Place<'_>,
+    place: NodeRole<'_>,
     found: Option<&Node>,
 ) -> bool {
     let Some(found) = found else {
         match place {
-            Place::Folder if store.layout().generation == Generation::V0_9 => {
-                context.find(&rules::GROUP_MISSING, key, "there is no zarr.json");
+            NodeRole::Folder if store.layout().generation == Generation::V0_9 => {
+                context.report(&rules::GROUP_MISSING, key, "there is no zarr.json");
             }
-            Place::Folder => context.find(&rules::GROUP_IMPLICIT, key, "there is no zarr.json"),
-            _ => context.find(
+            NodeRole::Folder => {
+                context.report(&rules::GROUP_IMPLICIT, key, "there is no zarr.json");
+            }
+            _ => context.report(
                 &rules::NODE_MISSING,
                 key,
                 "it holds files, but no zarr.json",
@@ -91,12 +93,12 @@ fn is_right(
         (NodeType::Array, Node::Group(_)) => "a group where an array is required",
         _ => return true,
     };
-    context.find(&rules::NODE_TYPE, key, message);
+    context.report(&rules::NODE_TYPE, key, message);
     false
 }
 
 /// Checks the array of one cell. Its `zarr.json` is read with the cell.
-fn cell(context: &Context<'_>, store: &Store, key: &Key) {
+fn cell(context: &Context<'_>, store: &StoreMetadata, key: &Key) {
     let level = level_of(key.as_str()).and_then(|id| store.level(id));
     let arity = level.map_or(0, |level| level.arity);
     let name = key.name().unwrap_or_default();
@@ -105,7 +107,7 @@ fn cell(context: &Context<'_>, store: &Store, key: &Key) {
     let crosses = key.as_str().contains("/cross_chunk_link");
     if arity > 0 && !crosses && ChunkCoord::parse(name, arity).is_err() {
         let message = format!("{name} is not a chunk key of {arity} coordinates");
-        return context.find(&rules::UNKNOWN_ENTRY, key, message);
+        return context.report(&rules::UNKNOWN_ENTRY, key, message);
     }
     for (file, _) in store.tree.below(key) {
         let name = file.strip_prefix(key.as_str()).unwrap_or_default();
@@ -117,7 +119,7 @@ fn cell(context: &Context<'_>, store: &Store, key: &Key) {
 }
 
 /// Reports files below an array that are not one of its chunks.
-fn files(context: &Context<'_>, store: &Store, key: &Key, array: &Array) {
+fn files(context: &Context<'_>, store: &StoreMetadata, key: &Key, array: &Array) {
     for (file, _) in store.tree.below(key) {
         let name = file.strip_prefix(key.as_str()).unwrap_or_default();
         let name = name.strip_prefix('/').unwrap_or_default();
@@ -128,7 +130,7 @@ fn files(context: &Context<'_>, store: &Store, key: &Key, array: &Array) {
 }
 
 fn stray_file(context: &Context<'_>, key: &Key, name: &str) {
-    context.find_at(
+    context.report_at(
         &rules::UNKNOWN_ENTRY,
         key,
         name,

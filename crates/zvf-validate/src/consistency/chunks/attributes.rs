@@ -9,8 +9,8 @@ use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
 
 use super::padding;
 use crate::{
-    batch::Cell,
-    cells::{Cells, Form},
+    batch::CellPayload,
+    chunked_part::{CellStorage, ChunkedPart},
     context::Context,
     finding::Fix,
     rule::Rule,
@@ -33,7 +33,7 @@ impl Attribute {
     /// Prepares an open part. Returns `None` after reporting unusable metadata.
     pub(super) fn new(
         context: &Context<'_>,
-        cells: &Cells,
+        cells: &ChunkedPart,
         rule: &'static Rule,
         splits: bool,
     ) -> Option<Self> {
@@ -46,7 +46,7 @@ impl Attribute {
             }),
             Err(error) => {
                 let rule = &rules::PART_NOT_CHECKED;
-                context.find_at(rule, &cells.key, &error.path, &error.fault);
+                context.report_at(rule, &cells.key, &error.path, &error.fault);
                 None
             }
         }
@@ -56,25 +56,25 @@ impl Attribute {
     pub(super) fn check(
         &mut self,
         context: &Context<'_>,
-        cells: &Cells,
-        (chunk, cell): (&ChunkCoord, &Cell),
+        cells: &ChunkedPart,
+        (chunk, cell): (&ChunkCoord, &CellPayload),
         rows: u64,
         value: Option<&Json>,
     ) {
         let key = &cells.key;
         let bytes = match cell {
-            Cell::Bytes(bytes) => bytes,
-            Cell::Lost => return,
-            Cell::None => {
+            CellPayload::Bytes(bytes) => bytes,
+            CellPayload::Unreadable => return,
+            CellPayload::Absent => {
                 if rows > 0 {
                     let message = format!("no values for {rows} rows");
-                    context.find_in(self.rule, key, chunk, message);
+                    context.report_in_chunk(self.rule, key, chunk, message);
                 }
                 return;
             }
         };
         let dtype = self.metadata.dtype;
-        let (bytes, width) = if let Form::Padded { padded, array: _ } = &cells.form {
+        let (bytes, width) = if let CellStorage::Padded { padded, array: _ } = &cells.form {
             let row = usize::try_from(padded.columns).ok();
             let row = row.and_then(|columns| columns.checked_mul(dtype.size()));
             let used = usize::try_from(rows).ok().zip(row);
@@ -84,7 +84,7 @@ impl Attribute {
                     "room for {} rows, but there are {rows} vertices",
                     padded.rows
                 );
-                context.find_in(self.rule, key, chunk, message);
+                context.report_in_chunk(self.rule, key, chunk, message);
                 return;
             };
             padding::check(context, cells, chunk, rest);
@@ -96,7 +96,7 @@ impl Attribute {
                     return;
                 }
                 let message = format!("{} bytes of {dtype} for {rows} rows", bytes.len());
-                context.find_in(self.rule, key, chunk, message);
+                context.report_in_chunk(self.rule, key, chunk, message);
                 return;
             };
             (&**bytes, u64::from(width.get()))
@@ -108,16 +108,16 @@ impl Attribute {
             None => self.width = Some(width),
             Some(first) if first != width => {
                 let message = format!("{width} values per row, but {first} in other chunks");
-                context.find_in(&rules::ATTRIBUTE_WIDTH, key, chunk, message);
+                context.report_in_chunk(&rules::ATTRIBUTE_WIDTH, key, chunk, message);
             }
             Some(_) => {}
         }
         if let Some(message) = self.wrong_code(bytes) {
-            context.find_in(&rules::UNKNOWN_CODE, key, chunk, message);
+            context.report_in_chunk(&rules::UNKNOWN_CODE, key, chunk, message);
         }
         let value = value.filter(|_| self.splits && width == 1);
         if let Some(message) = value.and_then(|value| self.other_value(bytes, value)) {
-            context.find_in(&rules::WRONG_CHUNK_VALUE, key, chunk, message);
+            context.report_in_chunk(&rules::WRONG_CHUNK_VALUE, key, chunk, message);
         }
     }
 

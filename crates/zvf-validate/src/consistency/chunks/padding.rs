@@ -7,14 +7,14 @@ use zvf_format::numeric::{Dtype, NumericRows, Value};
 use zvf_model::grid::ChunkCoord;
 
 use crate::{
-    cells::{Cells, Form},
+    chunked_part::{CellStorage, ChunkedPart},
     context::Context,
     rules::consistency as rules,
 };
 
 /// Checks that only the fill value follows the last row.
-pub(super) fn check(context: &Context<'_>, cells: &Cells, chunk: &ChunkCoord, rest: &[u8]) {
-    let Form::Padded { array, padded } = &cells.form else {
+pub(super) fn check(context: &Context<'_>, cells: &ChunkedPart, chunk: &ChunkCoord, rest: &[u8]) {
+    let CellStorage::Padded { array, padded } = &cells.form else {
         return;
     };
     let metadata = array.metadata();
@@ -22,7 +22,7 @@ pub(super) fn check(context: &Context<'_>, cells: &Cells, chunk: &ChunkCoord, re
     if is_zero(fill) && rest.iter().all(|byte| *byte == 0) {
         return;
     }
-    let order = crate::rows::byte_order(metadata);
+    let order = crate::table_array::byte_order(metadata);
     let dtype = Dtype::new(padded.kind, order);
     let Ok(values) = NumericRows::parse(rest, dtype, NonZeroU32::MIN) else {
         return;
@@ -30,7 +30,7 @@ pub(super) fn check(context: &Context<'_>, cells: &Cells, chunk: &ChunkCoord, re
     let mut numbers = (0..values.rows()).map_while(|row| values.value(row, 0));
     if let Some(at) = numbers.position(|number| !is_fill(number, fill)) {
         let message = format!("value {at} after the last row is not {fill}");
-        context.find_in(&rules::PADDING, &cells.key, chunk, message);
+        context.report_in_chunk(&rules::PADDING, &cells.key, chunk, message);
     }
 }
 

@@ -11,20 +11,24 @@ use zvf_model::{
 
 use crate::{
     batch,
-    cells::{Cells, Form, cell_of_file, list_of},
-    context::Context,
+    chunked_part::{CellStorage, ChunkedPart, cell_of_file, list_of},
+    context::{Context, error_chain},
     rules::consistency as rules,
-    tree::Tree,
+    tree::StoreTree,
 };
 
 /// Maximum number of cells in a request.
-const MOST_AT_ONCE: usize = 4096;
+const MAX_BATCH_CELLS: usize = 4096;
 /// Maximum number of cells per shard; no known store has more.
-const MOST_OF_SHARD: u64 = 1 << 24;
+const MAX_SHARD_CELLS: u64 = 1 << 24;
 
 /// Reports cells that the array does not list, and cells outside its grid.
-pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, part: &Cells) {
-    let Form::Elements {
+pub(in crate::consistency) async fn check(
+    context: &Context<'_>,
+    tree: &StoreTree,
+    part: &ChunkedPart,
+) {
+    let CellStorage::Elements {
         array,
         grid,
         listed,
@@ -40,7 +44,7 @@ pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, pa
         Some(stored) => {
             let unlisted = stored.keys().filter(|chunk| !listed.contains(*chunk));
             let unlisted: Vec<ChunkCoord> = unlisted.cloned().collect();
-            for chunks in unlisted.chunks(MOST_AT_ONCE) {
+            for chunks in unlisted.chunks(MAX_BATCH_CELLS) {
                 ask(context, part, (array, grid), chunks, &mut found).await;
             }
         }
@@ -51,13 +55,13 @@ pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, pa
                 };
                 let Some(elements) = Elements::of_shard(metadata, &shard) else {
                     let message = format!("{file} has too many cells to read each");
-                    context.find(&rules::PART_NOT_CHECKED, &part.key, message);
+                    context.report(&rules::PART_NOT_CHECKED, &part.key, message);
                     continue;
                 };
                 let chunks = elements.filter_map(|cell| grid.chunk_of(&cell));
                 let mut unlisted = chunks.filter(|chunk| !listed.contains(chunk));
                 loop {
-                    let chunks: Vec<ChunkCoord> = unlisted.by_ref().take(MOST_AT_ONCE).collect();
+                    let chunks: Vec<ChunkCoord> = unlisted.by_ref().take(MAX_BATCH_CELLS).collect();
                     if chunks.is_empty() {
                         break;
                     }
@@ -71,13 +75,13 @@ pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, pa
         let all = listed.iter().chain(&found);
         let path = ["nonempty_chunks"];
         let list = Some(list_of(all));
-        context.find_attribute(&rules::CELL_UNLISTED, &part.key, &path, message, list);
+        context.report_attribute(&rules::CELL_UNLISTED, &part.key, &path, message, list);
     }
 }
 
 /// Returns the chunks for which a padded array has a file.
-pub(super) fn stored_chunks(tree: &Tree, part: &Cells) -> Vec<ChunkCoord> {
-    let Form::Padded { array, padded } = &part.form else {
+pub(super) fn stored_chunks(tree: &StoreTree, part: &ChunkedPart) -> Vec<ChunkCoord> {
+    let CellStorage::Padded { array, padded } = &part.form else {
         return Vec::new();
     };
     let axes = padded.grid.shape().len();
@@ -91,7 +95,7 @@ pub(super) fn stored_chunks(tree: &Tree, part: &Cells) -> Vec<ChunkCoord> {
 /// Reads the given cells, and adds the chunks that have one.
 async fn ask(
     context: &Context<'_>,
-    part: &Cells,
+    part: &ChunkedPart,
     (array, grid): (&AnyArray, &Grid),
     chunks: &[ChunkCoord],
     found: &mut BTreeSet<ChunkCoord>,
@@ -109,22 +113,22 @@ async fn ask(
         match answer {
             Ok(Some(cell)) if cell.bytes.is_empty() => {
                 let message = "the payload is empty, and the cell is not listed";
-                context.find_in(&rules::CELL_EMPTY, &part.key, chunk, message);
+                context.report_in_chunk(&rules::CELL_EMPTY, &part.key, chunk, message);
             }
             Ok(Some(_)) => {
                 found.insert(chunk.clone());
             }
             Ok(None) => {}
             Err(error) => {
-                let message = format!("not listed: {}", crate::message(&*error.source));
-                context.find_in(batch::rule_of(&error), &part.key, chunk, message);
+                let message = format!("not listed: {}", error_chain(&*error.source));
+                context.report_in_chunk(batch::rule_of(&error), &part.key, chunk, message);
             }
         }
     }
 }
 
 /// Reports files that would be cells of a larger grid.
-fn outside(context: &Context<'_>, tree: &Tree, key: &Key, array: &Array) {
+fn outside(context: &Context<'_>, tree: &StoreTree, key: &Key, array: &Array) {
     for (file, _) in tree.below(key) {
         if cell_of_file(key, array, file).is_some() {
             continue;
@@ -139,7 +143,7 @@ fn outside(context: &Context<'_>, tree: &Tree, key: &Key, array: &Array) {
             let grid = array.grid_shape();
             if index.iter().zip(&grid).any(|(at, extent)| at >= extent) {
                 let message = format!("{index:?} is outside the grid {grid:?}");
-                context.find_at(&rules::CELL_OUTSIDE, key, file, message);
+                context.report_at(&rules::CELL_OUTSIDE, key, file, message);
             }
         }
     }
@@ -164,7 +168,7 @@ impl Elements {
             first.push(start);
             end.push(stop);
         }
-        (count <= MOST_OF_SHARD).then(|| Self {
+        (count <= MAX_SHARD_CELLS).then(|| Self {
             next: (count > 0).then(|| first.clone()),
             first,
             end,

@@ -24,7 +24,7 @@ pub(crate) struct Space<'a> {
 
 /// Counts of misplaced vertices, each with the first row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Astray {
+pub(crate) struct Misplaced {
     pub(crate) not_finite: Count,
     pub(crate) elsewhere: Count,
     pub(crate) out_of_bounds: Count,
@@ -61,12 +61,12 @@ impl Space<'_> {
     }
 
     /// Finds the misplaced vertices of a chunk. The bytes must be whole rows.
-    pub(crate) fn astray(
+    pub(crate) fn misplaced(
         &self,
         chunk: &ChunkCoord,
         bytes: &[u8],
         index: Option<&FragmentIndex<'_>>,
-    ) -> Astray {
+    ) -> Misplaced {
         let coords = chunk.spatial(self.axes()).unwrap_or_default();
         let little = self.dtype.order() == ByteOrder::Little;
         let all_right = match self.dtype.kind() {
@@ -74,9 +74,10 @@ impl Space<'_> {
             Kind::Float64 if little => self.all_right::<f64>(coords, bytes, index),
             _ => false,
         };
-        match all_right {
-            true => Astray::default(),
-            false => self.each(coords, bytes, index),
+        if all_right {
+            Misplaced::default()
+        } else {
+            self.each(coords, bytes, index)
         }
     }
 
@@ -163,9 +164,10 @@ impl Space<'_> {
                 continue;
             }
             let own = bytes.get(self.bytes_of(&rows)?)?;
-            let number = match all {
-                true => number,
-                false => self.bin_of(bins, coords, own)?,
+            let number = if all {
+                number
+            } else {
+                self.bin_of(bins, coords, own)?
             };
             if last >= Some(number) {
                 return Some(false);
@@ -217,12 +219,12 @@ impl Space<'_> {
     }
 
     /// Tests each vertex exactly.
-    fn each(&self, coords: &[i64], bytes: &[u8], index: Option<&FragmentIndex<'_>>) -> Astray {
-        let mut astray = Astray::default();
+    fn each(&self, coords: &[i64], bytes: &[u8], index: Option<&FragmentIndex<'_>>) -> Misplaced {
+        let mut misplaced = Misplaced::default();
         let columns = u32::try_from(self.axes()).ok().and_then(NonZeroU32::new);
         let rows = columns.and_then(|axes| NumericRows::parse(bytes, self.dtype, axes).ok());
         let Some(rows) = rows else {
-            return astray;
+            return misplaced;
         };
         let mut position = vec![0.0; self.axes()];
         for (row, at) in (0_u64..).zip(0..rows.rows()) {
@@ -230,21 +232,21 @@ impl Space<'_> {
                 *number = rows.value(at, axis).map_or(f64::NAN, Value::to_f64);
             }
             if !position.iter().all(|number| number.is_finite()) {
-                astray.not_finite.add(row);
+                misplaced.not_finite.add(row);
                 continue;
             }
             if !self.is_in_chunk(coords, &position) {
-                astray.elsewhere.add(row);
+                misplaced.elsewhere.add(row);
             }
             if !self.is_in_bounds(&position) {
-                astray.out_of_bounds.add(row);
-                widen(&mut astray.corners, &position);
+                misplaced.out_of_bounds.add(row);
+                widen(&mut misplaced.corners, &position);
             }
         }
         if let (Some(bins), Some(index)) = (&self.bins, index) {
-            astray.misbinned = self.misbinned(bins, coords, &rows, index);
+            misplaced.misbinned = self.misbinned(bins, coords, &rows, index);
         }
-        astray
+        misplaced
     }
 
     /// Counts rows in the fragment of another bin.

@@ -10,19 +10,17 @@ use zvf_model::{
     zarr::Node,
 };
 
-use super::super::{
-    Scope,
-    chunks::{Space, find_astray, presence},
-};
+use super::super::chunks::{Space, presence, report_misplaced};
 use crate::{
-    batch::{self, Cell},
-    cells::Cells,
+    batch::{self, CellPayload},
+    chunked_part::ChunkedPart,
     context::Context,
-    rows::{Row, Rows},
     rules::consistency as rules,
+    store::LevelScope,
+    table_array::{RowType, TableArray},
 };
 
-pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) {
+pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) {
     let tree = &scope.store.tree;
     let index = scope.store.at(scope.level, &Part::GeometryIndex);
     let Some((key, node)) = index.and_then(|key| Some((key.clone(), tree.node(&key)?))) else {
@@ -32,7 +30,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) {
         Ok(index) => index.value.geometries,
         Err(error) => {
             let rule = &rules::PART_NOT_CHECKED;
-            return context.find_at(rule, &key, &error.path, &error.fault);
+            return context.report_at(rule, &key, &error.path, &error.fault);
         }
     };
     for (kind, geometry) in &geometries {
@@ -49,7 +47,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) {
 /// Checks the vertices of a geometry, and returns their number if all could be read.
 async fn check_vertices(
     context: &Context<'_>,
-    scope: Scope<'_>,
+    scope: LevelScope<'_>,
     index: &Key,
     (kind, geometry): (&str, &Geometry),
 ) -> Option<u64> {
@@ -61,20 +59,20 @@ async fn check_vertices(
         .chunk_form(&Part::CompositeVertices(kind))?;
     if !tree.exists(&key) {
         let message = "the array does not exist";
-        context.find(&rules::PART_NOT_CHECKED, &key, message);
+        context.report(&rules::PART_NOT_CHECKED, &key, message);
         return None;
     }
-    let cells = Cells::open(context, tree, &key, form, scope.level.arity)?;
+    let cells = ChunkedPart::open(context, tree, &key, form, scope.level.arity)?;
     presence::check(context, tree, &cells).await;
     let vertices = match Vertices::parse(&key, &cells.attributes) {
         Ok(vertices) => vertices.value,
         Err(error) => {
-            context.find_at(&rules::PART_NOT_CHECKED, &key, &error.path, &error.fault);
+            context.report_at(&rules::PART_NOT_CHECKED, &key, &error.path, &error.fault);
             return None;
         }
     };
     if vertices.encoding == VertexEncoding::Draco {
-        context.find(&rules::NOT_DECODED, &key, "nothing was checked");
+        context.report(&rules::NOT_DECODED, &key, "nothing was checked");
         return None;
     }
     let space = Space {
@@ -86,21 +84,21 @@ async fn check_vertices(
     };
     let row = u64::try_from(space.row()).ok()?;
     let (mut count, mut all) = (0_u64, true);
-    let each = |chunk: &ChunkCoord, found: &[Cell]| {
-        let Some(Cell::Bytes(bytes)) = found.first() else {
+    let each = |chunk: &ChunkCoord, found: &[CellPayload]| {
+        let Some(CellPayload::Bytes(bytes)) = found.first() else {
             all = false;
             return;
         };
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
             let message = format!("{size} bytes, but a vertex takes {row}");
-            context.find_in(&rules::VERTICES_PARTIAL_ROW, &key, chunk, message);
+            context.report_in_chunk(&rules::VERTICES_PARTIAL_ROW, &key, chunk, message);
             all = false;
             return;
         };
         count = count.saturating_add(rows);
-        let astray = space.astray(chunk, bytes, None);
-        find_astray(context, (&key, None), chunk, rows, &astray);
+        let misplaced = space.misplaced(chunk, bytes, None);
+        report_misplaced(context, (&key, None), chunk, rows, &misplaced);
     };
     let chunks = cells.chunks();
     batch::each_chunk(context, &[&cells], &chunks, each).await;
@@ -115,7 +113,7 @@ async fn check_vertices(
     for (node, path, declared) in counts {
         if let Some(declared) = declared.filter(|declared| *declared != count) {
             let message = format!("{declared} declared, but {count} stored");
-            context.find_attribute(&rules::COMPOSITE_COUNT, node, &path, message, value());
+            context.report_attribute(&rules::COMPOSITE_COUNT, node, &path, message, value());
         }
     }
     Some(count)
@@ -123,42 +121,48 @@ async fn check_vertices(
 
 /// Checks that links name existing vertices. The vertices themselves are unknown, because links
 /// count them in an order that is not stored.
-async fn check_links(context: &Context<'_>, scope: Scope<'_>, key: &Key, vertices: Option<u64>) {
+async fn check_links(
+    context: &Context<'_>,
+    scope: LevelScope<'_>,
+    key: &Key,
+    vertices: Option<u64>,
+) {
     let tree = &scope.store.tree;
     let Some(node) = tree.node(key) else {
         let message = "the array does not exist";
-        return context.find(&rules::PART_NOT_CHECKED, key, message);
+        return context.report(&rules::PART_NOT_CHECKED, key, message);
     };
     let declared = match CompositeLinks::parse(key, node.attributes()) {
         Ok(links) => links.value,
         Err(error) => {
             let rule = &rules::PART_NOT_CHECKED;
-            return context.find_at(rule, key, &error.path, &error.fault);
+            return context.report_at(rule, key, &error.path, &error.fault);
         }
     };
     let is_array = matches!(node, Node::Array(_));
-    let array = match is_array {
-        true => Some(key.clone()),
-        false => key.join("data").ok(),
+    let array = if is_array {
+        Some(key.clone())
+    } else {
+        key.join("data").ok()
     };
-    let Some(rows) = array.and_then(|array| Rows::open(context, tree, &array)) else {
+    let Some(rows) = array.and_then(|array| TableArray::open(context, tree, &array)) else {
         return;
     };
     let width = u64::try_from(declared.width.get()).unwrap_or(u64::MAX);
     let order = match (is_array, rows.row) {
-        (true, Row::Number(Kind::Int64, order)) if rows.columns == width => order,
+        (true, RowType::Number(Kind::Int64, order)) if rows.columns == width => order,
         // An array of bytes that holds int64.
-        (false, Row::Number(Kind::UInt8, _)) if rows.columns == 1 => {
+        (false, RowType::Number(Kind::UInt8, _)) if rows.columns == 1 => {
             let size = width.saturating_mul(8).max(1);
             if !rows.len.is_multiple_of(size) {
                 let message = format!("{} bytes, but a link takes {size}", rows.len);
-                return context.find(&rules::PART_NOT_CHECKED, key, message);
+                return context.report(&rules::PART_NOT_CHECKED, key, message);
             }
             ByteOrder::Little
         }
         _ => {
             let message = format!("not {width} int64 per link");
-            return context.find(&rules::PART_NOT_CHECKED, key, message);
+            return context.report(&rules::PART_NOT_CHECKED, key, message);
         }
     };
     let (mut wrong, mut first) = (0_u64, None);
@@ -191,6 +195,6 @@ async fn check_links(context: &Context<'_>, scope: Scope<'_>, key: &Key, vertice
             Some(vertices) => format!("{wrong} ends, first {first} of {vertices} vertices"),
             None => format!("{wrong} ends, first {first}"),
         };
-        context.find(&rules::COMPOSITE_LINK, key, message);
+        context.report(&rules::COMPOSITE_LINK, key, message);
     }
 }

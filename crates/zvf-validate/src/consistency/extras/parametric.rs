@@ -14,15 +14,15 @@ use super::super::{
     objects::{Members, attribute, groups},
 };
 use crate::{
-    batch::Cell,
+    batch::CellPayload,
     context::Context,
-    rows::{Row, Rows},
     rules::consistency as rules,
-    store::Store,
-    tree::Tree,
+    store::StoreMetadata,
+    table_array::{RowType, TableArray},
+    tree::StoreTree,
 };
 
-pub(super) async fn check(context: &Context<'_>, store: &Store) {
+pub(super) async fn check(context: &Context<'_>, store: &StoreMetadata) {
     let tree = &store.tree;
     let Ok(key) = Key::parse("parametric") else {
         return;
@@ -34,7 +34,7 @@ pub(super) async fn check(context: &Context<'_>, store: &Store) {
         Ok(types) => types.value.types,
         Err(error) => {
             let rule = &rules::PART_NOT_CHECKED;
-            return context.find_at(rule, &key, &error.path, &error.fault);
+            return context.report_at(rule, &key, &error.path, &error.fault);
         }
     };
     let child = |name: &str| key.join(name).ok();
@@ -42,9 +42,10 @@ pub(super) async fn check(context: &Context<'_>, store: &Store) {
         return;
     };
     // Types may exist before the first object.
-    let rows = match tree.exists(&objects) {
-        true => check_objects(context, tree, &objects, &types).await,
-        false => Some(0),
+    let rows = if tree.exists(&objects) {
+        check_objects(context, tree, &objects, &types).await
+    } else {
+        Some(0)
     };
     if let Some(names) = child("names") {
         check_names(context, tree, &names, rows).await;
@@ -68,7 +69,7 @@ pub(super) async fn check(context: &Context<'_>, store: &Store) {
 /// Checks the objects, and returns their number.
 async fn check_objects(
     context: &Context<'_>,
-    tree: &Tree,
+    tree: &StoreTree,
     key: &Key,
     types: &BTreeMap<u64, ParametricType>,
 ) -> Option<u64> {
@@ -76,17 +77,17 @@ async fn check_objects(
     let declared = match ParametricObjects::parse(key, node.attributes()) {
         Ok(objects) => objects.value,
         Err(error) => {
-            context.find_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
+            context.report_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
             return None;
         }
     };
     if let Node::Group(_) = node {
         return check_child(context, tree, key, &declared, types).await;
     }
-    let rows = Rows::open(context, tree, key)?;
-    let Row::Number(Kind::Float64, order) = rows.row else {
+    let rows = TableArray::open(context, tree, key)?;
+    let RowType::Number(Kind::Float64, order) = rows.row else {
         let message = "the numbers are not float64";
-        context.find(&rules::PART_NOT_CHECKED, key, message);
+        context.report(&rules::PART_NOT_CHECKED, key, message);
         return None;
     };
     rows.each_cell(context, |cell| {
@@ -106,12 +107,12 @@ async fn check_objects(
 /// Checks objects stored as bytes of a separate array.
 async fn check_child(
     context: &Context<'_>,
-    tree: &Tree,
+    tree: &StoreTree,
     key: &Key,
     declared: &ParametricObjects,
     types: &BTreeMap<u64, ParametricType>,
 ) -> Option<u64> {
-    let data = Rows::open(context, tree, &key.join("data").ok()?)?;
+    let data = TableArray::open(context, tree, &key.join("data").ok()?)?;
     let size = data.len.checked_mul(data.row_size());
     let columns = declared.max_row_length;
     let expected = columns.checked_mul(8)?.checked_mul(declared.num_objects);
@@ -120,7 +121,7 @@ async fn check_child(
             "{} bytes for {} rows of {columns} float64",
             data.len, declared.num_objects
         );
-        context.find(&rules::PART_NOT_CHECKED, key, message);
+        context.report(&rules::PART_NOT_CHECKED, key, message);
         return None;
     }
     let bytes = data.all_bytes(context).await?;
@@ -153,7 +154,7 @@ fn check_rows(
             .find(|(id, _)| id.to_string() == number.to_string());
         let Some((_, declared)) = declared else {
             let message = format!("type {number}");
-            context.find_at(&rules::PARAMETRIC_TYPE, key, place(), message);
+            context.report_at(&rules::PARAMETRIC_TYPE, key, place(), message);
             continue;
         };
         let expected = declared.coefficients.len();
@@ -172,16 +173,16 @@ fn check_rows(
         } else {
             continue;
         };
-        context.find_at(&rules::COEFFICIENTS, key, place(), message);
+        context.report_at(&rules::COEFFICIENTS, key, place(), message);
     }
 }
 
 /// Checks that there is one name per object, if there are names.
-async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Option<u64>) {
+async fn check_names(context: &Context<'_>, tree: &StoreTree, key: &Key, expected: Option<u64>) {
     let found = match tree.node(key) {
         None => return,
         Some(Node::Array(_)) => {
-            let Some(names) = Rows::open(context, tree, key) else {
+            let Some(names) = TableArray::open(context, tree, key) else {
                 return;
             };
             names
@@ -190,11 +191,11 @@ async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Op
                     let odd = items
                         .iter()
                         .position(|name| core::str::from_utf8(name).is_err());
-                    if let (Some(at), Cell::Bytes(_)) = (odd, cell.cell) {
+                    if let (Some(at), CellPayload::Bytes(_)) = (odd, cell.cell) {
                         let at = u64::try_from(at).unwrap_or(u64::MAX);
                         let row = cell.first.saturating_add(at);
                         let message = format!("name {row} is not text");
-                        context.find(&rules::PARAMETRIC_NAMES, key, message);
+                        context.report(&rules::PARAMETRIC_NAMES, key, message);
                     }
                 })
                 .await;
@@ -203,14 +204,14 @@ async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Op
         }
         Some(Node::Group(_)) => {
             let data = key.join("data").ok();
-            let Some(names) = data.and_then(|data| Rows::open(context, tree, &data)) else {
+            let Some(names) = data.and_then(|data| TableArray::open(context, tree, &data)) else {
                 return;
             };
             let Some(bytes) = names.all_bytes(context).await else {
                 return;
             };
             let Ok(text) = core::str::from_utf8(&bytes) else {
-                return context.find(&rules::PARAMETRIC_NAMES, key, "not text");
+                return context.report(&rules::PARAMETRIC_NAMES, key, "not text");
             };
             let names = match (text.is_empty(), expected) {
                 (true, Some(0)) => 0,
@@ -221,6 +222,6 @@ async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Op
     };
     if let Some(expected) = expected.filter(|expected| *expected != found) {
         let message = format!("{found} names for {expected} objects");
-        context.find(&rules::PARAMETRIC_NAMES, key, message);
+        context.report(&rules::PARAMETRIC_NAMES, key, message);
     }
 }

@@ -5,33 +5,33 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use zvf_format::path::Delta;
 use zvf_model::{array::LinkStore, grid::ChunkCoord};
 
-use super::{Groups, Limit, Places, copies::Copies, values::Values};
+use super::{ChunkLookup, ChunkVertices, Groups, copies::Copies, values::Values};
 use crate::{
-    batch::Cell,
+    batch::CellPayload,
     consistency::LinkSum,
     context::Context,
-    links::{LinkPart, Record, each_record},
+    links::{LinkPart, LinkRecord, each_record},
     rule::Rule,
     rules::consistency as rules,
 };
 
 /// The checks of one part, and their counts.
-pub(super) struct Checking<'a, 'c> {
+pub(super) struct PartChecks<'a, 'c> {
     context: &'a Context<'c>,
     part: &'a LinkPart,
-    own: Places<'a>,
-    target: Places<'a>,
+    own: ChunkLookup<'a>,
+    target: ChunkLookup<'a>,
     sum: &'a mut LinkSum,
     pub(super) copies: Option<&'a mut Copies>,
     pub(super) values: Vec<Values<'a>>,
     /// Link fragments, for links inside chunks.
     pub(super) groups: Option<&'a Groups>,
-    held: Held,
+    held: LinkCounts,
 }
 
 /// Counts of the links of a part.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct LinkCounts {
     /// Number of rows.
     pub(super) rows: u64,
     /// Number of links, without copies.
@@ -43,25 +43,25 @@ pub(super) struct Held {
 /// A chunk that contains an end of a link.
 #[derive(Clone, Copy)]
 struct End {
-    limit: Limit,
+    limit: ChunkVertices,
     /// Hash of the chunk coordinates.
     hash: u64,
 }
 
 /// Rows of a cell that violate one rule: their number, and the first message.
 #[derive(Default)]
-struct Broken {
+struct Violations {
     count: u64,
     first: Option<String>,
 }
 
-impl Broken {
+impl Violations {
     fn add(&mut self, message: impl FnOnce() -> String) {
         self.count = self.count.saturating_add(1);
         self.first.get_or_insert_with(message);
     }
 
-    fn find(self, rule: &'static Rule, checking: &Checking<'_, '_>, at: &ChunkCoord) {
+    fn find(self, rule: &'static Rule, checking: &PartChecks<'_, '_>, at: &ChunkCoord) {
         let Some(first) = self.first else {
             return;
         };
@@ -73,12 +73,12 @@ impl Broken {
     }
 }
 
-impl<'a, 'c> Checking<'a, 'c> {
+impl<'a, 'c> PartChecks<'a, 'c> {
     pub(super) fn new(
         context: &'a Context<'c>,
         part: &'a LinkPart,
-        own: Places<'a>,
-        target: Places<'a>,
+        own: ChunkLookup<'a>,
+        target: ChunkLookup<'a>,
         sum: &'a mut LinkSum,
     ) -> Self {
         Self {
@@ -90,12 +90,12 @@ impl<'a, 'c> Checking<'a, 'c> {
             copies: None,
             values: Vec::new(),
             groups: None,
-            held: Held::default(),
+            held: LinkCounts::default(),
         }
     }
 
     /// Returns the counts. `columns` holds the width of each attribute in other parts.
-    pub(super) fn finish(self, columns: &mut [Option<u64>]) -> Held {
+    pub(super) fn finish(self, columns: &mut [Option<u64>]) -> LinkCounts {
         for (values, columns) in self.values.into_iter().zip(columns) {
             values.finish(self.context, columns);
         }
@@ -106,20 +106,20 @@ impl<'a, 'c> Checking<'a, 'c> {
         let key = &self.part.key;
         // The one cell of a table has no chunk.
         match at.coords() {
-            [] => self.context.find(rule, key, message),
-            _ => self.context.find_in(rule, key, at, message),
+            [] => self.context.report(rule, key, message),
+            _ => self.context.report_in_chunk(rule, key, at, message),
         }
     }
 
     /// Checks a cell of links and the cells of its attributes.
-    pub(super) fn cell(&mut self, at: &ChunkCoord, links: &Cell, values: &[&Cell]) {
+    pub(super) fn cell(&mut self, at: &ChunkCoord, links: &CellPayload, values: &[&CellPayload]) {
         // Without link fragments, no row of a padded array is in use.
         let used = self.groups.filter(|_| self.part.is_padded());
         let used = used.and_then(|groups| groups.used(at));
         let rows = match links {
-            Cell::None => Some(0),
-            Cell::Lost => None,
-            Cell::Bytes(bytes) => self.records(at, bytes, used),
+            CellPayload::Absent => Some(0),
+            CellPayload::Unreadable => None,
+            CellPayload::Bytes(bytes) => self.records(at, bytes, used),
         };
         let Some(rows) = rows else {
             self.held.is_cut = true;
@@ -145,8 +145,8 @@ impl<'a, 'c> Checking<'a, 'c> {
         let order = Order::of(part, &slots);
         let is_copied = is_intra && !part.is_inside && part.family.store == LinkStore::Duplicate;
         let is_summed = !is_intra || is_copied;
-        let (mut no_row, mut no_chunk) = (Broken::default(), Broken::default());
-        let (mut unsorted, mut turned) = (Broken::default(), Broken::default());
+        let (mut no_row, mut no_chunk) = (Violations::default(), Violations::default());
+        let (mut unsorted, mut turned) = (Violations::default(), Violations::default());
         let mut sum = 0_u128;
         let resolve = |coords: &[i64], is_target: bool| {
             let places = if is_target && !is_intra { target } else { own };
@@ -158,13 +158,13 @@ impl<'a, 'c> Checking<'a, 'c> {
             }
         };
         let delta = part.delta().levels();
-        let each = |record: Record<'_, End>| {
+        let each = |record: LinkRecord<'_, End>| {
             for (end, row) in record.ends {
                 match end.limit {
-                    Limit::Rows(rows) if *row >= rows => {
+                    ChunkVertices::Rows(rows) if *row >= rows => {
                         no_row.add(|| format!("link {} names row {row} of {rows}", record.at));
                     }
-                    Limit::Absent => no_chunk
+                    ChunkVertices::Absent => no_chunk
                         .add(|| format!("link {} ends in a chunk without vertices", record.at)),
                     _ => {}
                 }
@@ -286,9 +286,10 @@ fn digest(ends: &[(End, u64)], is_turned: bool) -> u128 {
         low = mixed(low ^ end.hash).wrapping_add(mixed(*row));
         high = mixed(high.wrapping_add(end.hash) ^ row.rotate_left(32));
     };
-    match is_turned {
-        true => ends.iter().rev().for_each(&mut take),
-        false => ends.iter().for_each(&mut take),
+    if is_turned {
+        ends.iter().rev().for_each(&mut take);
+    } else {
+        ends.iter().for_each(&mut take);
     }
     u128::from(mixed(low)) | (u128::from(high) << 64)
 }

@@ -45,7 +45,7 @@ impl Copies {
             } else {
                 continue;
             };
-            context.find(&rules::LINK_COPIES, &family, message);
+            context.report(&rules::LINK_COPIES, &family, message);
         }
     }
 }

@@ -6,10 +6,8 @@ use zvf_format::fragment::{FragmentIndex, Rows};
 use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
 
 use crate::{
-    batch,
-    consistency::{Scope, chunks::open_part},
-    context::Context,
-    rules::consistency as rules,
+    batch, chunked_part::open_part, context::Context, rules::consistency as rules,
+    store::LevelScope,
 };
 
 /// The `link_fragments` of a level. Their cells are checked with those of the vertices.
@@ -31,8 +29,8 @@ struct Extent {
 
 impl Groups {
     /// Reads all cells. Returns `None` if the level has none.
-    pub(super) async fn read(context: &Context<'_>, scope: Scope<'_>) -> Option<Self> {
-        let aside = context.aside();
+    pub(super) async fn read(context: &Context<'_>, scope: LevelScope<'_>) -> Option<Self> {
+        let aside = context.silent();
         let cells = open_part(&aside, scope, &Part::LinkFragments)?;
         let all = cells.chunks();
         let mut chunks = BTreeMap::new();
@@ -71,16 +69,16 @@ impl Groups {
         match self.chunks.get(at) {
             None if links > 0 => {
                 let message = format!("{links} links, but no cell");
-                context.find_in(&rules::LINK_GROUPS_MISSING, &self.key, at, message);
+                context.report_in_chunk(&rules::LINK_GROUPS_MISSING, &self.key, at, message);
             }
             Some(Some(extent)) if extent.end > links => {
                 let message = format!("groups of {} links, but there are {links}", extent.end);
-                context.find_in(&rules::LINK_GROUPS, &self.key, at, message);
+                context.report_in_chunk(&rules::LINK_GROUPS, &self.key, at, message);
             }
             Some(Some(extent)) if extent.links < links => {
                 let left = links.saturating_sub(extent.links);
                 let message = format!("{left} of {links} links are in no group");
-                context.find_in(&rules::LINK_GROUPS, &self.key, at, message);
+                context.report_in_chunk(&rules::LINK_GROUPS, &self.key, at, message);
             }
             _ => {}
         }

@@ -11,19 +11,19 @@ use zvf_model::{
     root::{CrossLevelStorage, RootMetadata},
 };
 
-use super::cell::Held;
+use super::cell::LinkCounts;
 use crate::{
-    consistency::{Counted, LinkSum},
+    consistency::{LinkSum, StoreCounts},
     context::Context,
     links::LinkPart,
     rules::consistency as rules,
-    store::Store,
+    store::StoreMetadata,
 };
 
 /// Counts of the families of a delta.
 #[derive(Debug)]
 pub(super) struct Totals {
-    families: BTreeMap<Key, (LinkFamily, Held)>,
+    families: BTreeMap<Key, (LinkFamily, LinkCounts)>,
     /// All parts could be opened.
     is_open: bool,
 }
@@ -31,7 +31,7 @@ pub(super) struct Totals {
 impl Totals {
     pub(super) fn new(families: &[(Key, LinkFamily)], is_open: bool) -> Self {
         let families = families.iter().map(|(key, family)| {
-            let held = (family.clone(), Held::default());
+            let held = (family.clone(), LinkCounts::default());
             (key.clone(), held)
         });
         Self {
@@ -40,7 +40,7 @@ impl Totals {
         }
     }
 
-    pub(super) fn add(&mut self, part: &LinkPart, more: Held) {
+    pub(super) fn add(&mut self, part: &LinkPart, more: LinkCounts) {
         if let Some((_, held)) = self.families.get_mut(&part.family_key) {
             held.rows = held.rows.saturating_add(more.rows);
             held.links = held.links.saturating_add(more.links);
@@ -61,7 +61,7 @@ impl Totals {
             let count = |name: &str, found: u64, declared: u64| {
                 let message = format!("{declared} declared, but the cells hold {found}");
                 let value = Some(json!(found));
-                context.find_attribute(&rules::LINK_COUNT, key, &[name], message, value);
+                context.report_attribute(&rules::LINK_COUNT, key, &[name], message, value);
             };
             match family.num_links {
                 Some(declared) if declared != held.links => {
@@ -72,7 +72,7 @@ impl Totals {
                     let message = format!("missing, but there are {} links", held.links);
                     let value = Some(json!(held.links));
                     let rule = &rules::LINK_UNCOUNTED;
-                    context.find_attribute(rule, key, &["num_links"], message, value);
+                    context.report_attribute(rule, key, &["num_links"], message, value);
                 }
                 _ => {}
             }
@@ -93,9 +93,9 @@ impl Totals {
 /// Compares the links between levels in both directions, after all levels were read.
 pub(crate) fn between_levels(
     context: &Context<'_>,
-    store: &Store,
+    store: &StoreMetadata,
     root: &RootMetadata,
-    counted: &Counted,
+    counted: &StoreCounts,
 ) {
     for (level, counts) in &counted.levels {
         let ups = counts.links.iter().filter(|(delta, _)| delta.levels() > 0);
@@ -130,7 +130,7 @@ fn mirror(
         if is_declared && up.records > 0 {
             let message =
                 format!("the store links levels in both directions, but {at} has no counterpart");
-            context.find(&rules::LINK_MIRROR, other, message);
+            context.report(&rules::LINK_MIRROR, other, message);
         }
         return;
     };
@@ -140,10 +140,10 @@ fn mirror(
     }
     if up.records != down.records {
         let message = format!("{} links, but {at} has {}", down.records, up.records);
-        context.find(&rules::LINK_MIRROR, other, message);
+        context.report(&rules::LINK_MIRROR, other, message);
     } else if up.digest != down.digest {
         let message = format!("as many links as {at}, but not the same ones");
-        context.find(&rules::LINK_MIRROR, other, message);
+        context.report(&rules::LINK_MIRROR, other, message);
     }
 }
 

@@ -11,12 +11,12 @@ use zvf_model::{
 };
 
 use crate::{
-    batch::Cell,
-    cells::Cells,
-    consistency::Scope,
+    batch::CellPayload,
+    chunked_part::ChunkedPart,
     context::Context,
-    links::{LinkCells, LinkPart},
+    links::{LinkPart, LinkStorage},
     rules::consistency as rules,
+    store::LevelScope,
 };
 
 /// An attribute of the links of a delta.
@@ -37,7 +37,7 @@ struct PartValues {
 
 #[derive(Debug)]
 enum State {
-    Open(LinkCells, Box<CellAttribute>),
+    Open(LinkStorage, Box<CellAttribute>),
     /// No such node.
     Absent,
     /// Cannot be opened, which is reported.
@@ -46,7 +46,7 @@ enum State {
 
 impl Attribute {
     /// Returns the cells for a part.
-    pub(super) fn of(&self, part: usize) -> Option<&LinkCells> {
+    pub(super) fn of(&self, part: usize) -> Option<&LinkStorage> {
         match &self.parts.get(part)?.state {
             State::Open(cells, _) => Some(cells),
             _ => None,
@@ -54,7 +54,7 @@ impl Attribute {
     }
 
     /// Returns the cells for all parts.
-    pub(super) fn cells(&self) -> impl Iterator<Item = &LinkCells> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = &LinkStorage> {
         (0..self.parts.len()).filter_map(|part| self.of(part))
     }
 }
@@ -75,7 +75,11 @@ pub(super) struct Values<'a> {
 }
 
 /// Opens all attributes of the links of a delta.
-pub(super) fn open(context: &Context<'_>, scope: Scope<'_>, parts: &[LinkPart]) -> Vec<Attribute> {
+pub(super) fn open(
+    context: &Context<'_>,
+    scope: LevelScope<'_>,
+    parts: &[LinkPart],
+) -> Vec<Attribute> {
     let inside = scope.store.names(scope.level, "link_attributes");
     let between = scope
         .store
@@ -86,15 +90,16 @@ pub(super) fn open(context: &Context<'_>, scope: Scope<'_>, parts: &[LinkPart]) 
         let values = parts.iter().filter_map(|part| {
             let key = node(scope, name, part)?;
             let exists = scope.store.tree.exists(&key);
-            let state = match exists {
-                true => open_values(context, scope, &key, part),
-                false => State::Absent,
+            let state = if exists {
+                open_values(context, scope, &key, part)
+            } else {
+                State::Absent
             };
             Some(PartValues {
                 key,
                 state,
                 is_old: part.segment.is_none(),
-                is_table: matches!(part.cells, LinkCells::Table(_)),
+                is_table: matches!(part.cells, LinkStorage::Table(_)),
             })
         });
         let parts_of: Vec<_> = values.collect();
@@ -107,7 +112,7 @@ pub(super) fn open(context: &Context<'_>, scope: Scope<'_>, parts: &[LinkPart]) 
 }
 
 /// Returns the node of the values for a part.
-fn node(scope: Scope<'_>, name: &str, part: &LinkPart) -> Option<Key> {
+fn node(scope: LevelScope<'_>, name: &str, part: &LinkPart) -> Option<Key> {
     let delta = part.delta();
     let is_keyed = part.segment.is_none() && part.is_between();
     let part = match (is_keyed, &part.segment) {
@@ -118,7 +123,7 @@ fn node(scope: Scope<'_>, name: &str, part: &LinkPart) -> Option<Key> {
     scope.store.at(scope.level, &part)
 }
 
-fn open_values(context: &Context<'_>, scope: Scope<'_>, key: &Key, part: &LinkPart) -> State {
+fn open_values(context: &Context<'_>, scope: LevelScope<'_>, key: &Key, part: &LinkPart) -> State {
     let tree = &scope.store.tree;
     let attributes = tree.node(key).map(|node| node.attributes().clone());
     let metadata = CellAttribute::parse(key, &attributes.unwrap_or_default());
@@ -126,13 +131,13 @@ fn open_values(context: &Context<'_>, scope: Scope<'_>, key: &Key, part: &LinkPa
         Ok(metadata) => Box::new(metadata.value),
         Err(error) => {
             let rule = &rules::LINK_NOT_CHECKED;
-            context.find_at(rule, key, &error.path, &error.fault);
+            context.report_at(rule, key, &error.path, &error.fault);
             return State::Broken;
         }
     };
-    if let LinkCells::Table(_) = part.cells {
+    if let LinkStorage::Table(_) = part.cells {
         return match key.join("data") {
-            Ok(data) => State::Open(LinkCells::Table(data), metadata),
+            Ok(data) => State::Open(LinkStorage::Table(data), metadata),
             Err(_) => State::Broken,
         };
     }
@@ -141,8 +146,8 @@ fn open_values(context: &Context<'_>, scope: Scope<'_>, key: &Key, part: &LinkPa
         None => ChunkForm::Child,
     };
     let arity = part.key_arity(scope.level.arity);
-    match Cells::open(context, tree, key, form, arity) {
-        Some(cells) => State::Open(LinkCells::Each(cells), metadata),
+    match ChunkedPart::open(context, tree, key, form, arity) {
+        Some(cells) => State::Open(LinkStorage::Each(cells), metadata),
         None => State::Broken,
     }
 }
@@ -170,19 +175,25 @@ pub(super) fn of_part(attributes: &[Attribute], part: usize) -> Vec<Values<'_>> 
 
 impl Values<'_> {
     /// Checks the values of a cell with `links` links.
-    pub(super) fn cell(&mut self, context: &Context<'_>, at: &ChunkCoord, links: u64, cell: &Cell) {
+    pub(super) fn cell(
+        &mut self,
+        context: &Context<'_>,
+        at: &ChunkCoord,
+        links: u64,
+        cell: &CellPayload,
+    ) {
         let find = |message: String| match at.coords() {
-            [] => context.find(&rules::LINK_VALUES, self.key, message),
-            _ => context.find_in(&rules::LINK_VALUES, self.key, at, message),
+            [] => context.report(&rules::LINK_VALUES, self.key, message),
+            _ => context.report_in_chunk(&rules::LINK_VALUES, self.key, at, message),
         };
         let Some(metadata) = self.metadata else {
             self.bare = self.bare.saturating_add(links);
             return;
         };
         let bytes = match cell {
-            Cell::Lost => return,
-            Cell::None => 0,
-            Cell::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            CellPayload::Unreadable => return,
+            CellPayload::Absent => 0,
+            CellPayload::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
         };
         if links == 0 || bytes == 0 {
             if links > 0 {
@@ -213,12 +224,13 @@ impl Values<'_> {
     /// Reports faults that depend on all cells. `columns_of` holds the width in other parts.
     pub(super) fn finish(self, context: &Context<'_>, columns_of: &mut Option<u64>) {
         if self.is_absent && self.bare > 0 {
-            let rule = match self.is_old {
-                true => &rules::LINK_VALUES_ABSENT,
-                false => &rules::LINK_VALUES,
+            let rule = if self.is_old {
+                &rules::LINK_VALUES_ABSENT
+            } else {
+                &rules::LINK_VALUES
             };
             let message = format!("no values for {} links", self.bare);
-            context.find(rule, self.key, message);
+            context.report(rule, self.key, message);
         }
         let (Some(metadata), Some(row)) = (self.metadata, self.row) else {
             return;
@@ -228,7 +240,7 @@ impl Values<'_> {
         let others = *columns_of.get_or_insert(columns);
         if others != columns {
             let message = format!("rows of {columns} values, but of {others} elsewhere");
-            context.find(&rules::LINK_VALUES, self.key, message);
+            context.report(&rules::LINK_VALUES, self.key, message);
         }
         // Tables declare their shape elsewhere, and cells up to 0.8.0 do not.
         let is_declared = metadata.row_shape.is_some() && !self.is_table;
@@ -236,7 +248,7 @@ impl Values<'_> {
             let message = format!("rows have {columns} values");
             let value = Some(json!([columns]));
             let rule = &rules::LINK_COLUMNS;
-            context.find_attribute(rule, self.key, &["row_shape"], message, value);
+            context.report_attribute(rule, self.key, &["row_shape"], message, value);
         }
     }
 }

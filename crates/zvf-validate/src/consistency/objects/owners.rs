@@ -8,22 +8,19 @@ use zvf_format::{
 };
 use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key, layout::Part};
 
-use super::super::{
-    Ids, LevelCounts, Scope,
-    chunks::{Bits, open_part},
-    manifests::Manifests,
-};
+use super::super::{Ids, LevelCounts, chunks::Bits, manifests::Manifests};
 use crate::{
-    batch::{self, Cell},
-    cells::{Cells, Form},
+    batch::{self, CellPayload},
+    chunked_part::{CellStorage, ChunkedPart, open_part},
     context::Context,
     finding::Fix,
     rules::consistency as rules,
+    store::LevelScope,
 };
 
 /// Maximum number of fragments that ranges may name in total. A range takes few bytes whatever its
 /// length, so a hostile store could name each fragment a million times.
-const MOST_NAMED: u64 = 1 << 32;
+const MAX_NAMED_FRAGMENTS: u64 = 1 << 32;
 /// No owner. An owner is stored as its row plus one.
 const NONE: u32 = 0;
 /// Several owners.
@@ -69,7 +66,7 @@ impl<'a> Owners<'a> {
             let message = format!(
                 "owners of fragments take {bytes} bytes, which exceeds the memory budget of {budget}"
             );
-            context.find(&rules::CELL_NOT_CHECKED, &manifests.key, message);
+            context.report(&rules::CELL_NOT_CHECKED, &manifests.key, message);
         }
         let chunk = |fragments: Option<u64>| Chunk {
             fragments,
@@ -89,7 +86,7 @@ impl<'a> Owners<'a> {
             key: &manifests.key,
             chunks: read.chain(lost).collect(),
             unread: counts.unread,
-            left: MOST_NAMED,
+            left: MAX_NAMED_FRAGMENTS,
             shared: None,
             coords: Vec::new(),
         }
@@ -106,7 +103,7 @@ impl<'a> Owners<'a> {
             self.coords.extend(block.chunk.iter());
             let found = |rule, message: String| {
                 let object = id.map_or_else(|| format!("row {row}"), |id| format!("object {id}"));
-                self.context.find_at(rule, self.key, object, message);
+                self.context.report_at(rule, self.key, object, message);
             };
             let name = || ChunkCoord::new(self.coords.as_slice());
             let Some(chunk) = self.chunks.get_mut(self.coords.as_slice()) else {
@@ -137,7 +134,7 @@ impl<'a> Owners<'a> {
                         self.left = 0;
                         let message = "its ranges name too many fragments to check each";
                         self.context
-                            .find(&rules::CELL_NOT_CHECKED, self.key, message);
+                            .report(&rules::CELL_NOT_CHECKED, self.key, message);
                     }
                     continue;
                 };
@@ -205,7 +202,7 @@ impl<'a> Owners<'a> {
     pub(super) async fn compare(
         &self,
         context: &Context<'_>,
-        scope: Scope<'_>,
+        scope: LevelScope<'_>,
         ids: &Ids,
         filled: &BTreeMap<ChunkCoord, Bits>,
     ) {
@@ -214,7 +211,7 @@ impl<'a> Owners<'a> {
         if !has.contains(&OBJECT_ID) || self.unread || self.left == 0 {
             return;
         }
-        let aside = context.aside();
+        let aside = context.silent();
         let Some(cells) = open_part(&aside, scope, &part) else {
             return;
         };
@@ -222,8 +219,8 @@ impl<'a> Owners<'a> {
             return;
         };
         let dtype = metadata.value.dtype;
-        let each = |key: &ChunkCoord, found: &[Cell]| {
-            let (Some(chunk), Some(Cell::Bytes(bytes))) =
+        let each = |key: &ChunkCoord, found: &[CellPayload]| {
+            let (Some(chunk), Some(CellPayload::Bytes(bytes))) =
                 (self.chunks.get(key.coords()), found.first())
             else {
                 return;
@@ -295,12 +292,12 @@ fn encoded(values: impl Iterator<Item = Option<i64>>, dtype: Dtype) -> Option<Ve
 }
 
 /// Returns the array and element of a cell that is stored as an element.
-fn element_of(cells: &Cells, chunk: &ChunkCoord) -> Option<(Key, Vec<u64>)> {
+fn element_of(cells: &ChunkedPart, chunk: &ChunkCoord) -> Option<(Key, Vec<u64>)> {
     match &cells.form {
-        Form::Elements { grid, .. } => {
+        CellStorage::Elements { grid, .. } => {
             Some((cells.key.clone(), grid.cell_of(chunk.coords()).ok()?))
         }
-        Form::Children(_) => Some((cells.key.join(&chunk.to_string()).ok()?, vec![0])),
-        Form::Padded { .. } => None,
+        CellStorage::Children(_) => Some((cells.key.join(&chunk.to_string()).ok()?, vec![0])),
+        CellStorage::Padded { .. } => None,
     }
 }

@@ -12,13 +12,13 @@ use zvf_model::{
 use super::members::Members;
 use crate::{
     context::Context,
-    rows::{RowCell, Rows},
     rules::consistency as rules,
-    tree::Tree,
+    table_array::{RowCell, TableArray},
+    tree::StoreTree,
 };
 
 /// Checks the cells and the mask of an attribute of objects or groups. L2 compares rows and shapes.
-pub(in crate::consistency) async fn attribute(context: &Context<'_>, tree: &Tree, key: &Key) {
+pub(in crate::consistency) async fn attribute(context: &Context<'_>, tree: &StoreTree, key: &Key) {
     let children = match tree.node(key) {
         Some(Node::Array(_)) => None,
         Some(Node::Group(_)) => Some((key.join("data"), key.join("present_mask"))),
@@ -29,16 +29,16 @@ pub(in crate::consistency) async fn attribute(context: &Context<'_>, tree: &Tree
         None => (Some(key.clone()), None),
         Some((data, mask)) => (data.ok(), mask.ok()),
     };
-    if let Some(values) = values.and_then(|key| Rows::open(context, tree, &key)) {
+    if let Some(values) = values.and_then(|key| TableArray::open(context, tree, &key)) {
         values.each_cell(context, |_| {}).await;
     }
-    if let Some(mask) = mask.and_then(|key| Rows::open(context, tree, &key)) {
+    if let Some(mask) = mask.and_then(|key| TableArray::open(context, tree, &key)) {
         check_mask(context, key, &mask).await;
     }
 }
 
 /// Checks that a mask has 0 or 1 for each row.
-async fn check_mask(context: &Context<'_>, key: &Key, mask: &Rows) {
+async fn check_mask(context: &Context<'_>, key: &Key, mask: &TableArray) {
     let mut odd = None;
     mask.each_cell(context, |cell| {
         let bytes = mask.numbers(&cell).unwrap_or_default();
@@ -49,14 +49,14 @@ async fn check_mask(context: &Context<'_>, key: &Key, mask: &Rows) {
     .await;
     if let Some(row) = odd {
         let message = format!("row {row} is neither 0 nor 1");
-        context.find(&rules::MASK, key, message);
+        context.report(&rules::MASK, key, message);
     }
 }
 
 /// Checks groups and their members.
 pub(in crate::consistency) async fn groups(
     context: &Context<'_>,
-    tree: &Tree,
+    tree: &StoreTree,
     key: &Key,
     members: Option<&Members>,
 ) {
@@ -67,7 +67,7 @@ pub(in crate::consistency) async fn groups(
         Ok(groups) => groups.value,
         Err(error) => {
             let rule = &rules::PART_NOT_CHECKED;
-            return context.find_at(rule, key, &error.path, &error.fault);
+            return context.report_at(rule, key, &error.path, &error.fault);
         }
     };
     let check = Check {
@@ -78,7 +78,7 @@ pub(in crate::consistency) async fn groups(
     };
     match node {
         Node::Array(_) => {
-            let Some(items) = Rows::open(context, tree, key) else {
+            let Some(items) = TableArray::open(context, tree, key) else {
                 return;
             };
             let each = |cell: RowCell<'_>| {
@@ -111,13 +111,13 @@ impl Check<'_> {
             Ok(listed) => listed,
             Err(error) => {
                 let rule = &rules::GROUP_UNREADABLE;
-                return self.context.find_at(rule, self.key, place(), error);
+                return self.context.report_at(rule, self.key, place(), error);
             }
         };
         if !listed.is_empty() && self.ranges.contains_key(&group) {
             let message = format!("{} members and a range", listed.len());
             self.context
-                .find_at(&rules::GROUP_LIST_AND_RANGE, self.key, place(), message);
+                .report_at(&rules::GROUP_LIST_AND_RANGE, self.key, place(), message);
         }
         let Some(members) = self.members else {
             return;
@@ -127,7 +127,7 @@ impl Check<'_> {
             let count = missing.count().saturating_add(1);
             let message = format!("{count} members, first {first}");
             self.context
-                .find_at(&rules::GROUP_MEMBER, self.key, place(), message);
+                .report_at(&rules::GROUP_MEMBER, self.key, place(), message);
         }
     }
 
@@ -140,12 +140,12 @@ impl Check<'_> {
             let place = format!("group {group}");
             let message = format!("{count} of {} to {}", range.start, range.stop);
             self.context
-                .find_at(&rules::GROUP_MEMBER, self.key, place, message);
+                .report_at(&rules::GROUP_MEMBER, self.key, place, message);
         }
     }
 
     /// Checks groups stored as concatenated lists.
-    async fn open(&self, tree: &Tree, declared: Option<u64>) {
+    async fn open(&self, tree: &StoreTree, declared: Option<u64>) {
         let (Ok(data), Ok(offsets)) = (self.key.join("data"), self.key.join("offsets")) else {
             return;
         };
@@ -156,11 +156,12 @@ impl Check<'_> {
         for child in [&data, &offsets] {
             if !tree.exists(child) {
                 let message = "there are groups, but the array does not exist";
-                self.context.find(&rules::PART_NOT_CHECKED, child, message);
+                self.context
+                    .report(&rules::PART_NOT_CHECKED, child, message);
             }
         }
-        let data = Rows::open(self.context, tree, &data);
-        let offsets = Rows::open(self.context, tree, &offsets);
+        let data = TableArray::open(self.context, tree, &data);
+        let offsets = TableArray::open(self.context, tree, &offsets);
         let (Some(data), Some(offsets)) = (data, offsets) else {
             return;
         };
@@ -177,7 +178,7 @@ impl Check<'_> {
             }
             Err(error) => {
                 let rule = &rules::GROUP_UNREADABLE;
-                self.context.find(rule, &offsets.key, error);
+                self.context.report(rule, &offsets.key, error);
             }
         }
     }

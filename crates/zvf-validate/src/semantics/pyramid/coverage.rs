@@ -6,14 +6,14 @@ use super::{Step, is_linked};
 use crate::{
     links::each_link,
     rules::semantics as rules,
-    semantics::{View, numbers::Flags},
+    semantics::{LevelView, numbers::Flags},
 };
 
 /// The delta to the next coarser level.
 const UP: Delta = Delta::new(1);
 
 /// Checks the links of `view`, which is `finer`, to `coarser`.
-pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<'_>) {
+pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &Step<'_>) {
     let level = finer.scope.level;
     if level.id.offset(1) != Some(coarser.scope.level.id) {
         return;
@@ -23,7 +23,7 @@ pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<
         if is_linked(finer.scope.root) && !coarser.counts.chunks.is_empty() {
             let message =
                 "the root declares links between levels, but there are no links to the next level";
-            view.context.find(&rules::NOT_LINKED, &level.key, message);
+            view.context.report(&rules::NOT_LINKED, &level.key, message);
         }
         return;
     }
@@ -45,9 +45,12 @@ pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<
         &view.aside,
         view.scope,
         UP,
-        |coords, is_target| match is_target {
-            true => None,
-            false => numbers.span_at(coords),
+        |coords, is_target| {
+            if is_target {
+                None
+            } else {
+                numbers.span_at(coords)
+            }
         },
         |_, record| {
             if let Some((Some(span), row)) = record.ends.first()
@@ -101,6 +104,6 @@ pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<
         let all = numbers.vertices;
         let message = format!("{count} of {all} vertices have no parent in the next level");
         let key = key.unwrap_or_else(|| level.key.clone());
-        view.context.find(&rules::ORPHANS, &key, message);
+        view.context.report(&rules::ORPHANS, &key, message);
     }
 }

@@ -2,11 +2,11 @@
 
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 
-use crate::consistency::{Counted, LevelCounts};
+use crate::consistency::{LevelCounts, StoreCounts};
 
 /// The vertices of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum ChunkVertices {
     /// The number of vertices.
     Rows(u64),
     /// Unreadable vertices, which are reported.
@@ -17,26 +17,26 @@ pub(crate) enum Limit {
 
 /// The chunks of a level.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Places<'a> {
+pub(super) struct ChunkLookup<'a> {
     counts: Option<&'a LevelCounts>,
 }
 
-impl<'a> Places<'a> {
-    pub(super) fn of(counted: &'a Counted, level: Option<LevelId>) -> Self {
+impl<'a> ChunkLookup<'a> {
+    pub(super) fn of(counted: &'a StoreCounts, level: Option<LevelId>) -> Self {
         let counts = level.and_then(|level| counted.levels.get(&level));
         Self { counts }
     }
 
     /// Returns the vertices of a chunk.
-    pub(super) fn limit(self, coords: &[i64]) -> Limit {
+    pub(super) fn limit(self, coords: &[i64]) -> ChunkVertices {
         let Some(counts) = self.counts else {
-            return Limit::Unknown;
+            return ChunkVertices::Unknown;
         };
         let chunk = ChunkCoord::new(coords);
         match counts.chunks.get(&chunk) {
-            Some(counts) => Limit::Rows(counts.rows),
-            None if counts.unread || counts.lost.contains(&chunk) => Limit::Unknown,
-            None => Limit::Absent,
+            Some(counts) => ChunkVertices::Rows(counts.rows),
+            None if counts.unread || counts.lost.contains(&chunk) => ChunkVertices::Unknown,
+            None => ChunkVertices::Absent,
         }
     }
 

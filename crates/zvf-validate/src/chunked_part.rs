@@ -12,25 +12,32 @@ use zvf_model::{
     fetch::{AnyArray, CellOf, Wanted},
     grid::{ChunkCoord, Grid},
     key::Key,
-    layout::ChunkForm,
+    layout::{ChunkForm, Part},
     metadata::Attributes,
     zarr::{Array, DataType, Node},
 };
 
-use crate::{context::Context, finding::Fix, rule::Rule, rules::consistency as rules, tree::Tree};
+use crate::{
+    context::{Context, error_chain},
+    finding::Fix,
+    rule::Rule,
+    rules::consistency as rules,
+    store::LevelScope,
+    tree::StoreTree,
+};
 
 /// A part whose cells can be requested.
 #[derive(Debug)]
-pub(crate) struct Cells {
+pub(crate) struct ChunkedPart {
     /// The node that describes the part.
     pub(crate) key: Key,
     pub(crate) attributes: Attributes,
-    pub(crate) form: Form,
+    pub(crate) form: CellStorage,
 }
 
 /// Location of the cells.
 #[derive(Debug)]
-pub(crate) enum Form {
+pub(crate) enum CellStorage {
     /// Elements of one array of byte strings.
     Elements {
         array: AnyArray,
@@ -43,24 +50,24 @@ pub(crate) enum Form {
     /// Blocks of one array of numbers.
     Padded { array: AnyArray, padded: Padded },
     /// One array per cell, or shards of 0.8.0.
-    Children(BTreeMap<ChunkCoord, Child>),
+    Children(BTreeMap<ChunkCoord, ChildCell>),
 }
 
 /// A cell outside an array of elements.
 #[derive(Debug)]
-pub(crate) enum Child {
+pub(crate) enum ChildCell {
     /// An array of its own, and its stored size in bytes.
     Own(Key, u64),
     /// A byte range of a shard.
     Span(AnyArray, Range<u64>),
 }
 
-impl Cells {
+impl ChunkedPart {
     /// Opens the part at `key`, whose chunk keys have `arity` coordinates. Returns `None` if the
     /// part does not exist, or after reporting that it cannot be opened.
     pub(crate) fn open(
         context: &Context<'_>,
-        tree: &Tree,
+        tree: &StoreTree,
         key: &Key,
         form: ChunkForm,
         arity: usize,
@@ -75,14 +82,14 @@ impl Cells {
             (Some(Node::Array(array)), _) => elements(context, tree, key, array, arity)?,
             (Some(Node::Group(_)) | None, _) if tree.has_file(key) && node.is_none() => {
                 // L1 reports the unreadable file.
-                context.find(
+                context.report(
                     &rules::PART_NOT_CHECKED,
                     key,
                     "its zarr.json cannot be read",
                 );
                 return None;
             }
-            _ => Form::Children(children(context, tree, key, arity)),
+            _ => CellStorage::Children(children(context, tree, key, arity)),
         };
         Some(Self {
             key: key.clone(),
@@ -94,29 +101,29 @@ impl Cells {
     /// Returns the listed chunks, ascending. Empty for a padded array, which has no list.
     pub(crate) fn chunks(&self) -> Vec<ChunkCoord> {
         match &self.form {
-            Form::Elements { listed, .. } => listed.iter().cloned().collect(),
-            Form::Padded { .. } => Vec::new(),
-            Form::Children(children) => children.keys().cloned().collect(),
+            CellStorage::Elements { listed, .. } => listed.iter().cloned().collect(),
+            CellStorage::Padded { .. } => Vec::new(),
+            CellStorage::Children(children) => children.keys().cloned().collect(),
         }
     }
 
     /// Returns whether the part lists a cell for `chunk`, or may have one if it has no list.
     pub(crate) fn has(&self, chunk: &ChunkCoord) -> bool {
         match &self.form {
-            Form::Elements { listed, .. } => listed.contains(chunk),
-            Form::Padded { padded, .. } => padded.grid.cell_of(chunk.coords()).is_ok(),
-            Form::Children(children) => children.contains_key(chunk),
+            CellStorage::Elements { listed, .. } => listed.contains(chunk),
+            CellStorage::Padded { padded, .. } => padded.grid.cell_of(chunk.coords()).is_ok(),
+            CellStorage::Children(children) => children.contains_key(chunk),
         }
     }
 
     /// Returns the stored size of a cell in bytes, if the listing shows it.
     pub(crate) fn stored_size(&self, chunk: &ChunkCoord) -> Option<u64> {
         match &self.form {
-            Form::Elements { stored, .. } => stored.as_ref()?.get(chunk).copied(),
-            Form::Padded { .. } => None,
-            Form::Children(children) => match children.get(chunk)? {
-                Child::Own(_, size) => Some(*size),
-                Child::Span(_, span) => Some(span.end.saturating_sub(span.start)),
+            CellStorage::Elements { stored, .. } => stored.as_ref()?.get(chunk).copied(),
+            CellStorage::Padded { .. } => None,
+            CellStorage::Children(children) => match children.get(chunk)? {
+                ChildCell::Own(_, size) => Some(*size),
+                ChildCell::Span(_, span) => Some(span.end.saturating_sub(span.start)),
             },
         }
     }
@@ -124,7 +131,7 @@ impl Cells {
     /// Returns the request for a cell, or `None` if the part lists no such cell.
     pub(crate) fn wanted(&self, chunk: &ChunkCoord) -> Option<Wanted<AnyArray>> {
         let (cell, part) = match &self.form {
-            Form::Elements {
+            CellStorage::Elements {
                 array,
                 grid,
                 listed,
@@ -134,15 +141,15 @@ impl Cells {
                 let listed = listed.contains(chunk);
                 (listed.then(|| CellOf::Element(array.clone(), cell))?, None)
             }
-            Form::Padded { array, padded } => {
+            CellStorage::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
                 // The remaining axes count rows and columns, which one chunk spans.
                 cell.resize(array.metadata().rank(), 0);
                 (CellOf::Element(array.clone(), cell), None)
             }
-            Form::Children(children) => match children.get(chunk)? {
-                Child::Own(key, _) => (CellOf::Child(key.clone()), None),
-                Child::Span(shard, span) => {
+            CellStorage::Children(children) => match children.get(chunk)? {
+                ChildCell::Own(key, _) => (CellOf::Child(key.clone()), None),
+                ChildCell::Span(shard, span) => {
                     let cell = CellOf::Element(shard.clone(), vec![0]);
                     (cell, Some(span.clone()))
                 }
@@ -152,25 +159,36 @@ impl Cells {
     }
 }
 
+/// Opens a part. Returns `None` if it does not exist, or after reporting that it cannot be opened.
+pub(crate) fn open_part(
+    context: &Context<'_>,
+    scope: LevelScope<'_>,
+    part: &Part<'_>,
+) -> Option<ChunkedPart> {
+    let key = scope.store.at(scope.level, part)?;
+    let form = scope.store.layout().chunk_form(part)?;
+    ChunkedPart::open(context, &scope.store.tree, &key, form, scope.level.arity)
+}
+
 fn open_array(context: &Context<'_>, key: &Key, array: &Array) -> Option<AnyArray> {
     match context.fetch.array(key, Arc::new(array.clone())) {
         Ok(array) => Some(array),
         Err(error) => {
-            let message = crate::message(&*error.source);
-            context.find(&rules::PART_NOT_CHECKED, key, message);
+            let message = error_chain(&*error.source);
+            context.report(&rules::PART_NOT_CHECKED, key, message);
             None
         }
     }
 }
 
-fn padded(context: &Context<'_>, key: &Key, array: &Array, arity: usize) -> Option<Form> {
+fn padded(context: &Context<'_>, key: &Key, array: &Array, arity: usize) -> Option<CellStorage> {
     match Padded::parse(key, array, arity) {
         Ok(padded) => {
             let array = open_array(context, key, array)?;
-            Some(Form::Padded { array, padded })
+            Some(CellStorage::Padded { array, padded })
         }
         Err(error) => {
-            context.find_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
+            context.report_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
             None
         }
     }
@@ -178,21 +196,21 @@ fn padded(context: &Context<'_>, key: &Key, array: &Array, arity: usize) -> Opti
 
 fn elements(
     context: &Context<'_>,
-    tree: &Tree,
+    tree: &StoreTree,
     key: &Key,
     array: &Array,
     arity: usize,
-) -> Option<Form> {
+) -> Option<CellStorage> {
     let strings = matches!(array.data_type, DataType::VariableBytes);
     if !strings || !array.decoded_shape().iter().all(|extent| *extent == 1) {
         let message = "the array does not hold one byte string per chunk";
-        context.find(&rules::PART_NOT_CHECKED, key, message);
+        context.report(&rules::PART_NOT_CHECKED, key, message);
         return None;
     }
     let grid = match grid(array, arity) {
         Ok(grid) => grid,
         Err(message) => {
-            context.find(&rules::PART_NOT_CHECKED, key, message);
+            context.report(&rules::PART_NOT_CHECKED, key, message);
             return None;
         }
     };
@@ -210,7 +228,7 @@ fn elements(
     });
     let listed = listed(context, key, array, (&grid, arity), stored.as_ref());
     let array = open_array(context, key, array)?;
-    Some(Form::Elements {
+    Some(CellStorage::Elements {
         array,
         grid,
         listed,
@@ -315,10 +333,10 @@ pub(crate) fn cell_of_file(key: &Key, array: &Array, file: &str) -> Option<Vec<u
 
 fn children(
     context: &Context<'_>,
-    tree: &Tree,
+    tree: &StoreTree,
     key: &Key,
     arity: usize,
-) -> BTreeMap<ChunkCoord, Child> {
+) -> BTreeMap<ChunkCoord, ChildCell> {
     let mut children = BTreeMap::new();
     let mut shards = Vec::new();
     for name in tree.folders(key) {
@@ -330,13 +348,13 @@ fn children(
         } else if let Ok(chunk) = ChunkCoord::parse(name, arity) {
             let size = tree.below(&child).map(|(_, size)| size);
             let size = size.fold(0, u64::saturating_add);
-            children.insert(chunk, Child::Own(child, size));
+            children.insert(chunk, ChildCell::Own(child, size));
         }
         // L1 reports other names.
     }
     for shard in shards {
         let Some(array) = tree.array(&shard) else {
-            context.find(
+            context.report(
                 &rules::PART_NOT_CHECKED,
                 &shard,
                 "the shard is not an array",
@@ -348,7 +366,7 @@ fn children(
             Ok(index) => index,
             Err(error) => {
                 let rule: &'static Rule = &rules::PART_NOT_CHECKED;
-                context.find_at(rule, &shard, &error.path, &error.fault);
+                context.report_at(rule, &shard, &error.path, &error.fault);
                 continue;
             }
         };
@@ -360,12 +378,17 @@ fn children(
             // A separate array is newer than the shard and takes precedence.
             match children.entry(span.chunk.clone()) {
                 Entry::Vacant(at) => {
-                    at.insert(Child::Span(array.clone(), range));
+                    at.insert(ChildCell::Span(array.clone(), range));
                 }
                 Entry::Occupied(at) => {
-                    if let Child::Span(other, _) = at.get() {
+                    if let ChildCell::Span(other, _) = at.get() {
                         let message = format!("the chunk is also in {}", other.node());
-                        context.find_in(&rules::CELL_DUPLICATE, &shard, &span.chunk, message);
+                        context.report_in_chunk(
+                            &rules::CELL_DUPLICATE,
+                            &shard,
+                            &span.chunk,
+                            message,
+                        );
                     }
                 }
             }

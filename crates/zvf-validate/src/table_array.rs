@@ -14,22 +14,26 @@ use zvf_model::{
 };
 
 use crate::{
-    batch::Cell, cells::cell_of_file, context::Context, rules::consistency as rules, tree::Tree,
+    batch::CellPayload,
+    chunked_part::cell_of_file,
+    context::{Context, error_chain},
+    rules::consistency as rules,
+    tree::StoreTree,
 };
 
 /// Maximum number of cells of an array of rows. Readers refuse more.
-const MOST_CELLS: u64 = 1 << 20;
+const MAX_CELLS: u64 = 1 << 20;
 /// Maximum number of cells in a batch.
-const MOST_AT_ONCE: usize = 256;
+const MAX_BATCH_CELLS: usize = 256;
 /// Assumed size in bytes of a cell whose size no listing shows.
 const UNKNOWN: u64 = 64 << 10;
 
 /// An array whose first axis counts rows, read cell by cell.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct TableArray {
     pub(crate) key: Key,
     array: AnyArray,
-    pub(crate) row: Row,
+    pub(crate) row: RowType,
     pub(crate) len: u64,
     /// Elements per row; 1 for items.
     pub(crate) columns: u64,
@@ -41,7 +45,7 @@ pub(crate) struct Rows {
 
 /// The element type of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Row {
+pub(crate) enum RowType {
     /// A byte string or text of variable length.
     Item,
     /// A number.
@@ -57,27 +61,27 @@ pub(crate) struct RowCell<'a> {
     pub(crate) first: u64,
     /// Number of rows. Padding follows them in the last cell.
     pub(crate) rows: u64,
-    pub(crate) cell: &'a Cell,
+    pub(crate) cell: &'a CellPayload,
 }
 
-impl Rows {
+impl TableArray {
     /// Opens the array at `key`. Returns `None` if it does not exist, or after reporting that it
     /// cannot be opened.
-    pub(crate) fn open(context: &Context<'_>, tree: &Tree, key: &Key) -> Option<Self> {
+    pub(crate) fn open(context: &Context<'_>, tree: &StoreTree, key: &Key) -> Option<Self> {
         if !tree.exists(key) {
             return None;
         }
         let refuse = |message: &str| {
-            context.find(&rules::PART_NOT_CHECKED, key, message);
+            context.report(&rules::PART_NOT_CHECKED, key, message);
             None
         };
         let Some(array) = tree.array(key) else {
             return refuse("not a readable array");
         };
         let row = match &array.data_type {
-            DataType::VariableBytes | DataType::VariableText => Row::Item,
-            DataType::Number(kind) => Row::Number(*kind, byte_order(array)),
-            DataType::FixedText { bytes } => Row::Text(*bytes),
+            DataType::VariableBytes | DataType::VariableText => RowType::Item,
+            DataType::Number(kind) => RowType::Number(*kind, byte_order(array)),
+            DataType::FixedText { bytes } => RowType::Text(*bytes),
             _ => return refuse("unknown element type"),
         };
         let shape = array.shape.split_first();
@@ -85,18 +89,18 @@ impl Rows {
         let (Some((len, tail)), Some((per_cell, rest))) = (shape, cell) else {
             return refuse("the array has no dimension");
         };
-        if tail != rest || (row == Row::Item && !tail.is_empty()) {
+        if tail != rest || (row == RowType::Item && !tail.is_empty()) {
             return refuse("the cells do not hold whole rows");
         }
         let mut extents = tail.iter();
         let columns = extents.try_fold(1_u64, |n, extent| n.checked_mul(*extent));
         let per_cell = (*per_cell).max(1);
-        let (Some(columns), true) = (columns, len.div_ceil(per_cell) <= MOST_CELLS) else {
+        let (Some(columns), true) = (columns, len.div_ceil(per_cell) <= MAX_CELLS) else {
             return refuse("more cells than any reader accepts");
         };
         let opened = match context.fetch.array(key, Arc::new(array.clone())) {
             Ok(opened) => opened,
-            Err(error) => return refuse(&crate::message(&*error.source)),
+            Err(error) => return refuse(&error_chain(&*error.source)),
         };
         let stored = array.sharding().is_none().then(|| {
             let files = tree.below(key).filter_map(|(file, size)| {
@@ -135,7 +139,7 @@ impl Rows {
             for cell in next..cells {
                 let size = self.size(cell);
                 bytes = bytes.saturating_add(size.unwrap_or_default());
-                let full = wanted.len() >= MOST_AT_ONCE || bytes > context.options.batch_bytes;
+                let full = wanted.len() >= MAX_BATCH_CELLS || bytes > context.options.batch_bytes;
                 if full && !wanted.is_empty() {
                     break;
                 }
@@ -154,24 +158,25 @@ impl Rows {
                 next = cell.saturating_add(1);
                 let first = cell.saturating_mul(self.per_cell).min(self.len);
                 let rows = self.len.saturating_sub(first).min(self.per_cell);
-                let answer = match was_asked {
-                    true => answers.next(),
-                    false => Some(Ok(None)),
+                let answer = if was_asked {
+                    answers.next()
+                } else {
+                    Some(Ok(None))
                 };
                 let place = || format!("rows {first} to {}", first.saturating_add(rows));
                 let cell = match answer {
-                    Some(Ok(None)) => Cell::None,
+                    Some(Ok(None)) => CellPayload::Absent,
                     Some(Ok(Some(found))) => {
                         context.checked(found.bytes.len());
                         self.checked_cell(context, place, found.bytes)
                     }
                     Some(Err(error)) => {
                         let rule = crate::batch::rule_of(&error);
-                        let message = crate::message(&*error.source);
-                        context.find_at(rule, &self.key, place(), message);
-                        Cell::Lost
+                        let message = error_chain(&*error.source);
+                        context.report_at(rule, &self.key, place(), message);
+                        CellPayload::Unreadable
                     }
-                    None => Cell::Lost,
+                    None => CellPayload::Unreadable,
                 };
                 each(RowCell {
                     first,
@@ -197,10 +202,10 @@ impl Rows {
         context: &Context<'_>,
         place: impl Fn() -> String,
         bytes: Bytes,
-    ) -> Cell {
+    ) -> CellPayload {
         let wrong = match self.row {
-            Row::Item if self.per_cell == 1 => None,
-            Row::Item => match VlenFrame::parse(&bytes) {
+            RowType::Item if self.per_cell == 1 => None,
+            RowType::Item => match VlenFrame::parse(&bytes) {
                 Ok(frame) if u64::from(frame.len()) == self.per_cell => None,
                 Ok(frame) => Some(format!(
                     "{} items in a cell of {}",
@@ -209,17 +214,17 @@ impl Rows {
                 )),
                 Err(error) => Some(error.to_string()),
             },
-            Row::Number(..) | Row::Text(_) => {
+            RowType::Number(..) | RowType::Text(_) => {
                 let size = self.row_size().saturating_mul(self.per_cell);
                 let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                 (found != size).then(|| format!("{found} bytes in a cell of {size}"))
             }
         };
         match wrong {
-            None => Cell::Bytes(bytes),
+            None => CellPayload::Bytes(bytes),
             Some(message) => {
-                context.find_at(&rules::CELL_UNREADABLE, &self.key, place(), message);
-                Cell::Lost
+                context.report_at(&rules::CELL_UNREADABLE, &self.key, place(), message);
+                CellPayload::Unreadable
             }
         }
     }
@@ -227,9 +232,9 @@ impl Rows {
     /// Returns the bytes per row; 0 for items.
     pub(crate) fn row_size(&self) -> u64 {
         let element = match self.row {
-            Row::Item => 0,
-            Row::Number(kind, _) => u64::try_from(kind.size()).unwrap_or(u64::MAX),
-            Row::Text(bytes) => bytes,
+            RowType::Item => 0,
+            RowType::Number(kind, _) => u64::try_from(kind.size()).unwrap_or(u64::MAX),
+            RowType::Text(bytes) => bytes,
         };
         element.saturating_mul(self.columns)
     }
@@ -259,7 +264,7 @@ impl Rows {
         let budget = context.fetch.budget();
         if size > budget {
             let message = format!("{size} bytes exceed the memory budget of {budget}");
-            context.find(&rules::CELL_NOT_CHECKED, &self.key, message);
+            context.report(&rules::CELL_NOT_CHECKED, &self.key, message);
             return None;
         }
         let mut all = Some(Vec::new());
@@ -269,7 +274,9 @@ impl Rows {
             match (&mut all, self.numbers(&cell), cell.cell) {
                 (Some(all), Some(bytes), _) => all.extend_from_slice(bytes),
                 // Absent cells of arrays of bytes and ids are zero.
-                (Some(all), None, Cell::None) => all.resize(all.len().saturating_add(size), 0),
+                (Some(all), None, CellPayload::Absent) => {
+                    all.resize(all.len().saturating_add(size), 0);
+                }
                 _ => all = None,
             }
         })

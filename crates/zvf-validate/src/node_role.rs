@@ -11,7 +11,7 @@ use zvf_model::{
 
 /// The role of a node, derived from its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum NodeRole<'a> {
     Root,
     Level,
     /// Holds other nodes and has no metadata of its own.
@@ -65,7 +65,7 @@ pub(crate) enum NodeType {
     Either,
 }
 
-impl<'a> Place<'a> {
+impl<'a> NodeRole<'a> {
     /// Returns the role of a path.
     pub(crate) fn of(layout: Layout, path: &'a str) -> Self {
         let names: Vec<&str> = path.split('/').collect();
@@ -202,34 +202,34 @@ const FOLDERS: [&str; 6] = [
     "group_attributes",
 ];
 
-fn in_level<'a>(layout: Layout, names: &[&'a str]) -> Place<'a> {
+fn in_level<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
     match names {
-        [] => Place::Level,
-        ["vertices"] => Place::Vertices,
-        ["vertex_fragments"] => Place::VertexFragments,
-        ["link_fragments"] => Place::LinkFragments,
+        [] => NodeRole::Level,
+        ["vertices"] => NodeRole::Vertices,
+        ["vertex_fragments"] => NodeRole::VertexFragments,
+        ["link_fragments"] => NodeRole::LinkFragments,
         ["vertices" | "vertex_fragments" | "link_fragments", name]
         | ["vertex_attributes" | "fragment_attributes", _, name] => cell(name),
-        ["object_index"] => Place::ObjectIndex,
-        ["object_index", "manifests"] => Place::Manifests,
-        ["object_index", "object_ids"] => Place::ObjectIds,
-        ["object_index", "data" | "offsets"] => Place::Blob,
-        ["groups"] => Place::Groups,
-        ["groups", "data" | "offsets"] if layout.groups == TableForm::Child => Place::Blob,
-        ["geometry_index"] => Place::GeometryIndex,
-        [name] if FOLDERS.contains(name) => Place::Folder,
-        ["vertex_attributes", name] => Place::VertexAttribute(name),
-        ["fragment_attributes", name] => Place::FragmentAttribute(name),
+        ["object_index"] => NodeRole::ObjectIndex,
+        ["object_index", "manifests"] => NodeRole::Manifests,
+        ["object_index", "object_ids"] => NodeRole::ObjectIds,
+        ["object_index", "data" | "offsets"] => NodeRole::Blob,
+        ["groups"] => NodeRole::Groups,
+        ["groups", "data" | "offsets"] if layout.groups == TableForm::Child => NodeRole::Blob,
+        ["geometry_index"] => NodeRole::GeometryIndex,
+        [name] if FOLDERS.contains(name) => NodeRole::Folder,
+        ["vertex_attributes", name] => NodeRole::VertexAttribute(name),
+        ["fragment_attributes", name] => NodeRole::FragmentAttribute(name),
         ["links", rest @ ..] => links(layout, rest),
-        ["link_attributes", _] => Place::Folder,
+        ["link_attributes", _] => NodeRole::Folder,
         ["link_attributes", name, rest @ ..] => link_attribute(layout, name, rest),
-        ["object_attributes", name] => Place::ObjectAttribute(name),
+        ["object_attributes", name] => NodeRole::ObjectAttribute(name),
         ["object_attributes", _, "data" | "present_mask"] | ["group_attributes", _, "data"]
             if is_child(layout) =>
         {
-            Place::Blob
+            NodeRole::Blob
         }
-        ["group_attributes", name] => Place::GroupAttribute(name),
+        ["group_attributes", name] => NodeRole::GroupAttribute(name),
         [
             family @ ("cross_chunk_links" | "cross_chunk_link_attributes"),
             rest @ ..,
@@ -244,86 +244,87 @@ fn is_child(layout: Layout) -> bool {
 }
 
 /// Returns the role of a child of a part with one cell per chunk.
-fn cell(name: &str) -> Place<'static> {
-    match name.starts_with(SHARD_PREFIX) {
-        true => Place::Shard,
-        false => Place::Cell,
+fn cell(name: &str) -> NodeRole<'static> {
+    if name.starts_with(SHARD_PREFIX) {
+        NodeRole::Shard
+    } else {
+        NodeRole::Cell
     }
 }
 
-fn links<'a>(layout: Layout, names: &[&'a str]) -> Place<'a> {
+fn links<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
     let per_offsets = layout.links == LinkForm::PerOffsets;
     let delta = names.first().and_then(|name| Delta::parse(name).ok());
     match (delta, names) {
-        (Some(delta), [_]) if per_offsets => Place::LinkFamily(delta),
-        (Some(delta), [_]) => Place::Links(delta, None),
-        (Some(delta), [_, offsets]) if per_offsets => Place::Links(delta, Some(offsets)),
+        (Some(delta), [_]) if per_offsets => NodeRole::LinkFamily(delta),
+        (Some(delta), [_]) => NodeRole::Links(delta, None),
+        (Some(delta), [_, offsets]) if per_offsets => NodeRole::Links(delta, Some(offsets)),
         (Some(_), [_, name]) => cell(name),
-        _ => Place::Stray,
+        _ => NodeRole::Stray,
     }
 }
 
-fn link_attribute<'a>(layout: Layout, name: &'a str, names: &[&'a str]) -> Place<'a> {
+fn link_attribute<'a>(layout: Layout, name: &'a str, names: &[&'a str]) -> NodeRole<'a> {
     let per_offsets = layout.links == LinkForm::PerOffsets;
     let delta = names.first().and_then(|name| Delta::parse(name).ok());
     match (delta, names) {
-        (Some(delta), [_]) if per_offsets => Place::LinkAttributeFamily(name, delta),
-        (Some(delta), [_]) => Place::LinkAttribute(name, delta, None),
+        (Some(delta), [_]) if per_offsets => NodeRole::LinkAttributeFamily(name, delta),
+        (Some(delta), [_]) => NodeRole::LinkAttribute(name, delta, None),
         (Some(delta), [_, offsets]) if per_offsets => {
-            Place::LinkAttribute(name, delta, Some(offsets))
+            NodeRole::LinkAttribute(name, delta, Some(offsets))
         }
         (Some(_), [_, name]) => cell(name),
-        _ => Place::Stray,
+        _ => NodeRole::Stray,
     }
 }
 
 /// Returns the role of a node below the families of links between chunks, up to 0.8.1.
-fn crossing<'a>(layout: Layout, family: &str, names: &[&'a str]) -> Place<'a> {
+fn crossing<'a>(layout: Layout, family: &str, names: &[&'a str]) -> NodeRole<'a> {
     let is_table = layout.cross_chunk == CrossChunkForm::Table;
     let (attribute, rest) = match (family, names) {
-        (_, []) | ("cross_chunk_link_attributes", [_]) => return Place::Folder,
+        (_, []) | ("cross_chunk_link_attributes", [_]) => return NodeRole::Folder,
         ("cross_chunk_link_attributes", [name, rest @ ..]) => (Some(*name), rest),
         (_, rest) => (None, rest),
     };
     let delta = rest.first().and_then(|name| Delta::parse(name).ok());
     match (delta, rest) {
         (Some(delta), [_]) => match attribute {
-            Some(name) => Place::CrossChunkAttribute(name, delta),
-            None => Place::CrossChunkLinks(delta),
+            Some(name) => NodeRole::CrossChunkAttribute(name, delta),
+            None => NodeRole::CrossChunkLinks(delta),
         },
-        (Some(_), [_, "data"]) if is_table => Place::Blob,
-        (Some(_), [_, _]) if !is_table => Place::Cell,
-        _ => Place::Stray,
+        (Some(_), [_, "data"]) if is_table => NodeRole::Blob,
+        (Some(_), [_, _]) if !is_table => NodeRole::Cell,
+        _ => NodeRole::Stray,
     }
 }
 
-fn composite<'a>(layout: Layout, name: &'a str, rest: &[&'a str]) -> Place<'a> {
+fn composite<'a>(layout: Layout, name: &'a str, rest: &[&'a str]) -> NodeRole<'a> {
     let vertices = name.strip_prefix("vertices_");
     let links = name.strip_prefix("links_");
     match (vertices, links, rest) {
-        (Some(kind), _, []) => Place::CompositeVertices(kind),
+        (Some(kind), _, []) => NodeRole::CompositeVertices(kind),
         (Some(_), _, [name]) => cell(name),
-        (_, Some(kind), []) => Place::CompositeLinks(kind),
-        (_, Some(_), ["data"]) if is_child(layout) => Place::Blob,
-        _ => Place::Stray,
+        (_, Some(kind), []) => NodeRole::CompositeLinks(kind),
+        (_, Some(_), ["data"]) if is_child(layout) => NodeRole::Blob,
+        _ => NodeRole::Stray,
     }
 }
 
-fn parametric<'a>(layout: Layout, names: &[&'a str]) -> Place<'a> {
+fn parametric<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
     match names {
-        ["objects"] => Place::ParametricObjects,
-        ["names"] => Place::ParametricNames,
-        ["groups"] => Place::ParametricGroups,
-        ["object_attributes" | "group_attributes"] => Place::Folder,
-        ["object_attributes", name] => Place::ParametricAttribute(name),
-        ["group_attributes", name] => Place::ParametricGroupAttribute(name),
+        ["objects"] => NodeRole::ParametricObjects,
+        ["names"] => NodeRole::ParametricNames,
+        ["groups"] => NodeRole::ParametricGroups,
+        ["object_attributes" | "group_attributes"] => NodeRole::Folder,
+        ["object_attributes", name] => NodeRole::ParametricAttribute(name),
+        ["group_attributes", name] => NodeRole::ParametricGroupAttribute(name),
         ["objects" | "names", "data"]
         | ["groups", "data" | "offsets"]
         | ["object_attributes" | "group_attributes", _, "data"]
             if is_child(layout) =>
         {
-            Place::Blob
+            NodeRole::Blob
         }
-        _ => Place::Stray,
+        _ => NodeRole::Stray,
     }
 }
