@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn fill_value_never_equals_a_present_value() {
+    fn what_is_there_is_never_what_stands_for_absent() {
         let check = |kind: Kind, bytes: &[u8], expected: Option<Value>| {
             let rows: Vec<_> = (0..bytes.len() / kind.size())
                 .map(Some)

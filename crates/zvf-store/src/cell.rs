@@ -1,140 +1,176 @@
-//! Reading cells: whole or in part, plain, compressed or in shards.
+//! Cells: reading whole payloads or parts of them, from plain, compressed or sharded arrays.
+//!
+//! A batch passes through these steps:
+//!
+//! | step | type | what it decides |
+//! |---|---|---|
+//! | group | [`Target`] | requests for the same cell become one |
+//! | locate | [`Located`] | the object of the cell and, in a shard, its number |
+//! | look up | [`CellCache`] | payloads that need no read |
+//! | look up | [`ShardIndexes`] | ranges of cells in shards: one round trip for unknown indexes |
+//! | plan | [`CellJob`] | the [`Read`]s of each cell |
+//! | fetch | [`Store`] | one round trip |
+//! | decode | [`CellJob::finish`] | codecs, frames and the requested parts, on all cores if heavy |
+//!
+//! A child, an array of which only the key is known, may need another round trip when its chunk
+//! has an unusual name.
 
-use core::ops::Range;
+use core::{
+    hash::{Hash, Hasher},
+    ops::Range,
+};
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use zvf_model::{fetch::Fetched, key::Key};
 
 use crate::{
-    array::CellArray,
-    off_thread::{CutOff, spread, spread_rest},
-    range::Read,
-    read::Budget,
+    io::{Budget, Read},
     store::Store,
+    threads::{TaskPanicked, par_map, par_map_above},
 };
 
+mod array;
+mod cache;
 mod child;
 mod element;
+mod encode;
 mod error;
-mod indexes;
 mod job;
-mod kept;
+mod port;
+mod shard_indexes;
 
+use cache::CellCache;
 use child::Child;
-use element::{Delivered, Element, Part};
-use indexes::Indexes;
-use job::{Done, Job, Outcome};
-use kept::Kept;
+use element::{Element, ReadResult};
+use job::{CellJob, JobOutcome, JobResult};
+use shard_indexes::ShardIndexes;
 
+pub use array::{CellArray, CellArrayError};
 pub use error::CellError;
 
-/// A cell to read.
+/// A read of a cell, or of a part of it.
 #[derive(Clone, Debug)]
 pub struct CellRead<'a> {
-    /// Its array.
+    /// The array of the cell.
     pub array: &'a CellArray,
-    /// Which cell: from 0, one number an axis. In a sharded array this counts
+    /// The grid index of the cell: one number for each axis, from 0. In a sharded array it counts
     /// inner chunks.
     pub index: &'a [u64],
-    /// The bytes of its payload that are wanted; all when `None`.
+    /// The bytes of the payload to return; `None` for all.
     pub part: Option<Range<u64>>,
 }
 
-/// Reads cells of any arrays of one store, and keeps the indexes of shards.
+/// Reads cells of the arrays of one store, and caches shard indexes and, optionally, cells.
 ///
-/// What is written to a shard after its index was read is not seen: take a new
-/// reader then. It is the [`Fetch`](zvf_model::fetch::Fetch) of plans.
+/// A change to a shard after its index was read is not seen; use a new reader. The reader
+/// implements [`Fetch`](zvf_model::fetch::Fetch), the port of query plans.
 ///
-/// Cloning is cheap; clones share what is kept.
+/// Cloning is cheap; clones share the caches.
 #[derive(Clone, Debug)]
 pub struct CellReader {
     store: Store,
-    indexes: Arc<Indexes>,
-    kept: Option<Arc<Kept>>,
+    shard_indexes: Arc<ShardIndexes>,
+    cache: Option<Arc<CellCache>>,
 }
 
-/// Which cell; of a child only the key is known.
+/// The cell that a request is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Target<'a> {
+enum Target<'a> {
+    /// A cell of a known array.
     Element(&'a CellArray, &'a [u64]),
+    /// The only cell of an array of which only the key is known.
     Child(&'a Key),
 }
 
-/// The payload of a cell or the wanted part, and the payload's size.
-pub(crate) type Answer = Result<Option<Fetched>, CellError>;
+/// The bytes of a payload that a request is for; `None` for all.
+type Part = Option<Range<u64>>;
 
-/// Bytes from which on decoding is for other threads.
-pub(crate) const HEAVY: usize = 64 << 10;
-/// Work that is worth waking other threads, in bytes of a compression.
-const WORTH_WAKING: usize = 192 << 10;
-/// What opening and closing a file is beside that, and reading so many bytes.
-const OF_A_FILE: usize = 8 << 10;
+/// A part of a payload and the size of the payload; `Ok(None)` for an absent cell.
+type CellResult = Result<Option<Fetched>, CellError>;
 
-/// How much work it was to read a file, in bytes of a compression; none where nothing was read.
-fn to_read(delivered: &[Delivered]) -> usize {
-    if delivered.is_empty() {
+/// Use of the cell cache for the cells of a batch that it does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CacheMode {
+    /// Cells that are read whole are inserted.
+    Fill,
+    /// No cell is inserted: the caller scans many cells once.
+    Bypass,
+}
+
+/// Size from which on decoding runs on other threads.
+const PARALLEL_DECODE_BYTES: usize = 64 << 10;
+/// Cost of reading and decoding, in bytes of decompression, from which on waking other threads
+/// pays off.
+const PARALLEL_READ_COST: usize = 192 << 10;
+/// Cost of opening and closing a file, in bytes of decompression.
+const OPEN_FILE_COST: usize = 8 << 10;
+
+/// Estimates the cost of the reads of a cell, in bytes of decompression.
+fn read_cost(results: &[ReadResult]) -> usize {
+    if results.is_empty() {
         return 0;
     }
-    let bytes = delivered.iter().flatten().flatten().map(Bytes::len);
-    bytes.fold(OF_A_FILE, |sum, bytes| sum.saturating_add(bytes / 4))
+    let bytes = results.iter().flatten().flatten().map(Bytes::len);
+    bytes.fold(OPEN_FILE_COST, |sum, bytes| sum.saturating_add(bytes / 4))
 }
 
 impl CellReader {
-    /// A reader of cells of `store`.
+    /// Creates a reader of the cells of `store`, without a cell cache.
     pub fn new(store: Store) -> Self {
         Self {
             store,
-            indexes: Arc::default(),
-            kept: None,
+            shard_indexes: Arc::default(),
+            cache: None,
         }
     }
 
-    /// The same, which also keeps cells that it reads whole, decoded, in so many bytes of
-    /// memory: those that nobody asks for again make way. For who only reads: what is written
-    /// to a cell after it was read is not seen.
+    /// Adds a cache of `bytes` bytes for decoded cells that are read whole; 0 for none.
+    ///
+    /// The least recently used cells are evicted. A cell that changes after it was read is not
+    /// read again, so writers should not use a cache.
     ///
     /// ```
     /// use zvf_store::{CellReader, OpenOptions};
     ///
-    /// let reader = CellReader::new(OpenOptions::default().open("memory:")?).with_cache(64 << 20);
+    /// let reader = CellReader::new(OpenOptions::new().open("memory:")?).with_cache(64 << 20);
     /// # let _ = reader;
     /// # Ok::<(), zvf_store::OpenError>(())
     /// ```
     #[must_use]
     pub fn with_cache(self, bytes: u64) -> Self {
         Self {
-            kept: (bytes > 0).then(|| Arc::new(Kept::new(bytes))),
+            cache: (bytes > 0).then(|| Arc::new(CellCache::new(bytes))),
             ..self
         }
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The payloads of cells, in the order asked for; `None` for absent ones
-    /// and in arrays without elements.
+    /// Reads the payloads of cells, in the order of `cells`; `None` for absent cells and for arrays
+    /// without elements.
     ///
-    /// The payload is the one byte string of a cell, without its frame, where a
-    /// chunk is one element of variable length; the frame where it is several;
-    /// and otherwise the elements. One round trip; one more when there are
-    /// shards whose index was not read yet. A part of a cell is read alone where
-    /// nothing is compressed, together with the frame's header, which is checked
-    /// against it. A cell that is asked for twice is read and decoded once.
+    /// The payload of a chunk with one element of variable length is the byte string, without its
+    /// frame; with several, it is the frame; otherwise it is the elements.
+    ///
+    /// Takes one round trip, and another one for shards whose index is not cached. A part of an
+    /// uncompressed cell is read alone, together with the frame header, against which it is
+    /// checked. A cell that is requested twice is read and decoded once.
     ///
     /// # Errors
     ///
     /// The first [`CellError`].
     pub async fn read(&self, cells: &[CellRead<'_>]) -> Result<Vec<Option<Bytes>>, CellError> {
-        let wanted: Vec<_> = cells
+        let requests: Vec<_> = cells
             .iter()
             .map(|cell| (Target::Element(cell.array, cell.index), cell.part.clone()))
             .collect();
-        let answers = self.fetch_each(&wanted, true).await.into_iter();
-        answers
-            .map(|answer| answer.map(|fetched| fetched.map(|fetched| fetched.bytes)))
+        let results = self.read_each(&requests, CacheMode::Fill).await.into_iter();
+        results
+            .map(|result| result.map(|fetched| fetched.map(|fetched| fetched.bytes)))
             .collect()
     }
 
@@ -142,196 +178,233 @@ impl CellReader {
     ///
     /// # Errors
     ///
-    /// As for [`read`](Self::read).
+    /// [`CellError`].
     pub async fn read_one(&self, cell: CellRead<'_>) -> Result<Option<Bytes>, CellError> {
         let mut cells = self.read(&[cell]).await?;
         Ok(cells.pop().flatten())
     }
 
-    /// As [`read`](Self::read), also of children, and each fails alone. Nothing more is
-    /// kept unless `keeps`.
+    /// Reads cells and children, with a separate result for each request.
     ///
-    /// One round trip more when the chunk of a child has an unusual name.
-    pub(crate) async fn fetch_each(
+    /// Takes one more round trip when the chunk of a child has an unusual name.
+    async fn read_each(
         &self,
-        wanted: &[(Target<'_>, Part)],
-        keeps: bool,
-    ) -> Vec<Answer> {
-        let (subjects, places) = group(wanted);
-        let at_hand = self.at_hand(&subjects);
-        let elements = subjects.iter().zip(&at_hand);
-        let elements = elements.filter_map(|((subject, _), at_hand)| match subject {
-            Ok(Subject::Element(element)) if at_hand.is_none() => Some(element),
+        requests: &[(Target<'_>, Part)],
+        cache_mode: CacheMode,
+    ) -> Vec<CellResult> {
+        let (cells, positions) = group(requests);
+        let cached = self.cached_payloads(&cells);
+        let missing = cells.iter().zip(&cached);
+        let shards = missing.filter_map(|((cell, _), cached)| match cell {
+            Ok(Located::Element(element)) if cached.is_none() => element.shard(),
             _ => None,
         });
-        let known = self.indexes.of(elements, &self.store).await;
-        let jobs = subjects.into_iter().zip(at_hand);
-        let jobs = jobs.map(|((subject, parts), at_hand)| match (subject, at_hand) {
-            (Ok(Subject::Element(element)), Some(payload)) => Job::kept(element, parts, payload),
-            (subject, _) => Job::plan(subject, parts, &known),
+        let indexes = self.shard_indexes.get(shards, &self.store).await;
+        let jobs = cells.into_iter().zip(cached);
+        let jobs = jobs.map(|((cell, parts), cached)| match (cell, cached) {
+            (Ok(Located::Element(element)), Some(payload)) => {
+                CellJob::cached(element, parts, payload)
+            }
+            (cell, _) => CellJob::plan(cell, parts, &indexes),
         });
         let budget = Arc::new(Budget::new(self.store.budget()));
-        let kept = self.kept.as_deref().filter(|_| keeps);
-        let done = self.work(jobs.collect(), &budget, kept.is_some()).await;
-        let answers = match done {
-            Ok(done) => {
-                let (outcomes, payloads): (Vec<_>, Vec<_>) = done.into_iter().unzip();
-                if let Some(kept) = kept {
-                    kept.put(payloads.into_iter().flatten());
+        let cache = self.cache.as_deref();
+        let cache = cache.filter(|_| cache_mode == CacheMode::Fill);
+        let finished = self.run(jobs.collect(), &budget, cache.is_some()).await;
+        let results = match finished {
+            Ok(finished) => {
+                let (outcomes, payloads): (Vec<_>, Vec<_>) = finished
+                    .into_iter()
+                    .map(|job| (job.outcome, job.cacheable))
+                    .unzip();
+                if let Some(cache) = cache {
+                    cache.insert(payloads.into_iter().flatten());
                 }
-                self.look_elsewhere(outcomes, budget).await
+                self.read_renamed_chunks(outcomes, budget).await
             }
             Err(source) => Err(source),
         };
-        let answers = match answers {
-            Ok(answers) => answers,
-            Err(source) => return interrupted(wanted, source),
+        let results = match results {
+            Ok(results) => results,
+            Err(source) => return interrupted(requests, source),
         };
-        let answer = |(subject, part): (usize, usize)| {
-            let answer = answers.get(subject).and_then(|parts| parts.get(part));
-            answer.cloned().unwrap_or(Ok(None))
+        let result = |position: Position| {
+            let parts = results.get(position.cell);
+            let result = parts.and_then(|parts| parts.get(position.part));
+            result.cloned().unwrap_or(Ok(None))
         };
-        places.into_iter().map(answer).collect()
+        positions.into_iter().map(result).collect()
     }
 
-    /// The payloads of cells that were kept.
-    fn at_hand(&self, subjects: &[(Result<Subject, CellError>, Vec<Part>)]) -> Vec<Option<Bytes>> {
-        let Some(kept) = &self.kept else {
-            return vec![None; subjects.len()];
+    fn cached_payloads(&self, cells: &[GroupedCell]) -> Vec<Option<Bytes>> {
+        let Some(cache) = &self.cache else {
+            return vec![None; cells.len()];
         };
-        let places = subjects.iter().map(|(subject, _)| match subject {
-            Ok(Subject::Element(element)) => element.place(),
+        let keys = cells.iter().map(|(cell, _)| match cell {
+            Ok(Located::Element(element)) => element.cache_key(),
             _ => None,
         });
-        kept.get(places)
+        cache.get(keys)
     }
 
-    /// Reads what jobs need, and does them.
-    async fn work(
+    /// Performs the reads of jobs and finishes them.
+    async fn run(
         &self,
-        mut jobs: Vec<Job>,
+        mut jobs: Vec<CellJob>,
         budget: &Arc<Budget>,
-        keeps: bool,
-    ) -> Result<Vec<Done>, CutOff> {
+        fills_cache: bool,
+    ) -> Result<Vec<JobResult>, TaskPanicked> {
         let budget = Arc::clone(budget);
         if let Some(folder) = self.store.folder()
-            && jobs.iter().all(Job::is_apart)
+            && jobs.iter().all(CellJob::is_independent)
         {
             let (store, folder) = (self.store.clone(), folder.to_owned());
-            let bytes = Budget::new(store.budget());
-            let work = move |mut job: Job| {
+            let read_budget = Budget::new(store.budget());
+            let run = move |mut job: CellJob| {
                 let reads = job.take_reads();
-                let delivered = store.read_here(&folder, &reads, &bytes);
-                let work = job.work(&delivered).saturating_add(to_read(&delivered));
-                (job.finish(delivered, &budget, keeps), work)
+                let results = store.read_each_blocking(&folder, &reads, &read_budget);
+                let cost = job.decode_cost(&results);
+                let cost = cost.saturating_add(read_cost(&results));
+                (job.finish(results, &budget, fills_cache), cost)
             };
-            return spread_rest(jobs, WORTH_WAKING, work).await;
+            return par_map_above(jobs, PARALLEL_READ_COST, run).await;
         }
-        let counts: Vec<usize> = jobs.iter().map(Job::reads).collect();
-        let reads = jobs.iter_mut().flat_map(Job::take_reads);
+        let counts: Vec<usize> = jobs.iter().map(CellJob::read_count).collect();
+        let reads = jobs.iter_mut().flat_map(CellJob::take_reads);
         let reads: Vec<Read> = reads.collect();
-        let mut delivered = self.store.read_each(&reads).await.into_iter();
-        let mut work = 0_usize;
+        let mut results = self.store.read_each(&reads).await.into_iter();
+        let mut cost = 0_usize;
         let jobs = jobs.into_iter().zip(counts).map(|(job, reads)| {
-            let delivered: Vec<Delivered> = delivered.by_ref().take(reads).collect();
-            work = work.saturating_add(job.work(&delivered));
-            (job, delivered)
+            let results: Vec<ReadResult> = results.by_ref().take(reads).collect();
+            cost = cost.saturating_add(job.decode_cost(&results));
+            (job, results)
         });
         let jobs: Vec<_> = jobs.collect();
-        let finish = move |(job, delivered): (Job, _)| job.finish(delivered, &budget, keeps);
-        spread(work >= HEAVY, jobs, finish).await
+        let finish = move |(job, results): (CellJob, _)| job.finish(results, &budget, fills_cache);
+        if cost < PARALLEL_DECODE_BYTES {
+            return Ok(jobs.into_iter().map(finish).collect());
+        }
+        par_map(jobs, finish).await
     }
 
-    /// Reads the chunks that turned out to have another name.
-    async fn look_elsewhere(
+    /// Reads the chunks of children whose metadata name another chunk than the usual one.
+    async fn read_renamed_chunks(
         &self,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<JobOutcome>,
         budget: Arc<Budget>,
-    ) -> Result<Vec<Vec<Answer>>, CutOff> {
-        let reads = outcomes.iter().filter_map(|outcome| match outcome {
-            Outcome::Elsewhere(_, _, blob) => Some(blob.read()),
-            Outcome::Done(_) => None,
-        });
+    ) -> Result<Vec<Vec<CellResult>>, TaskPanicked> {
+        let reads = outcomes.iter().filter_map(JobOutcome::next_read);
         let reads: Vec<Read> = reads.collect();
         if reads.is_empty() {
-            let done = outcomes
+            let finished = outcomes
                 .into_iter()
                 .map(|outcome| outcome.finish(None, &budget));
-            return Ok(done.collect());
+            return Ok(finished.collect());
         }
-        let mut delivered = self.store.read_each(&reads).await.into_iter();
+        let mut results = self.store.read_each(&reads).await.into_iter();
         let outcomes = outcomes.into_iter().map(|outcome| {
             let chunk = match &outcome {
-                Outcome::Done(_) => None,
-                Outcome::Elsewhere(..) => delivered.next(),
+                JobOutcome::Finished(_) => None,
+                JobOutcome::ChunkRenamed { .. } => results.next(),
             };
             (outcome, chunk)
         });
-        let finish = move |(outcome, chunk): (Outcome, _)| outcome.finish(chunk, &budget);
-        spread(true, outcomes.collect(), finish).await
+        let finish = move |(outcome, chunk): (JobOutcome, _)| outcome.finish(chunk, &budget);
+        par_map(outcomes.collect(), finish).await
     }
 }
 
-/// The answers when nobody waits for what was to be decoded.
-fn interrupted(wanted: &[(Target<'_>, Part)], source: CutOff) -> Vec<Answer> {
-    let source: Arc<dyn core::error::Error + Send + Sync> = Arc::new(source);
-    let answer = |(target, _): &(Target<'_>, Part)| {
-        let key = match *target {
-            Target::Element(array, _) => array.node(),
-            Target::Child(key) => key,
-        };
-        Err(CellError::Interrupted {
-            key: key.clone(),
-            source: Arc::clone(&source),
-        })
-    };
-    wanted.iter().map(answer).collect()
+impl Target<'_> {
+    /// Returns the key of the array.
+    fn node(&self) -> &Key {
+        match self {
+            Self::Element(array, _) => array.node(),
+            Self::Child(key) => key,
+        }
+    }
+
+    fn locate(&self) -> Result<Located, CellError> {
+        match *self {
+            Self::Element(array, index) => {
+                Element::new(array.description(), index).map(Located::Element)
+            }
+            Self::Child(key) => Child::new(key).map(Located::Child),
+        }
+    }
 }
 
-/// What parts are wanted of.
-enum Subject {
+/// Clones of an array share their description, so arrays are compared by its address.
+impl PartialEq for Target<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Element(array, index), Self::Element(other, other_index)) => {
+                Arc::ptr_eq(array.description(), other.description()) && index == other_index
+            }
+            (Self::Child(key), Self::Child(other)) => key == other,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Target<'_> {}
+
+impl Hash for Target<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Element(array, index) => {
+                (Arc::as_ptr(array.description()).addr(), index).hash(state);
+            }
+            Self::Child(key) => key.hash(state),
+        }
+    }
+}
+
+/// A cell whose object is known.
+enum Located {
     Element(Element),
     Child(Child),
 }
 
-/// The parts wanted of each cell, and for each wish its cell and its place
-/// among the cell's parts.
-type Grouped = (
-    Vec<(Result<Subject, CellError>, Vec<Part>)>,
-    Vec<(usize, usize)>,
-);
+/// A cell and the parts of it that are requested.
+type GroupedCell = (Result<Located, CellError>, Vec<Part>);
 
-/// Brings together what is wanted of the same cell.
-fn group(wanted: &[(Target<'_>, Part)]) -> Grouped {
-    #[derive(PartialEq, Eq, Hash)]
-    enum Same<'a> {
-        Element(usize, &'a [u64]),
-        Child(&'a Key),
-    }
-    let mut numbers: HashMap<Same<'_>, usize> = HashMap::new();
-    let (mut subjects, mut places) = (Vec::new(), Vec::with_capacity(wanted.len()));
-    for (target, part) in wanted {
-        let same = match *target {
-            // Clones of an array share their description.
-            Target::Element(array, index) => {
-                Same::Element(Arc::as_ptr(array.description()).addr(), index)
-            }
-            Target::Child(key) => Same::Child(key),
-        };
-        let number = *numbers.entry(same).or_insert(subjects.len());
-        if number == subjects.len() {
-            let subject = match *target {
-                Target::Element(array, index) => {
-                    Element::new(array.description(), index).map(Subject::Element)
-                }
-                Target::Child(key) => Child::new(key).map(Subject::Child),
-            };
-            subjects.push((subject, Vec::new()));
+/// The position of a request among grouped cells.
+#[derive(Clone, Copy)]
+struct Position {
+    cell: usize,
+    part: usize,
+}
+
+/// Groups requests by cell, and returns the position of each request.
+fn group(requests: &[(Target<'_>, Part)]) -> (Vec<GroupedCell>, Vec<Position>) {
+    let mut cell_of: HashMap<Target<'_>, usize> = HashMap::new();
+    let mut cells: Vec<GroupedCell> = Vec::new();
+    let mut positions = Vec::with_capacity(requests.len());
+    for (target, part) in requests {
+        let cell = *cell_of.entry(*target).or_insert(cells.len());
+        if cell == cells.len() {
+            cells.push((target.locate(), Vec::new()));
         }
-        if let Some((_, parts)) = subjects.get_mut(number) {
-            places.push((number, parts.len()));
+        if let Some((_, parts)) = cells.get_mut(cell) {
+            let part_index = parts.len();
+            positions.push(Position {
+                cell,
+                part: part_index,
+            });
             parts.push(part.clone());
         }
     }
-    (subjects, places)
+    (cells, positions)
+}
+
+/// Returns the results of requests whose decoding panicked.
+fn interrupted(requests: &[(Target<'_>, Part)], source: TaskPanicked) -> Vec<CellResult> {
+    let source: Arc<dyn core::error::Error + Send + Sync> = Arc::new(source);
+    let result = |(target, _): &(Target<'_>, Part)| {
+        Err(CellError::Interrupted {
+            key: target.node().clone(),
+            source: Arc::clone(&source),
+        })
+    };
+    requests.iter().map(result).collect()
 }

@@ -1,16 +1,19 @@
-//! The codecs of one chunk: undoing and applying them.
+//! Codecs: decoding and encoding of chunks and shards.
 //!
-//! A chain is read from metadata once and undone for each chunk. zstd, gzip and
-//! the checksum go through the libraries that zarrs itself uses, because zarrs
-//! decodes without a bound; blosc goes through zarrs. `docs/adr/0005` says why.
-//! Encoding goes through the same libraries, so that what is written is what
-//! was tested to be read.
+//! A chain is parsed from metadata once and applied to each chunk. zstd, gzip and crc32c use the
+//! libraries that zarrs itself uses, because zarrs decodes without a memory bound; blosc goes
+//! through zarrs. `docs/adr/0005` explains this choice. Encoding uses the same libraries.
 
 #[cfg(feature = "blosc")]
 mod blosc;
 mod compression;
-mod encode;
+mod crc32c;
+mod error;
+mod gzip;
+mod inflate;
 mod settings;
+mod shard;
+mod zstd;
 
 use std::borrow::Cow;
 
@@ -18,14 +21,16 @@ use bytes::Bytes;
 use zvf_format::numeric::ByteOrder;
 use zvf_model::zarr::Codecs;
 
-pub use compression::{DecodeError, DecodedSize};
-pub use encode::EncodeError;
+use compression::Compression;
+use error::unsupported_field;
 
-pub(crate) use compression::{Compression, crc32c};
-pub(crate) use encode::crc32c as with_crc32c;
+pub use error::{CodecsError, DecodeError, EncodeError};
+pub use shard::ShardEntryError;
 
-/// The codecs of a chunk that is no shard: how values become bytes, and what
-/// happens to the bytes then.
+pub(crate) use shard::{ShardIndex, Sharding};
+
+/// The codec chain of an unsharded chunk: the form of its bytes, and the compressions and checksums
+/// applied to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkCodecs {
     form: ChunkForm,
@@ -33,47 +38,47 @@ pub struct ChunkCodecs {
     compressions: Vec<Compression>,
 }
 
-/// What a chunk is once its compressions are undone.
+/// The form of a chunk after its compressions are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkForm {
-    /// Numbers one after the other, the least significant byte first.
+    /// Little-endian numbers.
     LittleEndian,
-    /// Numbers one after the other, the most significant byte first.
+    /// Big-endian numbers.
     BigEndian,
     /// A [`zvf_format::vlen`] frame.
     VlenFrame,
 }
 
-/// Why a list of codecs cannot be undone.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CodecsError {
-    /// A codec that is not supported, or not where it stands.
-    #[error("codec {0:?} is not supported here")]
-    Unsupported(String),
-    /// Only with a feature that this build leaves out.
-    #[error("codec {codec:?} needs the feature {feature:?} of zvf-store")]
-    Feature {
-        /// The codec.
-        codec: String,
-        /// The cargo feature that undoes it.
-        feature: &'static str,
-    },
-    /// A codec's configuration is not one of its own.
-    #[error("the {field:?} of codec {codec:?} is not supported")]
-    Configuration {
-        /// The codec.
-        codec: String,
-        /// The field.
-        field: &'static str,
-    },
-    /// No codec turns values into bytes.
-    #[error("no codec turns values into bytes")]
-    NoSerialiser,
+/// The size that a chunk decodes to, as far as it is known beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodedSize {
+    /// The exact size, because the elements have a fixed size.
+    Exactly(u64),
+    /// An upper bound: the rest of the budget.
+    AtMost(u64),
+}
+
+impl DecodedSize {
+    fn max(self) -> u64 {
+        match self {
+            Self::Exactly(bytes) | Self::AtMost(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn check(self, bytes: &Bytes) -> Result<(), DecodeError> {
+        let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        match self {
+            Self::Exactly(expected) if found != expected => {
+                Err(DecodeError::Size { expected, found })
+            }
+            Self::AtMost(limit) if found > limit => Err(DecodeError::OverLimit { limit }),
+            Self::Exactly(_) | Self::AtMost(_) => Ok(()),
+        }
+    }
 }
 
 impl ChunkCodecs {
-    /// Takes the chain of a node's metadata.
+    /// Parses the codec chain in the metadata of an array.
     ///
     /// ```
     /// use zvf_model::{key::Key, zarr::Node};
@@ -92,7 +97,7 @@ impl ChunkCodecs {
     ///
     /// # Errors
     ///
-    /// [`CodecsError`], also for sharding: see [`CellArray`](crate::CellArray).
+    /// [`CodecsError`]; also for sharding, which [`CellArray`](crate::CellArray) supports.
     pub fn new(codecs: &Codecs) -> Result<Self, CodecsError> {
         let mut codecs = codecs.iter();
         let first = codecs.next().ok_or(CodecsError::NoSerialiser)?;
@@ -100,7 +105,7 @@ impl ChunkCodecs {
             "bytes" => match first.byte_order() {
                 Some(ByteOrder::Little) => ChunkForm::LittleEndian,
                 Some(ByteOrder::Big) => ChunkForm::BigEndian,
-                None => return Err(field(&first.name, "endian")),
+                None => return Err(unsupported_field(&first.name, "endian")),
             },
             "vlen-bytes" | "vlen-utf8" => ChunkForm::VlenFrame,
             "zstd" | "gzip" | "blosc" | "crc32c" => return Err(CodecsError::NoSerialiser),
@@ -110,20 +115,20 @@ impl ChunkCodecs {
         Ok(Self { form, compressions })
     }
 
-    /// What the bytes are once the codecs are undone.
+    /// Returns the form of a decoded chunk.
     pub fn form(&self) -> ChunkForm {
         self.form
     }
 
-    /// Whether the stored bytes are the decoded ones, so that a part of the
-    /// chunk can be read alone.
+    /// Returns whether the stored bytes are the decoded bytes, so that a part of the chunk can be
+    /// read alone.
     pub fn is_plain(&self) -> bool {
         self.compressions.is_empty()
     }
 
-    /// How much work it is to undo them over so many bytes, in bytes of a
-    /// compression. Checksums are some ten times faster.
-    pub(crate) fn work(&self, bytes: usize) -> usize {
+    /// Estimates the cost of decoding `bytes` bytes, in bytes of decompression. Checksums are about
+    /// ten times cheaper.
+    pub(crate) fn decode_cost(&self, bytes: usize) -> usize {
         match &self.compressions[..] {
             [] => 0,
             [Compression::Crc32c] => bytes / 10,
@@ -131,9 +136,9 @@ impl ChunkCodecs {
         }
     }
 
-    /// Whether this is `form` with a checksum, or without; `None` when it is
-    /// anything else.
-    pub(crate) fn checksum_at_most(&self, form: ChunkForm) -> Option<bool> {
+    /// Returns whether the chain is `form` with a checksum (`true`) or without one (`false`), or
+    /// `None` for any other chain.
+    fn checksum_only(&self, form: ChunkForm) -> Option<bool> {
         match self.compressions[..] {
             _ if self.form != form => None,
             [] => Some(false),
@@ -142,49 +147,43 @@ impl ChunkCodecs {
         }
     }
 
-    /// The bytes before compressions and checksums. No copy of plain chunks.
+    /// Decodes a chunk. An uncompressed chunk is not copied.
     ///
-    /// Never allocates more than `size` says, whatever `chunk` claims.
+    /// Never allocates more than `size` allows, whatever size the chunk declares.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] for a damaged chunk and one of another size.
+    /// [`DecodeError`] for a damaged chunk or one of another size.
     pub fn decode(&self, chunk: Bytes, size: DecodedSize) -> Result<Bytes, DecodeError> {
         let mut bytes = chunk;
-        for (at, compression) in self.compressions.iter().enumerate().rev() {
-            let inner = self.compressions.iter().take(at);
-            let limit = inner.fold(size.most(), |limit, inner| inner.most_encoded(limit));
-            bytes = compression.undo(&bytes, limit)?;
+        for (index, compression) in self.compressions.iter().enumerate().rev() {
+            let inner = self.compressions.iter().take(index);
+            let limit = inner.fold(size.max(), |limit, inner| inner.max_encoded_size(limit));
+            bytes = compression.decode(&bytes, limit)?;
         }
         size.check(&bytes)?;
         Ok(bytes)
     }
 
-    /// The chunk that [`decode`](Self::decode) makes `payload` of: compressions and
-    /// checksums in their order, as the configuration says. Of the form it is
-    /// only told, see [`CellArray::encode`](crate::CellArray::encode).
+    /// Encodes a chunk: applies compressions and checksums in their order.
+    ///
+    /// `payload` must already have the form of the chain; see
+    /// [`CellArray::encode`](crate::CellArray::encode).
     ///
     /// # Errors
     ///
-    /// [`EncodeError`] for a configuration that no encoder follows and for more
-    /// bytes than a codec takes.
+    /// [`EncodeError`] for a configuration that an encoder does not support and for a payload that is
+    /// too long for a codec.
     pub fn encode(&self, payload: &[u8]) -> Result<Bytes, EncodeError> {
-        self.apply(Cow::Borrowed(payload))
+        self.encode_cow(Cow::Borrowed(payload))
     }
 
-    /// Copies nothing of an owned payload without compressions.
-    pub(crate) fn apply(&self, payload: Cow<'_, [u8]>) -> Result<Bytes, EncodeError> {
+    /// Encodes a chunk; an owned payload without compressions is not copied.
+    pub(crate) fn encode_cow(&self, payload: Cow<'_, [u8]>) -> Result<Bytes, EncodeError> {
         let mut bytes = payload;
         for compression in &self.compressions {
-            bytes = Cow::Owned(compression.apply(bytes)?);
+            bytes = Cow::Owned(compression.encode(bytes)?);
         }
         Ok(bytes.into_owned().into())
-    }
-}
-
-pub(crate) fn field(codec: &str, field: &'static str) -> CodecsError {
-    CodecsError::Configuration {
-        codec: codec.to_owned(),
-        field,
     }
 }

@@ -78,53 +78,27 @@
     clippy::indexing_slicing
 )]
 
-mod activity;
-mod address;
-#[cfg(feature = "zip")]
-mod archive;
-mod array;
+mod backend;
 mod cell;
-mod coalesce;
 mod codec;
-mod distance;
-mod encode;
-mod failure;
-mod fetch;
-mod list;
-#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
-mod network;
-mod off_thread;
-mod open;
-mod overlay;
-mod plan;
-mod port;
-mod range;
-mod read;
-mod read_files;
-mod shard;
-mod sizes;
+mod io;
 mod store;
+mod threads;
 mod transaction;
-mod tries;
-mod worth;
-mod write;
-mod write_files;
 
-pub use activity::Activity;
-pub use array::{CellArray, CellArrayError};
-pub use cell::{CellError, CellRead, CellReader};
-pub use coalesce::{CoalescedRanges, MergeLimits, coalesce};
-pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError};
+pub use backend::OpenError;
 #[doc(hidden)]
-pub use distance::SimulatedNetwork;
-pub use list::{ListError, ListedFile, Listing};
-pub use off_thread::{spawn_blocking, spawn_cpu};
-pub use open::{OpenError, OpenOptions};
-pub use range::{ByteRange, Read};
-pub use read::ReadError;
-pub use shard::ShardEntryError;
-pub use store::Store;
+pub use backend::SimulatedNetwork;
+pub use cell::{CellArray, CellArrayError, CellError, CellRead, CellReader};
+pub use codec::{
+    ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError, ShardEntryError,
+};
+pub use io::{
+    ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,
+    WriteError, coalesce,
+};
+pub use store::{Activity, OpenOptions, Store};
+pub use threads::{spawn_blocking, spawn_cpu};
 pub use transaction::{
     CommitError, CommitReport, CreateError, Creation, RecordError, Transaction, TransactionError,
 };
-pub use write::WriteError;

@@ -1,4 +1,4 @@
-//! An open store.
+//! An open store: reads, writes and listings of its objects.
 
 use core::fmt;
 use std::{
@@ -13,113 +13,72 @@ use zvf_model::{
 };
 
 use crate::{
-    activity::{Activity, Recorder},
-    address::{Address, Scheme},
-    coalesce::MergeLimits,
-    distance::SimulatedNetwork,
-    open::OpenOptions,
-    overlay::Overlay,
-    range::{ByteRange, Read},
-    tries::Tries,
-    worth::Worth,
-    write::Hook,
+    backend::{Address, Backend, BackendProfile, Scheme, SimulatedNetwork},
+    io::{MergeLimits, MergePolicy, Read, RetryPolicy},
 };
 
-/// A store: a folder, a bucket, memory; or, to read from only, a web server or a
-/// zip file.
+mod activity;
+mod fetch;
+mod file_read;
+mod file_write;
+mod list;
+mod options;
+mod overlay;
+mod read;
+mod reserved;
+mod sizes;
+mod write;
+mod write_hook;
+
+use activity::Recorder;
+use write_hook::WriteHook;
+
+pub use activity::Activity;
+pub use options::OpenOptions;
+
+pub(crate) use list::ReservedFile;
+pub(crate) use overlay::{Overlay, StagedObject};
+pub(crate) use reserved::{RESERVED_FOLDER, is_reserved};
+
+/// An open store: a folder, a bucket or memory, or, read-only, a web server or a zip file.
 ///
-/// Cloning is cheap; clones share connections, counters and the log.
+/// Cloning is cheap; clones share connections, counters and the request log.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
-    /// What is read elsewhere while a transaction is being applied.
+    /// Objects to read from other keys while a committed transaction is being applied.
     overlay: Option<Arc<Overlay>>,
-    /// Nodes that need not be read.
-    copy: Option<Arc<NodeCopy>>,
-    uses_copy: bool,
+    /// Copy of the nodes from the root, which spares reading them.
+    node_copy: Option<Arc<NodeCopy>>,
+    uses_node_copy: bool,
 }
 
 struct Inner {
     name: String,
     backend: Backend,
     root: Path,
-    /// Where it is on disk, when it is a folder there.
+    /// The folder on disk, if the store is one.
     folder: Option<PathBuf>,
-    /// Whether what is written waits for the disk.
+    /// Sync files and folders to the disk.
     durable: bool,
-    tuning: Tuning,
+    profile: BackendProfile,
     budget: u64,
-    tries: Tries,
+    retry_policy: RetryPolicy,
     recorder: Recorder,
-    lacks: Lacks,
-    hook: Hook,
-    distance: Option<SimulatedNetwork>,
+    capabilities: Capabilities,
+    write_hook: WriteHook,
+    simulated_network: Option<SimulatedNetwork>,
 }
 
-/// What the bytes come from.
-pub(crate) enum Backend {
-    Objects(Arc<dyn ObjectStore>),
-    #[cfg(feature = "zip")]
-    Zip(Arc<crate::archive::Archive>),
-}
-
-/// What a store turned out to do or not.
+/// Capabilities of a server that only its responses tell.
 #[derive(Debug, Default)]
-pub(crate) struct Lacks {
-    pub(crate) suffixes: AtomicBool,
-    pub(crate) ranges: AtomicBool,
-    /// Whether it was seen to compare tags.
-    pub(crate) compares: AtomicBool,
-    /// Whether a web server lists, once that had to be found out.
-    pub(crate) listing: OnceLock<bool>,
-}
-
-/// How a kind of store is best asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tuning {
-    pub(crate) merge: MergeLimits,
-    /// Which gaps within these limits are read over; all when not said.
-    pub(crate) worth: Option<Worth>,
-    /// Requests on their way at the same time.
-    pub(crate) concurrency: usize,
-}
-
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-
-impl Tuning {
-    /// A request is a lookup.
-    pub(crate) const MEMORY: Self = Self {
-        merge: MergeLimits {
-            gap: 8 * KIB,
-            size: 4 * MIB,
-        },
-        worth: None,
-        concurrency: 1,
-    };
-    /// A request is opening a file and reading it: some 5 µs.
-    pub(crate) const FILES: Self = Self {
-        merge: MergeLimits {
-            gap: 16 * KIB,
-            size: 4 * MIB,
-        },
-        worth: None,
-        concurrency: 16,
-    };
-    /// A request is 20 to 100 ms, in which a connection moves 1 to 10 MB. So it would be worth
-    /// a gap of a megabyte, if it did not go beside others: half of what can be on its way is
-    /// taken before gaps are read over that cost more than a millisecond.
-    pub(crate) const NETWORK: Self = Self {
-        merge: MergeLimits {
-            gap: MIB,
-            size: 16 * MIB,
-        },
-        worth: Some(Worth {
-            always: 64 * KIB,
-            requests: 32,
-        }),
-        concurrency: 64,
-    };
+pub(crate) struct Capabilities {
+    pub(crate) lacks_suffixes: AtomicBool,
+    pub(crate) lacks_ranges: AtomicBool,
+    /// A put with an outdated version was refused.
+    pub(crate) compares_versions: AtomicBool,
+    /// A web server lists objects; empty until it had to be checked.
+    pub(crate) lists: OnceLock<bool>,
 }
 
 impl Store {
@@ -128,15 +87,15 @@ impl Store {
         backend: Backend,
         root: Path,
         folder: Option<PathBuf>,
-        tuning: Tuning,
+        profile: BackendProfile,
         options: &OpenOptions,
     ) -> Self {
-        let is_far =
-            options.distance.is_some() || matches!(Address::parse(&name), Ok(Address::Network(..)));
-        // What is far away is asked like a bucket, and nothing of it is known to be here.
-        let (folder, tuning) = match options.distance {
-            Some(_) => (None, Tuning::NETWORK),
-            None => (folder, tuning),
+        let is_remote = options.simulated_network.is_some()
+            || matches!(Address::parse(&name), Ok(Address::Network(..)));
+        // With a simulated network the store behaves like a bucket, not like a folder.
+        let (folder, profile) = match options.simulated_network {
+            Some(_) => (None, BackendProfile::NETWORK),
+            None => (folder, profile),
         };
         let inner = Inner {
             name,
@@ -144,91 +103,95 @@ impl Store {
             root,
             folder,
             durable: options.durable,
-            tuning: Tuning {
-                merge: options.merge.unwrap_or(tuning.merge),
-                // Limits that somebody gives are meant.
-                worth: tuning.worth.filter(|_| options.merge.is_none()),
-                concurrency: options.concurrency.unwrap_or(tuning.concurrency).max(1),
+            profile: BackendProfile {
+                merge: MergePolicy {
+                    limits: options.merge_limits.unwrap_or(profile.merge.limits),
+                    // Explicit limits apply to every batch.
+                    gaps: profile
+                        .merge
+                        .gaps
+                        .filter(|_| options.merge_limits.is_none()),
+                },
+                concurrency: options.concurrency.unwrap_or(profile.concurrency).max(1),
             },
             budget: options.budget,
-            tries: Tries {
-                again: options.retries,
-                within: options.retry_timeout,
+            retry_policy: RetryPolicy {
+                max_retries: options.network.retries,
+                timeout: options.network.retry_timeout,
             },
-            recorder: Recorder::new(options.recording),
-            lacks: Lacks::default(),
-            hook: options.hook.clone(),
-            distance: options.distance,
+            recorder: Recorder::new(options.record_requests),
+            capabilities: Capabilities::default(),
+            write_hook: options.write_hook.clone(),
+            simulated_network: options.simulated_network,
         };
         Self {
             inner: Arc::new(inner),
             overlay: None,
-            copy: None,
-            uses_copy: is_far && options.node_copy,
+            node_copy: None,
+            uses_node_copy: is_remote && options.node_copy,
         }
     }
 
-    /// The same store, read through an overlay.
-    pub(crate) fn under(&self, overlay: Overlay) -> Self {
+    /// Returns this store with reads redirected by `overlay`.
+    pub(crate) fn with_overlay(&self, overlay: Overlay) -> Self {
         Self {
             overlay: Some(Arc::new(overlay)),
-            ..self.bare()
+            ..self.without_overlay()
         }
     }
 
-    /// The same store as it lies there.
-    pub(crate) fn bare(&self) -> Self {
+    /// Returns this store without an overlay or a node copy: objects are read from their keys.
+    pub(crate) fn without_overlay(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
             overlay: None,
-            copy: None,
-            uses_copy: self.uses_copy,
+            node_copy: None,
+            uses_node_copy: self.uses_node_copy,
         }
     }
 
-    /// Whether nodes are best taken from the copy in the root: of a store that is far
-    /// away, unless [`OpenOptions::node_copy`] says otherwise. Where reading one costs
-    /// next to nothing, the nodes themselves are read.
+    /// Returns whether to take nodes from the copy in the root: true for stores over the network,
+    /// unless [`OpenOptions::node_copy`] is off. Elsewhere nodes are cheap to read.
     pub fn uses_node_copy(&self) -> bool {
-        self.uses_copy
+        self.uses_node_copy
     }
 
-    /// The same store, of which every node is read: for who changes it.
+    /// Returns this store without its node copy, so that every node is read. Writers need this.
     #[must_use]
     pub fn without_node_copy(&self) -> Self {
         Self {
-            copy: None,
-            uses_copy: false,
+            node_copy: None,
+            uses_node_copy: false,
             ..self.clone()
         }
     }
 
-    /// The same store, with nodes that plans take from `copy` instead of reading them.
+    /// Returns this store with nodes taken from `copy` instead of read.
     #[must_use]
     pub fn with_node_copy(&self, copy: NodeCopy) -> Self {
         Self {
-            copy: Some(Arc::new(copy)),
+            node_copy: Some(Arc::new(copy)),
             ..self.clone()
         }
     }
 
-    /// What is known of a node without reading it; `None` when it has to be read.
+    /// Returns what the node copy knows of a node, or `None` when the node has to be read.
     pub fn copied_node(&self, key: &Key) -> Option<Known> {
-        let copy = self.copy.as_ref().filter(|_| !key.is_root())?;
+        let copy = self.node_copy.as_ref().filter(|_| !key.is_root())?;
         match copy.get(key) {
             Known::Apart => None,
             known => Some(known),
         }
     }
 
-    /// Names of the children of a node that are nodes or have some in them, where
-    /// that is known; `None` when they have to be listed.
+    /// Returns the names of the children of a node that are nodes or contain nodes, from the node
+    /// copy, or `None` when they have to be listed.
     pub fn copied_children(&self, key: &Key) -> Option<Vec<String>> {
-        let copy = self.copy.as_ref()?;
+        let copy = self.node_copy.as_ref()?;
         (!copy.may_be_array(key)).then(|| copy.children(key))
     }
 
-    pub(crate) fn overlay(&self) -> Option<&Overlay> {
+    fn overlay(&self) -> Option<&Overlay> {
         self.overlay.as_deref()
     }
 
@@ -236,62 +199,57 @@ impl Store {
         self.inner.folder.as_deref()
     }
 
-    pub(crate) fn is_durable(&self) -> bool {
+    fn is_durable(&self) -> bool {
         self.inner.durable
     }
 
-    /// What the store did since it was opened.
+    /// Returns the request counters since the store was opened.
     pub fn activity(&self) -> Activity {
         self.inner.recorder.activity()
     }
 
-    /// The requests since the last call, in the order they were made, as keys
-    /// and ranges. Empty unless [`OpenOptions::record_requests`] switched it on.
+    /// Returns the read requests since the last call, in the order they were made, and clears the
+    /// log. Empty unless [`OpenOptions::record_requests`] is on.
     pub fn take_request_log(&self) -> Vec<Read> {
         self.inner.recorder.take_log()
     }
 
-    /// The most bytes one call may read.
+    /// Returns the maximum number of bytes that one call may read.
     pub fn budget(&self) -> u64 {
         self.inner.budget
     }
 
-    /// When ranges are merged.
+    /// Returns the limits within which ranges are merged.
     pub fn merge_limits(&self) -> MergeLimits {
-        self.inner.tuning.merge
+        self.inner.profile.merge.limits
     }
 
-    /// When ranges are merged of reads that go out together, given by object.
-    pub(crate) fn merge_limits_of<'a, R>(&self, objects: impl Iterator<Item = R>) -> MergeLimits
-    where
-        R: Iterator<Item = &'a ByteRange>,
-    {
-        match self.inner.tuning.worth {
-            Some(worth) => worth.limits(self.merge_limits(), objects),
-            None => self.merge_limits(),
-        }
+    fn merge_policy(&self) -> MergePolicy {
+        self.inner.profile.merge
     }
 
-    /// Waits as long as an answer of so many bytes takes, when the store is made to be far
-    /// away.
-    pub(crate) async fn wait(&self, bytes: u64) {
-        if let Some(distance) = self.inner.distance {
-            distance.wait(bytes).await;
+    /// Waits as long as a response of `bytes` bytes takes over the simulated network, if any.
+    async fn simulate_latency(&self, bytes: u64) {
+        if let Some(network) = self.inner.simulated_network {
+            network.wait(bytes).await;
         }
     }
 
     pub(crate) fn concurrency(&self) -> usize {
-        self.inner.tuning.concurrency
+        self.inner.profile.concurrency
     }
 
-    pub(crate) fn backend(&self) -> &Backend {
+    fn backend(&self) -> &Backend {
         &self.inner.backend
     }
 
-    /// What objects come from, unless it is a zip file.
+    /// Returns the object store, unless the store is a zip file.
     #[cfg_attr(
         not(feature = "zip"),
-        expect(clippy::unnecessary_wraps, reason = "as with the feature")
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "the signature does not depend on features"
+        )
     )]
     pub(crate) fn objects(&self) -> Option<&Arc<dyn ObjectStore>> {
         match self.backend() {
@@ -301,34 +259,34 @@ impl Store {
         }
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    fn root(&self) -> &Path {
         &self.inner.root
     }
 
-    pub(crate) fn tries(&self) -> Tries {
-        self.inner.tries
+    fn retry_policy(&self) -> RetryPolicy {
+        self.inner.retry_policy
     }
 
-    /// Whether it is behind a plain web server.
-    pub(crate) fn is_web(&self) -> bool {
+    /// Returns whether the store is a plain web server.
+    fn is_web(&self) -> bool {
         let address = Address::parse(&self.inner.name);
         matches!(address, Ok(Address::Network(Scheme::Http, _)))
     }
 
-    pub(crate) fn recorder(&self) -> &Recorder {
+    fn recorder(&self) -> &Recorder {
         &self.inner.recorder
     }
 
-    pub(crate) fn hook(&self) -> &Hook {
-        &self.inner.hook
+    fn write_hook(&self) -> &WriteHook {
+        &self.inner.write_hook
     }
 
-    pub(crate) fn lacks(&self) -> &Lacks {
-        &self.inner.lacks
+    fn capabilities(&self) -> &Capabilities {
+        &self.inner.capabilities
     }
 }
 
-/// The address the store was opened with.
+/// Writes the address with which the store was opened.
 impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.inner.name)

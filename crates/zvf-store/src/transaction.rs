@@ -1,48 +1,76 @@
-//! Changing many objects at once, or none: `docs/adr/0007` says how and why.
+//! Transactions: changes of many objects that become visible together or not at all.
+//!
+//! # How a commit becomes visible
+//!
+//! Every reader reads the root's `zarr.json`, the *head*, first. One conditional put of the head
+//! therefore commits a transaction. These objects are written, in this order:
+//!
+//! | step | object | visible state | code |
+//! |---|---|---|---|
+//! | stage | `.zvf/<id>/<n>`: each new object | old | [`Transaction::put_many`] |
+//! | journal | `.zvf/<id>/journal.json`: keys, sizes and checksums of staged objects, deleted keys | old | `commit.rs` |
+//! | commit | `zarr.json` with the next number, `<id>` and `pending`, if it is still the base | **new** | `commit.rs` |
+//! | apply | deletes, then each staged object at its key | new | `apply.rs` |
+//! | log | `.zvf/log/<number>.json`: touched names and changed keys, for concurrent transactions | new | `apply.rs` |
+//! | clean up | staged objects and then the journal are deleted | new | `apply.rs` |
+//! | end | `zarr.json` without `pending` | new | `apply.rs` |
+//!
+//! A reader that finds `pending` in the head reads the journal and looks up staged objects where
+//! they are ([`Store::committed_view`]).
+//!
+//! # Atomicity
+//!
+//! - A process that dies before the commit leaves the old state. Its staged objects take space until
+//!   [`Store::sweep`] deletes them.
+//! - A process that dies after the commit leaves the new state, with `pending` in the head. The next
+//!   [`Store::begin`] applies the rest. Every step after the commit may be repeated, also by two
+//!   processes at once.
+//! - In a bucket and in memory, a put names the version that it replaces. On disk, which has no
+//!   conditional put, a file lock is held from the commit to the end.
+//!
+//! `docs/adr/0007` gives the reasons and the limits of this protocol.
 
 mod apply;
-mod copy;
+mod commit;
+mod conflict;
 mod creation;
-mod empty;
+mod empty_folders;
 mod error;
 mod head;
+mod id;
+mod journal;
+mod layout;
 mod lock;
 mod log;
-mod parts;
+mod node_copy;
+mod part;
 mod record;
-mod root;
+mod root_members;
 mod sweep;
-mod unfinished;
+mod temporary_files;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use zvf_model::key::Key;
 
-use crate::{
-    overlay::is_own,
-    store::Store,
-    write::{Condition, WriteError},
-};
+use crate::store::{Store, is_reserved};
 
-use copy::Nodes;
 use head::Head;
-use record::Put;
+use id::TransactionId;
+use journal::StagedPut;
+use layout::{ROOT, transaction_folder};
+use node_copy::NodeChanges;
 
 pub use creation::Creation;
 pub use error::{CommitError, CreateError, RecordError, TransactionError};
 
-pub(crate) use head::{Id, State};
-pub(crate) use record::{Journal, journal_of};
-
-/// Changes to a store that are seen together or not at all.
+/// Changes to a store that become visible together or not at all.
 ///
-/// Objects that are [`put`](Self::put) wait in a place that no reader looks at.
-/// [`commit`](Self::commit) makes all of them part of the store with one put of
-/// the root's `zarr.json`, and only if nobody else committed since
-/// [`Store::begin`]. A process that dies before leaves the store as it was; one
-/// that dies after has written all of it: whoever reads or begins next sees to
-/// that.
+/// Objects that are [`put`](Self::put) are staged where no reader looks. [`commit`](Self::commit)
+/// makes all of them visible with one put of the root's `zarr.json`, provided that no other
+/// transaction was committed since [`Store::begin`].
 ///
 /// ```
 /// use zvf_model::key::Key;
@@ -66,133 +94,147 @@ pub(crate) use record::{Journal, journal_of};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Two at once
+/// # Atomicity
 ///
-/// Of two transactions that began at the same state, the second to commit is
-/// told [`CommitError::Conflict`] when both [touched](Self::touch) the same
-/// name, and [`CommitError::Outdated`] otherwise. After the latter it may
-/// [`rebase`](Self::rebase), put again the objects that both changed, and commit
-/// once more.
+/// A process that dies before the commit leaves the store unchanged. After the commit, readers see
+/// all changes, and the next reader or transaction completes what a dead process left.
+///
+/// # Concurrency
+///
+/// Of two transactions that began at the same state, the second to commit fails with
+/// [`CommitError::Conflict`] if both [touched](Self::touch) the same name, and with
+/// [`CommitError::Outdated`] otherwise. In the latter case it can [`rebase`](Self::rebase), put
+/// again the objects that both changed, and commit again.
 #[derive(Debug)]
 pub struct Transaction {
     store: Store,
-    id: Id,
+    id: TransactionId,
     base: Head,
-    puts: BTreeMap<Key, Put>,
+    puts: BTreeMap<Key, StagedPut>,
     deletes: BTreeSet<Key>,
     touched: BTreeSet<String>,
-    nodes: Nodes,
-    /// Whether the copy of the nodes begins anew.
-    copies_anew: bool,
-    /// Changed by others after this was staged.
+    nodes: NodeChanges,
+    /// The commit writes a new node copy instead of updating the old one.
+    rebuilds_node_copy: bool,
+    /// Keys that other transactions changed after this one put or deleted them.
     stale: BTreeSet<Key>,
-    /// Names given to staged objects so far.
-    names: u64,
-    /// Tells a part of a transaction of another process from its other parts.
-    part: Option<Id>,
-    over: bool,
+    /// Number of staged objects so far, which names the next one.
+    staged_count: u64,
+    /// Identifier of this part of a transaction of another process.
+    part: Option<TransactionId>,
+    finished: bool,
 }
 
-/// What came of a [`Transaction`].
+/// The result of a committed [`Transaction`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommitReport {
-    /// Its number: one more than that before it.
+    /// The number of the transaction: one more than that of the previous one.
     pub transaction: u64,
 }
 
 impl Store {
-    /// Begins a transaction at the present state of the store: one round trip.
+    /// Begins a transaction at the present state of the store, in one round trip.
     ///
-    /// What a transaction of a dead process left to do is done first; on a disk
-    /// a living one is waited for.
+    /// A committed transaction that a dead process did not finish is applied first. On disk, one
+    /// that a live process is applying is waited for.
     ///
     /// # Errors
     ///
     /// [`TransactionError`]; [`TransactionError::NoStore`] when there is no root.
     pub async fn begin(&self) -> Result<Transaction, TransactionError> {
-        let store = self.bare();
+        let store = self.without_overlay();
         store.check_writable()?;
-        let base = store.settled_head().await?;
+        let base = store.applied_head().await?;
         Ok(Transaction {
             store,
-            id: Id::random(),
+            id: TransactionId::random(),
             base,
             puts: BTreeMap::new(),
             deletes: BTreeSet::new(),
             touched: BTreeSet::new(),
-            nodes: Nodes::default(),
-            copies_anew: false,
+            nodes: NodeChanges::default(),
+            rebuilds_node_copy: false,
             stale: BTreeSet::new(),
-            names: 0,
+            staged_count: 0,
             part: None,
-            over: false,
+            finished: false,
         })
     }
 }
 
 impl Transaction {
-    /// The number of the transaction that this one builds on; 0 for a store
-    /// that never had one.
+    /// Returns the number of the transaction that this one is based on; 0 for a store that never
+    /// had one.
     pub fn base(&self) -> u64 {
         self.base.state.transaction
     }
 
-    /// The root's `zarr.json` that this one builds on.
+    /// Returns the root's `zarr.json` that this transaction is based on.
     pub fn root(&self) -> &Bytes {
         &self.base.document
     }
 
-    /// Puts an object with the commit. It is sent now, and not held; putting it
-    /// again replaces it.
+    /// Stages an object to be put by the commit. A second put to the same key replaces the first.
+    ///
+    /// The object is sent at once and not held in memory.
     ///
     /// # Errors
     ///
-    /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's
-    /// `zarr.json`, which [`commit`](Self::commit) is given, and below `.zvf`.
+    /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's `zarr.json`, which
+    /// [`commit`](Self::commit) takes, and for keys below `.zvf`.
     pub async fn put(&mut self, key: Key, bytes: Bytes) -> Result<(), TransactionError> {
         self.put_many(vec![(key, bytes)]).await
     }
 
-    /// Puts objects with the commit, sent side by side.
+    /// Stages objects to be put by the commit, concurrently.
     ///
     /// # Errors
     ///
-    /// As for [`put`](Self::put); none of them counts as put then.
+    /// [`TransactionError`], as for [`put`](Self::put). Then none of the objects counts as put.
     pub async fn put_many(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
         self.check_open()?;
         let mut puts = Vec::with_capacity(objects.len());
         let mut staged = Vec::with_capacity(objects.len());
         for (key, bytes) in objects {
             check_key(&key)?;
-            let put = Put {
+            let put = StagedPut {
                 key,
-                staged: self.next_staged()?,
+                staged: self.next_staged_key()?,
                 bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
                 crc32c: crc32c::crc32c(&bytes),
-                was: None,
+                replaces: None,
             };
             staged.push((put.staged.clone(), bytes.clone()));
             puts.push((put, bytes));
         }
-        self.store.put_unseen(staged).await?;
+        self.store.put_many_non_atomic(staged).await?;
+        for (put, bytes) in &puts {
+            self.nodes.put(&put.key, bytes);
+        }
+        self.add_puts(puts.into_iter().map(|(put, _)| put)).await
+    }
+
+    /// Records staged objects, and deletes those that they replace.
+    async fn add_puts(
+        &mut self,
+        puts: impl Iterator<Item = StagedPut>,
+    ) -> Result<(), TransactionError> {
         let mut replaced = Vec::new();
-        for (put, bytes) in puts {
-            self.nodes.put(&put.key, &bytes);
+        for put in puts {
             self.deletes.remove(&put.key);
             self.stale.remove(&put.key);
             let before = self.puts.insert(put.key.clone(), put);
             replaced.extend(before.map(|put| put.staged));
         }
-        self.store.delete_many(replaced).await?;
-        Ok(())
+        Ok(self.store.delete_many(replaced).await?)
     }
 
-    /// Deletes an object with the commit, and what was put there before.
+    /// Deletes an object with the commit, and discards a staged object for the key.
     ///
     /// # Errors
     ///
-    /// As for [`put`](Self::put).
+    /// [`TransactionError`], as for [`put`](Self::put).
     pub async fn delete(&mut self, key: Key) -> Result<(), TransactionError> {
         self.check_open()?;
         check_key(&key)?;
@@ -202,11 +244,11 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets what was put at a key, or that it was deleted.
+    /// Cancels a put or delete of a key.
     ///
     /// # Errors
     ///
-    /// As for [`put`](Self::put).
+    /// [`TransactionError`], as for [`put`](Self::put).
     pub async fn discard(&mut self, key: &Key) -> Result<(), TransactionError> {
         self.check_open()?;
         self.deletes.remove(key);
@@ -218,16 +260,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// Says that this puts all nodes there will be: with the commit the root gets a
-    /// [copy](zvf_model::node_copy) of them, whether or not it had one.
+    /// Writes a new [node copy](zvf_model::node_copy) with the commit, from the nodes that this
+    /// transaction puts. They must be all nodes of the store.
     pub fn rebuild_node_copy(&mut self) {
-        self.copies_anew = true;
+        self.rebuilds_node_copy = true;
     }
 
-    /// The same, with these nodes besides those that this puts: the files of all that
-    /// are there.
+    /// Writes a new node copy with the commit, from the given nodes and those that this transaction
+    /// puts. Each node is given by the key and the bytes of its metadata.
     pub fn rebuild_node_copy_with(&mut self, files: impl IntoIterator<Item = (Key, Bytes)>) {
-        self.copies_anew = true;
+        self.rebuilds_node_copy = true;
         let changed = core::mem::take(&mut self.nodes);
         for (file, bytes) in files {
             self.nodes.put(&file, &bytes);
@@ -235,243 +277,70 @@ impl Transaction {
         self.nodes.extend(changed);
     }
 
-    /// Says that this transaction depends on or changes what goes by a name,
-    /// such as that of a chunk. Two that touch the same name conflict.
+    /// Declares that this transaction depends on or changes the entity of a name, such as a chunk.
+    /// Two concurrent transactions that touch the same name conflict.
     ///
-    /// Objects that many change and that can be merged, such as counts in
-    /// metadata, are best not touched: put again after
-    /// [`rebase`](Self::rebase), nothing is lost.
+    /// Objects that many transactions change and that can be merged, such as counts in metadata,
+    /// are better not touched. They are put again after [`rebase`](Self::rebase), so no update is
+    /// lost.
     pub fn touch(&mut self, name: impl Into<String>) {
         self.touched.insert(name.into());
     }
 
-    /// Makes all of this part of the store, with `root` as the root's
-    /// `zarr.json`; a member `zvf` of its attributes is replaced. A member
-    /// [`zvf_nodes`](zvf_model::node_copy) is made that of the new state, when it was that
-    /// of the state which this builds on, and left out otherwise.
-    ///
-    /// When this returns, everything is at its place. The new state counts from
-    /// one put on, though, that of the root: see [`CommitError::Unfinished`].
-    /// Afterwards the transaction is over, but for the errors that say otherwise.
-    ///
-    /// # Errors
-    ///
-    /// [`CommitError`].
-    pub async fn commit(&mut self, root: &[u8]) -> Result<CommitReport, CommitError> {
-        self.check_whole()?;
-        if !self.stale.is_empty() {
-            let keys = self.stale.iter().cloned().collect();
-            return Err(CommitError::Stale { keys });
-        }
-        let next = State {
-            transaction: self
-                .base()
-                .checked_add(1)
-                .ok_or(TransactionError::Finished)?,
-            id: Some(self.id.clone()),
-            pending: true,
-        };
-        let nodes = (&self.nodes, self.base(), self.copies_anew);
-        let root = next.put_with(root, nodes)?;
-        match self.store.folder() {
-            Some(_) => self.commit_in_folder(next, root).await,
-            None => self.commit_conditionally(next, root).await,
-        }
-    }
-
-    /// Under the lock of the folder nobody else commits or applies.
-    async fn commit_in_folder(
-        &mut self,
-        next: State,
-        root: Bytes,
-    ) -> Result<CommitReport, CommitError> {
-        let journal = self.journal(&next);
-        self.write_journal(&journal).await?;
-        let lock = self.store.lock().await?;
-        let head = self.store.settled_head_under(&lock).await?;
-        if head.document != self.base.document {
-            return Err(self.overtaken(&head).await?);
-        }
-        self.check_staged().await?;
-        let key = Head::key()?;
-        let put = self.store.put_if(&key, root, &Condition::Always).await;
-        put.map_err(TransactionError::from)?;
-        let done = self.store.apply_under(&lock, &journal).await;
-        self.finished(&next, done)
-    }
-
-    /// In memory and in buckets a put says what it replaces.
-    async fn commit_conditionally(
-        &mut self,
-        next: State,
-        root: Bytes,
-    ) -> Result<CommitReport, CommitError> {
-        self.check_staged().await?;
-        self.see_what_was().await?;
-        let journal = self.journal(&next);
-        self.write_journal(&journal).await?;
-        let (key, bytes) = (journal_of(&self.id)?, journal.encode());
-        let checked = self.store.check_compares(&key, bytes).await;
-        checked.map_err(TransactionError::from)?;
-        let condition = Condition::Is(self.base.tag.clone());
-        let put = self.store.put_if(&Head::key()?, root, &condition).await;
-        match put {
-            Ok(Some(_)) => {}
-            // Refused, or done by a request whose answer was lost.
-            Ok(None) => {
-                let head = self.store.settled_head().await?;
-                if self.is_among(&head).await? {
-                    return self.finished(&next, Ok(()));
-                }
-                return Err(self.overtaken(&head).await?);
-            }
-            Err(source) if source.is_transient() => return self.uncertain(&next, source).await,
-            Err(source) => return Err(TransactionError::from(source).into()),
-        }
-        let done = self.store.apply(&journal).await;
-        self.finished(&next, done)
-    }
-
-    /// The root may have been put or not, or may be yet by a request under way.
-    async fn uncertain(
-        &mut self,
-        next: &State,
-        source: WriteError,
-    ) -> Result<CommitReport, CommitError> {
-        let transaction = next.transaction;
-        if let Ok(head) = self.store.settled_head().await
-            && head.document != self.base.document
-        {
-            // Once it moved, no put that expects the base is done any more.
-            if self.is_among(&head).await? {
-                return self.finished(next, Ok(()));
-            }
-            return Err(self.overtaken(&head).await?);
-        }
-        self.over = true;
-        Err(CommitError::Uncertain {
-            transaction,
-            source,
-        })
-    }
-
-    fn finished(
-        &mut self,
-        next: &State,
-        done: Result<(), TransactionError>,
-    ) -> Result<CommitReport, CommitError> {
-        self.over = true;
-        let transaction = next.transaction;
-        match done {
-            Ok(()) => Ok(CommitReport { transaction }),
-            Err(source) => Err(CommitError::Unfinished {
-                transaction,
-                source,
-            }),
-        }
-    }
-
-    /// Builds on the present state of the store from now on, after
+    /// Rebases this transaction on the present state of the store, after
     /// [`CommitError::Outdated`].
     ///
-    /// What this transaction put or deleted and others changed meanwhile has to
-    /// be put or deleted again, made from what is there now:
-    /// [`commit`](Self::commit) says [`CommitError::Stale`] until it was.
+    /// Objects that this transaction put or deleted and that others changed meanwhile become stale:
+    /// they have to be put or deleted again, based on their present contents. Until then
+    /// [`commit`](Self::commit) fails with [`CommitError::Stale`].
     ///
     /// # Errors
     ///
-    /// [`CommitError::Conflict`] when others touched the same names since.
+    /// [`CommitError::Conflict`] when another transaction touched the same name.
     pub async fn rebase(&mut self) -> Result<(), CommitError> {
         self.check_open()?;
-        let head = self.store.settled_head().await?;
+        let head = self.store.applied_head().await?;
         let changed = self.changed_since(&head).await?;
-        let mine = |key: &&Key| self.puts.contains_key(*key) || self.deletes.contains(*key);
-        let stale: Vec<Key> = changed.iter().filter(mine).cloned().collect();
+        let is_ours = |key: &&Key| self.puts.contains_key(*key) || self.deletes.contains(*key);
+        let stale: Vec<Key> = changed.iter().filter(is_ours).cloned().collect();
         self.stale.extend(stale);
         self.base = head;
         Ok(())
     }
 
-    /// Gives up: what was staged is deleted. After [`CommitError::Uncertain`]
-    /// it is left, since it may be needed.
+    /// Aborts this transaction and deletes its staged objects. After [`CommitError::Uncertain`] they
+    /// are kept, because the commit may have succeeded.
     ///
     /// # Errors
     ///
-    /// [`TransactionError`]; the store is as if nothing had been begun, and
-    /// [`Store::sweep`] deletes what is left.
+    /// [`TransactionError`]. The store is unchanged, and [`Store::sweep`] deletes the rest.
     pub async fn abort(self) -> Result<(), TransactionError> {
-        if self.over {
+        if self.finished {
             return Ok(());
         }
         let mut staged = match self.part {
             Some(_) => self.puts.into_values().map(|put| put.staged).collect(),
-            None => self.store.own_keys(&self.id.folder()?).await?,
+            None => {
+                let folder = transaction_folder(&self.id)?;
+                self.store.reserved_keys(&folder).await?
+            }
         };
         staged.sort_unstable();
         Ok(self.store.delete_many(staged).await?)
     }
 
     fn check_open(&self) -> Result<(), TransactionError> {
-        match self.over {
-            true => Err(TransactionError::Finished),
-            false => Ok(()),
-        }
-    }
-
-    fn journal(&self, next: &State) -> Journal {
-        Journal {
-            transaction: next.transaction,
-            id: self.id.clone(),
-            puts: self.puts.values().cloned().collect(),
-            deletes: self.deletes.iter().cloned().collect(),
-            touched: self.touched.iter().cloned().collect(),
-        }
-    }
-
-    async fn write_journal(&self, journal: &Journal) -> Result<(), TransactionError> {
-        let key = journal_of(&self.id)?;
-        let objects = vec![(key, journal.encode())];
-        Ok(self.store.put_many(objects).await?)
-    }
-
-    /// That nobody swept away what is about to be committed.
-    async fn check_staged(&self) -> Result<(), TransactionError> {
-        if self.puts.is_empty() {
-            return Ok(());
-        }
-        let folder = self.id.folder()?;
-        let found = match self.store.sizes_of_files(&folder).await? {
-            Some(found) => found,
-            None => {
-                let found = self.store.list_own(&folder).await?.into_iter();
-                found.map(|file| (file.name, file.size)).collect()
-            }
-        };
-        for put in self.puts.values() {
-            let name = put.staged.name().unwrap_or_default();
-            if found.get(name) != Some(&put.bytes) {
-                let key = put.key.clone();
-                return Err(TransactionError::StagedObjectMissing { key });
-            }
+        if self.finished {
+            return Err(TransactionError::Finished);
         }
         Ok(())
     }
-
-    /// Looks up the tags of what is about to be replaced. They are those of the
-    /// base if the root turns out not to have moved.
-    async fn see_what_was(&mut self) -> Result<(), TransactionError> {
-        let store = &self.store;
-        let looks = self.puts.values_mut().map(|put| async move {
-            put.was = store.tag(&put.key).await?;
-            Ok::<(), TransactionError>(())
-        });
-        store.side_by_side(looks).await
-    }
 }
 
+/// Checks that a transaction may put or delete an object at `key`.
 fn check_key(key: &Key) -> Result<(), TransactionError> {
     let text = key.as_str();
-    if key.is_root() || is_own(text) || text == head::ROOT {
+    if key.is_root() || is_reserved(text) || text == ROOT {
         let key = key.clone();
         return Err(TransactionError::Reserved { key });
     }

@@ -1,12 +1,4 @@
-//! An open store: its metadata, queries and counts.
-
-mod evidence;
-mod info;
-mod level_info;
-mod node_copy_check;
-mod object_count;
-pub(crate) mod opening;
-mod query;
+//! An open store.
 
 use core::fmt;
 use futures_util::future::BoxFuture;
@@ -23,12 +15,13 @@ use zvf_model::{
 use zvf_query::{LevelCache, Session};
 use zvf_store::{CellReader, OpenOptions, Store};
 
-use self::{node_copy_check::NodeCopyCheck, opening::Opened};
-use crate::{error::Error, location::Location, nodes};
-
-pub use info::StoreInfo;
-pub use level_info::LevelInfo;
-pub(crate) use level_info::count_level;
+use crate::{
+    doubt::NodeCopyCheck,
+    error::Error,
+    location::Location,
+    nodes,
+    opening::{self, Opened},
+};
 
 /// An open store: what it is and what it says.
 ///

@@ -1,4 +1,4 @@
-//! Coarsening kernels compared with brute-force implementations.
+//! Kernels of coarser levels beside the plainest code that says the same.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

@@ -1,4 +1,4 @@
-//! Integration tests of plans and coarsening.
+//! What plans are made of geometry.
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,

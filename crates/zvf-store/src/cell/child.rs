@@ -1,5 +1,6 @@
-//! An array of which only the key is known: a blob of one chunk, as stores up
-//! to 0.8 have one for every cell.
+//! Children: arrays of which only the key is known, with one chunk of bytes.
+//!
+//! Stores of format 0.8 and older have such an array for every cell.
 
 use bytes::Bytes;
 use zvf_format::numeric::Kind;
@@ -9,12 +10,14 @@ use zvf_model::{
 };
 
 use super::{
-    Answer, CellError,
-    element::{Delivered, Element, Part, cut_each},
+    CellResult, Part,
+    array::CellArray,
+    element::{Element, ReadResult, slice_parts},
+    error::CellError,
 };
-use crate::{array::CellArray, range::Read, read::Budget};
+use crate::io::{Budget, Read};
 
-/// A child and its two objects, where they usually are.
+/// A child and its two objects under their usual names.
 #[derive(Clone, Debug)]
 pub(super) struct Child {
     node: Key,
@@ -22,22 +25,22 @@ pub(super) struct Child {
     chunk: Key,
 }
 
-/// What the first look at a child told.
-pub(super) enum Look {
-    /// All there is to know.
+/// The state of a child after its metadata and its usual chunk were read.
+pub(super) enum ChildState {
+    /// The payload, an absence or an error.
     Known(Result<Option<Bytes>, CellError>),
-    /// The chunk as it is stored.
+    /// The chunk to decode.
     Chunk(Blob, Bytes),
-    /// The chunk has another name than was asked for.
-    Elsewhere(Blob),
+    /// The metadata name another chunk, which has to be read.
+    ChunkRenamed(Blob),
 }
 
-/// The chunk of a child whose metadata were read.
+/// The only chunk of a child, as its metadata describe it.
 pub(super) struct Blob {
     element: Element,
     chunk: Key,
     metadata: Key,
-    /// Elements of the array, of which the chunk may hold more.
+    /// Size of the array, which may be less than that of the chunk.
     size: u64,
 }
 
@@ -56,35 +59,35 @@ impl Child {
         })
     }
 
-    /// The two reads: metadata, chunk.
+    /// Adds the reads of the metadata and of the chunk.
     pub(super) fn plan(&self, reads: &mut Vec<Read>) {
         reads.push(Read::full(self.metadata.clone()));
         reads.push(Read::full(self.chunk.clone()));
     }
 
-    /// Makes of the answers to the planned reads what can be made of them.
-    pub(super) fn look(&self, metadata: Delivered, chunk: Delivered) -> Look {
+    /// Interprets the results of the planned reads.
+    pub(super) fn resolve(&self, metadata: ReadResult, chunk: ReadResult) -> ChildState {
         let metadata = match metadata {
             Ok(Some(metadata)) => metadata,
-            Ok(None) => return Look::Known(self.without_metadata(chunk)),
-            Err(error) => return Look::Known(Err(error.into())),
+            Ok(None) => return ChildState::Known(self.without_metadata(chunk)),
+            Err(error) => return ChildState::Known(Err(error.into())),
         };
         let blob = match self.blob(&metadata) {
             Ok(Some(blob)) => blob,
-            Ok(None) => return Look::Known(Ok(Some(Bytes::new()))),
-            Err(error) => return Look::Known(Err(error)),
+            Ok(None) => return ChildState::Known(Ok(Some(Bytes::new()))),
+            Err(error) => return ChildState::Known(Err(error)),
         };
         if blob.chunk != self.chunk {
-            return Look::Elsewhere(blob);
+            return ChildState::ChunkRenamed(blob);
         }
         match chunk {
-            Ok(Some(chunk)) => Look::Chunk(blob, chunk),
-            Ok(None) => Look::Known(Err(blob.absent())),
-            Err(error) => Look::Known(Err(error.into())),
+            Ok(Some(chunk)) => ChildState::Chunk(blob, chunk),
+            Ok(None) => ChildState::Known(Err(blob.absent())),
+            Err(error) => ChildState::Known(Err(error.into())),
         }
     }
 
-    fn without_metadata(&self, chunk: Delivered) -> Result<Option<Bytes>, CellError> {
+    fn without_metadata(&self, chunk: ReadResult) -> Result<Option<Bytes>, CellError> {
         match chunk? {
             None => Ok(None),
             Some(_) => Err(CellError::CounterpartMissing {
@@ -94,22 +97,22 @@ impl Child {
         }
     }
 
-    /// What the metadata describe; `None` when it has no element.
+    /// Parses the metadata; `None` for an array without elements.
     fn blob(&self, metadata: &[u8]) -> Result<Option<Blob>, CellError> {
         let node = || self.node.clone();
-        let not = |expected| CellError::NotABlob {
+        let unexpected = |expected| CellError::NotABlob {
             node: node(),
             expected,
         };
         let array = match Node::parse(&self.metadata, metadata)? {
             Node::Array(array) if array.data_type == DataType::Number(Kind::UInt8) => array,
-            _ => return Err(not("an array of uint8")),
+            _ => return Err(unexpected("an array of uint8")),
         };
         let (&[size], &[chunk_size]) = (&array.shape[..], &array.chunk_shape[..]) else {
-            return Err(not("an array of one dimension"));
+            return Err(unexpected("an array of one dimension"));
         };
         if size > chunk_size || array.sharding().is_some() {
-            return Err(not("an array of one chunk"));
+            return Err(unexpected("an array of one chunk"));
         }
         if size == 0 {
             return Ok(None);
@@ -132,26 +135,26 @@ impl Child {
         }))
     }
 
-    /// The answers to `parts` of its payload.
-    pub(super) fn answers(
+    /// Returns the results of `parts` of the payload.
+    pub(super) fn slice_parts(
         &self,
         payload: &Result<Option<Bytes>, CellError>,
         parts: &[Part],
-    ) -> Vec<Answer> {
-        cut_each(&self.chunk, payload, parts)
+    ) -> Vec<CellResult> {
+        slice_parts(&self.chunk, payload, parts)
     }
 }
 
 impl Blob {
-    /// The read of the chunk.
+    /// Returns the read of the chunk.
     pub(super) fn read(&self) -> Read {
         Read::full(self.chunk.clone())
     }
 
-    /// The payload, from what was read of the chunk.
+    /// Decodes the chunk into the payload.
     pub(super) fn payload(
         &self,
-        chunk: Delivered,
+        chunk: ReadResult,
         budget: &Budget,
     ) -> Result<Option<Bytes>, CellError> {
         let payload = self.element.payload(chunk, budget)?;
@@ -160,7 +163,8 @@ impl Blob {
         Ok(Some(payload.slice(..size.min(payload.len()))))
     }
 
-    /// By Zarr's rules an absent chunk is fill values; nobody writes a blob so.
+    /// Returns the error of an absent chunk. In Zarr an absent chunk holds fill values, but no writer
+    /// omits the chunk of a child.
     fn absent(&self) -> CellError {
         CellError::CounterpartMissing {
             key: self.chunk.clone(),

@@ -1,4 +1,4 @@
-//! One cell of an array, and all that is wanted of it in one call.
+//! One cell of an array: planning its reads and decoding them.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -7,174 +7,187 @@ use bytes::Bytes;
 use zvf_format::vlen::{VlenFrame, VlenFrameError};
 use zvf_model::{fetch::Fetched, key::Key};
 
-use super::{Answer, CellError, indexes::Known, kept::Place};
-use crate::{
+use super::{
+    CellResult, Part,
     array::{Description, Items},
-    codec::{DecodeError, DecodedSize},
-    range::{ByteRange, Read},
-    read::{Budget, ReadError},
-    shard::Sharding,
+    cache::CacheKey,
+    error::CellError,
+    shard_indexes::KnownIndexes,
+};
+use crate::{
+    codec::{DecodeError, DecodedSize, Sharding},
+    io::{Budget, ByteRange, Read, ReadError},
 };
 
-/// A part of a payload; all of it when `None`.
-pub(super) type Part = Option<Range<u64>>;
-/// What the store answered to one read.
-pub(super) type Delivered = Result<Option<Bytes>, ReadError>;
+/// The result of one read.
+pub(super) type ReadResult = Result<Option<Bytes>, ReadError>;
 
-/// Count and length, before the payload of a frame of one item.
+/// Size of the count and the length before the payload of a frame of one item.
 const FRAME_HEADER: u64 = 8;
 
 /// A cell.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     array: Arc<Description>,
-    /// Its object, and by which number it is kept.
-    place: Place,
-    at: At,
+    /// The object of the cell and its number in a shard.
+    cache_key: CacheKey,
+    location: Location,
 }
 
-/// Where a cell is in its object.
+/// The location of a cell in its object.
 #[derive(Clone, Copy, Debug)]
-enum At {
-    /// The array has no element.
-    Nowhere,
+enum Location {
+    /// None: the array has no elements.
+    EmptyArray,
+    /// The whole object.
     Object,
-    /// This number in a shard.
+    /// The cell with this number of a shard.
     InShard(u64),
 }
 
-/// Which bytes of its object a cell is.
+/// The bytes of its object that a cell consists of.
 enum Extent {
     Object,
     Within(Range<u64>),
 }
 
-/// How a cell is read.
-pub(super) enum Plan {
-    /// Not at all: it is absent, or failed already.
+/// The reads of a cell.
+pub(super) enum ElementPlan {
+    /// None: the cell is absent or has failed.
     Known(Result<(), CellError>),
-    /// All of it, by one read.
+    /// One read of the whole cell.
     Whole,
-    /// The wanted parts alone, a read each, after one that tells what they
-    /// cannot: the header of a frame, or whether there is a cell at all.
+    /// One read for each part.
     Parts {
-        head: bool,
-        /// The size of the payload, where the cell's extent tells it.
-        room: Option<u64>,
+        /// The first read is of the frame header, or of a byte that tells whether the cell exists.
+        has_head: bool,
+        /// Size of the payload, as far as the extent of the cell bounds it.
+        max_size: Option<u64>,
     },
 }
 
 impl Element {
     pub(super) fn new(array: &Arc<Description>, index: &[u64]) -> Result<Self, CellError> {
-        let (key, at) = if array.is_empty() && index.len() == array.rank() {
-            (array.node.clone(), At::Nowhere)
+        let (key, location) = if array.is_empty() && index.len() == array.rank() {
+            (array.node.clone(), Location::EmptyArray)
         } else {
-            let place = array.place(index);
-            let (key, in_shard) = place.map_err(|source| CellError::Index {
+            let located = array.locate(index);
+            let (key, in_shard) = located.map_err(|source| CellError::Index {
                 node: array.node.clone(),
                 source,
             })?;
-            (key, in_shard.map_or(At::Object, At::InShard))
+            (key, in_shard.map_or(Location::Object, Location::InShard))
         };
-        let number = match at {
-            At::InShard(number) => number,
-            At::Nowhere | At::Object => u64::MAX,
+        let number = match location {
+            Location::InShard(number) => number,
+            Location::EmptyArray | Location::Object => u64::MAX,
         };
         Ok(Self {
             array: Arc::clone(array),
-            place: (key, number),
-            at,
+            cache_key: CacheKey {
+                object: key,
+                number,
+            },
+            location,
         })
     }
 
-    /// The shard the cell is in.
+    /// Returns the key and the layout of the shard that holds the cell.
     pub(super) fn shard(&self) -> Option<(&Key, &Sharding)> {
         let sharding = self.array.sharding.as_ref()?;
-        matches!(self.at, At::InShard(_)).then_some((self.key(), sharding))
+        matches!(self.location, Location::InShard(_)).then_some((self.key(), sharding))
     }
 
-    /// What it is kept by; `None` where there is none.
-    pub(super) fn place(&self) -> Option<&Place> {
-        (!matches!(self.at, At::Nowhere)).then_some(&self.place)
+    /// Returns the key of the cell in the cache, or `None` in an array without elements.
+    pub(super) fn cache_key(&self) -> Option<&CacheKey> {
+        (!matches!(self.location, Location::EmptyArray)).then_some(&self.cache_key)
     }
 
-    /// What of its payload can be kept without keeping more of an object than that.
-    pub(super) fn alone(&self, payload: Bytes) -> Bytes {
-        match self.at {
-            At::InShard(_) if self.array.codecs.is_plain() => Bytes::copy_from_slice(&payload),
+    /// Copies a payload that is a slice of a larger read, so that caching it does not keep the whole
+    /// read in memory.
+    pub(super) fn detach(&self, payload: Bytes) -> Bytes {
+        match self.location {
+            Location::InShard(_) if self.array.codecs.is_plain() => {
+                Bytes::copy_from_slice(&payload)
+            }
             _ => payload,
         }
     }
 
-    /// The key of its object.
+    /// Returns the key of the object that holds the cell.
     pub(super) fn key(&self) -> &Key {
-        &self.place.0
+        &self.cache_key.object
     }
 
-    /// The answers to parts of its payload.
-    pub(super) fn cut(
+    /// Returns the results of `parts` of the payload.
+    pub(super) fn slice_parts(
         &self,
         payload: &Result<Option<Bytes>, CellError>,
         parts: &[Part],
-    ) -> Vec<Answer> {
-        cut_each(self.key(), payload, parts)
+    ) -> Vec<CellResult> {
+        slice_parts(self.key(), payload, parts)
     }
 
-    /// Puts down the reads that `parts` take.
-    pub(super) fn plan(&self, parts: &[Part], known: &Known, reads: &mut Vec<Read>) -> Plan {
-        let extent = match self.extent(known) {
+    /// Adds the reads for `parts` to `reads`.
+    pub(super) fn plan(
+        &self,
+        parts: &[Part],
+        indexes: &KnownIndexes,
+        reads: &mut Vec<Read>,
+    ) -> ElementPlan {
+        let extent = match self.extent(indexes) {
             Ok(Some(extent)) => extent,
-            Ok(None) => return Plan::Known(Ok(())),
-            Err(error) => return Plan::Known(Err(error)),
+            Ok(None) => return ElementPlan::Known(Ok(())),
+            Err(error) => return ElementPlan::Known(Err(error)),
         };
         let mut push = |range| reads.push(Read::new(self.key().clone(), range));
-        let apart = self.array.codecs.is_plain() && self.array.items != Items::Frames;
+        let is_sliceable = self.array.codecs.is_plain() && self.array.items != Items::Frames;
         let parts: Option<Vec<&Range<u64>>> = parts.iter().map(Option::as_ref).collect();
-        let Some(parts) = parts.filter(|_| apart) else {
+        let Some(parts) = parts.filter(|_| is_sliceable) else {
             push(match extent {
                 Extent::Object => ByteRange::Full,
                 Extent::Within(range) => ByteRange::Bounded(range),
             });
-            return Plan::Whole;
+            return ElementPlan::Whole;
         };
         let (start, stored) = match extent {
             Extent::Object => (0, None),
             Extent::Within(range) => (range.start, Some(range.end.saturating_sub(range.start))),
         };
-        let (header, room) = match self.array.items {
+        let (header, max_size) = match self.array.items {
             Items::Fixed(size) => (0, Some(size)),
             Items::Framed | Items::Frames => {
-                let room = stored.map(|stored| stored.saturating_sub(FRAME_HEADER));
-                (FRAME_HEADER, room)
+                let max_size = stored.map(|stored| stored.saturating_sub(FRAME_HEADER));
+                (FRAME_HEADER, max_size)
             }
         };
         let payload = start.saturating_add(header);
-        // An empty part is answered without asking, and would not tell absence.
-        let head = header > 0 || parts.iter().any(|part| part.is_empty());
-        if head {
+        // An empty read sends no request, so it would not tell whether the cell is absent.
+        let has_head = header > 0 || parts.iter().any(|part| part.is_empty());
+        if has_head {
             push(ByteRange::Bounded(
                 start..payload.max(start.saturating_add(1)),
             ));
         }
         for part in parts {
-            // What does not fit is refused when the size is known, and not read.
-            let fits = room.is_none_or(|room| part.end <= room);
+            // A part past the end is not read; it fails when the size is known.
+            let fits = max_size.is_none_or(|size| part.end <= size);
             let part = if fits { part.clone() } else { 0..0 };
             push(ByteRange::Bounded(
                 payload.saturating_add(part.start)..payload.saturating_add(part.end),
             ));
         }
-        Plan::Parts { head, room }
+        ElementPlan::Parts { has_head, max_size }
     }
 
-    /// Which bytes of its object the cell is; `None` when it is absent.
-    fn extent(&self, known: &Known) -> Result<Option<Extent>, CellError> {
-        let number = match self.at {
-            At::Nowhere => return Ok(None),
-            At::Object => return Ok(Some(Extent::Object)),
-            At::InShard(number) => number,
+    /// Returns the bytes of its object that the cell consists of; `None` for an absent cell.
+    fn extent(&self, indexes: &KnownIndexes) -> Result<Option<Extent>, CellError> {
+        let number = match self.location {
+            Location::EmptyArray => return Ok(None),
+            Location::Object => return Ok(Some(Extent::Object)),
+            Location::InShard(number) => number,
         };
-        let index = known.get(self.key()).cloned().transpose()?.flatten();
+        let index = indexes.get(self.key()).cloned().transpose()?.flatten();
         let range = index.map_or(Ok(None), |index| index.chunk(number));
         let range = range.map_err(|source| CellError::ShardEntry {
             key: self.key().clone(),
@@ -186,59 +199,63 @@ impl Element {
         let found = range.end.saturating_sub(range.start);
         match self.array.items {
             Items::Fixed(expected) if self.array.codecs.is_plain() && found != expected => {
-                Err(self.undecodable(DecodeError::Size { expected, found }))
+                Err(self.decode_error(DecodeError::Size { expected, found }))
             }
             _ => Ok(Some(Extent::Within(range))),
         }
     }
 
-    /// How much work it is to decode so many bytes, in bytes of a compression.
-    pub(super) fn work(&self, bytes: usize) -> usize {
-        self.array.codecs.work(bytes)
+    /// Estimates the cost of decoding `bytes` bytes, in bytes of decompression.
+    pub(super) fn decode_cost(&self, bytes: usize) -> usize {
+        self.array.codecs.decode_cost(bytes)
     }
 
-    /// Parts that were read alone.
+    /// Returns the results of parts that were read one by one.
     pub(super) fn take_parts(
         &self,
         parts: &[Part],
-        mut delivered: impl Iterator<Item = Delivered>,
-        head: bool,
-        room: Option<u64>,
-    ) -> Vec<Answer> {
-        let head = head.then(|| delivered.next().unwrap_or(Ok(None)));
-        let size = self.size(head, room);
-        let answer = |(part, delivered): (&Part, Delivered)| {
+        mut results: impl Iterator<Item = ReadResult>,
+        has_head: bool,
+        max_size: Option<u64>,
+    ) -> Vec<CellResult> {
+        let head = has_head.then(|| results.next().unwrap_or(Ok(None)));
+        let size = self.size(head, max_size);
+        let result = |(part, read): (&Part, ReadResult)| {
             let part = part.clone().unwrap_or_default();
-            if let Some(room) = room {
-                check_part(self.key(), &part, room)?;
+            if let Some(max_size) = max_size {
+                check_part(self.key(), &part, max_size)?;
             }
             let Some(size) = size.clone()? else {
                 return Ok(None);
             };
             check_part(self.key(), &part, size)?;
-            Ok(delivered?.map(|bytes| Fetched { bytes, size }))
+            Ok(read?.map(|bytes| Fetched { bytes, size }))
         };
-        parts.iter().zip(delivered).map(answer).collect()
+        parts.iter().zip(results).map(result).collect()
     }
 
-    /// The size of a payload of which parts are read; `None` when it is absent.
-    fn size(&self, head: Option<Delivered>, room: Option<u64>) -> Result<Option<u64>, CellError> {
+    /// Returns the size of a payload of which parts are read; `None` for an absent cell.
+    fn size(
+        &self,
+        head: Option<ReadResult>,
+        max_size: Option<u64>,
+    ) -> Result<Option<u64>, CellError> {
         let Some(head) = head else {
-            return Ok(room);
+            return Ok(max_size);
         };
         let Some(head) = head? else {
             return Ok(None);
         };
         match self.array.items {
             Items::Fixed(size) => Ok(Some(size)),
-            Items::Framed | Items::Frames => self.framed_size(&head, room).map(Some),
+            Items::Framed | Items::Frames => self.framed_size(&head, max_size).map(Some),
         }
     }
 
-    /// The payload of a cell that was read whole.
+    /// Decodes a cell that was read whole.
     pub(super) fn payload(
         &self,
-        stored: Delivered,
+        stored: ReadResult,
         budget: &Budget,
     ) -> Result<Option<Bytes>, CellError> {
         stored?
@@ -248,7 +265,7 @@ impl Element {
 
     fn decode(&self, stored: Bytes, budget: &Budget) -> Result<Bytes, CellError> {
         let size = match self.array.items {
-            // What is declared is reserved.
+            // The declared size is reserved before decoding.
             Items::Fixed(bytes) => {
                 budget.reserve(self.key(), bytes)?;
                 DecodedSize::Exactly(bytes)
@@ -261,20 +278,20 @@ impl Element {
                 key: self.key().clone(),
                 left,
             },
-            (_, source) => self.undecodable(source),
+            (_, source) => self.decode_error(source),
         })?;
         if let DecodedSize::AtMost(_) = size {
-            budget.reserve(self.key(), length(&decoded))?;
+            budget.reserve(self.key(), byte_count(&decoded))?;
         }
         self.unframe(decoded)
     }
 
-    /// The payload of a decoded cell, its frame checked.
+    /// Returns the payload of a decoded cell, after checking its frame.
     fn unframe(&self, decoded: Bytes) -> Result<Bytes, CellError> {
         if let Items::Fixed(_) = self.array.items {
             return Ok(decoded);
         }
-        let frame = VlenFrame::parse(&decoded).map_err(|source| self.no_frame(source))?;
+        let frame = VlenFrame::parse(&decoded).map_err(|source| self.frame_error(source))?;
         if self.array.items == Items::Frames {
             return Ok(decoded);
         }
@@ -285,9 +302,8 @@ impl Element {
         Ok(decoded.slice_ref(payload))
     }
 
-    /// The size of a payload, from the header of its frame, which fills its
-    /// room where that is known.
-    fn framed_size(&self, header: &[u8], room: Option<u64>) -> Result<u64, CellError> {
+    /// Returns the size of a payload from the header of its frame, which must fill the cell.
+    fn framed_size(&self, header: &[u8], max_size: Option<u64>) -> Result<u64, CellError> {
         let numbers = header.split_first_chunk::<4>().and_then(|(items, rest)| {
             let (length, _) = rest.split_first_chunk::<4>()?;
             Some((u32::from_le_bytes(*items), u32::from_le_bytes(*length)))
@@ -298,26 +314,26 @@ impl Element {
                 let key = self.key().clone();
                 return Err(CellError::ItemCount { key, found });
             }
-            None => return Err(self.no_frame(VlenFrameError::Header)),
+            None => return Err(self.frame_error(VlenFrameError::Header)),
         };
-        match room.map_or(Some(0), |room| room.checked_sub(size)) {
+        match max_size.map_or(Some(0), |max_size| max_size.checked_sub(size)) {
             Some(0) => Ok(size),
             Some(left) => {
                 let left = usize::try_from(left).unwrap_or(usize::MAX);
-                Err(self.no_frame(VlenFrameError::TrailingBytes(left)))
+                Err(self.frame_error(VlenFrameError::TrailingBytes(left)))
             }
-            None => Err(self.no_frame(VlenFrameError::Item(0))),
+            None => Err(self.frame_error(VlenFrameError::Item(0))),
         }
     }
 
-    fn undecodable(&self, source: DecodeError) -> CellError {
+    fn decode_error(&self, source: DecodeError) -> CellError {
         CellError::Decode {
             key: self.key().clone(),
             source,
         }
     }
 
-    fn no_frame(&self, source: VlenFrameError) -> CellError {
+    fn frame_error(&self, source: VlenFrameError) -> CellError {
         CellError::Frame {
             key: self.key().clone(),
             source,
@@ -325,29 +341,29 @@ impl Element {
     }
 }
 
-/// The answers to `parts` of a payload at hand. No copy.
-pub(super) fn cut_each(
+/// Returns the results of `parts` of a payload, without copying it.
+pub(super) fn slice_parts(
     key: &Key,
     payload: &Result<Option<Bytes>, CellError>,
     parts: &[Part],
-) -> Vec<Answer> {
-    let answer = |part: &Part| match payload {
+) -> Vec<CellResult> {
+    let result = |part: &Part| match payload {
         Ok(None) => Ok(None),
-        Ok(Some(payload)) => cut(key, payload, part.as_ref()).map(Some),
+        Ok(Some(payload)) => slice_part(key, payload, part.as_ref()).map(Some),
         Err(error) => Err(error.clone()),
     };
-    parts.iter().map(answer).collect()
+    parts.iter().map(result).collect()
 }
 
-fn cut(key: &Key, payload: &Bytes, part: Option<&Range<u64>>) -> Result<Fetched, CellError> {
-    let size = length(payload);
+fn slice_part(key: &Key, payload: &Bytes, part: Option<&Range<u64>>) -> Result<Fetched, CellError> {
+    let size = byte_count(payload);
     let Some(part) = part else {
         let bytes = payload.clone();
         return Ok(Fetched { bytes, size });
     };
     check_part(key, part, size)?;
-    let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(payload.len());
-    let bytes = payload.slice(at(part.start)..at(part.end));
+    let offset = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(payload.len());
+    let bytes = payload.slice(offset(part.start)..offset(part.end));
     Ok(Fetched { bytes, size })
 }
 
@@ -362,6 +378,6 @@ fn check_part(key: &Key, part: &Range<u64>, size: u64) -> Result<(), CellError> 
     })
 }
 
-pub(super) fn length(bytes: &Bytes) -> u64 {
+pub(super) fn byte_count(bytes: &Bytes) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }

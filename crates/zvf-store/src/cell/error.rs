@@ -1,4 +1,4 @@
-//! Why a cell cannot be read.
+//! Errors of reading cells.
 
 use core::{error::Error, ops::Range};
 use std::sync::Arc;
@@ -6,9 +6,13 @@ use std::sync::Arc;
 use zvf_format::vlen::VlenFrameError;
 use zvf_model::{key::Key, metadata::MetadataError, zarr::IndexError};
 
-use crate::{array::CellArrayError, codec::DecodeError, read::ReadError, shard::ShardEntryError};
+use super::array::CellArrayError;
+use crate::{
+    codec::{DecodeError, ShardEntryError},
+    io::ReadError,
+};
 
-/// Why a cell cannot be read. That it is absent is not among the reasons.
+/// An error of reading a cell. An absent cell is not an error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellError {
@@ -17,10 +21,10 @@ pub enum CellError {
     Index {
         /// The array.
         node: Key,
-        /// What is wrong with the index.
+        /// The cause.
         source: IndexError,
     },
-    /// The store did not give the bytes.
+    /// The object cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The bytes cannot be decoded.
@@ -28,42 +32,41 @@ pub enum CellError {
     Decode {
         /// The object.
         key: Key,
-        /// What is wrong with its bytes.
+        /// The cause.
         source: DecodeError,
     },
-    /// The cell decodes to more than is left of the budget. No more than that
-    /// was allocated.
+    /// The cell decodes to more than the rest of the memory budget. No more than that was allocated.
     #[error("{key}: decodes to more than the {left} bytes left of the memory budget")]
     OverBudget {
         /// The object.
         key: Key,
-        /// What was left.
+        /// The rest of the budget in bytes.
         left: u64,
     },
-    /// The decoded bytes are no frame.
-    #[error("{key}: is no frame of items")]
+    /// The decoded bytes are not a frame.
+    #[error("{key}: is not a frame of items")]
     Frame {
         /// The object.
         key: Key,
-        /// What is wrong with them.
+        /// The cause.
         source: VlenFrameError,
     },
-    /// A frame holds another number of items than the chunk has elements.
+    /// A frame does not hold one item, as a chunk of one element requires.
     #[error("{key}: a frame of {found} items where the chunk has one element")]
     ItemCount {
         /// The object.
         key: Key,
-        /// Items the frame announces.
+        /// The number of items that the frame declares.
         found: u32,
     },
-    /// The wanted part does not lie in the payload.
+    /// The requested part lies outside the payload.
     #[error("{key}: bytes {}..{} of a payload of {size}", part.start, part.end)]
     PartOutOfBounds {
         /// The object.
         key: Key,
-        /// What was asked for.
+        /// The requested part.
         part: Range<u64>,
-        /// The payload's size.
+        /// The size of the payload.
         size: u64,
     },
     /// The index of a shard is damaged.
@@ -71,58 +74,57 @@ pub enum CellError {
     ShardIndex {
         /// The shard.
         key: Key,
-        /// What is wrong with its bytes.
+        /// The cause.
         source: DecodeError,
     },
-    /// The index of a shard has an entry that is no range.
+    /// An entry of the index of a shard is not a range.
     #[error("{key}: the index of the shard is damaged")]
     ShardEntry {
         /// The shard.
         key: Key,
-        /// Which.
+        /// The entry.
         source: ShardEntryError,
     },
-    /// The runtime stopped before the cell was decoded.
-    #[error("{key}: decoding was cut off")]
+    /// Decoding panicked or its runtime shut down.
+    #[error("{key}: decoding was interrupted")]
     Interrupted {
         /// The object.
         key: Key,
-        /// How.
+        /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
     /// The metadata of a child cannot be read.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// A child is no array whose payload is one chunk of bytes.
-    #[error("{node}: not {expected}")]
+    /// A child is not an array of bytes with one chunk.
+    #[error("{node}: is not {expected}")]
     NotABlob {
         /// The child.
         node: Key,
-        /// What it should be.
+        /// The required kind of array.
         expected: &'static str,
     },
-    /// The chunk of a child cannot be read as its metadata describe it.
+    /// The metadata of a child describe cells that cannot be read.
     #[error("{node}: cells cannot be read")]
     Array {
         /// The child.
         node: Key,
-        /// Why.
+        /// The cause.
         source: CellArrayError,
     },
-    /// One of the two objects of a child is absent while the other says that it
-    /// should be there.
-    #[error("{key}: absent, where {other} says it is there")]
+    /// One of the two objects of a child is absent although the other exists.
+    #[error("{key}: is missing although {other} exists")]
     CounterpartMissing {
         /// The absent object.
         key: Key,
-        /// The other one.
+        /// The object that exists.
         other: Key,
     },
 }
 
 impl CellError {
-    /// Whether what there is is damaged, or does not fit the rest of the store:
-    /// asking again gives the same.
+    /// Returns whether the cell is damaged or inconsistent with its metadata, so that a retry fails
+    /// again.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Read(read) => read.is_damage(),
@@ -131,7 +133,7 @@ impl CellError {
         }
     }
 
-    /// Whether the budget is too small for it.
+    /// Returns whether the cell exceeds the memory budget.
     pub fn is_over_budget(&self) -> bool {
         matches!(
             self,

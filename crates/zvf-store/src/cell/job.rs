@@ -1,157 +1,183 @@
-//! One cell of a call: what is read of it, and what is made of that.
+//! The work for one cell of a batch: its reads, and its results made from them.
 
 use core::mem;
 
 use bytes::Bytes;
 
 use super::{
-    Answer, CellError, Subject,
-    child::{Blob, Child, Look},
-    element::{Delivered, Element, Part, Plan, length},
-    indexes::Known,
-    kept::Place,
+    CellError, CellResult, Located, Part,
+    cache::CacheKey,
+    child::{Blob, Child, ChildState},
+    element::{Element, ElementPlan, ReadResult, byte_count},
+    shard_indexes::KnownIndexes,
 };
-use crate::{range::Read, read::Budget};
+use crate::io::{Budget, Read};
 
-/// What came of a job, and what of it may be kept.
-pub(super) type Done = (Outcome, Option<(Place, Bytes)>);
+/// The outcome of a job, and the payload to insert into the cell cache.
+pub(super) struct JobResult {
+    pub(super) outcome: JobOutcome,
+    pub(super) cacheable: Option<(CacheKey, Bytes)>,
+}
 
 /// A cell whose reads are planned.
-pub(super) struct Job {
-    what: Planned,
+pub(super) struct CellJob {
+    source: Source,
     parts: Vec<Part>,
     reads: Vec<Read>,
 }
 
-enum Planned {
-    Refused(CellError),
-    Element(Element, Plan),
-    /// It was kept.
-    Kept(Element, Bytes),
+/// The source of a payload.
+enum Source {
+    Failed(CellError),
+    Element(Element, ElementPlan),
+    Cached(Element, Bytes),
     Child(Child),
 }
 
-pub(super) enum Outcome {
-    /// An answer to each part.
-    Done(Vec<Answer>),
-    Elsewhere(Child, Vec<Part>, Blob),
+pub(super) enum JobOutcome {
+    /// The result of each part.
+    Finished(Vec<CellResult>),
+    /// The chunk of a child has another name and has to be read.
+    ChunkRenamed {
+        child: Child,
+        parts: Vec<Part>,
+        blob: Blob,
+    },
 }
 
-impl Job {
+impl CellJob {
+    /// Plans the reads of a cell.
     pub(super) fn plan(
-        subject: Result<Subject, CellError>,
+        cell: Result<Located, CellError>,
         parts: Vec<Part>,
-        known: &Known,
+        indexes: &KnownIndexes,
     ) -> Self {
         let mut reads = Vec::new();
-        let what = match subject {
-            Err(error) => Planned::Refused(error),
-            Ok(Subject::Element(element)) => {
-                let plan = element.plan(&parts, known, &mut reads);
-                Planned::Element(element, plan)
+        let source = match cell {
+            Err(error) => Source::Failed(error),
+            Ok(Located::Element(element)) => {
+                let plan = element.plan(&parts, indexes, &mut reads);
+                Source::Element(element, plan)
             }
-            Ok(Subject::Child(child)) => {
+            Ok(Located::Child(child)) => {
                 child.plan(&mut reads);
-                Planned::Child(child)
+                Source::Child(child)
             }
         };
-        Self { what, parts, reads }
+        Self {
+            source,
+            parts,
+            reads,
+        }
     }
 
-    /// With a payload that is at hand.
-    pub(super) fn kept(element: Element, parts: Vec<Part>, payload: Bytes) -> Self {
+    /// Creates the job of a cell whose payload is cached.
+    pub(super) fn cached(element: Element, parts: Vec<Part>, payload: Bytes) -> Self {
         Self {
-            what: Planned::Kept(element, payload),
+            source: Source::Cached(element, payload),
             parts,
             reads: Vec::new(),
         }
     }
 
-    /// Whether no other job has anything to do with its objects.
-    pub(super) fn is_apart(&self) -> bool {
-        match &self.what {
-            Planned::Element(element, _) => element.shard().is_none(),
-            Planned::Refused(_) | Planned::Kept(..) | Planned::Child(_) => true,
+    /// Returns whether no other job reads the same objects.
+    pub(super) fn is_independent(&self) -> bool {
+        match &self.source {
+            Source::Element(element, _) => element.shard().is_none(),
+            Source::Failed(_) | Source::Cached(..) | Source::Child(_) => true,
         }
     }
 
-    /// How many reads it has put down.
-    pub(super) fn reads(&self) -> usize {
+    pub(super) fn read_count(&self) -> usize {
         self.reads.len()
     }
 
-    /// What it needs read.
     pub(super) fn take_reads(&mut self) -> Vec<Read> {
         mem::take(&mut self.reads)
     }
 
-    /// How much work it is to decode what was read, in bytes.
-    pub(super) fn work(&self, delivered: &[Delivered]) -> usize {
-        let bytes = delivered.iter().flatten().flatten();
+    /// Estimates the cost of decoding what was read, in bytes of decompression.
+    pub(super) fn decode_cost(&self, results: &[ReadResult]) -> usize {
+        let bytes = results.iter().flatten().flatten();
         let bytes = bytes.map(Bytes::len).fold(0, usize::saturating_add);
-        match &self.what {
-            Planned::Element(element, Plan::Whole) => element.work(bytes),
-            Planned::Element(..) | Planned::Kept(..) | Planned::Refused(_) => 0,
-            // How it is compressed its metadata say.
-            Planned::Child(_) => bytes,
+        match &self.source {
+            Source::Element(element, ElementPlan::Whole) => element.decode_cost(bytes),
+            Source::Element(..) | Source::Cached(..) | Source::Failed(_) => 0,
+            // The codecs are unknown until the metadata are parsed; assume compression.
+            Source::Child(_) => bytes,
         }
     }
 
-    /// The answers, made from what the planned reads brought, and what can be kept.
-    pub(super) fn finish(self, delivered: Vec<Delivered>, budget: &Budget, keeps: bool) -> Done {
+    /// Decodes what was read into the results of the parts.
+    pub(super) fn finish(
+        self,
+        results: Vec<ReadResult>,
+        budget: &Budget,
+        fills_cache: bool,
+    ) -> JobResult {
         let parts = self.parts;
-        let mut delivered = delivered.into_iter();
-        let mut next = || delivered.next().unwrap_or(Ok(None));
-        let (element, payload) = match self.what {
-            Planned::Refused(error) => {
-                let refused = parts.iter().map(|_| Err(error.clone()));
-                return (Outcome::Done(refused.collect()), None);
+        let mut results = results.into_iter();
+        let mut next = || results.next().unwrap_or(Ok(None));
+        let mut cacheable = None;
+        let outcome = match self.source {
+            Source::Failed(error) => {
+                JobOutcome::Finished(parts.iter().map(|_| Err(error.clone())).collect())
             }
-            Planned::Element(element, Plan::Known(outcome)) => (element, outcome.map(|()| None)),
-            Planned::Element(element, Plan::Parts { head, room }) => {
-                let answers = element.take_parts(&parts, delivered, head, room);
-                return (Outcome::Done(answers), None);
+            Source::Element(element, ElementPlan::Known(known)) => {
+                JobOutcome::Finished(element.slice_parts(&known.map(|()| None), &parts))
             }
-            Planned::Element(element, Plan::Whole) => {
+            Source::Element(element, ElementPlan::Parts { has_head, max_size }) => {
+                JobOutcome::Finished(element.take_parts(&parts, results, has_head, max_size))
+            }
+            Source::Element(element, ElementPlan::Whole) => {
                 let payload = element.payload(next(), budget);
-                let answers = Outcome::Done(element.cut(&payload, &parts));
-                let payload = payload.ok().flatten().filter(|_| keeps);
-                let kept = payload.and_then(|payload| {
-                    let place = element.place()?.clone();
-                    Some((place, element.alone(payload)))
+                let parts = element.slice_parts(&payload, &parts);
+                let payload = payload.ok().flatten().filter(|_| fills_cache);
+                cacheable = payload.and_then(|payload| {
+                    let key = element.cache_key()?.clone();
+                    Some((key, element.detach(payload)))
                 });
-                return (answers, kept);
+                JobOutcome::Finished(parts)
             }
-            // As much is held as if it had been read.
-            Planned::Kept(element, payload) => {
-                let reserved = budget.reserve(element.key(), length(&payload));
-                (
-                    element,
-                    reserved.map(|()| Some(payload)).map_err(CellError::from),
-                )
+            // A cached payload counts towards the budget as if it had been read.
+            Source::Cached(element, payload) => {
+                let reserved = budget.reserve(element.key(), byte_count(&payload));
+                let payload = reserved.map(|()| Some(payload)).map_err(CellError::from);
+                JobOutcome::Finished(element.slice_parts(&payload, &parts))
             }
-            Planned::Child(child) => {
+            Source::Child(child) => {
                 let (metadata, chunk) = (next(), next());
-                let payload = match child.look(metadata, chunk) {
-                    Look::Known(payload) => payload,
-                    Look::Chunk(blob, chunk) => blob.payload(Ok(Some(chunk)), budget),
-                    Look::Elsewhere(blob) => return (Outcome::Elsewhere(child, parts, blob), None),
+                let payload = match child.resolve(metadata, chunk) {
+                    ChildState::Known(payload) => payload,
+                    ChildState::Chunk(blob, chunk) => blob.payload(Ok(Some(chunk)), budget),
+                    ChildState::ChunkRenamed(blob) => {
+                        let outcome = JobOutcome::ChunkRenamed { child, parts, blob };
+                        return JobResult { outcome, cacheable };
+                    }
                 };
-                return (Outcome::Done(child.answers(&payload, &parts)), None);
+                JobOutcome::Finished(child.slice_parts(&payload, &parts))
             }
         };
-        (Outcome::Done(element.cut(&payload, &parts)), None)
+        JobResult { outcome, cacheable }
     }
 }
 
-impl Outcome {
-    /// The answers, with the chunk that was read where there is one.
-    pub(super) fn finish(self, chunk: Option<Delivered>, budget: &Budget) -> Vec<Answer> {
+impl JobOutcome {
+    /// Returns the read of a chunk that has another name.
+    pub(super) fn next_read(&self) -> Option<Read> {
         match self {
-            Self::Done(answers) => answers,
-            Self::Elsewhere(child, parts, blob) => {
+            Self::Finished(_) => None,
+            Self::ChunkRenamed { blob, .. } => Some(blob.read()),
+        }
+    }
+
+    /// Returns the results of the parts, given the chunk of [`next_read`](Self::next_read).
+    pub(super) fn finish(self, chunk: Option<ReadResult>, budget: &Budget) -> Vec<CellResult> {
+        match self {
+            Self::Finished(results) => results,
+            Self::ChunkRenamed { child, parts, blob } => {
                 let payload = blob.payload(chunk.unwrap_or(Ok(None)), budget);
-                child.answers(&payload, &parts)
+                child.slice_parts(&payload, &parts)
             }
         }
     }

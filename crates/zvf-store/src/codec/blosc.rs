@@ -1,4 +1,4 @@
-//! Blosc, through zarrs.
+//! The blosc codec, through zarrs.
 
 use bytes::Bytes;
 use zarrs::array::{
@@ -8,36 +8,38 @@ use zarrs::array::{
         api::{BytesToBytesCodecTraits, CodecOptions},
     },
 };
+use zvf_model::zarr::Codec;
 
 use super::{
-    compression::{DecodeError, damaged},
-    encode::{EncodeError, failed},
-    settings::Blosc,
+    error::{DecodeError, EncodeError, damaged, failed},
+    settings::{Settings, integer},
 };
 
 const CODEC: &str = "blosc";
-/// Where a chunk says how many bytes it decodes to, little-endian.
-const DECODED_AT: core::ops::Range<usize> = 4..8;
+/// The bytes of the header with the decoded size, little-endian.
+const DECODED_SIZE: core::ops::Range<usize> = 4..8;
 const HEADER: usize = 16;
 
-/// The bytes before blosc. The chunk's header says how many these are, and
-/// exactly so many are allocated; zarrs has the whole header validated first.
-pub(super) fn undo(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
-    let decoded = bytes.get(DECODED_AT).and_then(|b| b.try_into().ok());
+/// Decodes a chunk, within `limit` bytes.
+///
+/// The header declares the decoded size, which is allocated exactly. zarrs validates the whole
+/// header first.
+pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
+    let decoded = bytes.get(DECODED_SIZE).and_then(|b| b.try_into().ok());
     let decoded = decoded.map(u32::from_le_bytes);
     let decoded = decoded.filter(|_| bytes.len() >= HEADER);
-    let decoded = decoded.ok_or_else(|| damaged(CODEC, "no header".into()))?;
+    let decoded = decoded.ok_or_else(|| damaged(CODEC, "shorter than a header".into()))?;
     if u64::from(decoded) > limit {
         return Err(DecodeError::OverLimit { limit });
     }
     if decoded == 0 {
         return Ok(Bytes::new());
     }
-    // What the codec is configured with matters to its encoder alone.
+    // The configuration matters to the encoder only.
     let codec = BloscCodec::new(
         BloscCompressor::Zstd,
         0.try_into()
-            .map_err(|_| damaged(CODEC, "no level".into()))?,
+            .map_err(|_| damaged(CODEC, "the level is out of range".into()))?,
         None,
         BloscShuffleMode::NoShuffle,
         None,
@@ -50,29 +52,66 @@ pub(super) fn undo(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
     Ok(decoded.into_owned().into())
 }
 
-/// The most bytes of a blosc chunk: a signed number of 32 bits, less the header.
-const MOST: usize = 0x7fff_ffff - HEADER;
+/// Maximum length of a payload: the size of a chunk is a signed 32-bit number and includes the
+/// header.
+const MAX_BYTES: usize = 0x7fff_ffff - HEADER;
 
-/// Encodes as configured.
-pub(super) fn apply(bytes: &[u8], settings: Blosc) -> Result<Vec<u8>, EncodeError> {
-    if bytes.len() > MOST {
-        return Err(EncodeError::TooLong {
-            codec: CODEC,
-            most: MOST,
-            found: bytes.len(),
-        });
-    }
-    let level = settings.level.try_into();
-    let level = level.map_err(|_| failed(CODEC, "no level".into()))?;
-    let (size, block) = (Some(settings.typesize), Some(settings.blocksize));
-    let codec = BloscCodec::new(settings.compressor, level, block, settings.shuffle, size);
-    let codec = codec.map_err(|source| failed(CODEC, Box::new(source)))?;
-    let encoded = codec.encode(bytes.into(), &CodecOptions::default());
-    let encoded = encoded.map_err(|source| failed(CODEC, Box::new(source)))?;
-    Ok(encoded.into_owned())
+/// The settings of the encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blosc {
+    compressor: BloscCompressor,
+    level: u8,
+    shuffle: BloscShuffleMode,
+    typesize: usize,
+    blocksize: usize,
 }
 
-/// A compressor by the name that metadata give it.
+impl Blosc {
+    pub(super) fn new(codec: &Codec) -> Settings<Self> {
+        let text = |field: &'static str, or: &'static str| match codec.configuration.get(field) {
+            None => Ok(or),
+            Some(text) => text.as_str().ok_or(field),
+        };
+        let size = |field: &'static str, or: usize| match integer(codec, field)? {
+            None => Ok(or),
+            Some(size) => usize::try_from(size).map_err(|_| field),
+        };
+        let level = integer(codec, "clevel")?.unwrap_or(5);
+        let level = u8::try_from(level).ok().filter(|level| *level <= 9);
+        Ok(Self {
+            compressor: compressor(text("cname", "zstd")?).ok_or("cname")?,
+            level: level.ok_or("clevel")?,
+            shuffle: shuffle(text("shuffle", "noshuffle")?).ok_or("shuffle")?,
+            // The library stores the size in a byte and takes larger sizes for 1.
+            typesize: match size("typesize", 1)? {
+                typesize @ 1..=255 => typesize,
+                _ => return Err("typesize"),
+            },
+            blocksize: size("blocksize", 0)?,
+        })
+    }
+
+    /// Encodes a chunk.
+    pub(super) fn encode(self, bytes: &[u8]) -> Result<Vec<u8>, EncodeError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(EncodeError::TooLong {
+                codec: CODEC,
+                max: MAX_BYTES,
+                found: bytes.len(),
+            });
+        }
+        let level = self.level.try_into();
+        let level = level.map_err(|_| failed(CODEC, "the level is out of range".into()))?;
+        let (size, block) = (Some(self.typesize), Some(self.blocksize));
+        let codec = BloscCodec::new(self.compressor, level, block, self.shuffle, size);
+        let codec = codec.map_err(|source| failed(CODEC, Box::new(source)))?;
+        let encoded = codec.encode(bytes.into(), &CodecOptions::default());
+        let encoded = encoded.map_err(|source| failed(CODEC, Box::new(source)))?;
+        Ok(encoded.into_owned())
+    }
+}
+
+/// Returns the compressor of a name in metadata.
 pub(super) fn compressor(name: &str) -> Option<BloscCompressor> {
     Some(match name {
         "blosclz" => BloscCompressor::BloscLZ,
@@ -85,7 +124,7 @@ pub(super) fn compressor(name: &str) -> Option<BloscCompressor> {
     })
 }
 
-/// A way to shuffle by the name that metadata give it.
+/// Returns the shuffle mode of a name in metadata.
 pub(super) fn shuffle(name: &str) -> Option<BloscShuffleMode> {
     Some(match name {
         "noshuffle" => BloscShuffleMode::NoShuffle,

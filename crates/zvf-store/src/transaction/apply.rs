@@ -1,51 +1,53 @@
-//! Applying a committed transaction: by whoever committed it, or, when they are
-//! gone, by whoever comes next. Any step may be taken twice, also by two at once.
+//! Application of a committed transaction.
+//!
+//! The process that committed it applies it; if that one dies, the next transaction does. Every step
+//! may be repeated, also by two processes at once.
 
 use zvf_model::key::{Key, KeyError};
 
 use super::{
-    Head, Id, Journal, TransactionError,
-    head::LOOKS,
+    TransactionError,
+    head::{Head, MAX_ATTEMPTS},
+    id::TransactionId,
+    journal::{Journal, StagedPut},
+    layout::{MAX_LOGS, head_key, journal_key, log_key},
     lock::FolderLock,
-    log::{KEPT, log_of},
-    record::{Log, Put, journal_of},
+    log::CommitLog,
 };
 use crate::{
-    list::ListError,
-    read::ReadError,
+    io::{ListError, ObjectVersion, Precondition, ReadError, WriteError},
     store::Store,
-    write::{Condition, Tag, WriteError},
 };
 
-/// Why applying stops.
+/// The reason why an application stops early.
 enum Stop {
-    /// The transaction is finished: somebody else applied it.
-    Finished,
+    /// Another process has applied the transaction.
+    AlreadyApplied,
     Failed(TransactionError),
 }
 
 impl Store {
-    /// Finishes the transaction of a head, as far as nobody else does.
+    /// Applies the transaction of a head, unless another process does.
     pub(super) async fn finish(&self, head: &Head) -> Result<(), TransactionError> {
         let Some(id) = &head.state.id else {
             return Ok(());
         };
-        match self.journal(id).await? {
+        match self.read_journal(id).await? {
             Some(journal) => self.apply(&journal).await,
-            // It goes last, when all is applied.
-            None => self.settle(id).await,
+            // The journal is deleted last, so everything is applied.
+            None => self.remove_pending_mark(id).await,
         }
     }
 
-    /// Applies a committed transaction, in a store that compares tags.
+    /// Applies a committed transaction in a store with conditional puts.
     ///
-    /// Whoever was held up may come back after others finished this and went
-    /// on. So each put says what it replaces, and before each batch the head is
-    /// looked at, which also guards deletes.
+    /// A delayed process may continue after others have finished this transaction and committed
+    /// more. Therefore each put names the version that it replaces, and the head is checked before
+    /// each batch, which also guards deletes.
     pub(super) async fn apply(&self, journal: &Journal) -> Result<(), TransactionError> {
         match self.apply_in_batches(journal).await {
             Ok(()) => self.conclude(journal).await,
-            Err(Stop::Finished) => Ok(()),
+            Err(Stop::AlreadyApplied) => Ok(()),
             Err(Stop::Failed(error)) => Err(error),
         }
     }
@@ -60,25 +62,29 @@ impl Store {
         for puts in journal.puts.chunks(self.concurrency()) {
             self.check_still_pending(id, &mut seen).await?;
             let puts = puts.iter().map(|put| self.put_staged(id, put));
-            self.side_by_side(puts).await?;
+            self.run_concurrently(puts).await?;
         }
         self.check_still_pending(id, &mut seen).await
     }
 
-    /// The tag of the head, which says that this is to be applied.
-    async fn check_pending(&self, id: &Id) -> Result<Tag, Stop> {
+    /// Checks that the head is pending for `id`, and returns its version.
+    async fn check_pending(&self, id: &TransactionId) -> Result<ObjectVersion, Stop> {
         match self.head().await? {
-            Some(head) if head.is_pending(id) => Ok(head.tag),
-            _ => Err(Stop::Finished),
+            Some(head) if head.is_pending(id) => Ok(head.version),
+            _ => Err(Stop::AlreadyApplied),
         }
     }
 
-    /// The same without the head's bytes, of which a copy of all nodes may be part,
-    /// while it is the one seen.
-    async fn check_still_pending(&self, id: &Id, seen: &mut Option<Tag>) -> Result<(), Stop> {
-        let key = Head::key().map_err(TransactionError::from)?;
+    /// Checks that the head is still pending, by its version alone if that is unchanged: the head
+    /// may hold a copy of all nodes.
+    async fn check_still_pending(
+        &self,
+        id: &TransactionId,
+        seen: &mut Option<ObjectVersion>,
+    ) -> Result<(), Stop> {
+        let key = head_key().map_err(TransactionError::from)?;
         let is_seen = match seen {
-            Some(seen) if seen.tells() => self.tag(&key).await?.as_ref() == Some(seen),
+            Some(seen) if seen.is_known() => self.version(&key).await?.as_ref() == Some(seen),
             _ => false,
         };
         if !is_seen {
@@ -87,9 +93,9 @@ impl Store {
         Ok(())
     }
 
-    /// Puts a staged object at its place, if what is there is what it replaces.
-    async fn put_staged(&self, id: &Id, put: &Put) -> Result<(), Stop> {
-        let Some((bytes, _)) = self.fetch_tagged(&put.staged).await? else {
+    /// Puts a staged object at its key, if the object there is the one that it replaces.
+    async fn put_staged(&self, id: &TransactionId, put: &StagedPut) -> Result<(), Stop> {
+        let Some((bytes, _)) = self.fetch_versioned(&put.staged).await? else {
             if self.is_applied(put).await? {
                 return Ok(());
             }
@@ -97,9 +103,9 @@ impl Store {
             let key = put.key.clone();
             return Err(Stop::Failed(TransactionError::StagedObjectMissing { key }));
         };
-        let condition = match &put.was {
-            None => Condition::Absent,
-            Some(tag) => Condition::Is(tag.clone()),
+        let condition = match &put.replaces {
+            None => Precondition::Absent,
+            Some(tag) => Precondition::Matches(tag.clone()),
         };
         let done = self.put_if(&put.key, bytes, &condition).await?;
         if done.is_some() || self.is_applied(put).await? {
@@ -110,16 +116,16 @@ impl Store {
         Err(Stop::Failed(TransactionError::ModifiedExternally { key }))
     }
 
-    /// Whether what was staged is at its place.
-    async fn is_applied(&self, put: &Put) -> Result<bool, TransactionError> {
-        let found = self.fetch_tagged(&put.key).await?;
+    /// Returns whether a staged object is at its key, by size and checksum.
+    async fn is_applied(&self, put: &StagedPut) -> Result<bool, TransactionError> {
+        let found = self.fetch_versioned(&put.key).await?;
         Ok(found.is_some_and(|(bytes, _)| {
             u64::try_from(bytes.len()) == Ok(put.bytes) && crc32c::crc32c(&bytes) == put.crc32c
         }))
     }
 
-    /// Finishes the transaction of a head, under the lock of the folder.
-    pub(super) async fn finish_under(
+    /// Applies the transaction of a head, under the lock of the folder.
+    pub(super) async fn finish_locked(
         &self,
         lock: &FolderLock,
         head: &Head,
@@ -127,14 +133,14 @@ impl Store {
         let Some(id) = &head.state.id else {
             return Ok(());
         };
-        match self.journal(id).await? {
-            Some(journal) => self.apply_under(lock, &journal).await,
-            None => self.settle(id).await,
+        match self.read_journal(id).await? {
+            Some(journal) => self.apply_locked(lock, &journal).await,
+            None => self.remove_pending_mark(id).await,
         }
     }
 
-    /// Applies a committed transaction, when nobody else can.
-    pub(super) async fn apply_under(
+    /// Applies a committed transaction, under the lock of the folder.
+    pub(super) async fn apply_locked(
         &self,
         lock: &FolderLock,
         journal: &Journal,
@@ -144,7 +150,7 @@ impl Store {
         let moves = journal.puts.iter();
         let moves = moves.map(|put| (put.staged.clone(), put.key.clone()));
         let moved = self.rename_files(moves.collect()).await?;
-        let left: Vec<&Put> = match &moved {
+        let left: Vec<&StagedPut> = match &moved {
             None => journal.puts.iter().collect(),
             Some(moved) => {
                 let puts = journal.puts.iter().zip(moved);
@@ -153,49 +159,51 @@ impl Store {
             }
         };
         let renames = left.into_iter().map(|put| async move {
-            // Moved before by a process that is dead.
+            // A process that died may have moved it already.
             if self.rename(&put.staged, &put.key).await? || self.is_applied(put).await? {
                 return Ok(());
             }
             let key = put.key.clone();
             Err(TransactionError::StagedObjectMissing { key })
         });
-        self.side_by_side(renames).await?;
+        self.run_concurrently(renames).await?;
         self.conclude(journal).await
     }
 
-    /// Leaves a log for those who began before, and nothing else.
+    /// Writes the log, deletes staged objects and the journal, and removes the pending mark.
     ///
-    /// The head is settled last: until then everybody knows where to go on, and
-    /// nothing is left behind by whoever dies here.
+    /// The mark is removed last: until then other processes know where to continue, so a process
+    /// that dies here leaves nothing behind.
     async fn conclude(&self, journal: &Journal) -> Result<(), TransactionError> {
-        let log = (log_of(journal.transaction)?, Log::of(journal));
+        let log = (log_key(journal.transaction)?, CommitLog::encode(journal));
         self.put_many(vec![log]).await?;
-        if let Some(old) = journal.transaction.checked_sub(KEPT) {
-            self.delete_many(vec![log_of(old)?]).await?;
+        if let Some(old) = journal.transaction.checked_sub(MAX_LOGS) {
+            self.delete_many(vec![log_key(old)?]).await?;
         }
         if self.folder().is_none() {
             let staged = journal.puts.iter().map(|put| put.staged.clone());
             self.delete_many(staged.collect()).await?;
         }
-        self.delete(&journal_of(&journal.id)?).await?;
-        self.settle(&journal.id).await
+        self.delete(&journal_key(&journal.id)?).await?;
+        self.remove_pending_mark(&journal.id).await
     }
 
-    /// Takes the mark from the head.
-    async fn settle(&self, id: &Id) -> Result<(), TransactionError> {
-        let key = Head::key()?;
-        for _ in 0..LOOKS {
+    /// Removes the pending mark from the head.
+    async fn remove_pending_mark(&self, id: &TransactionId) -> Result<(), TransactionError> {
+        let key = head_key()?;
+        for _ in 0..MAX_ATTEMPTS {
             let head = match self.head().await? {
                 Some(head) if head.is_pending(id) => head,
                 _ => return Ok(()),
             };
             let condition = match self.folder() {
-                // Under the lock.
-                Some(_) => Condition::Always,
-                None => Condition::Is(head.tag.clone()),
+                // The lock excludes other writers.
+                Some(_) => Precondition::None,
+                None => Precondition::Matches(head.version.clone()),
             };
-            let put = self.put_if(&key, head.settled()?, &condition).await?;
+            let put = self
+                .put_if(&key, head.without_pending_mark()?, &condition)
+                .await?;
             if put.is_some() {
                 return Ok(());
             }
@@ -203,16 +211,16 @@ impl Store {
         Err(TransactionError::Contended)
     }
 
-    async fn journal(&self, id: &Id) -> Result<Option<Journal>, TransactionError> {
-        let found = self.fetch_tagged(&journal_of(id)?).await?;
+    async fn read_journal(&self, id: &TransactionId) -> Result<Option<Journal>, TransactionError> {
+        let found = self.fetch_versioned(&journal_key(id)?).await?;
         found
             .map(|(bytes, _)| Journal::parse(id, &bytes))
             .transpose()
     }
 
-    /// Keys of everything in a folder of transactions.
-    pub(super) async fn own_keys(&self, folder: &Key) -> Result<Vec<Key>, TransactionError> {
-        let found = self.list_own(folder).await?;
+    /// Returns the keys of all objects in a reserved folder.
+    pub(super) async fn reserved_keys(&self, folder: &Key) -> Result<Vec<Key>, TransactionError> {
+        let found = self.list_reserved(folder).await?;
         let keys = found.iter().map(|file| folder.join_path(&file.name));
         Ok(keys.collect::<Result<_, KeyError>>()?)
     }

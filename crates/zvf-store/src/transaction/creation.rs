@@ -1,4 +1,4 @@
-//! Creating a store: all of it, or none.
+//! Atomic creation of stores.
 
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
@@ -7,22 +7,20 @@ use bytes::Bytes;
 use zvf_model::key::{Key, KeyError};
 
 use super::{
-    CreateError, Head, Id, TransactionError, check_key,
-    copy::{Nodes, has_copy},
-    head::State,
+    CreateError, TransactionError, check_key,
+    head::{NodeCopyUpdate, State},
+    id::TransactionId,
+    layout::{creation_marker_key, head_key},
     lock::FolderLock,
+    node_copy::{NodeChanges, has_copy},
 };
-use crate::{overlay::HOME, store::Store, write::Condition};
+use crate::{io::Precondition, store::Store};
 
-/// Where a creation says that it is under way.
-pub(super) fn marker() -> Result<Key, KeyError> {
-    Key::parse(HOME)?.join("creating")
-}
-
-/// A store that is being created.
+/// A store in creation.
 ///
-/// Objects go to their place at once, since nobody takes for a store what has
-/// no root; [`commit`](Self::commit) puts that last.
+/// Objects are put at their keys at once, because readers do not recognise a store without a root.
+/// [`commit`](Self::commit) puts the root last. Until then a marker at `.zvf/creating` reserves the
+/// place.
 ///
 /// ```
 /// use zvf_model::key::Key;
@@ -40,86 +38,86 @@ pub(super) fn marker() -> Result<Key, KeyError> {
 #[derive(Debug)]
 pub struct Creation {
     store: Store,
-    id: Id,
+    id: TransactionId,
     lock: Option<FolderLock>,
-    /// What the copy of the nodes is made of, if there is to be one.
-    nodes: Option<Mutex<Nodes>>,
+    /// The nodes for the node copy, if one is written.
+    nodes: Option<Mutex<NodeChanges>>,
 }
 
 impl Store {
-    /// Begins to create a store where there is nothing.
+    /// Begins to create a store in an empty place.
     ///
-    /// On disk, what a dead process left of one it was creating is deleted
-    /// first: the mark in the folder, which nobody holds any more, says whose it
-    /// is. Nothing else ever is.
+    /// On disk, leftovers of a creation whose process died are deleted first: they carry a marker
+    /// whose lock is free. Nothing else is ever deleted.
     ///
     /// # Errors
     ///
     /// [`CreateError`].
     pub async fn begin_create(&self) -> Result<Creation, CreateError> {
-        let store = self.bare();
+        let store = self.without_overlay();
         store.check_writable()?;
-        store.check_free().await?;
-        let id = Id::random();
+        store.check_no_root().await?;
+        let id = TransactionId::random();
         if store.folder().is_some() {
-            store.check_own_or_empty().await?;
+            store.check_marked_or_empty().await?;
             let lock = store.try_lock()?.ok_or(CreateError::InProgress)?;
-            store.check_free().await?;
-            store.check_own_or_empty().await?;
-            if store.marked_by().await?.is_some() {
+            store.check_no_root().await?;
+            store.check_marked_or_empty().await?;
+            if store.read_marker().await?.is_some() {
                 store.clear().await?;
-                store.sweep_unfinished(&lock, Duration::ZERO).await?;
+                store.sweep_temporary_files(&lock, Duration::ZERO).await?;
                 store.remove_empty(&lock).await;
             } else {
-                store.mark(&id, &Condition::Always).await?;
+                store.put_marker(&id, &Precondition::None).await?;
             }
             let lock = Some(lock);
             return Ok(Creation::new(store, id, lock));
         }
-        if store.marked_by().await?.is_some() {
+        if store.read_marker().await?.is_some() {
             return Err(CreateError::Leftovers);
         }
-        store.check_own_or_empty().await?;
-        if !store.mark(&id, &Condition::Absent).await? {
+        store.check_marked_or_empty().await?;
+        if !store.put_marker(&id, &Precondition::Absent).await? {
             return Err(CreateError::Leftovers);
         }
         let mark = Bytes::copy_from_slice(id.as_str().as_bytes());
-        let (at, absent) = (marker()?, Condition::Absent);
-        store.check_refuses(&at, mark, &absent).await?;
+        let (key, absent) = (creation_marker_key()?, Precondition::Absent);
+        store.check_refuses(&key, mark, &absent).await?;
         Ok(Creation::new(store, id, None))
     }
 
-    /// As [`begin_create`](Self::begin_create), but takes over from whoever
-    /// began before and deletes what they put: for a bucket, where nobody can
-    /// tell whether they are still at it. If they are, they are told with their
-    /// commit.
+    /// Begins to create a store as [`begin_create`](Self::begin_create) does, but takes over an
+    /// unfinished creation in a bucket and deletes its objects.
+    ///
+    /// In a bucket there is no way to tell whether the other process is still running. If it is,
+    /// its commit fails with [`CreateError::TakenOver`].
     ///
     /// # Errors
     ///
     /// [`CreateError`].
     pub async fn begin_create_replacing_leftovers(&self) -> Result<Creation, CreateError> {
-        let store = self.bare();
-        if store.folder().is_some() || store.marked_by().await?.is_none() {
+        let store = self.without_overlay();
+        if store.folder().is_some() || store.read_marker().await?.is_none() {
             return store.begin_create().await;
         }
-        store.check_free().await?;
-        let id = Id::random();
-        store.mark(&id, &Condition::Always).await?;
+        store.check_no_root().await?;
+        let id = TransactionId::random();
+        store.put_marker(&id, &Precondition::None).await?;
         store.clear().await?;
         Ok(Creation::new(store, id, None))
     }
 
-    /// That there is no root.
-    async fn check_free(&self) -> Result<(), CreateError> {
-        match self.tag(&Head::key()?).await? {
+    /// Checks that there is no root.
+    async fn check_no_root(&self) -> Result<(), CreateError> {
+        match self.version(&head_key()?).await? {
             Some(_) => Err(CreateError::AlreadyExists),
             None => Ok(()),
         }
     }
 
-    /// That what is there is marked as that of a creation, or nothing.
-    async fn check_own_or_empty(&self) -> Result<(), CreateError> {
-        if self.marked_by().await?.is_some() {
+    /// Checks that the place is empty or marked as a creation.
+    async fn check_marked_or_empty(&self) -> Result<(), CreateError> {
+        if self.read_marker().await?.is_some() {
             return Ok(());
         }
         let found = self.list(&Key::root(), usize::MAX).await?;
@@ -130,19 +128,25 @@ impl Store {
         }
     }
 
-    /// Who put the mark, if there is one.
-    async fn marked_by(&self) -> Result<Option<Bytes>, CreateError> {
-        let found = self.fetch_tagged(&marker()?).await?;
+    /// Reads the marker: the identifier of the creation, if there is one.
+    async fn read_marker(&self) -> Result<Option<Bytes>, CreateError> {
+        let found = self.fetch_versioned(&creation_marker_key()?).await?;
         Ok(found.map(|(mark, _)| mark))
     }
 
-    async fn mark(&self, id: &Id, condition: &Condition) -> Result<bool, CreateError> {
+    async fn put_marker(
+        &self,
+        id: &TransactionId,
+        condition: &Precondition,
+    ) -> Result<bool, CreateError> {
         let mark = Bytes::copy_from_slice(id.as_str().as_bytes());
-        let put = self.put_if(&marker()?, mark, condition).await?;
+        let put = self
+            .put_if(&creation_marker_key()?, mark, condition)
+            .await?;
         Ok(put.is_some())
     }
 
-    /// Deletes everything but the mark.
+    /// Deletes everything but the marker.
     async fn clear(&self) -> Result<(), CreateError> {
         let keys = self.list_all(&Key::root(), usize::MAX).await?;
         let keys = keys.iter().map(|file| Key::parse(&file.name));
@@ -152,7 +156,7 @@ impl Store {
 }
 
 impl Creation {
-    fn new(store: Store, id: Id, lock: Option<FolderLock>) -> Self {
+    fn new(store: Store, id: TransactionId, lock: Option<FolderLock>) -> Self {
         Self {
             store,
             id,
@@ -161,20 +165,19 @@ impl Creation {
         }
     }
 
-    /// The root is to have a [copy](zvf_model::node_copy) of all nodes that are put from
-    /// now on: for stores of a bounded number of them. It is left out when they are too
-    /// many.
+    /// Writes a [node copy](zvf_model::node_copy) into the root, of all nodes that are put from now
+    /// on. It is left out when there are too many nodes.
     pub fn write_node_copy(&mut self) {
         self.nodes = Some(Mutex::default());
     }
 
-    /// Puts objects at their place, as [`Store::put_many`]; but of one that was under way
-    /// when a process dies, a folder may have half. Whoever creates there next deletes it.
+    /// Puts objects concurrently. A process that dies may leave part of a file, which the next
+    /// creation in the folder deletes.
     ///
     /// # Errors
     ///
-    /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's
-    /// `zarr.json` and below `.zvf`.
+    /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's `zarr.json` and for keys
+    /// below `.zvf`.
     pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
         for (key, _) in &objects {
             check_key(key)?;
@@ -185,59 +188,72 @@ impl Creation {
                 nodes.put(key, bytes);
             }
         }
-        Ok(self.store.put_unseen(objects).await?)
+        Ok(self.store.put_many_non_atomic(objects).await?)
     }
 
-    /// Puts the root's `zarr.json`: from then on there is a store. A member
-    /// `zvf` of its attributes, as of a root that was copied, is left out, and so is
-    /// `zvf_nodes`, unless it is to have [one of its own](Self::write_node_copy).
+    /// Puts the root's `zarr.json`, which completes the store.
+    ///
+    /// The members `zvf` and `zvf_nodes` of its attributes, as in the root of a copied store, are
+    /// removed. A node copy is added after [`write_node_copy`](Self::write_node_copy).
+    ///
+    /// # Atomicity
+    ///
+    /// Readers find no store before this call and the complete store after it.
     ///
     /// # Errors
     ///
-    /// [`CreateError::TakenOver`] and [`CreateError::AlreadyExists`] when
-    /// somebody else took over or was first.
+    /// [`CreateError::TakenOver`] and [`CreateError::AlreadyExists`] when another process took over
+    /// or was first.
     pub async fn commit(self, root: &[u8]) -> Result<(), CreateError> {
         let store = &self.store;
         if self.lock.is_none()
-            && store.marked_by().await?.as_deref() != Some(self.id.as_str().as_bytes())
+            && store.read_marker().await?.as_deref() != Some(self.id.as_str().as_bytes())
         {
             return Err(CreateError::TakenOver);
         }
-        let fresh = State::default();
+        let initial = State::default();
         let root = match &self.nodes {
             Some(nodes) => {
                 let nodes = nodes.lock().unwrap_or_else(PoisonError::into_inner);
-                fresh.put_with(root, (&nodes, 0, true))?
+                initial.write_with_node_copy(
+                    root,
+                    NodeCopyUpdate {
+                        changes: &nodes,
+                        base: None,
+                    },
+                )?
             }
             None => match State::if_json(root)? {
-                Some(state) if state == fresh && !has_copy(root) => Bytes::copy_from_slice(root),
-                _ => fresh.put_without(root)?,
+                Some(state) if state == initial && !has_copy(root) => Bytes::copy_from_slice(root),
+                _ => initial.write_without_node_copy(root)?,
             },
         };
-        let key = Head::key()?;
-        let put = store.put_if(&key, root.clone(), &Condition::Absent).await?;
+        let key = head_key()?;
+        let put = store
+            .put_if(&key, root.clone(), &Precondition::Absent)
+            .await?;
         if put.is_none() {
-            // Perhaps by a request of this whose answer was lost.
-            let found = store.fetch_tagged(&key).await?;
+            // It may be the root of this creation, put by an attempt whose response was lost.
+            let found = store.fetch_versioned(&key).await?;
             if found.is_none_or(|(found, _)| found != root) {
                 return Err(CreateError::AlreadyExists);
             }
         }
-        store.delete(&marker()?).await?;
+        store.delete(&creation_marker_key()?).await?;
         if let Some(lock) = self.lock {
             lock.remove();
         }
         Ok(())
     }
 
-    /// Gives up, and deletes what was put.
+    /// Aborts the creation and deletes its objects.
     ///
     /// # Errors
     ///
-    /// [`CreateError`]; what is left is still marked then.
+    /// [`CreateError`]. Objects that are left are still marked.
     pub async fn abort(self) -> Result<(), CreateError> {
         self.store.clear().await?;
-        self.store.delete(&marker()?).await?;
+        self.store.delete(&creation_marker_key()?).await?;
         if let Some(lock) = self.lock {
             lock.remove();
         }

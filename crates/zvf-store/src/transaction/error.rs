@@ -1,61 +1,63 @@
-//! Why transactions fail.
+//! Errors of transactions.
 
 use zvf_model::key::{Key, KeyError};
 
-use crate::{list::ListError, read::ReadError, write::WriteError};
+use crate::io::{ListError, ReadError, WriteError};
 
-/// Why a transaction cannot go on.
+/// An error of a transaction.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
-    /// There is nothing to change: a store has a root, this has none.
-    #[error("there is no store: zarr.json is absent")]
+    /// There is no store, because there is no root.
+    #[error("there is no store: zarr.json is missing")]
     NoStore,
-    /// The root's `zarr.json`, which a commit is given, or below `.zvf`.
-    #[error("{key}: is not for a transaction to put or delete")]
+    /// The key is the root's `zarr.json`, which the commit puts, or lies below `.zvf`.
+    #[error("{key}: is reserved; a transaction cannot put or delete it")]
     Reserved {
         /// The key.
         key: Key,
     },
     /// The transaction was committed, or may have been.
-    #[error("the transaction is over")]
+    #[error("the transaction is finished; begin another one")]
     Finished,
-    /// The root, a journal or a log does not say what it has to.
+    /// The root, a journal or a log is invalid.
     #[error("{key}: {fault}")]
     Record {
         /// The object.
         key: Key,
-        /// What is wrong with it.
+        /// The problem.
         fault: RecordError,
     },
-    /// A key that a record asks for cannot be one.
-    #[error("a record names what is no key")]
+    /// A record contains an invalid key.
+    #[error("a transaction record contains an invalid key")]
     Key(#[from] KeyError),
     /// The folder cannot be locked.
     #[error("{path}: cannot be locked")]
     Lock {
-        /// The lock's file.
+        /// The path of the lock file.
         path: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Something that keeps to no transaction changed an object that one is
-    /// about to replace. It is not overwritten; once what is staged for it, as
-    /// the journal in `.zvf` says, is put there by hand, the next
-    /// [`begin`](crate::Store::begin) goes on.
-    #[error("{key}: was changed from outside while a transaction was being applied")]
+    /// A program without transactions changed an object while a transaction that replaces it was
+    /// being applied. The object is not overwritten. To continue, copy its staged object, which
+    /// the journal in `.zvf` names, to the key; the next [`begin`](crate::Store::begin) then
+    /// applies the rest.
+    #[error(
+        "{key}: was changed by another program while a transaction was being applied; copy its staged object there to continue"
+    )]
     ModifiedExternally {
         /// The object.
         key: Key,
     },
-    /// What was staged is gone, and not where it belongs either.
-    #[error("{key}: what was staged for it is gone")]
+    /// A staged object is missing, and it is not at its key either.
+    #[error("{key}: its staged object is missing")]
     StagedObjectMissing {
         /// The object.
         key: Key,
     },
-    /// Others commit faster than this can look.
-    #[error("the store does not come to rest")]
+    /// Other transactions kept changing the head until the last attempt.
+    #[error("other transactions keep changing the store; try again later")]
     Contended,
     /// An object cannot be read.
     #[error(transparent)]
@@ -63,103 +65,103 @@ pub enum TransactionError {
     /// An object cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// What is there cannot be listed.
+    /// Objects cannot be listed.
     #[error(transparent)]
     List(#[from] ListError),
 }
 
-/// What is wrong with a record of transactions.
+/// A problem of a transaction record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// No JSON, or no object.
-    #[error("is no JSON object")]
+    /// The record is not a JSON object.
+    #[error("is not a JSON object")]
     Json,
-    /// A member is missing or says what it cannot.
-    #[error("the member {0:?} does not say what it has to")]
+    /// A member is missing or has an invalid value.
+    #[error("the member {0:?} is missing or invalid")]
     Member(&'static str),
-    /// Written by something newer.
-    #[error("is of format {0}, which is not known")]
+    /// The record has an unknown format version.
+    #[error("has the unknown format version {0}; a newer program wrote it")]
     Format(u64),
 }
 
-/// Why a commit did not go through, or not to its end.
+/// An error of a commit.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// Another transaction that was committed meanwhile touched the same. All
-    /// names, where it is no longer known what was touched since: then the
-    /// transaction took longer than 256 others. Nothing was changed; begin
+    /// A transaction that was committed meanwhile touched the same names. Nothing was changed; begin
     /// again.
-    #[error("another transaction changed the same meanwhile: {}", names.join(", "))]
+    ///
+    /// If more than 256 transactions were committed meanwhile, their logs are gone and all names
+    /// of this transaction are reported.
+    #[error("conflicts with a transaction that was committed meanwhile: {}", names.join(", "))]
     Conflict {
-        /// Names touched by both.
+        /// The names that both touched.
         names: Vec<String>,
     },
-    /// Others committed meanwhile and touched none of the same. Nothing was
-    /// changed; [`rebase`](crate::Transaction::rebase) and commit again.
-    #[error("the store moved from transaction {base} to {current}")]
+    /// Other transactions were committed meanwhile and touched no common name. Nothing was changed;
+    /// [`rebase`](crate::Transaction::rebase) and commit again.
+    #[error("based on transaction {base}, but the store is at {current}")]
     Outdated {
-        /// What this transaction builds on.
+        /// The transaction that this one is based on.
         base: u64,
-        /// What is there now.
+        /// The last transaction of the store.
         current: u64,
     },
-    /// Objects that others changed before the transaction was rebased, and that
-    /// would now be overwritten with what was made of their former state.
-    #[error("{} objects have to be put again: others changed them", keys.len())]
+    /// Objects that other transactions changed before this one was rebased have not been put again.
+    /// Committing would overwrite those changes.
+    #[error("{} objects have to be put again, because other transactions changed them", keys.len())]
     Stale {
-        /// Where they are.
+        /// The keys of these objects.
         keys: Vec<Key>,
     },
-    /// Whether this transaction was committed cannot be told: the store does not
-    /// answer, and may still do what it was asked. The transaction is over.
-    #[error("whether transaction {transaction} was committed is not known")]
+    /// The outcome is unknown: the store does not respond, and a request may still be in flight. The
+    /// transaction is finished.
+    #[error("it is unknown whether transaction {transaction} was committed")]
     Uncertain {
-        /// Its number, if it was.
+        /// The number of the transaction, if it was committed.
         transaction: u64,
-        /// What happened.
+        /// The cause.
         source: WriteError,
     },
-    /// The transaction is committed, and readers see it; but not all of it is at
-    /// its place yet. Whoever begins the next one sees to that.
-    #[error("transaction {transaction} is committed, but not finished")]
+    /// The transaction is committed and visible to readers, but not all objects are at their keys.
+    /// The next transaction applies the rest.
+    #[error("transaction {transaction} is committed, but not completely applied")]
     Unfinished {
-        /// Its number.
+        /// The number of the transaction.
         transaction: u64,
-        /// What happened.
+        /// The cause.
         source: TransactionError,
     },
-    /// Nothing was changed.
+    /// The commit failed and nothing was changed.
     #[error(transparent)]
     Failed(#[from] TransactionError),
 }
 
-/// Why a store cannot be created.
+/// An error of creating a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// There is a store.
+    /// A store exists already.
     #[error("there is a store already")]
     AlreadyExists,
-    /// There are objects that belong to no store.
-    #[error("there is something already, such as {0}, and it is no store")]
+    /// The place holds objects that do not belong to a store.
+    #[error("the place is not empty and not a store: it contains {0}")]
     NotEmpty(String),
-    /// Somebody is creating the store.
-    #[error("the store is being created by somebody else")]
+    /// Another process is creating the store.
+    #[error("another process is creating the store")]
     InProgress,
-    /// Somebody began to create the store. Whether they still are cannot be
-    /// told in a bucket; when they are not,
-    /// [`begin_create_replacing_leftovers`](crate::Store::begin_create_replacing_leftovers)
-    /// deletes what they left.
+    /// Another process began to create the store and may still be running. If it is not,
+    /// [`begin_create_replacing_leftovers`](crate::Store::begin_create_replacing_leftovers) deletes
+    /// its objects.
     #[error(
-        "somebody began to create the store and has not finished; what is there can be deleted by force"
+        "another process began to create the store and has not finished; its objects can be replaced"
     )]
     Leftovers,
-    /// Somebody else took over, by force.
-    #[error("somebody else took over creating the store")]
+    /// Another process took over the creation.
+    #[error("another process took over the creation of the store")]
     TakenOver,
-    /// Anything else.
+    /// Any other failure.
     #[error(transparent)]
     Failed(#[from] TransactionError),
 }

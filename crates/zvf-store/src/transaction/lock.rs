@@ -1,6 +1,7 @@
-//! The lock of a store on disk. Files have no conditional put, so whoever
-//! commits there keeps all others out; the system lets go of the lock of a
-//! process that dies.
+//! The lock of a store on disk.
+//!
+//! Files have no conditional put, so a commit in a folder excludes others by a file lock. The
+//! operating system releases the lock of a process that dies.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -11,9 +12,9 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::TransactionError;
-use crate::{overlay::HOME, store::Store};
+use crate::store::{RESERVED_FOLDER, Store};
 
-/// A lock that is held. Dropping it lets go.
+/// A held lock, which is released when dropped.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     file: File,
@@ -21,30 +22,32 @@ pub(super) struct FolderLock {
 }
 
 impl Store {
-    /// Waits for the lock; of a store that is no folder there is none to wait
-    /// for, which callers know.
+    /// Waits for the lock of the folder. Callers check that the store is a folder.
     pub(super) async fn lock(&self) -> Result<FolderLock, TransactionError> {
         let path = self.lock_path();
         let failed = |source| lock_error(&path, source);
         if let Some(lock) = FolderLock::take(&path).map_err(failed)? {
             return Ok(lock);
         }
-        // On a thread of its own: those of the runtime may all be needed by
-        // whoever holds the lock.
+        // Wait on a separate thread: the holder of the lock may need all threads of the runtime.
         let (done, waits) = oneshot::channel();
         let waited_for = path.clone();
         let wait = move || {
-            // Nobody waits any more when this cannot be sent.
+            // Sending fails when the caller has stopped waiting.
             drop(done.send(FolderLock::wait(&waited_for)));
         };
         let thread = std::thread::Builder::new().name("zvf-lock".to_owned());
         thread.spawn(wait).map_err(failed)?;
         let lock = waits.await;
-        let lock = lock.unwrap_or_else(|_| Err(io::Error::other("the waiting thread died")));
+        let lock = lock.unwrap_or_else(|_| {
+            Err(io::Error::other(
+                "the thread that waits for the lock stopped",
+            ))
+        });
         lock.map_err(failed)
     }
 
-    /// The lock, unless somebody holds it.
+    /// Takes the lock if it is free.
     pub(super) fn try_lock(&self) -> Result<Option<FolderLock>, TransactionError> {
         let path = self.lock_path();
         FolderLock::take(&path).map_err(|source| lock_error(&path, source))
@@ -52,7 +55,7 @@ impl Store {
 
     fn lock_path(&self) -> PathBuf {
         let folder = self.folder().unwrap_or(Path::new(""));
-        folder.join(HOME).join("lock")
+        folder.join(RESERVED_FOLDER).join("lock")
     }
 }
 
@@ -70,7 +73,7 @@ impl FolderLock {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
-                Ok(()) if is_at(&file, path) => {
+                Ok(()) if is_current(&file, path) => {
                     let path = path.to_owned();
                     return Ok(Some(Self { file, path }));
                 }
@@ -83,32 +86,32 @@ impl FolderLock {
         loop {
             let file = open(path)?;
             file.lock()?;
-            if is_at(&file, path) {
+            if is_current(&file, path) {
                 let path = path.to_owned();
                 return Ok(Self { file, path });
             }
         }
     }
 
-    /// Lets go, and leaves no file behind where that is safe.
+    /// Releases the lock and deletes its file where that is safe.
     pub(super) fn remove(self) {
         if cfg!(unix) {
-            // Whoever waits for it sees that it is not at its place any more.
+            // A process that waits for the file notices that it was deleted, and opens a new one.
             drop(fs::remove_file(&self.path));
-            // Stays when it holds anything.
+            // Fails for a folder that is not empty.
             drop(self.path.parent().map(fs::remove_dir));
         }
         drop(self.file);
     }
 }
 
-/// The lock's file, made when it is not there.
+/// Opens the lock file, creating it if necessary.
 fn open(path: &Path) -> io::Result<File> {
-    // The folder may go between two steps, with the last thing in it.
-    const TRIES: usize = 100;
+    // Another process may remove the folder between the two steps.
+    const MAX_ATTEMPTS: usize = 100;
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true);
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -120,9 +123,9 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Whether a file that was opened is still the one at its path.
+/// Returns whether an open file is still the one at its path.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+fn is_current(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), fs::metadata(path)) {
@@ -131,8 +134,8 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// It is never removed.
+/// Returns `true`: the lock file is never deleted on this platform.
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
+fn is_current(_: &File, _: &Path) -> bool {
     true
 }

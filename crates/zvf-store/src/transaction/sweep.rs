@@ -1,30 +1,31 @@
-//! Deleting what dead writers left.
+//! Deletion of objects that dead writers left.
 
 use core::time::Duration;
 use std::{collections::BTreeMap, time::SystemTime};
 
-use zvf_model::key::Key;
-
-use super::{Id, TransactionError, creation::marker};
-use crate::{list::OwnFile, overlay::HOME, store::Store};
+use super::{
+    TransactionError,
+    id::TransactionId,
+    layout::{creation_marker_key, reserved_folder},
+};
+use crate::store::{ReservedFile, Store};
 
 impl Store {
-    /// Deletes what transactions left that were never committed, in which
-    /// nothing was staged for so long, and on disk files that somebody was killed
-    /// writing. How many objects went.
+    /// Deletes the staged objects of abandoned transactions and, on disk, temporary files of killed
+    /// processes. Returns the number of deleted objects.
     ///
-    /// Nobody looks at these, they only take room. A transaction that is still
-    /// being prepared looks the same: `older_than` has to be longer than any
-    /// takes, and allow for a clock that differs from the store's. One that is
-    /// swept away under its writer fails to commit.
+    /// A transaction counts as abandoned when it was not committed and nothing was staged for
+    /// `older_than`. Choose that longer than any transaction takes, including the difference between
+    /// the clocks of this machine and the store: a transaction that is swept while it is still
+    /// running fails to commit. Leftovers only take space; no reader looks at them.
     ///
     /// # Errors
     ///
     /// [`TransactionError`].
     pub async fn sweep(&self, older_than: Duration) -> Result<u64, TransactionError> {
-        let store = self.bare();
+        let store = self.without_overlay();
         let lock = match store.folder() {
-            // Without looking first, a folder of something else would get one.
+            // Taking the lock creates a file, so check first that the folder is a store.
             Some(_) if store.head().await?.is_none() => return Ok(0),
             Some(_) => Some(store.lock().await?),
             None => None,
@@ -32,9 +33,9 @@ impl Store {
         let Some(head) = store.head().await? else {
             return Ok(0);
         };
-        let home = Key::parse(HOME)?;
-        let found = store.list_own(&home).await?;
-        let mut folders: BTreeMap<String, Vec<OwnFile>> = BTreeMap::new();
+        let folder_of_all = reserved_folder()?;
+        let found = store.list_reserved(&folder_of_all).await?;
+        let mut folders: BTreeMap<String, Vec<ReservedFile>> = BTreeMap::new();
         for file in found {
             if let Some((folder, _)) = file.name.split_once('/') {
                 folders.entry(folder.to_owned()).or_default().push(file);
@@ -42,30 +43,31 @@ impl Store {
         }
         let mut keys = Vec::new();
         for (folder, files) in folders {
-            let leftover = Id::parse(&folder).is_some_and(|id| !head.is_pending(&id));
+            let leftover = TransactionId::parse(&folder).is_some_and(|id| !head.is_pending(&id));
             let newest = files.iter().map(|file| file.modified).max();
             if leftover && newest.is_some_and(|at| is_older(at, older_than)) {
                 for file in files {
-                    keys.push(home.join_path(&file.name)?);
+                    keys.push(folder_of_all.join_path(&file.name)?);
                 }
             }
         }
-        // The store is there: whoever created it died before this was the last thing to do.
-        let marker = marker()?;
-        if store.tag(&marker).await?.is_some() {
+        // The root exists, so the process that created the store died before it deleted the marker.
+        let marker = creation_marker_key()?;
+        if store.version(&marker).await?.is_some() {
             keys.push(marker);
         }
         let mut count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
         store.delete_many(keys).await?;
         if let Some(lock) = &lock {
-            let unfinished = store.sweep_unfinished(lock, older_than).await?;
-            count = count.saturating_add(unfinished);
+            let temporary = store.sweep_temporary_files(lock, older_than).await?;
+            count = count.saturating_add(temporary);
         }
         drop(lock);
         Ok(count)
     }
 }
 
+/// Returns whether a time in milliseconds since 1970 is at least `than` ago.
 fn is_older(modified: i64, than: Duration) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_millis());

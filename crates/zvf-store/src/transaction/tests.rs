@@ -16,10 +16,9 @@ use zvf_model::key::Key;
 
 use super::{CommitError, CreateError, TransactionError};
 use crate::{
-    open::OpenOptions,
-    range::Read,
-    store::{Backend, Store, Tuning},
-    write::WriteError,
+    backend::{Backend, BackendProfile},
+    io::{Read, WriteError},
+    store::{OpenOptions, Store},
 };
 
 /// What is wrong with a conditional put of the root.
@@ -152,7 +151,7 @@ fn bucket(flaw: Flaw) -> Store {
         backend,
         Path::default(),
         None,
-        Tuning::NETWORK,
+        BackendProfile::NETWORK,
         &options,
     )
 }
@@ -183,7 +182,7 @@ fn commit(flaw: Flaw) -> (core::result::Result<u64, CommitError>, Option<bytes::
             assert!(over, "{again:?}");
             // It is needed, should the put arrive after all.
             transaction.abort().await.unwrap();
-            let staged = store.list_own(&key(".zvf")).await.unwrap();
+            let staged = store.list_reserved(&key(".zvf")).await.unwrap();
             assert_eq!(staged.len(), 2, "{staged:?}");
         }
         let read = store.read_one(Read::full(key("a"))).await.unwrap();

@@ -131,12 +131,12 @@ fn half_a_child_is_damage() {
     let (answers, _) = cells(&blob(numbered(9))[1..], &[child(CHILD, None)]);
     check_damaged(
         &answers[0],
-        "0/vertices/0.0.0/zarr.json: absent, where 0/vertices/0.0.0/c/0 says it is there",
+        "0/vertices/0.0.0/zarr.json: is missing although 0/vertices/0.0.0/c/0 exists",
     );
     let (answers, _) = cells(&blob(numbered(9))[..1], &[child(CHILD, None)]);
     check_damaged(
         &answers[0],
-        "0/vertices/0.0.0/c/0: absent, where 0/vertices/0.0.0/zarr.json says it is there",
+        "0/vertices/0.0.0/c/0: is missing although 0/vertices/0.0.0/zarr.json exists",
     );
 }
 
@@ -172,7 +172,7 @@ fn the_chunk_of_a_child_may_have_another_name() {
     assert_eq!(asked, want);
     check_damaged(
         &only_child(&other, None)[0],
-        "0/vertices/0.0.0/0: absent, where 0/vertices/0.0.0/zarr.json says",
+        "0/vertices/0.0.0/0: is missing although 0/vertices/0.0.0/zarr.json exists",
     );
 }
 
@@ -347,7 +347,7 @@ fn with_entry(offset: u64, length: u64) -> Vec<u8> {
 fn a_damaged_entry_of_a_shard_leaves_the_others_alone() {
     let shards = sharded("end", None);
     for ((offset, length), cause) in [
-        ((u64::MAX - 1, 8), "no range"),
+        ((u64::MAX - 1, 8), "is not a range"),
         ((4, 200), "the object ends before bytes 4..204"),
         ((200, 8), "the object ends before bytes 200..208"),
         ((0, 11), "end inside item 0"),
@@ -422,7 +422,7 @@ fn what_is_over_the_budget_fails_alone() {
         element(&plain, [0, 1], None),
     ];
     let answers = block_on(reader.cells(&wanted));
-    check_problem(&answers[0], FetchProblem::OverBudget, "2008 bytes more");
+    check_problem(&answers[0], FetchProblem::OverBudget, "2008 more bytes");
     check_problem(&answers[1], FetchProblem::OverBudget, "memory budget");
     assert_eq!(answers[2].as_ref().unwrap(), &fetched(b"small", 5));
     assert!(reader.store().activity().bytes_read < 100);

@@ -21,8 +21,8 @@ use crate::{
     dataset::Dataset,
     error::Error,
     pyramid::form,
-    writer::{
-        encode::{Arrays, encoded},
+    writing::{
+        objects::{Arrays, encoded},
         run,
     },
 };

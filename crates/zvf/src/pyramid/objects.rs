@@ -16,8 +16,8 @@ use super::build::Build;
 use crate::{
     error::Error,
     nodes,
-    writer::{
-        encode::{Arrays, encoded},
+    writing::{
+        objects::{Arrays, encoded},
         run,
     },
 };

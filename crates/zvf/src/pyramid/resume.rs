@@ -2,8 +2,12 @@
 
 use zvf_model::level::LevelId;
 
-use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
-use crate::{dataset::Dataset, error::Error, stale::STALE_LEVELS};
+use super::{
+    CrossLevel, LevelDesign, PyramidOptions, metadata,
+    refresh::{self, LEVELS},
+    stats,
+};
+use crate::{dataset::Dataset, error::Error};
 
 /// Whether a level is there as it would be made now, and nothing changed since.
 pub(super) async fn is_made(
@@ -22,7 +26,7 @@ pub(super) async fn is_made(
     };
     let is_linked =
         metadata::stored(root) == storage && root.cross_level_depth == i32::try_from(depth).ok();
-    if !is_linked || root.other.contains_key(STALE_LEVELS) {
+    if !is_linked || root.other.contains_key(LEVELS) {
         return Ok(false);
     }
     let says = refresh::attributes(dataset, &level.to_string()).await?;

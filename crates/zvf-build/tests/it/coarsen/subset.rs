@@ -1,4 +1,4 @@
-//! Sampling of points compared with brute force.
+//! Random subsets of points.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ fn kept(block: &VertexBlock, method: &CoarsenMethod) -> Vec<u32> {
     }
 }
 
-/// Returns the rows of each cell.
+/// The rows of each cell.
 fn cells(block: &VertexBlock, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
     let mut cells: BTreeMap<(u32, Vec<i64>), Vec<u32>> = BTreeMap::new();
     for row in 0..block.len() {
@@ -39,7 +39,7 @@ fn cells(block: &VertexBlock, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> 
     cells
 }
 
-/// Returns a block with some rows.
+/// Some rows of a block.
 fn of(block: &VertexBlock, rows: &[u32]) -> VertexBlock {
     let all = rows.iter().map(|row| *row as usize);
     VertexBlock {
@@ -54,7 +54,7 @@ fn of(block: &VertexBlock, rows: &[u32]) -> VertexBlock {
 
 proptest! {
     #[test]
-    fn each_cell_keeps_points_and_maps_others_to_the_nearest(
+    fn each_cell_keeps_its_share_and_sends_others_to_the_nearest(
         block in block(Topology::Points), cell in prop_oneof![Just(2.0), Just(8.0)], keep in 0_u32..30, seed: u64,
     ) {
         let merge = subset(block.axes, cell, keep, seed).merge(&block);
@@ -71,7 +71,7 @@ proptest! {
                 let near = near.min_by(|a, b| far(*a).total_cmp(&far(*b)).then(a.cmp(b)));
                 let parent = merge.parent[*row as usize];
                 let found = (parent != NO_VERTEX).then(|| rows[parent as usize]);
-                // Square roots tie where the squares do not.
+                // Roots of squares tie where the squares do not.
                 assert_eq!(found.map(far), near.map(far), "{found:?} {near:?}");
                 assert_eq!(found.map(owner), near.map(owner));
                 error = error.zip(near).map(|(error, near)| error.max(far(near)));
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_seeds_are_nested(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
+    fn equal_seeds_nest(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
         let fine = kept(&block, &subset(block.axes, 2.0, keep, seed));
         let coarse = kept(&block, &subset(block.axes, 4.0, keep, seed));
         assert!(coarse.iter().all(|row| fine.contains(row)));
@@ -95,7 +95,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn points_of_the_next_level_are_excluded(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
+    fn points_of_the_next_level_are_left_out(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
         let all = kept(&block, &subset(block.axes, 2.0, keep, seed));
         let next = kept(&block, &subset(block.axes, 4.0, keep, seed));
         let method = CoarsenMethod::Subset {
@@ -113,9 +113,9 @@ proptest! {
     }
 }
 
-/// Enough points for a tree search, many of them at equal distance.
+/// So many that they are sorted to be found; many are equally near.
 #[test]
-fn nearest_search_finds_kept_points() {
+fn many_that_stay_are_found_by_others() {
     for axes in [1, 3] {
         let place = |at: u32| [at * 7919 % 211, at * 104_729 % 89, at * 31 % 7];
         let places = (0..1200).map(place);
@@ -135,7 +135,7 @@ fn nearest_search_finds_kept_points() {
                 continue;
             }
             let far = |other: &u32| distance(block.position(*other as usize), block.position(row));
-            // Squares of integers are exact, so the first of equals is known.
+            // Squares of whole numbers are exact, so the first of equally near ones is known.
             let nearest = *rows
                 .iter()
                 .min_by(|a, b| far(a).total_cmp(&far(b)))
@@ -146,7 +146,7 @@ fn nearest_search_finds_kept_points() {
 }
 
 #[test]
-fn hashes_are_uniform() {
+fn seeds_draw_evenly() {
     let block = VertexBlock {
         axes: 1,
         positions: (0..100).map(f64::from).collect(),
@@ -162,7 +162,7 @@ fn hashes_are_uniform() {
         met.insert(rows);
     }
     assert!(met.len() > 990, "{} of 1000 are others", met.len());
-    // 100 each, within five standard deviations.
+    // A hundred each, give or take five standard deviations.
     assert!(
         times.iter().all(|times| (53..148).contains(times)),
         "{times:?}"

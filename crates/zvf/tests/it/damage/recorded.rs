@@ -214,7 +214,7 @@ const CASES: &[(&str, &[Row])] = &[
             (
                 REST,
                 Error(
-                    "0/vertices, chunk 0.-1: cannot be read: 0/vertices: is damaged: 0/vertices/c/1/1: is no frame of items: bytes end inside item 0",
+                    "0/vertices, chunk 0.-1: cannot be read: 0/vertices: is damaged: 0/vertices/c/1/1: is not a frame of items: bytes end inside item 0",
                 ),
             ),
         ],

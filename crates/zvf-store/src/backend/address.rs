@@ -1,0 +1,120 @@
+//! Store addresses: paths and URLs, distinguished by scheme.
+
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use super::error::OpenError;
+
+/// A parsed address.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    Path(PathBuf),
+    Memory,
+    Network(Scheme, Url),
+}
+
+/// A kind of network store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Http,
+    S3,
+    Gcs,
+    Azure,
+}
+
+impl Scheme {
+    /// Returns the Cargo feature that supports the scheme.
+    #[cfg(not(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
+    pub(crate) const fn feature(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::S3 => "aws",
+            Self::Gcs => "gcp",
+            Self::Azure => "azure",
+        }
+    }
+}
+
+impl Address {
+    pub(crate) fn parse(text: &str) -> Result<Self, OpenError> {
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return Ok(Self::Path(text.into()));
+        };
+        // `C:\data` and `./a:b` are paths.
+        let is_scheme = scheme.len() > 1
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+        if !is_scheme || Path::new(text).exists() {
+            return Ok(Self::Path(text.into()));
+        }
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "memory" if rest.trim_matches('/').is_empty() => return Ok(Self::Memory),
+            "file" => {
+                let path = url(text)?.to_file_path();
+                let path = path.map_err(|()| OpenError::Address(text.to_owned()));
+                return path.map(Self::Path);
+            }
+            "http" | "https" => Scheme::Http,
+            "s3" | "s3a" => Scheme::S3,
+            "gs" => Scheme::Gcs,
+            "az" | "azure" | "abfs" | "abfss" => Scheme::Azure,
+            _ => return Err(OpenError::Scheme(scheme.to_owned())),
+        };
+        let url = url(text)?;
+        // A signature or version in the query would not hold for the other keys of the store.
+        let is_prefix = url.has_host() && url.query().is_none() && url.fragment().is_none();
+        if is_prefix {
+            Ok(Self::Network(scheme, url))
+        } else {
+            Err(OpenError::Address(text.to_owned()))
+        }
+    }
+}
+
+fn url(text: &str) -> Result<Url, OpenError> {
+    Url::parse(text).map_err(|_| OpenError::Address(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_path(text: &str, want: &str) {
+        assert_eq!(Address::parse(text).unwrap(), Address::Path(want.into()));
+    }
+
+    #[track_caller]
+    fn check_network(text: &str, want: Scheme) {
+        let address = Address::parse(text).unwrap();
+        assert_eq!(address, Address::Network(want, Url::parse(text).unwrap()));
+    }
+
+    #[test]
+    fn addresses_are_distinguished_by_scheme() {
+        check_path("store.zv", "store.zv");
+        check_path("/data/a b/store.zv", "/data/a b/store.zv");
+        check_path("C:\\data", "C:\\data");
+        check_path("./a:b", "./a:b");
+        check_path("file:///data/a%20b", "/data/a b");
+        assert_eq!(Address::parse("memory:").unwrap(), Address::Memory);
+        assert_eq!(Address::parse("memory://").unwrap(), Address::Memory);
+        check_network("http://localhost:80/x/y.zv", Scheme::Http);
+        check_network("https://example.org/x", Scheme::Http);
+        check_network("s3://bucket/x", Scheme::S3);
+        check_network("gs://bucket/x", Scheme::Gcs);
+        check_network("az://container/x", Scheme::Azure);
+    }
+
+    #[test]
+    fn invalid_addresses_are_rejected() {
+        for text in ["s3:", "http://", "https://h/x?sig=1", "file://host/x"] {
+            let error = Address::parse(text).unwrap_err();
+            assert!(matches!(error, OpenError::Address(_)), "{text}: {error:?}");
+        }
+        let error = Address::parse("ftp://host/x").unwrap_err();
+        assert!(matches!(error, OpenError::Scheme(scheme) if scheme == "ftp"));
+    }
+}

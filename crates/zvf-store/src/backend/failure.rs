@@ -1,0 +1,161 @@
+//! Classification of `object_store` errors.
+//!
+//! `object_store` keeps the types of some causes private, so they can only be recognised by their
+//! messages. Tests pin these messages.
+
+use core::error::Error;
+
+use object_store::Error as Failure;
+
+/// The kinds of failure that callers distinguish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    Unauthenticated,
+    Forbidden,
+    Throttled,
+    Unavailable,
+    Other,
+}
+
+fn kind(failure: &Failure) -> FailureKind {
+    let denied = io_kind(failure) == Some(std::io::ErrorKind::PermissionDenied);
+    match (failure, status(failure)) {
+        (Failure::Unauthenticated { .. }, _) => FailureKind::Unauthenticated,
+        (Failure::PermissionDenied { .. }, _) => FailureKind::Forbidden,
+        _ if denied => FailureKind::Forbidden,
+        _ if lacks_credentials(failure) => FailureKind::Unauthenticated,
+        (_, Some(429 | 503)) => FailureKind::Throttled,
+        (_, Some(408 | 500..=599)) => FailureKind::Unavailable,
+        _ if is_connection(failure) => FailureKind::Unavailable,
+        _ => FailureKind::Other,
+    }
+}
+
+/// Returns the kind of a failure, and the source for the error that reports it.
+pub(crate) fn classify(failure: Failure) -> (FailureKind, Box<dyn Error + Send + Sync>) {
+    let kind = kind(&failure);
+    if kind == FailureKind::Unauthenticated && lacks_credentials(&failure) {
+        return (kind, Box::new(NoCredentials(failure)));
+    }
+    (kind, Box::new(failure))
+}
+
+/// The error of a request without credentials from a machine outside the cloud.
+#[derive(Debug, thiserror::Error)]
+#[error("no credentials in the environment or from this machine; open a public bucket anonymously")]
+struct NoCredentials(#[source] Failure);
+
+/// Returns whether the metadata service of a cloud was asked for credentials and does not exist or
+/// has none. A metadata service that is busy does not count.
+fn lacks_credentials(failure: &Failure) -> bool {
+    const METADATA_PATHS: [&str; 4] = [
+        "/latest/api/token",
+        "/latest/meta-data/iam/",
+        "/computeMetadata/",
+        "/metadata/identity/",
+    ];
+    let busy = matches!(status(failure), Some(408 | 429 | 500..=599));
+    let unsorted = matches!(failure, Failure::Generic { .. });
+    unsorted
+        && !busy
+        && METADATA_PATHS
+            .iter()
+            .any(|path| message_contains(failure, path))
+}
+
+/// Returns whether the store will never list: the request is unknown or not allowed. Many public
+/// buckets allow reading but not listing.
+pub(crate) fn refuses_listing(failure: &Failure) -> bool {
+    let kind = matches!(
+        failure,
+        Failure::NotSupported { .. }
+            | Failure::NotImplemented { .. }
+            | Failure::PermissionDenied { .. }
+            | Failure::Unauthenticated { .. }
+    );
+    let on_disk = io_kind(failure).is_some();
+    let status = match status(failure) {
+        Some(408 | 425 | 429) => false,
+        Some(400..=499 | 501) => true,
+        _ => false,
+    };
+    !on_disk && !lacks_credentials(failure) && (kind || status)
+}
+
+/// Returns whether the server ignored the range of a request and was about to send the whole object.
+pub(crate) fn ignores_ranges(failure: &Failure) -> bool {
+    let sentences = ["non-partial response", "Range request not supported"];
+    sentences
+        .iter()
+        .any(|words| message_contains(failure, words))
+}
+
+/// Returns whether a response is for another range than the requested one, or names none.
+pub(crate) fn answers_another_range(failure: &Failure) -> bool {
+    let starts = [
+        "Requested ",
+        "Content-Range header not present",
+        "Failed to parse value for CONTENT_RANGE",
+    ];
+    let mut texts = chain(failure).map(ToString::to_string);
+    texts.any(|text| starts.iter().any(|start| text.starts_with(start)))
+}
+
+fn chain<'a>(failure: &'a Failure) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    fn cause<'a>(error: &&'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+        (*error).source()
+    }
+    let first: &'a (dyn Error + 'static) = failure;
+    core::iter::successors(Some(first), cause)
+}
+
+/// Returns whether the message of a failure, or of one of its causes, contains `words`.
+pub(crate) fn message_contains(failure: &Failure, words: &str) -> bool {
+    chain(failure).any(|error| error.to_string().contains(words))
+}
+
+/// Returns the HTTP status that a failure reports.
+pub(crate) fn status(failure: &Failure) -> Option<u16> {
+    const BEFORE: &str = "status code: ";
+    chain(failure).find_map(|error| {
+        let text = error.to_string();
+        let (_, after) = text.split_once(BEFORE)?;
+        after.get(..3)?.parse().ok()
+    })
+}
+
+fn io_kind(failure: &Failure) -> Option<std::io::ErrorKind> {
+    let io = chain(failure).find_map(|error| error.downcast_ref::<std::io::Error>());
+    io.map(std::io::Error::kind)
+}
+
+/// Returns whether a key lies below a file on disk, where no object can exist.
+pub(crate) fn is_below_file(failure: &Failure) -> bool {
+    io_kind(failure) == Some(std::io::ErrorKind::NotADirectory)
+}
+
+/// Returns whether the connection broke and `object_store` gave up before its last retry, which
+/// happens when the body of an error response breaks off.
+pub(crate) fn gave_up_early(failure: &Failure) -> bool {
+    let used_all_retries = |text: String| {
+        let (_, after) = text.split_once("after ")?;
+        let (retries, after) = after.split_once(" retries, max_retries: ")?;
+        let (max, _) = after.split_once(',')?;
+        Some(retries == max)
+    };
+    let mut texts = chain(failure).map(ToString::to_string);
+    is_connection(failure)
+        && !lacks_credentials(failure)
+        && !texts.any(|text| used_all_retries(text) == Some(true))
+}
+
+/// Returns whether the connection to the server failed.
+#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+pub(crate) fn is_connection(failure: &Failure) -> bool {
+    chain(failure).any(<dyn Error>::is::<object_store::client::HttpError>)
+}
+
+#[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
+pub(crate) fn is_connection(_: &Failure) -> bool {
+    false
+}

@@ -1,0 +1,80 @@
+//! The cost of requests to each kind of store, and the options of network stores.
+
+use core::time::Duration;
+
+use crate::io::{GapPolicy, MergeLimits, MergePolicy};
+
+/// How requests to a kind of store are merged and how many are sent at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BackendProfile {
+    pub(crate) merge: MergePolicy,
+    /// Maximum number of requests in flight.
+    pub(crate) concurrency: usize,
+}
+
+/// Options of network stores.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkOptions {
+    pub(crate) anonymous: bool,
+    pub(crate) retries: usize,
+    pub(crate) retry_timeout: Duration,
+    pub(crate) timeout: Option<Duration>,
+    /// Options by the names `object_store` gives them.
+    pub(crate) named: Vec<(String, String)>,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        Self {
+            anonymous: false,
+            retries: 5,
+            retry_timeout: Duration::from_mins(1),
+            timeout: None,
+            named: Vec::new(),
+        }
+    }
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+impl BackendProfile {
+    /// A request is a lookup.
+    pub(crate) const MEMORY: Self = Self {
+        merge: MergePolicy {
+            limits: MergeLimits {
+                gap: 8 * KIB,
+                size: 4 * MIB,
+            },
+            gaps: None,
+        },
+        concurrency: 1,
+    };
+    /// A request opens and reads a file, which takes about 5 µs.
+    pub(crate) const FILES: Self = Self {
+        merge: MergePolicy {
+            limits: MergeLimits {
+                gap: 16 * KIB,
+                size: 4 * MIB,
+            },
+            gaps: None,
+        },
+        concurrency: 16,
+    };
+    /// A request takes 20 to 100 ms, in which a connection transfers 1 to 10 MB. A gap of a
+    /// megabyte would be worth a request if requests did not run concurrently; so gaps that cost
+    /// more than a millisecond are read only once half of the concurrent requests are in use.
+    pub(crate) const NETWORK: Self = Self {
+        merge: MergePolicy {
+            limits: MergeLimits {
+                gap: MIB,
+                size: 16 * MIB,
+            },
+            gaps: Some(GapPolicy {
+                free_gap: 64 * KIB,
+                max_requests: 32,
+            }),
+        },
+        concurrency: 64,
+    };
+}

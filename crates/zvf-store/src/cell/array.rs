@@ -1,0 +1,163 @@
+//! Arrays as a source of cells: their keys, codecs and sharding.
+
+use std::sync::Arc;
+
+use zvf_model::{
+    key::Key,
+    zarr::{Array, DataType, IndexError},
+};
+
+use crate::codec::{ChunkCodecs, ChunkForm, CodecsError, Sharding};
+
+/// An array prepared for reading and writing its cells.
+///
+/// A cell is the smallest unit of a read: a chunk, or an inner chunk of a sharded array.
+///
+/// Cloning is cheap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellArray(Arc<Description>);
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Description {
+    pub(crate) node: Key,
+    array: Arc<Array>,
+    pub(crate) codecs: ChunkCodecs,
+    pub(crate) sharding: Option<Sharding>,
+    pub(crate) items: Items,
+}
+
+/// The contents of a decoded cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Items {
+    /// Elements of a fixed size; the number of bytes.
+    Fixed(u64),
+    /// A frame of one byte string, which is the payload.
+    Framed,
+    /// A frame of several byte strings, which is the payload.
+    Frames,
+}
+
+/// An error of an array whose cells cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CellArrayError {
+    /// The elements are not numbers, text or byte strings.
+    #[error("data type {0:?} is not supported")]
+    DataType(String),
+    /// The size of a chunk overflows.
+    #[error("a chunk is too large")]
+    ChunkSize,
+    /// The first codec cannot serialise the data type.
+    #[error("the codec does not support the data type")]
+    Serialiser,
+    /// The codecs are not supported.
+    #[error("the codecs are not supported")]
+    Codecs(#[from] CodecsError),
+}
+
+impl CellArray {
+    /// Prepares the array at `node` with the given metadata.
+    ///
+    /// # Errors
+    ///
+    /// [`CellArrayError`] when its cells cannot be read.
+    pub fn new(node: Key, array: impl Into<Arc<Array>>) -> Result<Self, CellArrayError> {
+        let array = array.into();
+        let sharding = Sharding::new(&array)?;
+        let codecs = match &sharding {
+            Some(sharding) => sharding.codecs.clone(),
+            None => ChunkCodecs::new(&array.codecs)?,
+        };
+        let items = Items::of(&array)?;
+        let framed = codecs.form() == ChunkForm::VlenFrame;
+        if framed == matches!(items, Items::Fixed(_)) {
+            return Err(CellArrayError::Serialiser);
+        }
+        Ok(Self(Arc::new(Description {
+            node,
+            array,
+            codecs,
+            sharding,
+            items,
+        })))
+    }
+
+    /// Returns the key of the array.
+    pub fn node(&self) -> &Key {
+        &self.0.node
+    }
+
+    /// Returns the metadata of the array.
+    pub fn metadata(&self) -> &Arc<Array> {
+        &self.0.array
+    }
+
+    /// Returns whether a part of a cell can be read without the rest.
+    pub fn is_plain(&self) -> bool {
+        self.0.codecs.is_plain()
+    }
+
+    /// Returns whether cells share objects.
+    pub fn is_sharded(&self) -> bool {
+        self.0.sharding.is_some()
+    }
+
+    /// Returns the codecs of a cell.
+    pub fn codecs(&self) -> &ChunkCodecs {
+        &self.0.codecs
+    }
+
+    pub(crate) fn description(&self) -> &Arc<Description> {
+        &self.0
+    }
+}
+
+impl Description {
+    pub(crate) fn rank(&self) -> usize {
+        self.array.rank()
+    }
+
+    /// Returns whether the array has no elements, and so no objects.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.array.shape.contains(&0)
+    }
+
+    /// Returns the object of a cell and, if it is a shard, the number of the cell in it.
+    pub(crate) fn locate(&self, index: &[u64]) -> Result<(Key, Option<u64>), IndexError> {
+        let Some(sharding) = &self.sharding else {
+            return Ok((self.array.chunk_key(&self.node, index)?, None));
+        };
+        let rank = IndexError::Rank {
+            expected: self.array.rank(),
+            found: index.len(),
+        };
+        if index.len() != self.array.rank() {
+            return Err(rank);
+        }
+        let (shard, number) = sharding.locate(index).ok_or(rank)?;
+        Ok((self.array.chunk_key(&self.node, &shard)?, Some(number)))
+    }
+}
+
+impl Items {
+    fn of(array: &Array) -> Result<Self, CellArrayError> {
+        let size = |width: u64| {
+            let mut extents = array.decoded_shape().iter().copied();
+            let size = extents.try_fold(width, u64::checked_mul);
+            size.ok_or(CellArrayError::ChunkSize)
+        };
+        match &array.data_type {
+            DataType::Number(kind) => {
+                let width = u64::try_from(kind.size()).map_err(|_| CellArrayError::ChunkSize)?;
+                size(width).map(Self::Fixed)
+            }
+            DataType::FixedText { bytes } => size(*bytes).map(Self::Fixed),
+            DataType::VariableBytes | DataType::VariableText => match size(1)? {
+                1 => Ok(Self::Framed),
+                _ => Ok(Self::Frames),
+            },
+            DataType::Other { name, .. } => Err(CellArrayError::DataType(name.clone())),
+            _ => Err(CellArrayError::DataType("unknown".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The port of query plans, implemented by [`CellReader`].
+
+use core::error::Error;
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use serde_json::Value;
+use zvf_model::{
+    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
+    key::Key,
+    node_copy::Known,
+    zarr::{Array, Node},
+};
+
+use super::{
+    CacheMode, CellReader, PARALLEL_DECODE_BYTES, Target, array::CellArray, error::CellError,
+};
+use crate::{
+    io::{ListError, Read},
+    threads::run_blocking,
+};
+
+/// Bytes of files that are read at once, about the size of a processor cache.
+const MAX_FILE_BATCH_BYTES: u64 = 8 << 20;
+/// Limit on the children of a node, far above any known store.
+const MAX_CHILDREN: usize = 1 << 24;
+/// Limit on the objects of a store, far above any known store.
+const MAX_FILES: usize = 1 << 26;
+
+impl CellSource for CellArray {
+    fn node(&self) -> &Key {
+        self.node()
+    }
+
+    fn metadata(&self) -> &Arc<Array> {
+        self.metadata()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.is_plain()
+    }
+}
+
+impl Fetch for CellReader {
+    type Array = CellArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+        let array = CellArray::new(node.clone(), array);
+        array.map_err(|source| error(node, FetchProblem::Damaged, source))
+    }
+
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        let mut known = Vec::with_capacity(keys.len());
+        let mut reads = Vec::new();
+        for key in keys {
+            let file = key.metadata();
+            let file = file.map_err(|source| error(key, FetchProblem::Damaged, source))?;
+            known.push(match self.store().copied_node(key) {
+                Some(Known::Node(json)) => Some(Some(node(&file, json)?)),
+                Some(_) => Some(None),
+                None => {
+                    reads.push(Read::full(file));
+                    None
+                }
+            });
+        }
+        let mut read = self.read_nodes(reads).await?.into_iter();
+        let nodes = known.into_iter();
+        // One node was read for each that the copy does not have.
+        let nodes = nodes.map(|known| known.unwrap_or_else(|| read.next().flatten()));
+        Ok(nodes.collect())
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.read_wanted(wanted, CacheMode::Fill).await
+    }
+
+    async fn cells_once(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.read_wanted(wanted, CacheMode::Bypass).await
+    }
+
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        if let Some(known) = self.store().copied_children(key) {
+            return Ok(known);
+        }
+        let listing = self.store().list(key, MAX_CHILDREN).await;
+        Ok(listing.map_err(list_error)?.folders)
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        let sizes = self.store().sizes(keys, MAX_CHILDREN).await;
+        sizes.map_err(list_error)
+    }
+
+    async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
+        let files = self.store().list_all(prefix, MAX_FILES).await;
+        let files = files.map_err(list_error)?.into_iter();
+        let full_path = |name: String| {
+            if prefix.is_root() {
+                name
+            } else {
+                format!("{prefix}/{name}", prefix = prefix.as_str())
+            }
+        };
+        Ok(files
+            .map(|file| (full_path(file.name), file.size))
+            .collect())
+    }
+
+    fn budget(&self) -> u64 {
+        self.store().budget()
+    }
+
+    fn at_once(&self) -> u64 {
+        let max = self.store().budget() / 4;
+        match self.store().folder() {
+            Some(_) => max.min(MAX_FILE_BATCH_BYTES),
+            None => max,
+        }
+    }
+}
+
+impl CellReader {
+    async fn read_wanted(
+        &self,
+        wanted: &[Wanted<CellArray>],
+        cache_mode: CacheMode,
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let targets: Vec<_> = wanted
+            .iter()
+            .map(|wanted| {
+                let target = match &wanted.cell {
+                    CellOf::Element(array, index) => Target::Element(array, index),
+                    CellOf::Child(key) => Target::Child(key),
+                };
+                (target, wanted.part.clone())
+            })
+            .collect();
+        let answers = self.read_each(&targets, cache_mode).await;
+        let answers = answers.into_iter().zip(wanted).map(|(answer, wanted)| {
+            answer.map_err(|source| match &wanted.cell {
+                CellOf::Element(array, _) => cell_error(array.node(), source),
+                CellOf::Child(key) => cell_error(key, source),
+            })
+        });
+        answers.collect()
+    }
+
+    /// Returns this reader as the port of query plans.
+    // Inlining would compile the whole reader again in every calling crate.
+    #[inline(never)]
+    pub fn port(&self) -> Port<'_> {
+        Port::new(self)
+    }
+
+    /// Reads and parses the metadata of nodes.
+    async fn read_nodes(&self, reads: Vec<Read>) -> Result<Vec<Option<Node>>, FetchError> {
+        let answers = if reads.is_empty() {
+            Vec::new()
+        } else {
+            self.store().read(&reads).await.map_err(|source| {
+                let key = source.key().clone();
+                cell_error(&key, source.into())
+            })?
+        };
+        let nodes = reads.into_iter().zip(answers).map(|(read, bytes)| async {
+            let Some(bytes) = bytes else {
+                return Ok(None);
+            };
+            let key = read.key.clone();
+            let is_large = bytes.len() >= PARALLEL_DECODE_BYTES;
+            let parse = move || Node::parse(&read.key, &bytes);
+            // Metadata that list chunks can be as long as cells.
+            let node = if is_large {
+                let node = run_blocking(parse).await;
+                node.map_err(|source| error(&key, FetchProblem::Unavailable, source))?
+            } else {
+                parse()
+            };
+            let node = node.map_err(|source| error(&key, FetchProblem::Damaged, source))?;
+            Ok(Some(node))
+        });
+        try_join_all(nodes).await
+    }
+}
+
+/// Parses a node of the node copy.
+fn node(file: &Key, json: Value) -> Result<Node, FetchError> {
+    let node = Node::from_json(file, json);
+    node.map_err(|source| error(file, FetchProblem::Damaged, source))
+}
+
+fn list_error(source: ListError) -> FetchError {
+    let (key, problem) = match &source {
+        ListError::TooMany { prefix, .. } => (prefix, FetchProblem::OverBudget),
+        ListError::Unlistable { prefix, .. } => (prefix, FetchProblem::Unlistable),
+        ListError::Unauthenticated { prefix, .. }
+        | ListError::Throttled { prefix, .. }
+        | ListError::Unavailable { prefix, .. }
+        | ListError::Io { prefix, .. } => (prefix, FetchProblem::Unavailable),
+    };
+    error(&key.clone(), problem, source)
+}
+
+fn cell_error(key: &Key, source: CellError) -> FetchError {
+    let problem = if source.is_over_budget() {
+        FetchProblem::OverBudget
+    } else if source.is_damage() {
+        FetchProblem::Damaged
+    } else {
+        FetchProblem::Unavailable
+    };
+    error(key, problem, source)
+}
+
+fn error(
+    key: &Key,
+    problem: FetchProblem,
+    source: impl Error + Send + Sync + 'static,
+) -> FetchError {
+    FetchError {
+        key: key.clone(),
+        problem,
+        source: Box::new(source),
+    }
+}

@@ -1,0 +1,100 @@
+//! The cache of shard indexes.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, PoisonError},
+};
+
+use zvf_model::key::Key;
+
+use super::error::CellError;
+use crate::{
+    codec::{ShardIndex, Sharding},
+    io::Read,
+    store::Store,
+};
+
+/// A cache of shard indexes by key, including the absence of shards.
+#[derive(Debug, Default)]
+pub(super) struct ShardIndexes(Mutex<CachedIndexes>);
+
+#[derive(Debug, Default)]
+struct CachedIndexes {
+    by_key: HashMap<Key, Option<ShardIndex>>,
+    bytes: usize,
+}
+
+/// Maximum size of the cache. When it is exceeded, the whole cache is cleared.
+const MAX_CACHE_BYTES: usize = 64 << 20;
+
+/// The indexes of the shards of one batch; `Ok(None)` for an absent shard.
+pub(super) type KnownIndexes = HashMap<Key, Result<Option<ShardIndex>, CellError>>;
+
+impl ShardIndexes {
+    /// Returns the indexes of `shards`. Takes one round trip if some are not cached.
+    pub(super) async fn get<'a>(
+        &self,
+        shards: impl Iterator<Item = (&'a Key, &'a Sharding)>,
+        store: &Store,
+    ) -> KnownIndexes {
+        let mut known = KnownIndexes::new();
+        let mut missing = BTreeMap::new();
+        self.with(|cached| {
+            for (key, sharding) in shards {
+                match cached.by_key.get(key) {
+                    Some(index) => {
+                        known.insert(key.clone(), Ok(index.clone()));
+                    }
+                    None => {
+                        missing.insert(key, sharding);
+                    }
+                }
+            }
+        });
+        if missing.is_empty() {
+            return known;
+        }
+        let reads = missing
+            .iter()
+            .map(|(key, sharding)| Read::new((*key).clone(), sharding.index_range()));
+        let reads: Vec<Read> = reads.collect();
+        let results = store.read_each(&reads).await;
+        let mut read = Vec::with_capacity(missing.len());
+        for ((key, sharding), bytes) in missing.into_iter().zip(results) {
+            let index = bytes.map_err(CellError::from).and_then(|bytes| {
+                let index = bytes.map(|bytes| sharding.index(bytes)).transpose();
+                index.map_err(|source| CellError::ShardIndex {
+                    key: key.clone(),
+                    source,
+                })
+            });
+            read.push((key, index));
+        }
+        self.with(|cached| {
+            for (key, index) in read {
+                if let Ok(index) = &index {
+                    cached.insert(key, index.clone());
+                }
+                known.insert(key.clone(), index);
+            }
+        });
+        known
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut CachedIndexes) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl CachedIndexes {
+    fn insert(&mut self, key: &Key, index: Option<ShardIndex>) {
+        let size = index.as_ref().map_or(0, ShardIndex::size);
+        let size = size.saturating_add(key.as_str().len());
+        if self.bytes.saturating_add(size) > MAX_CACHE_BYTES {
+            *self = Self::default();
+        }
+        if self.by_key.insert(key.clone(), index).is_none() {
+            self.bytes = self.bytes.saturating_add(size);
+        }
+    }
+}

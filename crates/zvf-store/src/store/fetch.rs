@@ -1,0 +1,349 @@
+//! A single request to an object store: its response checked and its errors classified.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::Ordering},
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use object_store::{Error as Failure, GetOptions, GetRange, GetResult, ObjectStoreExt, path::Path};
+use zvf_model::key::Key;
+
+use super::{Store, file_read::OpenFile, overlay::OverlayEntry};
+use crate::{
+    backend::{
+        self, Backend, FailureKind, answers_another_range, gave_up_early, ignores_ranges,
+        is_below_file, is_connection, message_contains, status,
+    },
+    io::{Budget, ByteRange, FetchResult, FetchedRange, ObjectVersion, Read, ReadError},
+};
+
+impl Store {
+    /// Reads a range of an object, from its staged key if a transaction is being applied.
+    pub(super) async fn fetch(&self, read: &Read, budget: &Budget) -> FetchResult {
+        for candidate in self.candidates(read).into_iter().flatten() {
+            let fetched = self.fetch_at_key(&candidate, budget).await?;
+            // A staged object disappears once it is applied; then the object is at its own key.
+            if fetched.is_some() {
+                return Ok(fetched);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the reads to try, in order, for the object of `read`.
+    pub(super) fn candidates<'r>(&self, read: &'r Read) -> [Option<Cow<'r, Read>>; 2] {
+        match self.overlay().and_then(|overlay| overlay.get(&read.key)) {
+            None => [Some(Cow::Borrowed(read)), None],
+            Some(OverlayEntry::Deleted) => [None, None],
+            Some(OverlayEntry::Staged(staged)) => {
+                let staged = Read::new(staged.key.clone(), read.range.clone());
+                [Some(Cow::Owned(staged)), Some(Cow::Borrowed(read))]
+            }
+        }
+    }
+
+    /// Reads a range of the object at the key of `read`.
+    async fn fetch_at_key(&self, read: &Read, budget: &Budget) -> FetchResult {
+        if let Some(folder) = self.folder() {
+            return self.fetch_file(folder, read, &mut OpenFile::default(), budget);
+        }
+        let fetched = match self.backend() {
+            Backend::Objects(_) => {
+                let fetch = || self.fetch_object(read, budget);
+                self.retry_policy().run(fetch, is_malformed).await?
+            }
+            #[cfg(feature = "zip")]
+            Backend::Zip(archive) => {
+                self.recorder().request(read);
+                archive.fetch(read, budget).await?
+            }
+        };
+        if let Some(fetched) = &fetched {
+            self.recorder().bytes(fetched.bytes.len());
+        }
+        Ok(fetched)
+    }
+
+    /// Reads a whole object and its version.
+    pub(crate) async fn fetch_versioned(
+        &self,
+        key: &Key,
+    ) -> Result<Option<(Bytes, ObjectVersion)>, ReadError> {
+        let read = &Read::full(key.clone());
+        let fetch = || async move {
+            let budget = Budget::new(self.budget());
+            let Some(answer) = self
+                .get(read, None)
+                .await
+                .map_err(|f| request_error(read, f))?
+            else {
+                return Ok(None);
+            };
+            let tag = ObjectVersion {
+                e_tag: answer.meta.e_tag.clone(),
+                version: answer.meta.version.clone(),
+            };
+            let fetched = collect(read, answer, &budget).await?;
+            Ok(Some((fetched.bytes, tag)))
+        };
+        let fetched = self.retry_policy().run(fetch, is_malformed).await?;
+        if let Some((bytes, _)) = &fetched {
+            self.recorder().bytes(bytes.len());
+        }
+        Ok(fetched)
+    }
+
+    /// Returns the version of an object without reading it.
+    pub(crate) async fn version(&self, key: &Key) -> Result<Option<ObjectVersion>, ReadError> {
+        let read = &Read::bounded(key.clone(), 0..0);
+        let Some(objects) = self.objects() else {
+            return Ok(None);
+        };
+        self.recorder().request(read);
+        let path = Path::parse(key).map_err(|source| read_error(read, source.into()))?;
+        let path: Path = self.root().parts().chain(path.parts()).collect();
+        let head = || objects.head(&path);
+        match self.retry_policy().run(head, gave_up_early).await {
+            Ok(meta) => Ok(Some(ObjectVersion {
+                e_tag: meta.e_tag,
+                version: meta.version,
+            })),
+            Err(Failure::NotFound { .. }) => Ok(None),
+            Err(failure) => Err(read_error(read, failure)),
+        }
+    }
+
+    async fn fetch_object(&self, read: &Read, budget: &Budget) -> FetchResult {
+        let range = match &read.range {
+            ByteRange::Full => None,
+            _ if self.capabilities().lacks_ranges.load(Ordering::Relaxed) => None,
+            ByteRange::Suffix(_) if self.capabilities().lacks_suffixes.load(Ordering::Relaxed) => {
+                return self.fetch_suffix_by_size(read, budget).await;
+            }
+            ByteRange::Bounded(range) => Some(GetRange::Bounded(range.clone())),
+            ByteRange::From(start) => Some(GetRange::Offset(*start)),
+            ByteRange::Suffix(bytes) => Some(GetRange::Suffix(*bytes)),
+        };
+        let Some(range) = range else {
+            return self.fetch_whole(read, budget).await;
+        };
+        match self.get(read, Some(range)).await {
+            Ok(None) => Ok(None),
+            Ok(Some(answer)) => collect(read, answer, budget).await.map(Some),
+            // A plain file server that was about to send the whole object.
+            Err(failure) if ignores_ranges(&failure) => {
+                self.capabilities()
+                    .lacks_ranges
+                    .store(true, Ordering::Relaxed);
+                self.fetch_whole(read, budget).await
+            }
+            Err(Failure::NotSupported { .. }) if matches!(read.range, ByteRange::Suffix(_)) => {
+                self.capabilities()
+                    .lacks_suffixes
+                    .store(true, Ordering::Relaxed);
+                self.fetch_suffix_by_size(read, budget).await
+            }
+            Err(failure) => Err(request_error(read, failure)),
+        }
+    }
+
+    async fn fetch_whole(&self, read: &Read, budget: &Budget) -> FetchResult {
+        let whole = Read::full(read.key.clone());
+        match self.get(&whole, None).await {
+            Ok(None) => Ok(None),
+            Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
+            Err(failure) => Err(request_error(read, failure)),
+        }
+    }
+
+    /// Reads the end of an object from a store without suffix requests: the response to a request
+    /// for the first byte has the size.
+    async fn fetch_suffix_by_size(&self, read: &Read, budget: &Budget) -> FetchResult {
+        let ByteRange::Suffix(bytes) = read.range else {
+            return Ok(None);
+        };
+        let first = Read::bounded(read.key.clone(), 0..1);
+        let answer = self.get(&first, Some(GetRange::Bounded(0..1))).await;
+        let Some(answer) = answer.map_err(|failure| request_error(read, failure))? else {
+            return Ok(None);
+        };
+        let size = answer.meta.size;
+        let Some(start) = size.checked_sub(bytes) else {
+            return Err(ReadError::truncated(read, Some(size)));
+        };
+        let rest = Read::bounded(read.key.clone(), start..size);
+        let answer = self.get(&rest, Some(GetRange::Bounded(start..size))).await;
+        match answer.map_err(|failure| request_error(read, failure))? {
+            None => Ok(None),
+            Some(answer) => {
+                budget.reserve(&read.key, bytes)?;
+                let fetched = collect(&rest, answer, budget).await;
+                if fetched.is_err() {
+                    budget.release(bytes);
+                }
+                fetched.map(Some)
+            }
+        }
+    }
+
+    /// Sends one request; `Ok(None)` is an absent object.
+    async fn get(
+        &self,
+        read: &Read,
+        range: Option<GetRange>,
+    ) -> Result<Option<GetResult>, Failure> {
+        let Some(objects) = self.objects() else {
+            return Ok(None);
+        };
+        self.recorder().request(read);
+        let path = Path::parse(&read.key)?;
+        let path: Path = self.root().parts().chain(path.parts()).collect();
+        let options = GetOptions {
+            range,
+            ..GetOptions::default()
+        };
+        let answer = objects.get_opts(&path, options).await;
+        let range = answer.as_ref().map_or(0..0, |answer| answer.range.clone());
+        self.simulate_latency(range.end.saturating_sub(range.start))
+            .await;
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Failure::NotFound { .. }) => Ok(None),
+            Err(failure) if is_below_file(&failure) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// Reads the body of a response, which must have exactly the declared length.
+///
+/// The declared range may be shorter than the requested one, where the object ends. Reads that
+/// share the request and lie before the end still succeed.
+async fn collect(
+    read: &Read,
+    answer: GetResult,
+    budget: &Budget,
+) -> Result<FetchedRange, ReadError> {
+    let range = answer.range.clone();
+    let size = answer.meta.size;
+    let declared = range.end.saturating_sub(range.start);
+    if !matches!(read.range, ByteRange::Bounded(_)) {
+        budget.reserve(&read.key, declared)?;
+    }
+    let bytes = body(read, answer, declared).await;
+    if bytes.is_err() && !matches!(read.range, ByteRange::Bounded(_)) {
+        budget.release(declared);
+    }
+    let bytes = bytes?;
+    Ok(FetchedRange {
+        start: range.start,
+        size,
+        bytes,
+    })
+}
+
+async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, ReadError> {
+    if matches!(answer.payload, object_store::GetResultPayload::File(..)) {
+        return answer
+            .bytes()
+            .await
+            .map_err(|failure| read_error(read, failure));
+    }
+    let declared = usize::try_from(declared).unwrap_or(usize::MAX);
+    // Given an `ETag`, `object_store` resumes a broken body itself.
+    let resumed = answer.meta.e_tag.is_some();
+    let mut stream = answer.into_stream();
+    let mut whole = Bytes::new();
+    let mut parts = BytesMut::new();
+    while let Some(part) = stream.next().await {
+        let part = part.map_err(|failure| {
+            if is_connection(&failure) && !resumed {
+                malformed(read, Malformed::Failure(failure))
+            } else {
+                read_error(read, failure)
+            }
+        })?;
+        let so_far = whole.len().max(parts.len()).saturating_add(part.len());
+        if so_far > declared {
+            return Err(malformed(read, Malformed::Long));
+        }
+        // Most bodies are one part, which is returned without a copy.
+        if whole.is_empty() && parts.is_empty() {
+            whole = part;
+            continue;
+        }
+        if parts.is_empty() {
+            parts.reserve(declared.min(MAX_PREALLOC_BYTES));
+            parts.extend_from_slice(&whole);
+        }
+        parts.extend_from_slice(&part);
+    }
+    let bytes = if parts.is_empty() {
+        whole
+    } else {
+        parts.freeze()
+    };
+    if bytes.len() < declared {
+        return Err(malformed(read, Malformed::Short));
+    }
+    Ok(bytes)
+}
+
+/// Maximum number of bytes preallocated for a body in several parts.
+const MAX_PREALLOC_BYTES: usize = 1 << 20;
+
+/// The defect of a response that arrived but does not answer the request. A retry may help, and
+/// `object_store` does not retry these.
+#[derive(Debug, thiserror::Error)]
+enum Malformed {
+    #[error("the response is shorter than declared")]
+    Short,
+    #[error("the response is longer than declared")]
+    Long,
+    /// The body broke off, or the headers contradict the request.
+    #[error(transparent)]
+    Failure(Failure),
+}
+
+fn malformed(read: &Read, source: Malformed) -> ReadError {
+    ReadError::Unavailable {
+        key: read.key.clone(),
+        source: Arc::new(source),
+    }
+}
+
+fn is_malformed(error: &ReadError) -> bool {
+    matches!(error, ReadError::Unavailable { source, .. } if source.is::<Malformed>())
+}
+
+/// Converts an error from before the body of a response.
+fn request_error(read: &Read, failure: Failure) -> ReadError {
+    if gave_up_early(&failure) {
+        return malformed(read, Malformed::Failure(failure));
+    }
+    read_error(read, failure)
+}
+
+fn read_error(read: &Read, failure: Failure) -> ReadError {
+    let key = read.key.clone();
+    if message_contains(&failure, "but object was only") || status(&failure) == Some(416) {
+        return ReadError::truncated(read, None);
+    }
+    if answers_another_range(&failure) {
+        return malformed(read, Malformed::Failure(failure));
+    }
+    let (kind, source) = backend::classify(failure);
+    let source = source.into();
+    match kind {
+        FailureKind::Unauthenticated => ReadError::Unauthenticated { key, source },
+        FailureKind::Forbidden => ReadError::Forbidden { key, source },
+        FailureKind::Throttled => ReadError::Throttled { key, source },
+        FailureKind::Unavailable => ReadError::Unavailable { key, source },
+        FailureKind::Other => ReadError::Io { key, source },
+    }
+}
+
+#[cfg(test)]
+mod tests;

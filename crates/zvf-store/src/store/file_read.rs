@@ -1,0 +1,192 @@
+//! Direct reads of files, for stores in a folder.
+//!
+//! `object_store` opens and reads each file on other threads. For a file in the page cache, each of
+//! these handovers takes ten times as long as the read itself.
+
+use std::{
+    fs::File,
+    io::{self, ErrorKind, Read as _, Seek as _, SeekFrom},
+    path::Path,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use zvf_model::key::Key;
+
+use super::Store;
+use crate::{
+    io::{Budget, ByteRange, FetchResult, FetchedRange, Read, ReadError, ReadPlan},
+    threads::par_map,
+};
+
+/// Maximum number of requests of a batch that run on the calling thread. Larger batches run on all
+/// cores.
+const MAX_INLINE_REQUESTS: usize = 16;
+
+/// The last opened file, kept open because the next read is often of the same file.
+#[derive(Default)]
+pub(super) struct OpenFile(Option<(Key, File, u64)>);
+
+impl OpenFile {
+    /// Returns the file at `key` and its size, or `None` when it does not exist.
+    fn open(&mut self, folder: &Path, key: &Key) -> io::Result<Option<(&mut File, u64)>> {
+        if self.0.as_ref().is_none_or(|(last, ..)| last != key) {
+            // Close the previous file before opening the next.
+            self.0 = None;
+            let opened = open(&folder.join(key.as_str()))?;
+            self.0 = opened.map(|(file, size)| (key.clone(), file, size));
+        }
+        Ok(self.0.as_mut().map(|(_, file, size)| (file, *size)))
+    }
+}
+
+impl Store {
+    /// Reads files for numbered requests. Returns nothing when a read panicked.
+    pub(super) async fn fetch_files(
+        &self,
+        folder: &Path,
+        requests: Vec<(usize, Read)>,
+        budget: Arc<Budget>,
+    ) -> Vec<(usize, FetchResult)> {
+        let (store, folder) = (self.clone(), folder.to_owned());
+        let fetch = move |(number, read): (usize, Read)| {
+            let result = store.fetch_at(&folder, &read, &mut OpenFile::default(), &budget);
+            (number, result)
+        };
+        if requests.len() <= MAX_INLINE_REQUESTS {
+            return requests.into_iter().map(fetch).collect();
+        }
+        par_map(requests, fetch).await.unwrap_or_default()
+    }
+
+    /// Reads ranges as [`read_each`](Self::read_each) does, on the calling thread and within a
+    /// shared budget.
+    ///
+    /// Cell readers call it for each object, so that the bytes are still in the processor cache
+    /// when they are decoded.
+    pub(crate) fn read_each_blocking(
+        &self,
+        folder: &Path,
+        reads: &[Read],
+        budget: &Budget,
+    ) -> Vec<FetchResult<Bytes>> {
+        let plan = ReadPlan::new(reads, self.merge_policy());
+        let (requests, mut responses) = plan.admit(budget);
+        let mut open_file = OpenFile::default();
+        for (request, read) in requests {
+            responses.set(
+                request,
+                self.fetch_at(folder, &read, &mut open_file, budget),
+            );
+        }
+        plan.results(reads, &responses).collect()
+    }
+
+    /// Reads a range of an object, from its staged key if a transaction is being applied.
+    fn fetch_at(
+        &self,
+        folder: &Path,
+        read: &Read,
+        open_file: &mut OpenFile,
+        budget: &Budget,
+    ) -> FetchResult {
+        for candidate in self.candidates(read).into_iter().flatten() {
+            match self.fetch_file(folder, &candidate, open_file, budget) {
+                Ok(None) => {}
+                result => return result,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a range of the file at the key of `read`; `Ok(None)` is an absent file.
+    pub(super) fn fetch_file(
+        &self,
+        folder: &Path,
+        read: &Read,
+        open_file: &mut OpenFile,
+        budget: &Budget,
+    ) -> FetchResult {
+        self.recorder().request(read);
+        let opened = open_file.open(folder, &read.key);
+        let Some((file, size)) = opened.map_err(|error| read_error(read, error))? else {
+            return Ok(None);
+        };
+        let range = match &read.range {
+            ByteRange::Full => 0..size,
+            ByteRange::Bounded(range) if range.start < size => range.start..range.end.min(size),
+            ByteRange::From(start) if *start < size => *start..size,
+            ByteRange::Suffix(bytes) => size.saturating_sub(*bytes)..size,
+            ByteRange::Bounded(_) | ByteRange::From(_) => {
+                return Err(ReadError::truncated(read, Some(size)));
+            }
+        };
+        let length = range.end.saturating_sub(range.start);
+        let is_bounded = matches!(read.range, ByteRange::Bounded(_));
+        if !is_bounded {
+            budget.reserve(&read.key, length)?;
+        }
+        let bytes = read_range(file, range.start, length);
+        let complete =
+            bytes.map(|bytes| (u64::try_from(bytes.len()) == Ok(length)).then_some(bytes));
+        let failure = match complete {
+            Ok(Some(bytes)) => {
+                self.recorder().bytes(bytes.len());
+                return Ok(Some(FetchedRange {
+                    start: range.start,
+                    size,
+                    bytes: bytes.into(),
+                }));
+            }
+            // The file was truncated after it was opened.
+            Ok(None) => ReadError::truncated(read, None),
+            Err(error) => read_error(read, error),
+        };
+        if !is_bounded {
+            budget.release(length);
+        }
+        Err(failure)
+    }
+}
+
+/// Opens a file and returns it with its size, or `None` when it does not exist.
+fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let absent = matches!(
+                error.kind(),
+                // No object can exist below a file.
+                ErrorKind::NotFound | ErrorKind::NotADirectory
+            );
+            return if absent { Ok(None) } else { Err(error) };
+        }
+    };
+    let metadata = file.metadata()?;
+    Ok((!metadata.is_dir()).then_some((file, metadata.len())))
+}
+
+fn read_range(file: &mut File, start: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let capacity = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes
+        .try_reserve_exact(capacity)
+        .map_err(|_| ErrorKind::OutOfMemory)?;
+    file.seek(SeekFrom::Start(start))?;
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_error(read: &Read, error: io::Error) -> ReadError {
+    let key = read.key.clone();
+    match error.kind() {
+        ErrorKind::PermissionDenied => ReadError::Forbidden {
+            key,
+            source: Arc::new(error),
+        },
+        _ => ReadError::Io {
+            key,
+            source: Arc::new(error),
+        },
+    }
+}

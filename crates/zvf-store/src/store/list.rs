@@ -1,0 +1,242 @@
+//! Listing of the objects below a prefix.
+
+use futures_util::TryStreamExt;
+use object_store::path::Path;
+use zvf_model::key::Key;
+
+use super::{Store, overlay::Overlay, reserved::is_reserved};
+use crate::{
+    backend::{self, Backend, FailureKind, gave_up_early, message_contains, refuses_listing},
+    io::{ListError, ListedFile, Listing},
+};
+
+/// An object in the reserved folder of transactions.
+#[derive(Clone, Debug)]
+pub(crate) struct ReservedFile {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    /// Time of the last change, in milliseconds since 1970.
+    pub(crate) modified: i64,
+}
+
+impl Store {
+    /// Lists every object below `prefix`, at any depth, sorted by name.
+    ///
+    /// A bucket returns a thousand objects for each request.
+    ///
+    /// # Errors
+    ///
+    /// [`ListError`]; [`ListError::TooMany`] as soon as there are more objects than `limit`.
+    pub async fn list_all(&self, prefix: &Key, limit: usize) -> Result<Vec<ListedFile>, ListError> {
+        self.recorder().list();
+        self.simulate_latency(0).await;
+        let too_many = || ListError::TooMany {
+            prefix: prefix.clone(),
+            limit,
+        };
+        let mut files = match self.backend() {
+            Backend::Objects(objects) => {
+                let path = &self.path(prefix)?;
+                let list = || async move {
+                    let mut found = objects.list(Some(path));
+                    let mut files = Vec::new();
+                    while let Some(object) = found.try_next().await? {
+                        let Some(below) = object.location.prefix_match(path) else {
+                            continue;
+                        };
+                        let name: Path = below.collect();
+                        let name = String::from(name);
+                        if !self.is_visible(prefix, &name) {
+                            continue;
+                        }
+                        let size = object.size;
+                        files.push(ListedFile { name, size });
+                        // One object above the limit is enough to fail.
+                        if files.len() > limit {
+                            break;
+                        }
+                    }
+                    Ok(files)
+                };
+                let files = self.retry_policy().run(list, is_cut_off).await;
+                files.map_err(|source| list_error(prefix, source))?
+            }
+            #[cfg(feature = "zip")]
+            Backend::Zip(archive) => {
+                let mut files = archive.list_all(prefix.as_str());
+                files.retain(|file| self.is_visible(prefix, &file.name));
+                files
+            }
+        };
+        if let Some(overlay) = self.overlay() {
+            overlay.list_all(prefix, &mut files);
+        }
+        if files.len() > limit {
+            return Err(too_many());
+        }
+        if files.is_empty() {
+            self.check_listing_works(prefix).await?;
+        }
+        files.sort_unstable();
+        Ok(files)
+    }
+
+    /// Lists the children of `prefix`, one level deep. An absent prefix gives an empty listing.
+    ///
+    /// A bucket returns a thousand children for each request. All of them are held in memory before
+    /// `limit` is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`ListError`]; [`ListError::TooMany`] for more children than `limit`.
+    pub async fn list(&self, prefix: &Key, limit: usize) -> Result<Listing, ListError> {
+        self.recorder().list();
+        self.simulate_latency(0).await;
+        let mut listing = match self.backend() {
+            Backend::Objects(objects) => {
+                let path = self.path(prefix)?;
+                let list = || objects.list_with_delimiter(Some(&path));
+                let found = self.retry_policy().run(list, is_cut_off).await;
+                let found = found.map_err(|source| list_error(prefix, source))?;
+                let name = |path: &Path| path.filename().map(str::to_owned);
+                let file = |object: object_store::ObjectMeta| {
+                    let name = name(&object.location)?;
+                    let size = object.size;
+                    Some(ListedFile { name, size })
+                };
+                Listing {
+                    folders: found.common_prefixes.iter().filter_map(name).collect(),
+                    files: found.objects.into_iter().filter_map(file).collect(),
+                }
+            }
+            #[cfg(feature = "zip")]
+            Backend::Zip(archive) => archive.list(prefix.as_str()),
+        };
+        listing.folders.retain(|name| self.is_visible(prefix, name));
+        listing
+            .files
+            .retain(|file| self.is_visible(prefix, &file.name));
+        if let Some(overlay) = self.overlay() {
+            self.remove_emptied_folders(overlay, prefix, &mut listing)
+                .await?;
+            overlay.list(prefix, &mut listing);
+        }
+        if listing.folders.len().saturating_add(listing.files.len()) > limit {
+            let prefix = prefix.clone();
+            return Err(ListError::TooMany { prefix, limit });
+        }
+        if listing.is_empty() {
+            self.check_listing_works(prefix).await?;
+        }
+        listing.folders.sort_unstable();
+        listing.files.sort_unstable();
+        Ok(listing)
+    }
+
+    /// Removes folders from the listing whose objects are all deleted but not yet removed.
+    async fn remove_emptied_folders(
+        &self,
+        overlay: &Overlay,
+        prefix: &Key,
+        listing: &mut Listing,
+    ) -> Result<(), ListError> {
+        let folders = core::mem::take(&mut listing.folders);
+        for name in folders {
+            if overlay.may_empty(prefix, &name)
+                && let Ok(folder) = prefix.join(&name)
+            {
+                // A limit of 0 fails with the first object.
+                match self.list_all(&folder, 0).await {
+                    Ok(_) => continue,
+                    Err(ListError::TooMany { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            listing.folders.push(name);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the path `name` below `prefix` belongs to the store: it is neither reserved
+    /// for transactions nor deleted by one.
+    fn is_visible(&self, prefix: &Key, name: &str) -> bool {
+        let reserved = prefix.is_root() && is_reserved(name);
+        let deleted = |overlay: &Overlay| overlay.deletes(prefix, name);
+        !reserved && !self.overlay().is_some_and(deleted)
+    }
+
+    /// Lists every object below a prefix in the reserved folder.
+    pub(crate) async fn list_reserved(&self, prefix: &Key) -> Result<Vec<ReservedFile>, ListError> {
+        let Some(objects) = self.objects() else {
+            return Ok(Vec::new());
+        };
+        self.recorder().list();
+        let path = &self.path(prefix)?;
+        let list = || async move {
+            let mut found = objects.list(Some(path));
+            let mut files = Vec::new();
+            while let Some(object) = found.try_next().await? {
+                let Some(below) = object.location.prefix_match(path) else {
+                    continue;
+                };
+                files.push(ReservedFile {
+                    name: below.collect::<Path>().into(),
+                    size: object.size,
+                    modified: object.last_modified.timestamp_millis(),
+                });
+            }
+            Ok(files)
+        };
+        let files = self.retry_policy().run(list, is_cut_off).await;
+        files.map_err(|source| list_error(prefix, source))
+    }
+
+    /// Distinguishes an empty prefix from a web server that cannot list and reports every prefix as
+    /// absent. Such a server lists nothing at the root either, which is checked once.
+    async fn check_listing_works(&self, prefix: &Key) -> Result<(), ListError> {
+        let Some(objects) = self.objects().filter(|_| self.is_web()) else {
+            return Ok(());
+        };
+        let lists = match self.capabilities().lists.get() {
+            Some(lists) => *lists,
+            None if prefix.is_root() => false,
+            None => {
+                self.recorder().list();
+                let top = objects.list_with_delimiter(Some(self.root())).await;
+                let top = top.map_err(|source| list_error(prefix, source))?;
+                !(top.common_prefixes.is_empty() && top.objects.is_empty())
+            }
+        };
+        if *self.capabilities().lists.get_or_init(|| lists) {
+            return Ok(());
+        }
+        Err(ListError::Unlistable {
+            prefix: prefix.clone(),
+            source: "the server lists nothing, not even at the root of the store".into(),
+        })
+    }
+
+    fn path(&self, prefix: &Key) -> Result<Path, ListError> {
+        let path = Path::parse(prefix).map_err(|source| list_error(prefix, source.into()))?;
+        Ok(self.root().parts().chain(path.parts()).collect())
+    }
+}
+
+/// Converts an error of `object_store`.
+fn list_error(prefix: &Key, failure: object_store::Error) -> ListError {
+    let prefix = prefix.clone();
+    let refused = refuses_listing(&failure);
+    let (kind, source) = backend::classify(failure);
+    match kind {
+        _ if refused => ListError::Unlistable { prefix, source },
+        FailureKind::Unauthenticated => ListError::Unauthenticated { prefix, source },
+        FailureKind::Throttled => ListError::Throttled { prefix, source },
+        FailureKind::Unavailable => ListError::Unavailable { prefix, source },
+        FailureKind::Forbidden | FailureKind::Other => ListError::Io { prefix, source },
+    }
+}
+
+/// Returns whether the response was cut off, which `object_store` does not retry.
+fn is_cut_off(failure: &object_store::Error) -> bool {
+    gave_up_early(failure) || message_contains(failure, "invalid list response")
+}

@@ -1,0 +1,423 @@
+//! Options of a store, and opening it.
+
+use core::{error::Error, time::Duration};
+use std::{path::Path as FilePath, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use object_store::{ObjectStoreExt, local::LocalFileSystem, memory::InMemory, path::Path};
+use zvf_model::key::Key;
+
+use super::{
+    Store,
+    write_hook::{HookFn, WriteHook},
+};
+#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+use crate::backend::connect;
+use crate::{
+    backend::{
+        Address, Backend, BackendProfile, NetworkOptions, OpenError, Scheme, SimulatedNetwork,
+    },
+    io::MergeLimits,
+};
+
+/// Options for opening a store.
+///
+/// ```
+/// use zvf_store::OpenOptions;
+///
+/// let options = OpenOptions::new().anonymous(true).budget(256 << 20);
+/// let store = options.open("memory:")?;
+/// assert_eq!(store.budget(), 256 << 20);
+/// # Ok::<(), zvf_store::OpenError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    pub(super) network: NetworkOptions,
+    pub(super) budget: u64,
+    pub(super) concurrency: Option<usize>,
+    pub(super) merge_limits: Option<MergeLimits>,
+    pub(super) record_requests: bool,
+    pub(super) durable: bool,
+    pub(super) write_hook: WriteHook,
+    pub(super) simulated_network: Option<SimulatedNetwork>,
+    pub(super) node_copy: bool,
+    cache: u64,
+}
+
+impl Default for OpenOptions {
+    /// Returns options with a budget of 1 GiB for each call, a cell cache of 64 MiB, five retries
+    /// within a minute, and the node copy in use.
+    fn default() -> Self {
+        Self {
+            network: NetworkOptions::default(),
+            budget: 1 << 30,
+            concurrency: None,
+            merge_limits: None,
+            record_requests: false,
+            durable: false,
+            write_hook: WriteHook::default(),
+            simulated_network: None,
+            node_copy: true,
+            cache: 64 << 20,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Returns the default options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends no credentials, for public buckets. Off by default.
+    #[must_use]
+    pub fn anonymous(mut self, anonymous: bool) -> Self {
+        self.network.anonymous = anonymous;
+        self
+    }
+
+    /// Sets the maximum number of bytes that one call may read and one chunk may decode to. The
+    /// default is 1 GiB.
+    #[must_use]
+    pub fn budget(mut self, bytes: u64) -> Self {
+        self.budget = bytes;
+        self
+    }
+
+    /// Sets the maximum number of concurrent requests. The default depends on the kind of store.
+    #[must_use]
+    pub fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = Some(requests);
+        self
+    }
+
+    /// Sets the limits within which ranges are merged. The default depends on the kind of store.
+    #[must_use]
+    pub fn merge_limits(mut self, limits: MergeLimits) -> Self {
+        self.merge_limits = Some(limits);
+        self
+    }
+
+    /// Sets the size of the cache of decoded cells, in bytes; 0 turns it off. The default is 64 MiB.
+    ///
+    /// The store itself caches nothing. Readers that query a store pass
+    /// [`cache_bytes`](Self::cache_bytes) to
+    /// [`CellReader::with_cache`](crate::CellReader::with_cache).
+    #[must_use]
+    pub fn cache(mut self, bytes: u64) -> Self {
+        self.cache = bytes;
+        self
+    }
+
+    /// Returns the size of the cell cache in bytes.
+    pub fn cache_bytes(&self) -> u64 {
+        self.cache
+    }
+
+    /// Records read requests for [`Store::take_request_log`]. Off by default.
+    #[must_use]
+    pub fn record_requests(mut self, record: bool) -> Self {
+        self.record_requests = record;
+        self
+    }
+
+    /// Sets the maximum number of retries of a network request when the server fails, throttles,
+    /// breaks the connection or sends a malformed response. The default is 5. Pauses double from
+    /// 50 ms up to 5 s.
+    #[must_use]
+    pub fn retries(mut self, retries: usize) -> Self {
+        self.network.retries = retries;
+        self
+    }
+
+    /// Sets the time after the start of a request within which it is retried. The default is one
+    /// minute. Together with [`timeout`](Self::timeout) this bounds the wait for a failing server.
+    #[must_use]
+    pub fn retry_timeout(mut self, timeout: Duration) -> Self {
+        self.network.retry_timeout = timeout;
+        self
+    }
+
+    /// Sets the timeout of one network request, including its body. The default is 30 s. A body that
+    /// takes longer is resumed, as often as [`retries`](Self::retries) allows.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.network.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets an option of the network store by its `object_store` name, such as `aws_endpoint` or
+    /// `allow_http`. It overrides the environment.
+    #[must_use]
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.network.named.push((name.into(), value.into()));
+        self
+    }
+
+    /// Syncs files and folders to the disk before a write to a folder counts as done. Off by
+    /// default.
+    ///
+    /// A killed process loses nothing either way. Without this option a power failure may lose the
+    /// last transactions and the objects that they replaced. Buckets are always durable.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    /// Takes the nodes of a store over the network from the copy in its root, if there is one. On by
+    /// default. Turn it off for a store that was changed by a program that does not update the
+    /// copy.
+    #[must_use]
+    pub fn node_copy(mut self, enabled: bool) -> Self {
+        self.node_copy = enabled;
+        self
+    }
+
+    /// Sets a callback for crash tests, called before and after each operation that changes the
+    /// store, with the name of the operation and the key.
+    ///
+    /// Ending the process or panicking in the callback simulates a crash. Operations are `put`,
+    /// `put-new`, `put-over`, `rename` and `delete`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn write_hook(mut self, hook: Arc<HookFn>) -> Self {
+        self.write_hook = WriteHook::new(hook);
+        self
+    }
+
+    /// Reads a folder or memory as if it were a bucket behind a network, for tests and
+    /// measurements.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn simulate_network(mut self, network: SimulatedNetwork) -> Self {
+        self.simulated_network = Some(network);
+        self
+    }
+
+    /// Opens the store at `address` for writing, as [`open`](Self::open) does. A folder is created
+    /// if it does not exist, with its parents.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; [`OpenError::ReadOnly`] for web servers and zip files.
+    pub fn create(&self, address: &str) -> Result<Store, OpenError> {
+        let read_only = || OpenError::ReadOnly(address.to_owned());
+        match Address::parse(address)? {
+            Address::Network(Scheme::Http, _) => Err(read_only()),
+            Address::Memory | Address::Network(..) => self.open(address),
+            Address::Path(path) => {
+                if is_zip(&path) && !path.is_dir() {
+                    return Err(read_only());
+                }
+                if path.is_file() {
+                    return Err(OpenError::NotAFolder(address.to_owned()));
+                }
+                let made = std::fs::create_dir_all(&path);
+                made.map_err(|source| OpenError::Io {
+                    path: address.to_owned(),
+                    source,
+                })?;
+                self.open_path(address, &path)
+            }
+        }
+    }
+
+    /// Opens the store at `address`: a path, or a URL with the scheme `file`, `memory`, `http`,
+    /// `https`, `s3`, `gs` or `az`. A path to a `.zip` file is a store of its entries.
+    ///
+    /// Credentials, regions and endpoints of buckets come from the environment, under the names of
+    /// `object_store` (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `AZURE_STORAGE_ACCOUNT_NAME`,
+    /// `GOOGLE_SERVICE_ACCOUNT`, …), and otherwise from the metadata service of a cloud machine.
+    /// Profiles in `~/.aws` are not read. Opening makes no network request.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; [`OpenError::NotFound`] for a path that does not exist.
+    pub fn open(&self, address: &str) -> Result<Store, OpenError> {
+        match Address::parse(address)? {
+            Address::Memory => self.from_memory(core::iter::empty::<(String, Bytes)>()),
+            Address::Path(path) => self.open_path(address, &path),
+            Address::Network(scheme, url) => {
+                let (objects, root) = connect(&self.network, scheme, &url)?;
+                let backend = Backend::Objects(objects);
+                let name = address.to_owned();
+                let profile = BackendProfile::NETWORK;
+                Ok(Store::new(name, backend, root, None, profile, self))
+            }
+        }
+    }
+
+    /// Creates a store in memory with the given objects.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Configuration`] for an invalid key.
+    pub fn from_memory<K, V>(
+        &self,
+        objects: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<Store, OpenError>
+    where
+        K: AsRef<str>,
+        V: Into<Bytes>,
+    {
+        let memory = InMemory::new();
+        for (key, bytes) in objects {
+            let bad = |source: Box<dyn Error + Send + Sync>| OpenError::Configuration {
+                address: format!("memory:{}", key.as_ref()),
+                source,
+            };
+            let checked = Key::parse(key.as_ref()).map_err(|e| bad(Box::new(e)))?;
+            let path = Path::parse(&checked).map_err(|e| bad(Box::new(e)))?;
+            put(&memory, &path, bytes.into());
+        }
+        let backend = Backend::Objects(Arc::new(memory));
+        let name = "memory:".to_owned();
+        Ok(Store::new(
+            name,
+            backend,
+            Path::default(),
+            None,
+            BackendProfile::MEMORY,
+            self,
+        ))
+    }
+
+    fn open_path(&self, address: &str, path: &FilePath) -> Result<Store, OpenError> {
+        let io = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => OpenError::NotFound(address.to_owned()),
+            _ => OpenError::Io {
+                path: address.to_owned(),
+                source,
+            },
+        };
+        let found = std::fs::metadata(path).map_err(io)?;
+        if found.is_file() && is_zip(path) {
+            return self.open_zip(address, path);
+        }
+        if !found.is_dir() {
+            return Err(OpenError::NotAFolder(address.to_owned()));
+        }
+        // Absolute, so that a later change of the working folder does not matter.
+        let folder = std::fs::canonicalize(path).map_err(io)?;
+        let files = LocalFileSystem::new_with_prefix(path);
+        let files = files.map_err(|source| OpenError::Configuration {
+            address: address.to_owned(),
+            source: Box::new(source),
+        })?;
+        // As in a bucket, a folder without objects does not exist.
+        let files = files.with_automatic_cleanup(true).with_fsync(self.durable);
+        let backend = Backend::Objects(Arc::new(files));
+        let name = address.to_owned();
+        Ok(Store::new(
+            name,
+            backend,
+            Path::default(),
+            Some(folder),
+            BackendProfile::FILES,
+            self,
+        ))
+    }
+
+    #[cfg(feature = "zip")]
+    fn open_zip(&self, address: &str, path: &FilePath) -> Result<Store, OpenError> {
+        let archive = crate::backend::ZipArchive::open(path)?;
+        let backend = Backend::Zip(Arc::new(archive));
+        let name = address.to_owned();
+        Ok(Store::new(
+            name,
+            backend,
+            Path::default(),
+            None,
+            BackendProfile::FILES,
+            self,
+        ))
+    }
+
+    #[cfg(not(feature = "zip"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "the signature does not depend on features"
+    )]
+    fn open_zip(&self, address: &str, _: &FilePath) -> Result<Store, OpenError> {
+        Err(OpenError::Feature {
+            address: address.to_owned(),
+            feature: "zip",
+        })
+    }
+}
+
+#[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
+fn connect(
+    _: &NetworkOptions,
+    scheme: Scheme,
+    url: &url::Url,
+) -> Result<(Arc<dyn object_store::ObjectStore>, Path), OpenError> {
+    Err(OpenError::Feature {
+        address: url.to_string(),
+        feature: scheme.feature(),
+    })
+}
+
+fn is_zip(path: &FilePath) -> bool {
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("zip"))
+}
+
+/// Puts an object into memory, which completes at once.
+fn put(memory: &InMemory, path: &Path, bytes: Bytes) {
+    let done = memory.put(path, bytes.into()).now_or_never();
+    debug_assert!(
+        done.is_some_and(|done| done.is_ok()),
+        "a put into memory must complete at once"
+    );
+}
+
+impl Store {
+    /// Opens a store with the default [`OpenOptions`].
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use zvf_model::key::Key;
+    /// use zvf_store::{Read, Store};
+    ///
+    /// let store = Store::open("path/to/store.zv")?;
+    /// let root = Key::root().metadata()?;
+    /// if let Some(metadata) = store.read_one(Read::full(root)).await? {
+    ///     println!("{} bytes of metadata", metadata.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], as [`OpenOptions::open`].
+    pub fn open(address: &str) -> Result<Self, OpenError> {
+        OpenOptions::new().open(address)
+    }
+
+    /// Opens a store for writing with the default [`OpenOptions`].
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], as [`OpenOptions::create`].
+    pub fn create(address: &str) -> Result<Self, OpenError> {
+        OpenOptions::new().create(address)
+    }
+
+    /// Creates a store in memory with the given objects and the default [`OpenOptions`].
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Configuration`] for an invalid key.
+    pub fn from_memory<K, V>(objects: impl IntoIterator<Item = (K, V)>) -> Result<Self, OpenError>
+    where
+        K: AsRef<str>,
+        V: Into<Bytes>,
+    {
+        OpenOptions::new().from_memory(objects)
+    }
+}

@@ -1,0 +1,239 @@
+//! Puts, deletes and renames of objects.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::{Error as Failure, ObjectStore, ObjectStoreExt, PutMode, path::Path};
+use zvf_model::key::Key;
+
+use super::{Store, file_write::WriteMode};
+use crate::{
+    backend::{self, FailureKind, gave_up_early, is_below_file, status},
+    io::{ObjectVersion, Precondition, WriteError},
+};
+
+impl Store {
+    /// Puts objects concurrently, replacing existing ones.
+    ///
+    /// Each object appears whole or not at all. When this fails, some of them may exist.
+    ///
+    /// # Errors
+    ///
+    /// The first [`WriteError`].
+    pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), WriteError> {
+        self.put_all(objects, WriteMode::Atomic).await
+    }
+
+    /// Puts objects that no reader looks up before another object is put. A process that dies may
+    /// leave part of one.
+    pub(crate) async fn put_many_non_atomic(
+        &self,
+        objects: Vec<(Key, Bytes)>,
+    ) -> Result<(), WriteError> {
+        self.put_all(objects, WriteMode::Direct).await
+    }
+
+    async fn put_all(&self, objects: Vec<(Key, Bytes)>, mode: WriteMode) -> Result<(), WriteError> {
+        let objects = self.put_files(objects, mode).await?;
+        let puts = objects.into_iter().map(|(key, bytes)| async move {
+            self.put_if(&key, bytes, &Precondition::None)
+                .await
+                .map(drop)
+        });
+        self.run_concurrently(puts).await
+    }
+
+    /// Puts an object if none exists at the key, and returns whether it did. Of several concurrent
+    /// callers, one succeeds.
+    ///
+    /// When a request is retried because its response was lost, an object put by the first attempt
+    /// counts as existing.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`].
+    pub async fn put_if_absent(&self, key: Key, bytes: Bytes) -> Result<bool, WriteError> {
+        let put = self.put_if(&key, bytes, &Precondition::Absent).await?;
+        Ok(put.is_some())
+    }
+
+    /// Deletes objects concurrently. An absent object is not an error.
+    ///
+    /// # Errors
+    ///
+    /// The first [`WriteError`].
+    pub async fn delete_many(&self, keys: Vec<Key>) -> Result<(), WriteError> {
+        let deletes = keys
+            .into_iter()
+            .map(|key| async move { self.delete(&key).await });
+        self.run_concurrently(deletes).await
+    }
+
+    /// Runs futures concurrently, up to the limit of the store, until the first error.
+    ///
+    /// The futures are collected first, so that the iterator, which may not be `Send`, is not held
+    /// across an await.
+    pub(crate) fn run_concurrently<E, T: Future<Output = Result<(), E>>>(
+        &self,
+        futures: impl Iterator<Item = T>,
+    ) -> impl Future<Output = Result<(), E>> {
+        let futures: Vec<T> = futures.collect();
+        let running = stream::iter(futures).buffer_unordered(self.concurrency());
+        running.try_for_each(|()| async { Ok(()) })
+    }
+
+    /// Puts an object if `precondition` holds. Returns its new version, or `None` when the precondition
+    /// does not hold.
+    pub(crate) async fn put_if(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        precondition: &Precondition,
+    ) -> Result<Option<ObjectVersion>, WriteError> {
+        let (objects, path) = self.writable(key)?;
+        let (operation, mode) = match precondition {
+            Precondition::None => ("put", PutMode::Overwrite),
+            Precondition::Absent => ("put-new", PutMode::Create),
+            Precondition::Matches(tag) => ("put-over", PutMode::Update(tag.clone().into())),
+        };
+        self.write_hook().call(operation, key);
+        self.recorder().write(bytes.len());
+        let put = || {
+            let options = mode.clone().into();
+            objects.put_opts(&path, bytes.clone().into(), options)
+        };
+        let outcome = match self.retry_policy().run(put, gave_up_early).await {
+            Ok(put) => Ok(Some(put.into())),
+            // S3 answers a conditional put over a deleted object with "not found", below.
+            Err(
+                Failure::AlreadyExists { .. }
+                | Failure::Precondition { .. }
+                | Failure::NotModified { .. },
+            ) if *precondition != Precondition::None => Ok(None),
+            Err(Failure::NotFound { .. }) if matches!(precondition, Precondition::Matches(_)) => {
+                Ok(None)
+            }
+            Err(failure @ (Failure::NotImplemented { .. } | Failure::NotSupported { .. }))
+                if *precondition != Precondition::None =>
+            {
+                Err(WriteError::Unconditional {
+                    key: key.clone(),
+                    source: Box::new(failure),
+                })
+            }
+            // S3 answers 501 to a condition header that it does not implement.
+            Err(failure)
+                if *precondition != Precondition::None && status(&failure) == Some(501) =>
+            {
+                Err(WriteError::Unconditional {
+                    key: key.clone(),
+                    source: Box::new(failure),
+                })
+            }
+            Err(failure) => Err(write_error(key, failure)),
+        };
+        self.write_hook().call(operation, key);
+        outcome
+    }
+
+    /// Checks that the store refuses a put over an object of another version.
+    ///
+    /// Some servers ignore the condition and put regardless. The check is made once, by putting the
+    /// bytes that `key` already has.
+    pub(crate) async fn check_conditional_puts(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+    ) -> Result<(), WriteError> {
+        let compares = &self.capabilities().compares_versions;
+        if compares.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // No object has this version: Google counts generations in microseconds.
+        let (e_tag, version) = (Some("\"zvf\"".to_owned()), Some("1".to_owned()));
+        let outdated = Precondition::Matches(ObjectVersion { e_tag, version });
+        self.check_refuses(key, bytes, &outdated).await?;
+        compares.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Checks that the store refuses a put whose precondition does not hold.
+    pub(crate) async fn check_refuses(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        precondition: &Precondition,
+    ) -> Result<(), WriteError> {
+        match self.put_if(key, bytes, precondition).await? {
+            None => Ok(()),
+            Some(_) => Err(WriteError::Unconditional {
+                key: key.clone(),
+                source: "the store accepted a put whose precondition did not hold".into(),
+            }),
+        }
+    }
+
+    /// Deletes an object, which may be absent.
+    pub(crate) async fn delete(&self, key: &Key) -> Result<(), WriteError> {
+        let (objects, path) = self.writable(key)?;
+        self.write_hook().call("delete", key);
+        self.recorder().delete();
+        let delete = || objects.delete(&path);
+        let outcome = match self.retry_policy().run(delete, gave_up_early).await {
+            Err(Failure::NotFound { .. }) => Ok(()),
+            Err(failure) if is_below_file(&failure) => Ok(()),
+            // A folder is not an object. It stands in place of the file when a transaction that
+            // deleted the file and put objects below its name is applied a second time.
+            Err(_) if self.is_folder(key) => Ok(()),
+            outcome => outcome.map_err(|failure| write_error(key, failure)),
+        };
+        self.write_hook().call("delete", key);
+        outcome
+    }
+
+    /// Returns whether a folder exists on disk at `key`.
+    fn is_folder(&self, key: &Key) -> bool {
+        let path = self.folder().map(|root| root.join(key.as_str()));
+        path.is_some_and(|path| path.is_dir())
+    }
+
+    /// Moves an object over another. Returns whether it existed.
+    pub(crate) async fn rename(&self, from: &Key, to: &Key) -> Result<bool, WriteError> {
+        let (objects, source) = self.writable(from)?;
+        let (_, target) = self.writable(to)?;
+        self.write_hook().call("rename", to);
+        self.recorder().write(0);
+        let outcome = match objects.rename(&source, &target).await {
+            Ok(()) => Ok(true),
+            Err(Failure::NotFound { .. }) => Ok(false),
+            Err(failure) => Err(write_error(to, failure)),
+        };
+        self.write_hook().call("rename", to);
+        outcome
+    }
+
+    /// Checks that the store is not read-only.
+    pub(crate) fn check_writable(&self) -> Result<(), WriteError> {
+        self.writable(&Key::root()).map(drop)
+    }
+
+    /// Returns the object store to write to, and the path of `key` in it.
+    fn writable(&self, key: &Key) -> Result<(&Arc<dyn ObjectStore>, Path), WriteError> {
+        let objects = self.objects().filter(|_| !self.is_web());
+        let objects = objects.ok_or_else(|| WriteError::ReadOnly { key: key.clone() })?;
+        let path = Path::parse(key).map_err(|source| write_error(key, source.into()))?;
+        Ok((objects, self.root().parts().chain(path.parts()).collect()))
+    }
+}
+
+fn write_error(key: &Key, failure: Failure) -> WriteError {
+    let key = key.clone();
+    match backend::classify(failure) {
+        (FailureKind::Unauthenticated, source) => WriteError::Unauthenticated { key, source },
+        (FailureKind::Forbidden, source) => WriteError::Forbidden { key, source },
+        (FailureKind::Throttled, source) => WriteError::Throttled { key, source },
+        (FailureKind::Unavailable, source) => WriteError::Unavailable { key, source },
+        (FailureKind::Other, source) => WriteError::Io { key, source },
+    }
+}

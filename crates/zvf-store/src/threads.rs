@@ -1,0 +1,152 @@
+//! CPU-bound and blocking work, kept off the threads that wait for the network.
+//!
+//! Blocking work runs on the blocking threads of tokio, CPU-bound work on the threads of rayon, of
+//! which there is one for each core. Without a tokio runtime, blocking work runs on the caller.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use tokio::{runtime::Handle, sync::oneshot, task::JoinError};
+
+/// The error of work that panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the task panicked")]
+pub(crate) struct TaskPanicked;
+
+/// Runs `work` on a blocking thread, or on the calling thread where there is no runtime.
+///
+/// # Errors
+///
+/// [`JoinError`] when the runtime is shutting down or the work panicked.
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    match Handle::try_current() {
+        Ok(runtime) => runtime.spawn_blocking(work).await,
+        Err(_) => Ok(work()),
+    }
+}
+
+/// Maps `items` in order, on all cores once the work that is left is estimated at `threshold` or
+/// more.
+///
+/// `work` returns the cost of each item with its result. Until the average cost of the items so
+/// far times the items left reaches `threshold`, items are mapped one by one on the calling
+/// thread: waking other threads takes as long as reading and decoding a few small files.
+///
+/// # Errors
+///
+/// [`TaskPanicked`].
+pub(crate) async fn par_map_above<T: Send + 'static, R: Send + 'static>(
+    items: Vec<T>,
+    threshold: usize,
+    work: impl Fn(T) -> (R, usize) + Send + Sync + 'static,
+) -> Result<Vec<R>, TaskPanicked> {
+    let mut done = Vec::with_capacity(items.len());
+    let mut items = items.into_iter();
+    // Items without cost, such as cached ones, do not count towards the average.
+    let (mut total_cost, mut costly_items) = (0_usize, 0_usize);
+    loop {
+        let left = items.len();
+        let average = total_cost.checked_div(costly_items).unwrap_or(0);
+        if left > 1 && average.saturating_mul(left) >= threshold {
+            break;
+        }
+        let Some(item) = items.next() else {
+            return Ok(done);
+        };
+        let (result, cost) = work(item);
+        total_cost = total_cost.saturating_add(cost);
+        costly_items = costly_items.saturating_add(usize::from(cost > 0));
+        done.push(result);
+    }
+    done.extend(par_map(items.collect(), move |item| work(item).0).await?);
+    Ok(done)
+}
+
+/// Maps `items` in order, on all cores.
+///
+/// # Errors
+///
+/// [`TaskPanicked`].
+pub(crate) async fn par_map<T: Send + 'static, R: Send + 'static>(
+    items: Vec<T>,
+    work: impl Fn(T) -> R + Send + Sync + 'static,
+) -> Result<Vec<R>, TaskPanicked> {
+    run_cpu(move || items.into_par_iter().map(work).collect()).await
+}
+
+/// Runs `work` on a thread of rayon.
+async fn run_cpu<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, TaskPanicked> {
+    // A rayon thread that waited for another could deadlock the pool.
+    if rayon::current_thread_index().is_some() {
+        return Ok(work());
+    }
+    let (sender, receiver) = oneshot::channel();
+    rayon::spawn(move || {
+        // A panic that leaves a rayon task aborts the process.
+        if let Ok(done) = catch_unwind(AssertUnwindSafe(work)) {
+            // Sending fails when the caller has stopped waiting.
+            let _ = sender.send(done);
+        }
+    });
+    receiver.await.map_err(|_| TaskPanicked)
+}
+
+/// Runs CPU-bound `work` on a pool of one thread for each core. Returns `None` when it panicked.
+///
+/// Encoders cache their tables for each thread, so CPU-bound work belongs on these few threads
+/// rather than on blocking threads.
+pub async fn spawn_cpu<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    run_cpu(work).await.ok()
+}
+
+/// Runs blocking `work` on a separate thread, or on the calling thread where there is no runtime.
+/// Returns `None` when the runtime is shutting down or the work panicked.
+pub async fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    run_blocking(work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    };
+
+    use super::*;
+
+    /// Returns how many items are mapped on the calling thread before others are woken.
+    fn mapped_here(items: usize, cost: impl Fn(usize) -> usize + Send + Sync + 'static) -> usize {
+        let here = std::thread::current().id();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let work = move |item| {
+            if std::thread::current().id() == here {
+                counted.fetch_add(1, Relaxed);
+            }
+            (item, cost(item))
+        };
+        let all = par_map_above((0..items).collect(), 100, work);
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let all = runtime.unwrap().block_on(all).unwrap();
+        assert!(all.into_iter().eq(0..items), "in order");
+        count.load(Relaxed)
+    }
+
+    #[test]
+    fn other_threads_are_woken_only_above_the_threshold() {
+        assert_eq!(mapped_here(1000, |_| 0), 1000, "no cost");
+        assert_eq!(mapped_here(10, |_| 10), 10, "below the threshold");
+        assert_eq!(mapped_here(1000, |_| 10), 1, "far above the threshold");
+        // Cached items come first and do not lower the estimate of the rest.
+        assert_eq!(
+            mapped_here(1000, |item| if item < 500 { 0 } else { 10 }),
+            501
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! The commit of a transaction: journal, head and application.
+
+use bytes::Bytes;
+
+use super::{
+    CommitError, CommitReport, Transaction, TransactionError,
+    head::{NodeCopyUpdate, State},
+    journal::Journal,
+    layout::{head_key, journal_key, transaction_folder},
+};
+use crate::io::{Precondition, WriteError};
+
+impl Transaction {
+    /// Commits this transaction with `root` as the root's `zarr.json`.
+    ///
+    /// A member `zvf` of the attributes of `root` is replaced. A member
+    /// [`zvf_nodes`](zvf_model::node_copy) is updated if the base has a valid node copy, and removed
+    /// otherwise.
+    ///
+    /// When this returns, all objects are at their keys. The new state is visible earlier, from the
+    /// put of the root on: see [`CommitError::Unfinished`]. Afterwards the transaction is finished,
+    /// except for the errors that allow another attempt.
+    ///
+    /// # Atomicity
+    ///
+    /// The put of the root makes all changes visible at once. See the table of steps in
+    /// `docs/adr/0007`.
+    ///
+    /// # Errors
+    ///
+    /// [`CommitError`].
+    pub async fn commit(&mut self, root: &[u8]) -> Result<CommitReport, CommitError> {
+        self.check_committable()?;
+        if !self.stale.is_empty() {
+            let keys = self.stale.iter().cloned().collect();
+            return Err(CommitError::Stale { keys });
+        }
+        let number = self.base().checked_add(1);
+        let next = State {
+            transaction: number.ok_or(TransactionError::Finished)?,
+            id: Some(self.id.clone()),
+            pending: true,
+        };
+        let update = NodeCopyUpdate {
+            changes: &self.nodes,
+            base: (!self.rebuilds_node_copy).then(|| self.base()),
+        };
+        let root = next.write_with_node_copy(root, update)?;
+        match self.store.folder() {
+            Some(_) => self.commit_in_folder(next, root).await,
+            None => self.commit_conditionally(next, root).await,
+        }
+    }
+
+    /// Commits under the lock of the folder, which excludes other commits and applications.
+    async fn commit_in_folder(
+        &mut self,
+        next: State,
+        root: Bytes,
+    ) -> Result<CommitReport, CommitError> {
+        let journal = self.journal(&next);
+        self.write_journal(&journal).await?;
+        let lock = self.store.lock().await?;
+        let head = self.store.applied_head_locked(&lock).await?;
+        if head.document != self.base.document {
+            return Err(self.outdated_error(&head).await?);
+        }
+        self.check_staged().await?;
+        let key = head_key()?;
+        let put = self.store.put_if(&key, root, &Precondition::None).await;
+        put.map_err(TransactionError::from)?;
+        let applied = self.store.apply_locked(&lock, &journal).await;
+        self.finish(&next, applied)
+    }
+
+    /// Commits with a put that names the version of the head that it replaces, in memory and in
+    /// buckets.
+    async fn commit_conditionally(
+        &mut self,
+        next: State,
+        root: Bytes,
+    ) -> Result<CommitReport, CommitError> {
+        self.check_staged().await?;
+        self.record_replaced_versions().await?;
+        let journal = self.journal(&next);
+        self.write_journal(&journal).await?;
+        let (key, bytes) = (journal_key(&self.id)?, journal.encode());
+        let checked = self.store.check_conditional_puts(&key, bytes).await;
+        checked.map_err(TransactionError::from)?;
+        let precondition = Precondition::Matches(self.base.version.clone());
+        let put = self.store.put_if(&head_key()?, root, &precondition).await;
+        match put {
+            Ok(Some(_)) => {}
+            // Refused, or already done by an attempt whose response was lost.
+            Ok(None) => {
+                let head = self.store.applied_head().await?;
+                if self.is_committed(&head).await? {
+                    return self.finish(&next, Ok(()));
+                }
+                return Err(self.outdated_error(&head).await?);
+            }
+            Err(source) if source.is_transient() => {
+                return self.resolve_uncertain(&next, source).await;
+            }
+            Err(source) => return Err(TransactionError::from(source).into()),
+        }
+        let applied = self.store.apply(&journal).await;
+        self.finish(&next, applied)
+    }
+
+    /// Determines the outcome after a put of the head failed without a response. The put may have
+    /// been done, or may still be done by a request in flight.
+    async fn resolve_uncertain(
+        &mut self,
+        next: &State,
+        source: WriteError,
+    ) -> Result<CommitReport, CommitError> {
+        let transaction = next.transaction;
+        if let Ok(head) = self.store.applied_head().await
+            && head.document != self.base.document
+        {
+            // The head changed, so no put that expects the base can succeed any more.
+            if self.is_committed(&head).await? {
+                return self.finish(next, Ok(()));
+            }
+            return Err(self.outdated_error(&head).await?);
+        }
+        self.finished = true;
+        Err(CommitError::Uncertain {
+            transaction,
+            source,
+        })
+    }
+
+    fn finish(
+        &mut self,
+        next: &State,
+        applied: Result<(), TransactionError>,
+    ) -> Result<CommitReport, CommitError> {
+        self.finished = true;
+        let transaction = next.transaction;
+        match applied {
+            Ok(()) => Ok(CommitReport { transaction }),
+            Err(source) => Err(CommitError::Unfinished {
+                transaction,
+                source,
+            }),
+        }
+    }
+
+    fn journal(&self, next: &State) -> Journal {
+        Journal {
+            transaction: next.transaction,
+            id: self.id.clone(),
+            puts: self.puts.values().cloned().collect(),
+            deletes: self.deletes.iter().cloned().collect(),
+            touched: self.touched.iter().cloned().collect(),
+        }
+    }
+
+    async fn write_journal(&self, journal: &Journal) -> Result<(), TransactionError> {
+        let key = journal_key(&self.id)?;
+        let objects = vec![(key, journal.encode())];
+        Ok(self.store.put_many(objects).await?)
+    }
+
+    /// Checks that no sweep deleted the staged objects.
+    async fn check_staged(&self) -> Result<(), TransactionError> {
+        if self.puts.is_empty() {
+            return Ok(());
+        }
+        let folder = transaction_folder(&self.id)?;
+        let sizes = match self.store.sizes_of_files(&folder).await? {
+            Some(sizes) => sizes,
+            None => {
+                let files = self.store.list_reserved(&folder).await?.into_iter();
+                files.map(|file| (file.name, file.size)).collect()
+            }
+        };
+        for put in self.puts.values() {
+            let name = put.staged.name().unwrap_or_default();
+            if sizes.get(name) != Some(&put.bytes) {
+                let key = put.key.clone();
+                return Err(TransactionError::StagedObjectMissing { key });
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks up the versions of the objects that the puts replace. They are those of the base if
+    /// the head has not changed when it is put.
+    async fn record_replaced_versions(&mut self) -> Result<(), TransactionError> {
+        let store = &self.store;
+        let lookups = self.puts.values_mut().map(|put| async move {
+            put.replaces = store.version(&put.key).await?;
+            Ok::<(), TransactionError>(())
+        });
+        store.run_concurrently(lookups).await
+    }
+}

@@ -1,0 +1,177 @@
+//! Asking a dataset.
+
+use core::ops::ControlFlow;
+
+use futures_util::future::{BoxFuture, join};
+use zvf_query::{Counts, Explanation, Query, QueryReport, QueryResult};
+
+use crate::{dataset::Dataset, error::Error};
+
+/// What takes batches.
+type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;
+
+impl Dataset {
+    /// All that a query selects, in memory at once.
+    ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::{Dataset, Query, query::geometry::Bbox};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// let near = Query::new().region(Bbox::parse("0,0,0,10,10,10")?);
+    /// let answer = points.query(&near).await?;
+    /// assert_eq!(answer.positions.len(), 2);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`], also when the answer takes more memory than the
+    /// budget the store was opened with: then ask for
+    /// [`batches`](Self::batches).
+    pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
+        Box::pin(async move {
+            if self.is_in_doubt() {
+                // Side by side, so that being sure takes no round trip.
+                let (answer, settled) = join(self.session().query(query), self.settle()).await;
+                settled?;
+                if !self.is_refuted() {
+                    return Ok(answer?);
+                }
+            }
+            Ok(self.session().query(query).await?)
+        })
+    }
+
+    /// Gives what a query selects piece by piece, so that little of it is in
+    /// memory at a time; a break ends the query. Pieces in order are the answer.
+    ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use std::ops::ControlFlow;
+    /// use zvf::{Dataset, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// let mut vertices = 0;
+    /// points
+    ///     .batches(&Query::new(), |piece| {
+    ///         vertices += piece.positions.len();
+    ///         ControlFlow::Continue(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(vertices, 3);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`]; pieces given before it are right, but not all.
+    pub async fn batches(
+        &self,
+        query: &Query,
+        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + Send,
+    ) -> Result<QueryReport, Error> {
+        self.each_batch(query, &mut each).await
+    }
+
+    fn each_batch<'a>(
+        &'a self,
+        query: &'a Query,
+        each: &'a mut Each<'a>,
+    ) -> BoxFuture<'a, Result<QueryReport, Error>> {
+        Box::pin(async move {
+            self.settle().await?;
+            Ok(self.session().batches(query, each).await?)
+        })
+    }
+
+    /// How much a query selects. Reads what selecting takes, and no attribute
+    /// that only an answer would show.
+    ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::{Dataset, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// assert_eq!(points.count(&Query::new()).await?.vertices, 3);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`].
+    pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
+        Box::pin(async move {
+            if self.is_in_doubt() {
+                let (counts, settled) = join(self.session().count(query), self.settle()).await;
+                settled?;
+                if !self.is_refuted() {
+                    return Ok(counts?);
+                }
+            }
+            Ok(self.session().count(query).await?)
+        })
+    }
+
+    /// What a query would read, found out from metadata and listings.
+    ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::{Dataset, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// let plan = points.explain(&Query::new()).await?;
+    /// println!("{} requests, {:?} bytes", plan.requests(), plan.bytes());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`] when the query cannot be asked of the store.
+    pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
+        Box::pin(async move {
+            self.settle().await?;
+            Ok(self.session().explain(query).await?)
+        })
+    }
+}

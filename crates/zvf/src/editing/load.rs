@@ -1,0 +1,239 @@
+//! Reading what a change needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use zvf_build::edit::{LevelChange, LevelSnapshot};
+use zvf_model::{key::Key, zarr::Array};
+use zvf_store::{CellArray, CellRead, CellReader, Read, Store};
+
+use crate::{
+    error::Error,
+    nodes::{self, cell_array, named},
+};
+
+/// Families whose members are found by listing, and how deep they are.
+const FAMILIES: [(&str, usize); 6] = [
+    ("0/vertex_attributes", 1),
+    ("0/fragment_attributes", 1),
+    ("0/links", 2),
+    ("0/link_attributes", 3),
+    ("0/object_attributes", 1),
+    ("0/group_attributes", 1),
+];
+
+/// Nodes that are there or not.
+const SINGLE: [&str; 8] = [
+    "0",
+    "0/vertices",
+    "0/vertex_fragments",
+    "0/link_fragments",
+    "0/object_index",
+    "0/object_index/manifests",
+    "0/object_index/object_ids",
+    "0/groups",
+];
+
+/// The most chunks of a table.
+const MOST_CHUNKS: u64 = 1 << 20;
+
+/// Level 0 without cells, and its nodes as they are.
+pub(super) async fn image(
+    store: &Store,
+    reader: &CellReader,
+    root: &Map<String, Value>,
+) -> Result<(BTreeMap<String, Value>, LevelSnapshot), Error> {
+    let mut paths: Vec<String> = SINGLE.iter().map(|path| (*path).to_owned()).collect();
+    for (family, depth) in FAMILIES {
+        let mut open = vec![family.to_owned()];
+        paths.push(family.to_owned());
+        for _ in 0..depth {
+            let mut next = Vec::new();
+            for path in open {
+                let key = named(Key::parse(&path), &path)?;
+                let listing = nodes::children(store, &key).await?;
+                // What is below an array is no node.
+                let names = listing.folders.iter().filter(|name| *name != "c");
+                next.extend(names.map(|name| format!("{path}/{name}")));
+            }
+            paths.extend(next.iter().cloned());
+            open = next;
+        }
+    }
+    let keys = paths.iter().map(|path| {
+        let key = named(Key::parse(path), path)?;
+        nodes::metadata(&key)
+    });
+    let reads = keys
+        .map(|key| key.map(Read::full))
+        .collect::<Result<Vec<_>, _>>()?;
+    let found = store.read(&reads).await?;
+    let mut nodes = BTreeMap::new();
+    for ((path, read), bytes) in paths.into_iter().zip(&reads).zip(found) {
+        let Some(bytes) = bytes else {
+            continue;
+        };
+        let json = serde_json::from_slice(&bytes);
+        let json = json.map_err(|source| Error::Json {
+            key: read.key.clone(),
+            source,
+        })?;
+        nodes.insert(path, json);
+    }
+    let mut image = LevelSnapshot::new(root.clone(), nodes.clone())?;
+    for path in image.table_paths() {
+        let (array, cells) = array(&nodes, &path)?;
+        let chunks = table(reader, &array, &cells).await?;
+        image.load_table(&path, chunks)?;
+    }
+    image.finish_tables()?;
+    Ok((nodes, image))
+}
+
+/// All chunks of a table.
+async fn table(
+    reader: &CellReader,
+    array: &Array,
+    cells: &CellArray,
+) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    let grid = array.grid_shape();
+    let count = grid.first().copied().unwrap_or(0);
+    if grid.iter().skip(1).any(|extent| *extent > 1) || count > MOST_CHUNKS {
+        return Err(Error::TooManyCells {
+            node: cells.node().clone(),
+            cells: count,
+        });
+    }
+    let indexes: Vec<Vec<u64>> = (0..count)
+        .map(|at| {
+            [at].into_iter()
+                .chain(grid.iter().skip(1).map(|_| 0))
+                .collect()
+        })
+        .collect();
+    let wanted: Vec<CellRead<'_>> = indexes
+        .iter()
+        .map(|index| CellRead {
+            array: cells,
+            index,
+            part: None,
+        })
+        .collect();
+    let found = reader.read(&wanted).await?;
+    Ok(found
+        .into_iter()
+        .map(|bytes| Some(bytes?.to_vec()))
+        .collect())
+}
+
+/// Loads the cells that a change needs.
+pub(super) async fn cells(
+    reader: &CellReader,
+    before: &BTreeMap<String, Value>,
+    image: &mut LevelSnapshot,
+    change: &LevelChange,
+) -> Result<(), Error> {
+    let needs = change.needs(image)?;
+    let mut arrays: BTreeMap<&str, CellArray> = BTreeMap::new();
+    for (path, _) in &needs {
+        if !arrays.contains_key(path.as_str()) {
+            arrays.insert(path, array(before, path)?.1);
+        }
+    }
+    let mut indexes = Vec::with_capacity(needs.len());
+    for (path, chunk) in &needs {
+        indexes.push(element(&arrays[path.as_str()], chunk)?);
+    }
+    let wanted: Vec<CellRead<'_>> = needs
+        .iter()
+        .zip(&indexes)
+        .map(|((path, _), index)| CellRead {
+            array: &arrays[path.as_str()],
+            index,
+            part: None,
+        })
+        .collect();
+    let found = reader.read(&wanted).await?;
+    for ((path, chunk), bytes) in needs.iter().zip(found) {
+        let Some(bytes) = bytes else {
+            return Err(Error::MissingCell {
+                node: named(Key::parse(path), path)?,
+                cell: format!("{chunk:?}"),
+            });
+        };
+        image.load((path.clone(), chunk.clone()), bytes.to_vec());
+    }
+    Ok(())
+}
+
+fn array(nodes: &BTreeMap<String, Value>, path: &str) -> Result<(Array, CellArray), Error> {
+    let key = named(Key::parse(path), path)?;
+    let json = nodes.get(path).cloned().unwrap_or_default();
+    let node = zvf_model::zarr::Node::from_json(&nodes::metadata(&key)?, json)?;
+    let array = node.as_array().cloned();
+    let array = array.ok_or_else(|| Error::NoCells { node: key.clone() })?;
+    let cells = cell_array(&key, array.clone())?;
+    Ok((array, cells))
+}
+
+/// The element of a chunk in an array.
+pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Error> {
+    let attributes = &array.metadata().attributes;
+    let origin = attributes
+        .get("chunk_grid_origin")
+        .and_then(Value::as_array);
+    let origin = origin.into_iter().flatten().filter_map(Value::as_i64);
+    let origin = origin.chain(core::iter::repeat(0));
+    let steps = chunk.iter().zip(origin).map(|(at, origin)| {
+        let step = at
+            .checked_sub(origin)
+            .and_then(|step| u64::try_from(step).ok());
+        step.ok_or_else(|| Error::NoCells {
+            node: array.node().clone(),
+        })
+    });
+    steps.collect()
+}
+
+/// The chunks that an array lists.
+pub(super) fn present(nodes: &BTreeMap<String, Value>, path: &str) -> Vec<Vec<i64>> {
+    let node = nodes.get(path);
+    let names = node.and_then(|node| node["attributes"]["nonempty_chunks"].as_array());
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    let chunks = names.map(|name| name.split('.').filter_map(|at| at.parse().ok()).collect());
+    chunks.collect()
+}
+
+/// Chunks of tables as they were that are not among those that are put.
+pub(super) fn tables_gone(
+    before: &BTreeMap<String, Value>,
+    put: &BTreeSet<&Key>,
+) -> Result<Vec<Key>, Error> {
+    let mut gone = Vec::new();
+    for path in before.keys() {
+        let is_table = ["0/object_", "0/group"]
+            .iter()
+            .any(|family| path.starts_with(family));
+        let is_array = before[path]["node_type"].as_str() == Some("array");
+        if !is_table || !is_array {
+            continue;
+        }
+        let (array, cells) = array(before, path)?;
+        let count = array.grid_shape().first().copied().unwrap_or(0);
+        let tail = array.rank().saturating_sub(1);
+        for at in 0..count {
+            let index: Vec<u64> = [at]
+                .into_iter()
+                .chain(core::iter::repeat_n(0, tail))
+                .collect();
+            let place = cells.locate(&index).map_err(|source| Error::Index {
+                node: cells.node().clone(),
+                source,
+            })?;
+            if !put.contains(&place.0) {
+                gone.push(place.0);
+            }
+        }
+    }
+    Ok(gone)
+}

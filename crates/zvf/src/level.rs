@@ -1,0 +1,416 @@
+//! Counts what is in a level.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::try_join3;
+use zvf_format::{fragment::FragmentIndex, path::Delta};
+use zvf_model::{
+    array::{
+        LinkFamily, ObjectIndex, Padded, Presence, SHARD_PREFIX, ShardIndex, VertexEncoding,
+        Vertices,
+    },
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ChunkForm, CrossChunkForm, LinkForm, LinkOffsets, Part},
+    level::LevelMetadata,
+    zarr::{Array, Node},
+};
+use zvf_store::{CellRead, ChunkForm as CellForm, Read};
+
+use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes, objects};
+
+/// More files in a level than any known store has.
+const MOST_FILES: usize = 1 << 26;
+/// Cells read at once; each is dropped as soon as it is counted.
+const BATCH: usize = 64;
+/// Headers of cells read at once.
+const HEADERS: usize = 1024;
+/// Count and length, before the one payload of a plain cell.
+const FRAME_HEADER: u64 = 8;
+
+/// Counts a level.
+pub(crate) async fn count(dataset: &Dataset, level: &LevelMetadata) -> Result<LevelInfo, Error> {
+    Counter::new(dataset, level).await?.count().await
+}
+
+struct Counter<'a> {
+    dataset: &'a Dataset,
+    level: &'a LevelMetadata,
+    /// Numbers of a chunk key.
+    arity: usize,
+    /// Sizes of all files, by their path from the level on.
+    files: BTreeMap<String, u64>,
+    root: Key,
+}
+
+/// How many bytes or rows each chunk of a part has.
+enum Sizes {
+    Bytes(Vec<u64>),
+    Rows(Vec<u64>),
+}
+
+impl<'a> Counter<'a> {
+    async fn new(dataset: &'a Dataset, level: &'a LevelMetadata) -> Result<Self, Error> {
+        let root = nodes::child(&Key::root(), &level.level.to_string())?;
+        let files = dataset.store().list_all(&root, MOST_FILES).await?;
+        Ok(Self {
+            dataset,
+            level,
+            arity: level.arity(dataset.root()),
+            files: files
+                .into_iter()
+                .map(|file| (file.name, file.size))
+                .collect(),
+            root,
+        })
+    }
+
+    async fn count(&self) -> Result<LevelInfo, Error> {
+        let counts = try_join3(self.vertices(), self.objects(), self.links());
+        let ((chunks, vertices), objects, links) = counts.await?;
+        Ok(LevelInfo {
+            level: self.level.level,
+            vertices,
+            chunks,
+            objects,
+            links,
+            // Sizes in a zip file are whatever its directory says.
+            bytes: sum(self.files.values()),
+            is_behind: {
+                let mut stale = self.dataset.root().stale_levels();
+                stale.any(|level| level == self.level.level)
+            },
+            is_additive: self.level.is_additive(),
+        })
+    }
+
+    /// Chunks and vertices.
+    async fn vertices(&self) -> Result<(u64, Option<u64>), Error> {
+        let part = Part::Vertices;
+        let Some((key, node)) = self.node(&part).await? else {
+            return Ok((0, Some(0)));
+        };
+        let metadata = Vertices::parse(&key, node.attributes())?.value;
+        let sizes = self
+            .sizes(&key, &node, &part, &Part::VertexFragments)
+            .await?;
+        let chunks = sizes.chunks();
+        if metadata.encoding != VertexEncoding::Raw {
+            return Ok((chunks, None));
+        }
+        let axes = self.dataset.root().axes.len();
+        let row = metadata.dtype.size().saturating_mul(axes);
+        Ok((chunks, Some(sizes.rows(&key, row)?)))
+    }
+
+    async fn objects(&self) -> Result<Option<u64>, Error> {
+        let Some((key, node)) = self.node(&Part::Manifests).await? else {
+            return Ok(None);
+        };
+        let index = ObjectIndex::parse(&key, node.attributes())?.value;
+        let present = objects::present(self.dataset, self.level.level, &index).await?;
+        Ok(Some(present))
+    }
+
+    async fn links(&self) -> Result<Option<u64>, Error> {
+        let delta = Delta::INTRA;
+        let inside = match self.node(&Part::LinkFamily(delta)).await? {
+            None => Some(0),
+            Some((key, node)) if self.dataset.layout().links == LinkForm::PerOffsets => {
+                let family = LinkFamily::parse(&key, delta, node.attributes())?.value;
+                let links = family.map_or(Some(0), |family| family.num_links);
+                let prefix = format!("{}/", self.below(&key));
+                // The number is written with the first links.
+                let written = self
+                    .files_below(&prefix)
+                    .any(|(file, _)| !file.ends_with("zarr.json"));
+                links.or((!written).then_some(0))
+            }
+            Some((key, node)) => {
+                let family = LinkFamily::parse_intra(&key, delta, node.attributes())?.value;
+                match family {
+                    None => Some(0),
+                    Some(family) => Some(self.links_inside(&key, &node, &family).await?),
+                }
+            }
+        };
+        if self.dataset.layout().cross_chunk == CrossChunkForm::Links {
+            return Ok(inside);
+        }
+        let between = match self.node(&Part::CrossChunkLinks(delta)).await? {
+            None => Some(0),
+            Some((key, node)) => {
+                let family = LinkFamily::parse_cross_chunk(&key, delta, node.attributes())?.value;
+                family.map_or(Some(0), |family| family.num_links)
+            }
+        };
+        let sum = |(inside, between): (u64, u64)| inside.saturating_add(between);
+        Ok(inside.zip(between).map(sum))
+    }
+
+    /// Rows of links inside chunks, up to 0.8.1.
+    async fn links_inside(
+        &self,
+        key: &Key,
+        node: &Node,
+        family: &LinkFamily,
+    ) -> Result<u64, Error> {
+        let (width, arity) = (family.width.get(), self.arity);
+        let part = Part::Links(family.delta, LinkOffsets::Zero { width, arity });
+        let sizes = self.sizes(key, node, &part, &Part::LinkFragments).await?;
+        sizes.rows(key, size_of::<i64>().saturating_mul(width))
+    }
+
+    /// The node that describes `part`; `None` when there is nothing of it.
+    async fn node(&self, part: &Part<'_>) -> Result<Option<(Key, Node)>, Error> {
+        let key = self.dataset.layout().described_at(self.level.level, part);
+        let key = key.map_err(|source| Error::Name {
+            name: self.root.to_string(),
+            source,
+        })?;
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        let node = nodes::read_one(self.dataset.store(), &key).await?;
+        let prefix = format!("{}/", self.below(&key));
+        if node.is_none() && self.files_below(&prefix).next().is_some() {
+            return Err(Error::MissingNode { node: key });
+        }
+        Ok(node.map(|node| (key, node)))
+    }
+
+    /// The size of each chunk of `part`, described by `node` at `key`.
+    async fn sizes(
+        &self,
+        key: &Key,
+        node: &Node,
+        part: &Part<'_>,
+        fragments: &Part<'_>,
+    ) -> Result<Sizes, Error> {
+        let form = self.dataset.layout().chunk_form(part);
+        match (form, node) {
+            (Some(ChunkForm::Cell), Node::Array(array)) => {
+                Ok(Sizes::Bytes(self.cells(key, array).await?))
+            }
+            (Some(ChunkForm::Padded), Node::Array(array)) => {
+                let room = Padded::parse(key, array, self.arity)?.rows;
+                self.extents(fragments, room).await
+            }
+            _ => Ok(Sizes::Bytes(self.children(key).await?)),
+        }
+    }
+
+    /// Chunks that are arrays of their own or spans of a shard, from metadata.
+    async fn children(&self, key: &Key) -> Result<Vec<u64>, Error> {
+        let mut chunks = Vec::new();
+        for (key, name, array) in self.arrays_below(key).await? {
+            if name.starts_with(SHARD_PREFIX) {
+                let bytes = array.elements();
+                let index = ShardIndex::parse(&key, &array.attributes, self.arity, bytes)?;
+                let spans = index.spans().iter();
+                chunks.extend(spans.map(|span| span.len));
+            } else if ChunkCoord::parse(&name, self.arity).is_ok() {
+                chunks.push(array.elements());
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// Files whose path starts with `prefix`: the rest of it, and their size.
+    fn files_below(&self, prefix: &str) -> impl Iterator<Item = (&str, u64)> {
+        let files = self.files.range(prefix.to_owned()..);
+        files.map_while(move |(file, size)| Some((file.strip_prefix(prefix)?, *size)))
+    }
+
+    /// The arrays right below `key`.
+    async fn arrays_below(&self, key: &Key) -> Result<Vec<(Key, String, Array)>, Error> {
+        let prefix = format!("{}/", self.below(key));
+        let files = self.files_below(&prefix);
+        let mut names: Vec<&str> = files
+            .filter_map(|(file, _)| Some(file.split_once('/')?.0))
+            .collect();
+        names.dedup();
+        let keys = names.iter().map(|name| nodes::child(key, name));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let found = nodes::read(self.dataset.store(), &keys).await?;
+        let mut arrays = Vec::with_capacity(keys.len());
+        for ((key, name), node) in keys.into_iter().zip(names).zip(found) {
+            match node {
+                Some(Node::Array(array)) => arrays.push((key, name.to_owned(), array)),
+                Some(Node::Group(_)) => {}
+                None => return Err(Error::MissingNode { node: key }),
+            }
+        }
+        Ok(arrays)
+    }
+
+    /// Chunks that are cells of one array.
+    async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Error> {
+        let presence = Presence::parse(key, array, self.arity)?.value;
+        let cells = nodes::cell_array(key, array.clone())?;
+        let missing = |chunk: &ChunkCoord| Error::MissingCell {
+            node: key.clone(),
+            cell: chunk.to_string(),
+        };
+        let single = array.decoded_shape().iter().all(|extent| *extent == 1);
+        if !single || cells.codecs().form() != CellForm::VlenFrame {
+            return Err(Error::NoCells { node: key.clone() });
+        }
+        if cells.is_plain() && !cells.is_sharded() {
+            return self.plain_cells(key, array, &presence).await;
+        }
+        let mut chunks = Vec::with_capacity(presence.chunks().len());
+        let present: Vec<_> = presence.cells().collect();
+        for batch in present.chunks(BATCH) {
+            let wanted = batch.iter().map(|present| CellRead {
+                array: &cells,
+                index: &present.cell,
+                part: None,
+            });
+            let wanted: Vec<CellRead<'_>> = wanted.collect();
+            let payloads = self.dataset.cells().read(&wanted).await?;
+            for (present, payload) in batch.iter().zip(payloads) {
+                let payload = payload.ok_or_else(|| missing(present.chunk))?;
+                chunks.push(bytes(payload.len()));
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// The same where each is a file of its own, from its size; a file that was
+    /// cut is found out by the length it starts with.
+    async fn plain_cells(
+        &self,
+        key: &Key,
+        array: &Array,
+        presence: &Presence,
+    ) -> Result<Vec<u64>, Error> {
+        let mut sizes = Vec::with_capacity(presence.chunks().len());
+        let present: Vec<_> = presence.cells().collect();
+        for batch in present.chunks(HEADERS) {
+            let mut reads = Vec::with_capacity(batch.len());
+            for present in batch {
+                let no_cell = |source| Error::Index {
+                    node: key.clone(),
+                    source,
+                };
+                let index = array.chunk_of(&present.cell).map_err(no_cell)?;
+                let file = array.chunk_key(key, &index).map_err(no_cell)?;
+                reads.push(Read::bounded(file, 0..FRAME_HEADER));
+            }
+            let headers = self.dataset.store().read(&reads).await?;
+            for ((present, read), header) in batch.iter().zip(&reads).zip(headers) {
+                let size = self.files.get(self.below(&read.key));
+                let (Some(size), Some(header)) = (size, header) else {
+                    return Err(Error::MissingCell {
+                        node: key.clone(),
+                        cell: present.chunk.to_string(),
+                    });
+                };
+                let payload = size.saturating_sub(FRAME_HEADER);
+                if announced(&header) != Some(payload) {
+                    return Err(Error::CutCell {
+                        key: read.key.clone(),
+                        bytes: *size,
+                    });
+                }
+                sizes.push(payload);
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// Rows that the fragments of each chunk use: what a padded array does not say.
+    async fn extents(&self, fragments: &Part<'_>, room: u64) -> Result<Sizes, Error> {
+        let Some((key, _)) = self.node(fragments).await? else {
+            return Ok(Sizes::Rows(Vec::new()));
+        };
+        let mut rows = Vec::new();
+        for (key, name, array) in self.arrays_below(&key).await? {
+            if ChunkCoord::parse(&name, self.arity).is_err() {
+                continue;
+            }
+            let index = vec![0; array.rank()];
+            let cells = nodes::cell_array(&key, array)?;
+            let cell = CellRead {
+                array: &cells,
+                index: &index,
+                part: None,
+            };
+            let blob = self
+                .dataset
+                .cells()
+                .read_one(cell)
+                .await?
+                .unwrap_or_default();
+            let index = FragmentIndex::parse(&blob).map_err(|source| Error::Fragments {
+                node: key.clone(),
+                source,
+            })?;
+            let extent = index.extent();
+            if extent > room {
+                return Err(Error::NoRoom {
+                    node: key,
+                    rows: extent,
+                    room,
+                });
+            }
+            rows.push(extent);
+        }
+        Ok(Sizes::Rows(rows))
+    }
+
+    /// The path of `key` from the level on.
+    fn below<'k>(&self, key: &'k Key) -> &'k str {
+        let below = key.as_str().strip_prefix(self.root.as_str());
+        below
+            .and_then(|below| below.strip_prefix('/'))
+            .unwrap_or_default()
+    }
+}
+
+/// The length of the one item of a frame, from its header.
+fn announced(header: &[u8]) -> Option<u64> {
+    let (count, rest) = header.split_first_chunk()?;
+    let (length, _) = rest.split_first_chunk()?;
+    let only = u32::from_le_bytes(*count) == 1;
+    only.then(|| u32::from_le_bytes(*length).into())
+}
+
+impl Sizes {
+    fn chunks(&self) -> u64 {
+        match self {
+            Self::Bytes(sizes) | Self::Rows(sizes) => bytes(sizes.len()),
+        }
+    }
+
+    /// Rows of all chunks, where one has `row` bytes.
+    fn rows(&self, node: &Key, row: usize) -> Result<u64, Error> {
+        let chunks = match self {
+            Self::Rows(rows) => return Ok(sum(rows)),
+            Self::Bytes(chunks) => chunks,
+        };
+        let row = bytes(row);
+        let mut rows: u64 = 0;
+        for bytes in chunks {
+            if bytes.checked_rem(row) != Some(0) {
+                return Err(Error::Rows {
+                    node: node.clone(),
+                    bytes: *bytes,
+                    row,
+                });
+            }
+            rows = rows.saturating_add(bytes.checked_div(row).unwrap_or(0));
+        }
+        Ok(rows)
+    }
+}
+
+fn sum<'n>(numbers: impl IntoIterator<Item = &'n u64>) -> u64 {
+    let numbers = numbers.into_iter();
+    numbers.fold(0, |sum, number| sum.saturating_add(*number))
+}
+
+fn bytes(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

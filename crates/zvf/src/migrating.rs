@@ -1,0 +1,406 @@
+//! Stores of one generation, written anew as stores of another.
+
+mod extras;
+mod level;
+mod links;
+mod objects;
+mod parametric;
+mod parts;
+mod units;
+
+use futures_util::future::BoxFuture;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+use zvf_build::{
+    BuildError, CellCompression, Output, Profile,
+    migrate::{MigrationNote, MigrationTarget, RootFacts},
+};
+use zvf_model::{fetch::FetchProblem, generation::Generation, key::Key, level::LevelId};
+use zvf_query::{Damage, Fault, QueryError, Session};
+use zvf_store::{CreateError, OpenOptions, Store};
+
+use crate::{
+    dataset::Dataset,
+    error::Error,
+    location::Location,
+    nodes::{self, named},
+    writing::{
+        Existing, Progress, Sink, WriteReport, begin_replace, conclude, copies_nodes,
+        finish_replace, name_of,
+        objects::{Arrays, encoded, text},
+        run,
+    },
+};
+
+/// How a store is migrated.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct MigrateOptions {
+    /// The generation and form of the new store.
+    pub profile: Profile,
+    /// How its cells are compressed.
+    pub compression: CellCompression,
+    /// Name of the new collection where the old one has none; the folder of its address by
+    /// default.
+    pub name: Option<String>,
+    /// Whether its cells carry checksums; where the profile has them when not said.
+    pub checksum: Option<bool>,
+    /// Whether what cannot be read is left out and listed; it stops the migration
+    /// otherwise.
+    pub skip_damaged: bool,
+    /// What takes the place of a store that is there. With [`Existing::Replace`] that
+    /// may be the one that is read.
+    pub existing: Existing,
+    /// Who is told how far it is, in cells; their number grows as parts are opened.
+    pub progress: Option<Progress>,
+    /// Whether the root does without a [copy of the nodes](zvf_model::node_copy).
+    pub no_node_copy: bool,
+    /// How both stores are opened.
+    pub open: OpenOptions,
+}
+
+impl core::fmt::Debug for MigrateOptions {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("MigrateOptions")
+            .field("profile", &self.profile)
+            .field("existing", &self.existing)
+            .field("skip_damaged", &self.skip_damaged)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a migration did.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MigrateReport {
+    /// The generation of the store that was read.
+    pub from: Generation,
+    /// The profile of the new one.
+    pub to: Profile,
+    /// How many levels there are.
+    pub levels: u64,
+    /// Vertices of all of them.
+    pub vertices: u64,
+    /// Links of all of them, those between levels as well; copies are not counted.
+    pub links: u64,
+    /// Objects that were put.
+    pub objects: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// What was wrong in the old store and is right in the new one.
+    pub repaired: Vec<MigrationNote>,
+    /// What the new store does not have, or had been lost before.
+    pub lost: Vec<MigrationNote>,
+}
+
+/// Writes the store at `source` anew at `target`, as one of another generation. What
+/// is at `source` stays as it is, and nothing can be opened at `target` until all of
+/// it is there.
+///
+/// It is read and written some cells at a time. Attributes of objects and links of
+/// before 0.8 are held whole, one at a time.
+///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::{MigrateOptions, build::Profile};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let points = Geometry::new(positions);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, &points, design, &Default::default()).await?;
+/// let mut options = MigrateOptions::default();
+/// options.profile = Profile::V08;
+/// let target = folder.path().join("old.zv").display().to_string();
+/// let migrated = zvf::migrate(address, &target, &options).await?;
+/// println!("{migrated:?}");
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// [`Error`] when something cannot be read, which names it, unless
+/// [`skip_damaged`](MigrateOptions::skip_damaged); [`Error::Create`] when something is
+/// at `target`.
+pub async fn migrate(
+    source: impl Into<Location>,
+    target: impl Into<Location>,
+    options: &MigrateOptions,
+) -> Result<MigrateReport, Error> {
+    let dataset = Dataset::open_with(source, &options.open).await?;
+    dataset.migrate(target, options).await
+}
+
+impl Dataset {
+    /// Writes the store anew at `target`, as [`migrate`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`migrate`].
+    pub async fn migrate(
+        &self,
+        target: impl Into<Location>,
+        options: &MigrateOptions,
+    ) -> Result<MigrateReport, Error> {
+        let target = target.into();
+        let address = target.address().and_then(name_of);
+        let name = options.name.as_deref().or(address);
+        let name = name.or_else(|| name_of(self.address()));
+        let name = name.unwrap_or("zarr_vectors").to_owned();
+        let store = target.create(&options.open)?;
+        migrate_in(self, &store, &name, options).await
+    }
+}
+
+fn migrate_in<'a>(
+    source: &'a Dataset,
+    store: &'a Store,
+    name: &'a str,
+    options: &'a MigrateOptions,
+) -> BoxFuture<'a, Result<MigrateReport, Error>> {
+    Box::pin(async move {
+        let form = MigrationTarget::new(options.profile, options.compression, options.checksum)?;
+        let source = source.surveyed().await?;
+        let copies = copies_nodes(options.profile, options.no_node_copy);
+        let failed = |source| Error::Create {
+            address: store.to_string(),
+            source,
+        };
+        let begun = match (store.begin_create().await, options.existing) {
+            (Err(CreateError::Leftovers), Existing::Replace) => {
+                store.begin_create_replacing_leftovers().await
+            }
+            (Err(CreateError::AlreadyExists), Existing::Replace) => {
+                let (sink, before) = begin_replace(store, copies).await?;
+                let migration = Migration::new(&source, &form, &sink, options);
+                let root = migration.run(name).await?;
+                let (written, report) = migration.finish();
+                finish_replace(sink, before, root, written).await?;
+                return Ok(report);
+            }
+            (begun, _) => begun,
+        };
+        let mut creation = begun.map_err(failed)?;
+        if copies {
+            creation.write_node_copy();
+        }
+        let sink = Sink::Creation(&creation);
+        let migration = Migration::new(&source, &form, &sink, options);
+        let made = migration.run(name).await;
+        let (written, mut report) = migration.finish();
+        let made = made.map(|root| (root, written));
+        let written = conclude(store, creation, made).await?;
+        (report.objects, report.bytes) = (written.objects, written.bytes);
+        Ok(report)
+    })
+}
+
+/// A migration on its way.
+struct Migration<'a> {
+    source: &'a Dataset,
+    form: &'a MigrationTarget,
+    sink: &'a Sink<'a>,
+    options: &'a MigrateOptions,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    written: WriteReport,
+    repaired: Vec<MigrationNote>,
+    lost: Vec<MigrationNote>,
+    vertices: u64,
+    links: u64,
+    shares_fragments: bool,
+    /// Cells that were put, of how many.
+    cells: (u64, u64),
+    /// Arrays that cells are for.
+    arrays: Arc<Arrays>,
+    /// Groups that were put because something is below them.
+    parents: Vec<String>,
+}
+
+impl<'a> Migration<'a> {
+    fn new(
+        source: &'a Dataset,
+        form: &'a MigrationTarget,
+        sink: &'a Sink<'a>,
+        options: &'a MigrateOptions,
+    ) -> Self {
+        Self {
+            source,
+            form,
+            sink,
+            options,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn session(&self) -> Session<'_> {
+        self.source.session()
+    }
+
+    /// Puts all but the root, which comes back.
+    async fn run(&self, name: &str) -> Result<bytes::Bytes, Error> {
+        let levels = self.source.levels().to_vec();
+        for level in &levels {
+            self.level(*level).await?;
+            // Nobody asks for arrays of a level that is done.
+            let mut state = self.state();
+            state.arrays = Arc::default();
+            state.parents.clear();
+        }
+        self.parametric().await?;
+        self.other_root_nodes(&levels).await?;
+        let attributes = self.attributes("").await?;
+        let facts = RootFacts {
+            name: name.to_owned(),
+            levels: levels.into_iter().map(LevelId::number).collect(),
+            shares_fragments: self.state().shares_fragments,
+        };
+        let root = self.form.root(&attributes, &facts);
+        Ok(text(&zvf_build::group_metadata(&root)))
+    }
+
+    fn finish(&self) -> (WriteReport, MigrateReport) {
+        let mut state = self.state();
+        let written = core::mem::take(&mut state.written);
+        let by_path = |a: &MigrationNote, b: &MigrationNote| a.path.cmp(&b.path);
+        state.repaired.sort_by(by_path);
+        state.lost.sort_by(by_path);
+        let report = MigrateReport {
+            from: self.source.layout().generation,
+            to: self.form.profile(),
+            levels: self.source.levels().len() as u64,
+            vertices: state.vertices,
+            links: state.links,
+            objects: written.objects,
+            bytes: written.bytes,
+            repaired: core::mem::take(&mut state.repaired),
+            lost: core::mem::take(&mut state.lost),
+        };
+        (written, report)
+    }
+
+    /// Writes down what was put right, if there is any.
+    fn repaired(&self, finding: MigrationNote) {
+        if finding.count > 0 {
+            self.state().repaired.push(finding);
+        }
+    }
+
+    /// Writes down what the new store does not have, if there is any.
+    fn lost(&self, finding: MigrationNote) {
+        if finding.count > 0 {
+            self.state().lost.push(finding);
+        }
+    }
+
+    /// Stops for what cannot be read, or writes it down.
+    fn damaged(&self, damage: Damage) -> Result<(), Error> {
+        let over_budget = matches!(
+            &damage.fault,
+            Fault::Fetch(error) if error.problem != FetchProblem::Damaged
+        );
+        if over_budget || !self.options.skip_damaged {
+            return Err(QueryError::from(damage).into());
+        }
+        let mut why = damage.fault.to_string();
+        let mut next = core::error::Error::source(&damage.fault);
+        while let Some(cause) = next {
+            why = format!("{why}: {cause}");
+            next = cause.source();
+        }
+        let path = match &damage.chunk {
+            Some(chunk) => format!("{}/{chunk}", damage.key),
+            None => damage.key.to_string(),
+        };
+        self.lost(MigrationNote::new(path, "cannot be read", 1).because(why));
+        Ok(())
+    }
+
+    /// The same for all errors of a query: only damage is passed over.
+    fn passed<T>(&self, read: Result<T, QueryError>) -> Result<Option<T>, Error> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(QueryError::Damaged(damage)) => self.damaged(damage).map(|()| None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a node of the source says; nothing when there is none.
+    async fn attributes(&self, path: &str) -> Result<Map<String, Value>, Error> {
+        let key = match path {
+            "" => Key::root(),
+            path => named(Key::parse(path), path)?,
+        };
+        let node = nodes::read_one(self.source.store(), &key).await?;
+        Ok(node
+            .map(|node| node.attributes().clone())
+            .unwrap_or_default())
+    }
+
+    /// Puts the group above others, with what it said.
+    async fn parent(&self, path: &str) -> Result<(), Error> {
+        {
+            let mut state = self.state();
+            if state.parents.iter().any(|known| known == path) {
+                return Ok(());
+            }
+            state.parents.push(path.to_owned());
+        }
+        let attributes = self.attributes(path).await?;
+        self.put(vec![MigrationTarget::group(path, &attributes)])
+            .await
+    }
+
+    /// Remembers how the cells of an array are encoded.
+    fn register(&self, node: &Output) -> Result<(), Error> {
+        let arrays = Arrays::of(core::slice::from_ref(node))?;
+        Arc::make_mut(&mut self.state().arrays).extend(arrays);
+        Ok(())
+    }
+
+    /// Puts nodes and cells.
+    async fn put(&self, outputs: Vec<Output>) -> Result<(), Error> {
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        let arrays = Arc::clone(&self.state().arrays);
+        let objects = run(move || encoded(&arrays, outputs)).await?;
+        self.state().written.count(&objects);
+        self.sink.put(objects).await
+    }
+
+    /// More cells are to come.
+    fn expect(&self, cells: usize) {
+        self.state().cells.1 += cells as u64;
+    }
+
+    /// So many were put, or left out.
+    fn done(&self, cells: usize) {
+        let (done, total) = {
+            let mut state = self.state();
+            state.cells.0 += cells as u64;
+            state.cells
+        };
+        if let Some(progress) = &self.options.progress {
+            progress(done, total.max(done));
+        }
+    }
+}
+
+/// An error of a chunk that has no place in the new store.
+fn no_place(path: &str) -> Error {
+    Error::Refused(BuildError::ChunksTooFarApart(path.to_owned()))
+}

@@ -1,0 +1,320 @@
+//! Links in cells of one chunk: payloads that stay as they are, and what goes beside
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use futures_util::future::join;
+use serde_json::{Map, json};
+use zvf_build::migrate::{AlignedLinks, LinkArrayKey, MigrationNote};
+use zvf_format::path::Delta;
+use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
+use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
+
+use super::Links;
+use crate::{
+    error::Error,
+    migrating::{
+        Migration,
+        level::Level,
+        no_place,
+        parts::{Batches, Target},
+        units::LinkValues,
+    },
+};
+
+/// Cells of one chunk each.
+pub(super) struct AlignedCells(BTreeMap<ChunkCoord, usize>);
+
+impl AlignedCells {
+    pub(super) fn new(links: &LinkCells, cells: Vec<usize>) -> Self {
+        let chunk = |cell: usize| Some((links.chunks(cell)?.first()?.clone(), cell));
+        Self(cells.into_iter().filter_map(chunk).collect())
+    }
+}
+
+/// A cell of one chunk, read.
+struct Own {
+    payload: Bytes,
+    values: Vec<Option<Bytes>>,
+}
+
+impl Migration<'_> {
+    /// Cells of one chunk, with the groups of links inside it.
+    pub(super) async fn aligned(
+        &self,
+        level: &mut Level,
+        links: &mut Links<'_>,
+        cells: &AlignedCells,
+    ) -> Result<(), Error> {
+        let groups = self.groups_of_links(level, links).await?;
+        let mut chunks: BTreeSet<ChunkCoord> = cells.0.keys().cloned().collect();
+        chunks.extend(
+            links
+                .beside
+                .keys()
+                .map(|chunk| ChunkCoord::new(chunk.as_slice())),
+        );
+        chunks.extend(
+            groups
+                .iter()
+                .flat_map(|groups| groups.chunks().iter().cloned()),
+        );
+        let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
+        let has_groups = links.form.delta == Delta::INTRA && !chunks.is_empty();
+        let extent = links.extent.clone();
+        let none = Map::new();
+        let mut index_to = Target {
+            path: format!("{}/link_fragments", level.path),
+            extent: &extent,
+            arity: links.arity,
+            old: groups.as_ref().map_or(&none, StoredArray::attributes),
+            keys: Vec::new(),
+        };
+        index_to.begin(self)?;
+        self.expect(chunks.len());
+        let (mut at, mut batches, mut made_up) = (0, Batches::new(), 0);
+        while at < chunks.len() {
+            let end = batches.end(at, chunks.len());
+            let batch = &chunks[at..end];
+            let session = self.session();
+            let indexes = async {
+                let Some(groups) = &groups else {
+                    return Vec::new();
+                };
+                let has = |chunk: &&ChunkCoord| groups.chunks().binary_search(chunk).is_ok();
+                let there: Vec<ChunkCoord> = batch.iter().filter(has).cloned().collect();
+                let read = session.stored_cells(groups, &there).await;
+                there.into_iter().zip(read).collect()
+            };
+            let (own, indexes) = join(self.own_cells(links, cells, batch), indexes).await;
+            let (mut own, mut bytes, mut outputs) = (own?, 0, Vec::new());
+            let mut indexes: BTreeMap<ChunkCoord, _> = indexes.into_iter().collect();
+            for chunk in batch {
+                let index = match indexes.remove(chunk) {
+                    None => None,
+                    Some(Ok(index)) => Some(index),
+                    Some(Err(damage)) => {
+                        self.damaged(damage)?;
+                        None
+                    }
+                };
+                let own = own.remove(chunk);
+                bytes += own.as_ref().map_or(0, |own| own.payload.len() as u64);
+                let rows = own.as_ref().map_or(0, |own| links.form.count(&own.payload));
+                let more = links
+                    .beside
+                    .get(chunk.coords())
+                    .map(|more| more.links.clone());
+                let more = more.unwrap_or_default();
+                if has_groups {
+                    let is_missing = index.is_none() && rows > 0;
+                    made_up += u64::from(is_missing);
+                    let made = more.groups(index.as_deref(), rows);
+                    let made = made.map_err(|error| of_groups(&index_to.path, chunk, error.into()));
+                    match made {
+                        Ok(made) => index_to.cell(self, chunk.coords(), made, &mut outputs)?,
+                        Err(damage) => self.damaged(damage)?,
+                    }
+                }
+                if own.is_some() || !more.is_empty() {
+                    self.put_aligned(links, chunk, own, &mut outputs)?;
+                }
+            }
+            self.put(outputs).await?;
+            batches.saw(end - at, bytes);
+            self.done(end - at);
+            at = end;
+        }
+        if has_groups || (groups.is_some() && links.form.delta == Delta::INTRA) {
+            let path = index_to.path.clone();
+            let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
+            index_to.end(self, says).await?;
+            let what = "groups of links that were missing: all of a chunk are one now";
+            self.repaired(MigrationNote::new(path, what, made_up));
+        }
+        if !cells.0.is_empty() {
+            self.shuffled(level, links);
+        }
+        Ok(())
+    }
+
+    async fn groups_of_links(
+        &self,
+        level: &Level,
+        links: &Links<'_>,
+    ) -> Result<Option<StoredArray>, Error> {
+        if links.form.delta != Delta::INTRA {
+            return Ok(None);
+        }
+        let part = self
+            .session()
+            .stored_array(level.id, &Part::LinkFragments)
+            .await;
+        Ok(self.passed(part)?.flatten())
+    }
+
+    /// The cells of these chunks: as they are stored, or written anew where they are
+    /// in another form.
+    async fn own_cells(
+        &self,
+        links: &Links<'_>,
+        cells: &AlignedCells,
+        chunks: &[ChunkCoord],
+    ) -> Result<BTreeMap<ChunkCoord, Own>, Error> {
+        let there = chunks
+            .iter()
+            .filter_map(|chunk| Some((chunk.clone(), *cells.0.get(chunk)?)));
+        let (plain, others): (Vec<_>, Vec<_>) =
+            there.partition(|(_, cell)| links.cells.is_plain(*cell));
+        let mut own = BTreeMap::new();
+        let wanted: Vec<usize> = plain.iter().map(|(_, cell)| *cell).collect();
+        let read = self.session().read_link_blobs(links.cells, &wanted).await;
+        for ((chunk, cell), blobs) in plain.into_iter().zip(read) {
+            let checked = blobs.and_then(|blobs| check(links, &chunk, cell, blobs));
+            match checked {
+                Ok(LinkBlobs { links, values }) => {
+                    let payload = links;
+                    own.insert(chunk, Own { payload, values });
+                }
+                Err(damage) => self.damaged(damage)?,
+            }
+        }
+        let wanted: Vec<usize> = others.iter().map(|(_, cell)| *cell).collect();
+        let read = match wanted.is_empty() {
+            true => Vec::new(),
+            false => self.read_links(links, &wanted).await?,
+        };
+        for ((chunk, _), read) in others.into_iter().zip(read) {
+            let Some(CellLinks { ends, values, .. }) = read else {
+                continue;
+            };
+            let rows = AlignedLinks::new(ends.iter().map(|(_, row)| *row), Vec::new());
+            let payload = links.form.aligned_payload(&[], &rows);
+            let payload = payload
+                .map_err(|error| damage(links, &chunk, ragged(error)))
+                .map_err(zvf_query::QueryError::from)?;
+            let payload = Bytes::from(payload);
+            own.insert(chunk, Own { payload, values });
+        }
+        Ok(own)
+    }
+
+    /// A cell of one chunk, and what goes beside it.
+    fn put_aligned(
+        &self,
+        links: &mut Links<'_>,
+        chunk: &ChunkCoord,
+        own: Option<Own>,
+        outputs: &mut Vec<zvf_build::Output>,
+    ) -> Result<(), Error> {
+        let filing: Option<LinkArrayKey> = links.form.aligned(chunk.coords());
+        let filing = filing.ok_or_else(|| no_place("links"))?;
+        let beside = links.beside.remove(chunk.coords()).unwrap_or_default();
+        let is_there = own.is_some();
+        let (payload, mut values) = match own {
+            Some(own) => (own.payload, own.values),
+            None => (Bytes::new(), Vec::new()),
+        };
+        let count = links.form.count(&payload);
+        links.logical += count;
+        links.physical += count;
+        values.resize(links.valued.len(), None);
+        let more = beside.links.from.len();
+        let mut all = Vec::with_capacity(values.len());
+        for (number, own) in values.into_iter().enumerate() {
+            let metadata = links
+                .cells
+                .attributes()
+                .nth(number)
+                .and_then(|(_, says)| says);
+            let mut joined = LinkValues::new(metadata);
+            let of = usize::try_from(count).unwrap_or(usize::MAX);
+            // A cell that is there and has no values keeps to that.
+            joined.push(of, own.as_deref());
+            if more > 0 {
+                let values = beside.values.get(number).and_then(Option::as_deref);
+                joined.push(more, values);
+            }
+            links.rows[number] = joined.row.max(links.rows[number]);
+            links.made_up[number] += joined.made_up;
+            all.push(match (joined.all(), &own) {
+                (Some(bytes), _) => Some(bytes.to_vec()),
+                (None, Some(own)) => Some(own.to_vec()),
+                (None, None) => None,
+            });
+        }
+        let payload = match more {
+            0 => Ok(Vec::from(payload)),
+            _ => links.form.aligned_payload(&payload, &beside.links),
+        };
+        let payload = payload.map_err(|error| damage(links, chunk, ragged(error)));
+        let payload = payload.map_err(zvf_query::QueryError::from)?;
+        if is_there || !payload.is_empty() {
+            links.cell(self, &filing, chunk.coords(), (payload, all), outputs)?;
+        }
+        Ok(())
+    }
+
+    /// Writes down that links may name other vertices than they should.
+    fn shuffled(&self, level: &Level, links: &Links<'_>) {
+        if links.form.delta != Delta::INTRA || !links.cells.may_be_shuffled() {
+            return;
+        }
+        let several = level
+            .chunks
+            .values()
+            .filter(|facts| facts.fragments > 1)
+            .count();
+        let why = "up to 0.8.0, vertices of several objects in a chunk were put in order after \
+                   their links were numbered";
+        let what = "chunks whose links may name other vertices";
+        let path = format!("{}/links/0", level.path);
+        self.lost(MigrationNote::new(path, what, several as u64).because(why));
+    }
+}
+
+fn of_groups(path: &str, chunk: &ChunkCoord, fault: Fault) -> Damage {
+    Damage {
+        key: Key::parse(path).unwrap_or_else(|_| Key::root()),
+        chunk: Some(chunk.clone()),
+        fault,
+    }
+}
+
+/// Checks that a payload is links.
+fn check(
+    links: &Links<'_>,
+    chunk: &ChunkCoord,
+    cell: usize,
+    blobs: LinkBlobs,
+) -> Result<LinkBlobs, Damage> {
+    let width = links.cells.width(cell).unwrap_or(links.form.width);
+    let form = zvf_format::links::RowForm::Plain;
+    let fault: Result<(), Fault> = match links.form.delta == Delta::INTRA {
+        true => zvf_format::links::LinkRows::parse(&blobs.links, width, form)
+            .map(|_| ())
+            .map_err(Fault::from),
+        false if blobs.links.is_empty() => Ok(()),
+        false => zvf_format::links::RaggedLinks::parse(&blobs.links, width, form)
+            .map(|_| ())
+            .map_err(Fault::from),
+    };
+    match fault {
+        Ok(()) => Ok(blobs),
+        Err(fault) => Err(damage(links, chunk, fault)),
+    }
+}
+
+fn ragged(error: zvf_format::ragged::RaggedError) -> Fault {
+    Fault::RaggedLinks(error.into())
+}
+
+fn damage(links: &Links<'_>, chunk: &ChunkCoord, fault: Fault) -> Damage {
+    let node = links.cells.families().into_iter().next();
+    Damage {
+        key: node.map_or_else(Key::root, |(node, _)| node),
+        chunk: Some(chunk.clone()),
+        fault,
+    }
+}

@@ -1,0 +1,212 @@
+//! What nodes of links say, when all cells are put.
+
+use serde_json::{Map, Value};
+use zvf_build::migrate::{LinkArrayKey, MigrationNote};
+use zvf_format::path::Delta;
+use zvf_query::LinkCells;
+
+use super::Links;
+use crate::{
+    error::Error,
+    migrating::{Migration, extras::child, level::Level},
+};
+
+impl Migration<'_> {
+    /// Nodes of all arrays and families, and what was found on the way.
+    pub(super) async fn finish_links(
+        &self,
+        level: &mut Level,
+        links: Links<'_>,
+    ) -> Result<(), Error> {
+        self.report_links(&links).await?;
+        self.state().links += links.logical;
+        let Level { path, .. } = level;
+        let form = &links.form;
+        let families = links.cells.families();
+        let mut old = Map::new();
+        for (node, _) in &families {
+            old.extend(self.attributes(node.as_str()).await?);
+        }
+        let counts = |filing: &LinkArrayKey| match filing {
+            LinkArrayKey::CrossChunk => (links.crossing, links.physical_crossing()),
+            _ => (links.logical, links.physical),
+        };
+        let mut outputs = Vec::new();
+        let mut filed = links.filed.clone();
+        let has_inside = families.iter().any(|(node, width)| {
+            *width == form.width && !node.as_str().contains("/cross_chunk_links/")
+        });
+        if has_inside && links.cells.has_inside() {
+            let zeros = vec![0; links.arity];
+            if let Some(filing) = form.aligned(&zeros) {
+                filed.entry(filing).or_default();
+            }
+        }
+        if form.is_current() {
+            self.parent(&format!("{path}/links")).await?;
+            let any = LinkArrayKey::Offsets(String::new());
+            outputs.push(form.family(&any, &old, links.arity, counts(&any)));
+        } else if families.len() > 1 || filed.is_empty() {
+            // A family that is empty is still there.
+            let crossing = families.iter().any(|(node, width)| {
+                *width == form.width && node.as_str().contains("/cross_chunk_links/")
+            });
+            if crossing || filed.is_empty() {
+                filed.entry(LinkArrayKey::CrossChunk).or_default();
+            }
+        }
+        for (filing, keys) in &filed {
+            let folder = match filing {
+                LinkArrayKey::CrossChunk => "cross_chunk_links",
+                _ => "links",
+            };
+            level.facts.present.push(folder);
+            self.parent(&format!("{path}/{folder}")).await?;
+            if !form.is_current() {
+                outputs.push(form.family(filing, &old, links.arity, counts(filing)));
+                continue;
+            }
+            let none = Map::new();
+            let mut target = links.target(form.path(filing), &none);
+            target.keys.clone_from(keys);
+            target.end(self, form.array(filing, links.arity)).await?;
+        }
+        self.put(outputs).await?;
+        self.link_attributes(level, &links).await
+    }
+
+    async fn link_attributes(&self, level: &mut Level, links: &Links<'_>) -> Result<(), Error> {
+        let (form, path) = (&links.form, &level.path);
+        let mut present = Vec::new();
+        for (number, (name, metadata)) in links.cells.attributes().enumerate() {
+            let Some(metadata) = metadata else { continue };
+            let mut old = Map::new();
+            for node in links.cells.attribute_nodes(number) {
+                old.extend(self.attributes(node.as_str()).await?);
+            }
+            let dtype = old
+                .get("dtype")
+                .and_then(Value::as_str)
+                .unwrap_or("float32")
+                .to_owned();
+            let columns = links.rows[number] / metadata.dtype.size().max(1);
+            let columns = match columns {
+                0 => metadata
+                    .declared_columns()
+                    .and_then(|n| usize::try_from(n).ok())
+                    .unwrap_or(1),
+                columns => columns,
+            };
+            // Those of what held them before.
+            for key in ["shape", "row_shape", "offsets", "num_links"] {
+                old.remove(key);
+            }
+            for (filing, keys) in &links.valued[number] {
+                let folder = match filing {
+                    LinkArrayKey::CrossChunk => "cross_chunk_link_attributes",
+                    _ => "link_attributes",
+                };
+                present.push(folder);
+                self.parent(&format!("{path}/{folder}")).await?;
+                self.parent(&format!("{path}/{folder}/{name}")).await?;
+                let mut target = links.target(form.attribute_path(name, filing), &old);
+                target.keys.clone_from(keys);
+                let logical = match filing {
+                    LinkArrayKey::CrossChunk => links.crossing,
+                    _ => links.logical,
+                };
+                let about = (name, dtype.as_str(), columns);
+                let says = form.attribute(filing, about, links.arity, logical);
+                target.end(self, says).await?;
+            }
+            if form.is_current() && !links.valued[number].is_empty() {
+                self.put(vec![form.attribute_family(name, links.logical)])
+                    .await?;
+            }
+            let what = "values of links that had none beside others that had";
+            let path = format!("{path}/link_attributes/{name}/{}", form.delta);
+            self.lost(MigrationNote::new(path, what, links.made_up[number]));
+        }
+        level.facts.present.extend(present);
+        Ok(())
+    }
+
+    async fn report_links(&self, links: &Links<'_>) -> Result<(), Error> {
+        for (node, width) in links.cells.families() {
+            if width != links.form.width {
+                continue;
+            }
+            let says = self.attributes(node.as_str()).await?;
+            let count = |name: &str| says.get(name).and_then(Value::as_u64);
+            let is_crossing = node.as_str().contains("/cross_chunk_links/");
+            let found = match is_crossing {
+                true => links.crossing,
+                false => links.logical,
+            };
+            let is_wrong = count("num_links").is_some_and(|declared| declared != found);
+            let what = "a count of links that was not that of the records";
+            self.repaired(MigrationNote::new(
+                node.to_string(),
+                what,
+                u64::from(is_wrong),
+            ));
+        }
+        let node = links
+            .cells
+            .families()
+            .pop()
+            .map(|(node, _)| node.to_string());
+        let node = node.unwrap_or_default();
+        let what = "links between pieces of paths that named other rows than those of their ends";
+        self.repaired(MigrationNote::new(&node, what, links.mended));
+        let what = "rows of links between chunks, which no path explains";
+        self.lost(MigrationNote::new(&node, what, links.unexplained));
+        let what = "copies of links that were missing";
+        self.repaired(MigrationNote::new(&node, what, links.copies));
+        Ok(())
+    }
+
+    /// Names below folders of links that stand for no delta, and attributes of deltas
+    /// that have no links.
+    pub(super) async fn orphans(
+        &self,
+        level: &Level,
+        all: &[(Delta, LinkCells)],
+    ) -> Result<(), Error> {
+        let fetch = self.source.cells();
+        for folder in ["links", "cross_chunk_links"] {
+            let key = child(&level.path, folder)?;
+            let names = zvf_model::fetch::Fetch::children(fetch, &key).await;
+            for name in names.map_err(zvf_query::QueryError::from)? {
+                if Delta::parse(&name).is_err() {
+                    let path = format!("{key}/{name}");
+                    self.lost(MigrationNote::new(path, "a name that is no delta", 1));
+                }
+            }
+        }
+        for folder in ["link_attributes", "cross_chunk_link_attributes"] {
+            let key = child(&level.path, folder)?;
+            let names = zvf_model::fetch::Fetch::children(fetch, &key).await;
+            for name in names.map_err(zvf_query::QueryError::from)? {
+                let of_name = child(key.as_str(), &name)?;
+                let deltas = zvf_model::fetch::Fetch::children(fetch, &of_name).await;
+                for delta in deltas.map_err(zvf_query::QueryError::from)? {
+                    let known = Delta::parse(&delta).ok();
+                    if !all.iter().any(|(delta, _)| known == Some(*delta)) {
+                        let what = "an attribute of links that are not there";
+                        self.lost(MigrationNote::new(format!("{of_name}/{delta}"), what, 1));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Links<'_> {
+    /// Rows stored between chunks, before 0.9.
+    fn physical_crossing(&self) -> u64 {
+        let inside = self.logical - self.crossing;
+        self.physical - inside
+    }
+}

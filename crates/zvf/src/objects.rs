@@ -1,0 +1,178 @@
+//! Counts objects that are not empty.
+
+use bytes::Bytes;
+use zvf_format::{manifest::ObjectManifest, open_rows::OpenRows, vlen::VlenFrame};
+use zvf_model::{
+    array::ObjectIndex,
+    key::Key,
+    layout::{ObjectIndexForm, Part},
+    level::LevelId,
+    zarr::Node,
+};
+use zvf_store::{CellArray, CellRead};
+
+use crate::{dataset::Dataset, error::Error, nodes};
+
+/// More chunks of an array of manifests than any known store has. Those that are
+/// not there cost a writer nothing, but who asks for them.
+const MOST_CELLS: u64 = 1 << 16;
+/// Cells read at once.
+const BATCH: u64 = 16;
+
+/// Objects with a manifest, as `num_present` is often missing or stale. Reads
+/// the manifests.
+pub(crate) async fn present(
+    dataset: &Dataset,
+    level: LevelId,
+    index: &ObjectIndex,
+) -> Result<u64, Error> {
+    let sid_ndim = index.sid_ndim;
+    let manifests = match table(dataset, level, &Part::Manifests).await {
+        Err(Error::MissingArray { .. }) if index.num_objects == 0 => return Ok(0),
+        manifests => manifests?,
+    };
+    if dataset.layout().object_index == ObjectIndexForm::Open {
+        let offsets = table(dataset, level, &Part::ManifestOffsets).await?;
+        let data = bytes(dataset, &manifests).await?;
+        let starts = bytes(dataset, &offsets).await?;
+        let rows = OpenRows::parse(&data, &starts).map_err(|source| Error::OpenRows {
+            node: manifests.node().clone(),
+            source,
+        })?;
+        return count(manifests.node(), rows.iter(), sid_ndim);
+    }
+    let single = manifests
+        .metadata()
+        .decoded_shape()
+        .iter()
+        .all(|extent| *extent == 1);
+    let elements = manifests.metadata().elements();
+    if elements != index.num_objects {
+        return Err(Error::Manifests {
+            node: manifests.node().clone(),
+            manifests: elements,
+            objects: index.num_objects,
+        });
+    }
+    let (mut present, mut stored) = (0_u64, false);
+    for start in (0..cells(&manifests)).step_by(usize::try_from(BATCH).unwrap_or(1)) {
+        for payload in batch(dataset, &manifests, start).await? {
+            // A chunk that is not there holds empty manifests.
+            stored |= payload.is_some();
+            let payload = payload.unwrap_or_default();
+            let node = manifests.node();
+            let more = if payload.is_empty() {
+                0
+            } else if single {
+                count(node, core::iter::once(&*payload), sid_ndim)?
+            } else {
+                let frame = VlenFrame::parse(&payload).map_err(|source| Error::Frame {
+                    node: node.clone(),
+                    source,
+                })?;
+                count(node, frame.iter(), sid_ndim)?
+            };
+            present = present.saturating_add(more);
+        }
+    }
+    // That all are, only the store can say.
+    if !stored && index.num_objects > 0 && index.num_present != Some(0) {
+        return Err(Error::MissingCell {
+            node: manifests.node().clone(),
+            cell: "0".to_owned(),
+        });
+    }
+    Ok(present)
+}
+
+/// Manifests with a fragment. Of a deleted object, nothing or a manifest
+/// without a block is left.
+fn count<'a>(
+    node: &Key,
+    rows: impl Iterator<Item = &'a [u8]>,
+    sid_ndim: usize,
+) -> Result<u64, Error> {
+    let mut present = 0_u64;
+    for row in rows.filter(|row| !row.is_empty()) {
+        let manifest = ObjectManifest::parse(row, sid_ndim);
+        let manifest = manifest.map_err(|source| Error::Manifest {
+            node: node.clone(),
+            source,
+        })?;
+        present = present.saturating_add(u64::from(!manifest.is_empty()));
+    }
+    Ok(present)
+}
+
+/// The array that holds the values of `part`.
+async fn table(dataset: &Dataset, level: LevelId, part: &Part<'_>) -> Result<CellArray, Error> {
+    let layout = dataset.layout();
+    let key = layout.values_at(level, part).transpose();
+    let key = key.unwrap_or_else(|| Key::parse(&level.to_string()));
+    let key = key.map_err(|source| Error::Name {
+        name: level.to_string(),
+        source,
+    })?;
+    match nodes::read_one(dataset.store(), &key).await? {
+        Some(Node::Array(array)) => {
+            let array = nodes::cell_array(&key, array)?;
+            match cells(&array) {
+                ..=MOST_CELLS => Ok(array),
+                cells => Err(Error::TooManyCells { node: key, cells }),
+            }
+        }
+        _ => Err(Error::MissingArray { node: key }),
+    }
+}
+
+/// Cells of an array of one dimension.
+fn cells(array: &CellArray) -> u64 {
+    let metadata = array.metadata();
+    let cell = metadata.decoded_shape().first().copied().unwrap_or(1);
+    metadata.elements().div_ceil(cell.max(1))
+}
+
+async fn batch(
+    dataset: &Dataset,
+    array: &CellArray,
+    start: u64,
+) -> Result<Vec<Option<Bytes>>, Error> {
+    let end = start.saturating_add(BATCH).min(cells(array));
+    let indexes: Vec<[u64; 1]> = (start..end).map(|cell| [cell]).collect();
+    let wanted = indexes.iter().map(|index| CellRead {
+        array,
+        index,
+        part: None,
+    });
+    let wanted: Vec<CellRead<'_>> = wanted.collect();
+    Ok(dataset.cells().read(&wanted).await?)
+}
+
+/// All bytes of an array of bytes. A chunk of zeros may be left out, and the
+/// last one may have room for more.
+async fn bytes(dataset: &Dataset, array: &CellArray) -> Result<Vec<u8>, Error> {
+    let metadata = array.metadata();
+    let (elements, budget) = (metadata.elements(), dataset.store().budget());
+    let too_large = || Error::OverBudget {
+        node: array.node().clone(),
+        bytes: elements,
+        budget,
+    };
+    let wanted = usize::try_from(elements.min(budget)).map_err(|_| too_large())?;
+    if elements > budget {
+        return Err(too_large());
+    }
+    let cell = metadata.decoded_shape().first().copied().unwrap_or(1);
+    let cell = usize::try_from(cell.min(elements)).unwrap_or(wanted);
+    let mut all = Vec::new();
+    for start in (0..cells(array)).step_by(usize::try_from(BATCH).unwrap_or(1)) {
+        for payload in batch(dataset, array, start).await? {
+            match payload {
+                Some(payload) => all.extend_from_slice(&payload),
+                None => all.resize(all.len().saturating_add(cell), 0),
+            }
+        }
+    }
+    all.truncate(wanted);
+    Ok(all)
+}

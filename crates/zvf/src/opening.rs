@@ -1,0 +1,251 @@
+//! Finds out what a store is with the fewest requests.
+//!
+//! The root's version proposes a generation. Of 0.9 one array, which queries need
+//! anyway, is enough to confirm it; of anything else the store is [surveyed]
+//! (survey), which takes listings. Where nothing can be listed, the nodes decide
+//! that need no listing to be found.
+
+use futures_util::future::{try_join, try_join3};
+use zvf_model::{
+    generation::{Detection, Evidence, Generation, GenerationError, NodeForm},
+    key::Key,
+    level::{LevelId, LevelMetadata},
+    node_copy::NodeCopy,
+    root::RootMetadata,
+    zarr::{DataType, Node},
+};
+use zvf_query::LevelCache;
+use zvf_store::{ListError, Read, Store};
+
+use crate::{error::Error, evidence, nodes};
+
+/// What a store turned out to be.
+pub(crate) struct Opened {
+    pub(crate) claim: Evidence,
+    pub(crate) root: RootMetadata,
+    pub(crate) detection: Detection,
+    /// The levels there are, ascending.
+    pub(crate) ids: Vec<LevelId>,
+    /// Whether the store was looked at, not only asked: see [`survey`].
+    pub(crate) is_surveyed: bool,
+    /// With the first level, and its vertices where they were read.
+    pub(crate) levels: LevelCache,
+}
+
+/// Opens a store. Of 0.9 that are three requests in two rounds, or one where the root
+/// has a copy of the nodes. With what it is comes the store to read from: as a
+/// transaction says it is that is being applied, and with the copy.
+pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Error> {
+    let key = Key::root();
+    let metadata = nodes::metadata(&key)?;
+    let Some(bytes) = store.read_one(Read::full(metadata.clone())).await? else {
+        return Err(Error::NoStore {
+            address: address.to_owned(),
+        });
+    };
+    let node = Node::parse(&metadata, &bytes)?;
+    let mut store = store.committed_view(&bytes).await?;
+    if store.uses_node_copy()
+        && let Some(copy) = NodeCopy::current(&metadata, node.attributes())?
+    {
+        store = store.with_node_copy(copy);
+    }
+    let opened = below(&store, address, &node).await?;
+    Ok((store, opened))
+}
+
+/// What a store is whose root is read.
+async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Error> {
+    let key = Key::root();
+    let claim = Evidence::of_root(node.attributes());
+    let proposed = match claim.detect() {
+        Ok(detection) => Some(detection.generation),
+        Err(GenerationError::Undetermined) => None,
+        Err(refused) => return Err(refused.into()),
+    };
+    // First whether it is a store to be read, then what it says.
+    let root = RootMetadata::parse(&key, node.attributes());
+    let mut ids = root.as_ref().map_or_else(|_| Vec::new(), named);
+    ids.sort_unstable();
+    let first = ids.first().copied();
+    let mut look = None;
+    if proposed == Some(Generation::V0_9)
+        && let Some(first) = first
+    {
+        let found = Look::at(store, first).await?;
+        if found.is_of_0_9() {
+            let evidence = Evidence {
+                vertices: found.vertices.as_ref().map(NodeForm::of),
+                ..claim.clone()
+            };
+            let (detection, root) = (evidence.detect()?, root?);
+            return found.opened(claim, root, detection, ids);
+        }
+        look = Some(found);
+    }
+    let first = first.unwrap_or(LevelId::FULL);
+    let source = match survey(store, address, &claim, first).await {
+        Err(Error::List(source @ ListError::Unlistable { .. })) => source,
+        survey => return survey?.opened(claim, root?),
+    };
+    let root = root?;
+    let look = match look {
+        Some(look) => look,
+        None => Look::at(store, first).await?,
+    };
+    let address = address.to_owned();
+    let is_0_9 = proposed == Some(Generation::V0_9);
+    match (&look.node, &look.vertices) {
+        // All chunks are in one array, and no child has to be found.
+        (_, Some(Node::Array(_))) => {}
+        // Writers of before 0.9 never leave the group out.
+        (Some(_), None) if is_0_9 => {}
+        (None, None) if is_0_9 => {
+            let level = look.level;
+            return Err(Error::AbsentLevel { address, level });
+        }
+        _ => return Err(Error::Unlistable { address, source }),
+    }
+    let vertices = look.vertices.as_ref().map(NodeForm::of);
+    let evidence = evidence::probe(store, &claim, &look.key, vertices).await?;
+    if ids.is_empty() {
+        ids.push(first);
+    }
+    look.opened(claim, root, evidence.detect()?, ids)
+}
+
+/// The levels that the root names.
+fn named(root: &RootMetadata) -> Vec<LevelId> {
+    let datasets = root.datasets.iter();
+    datasets.map(|dataset| dataset.level).collect()
+}
+
+/// What one round of reads tells of a level.
+struct Look {
+    level: LevelId,
+    key: Key,
+    node: Option<Node>,
+    vertices: Option<Node>,
+}
+
+impl Look {
+    async fn at(store: &Store, level: LevelId) -> Result<Self, Error> {
+        let key = nodes::child(&Key::root(), &level.to_string())?;
+        let keys = [key, vertices_of(level)?];
+        let mut found = nodes::read(store, &keys).await?.into_iter();
+        let (node, vertices) = (found.next().flatten(), found.next().flatten());
+        let [key, _] = keys;
+        Ok(Self {
+            level,
+            key,
+            node,
+            vertices,
+        })
+    }
+
+    /// Whether this confirms a version that says so. Native shards of 0.8.1 look
+    /// the same; what differs there is an error when it is asked for.
+    fn is_of_0_9(&self) -> bool {
+        let vertices = self.vertices.as_ref().and_then(Node::as_array);
+        let strings =
+            vertices.is_some_and(|array| matches!(array.data_type, DataType::VariableBytes));
+        self.node.is_some() && strings
+    }
+
+    fn opened(
+        self,
+        claim: Evidence,
+        root: RootMetadata,
+        detection: Detection,
+        ids: Vec<LevelId>,
+    ) -> Result<Opened, Error> {
+        let Some(node) = &self.node else {
+            return Err(Error::MissingNode { node: self.key });
+        };
+        let metadata = LevelMetadata::parse(&self.key, self.level, node.attributes(), &root)?;
+        let levels = LevelCache::default();
+        levels.insert(metadata);
+        if let Some(vertices) = self.vertices {
+            levels.insert_node(self.level, vertices_of(self.level)?, vertices);
+        }
+        Ok(Opened {
+            claim,
+            root,
+            detection,
+            ids,
+            is_surveyed: false,
+            levels,
+        })
+    }
+}
+
+pub(crate) fn vertices_of(level: LevelId) -> Result<Key, Error> {
+    let level = nodes::child(&Key::root(), &level.to_string())?;
+    nodes::child(&level, "vertices")
+}
+
+/// A store that was looked at.
+pub(crate) struct Survey {
+    pub(crate) detection: Detection,
+    /// The levels there are, ascending.
+    pub(crate) ids: Vec<LevelId>,
+    first: (LevelId, Key, Option<Node>),
+}
+
+/// Lists the levels, and looks at all nodes that tell generations apart: four
+/// rounds when `guess` is the first level.
+pub(crate) async fn survey(
+    store: &Store,
+    address: &str,
+    claim: &Evidence,
+    guess: LevelId,
+) -> Result<Survey, Error> {
+    let root = Key::root();
+    let key = nodes::child(&root, &guess.to_string())?;
+    let listing = nodes::children(store, &root);
+    let evidence = evidence::gather(store, claim, &key);
+    let (listing, evidence, node) =
+        try_join3(listing, evidence, nodes::read_one(store, &key)).await?;
+    let names = listing.folders.iter();
+    let mut ids: Vec<LevelId> = names.filter_map(|name| LevelId::parse(name)).collect();
+    ids.sort_unstable();
+    let Some(first) = ids.first().copied() else {
+        claim.detect()?;
+        let address = address.to_owned();
+        return Err(Error::NoLevel { address });
+    };
+    if first == guess {
+        return Ok(Survey {
+            detection: evidence.detect()?,
+            ids,
+            first: (first, key, node),
+        });
+    }
+    let key = nodes::child(&root, &first.to_string())?;
+    let evidence = evidence::gather(store, claim, &key);
+    let (evidence, node) = try_join(evidence, nodes::read_one(store, &key)).await?;
+    Ok(Survey {
+        detection: evidence.detect()?,
+        ids,
+        first: (first, key, node),
+    })
+}
+
+impl Survey {
+    fn opened(self, claim: Evidence, root: RootMetadata) -> Result<Opened, Error> {
+        let (level, key, node) = self.first;
+        // A level without a zarr.json is a group without attributes.
+        let attributes = node.map(|node| node.attributes().clone());
+        let attributes = attributes.unwrap_or_default();
+        let levels = LevelCache::default();
+        levels.insert(LevelMetadata::parse(&key, level, &attributes, &root)?);
+        Ok(Opened {
+            claim,
+            root,
+            detection: self.detection,
+            ids: self.ids,
+            is_surveyed: true,
+            levels,
+        })
+    }
+}

@@ -1,0 +1,352 @@
+//! Putting right what validating found, where the right value is known.
+
+use futures_util::future::BoxFuture;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use zvf_build::Output;
+use zvf_model::{key::Key, node_copy::MEMBER, zarr::Node};
+use zvf_store::{CellRead, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
+use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consistency as rules};
+
+use crate::{
+    error::Error,
+    location::Location,
+    nodes,
+    validating::validate_store,
+    writing::{
+        MOST_FILES,
+        objects::{self, Arrays, encoded},
+    },
+};
+
+/// What one fix shows may need another: counts after lists of chunks.
+const MOST_ROUNDS: usize = 4;
+/// How often a repair is made again that others were in the way of.
+const RETRIES: usize = 16;
+/// Findings of a rule that are looked at for fixes in a round.
+const MOST_OF_A_RULE: usize = 1 << 20;
+
+/// An attribute by its path, and its new value.
+type Change<'a> = (&'a [String], Option<&'a Value>);
+
+/// What a repair came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RepairReport {
+    /// The findings that were put right, in order.
+    pub repaired: Vec<Finding>,
+    /// The number of the last transaction; `None` when there was nothing to do.
+    pub transaction: Option<u64>,
+    /// What is found now: all that is left is for somebody to decide.
+    pub left: ValidationReport,
+}
+
+/// Puts right what can be without guessing in a store, each round in
+/// one transaction.
+///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::validation::ValidateOptions;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let points = Geometry::new(positions);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, &points, design, &Default::default()).await?;
+/// let repaired = zvf::repair(address, &ValidateOptions::default()).await?;
+/// assert!(repaired.transaction.is_none(), "there is nothing to do");
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// [`Error`] when the store cannot be written, or others keep changing it.
+pub async fn repair(
+    location: impl Into<Location>,
+    options: &ValidateOptions,
+) -> Result<RepairReport, Error> {
+    let store = location.into().open(&OpenOptions::default())?;
+    repair_store(store, options).await
+}
+
+fn repair_store(
+    store: Store,
+    options: &ValidateOptions,
+) -> BoxFuture<'_, Result<RepairReport, Error>> {
+    Box::pin(async move {
+        let looked = options
+            .clone()
+            .max_findings_per_rule(MOST_OF_A_RULE.max(options.max_findings_per_rule));
+        let mut repaired = RepairReport::default();
+        let mut retries = RETRIES;
+        for _ in 0..MOST_ROUNDS {
+            let found = loop {
+                match round(&store, &looked).await {
+                    Err(Error::Commit(
+                        CommitError::Outdated { .. } | CommitError::Conflict { .. },
+                    )) if retries > 0 => {
+                        retries -= 1;
+                    }
+                    round => break round?,
+                }
+            };
+            let Some((transaction, found)) = found else {
+                break;
+            };
+            repaired.transaction = Some(transaction);
+            repaired.repaired.extend(found);
+        }
+        repaired.left = validate_store(store, options).await?;
+        Ok(repaired)
+    })
+}
+
+/// One round: the number of its transaction and what it put right; `None` when there
+/// is nothing to do.
+async fn round(
+    store: &Store,
+    options: &ValidateOptions,
+) -> Result<Option<(u64, Vec<Finding>)>, Error> {
+    let report = validate_store(store.clone(), options).await?;
+    let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    // What is not listed is not counted either.
+    if found.iter().any(is_list) {
+        found.retain(is_list);
+    }
+    let mut transaction = store.begin().await?;
+    match stage(store, &mut transaction, &found).await {
+        Ok(root) => {
+            let committed = transaction.commit(&root).await?;
+            Ok(Some((committed.transaction, found)))
+        }
+        Err(error) => {
+            let _ = transaction.abort().await;
+            Err(error)
+        }
+    }
+}
+
+/// Whether it is about which chunks an array has.
+fn is_list(finding: &Finding) -> bool {
+    [&rules::CHUNK_LIST, &rules::CELL_UNLISTED].contains(&finding.rule)
+}
+
+fn has_fix(finding: &Finding) -> bool {
+    finding.fix.is_some()
+}
+
+/// Stages all fixes; the new root.
+async fn stage(
+    store: &Store,
+    transaction: &mut Transaction,
+    found: &[Finding],
+) -> Result<Bytes, Error> {
+    let mut cells: BTreeMap<&Key, BTreeMap<&[u64], &[u8]>> = BTreeMap::new();
+    let mut attributes: BTreeMap<&Key, Vec<Change<'_>>> = BTreeMap::new();
+    for fix in found.iter().filter_map(|finding| finding.fix.as_ref()) {
+        match fix {
+            Fix::Attribute { node, path, value } => {
+                let of_node = attributes.entry(node).or_default();
+                of_node.push((path, value.as_ref()));
+            }
+            Fix::Cell {
+                array,
+                element,
+                payload,
+            } => {
+                cells.entry(array).or_default().insert(element, payload);
+            }
+        }
+    }
+    let mut root = document(&Key::root(), transaction.root())?;
+    let mut objects = Vec::new();
+    for (node, changes) in attributes {
+        let file = nodes::metadata(node)?;
+        if node.is_root() {
+            for change in changes {
+                // All of it is known when all nodes are.
+                if change.0 == [MEMBER] {
+                    copy_nodes(store, transaction).await?;
+                }
+                set(&mut root, change);
+            }
+            continue;
+        }
+        let mut json = match store.read_one(Read::full(file.clone())).await? {
+            Some(bytes) => document(node, &bytes)?,
+            // A group that older writers leave out.
+            None => json!({"zarr_format": 3, "node_type": "group", "attributes": {}}),
+        };
+        for change in changes {
+            set(&mut json, change);
+        }
+        objects.push((file, objects::text(&json)));
+    }
+    for (array, cells) in cells {
+        objects.extend(rewritten(store, array, cells).await?);
+    }
+    // Whoever changes one of these at the same time decided on what was wrong.
+    for (key, _) in &objects {
+        transaction.touch(key.as_str());
+    }
+    transaction.put_many(objects).await?;
+    Ok(objects::text(&root))
+}
+
+/// Begins the copy of the nodes anew, from those that are there.
+async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), Error> {
+    let files = store.list_all(&Key::root(), MOST_FILES).await?.into_iter();
+    let files = files.filter(|file| file.name.ends_with("/zarr.json"));
+    let keys = files.map(|file| nodes::named(Key::parse(&file.name), &file.name));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
+    let there = store.read(&reads).await?;
+    let there = keys.into_iter().zip(there);
+    transaction.rebuild_node_copy_with(there.filter_map(|(key, bytes)| Some((key, bytes?))));
+    Ok(())
+}
+
+fn document(node: &Key, bytes: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(bytes).map_err(|source| Error::Json {
+        key: node.clone(),
+        source,
+    })
+}
+
+/// Sets or takes away one attribute.
+fn set(node: &mut Value, (path, value): Change<'_>) {
+    let mut at = &mut node["attributes"];
+    let Some((last, parents)) = path.split_last() else {
+        return;
+    };
+    for name in parents {
+        at = match at {
+            Value::Array(items) => {
+                let item = name.parse().ok().and_then(|at: usize| items.get_mut(at));
+                let Some(item) = item else {
+                    return;
+                };
+                item
+            }
+            at => {
+                if !at.is_object() {
+                    *at = Value::Object(Map::new());
+                }
+                &mut at[name.as_str()]
+            }
+        };
+    }
+    match (at, value) {
+        (Value::Array(items), Some(value)) => {
+            let item = last.parse().ok().and_then(|at: usize| items.get_mut(at));
+            if let Some(item) = item {
+                *item = value.clone();
+            }
+        }
+        (Value::Object(fields), None) => {
+            fields.remove(last);
+        }
+        (at, Some(value)) => {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
+            }
+            at[last.as_str()] = value.clone();
+        }
+        (_, None) => {}
+    }
+}
+
+/// The objects of cells, with all others that share one with them.
+async fn rewritten(
+    store: &Store,
+    array: &Key,
+    mut cells: BTreeMap<&[u64], &[u8]>,
+) -> Result<Vec<(Key, Bytes)>, Error> {
+    let file = nodes::metadata(array)?;
+    let Some(bytes) = store.read_one(Read::full(file.clone())).await? else {
+        let node = array.clone();
+        return Err(Error::MissingNode { node });
+    };
+    let Node::Array(metadata) = Node::parse(&file, &bytes)? else {
+        let node = array.clone();
+        return Err(Error::NoCells { node });
+    };
+    let path = array.as_str().to_owned();
+    let json = document(array, &bytes)?;
+    let arrays = Arrays::of(&[Output::Node {
+        path: path.clone(),
+        json,
+    }])?;
+    let source = arrays.get(&path)?;
+    let reader = CellReader::new(store.clone());
+    let mut others: Vec<(Vec<u64>, Bytes)> = Vec::new();
+    if let Some(sharding) = metadata.sharding() {
+        let mut shards = BTreeSet::new();
+        for element in cells.keys() {
+            let index = |source| Error::Index {
+                node: array.clone(),
+                source,
+            };
+            shards.insert(metadata.chunk_of(element).map_err(index)?);
+        }
+        let inner: Vec<u64> = metadata
+            .chunk_shape
+            .iter()
+            .zip(&sharding.chunk_shape)
+            .map(|(outer, inner)| outer / (*inner).max(1))
+            .collect();
+        for shard in shards {
+            for element in elements(&shard, &inner, &metadata.shape) {
+                if cells.contains_key(element.as_slice()) {
+                    continue;
+                }
+                let cell = CellRead {
+                    array: &source,
+                    index: &element,
+                    part: None,
+                };
+                if let Some(payload) = reader.read_one(cell).await? {
+                    others.push((element, payload));
+                }
+            }
+        }
+    }
+    for (element, payload) in &others {
+        cells.insert(element, payload);
+    }
+    let outputs = cells.into_iter().map(|(index, payload)| Output::Cell {
+        array: path.clone(),
+        index: index.to_vec(),
+        payload: payload.to_vec(),
+    });
+    encoded(&arrays, outputs.collect())
+}
+
+/// The elements of a shard of `inner` cells that the array has.
+fn elements(shard: &[u64], inner: &[u64], shape: &[u64]) -> Vec<Vec<u64>> {
+    let mut elements = vec![Vec::new()];
+    for ((at, inner), extent) in shard.iter().zip(inner).zip(shape) {
+        let first = at.saturating_mul(*inner);
+        let last = first.saturating_add(*inner).min(*extent);
+        elements = elements
+            .into_iter()
+            .flat_map(|element: Vec<u64>| {
+                (first..last).map(move |at| {
+                    let mut element = element.clone();
+                    element.push(at);
+                    element
+                })
+            })
+            .collect();
+    }
+    elements
+}

@@ -1,0 +1,351 @@
+//! Stores of geometry that does not fit in memory.
+
+mod task;
+
+use core::error::Error as StdError;
+use std::{
+    fs::{File, OpenOptions as FileOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use zvf_build::{
+    Design, Geometry, WritePlan,
+    large::{GeometrySurvey, Outline, PartitionResult, Partitioner},
+};
+use zvf_model::key::Key;
+use zvf_store::Creation;
+
+use crate::{
+    error::Error,
+    location::Location,
+    writing::{
+        CreateOptions, WriteReport, conclude, copies_nodes, named, objects, objects::Arrays, root,
+        run, under_way::make_and_put,
+    },
+};
+
+/// Geometry that comes batch by batch, and can be had twice: points or paths, whole
+/// paths in each batch.
+pub trait GeometrySource: Send {
+    /// The next batch, of about so many vertices; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from being read.
+    fn next(
+        &mut self,
+        vertices: usize,
+    ) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>>;
+
+    /// Begins again.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from being read.
+    fn rewind(&mut self) -> Result<(), Box<dyn StdError + Send + Sync>>;
+
+    /// Objects, groups and their attributes: geometry without vertices.
+    fn tables(&self) -> Geometry;
+}
+
+pub use task::{TaskRunner, run_task};
+pub(crate) use task::{get as get_json, put as put_json};
+
+/// Memory when nobody says how much.
+const MEMORY: u64 = 1 << 30;
+/// Copies of a part or batch that are made on the way.
+const COPIES: u64 = 16;
+
+/// Makes a store of geometry that is read twice, and never held whole. What waits
+/// between the passes is in files in the folder for temporary ones.
+///
+/// The store is the same, byte for byte, as [`create`](super::create) makes it of
+/// the whole with the same shapes and shards.
+///
+/// ```
+/// use std::error::Error;
+/// use zvf::{
+///     Dataset, Query,
+///     build::{Design, Geometry, GeometryKind, Numbers},
+/// };
+///
+/// /// Points on a line, made up as they are asked for.
+/// struct Line {
+///     given: u16,
+/// }
+///
+/// impl zvf::GeometrySource for Line {
+///     fn next(
+///         &mut self,
+///         vertices: usize,
+///     ) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+///         let more = (self.given..1000).take(vertices.max(1));
+///         let positions: Vec<f32> = more.flat_map(|at| [f32::from(at), 0.0, 0.0]).collect();
+///         self.given += u16::try_from(positions.len() / 3)?;
+///         let is_over = positions.is_empty();
+///         Ok((!is_over).then(|| Geometry::new(Numbers::float32(3, positions))))
+///     }
+///
+///     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+///         self.given = 0;
+///         Ok(())
+///     }
+///
+///     fn tables(&self) -> Geometry {
+///         Geometry::new(Numbers::float32(3, []))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("line.zv").display().to_string();
+/// # let address = address.as_str();
+/// let mut design = Design::new(GeometryKind::Points);
+/// design.chunk_shape = Some(vec![100.0; 3]);
+/// zvf::create_from_source(address, &mut Line { given: 0 }, design, &Default::default()).await?;
+/// let line = Dataset::open(address).await?;
+/// assert_eq!(line.query(&Query::new()).await?.positions.len(), 1000);
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// As for [`create`](super::create); [`Error::Source`] when geometry cannot be read.
+pub async fn create_from_source(
+    location: impl Into<Location>,
+    source: &mut dyn GeometrySource,
+    design: Design,
+    options: &CreateOptions,
+) -> Result<WriteReport, Error> {
+    create_streamed(location.into(), source, design, options).await
+}
+
+fn create_streamed<'a>(
+    location: Location,
+    source: &'a mut dyn GeometrySource,
+    design: Design,
+    options: &'a CreateOptions,
+) -> BoxFuture<'a, Result<WriteReport, Error>> {
+    Box::pin(async move {
+        let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
+        let tables = source.tables();
+        let speaks =
+            tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
+        let design = named(design, location.address());
+        let copies = copies_nodes(design.profile, options.no_node_copy);
+        let mut survey = GeometrySurvey::new(design, speaks)?;
+        let row = |geometry: &Geometry| {
+            let attributes = geometry
+                .vertex
+                .iter()
+                .map(|attribute| match &attribute.values {
+                    zvf_build::Values::Numbers(numbers) => numbers.row_size(),
+                    zvf_build::Values::Text(_) => 48,
+                });
+            geometry.positions.row_size() + attributes.sum::<usize>() + 8
+        };
+        // The first batch says how large vertices are.
+        let mut batch = 1 << 16;
+        while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+            batch = within(memory / COPIES / row(&geometry) as u64);
+            survey.add(&geometry)?;
+        }
+        source.rewind().map_err(Error::Source)?;
+        let vertices = survey.vertices();
+        let outline = survey.outline()?;
+        let bytes = vertices.saturating_mul(outline.row_size() as u64);
+        let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
+        let parts = match &options.runner {
+            // Enough for all to be busy to the end.
+            Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
+            None => parts,
+        };
+        let mut splitter = Partitioner::new(outline, parts);
+        let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
+            path: std::env::temp_dir().display().to_string(),
+            source,
+        })?;
+        // Before the second pass: what is there already is not found out in the end.
+        let store = location.create(&options.open)?;
+        let address = store.to_string();
+        let creation = store.begin_create().await;
+        let mut creation = creation.map_err(|source| Error::Create {
+            address: address.clone(),
+            source,
+        })?;
+        if copies {
+            creation.write_node_copy();
+        }
+        let split = split(source, &mut splitter, batch, scratch.path());
+        let made = match split {
+            Err(error) => Err(error),
+            Ok(()) => {
+                let making = Making {
+                    address: &address,
+                    scratch: scratch.path(),
+                    options,
+                    creation: &creation,
+                };
+                let made = making.write(splitter, tables).await;
+                made.map(|(plan, written)| (root(&plan), written))
+            }
+        };
+        conclude(&store, creation, made).await
+    })
+}
+
+/// The second pass: rows to the files of their parts.
+fn split(
+    source: &mut dyn GeometrySource,
+    splitter: &mut Partitioner,
+    batch: usize,
+    scratch: &Path,
+) -> Result<(), Error> {
+    while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+        for (part, bytes) in splitter.split(geometry)? {
+            append(&file(scratch, part), &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// A store that is being made.
+struct Making<'a> {
+    address: &'a str,
+    scratch: &'a Path,
+    options: &'a CreateOptions,
+    creation: &'a Creation,
+}
+
+impl Making<'_> {
+    /// Makes all parts, then what they have in common.
+    async fn write(
+        &self,
+        splitter: Partitioner,
+        tables: Geometry,
+    ) -> Result<(WritePlan, WriteReport), Error> {
+        let all = (0..splitter.parts()).map(|part| file(self.scratch, part));
+        let pieces: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
+        let (outline, chunks) = splitter.settled();
+        let (results, mut written) = match &self.options.runner {
+            None => self.here(outline, chunks, &pieces).await?,
+            Some(runner) => {
+                let json = outline.to_json(&chunks);
+                let tasks = task::hand_out(self.address, self.scratch, &json, &pieces)?;
+                let (runner, files) = (Arc::clone(runner), task::files(&tasks));
+                run(move || runner.run(&files).map_err(Error::Source)).await?;
+                task::collect(&tasks)?
+            }
+        };
+        let (plan, objects) = run(move || {
+            let plan = splitter.finish(results, tables)?;
+            let outputs = plan.rest()?;
+            let arrays = Arrays::of(&outputs)?;
+            let objects = objects::encoded(&arrays, outputs)?;
+            Ok((plan, objects))
+        })
+        .await?;
+        written.count(&objects);
+        self.creation.put_many(objects).await?;
+        written.summary = plan.summary();
+        Ok((plan, written))
+    }
+
+    /// Makes parts one after the other, each on all cores.
+    async fn here(
+        &self,
+        outline: Outline,
+        chunks: Vec<Vec<i64>>,
+        pieces: &[PathBuf],
+    ) -> Result<(Vec<PartitionResult>, WriteReport), Error> {
+        let mut written = WriteReport::default();
+        let mut results = Vec::with_capacity(pieces.len());
+        let shared = Shared::new(outline, chunks)?;
+        for (number, path) in pieces.iter().enumerate() {
+            let put = async |objects| Ok::<(), Error>(self.creation.put_many(objects).await?);
+            results.push(shared.make(path, put, &mut written).await?);
+            // What was made is not needed again.
+            std::fs::remove_file(path).map_err(|source| failed(path, source))?;
+            if let Some(progress) = &self.options.progress {
+                progress(number as u64 + 1, pieces.len() as u64);
+            }
+        }
+        Ok((results, written))
+    }
+}
+
+/// What all parts have in common.
+struct Shared {
+    outline: Arc<Outline>,
+    chunks: Arc<Vec<Vec<i64>>>,
+    /// Arrays are the same whatever is in them: those of nothing say how to encode.
+    arrays: Arc<Arrays>,
+}
+
+impl Shared {
+    fn new(outline: Outline, chunks: Vec<Vec<i64>>) -> Result<Self, Error> {
+        Ok(Self {
+            arrays: Arc::new(arrays(&outline)?),
+            outline: Arc::new(outline),
+            chunks: Arc::new(chunks),
+        })
+    }
+
+    /// Makes the part of these pieces. Made again it is the same.
+    async fn make<F>(
+        &self,
+        pieces: &Path,
+        put: impl Fn(Vec<(Key, Bytes)>) -> F,
+        written: &mut WriteReport,
+    ) -> Result<PartitionResult, Error>
+    where
+        F: Future<Output = Result<(), Error>>,
+    {
+        let (of, by_number) = (Arc::clone(&self.outline), Arc::clone(&self.chunks));
+        let path = pieces.to_path_buf();
+        let part = run(move || {
+            let bytes = std::fs::read(&path).map_err(|source| failed(&path, source))?;
+            Ok(of.part(&bytes, &by_number)?)
+        })
+        .await?;
+        let part = Arc::new(part);
+        let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
+        let make = move |task| objects::encoded(&to, of.run(task)?);
+        let made = make_and_put(Vec::new(), part.tasks(), make, put, |_| ()).await?;
+        written.add(&made);
+        let part = Arc::into_inner(part).ok_or(Error::Interrupted)?;
+        Ok(part.into_result())
+    }
+}
+
+/// How the cells of all arrays are encoded.
+fn arrays(outline: &Outline) -> Result<Arrays, Error> {
+    Arrays::of(&outline.arrays()?)
+}
+
+fn file(folder: &Path, part: usize) -> PathBuf {
+    folder.join(part.to_string())
+}
+
+pub(crate) fn failed(path: &Path, source: std::io::Error) -> Error {
+    Error::Scratch {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let file = FileOptions::new().create(true).append(true).open(path);
+    let mut file: File = file.map_err(|source| failed(path, source))?;
+    file.write_all(bytes).map_err(|source| failed(path, source))
+}
+
+/// A count of rows that fit, within reason.
+fn within(count: u64) -> usize {
+    usize::try_from(count.clamp(1, 1 << 24)).unwrap_or(1)
+}
