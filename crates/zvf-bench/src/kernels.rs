@@ -20,7 +20,7 @@ use zvf::{
     query::geometry::{Bbox, Mode},
     validation,
 };
-use zvf_dense::blosc::{Chunk, ChunkEncoder, Codec, Decoder, Filter};
+use zvf_dense::blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, Decoder};
 
 use crate::{
     data::{Data, Kind},
@@ -199,11 +199,12 @@ fn unshuffle() -> Result<Kernel> {
         .flatten()
         .flat_map(|v| v.to_le_bytes())
         .collect();
-    let encoder = ChunkEncoder::new(Codec::Lz4, 4, 1 << 16).with_filters(&[Filter::Shuffle])?;
+    let encoder =
+        ChunkEncoder::new(BloscCodec::Lz4, 4, 1 << 16).with_filters(&[BloscFilter::Shuffle])?;
     let chunk = encoder.encode(&bytes)?;
     let (mut decoder, mut decoded) = (Decoder::default(), vec![0; bytes.len()]);
     Ok(Kernel::new("unshuffle", move || {
-        Chunk::parse(black_box(&chunk))?.decode(4, &mut decoder, &mut decoded)?;
+        BloscChunk::parse(black_box(&chunk))?.decode(4, &mut decoder, &mut decoded)?;
         Ok(decoded.len())
     }))
 }

@@ -7,9 +7,9 @@ use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use zvf_dense::{
-    DenseArray, Dtype, MemorySource, Selection,
+    DenseArray, Dtype, Hyperslab, MemorySource,
     b2nd::{B2nd, B2ndDesign, B2ndWriter, DEFAULT_BUDGET},
-    blosc::{Chunk, ChunkEncoder, Codec, Decoder, Filter},
+    blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, Decoder},
 };
 
 const EXTENT: u64 = 256;
@@ -42,7 +42,7 @@ fn boxes(criterion: &mut Criterion) {
         ("point", [99, 99, 99], [100, 100, 100]),
         ("whole", [0, 0, 0], [256, 256, 256]),
     ] {
-        let selection = Selection::new(&start, &stop, None).unwrap();
+        let selection = Hyperslab::new(&start, &stop, None).unwrap();
         let mut into = vec![0; array.byte_len(&selection).unwrap()];
         group.throughput(Throughput::Bytes(u64::try_from(into.len()).unwrap()));
         group.bench_function(name, |bencher| {
@@ -57,14 +57,14 @@ fn chunks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("blosc chunk 1 MiB");
     group.throughput(Throughput::Bytes(u64::try_from(bytes.len()).unwrap()));
     for (name, codec, filter) in [
-        ("lz4 shuffle", Codec::Lz4, Filter::Shuffle),
-        ("lz4 bitshuffle", Codec::Lz4, Filter::BitShuffle),
-        ("zstd shuffle", Codec::Zstd, Filter::Shuffle),
+        ("lz4 shuffle", BloscCodec::Lz4, BloscFilter::Shuffle),
+        ("lz4 bitshuffle", BloscCodec::Lz4, BloscFilter::BitShuffle),
+        ("zstd shuffle", BloscCodec::Zstd, BloscFilter::Shuffle),
     ] {
         let encoder = ChunkEncoder::new(codec, 4, 16 << 10).with_level(3);
         let encoder = encoder.with_filters(&[filter]).unwrap();
         let stored = encoder.encode(&bytes).unwrap();
-        let chunk = Chunk::parse(&stored).unwrap();
+        let chunk = BloscChunk::parse(&stored).unwrap();
         let (mut decoder, mut into) = (Decoder::default(), vec![0; bytes.len()]);
         group.bench_function(format!("decode {name}"), |bencher| {
             bencher.iter(|| chunk.decode(4, &mut decoder, &mut into).unwrap());

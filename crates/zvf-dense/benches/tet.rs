@@ -6,7 +6,7 @@ use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use zvf_dense::{
-    DenseArray, MappedFile, Selection,
+    DenseArray, Hyperslab, MappedFile,
     reduce::{Reduction, reduce},
     tet::{
         Compression, DatasetSpec, TetArray, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions,
@@ -55,11 +55,11 @@ fn planning(c: &mut Criterion) {
             b.iter(|| open(black_box(path)));
         });
         let array = open(&path);
-        let whole = Selection::whole(array.shape());
+        let whole = Hyperslab::whole(array.shape());
         group.bench_function(BenchmarkId::new("whole", chunks), |b| {
             b.iter(|| array.read_plan(black_box(&whole)).unwrap());
         });
-        let few = Selection::new(&[chunks / 2, 0], &[chunks / 2 + 10, 4], None).unwrap();
+        let few = Hyperslab::new(&[chunks / 2, 0], &[chunks / 2 + 10, 4], None).unwrap();
         group.bench_function(BenchmarkId::new("ten", chunks), |b| {
             b.iter(|| array.read_plan(black_box(&few)).unwrap());
         });
@@ -87,7 +87,7 @@ fn reading(c: &mut Criterion) {
         let path = folder.path().join(name);
         write(&path, &shape, &chunk, &bytes, compression);
         let array = open(&path);
-        let whole = Selection::whole(&shape);
+        let whole = Hyperslab::whole(&shape);
         group.bench_function(name, |b| {
             b.iter(|| array.slice_into(black_box(&whole), &mut into).unwrap());
         });
@@ -100,24 +100,24 @@ fn reading(c: &mut Criterion) {
         let boxes = [
             (
                 "plane 0",
-                Selection::new(&[100, 0, 0], &[101, 256, 256], None),
+                Hyperslab::new(&[100, 0, 0], &[101, 256, 256], None),
             ),
             (
                 "plane 1",
-                Selection::new(&[0, 100, 0], &[256, 101, 256], None),
+                Hyperslab::new(&[0, 100, 0], &[256, 101, 256], None),
             ),
             (
                 "plane 2",
-                Selection::new(&[0, 0, 100], &[256, 256, 101], None),
+                Hyperslab::new(&[0, 0, 100], &[256, 256, 101], None),
             ),
             (
                 "box of 10",
-                Selection::new(&[60, 60, 60], &[70, 70, 70], None),
+                Hyperslab::new(&[60, 60, 60], &[70, 70, 70], None),
             ),
-            ("point", Selection::new(&[9, 9, 9], &[10, 10, 10], None)),
+            ("point", Hyperslab::new(&[9, 9, 9], &[10, 10, 10], None)),
             (
                 "every 4th",
-                Selection::new(&[0, 0, 0], &shape, Some(&[4, 4, 4])),
+                Hyperslab::new(&[0, 0, 0], &shape, Some(&[4, 4, 4])),
             ),
         ];
         for (part, selection) in boxes {

@@ -16,9 +16,9 @@ use std::{
 
 use serde_json::Value;
 use zvf_dense::{
-    Buffer, DenseArray, DenseSink, Dtype, MappedFile, Selection,
+    Buffer, DenseArray, DenseSink, Dtype, Hyperslab, MappedFile,
     b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter},
-    blosc::{Codec, Filter, Split},
+    blosc::{BloscCodec, BloscFilter, Split},
     sample::{SampleOptions, Sampler},
     tet::{Compression, DatasetSpec, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions},
 };
@@ -219,14 +219,14 @@ fn edit(request: &Value, path: &Path) -> Done {
     Ok(())
 }
 
-fn selection(request: &Value, shape: &[u64]) -> Result<Selection, Box<dyn Error>> {
+fn selection(request: &Value, shape: &[u64]) -> Result<Hyperslab, Box<dyn Error>> {
     if request.get("start").is_none() {
-        return Ok(Selection::whole(shape));
+        return Ok(Hyperslab::whole(shape));
     }
     let (start, stop) = (numbers(request, "start")?, numbers(request, "stop")?);
     let step = request.get("step").map(|_| numbers(request, "step"));
     let step = step.transpose()?;
-    Ok(Selection::new(&start, &stop, step.as_deref())?)
+    Ok(Hyperslab::new(&start, &stop, step.as_deref())?)
 }
 
 fn text<'a>(request: &'a Value, name: &str) -> Result<&'a str, Box<dyn Error>> {
@@ -245,22 +245,22 @@ fn level(request: &Value) -> Result<u8, Box<dyn Error>> {
     Ok(u8::try_from(level)?)
 }
 
-fn codec(name: &str) -> Result<Codec, Box<dyn Error>> {
+fn codec(name: &str) -> Result<BloscCodec, Box<dyn Error>> {
     Ok(match name {
-        "lz4" => Codec::Lz4,
-        "zlib" => Codec::Zlib,
-        "zstd" => Codec::Zstd,
+        "lz4" => BloscCodec::Lz4,
+        "zlib" => BloscCodec::Zlib,
+        "zstd" => BloscCodec::Zstd,
         other => return Err(format!("codec {other}").into()),
     })
 }
 
-fn filters(request: &Value) -> Result<Vec<Filter>, Box<dyn Error>> {
+fn filters(request: &Value) -> Result<Vec<BloscFilter>, Box<dyn Error>> {
     let list = request["filters"].as_array().ok_or("no filters")?;
     let filters = list.iter().map(|name| match name.as_str() {
-        Some("shuffle") => Ok(Filter::Shuffle),
-        Some("bitshuffle") => Ok(Filter::BitShuffle),
-        Some("delta") => Ok(Filter::Delta),
-        Some("bytedelta") => Ok(Filter::ByteDelta),
+        Some("shuffle") => Ok(BloscFilter::Shuffle),
+        Some("bitshuffle") => Ok(BloscFilter::BitShuffle),
+        Some("delta") => Ok(BloscFilter::Delta),
+        Some("bytedelta") => Ok(BloscFilter::ByteDelta),
         _ => Err(format!("filter {name}").into()),
     });
     filters.collect()

@@ -8,7 +8,7 @@
 use std::{env, error::Error, path::Path, sync::Arc};
 
 use zvf_dense::{
-    DenseArray, MappedFile, Selection,
+    DenseArray, Hyperslab, MappedFile,
     b2nd::B2nd,
     tet::{TetFile, TetOptions},
 };
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         _ => Box::new(B2nd::open(file)?),
     };
-    let selection = Selection::new(&corner(starts)?, &corner(stops)?, None)?;
+    let selection = Hyperslab::new(&corner(starts)?, &corner(stops)?, None)?;
     println!("{} of shape {:?}", array.dtype(), array.shape());
     println!("{:?}", array.read_plan(&selection)?);
     let values = array.slice(&selection)?;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{Buffer, DenseError, Dtype, Grid, ReadPlan, Selection};
+use crate::{Buffer, ChunkGrid, DenseError, Dtype, Hyperslab, ReadPlan};
 
 /// Memory for one chunk at a time, independent of the budget. The budget limits whole results, and
 /// a file may ask for a budget of a few bytes.
@@ -21,7 +21,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     fn dtype(&self) -> &Dtype;
 
     /// Returns the shape and the chunk grid.
-    fn grid(&self) -> &Grid;
+    fn grid(&self) -> &ChunkGrid;
 
     /// Returns the attributes.
     fn attributes(&self) -> &Map<String, Value>;
@@ -40,7 +40,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// If the selection does not fit the array, or the index is damaged.
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError>;
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError>;
 
     /// Reads `selection` into `into`, which must have exactly its length, and returns what was read.
     /// After an error the contents of `into` are unspecified.
@@ -49,7 +49,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     ///
     /// If the selection does not fit the array, `into` has another length, or stored data cannot be
     /// read or decoded.
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError>;
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError>;
 
     /// Returns the number of elements along each axis.
     fn shape(&self) -> &[u64] {
@@ -61,7 +61,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// If it does not fit, or is larger than the address space.
-    fn byte_len(&self, selection: &Selection) -> Result<usize, DenseError> {
+    fn byte_len(&self, selection: &Hyperslab) -> Result<usize, DenseError> {
         selection.check(self.shape())?;
         let needed = selection.byte_len(self.dtype().size());
         let budget = self.budget();
@@ -77,7 +77,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Those of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
-    fn slice(&self, selection: &Selection) -> Result<Buffer, DenseError> {
+    fn slice(&self, selection: &Hyperslab) -> Result<Buffer, DenseError> {
         self.slice_within(selection, self.budget())
     }
 
@@ -86,7 +86,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Those of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
-    fn slice_within(&self, selection: &Selection, budget: u64) -> Result<Buffer, DenseError> {
+    fn slice_within(&self, selection: &Hyperslab, budget: u64) -> Result<Buffer, DenseError> {
         let len = self.byte_len(selection)?;
         let needed = u64::try_from(len).unwrap_or(u64::MAX);
         let room = Some(len).filter(|_| needed <= budget);
@@ -111,7 +111,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// Those of [`slice`](Self::slice), and the first error of `visit`.
     fn visit_chunks(&self, visit: &mut ChunkVisitor<'_>) -> Result<(), DenseError> {
         let grid = self.grid();
-        let mut cells = grid.chunks(&Selection::whole(grid.shape()));
+        let mut cells = grid.chunks(&Hyperslab::whole(grid.shape()));
         let mut coordinate = Vec::new();
         while let Some(parts) = cells.next() {
             coordinate.clear();
@@ -125,4 +125,4 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
 }
 
 /// A callback for one chunk, with its elements as a selection of the array and their bytes.
-pub type ChunkVisitor<'a> = dyn FnMut(&Selection, &[u8]) -> Result<(), DenseError> + 'a;
+pub type ChunkVisitor<'a> = dyn FnMut(&Hyperslab, &[u8]) -> Result<(), DenseError> + 'a;

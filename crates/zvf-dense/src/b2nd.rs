@@ -1,7 +1,7 @@
 //! Blosc2 arrays (`.b2nd`) and Caterva arrays (`.cat`), as single files or sparse directories.
 //!
 //! An array is divided into chunks, and chunks into blocks, which are compressed separately
-//! ([`blosc`](crate::blosc)). Reading a [`Selection`] decodes only the blocks it touches. For each
+//! ([`blosc`](crate::blosc)). Reading a [`Hyperslab`] decodes only the blocks it touches. For each
 //! touched chunk, the header and the block starts are read together, then the blocks, with adjacent
 //! blocks in one read. [`zvf_format::b2nd`] documents the frame around the chunks.
 //!
@@ -10,7 +10,7 @@
 //!
 //! Uninitialised chunks read as zeros. The filter NDCELL, and plugin filters and codecs, are rejected.
 //!
-//! [`Selection`]: crate::Selection
+//! [`Hyperslab`]: crate::Hyperslab
 
 mod attributes;
 mod design;

@@ -26,14 +26,14 @@
 //! for the filter delta, which needs the first one as well.
 //!
 //! ```
-//! use zvf_dense::blosc::{Chunk, ChunkEncoder, Codec, Decoder, Filter};
+//! use zvf_dense::blosc::{BloscChunk, ChunkEncoder, BloscCodec, Decoder, BloscFilter};
 //!
 //! let items: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
-//! let encoder = ChunkEncoder::new(Codec::Lz4, 4, 1000).with_filters(&[Filter::Shuffle])?;
+//! let encoder = ChunkEncoder::new(BloscCodec::Lz4, 4, 1000).with_filters(&[BloscFilter::Shuffle])?;
 //! let stored = encoder.encode(&items)?;
 //! assert!(stored.len() < items.len() / 2);
 //!
-//! let chunk = Chunk::parse(&stored)?;
+//! let chunk = BloscChunk::parse(&stored)?;
 //! let mut block = vec![0; chunk.header().block_len(3)];
 //! chunk.decode_block(3, 4, &mut Decoder::default(), &mut block)?;
 //! assert_eq!(block, items[3000..]);
@@ -52,13 +52,13 @@ mod header;
 mod lz4;
 mod repeat;
 
-pub use chunk::{Blocks, Chunk, Special};
-pub use codec::Codec;
+pub use chunk::{BlockStarts, BloscChunk, Special};
+pub use codec::BloscCodec;
 pub use decode::{BlockContext, Decoder};
 pub(crate) use encode::slots;
-pub use encode::{ChunkEncoder, EncodeError, Split};
+pub use encode::{BloscEncodeError, ChunkEncoder, Split};
 pub use error::{ChunkError, StreamError};
-pub use filter::Filter;
+pub use filter::BloscFilter;
 pub use header::{ChunkHeader, HEADER_LEN, SpecialKind};
 
 /// A length that is here of 32 bits in memory.

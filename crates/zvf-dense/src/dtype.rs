@@ -52,12 +52,12 @@ pub enum Dtype {
     /// Bytes without interpretation: `V12`.
     Opaque(u32),
     /// Consecutive fields.
-    Record(Vec<Field>),
+    Record(Vec<DtypeField>),
 }
 
 /// A field of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct DtypeField {
     /// Its name; empty for padding.
     pub name: String,
     /// Its type, or the type of its elements.
@@ -66,7 +66,7 @@ pub struct Field {
     pub shape: Vec<u32>,
 }
 
-impl Field {
+impl DtypeField {
     /// Returns the size of the field in bytes.
     pub fn size(&self) -> u64 {
         let extents = self.shape.iter().map(|extent| u64::from(*extent));
@@ -173,7 +173,10 @@ impl Dtype {
             Self::Bytes(width) | Self::Opaque(width) => (*width).into(),
             Self::Unicode { width, .. } => u64::from(*width).saturating_mul(4),
             Self::Time { .. } => 8,
-            Self::Record(fields) => fields.iter().map(Field::size).fold(0, u64::saturating_add),
+            Self::Record(fields) => fields
+                .iter()
+                .map(DtypeField::size)
+                .fold(0, u64::saturating_add),
         }
     }
 
@@ -321,7 +324,7 @@ fn record(literal: &mut Literal<'_>, depth: usize) -> Result<Dtype, DtypeError> 
             literal.eat(',');
         }
         literal.expect(')')?;
-        fields.push(Field { name, dtype, shape });
+        fields.push(DtypeField { name, dtype, shape });
         literal.eat(',');
     }
     Ok(Dtype::Record(fields))

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{DtypeError, GridError, SelectionError};
+use crate::{ChunkGridError, DtypeError, HyperslabError};
 
 mod affine;
 mod b2nd;
@@ -29,7 +29,7 @@ pub enum DenseError {
     },
     /// The selection does not fit the array.
     #[error(transparent)]
-    Selection(#[from] SelectionError),
+    Selection(#[from] HyperslabError),
     /// The shapes do not form a grid.
     #[error("{name}")]
     Grid {
@@ -37,7 +37,7 @@ pub enum DenseError {
         name: String,
         /// The cause.
         #[source]
-        source: GridError,
+        source: ChunkGridError,
     },
     /// The element type is not supported.
     #[error("{name}")]

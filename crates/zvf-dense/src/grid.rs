@@ -2,43 +2,43 @@
 
 mod cells;
 
-pub use cells::{Cells, Part, Parts};
+pub use cells::{CellPart, CellParts, GridCells};
 
-use crate::selection::{AxisRange, Selection, product};
+use crate::hyperslab::{AxisRange, Hyperslab, product};
 
 /// The shape of an array, of its chunks, and of the blocks in chunks.
 ///
 /// Chunks count from the origin of the array. Chunks at the edge are padded or cut off, depending on
 /// the format. Blocks count from the origin of their chunk. Without blocks, a chunk is one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct ChunkGrid {
     shape: Vec<u64>,
     chunk: Vec<u64>,
     block: Option<Vec<u64>>,
 }
 
-impl Grid {
+impl ChunkGrid {
     /// Creates the grid of an array with chunks and, optionally, blocks.
     ///
     /// # Errors
     ///
-    /// [`GridError`] if the ranks differ, or a chunk or block is empty along a non-empty axis.
+    /// [`ChunkGridError`] if the ranks differ, or a chunk or block is empty along a non-empty axis.
     pub fn new(
         shape: Vec<u64>,
         chunk: Vec<u64>,
         block: Option<Vec<u64>>,
-    ) -> Result<Self, GridError> {
+    ) -> Result<Self, ChunkGridError> {
         let block_shape = block.as_ref().unwrap_or(&chunk);
         for cut in [&chunk, block_shape] {
             if cut.len() != shape.len() {
-                return Err(GridError::Rank {
+                return Err(ChunkGridError::Rank {
                     array: shape.len(),
                     cut: cut.len(),
                 });
             }
             let mut axes = shape.iter().zip(cut);
             if let Some(axis) = axes.position(|(&extent, &cut)| extent > 0 && cut == 0) {
-                return Err(GridError::Extent { axis });
+                return Err(ChunkGridError::Extent { axis });
             }
         }
         Ok(Self {
@@ -104,7 +104,7 @@ impl Grid {
     }
 
     /// Returns the elements of a chunk without padding; empty outside the grid.
-    pub fn chunk_selection(&self, coordinate: &[u64]) -> Selection {
+    pub fn chunk_selection(&self, coordinate: &[u64]) -> Hyperslab {
         let axes = self.shape.iter().zip(&self.chunk).zip(coordinate);
         let axes = axes.map(|((&extent, &chunk), &at)| {
             let start = at.saturating_mul(chunk).min(extent);
@@ -116,12 +116,12 @@ impl Grid {
 
     /// Iterates over the chunks that a selection touches, in row-major order, with the selected part
     /// of each. The selection is not checked against the shape.
-    pub fn chunks(&self, selection: &Selection) -> Cells {
-        Cells::new(selection.axes(), &self.chunk)
+    pub fn chunks(&self, selection: &Hyperslab) -> GridCells {
+        GridCells::new(selection.axes(), &self.chunk)
     }
 
     /// Counts the chunks that a selection touches without iterating over them.
-    pub fn chunks_touched(&self, selection: &Selection) -> u64 {
+    pub fn chunks_touched(&self, selection: &Hyperslab) -> u64 {
         let axes = selection.axes().iter().zip(&self.chunk);
         let counts = axes.map(|(axis, &chunk)| cells::touched(*axis, chunk));
         product(counts).unwrap_or(u64::MAX)
@@ -131,7 +131,7 @@ impl Grid {
 /// An error in the shapes of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum GridError {
+pub enum ChunkGridError {
     /// The chunk or block shape has another number of axes.
     #[error("chunks or blocks have {cut} axes, but the array has {array}")]
     Rank {

@@ -1,8 +1,8 @@
 //! Dense arrays in chunks, beside vectors: Tetration `.tet`, Caterva and b2nd.
 //!
-//! [`DenseArray`] is what they have in common: a shape, a [`Dtype`], a [`Grid`] of
-//! chunks, and boxes with steps ([`Selection`]) read from them. Bytes come from a
-//! [`Source`]: memory, a file, or a mapped file.
+//! [`DenseArray`] is what they have in common: a shape, a [`Dtype`], a [`ChunkGrid`] of
+//! chunks, and boxes with steps ([`Hyperslab`]) read from them. Bytes come from a
+//! [`ByteSource`]: memory, a file, or a mapped file.
 //!
 //! Every byte read is hostile: what a file says is checked before memory is
 //! reserved for it, and reads stay within a budget of memory.
@@ -15,10 +15,10 @@ mod buffer;
 mod dtype;
 mod error;
 mod grid;
+mod hyperslab;
 mod memory;
 mod plan;
 mod scatter;
-mod selection;
 mod sink;
 mod source;
 mod staged;
@@ -34,14 +34,14 @@ pub mod zarr;
 
 pub use array::{ChunkVisitor, DenseArray};
 pub use buffer::Buffer;
-pub use dtype::{Dtype, DtypeError, Field};
+pub use dtype::{Dtype, DtypeError, DtypeField};
 pub use error::DenseError;
-pub use grid::{Cells, Grid, GridError, Part, Parts};
+pub use grid::{CellPart, CellParts, ChunkGrid, ChunkGridError, GridCells};
+pub use hyperslab::{AxisRange, Hyperslab, HyperslabError};
 pub use memory::MemoryArray;
 pub use plan::ReadPlan;
-pub use selection::{AxisRange, Selection, SelectionError};
 pub use sink::{DenseSink, convert};
 #[cfg(feature = "store")]
 pub use source::StoreSource;
-pub use source::{FileSource, MappedFile, MemorySource, Source};
-pub use view::View;
+pub use source::{ByteSource, FileSource, MappedFile, MemorySource};
+pub use view::ArrayView;

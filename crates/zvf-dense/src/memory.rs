@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Buffer, DenseArray, DenseError, Dtype, Grid, Part, ReadPlan, Selection,
-    scatter::{Piece, scatter},
+    Buffer, CellPart, ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    scatter::{ScatterPiece, scatter},
 };
 
 /// A row-major array in memory, with one chunk.
@@ -12,7 +12,7 @@ use crate::{
 pub struct MemoryArray {
     name: String,
     dtype: Dtype,
-    grid: Grid,
+    grid: ChunkGrid,
     bytes: Buffer,
     attributes: Map<String, Value>,
 }
@@ -39,13 +39,13 @@ impl MemoryArray {
         shape: Vec<u64>,
         bytes: Buffer,
     ) -> Result<Self, DenseError> {
-        let needed = Selection::whole(&shape).byte_len(dtype.size());
+        let needed = Hyperslab::whole(&shape).byte_len(dtype.size());
         let needed = needed.and_then(|needed| usize::try_from(needed).ok());
         if needed != Some(bytes.len()) {
             return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
         }
         let chunk = shape.iter().map(|extent| (*extent).max(1)).collect();
-        let grid = Grid::new(shape, chunk, None);
+        let grid = ChunkGrid::new(shape, chunk, None);
         let grid = grid.map_err(|source| DenseError::Grid {
             name: name.clone(),
             source,
@@ -69,7 +69,7 @@ impl DenseArray for MemoryArray {
         &self.dtype
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -81,7 +81,7 @@ impl DenseArray for MemoryArray {
         u64::MAX
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         let bytes = self.byte_len(selection)?;
         Ok(ReadPlan {
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
@@ -89,7 +89,7 @@ impl DenseArray for MemoryArray {
         })
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         let plan = self.read_plan(selection)?;
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
@@ -98,14 +98,14 @@ impl DenseArray for MemoryArray {
         if needed == 0 {
             return Ok(plan);
         }
-        let parts = selection.axes().iter().map(|axis| Part {
+        let parts = selection.axes().iter().map(|axis| CellPart {
             cell: 0,
             offset: axis.start(),
             at: 0,
             count: axis.count(),
         });
-        let parts: Vec<Part> = parts.collect();
-        let piece = Piece {
+        let parts: Vec<CellPart> = parts.collect();
+        let piece = ScatterPiece {
             bytes: &self.bytes,
             extents: self.grid.shape(),
             parts: &parts,

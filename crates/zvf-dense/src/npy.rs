@@ -19,9 +19,9 @@ use std::{io, sync::Arc};
 use serde_json::{Map, Value};
 
 use crate::{
-    DenseArray, DenseError, Dtype, Grid, ReadPlan, Selection, Source,
-    scatter::{Piece, scatter},
-    selection::{AxisRange, product},
+    ByteSource, ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    hyperslab::{AxisRange, product},
+    scatter::{ScatterPiece, scatter},
 };
 use header::Header;
 
@@ -33,9 +33,9 @@ const BUDGET: u64 = 1 << 30;
 /// A `.npy` file as a dense array. The format has no chunks; several rows are read at a time.
 #[derive(Debug)]
 pub struct NpyArray {
-    source: Arc<dyn Source>,
+    source: Arc<dyn ByteSource>,
     dtype: Dtype,
-    grid: Grid,
+    grid: ChunkGrid,
     is_fortran: bool,
     /// Offset of the data.
     start: u64,
@@ -49,7 +49,7 @@ impl NpyArray {
     /// # Errors
     ///
     /// [`DenseError::Npy`] if it is not a `.npy` file, or has the wrong size.
-    pub fn open(source: Arc<dyn Source>, budget: Option<u64>) -> Result<Self, DenseError> {
+    pub fn open(source: Arc<dyn ByteSource>, budget: Option<u64>) -> Result<Self, DenseError> {
         let in_file = |error| DenseError::npy(source.name(), error);
         let (header, start) = Header::read(&*source)?;
         let len = product(header.shape.iter().copied().chain([header.dtype.size()]));
@@ -70,7 +70,7 @@ impl NpyArray {
             let row = found.checked_div(*extent).unwrap_or(0).max(1);
             *extent = (BATCH / row).clamp(1, (*extent).max(1));
         }
-        let grid = Grid::new(header.shape, chunk, None);
+        let grid = ChunkGrid::new(header.shape, chunk, None);
         let grid = grid.map_err(|fault| DenseError::Grid {
             name: source.name().to_owned(),
             source: fault,
@@ -88,7 +88,7 @@ impl NpyArray {
 
     /// Reads the selected part of one chunk. Narrowing the leading axes to the selection makes it one
     /// range of the file.
-    fn read_part(&self, selection: &Selection, into: &mut [u8]) -> Result<(), DenseError> {
+    fn read_part(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<(), DenseError> {
         let size = self.dtype.size();
         let is_one = |axis: &AxisRange| axis.count() <= 1;
         // Slowest axis first; in Fortran order this is the last axis.
@@ -144,7 +144,7 @@ impl NpyArray {
             .axes()
             .iter()
             .zip(&extents)
-            .map(|(axis, (skipped, _))| crate::Part {
+            .map(|(axis, (skipped, _))| crate::CellPart {
                 cell: 0,
                 offset: axis.start().saturating_sub(*skipped),
                 at: 0,
@@ -153,7 +153,7 @@ impl NpyArray {
         let parts: Vec<_> = parts.collect();
         let extents: Vec<u64> = extents.into_iter().map(|(_, count)| count).collect();
         let size = usize::try_from(size).map_err(|_| ends())?;
-        let piece = Piece {
+        let piece = ScatterPiece {
             bytes: &bytes,
             extents: &extents,
             parts: &parts,
@@ -167,7 +167,12 @@ impl NpyArray {
 }
 
 /// Copies from bytes in Fortran order.
-fn transposed(piece: Piece<'_>, selection: &Selection, size: usize, into: &mut [u8]) -> Option<()> {
+fn transposed(
+    piece: ScatterPiece<'_>,
+    selection: &Hyperslab,
+    size: usize,
+    into: &mut [u8],
+) -> Option<()> {
     let reversed: Vec<u64> = piece.extents.iter().rev().copied().collect();
     let mut from_strides = crate::strided::strides(&reversed, size)?;
     from_strides.reverse();
@@ -195,7 +200,7 @@ impl DenseArray for NpyArray {
         &self.dtype
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -207,7 +212,7 @@ impl DenseArray for NpyArray {
         self.budget
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         let bytes = self.byte_len(selection)?;
         let chunks = self.grid.chunks_touched(selection);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -219,7 +224,7 @@ impl DenseArray for NpyArray {
         })
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
             return Err(DenseError::room(needed, into.len()));

@@ -25,7 +25,7 @@ pub use quantile::quantiles;
 
 use zvf_format::numeric::{ByteOrder, Kind};
 
-use crate::{DenseArray, DenseError, Selection, View, selection::product};
+use crate::{ArrayView, DenseArray, DenseError, Hyperslab, hyperslab::product};
 use cell::{Cell, Wanted};
 use number::Number;
 
@@ -151,7 +151,7 @@ fn with_numbers<T: Task>(array: &dyn DenseArray, task: T) -> Result<T::Output, D
     let number = array.dtype().number().ok_or_else(fault)?;
     let view;
     let array: &dyn DenseArray = if number.order() == ByteOrder::Big {
-        view = View::new(array, Selection::whole(array.shape()))?;
+        view = ArrayView::new(array, Hyperslab::whole(array.shape()))?;
         &view
     } else {
         array

@@ -168,7 +168,7 @@ where
         if affine.as_ref().is_some_and(|affine| affine.axes() != axes) {
             return Err(fail("the affine map has another number of axes"));
         }
-        let columns = crate::selection::product(channels.iter().copied());
+        let columns = crate::hyperslab::product(channels.iter().copied());
         let columns = columns.and_then(|columns| usize::try_from(columns).ok());
         let columns = columns.ok_or_else(|| fail("a voxel has too many values"))?;
         let is_nearest = options.interpolation == Interpolation::Nearest;

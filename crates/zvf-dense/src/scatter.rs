@@ -5,8 +5,8 @@ use core::ops::Range;
 use rayon::prelude::*;
 
 use crate::{
-    grid::Part,
-    selection::Selection,
+    grid::CellPart,
+    hyperslab::Hyperslab,
     strided::{BoxCopy, strides, weave},
 };
 
@@ -17,20 +17,20 @@ const STRANDS: usize = 16;
 
 /// A decoded cell and its selected parts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct ScatterPiece<'a> {
     /// The elements of the cell, in row-major order.
     pub(crate) bytes: &'a [u8],
     /// Number of elements in `bytes` along each axis.
     pub(crate) extents: &'a [u64],
     /// The selected parts, with offsets relative to the first element of the cell.
-    pub(crate) parts: &'a [Part],
+    pub(crate) parts: &'a [CellPart],
 }
 
 /// Copies the selected part of each piece into `into`, a row-major array in the shape of the
 /// selection. Returns `None` if a piece has fewer bytes than its extents, or reaches past `into`.
 pub(crate) fn scatter(
-    pieces: &[Piece<'_>],
-    selection: &Selection,
+    pieces: &[ScatterPiece<'_>],
+    selection: &Hyperslab,
     size: usize,
     into: &mut [u8],
 ) -> Option<()> {
@@ -87,7 +87,7 @@ fn put_row(row: &mut Vec<(BoxCopy, &[u8])>, into: &mut [u8]) -> Option<()> {
 }
 
 struct Place<'a> {
-    selection: &'a Selection,
+    selection: &'a Hyperslab,
     strides: &'a [usize],
     size: usize,
     split: Option<usize>,
@@ -95,12 +95,12 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Copies the elements in `window` of the split axis.
-    fn put(&self, pieces: &[Piece<'_>], window: Range<u64>, into: &mut [u8]) -> Option<()> {
+    fn put(&self, pieces: &[ScatterPiece<'_>], window: Range<u64>, into: &mut [u8]) -> Option<()> {
         // Copy adjacent pieces along the last axis together.
         let mut row: Vec<(BoxCopy, &[u8])> = Vec::new();
         for piece in pieces {
             let part = self.split.and_then(|axis| piece.parts.get(axis));
-            let is_outside = |part: &Part| {
+            let is_outside = |part: &CellPart| {
                 part.at >= window.end || part.at.saturating_add(part.count) <= window.start
             };
             if part.is_some_and(is_outside) {
@@ -122,7 +122,7 @@ impl Place<'_> {
 
     /// Returns the copy of the elements of a piece in a window, or nothing if there are none.
     #[expect(clippy::option_option, reason = "the outer option is an error")]
-    fn copy(&self, piece: &Piece<'_>, window: &Range<u64>) -> Option<Option<BoxCopy>> {
+    fn copy(&self, piece: &ScatterPiece<'_>, window: &Range<u64>) -> Option<Option<BoxCopy>> {
         let from_strides = strides(piece.extents, self.size)?;
         let mut axes = Vec::with_capacity(from_strides.len());
         let (mut from, mut to) = (0_usize, 0_usize);
@@ -159,18 +159,18 @@ impl Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{Cells, Grid};
+    use crate::grid::{ChunkGrid, GridCells};
 
     /// Divides an array into clipped cells and scatters them again.
     #[track_caller]
-    fn check(shape: &[u64], chunk: &[u64], selection: &Selection, size: usize) {
+    fn check(shape: &[u64], chunk: &[u64], selection: &Hyperslab, size: usize) {
         let count = |shape: &[u64]| usize::try_from(shape.iter().product::<u64>()).unwrap();
         let all: Vec<u8> = (0..count(shape) * size)
             .map(|at| u8::try_from(at * 7 % 251).unwrap())
             .collect();
-        let read = |selection: &Selection| {
+        let read = |selection: &Hyperslab| {
             let mut found = Vec::new();
-            let mut cells = Cells::new(selection.axes(), &vec![1; shape.len()]);
+            let mut cells = GridCells::new(selection.axes(), &vec![1; shape.len()]);
             while let Some(parts) = cells.next() {
                 let at = parts.iter().zip(shape);
                 let at = at.fold(0, |at, (part, extent)| at * extent + part.cell);
@@ -179,7 +179,7 @@ mod tests {
             }
             found
         };
-        let grid = Grid::new(shape.to_vec(), chunk.to_vec(), None).unwrap();
+        let grid = ChunkGrid::new(shape.to_vec(), chunk.to_vec(), None).unwrap();
         let mut cells = grid.chunks(selection);
         let mut held = Vec::new();
         while let Some(parts) = cells.next() {
@@ -187,9 +187,9 @@ mod tests {
             let of_chunk = grid.chunk_selection(&coordinate);
             held.push((read(&of_chunk), of_chunk.shape(), parts.to_vec()));
         }
-        let pieces: Vec<Piece<'_>> = held
+        let pieces: Vec<ScatterPiece<'_>> = held
             .iter()
-            .map(|(bytes, extents, parts)| Piece {
+            .map(|(bytes, extents, parts)| ScatterPiece {
                 bytes,
                 extents,
                 parts,
@@ -204,13 +204,13 @@ mod tests {
     #[test]
     fn boxes_with_steps_come_together() {
         let new = |start: &[u64], stop: &[u64], steps: &[u64]| {
-            Selection::new(start, stop, Some(steps)).unwrap()
+            Hyperslab::new(start, stop, Some(steps)).unwrap()
         };
         for size in [1, 2, 3, 4, 8, 16] {
-            check(&[], &[], &Selection::whole(&[]), size);
-            check(&[7], &[3], &Selection::whole(&[7]), size);
+            check(&[], &[], &Hyperslab::whole(&[]), size);
+            check(&[7], &[3], &Hyperslab::whole(&[7]), size);
             check(&[7, 5], &[3, 2], &new(&[1, 0], &[7, 5], &[2, 3]), size);
-            check(&[1, 4, 6], &[1, 4, 6], &Selection::whole(&[1, 4, 6]), size);
+            check(&[1, 4, 6], &[1, 4, 6], &Hyperslab::whole(&[1, 4, 6]), size);
             let selection = new(&[0, 3, 1], &[1, 4, 6], &[9, 1, 1]);
             check(&[1, 4, 6], &[2, 3, 2], &selection, size);
         }
@@ -218,24 +218,24 @@ mod tests {
 
     #[test]
     fn large_ones_are_split_between_threads() {
-        let selection = Selection::new(&[0, 1, 0], &[1, 200, 1500], Some(&[1, 1, 1])).unwrap();
+        let selection = Hyperslab::new(&[0, 1, 0], &[1, 200, 1500], Some(&[1, 1, 1])).unwrap();
         check(&[1, 200, 1500], &[1, 64, 700], &selection, 4);
     }
 
     #[test]
     fn short_pieces_are_refused() {
-        let parts = [Part {
+        let parts = [CellPart {
             cell: 0,
             offset: 0,
             at: 0,
             count: 4,
         }];
-        let piece = Piece {
+        let piece = ScatterPiece {
             bytes: &[0; 3],
             extents: &[4],
             parts: &parts,
         };
-        let whole = Selection::whole(&[4]);
+        let whole = Hyperslab::whole(&[4]);
         assert_eq!(scatter(&[piece], &whole, 1, &mut [0; 4]), None);
     }
 }

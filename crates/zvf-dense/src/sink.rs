@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{DenseArray, DenseError, Grid, Selection};
+use crate::{ChunkGrid, DenseArray, DenseError, Hyperslab};
 
 /// An array under construction.
 ///
@@ -10,14 +10,14 @@ use crate::{DenseArray, DenseError, Grid, Selection};
 /// [`finish`](Self::finish).
 pub trait DenseSink: fmt::Debug {
     /// Returns the shape and the chunk grid.
-    fn grid(&self) -> &Grid;
+    fn grid(&self) -> &ChunkGrid;
 
     /// Writes the next chunk: its elements in row-major order, without padding.
     ///
     /// # Errors
     ///
     /// If `bytes` has another length, or cannot be encoded or written.
-    fn put_chunk(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError>;
+    fn put_chunk(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError>;
 
     /// Completes the array and moves it to its final path.
     ///
@@ -33,7 +33,7 @@ pub trait DenseSink: fmt::Debug {
 /// ```
 /// use std::sync::Arc;
 /// use zvf_dense::{
-///     DenseArray, Dtype, MappedFile, MemoryArray, Selection, convert,
+///     DenseArray, Dtype, MappedFile, MemoryArray, Hyperslab, convert,
 ///     npy::{NpyArray, NpySink},
 /// };
 ///
@@ -46,7 +46,7 @@ pub trait DenseSink: fmt::Debug {
 /// assert_eq!(bytes, 6);
 ///
 /// let read = NpyArray::open(Arc::new(MappedFile::open(&path)?), None)?;
-/// let column = Selection::new(&[0, 1], &[2, 2], None)?;
+/// let column = Hyperslab::new(&[0, 1], &[2, 2], None)?;
 /// assert_eq!(&read.slice(&column)?[..], [1, 4]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -60,7 +60,7 @@ pub fn convert(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DenseError> {
     let grid = sink.grid().clone();
-    let mut cells = grid.chunks(&Selection::whole(grid.shape()));
+    let mut cells = grid.chunks(&Hyperslab::whole(grid.shape()));
     let mut coordinate = Vec::new();
     while let Some(parts) = cells.next() {
         coordinate.clear();

@@ -16,7 +16,7 @@ use std::{borrow::Cow, io};
 use crate::DenseError;
 
 /// A sequence of bytes of known length that is read by range.
-pub trait Source: Send + Sync + fmt::Debug {
+pub trait ByteSource: Send + Sync + fmt::Debug {
     /// Returns the file or address, for messages.
     fn name(&self) -> &str;
 
@@ -113,7 +113,7 @@ impl fmt::Debug for MemorySource {
     }
 }
 
-impl Source for MemorySource {
+impl ByteSource for MemorySource {
     fn name(&self) -> &str {
         &self.name
     }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::grid::Part;
+use crate::grid::CellPart;
 
 /// One axis of a copy: the number of elements, and their distance in bytes in source and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,7 +315,7 @@ pub(crate) fn cut(
     bytes: &[u8],
     shape: &[u64],
     cell: &[u64],
-    parts: &[Part],
+    parts: &[CellPart],
     size: u64,
 ) -> Option<Vec<u8>> {
     let size = usize::try_from(size).ok()?;

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use zvf_dense::{
-//!     DenseArray, MemorySource, Selection,
+//!     DenseArray, MemorySource, Hyperslab,
 //!     tet::{Compression, DatasetSpec, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions},
 //! };
 //!
@@ -22,7 +22,7 @@
 //! let source = std::sync::Arc::new(MemorySource::new("a.tet", std::fs::read(&path)?));
 //! let file = TetFile::open(source, TetOptions::default())?;
 //! let array = file.dataset("a")?;
-//! let row = array.slice(&Selection::new(&[2, 0], &[3, 4], None)?)?;
+//! let row = array.slice(&Hyperslab::new(&[2, 0], &[3, 4], None)?)?;
 //! assert_eq!(row, [8, 0, 9, 0, 10, 0, 11, 0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -40,7 +40,7 @@ pub use array::{Contiguous, TetArray};
 pub use budget::{MemoryBudget, available_memory};
 pub use file::{DatasetInfo, TetFile, TetOptions};
 pub use footer::{FooterInfo, SpillRef};
-pub use verify::{Finding, Severity, Verification, verify};
+pub use verify::{TetFinding, TetSeverity, Verification, verify};
 pub use writer::{Compression, DatasetSpec, TetSink, TetWriter, WriteOptions};
 pub use zvf_format::tetration::Dtype as TetDtype;
 

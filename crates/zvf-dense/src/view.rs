@@ -6,38 +6,39 @@ use serde_json::{Map, Value};
 use zvf_format::numeric::{self, ByteOrder, Kind};
 
 use crate::{
-    DenseArray, DenseError, Dtype, Grid, ReadPlan, Selection, SelectionError, selection::AxisRange,
+    ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, HyperslabError, ReadPlan,
+    hyperslab::AxisRange,
 };
 
 /// A box of an array as an array of its own, with numbers in little-endian byte order. Used to convert
 /// a part, and for formats with a fixed byte order.
-pub struct View<'a> {
+pub struct ArrayView<'a> {
     array: &'a dyn DenseArray,
-    selection: Selection,
-    grid: Grid,
+    selection: Hyperslab,
+    grid: ChunkGrid,
     dtype: Dtype,
     /// Size of the numbers whose bytes are reversed; 0 for none.
     swapped: usize,
 }
 
-impl fmt::Debug for View<'_> {
+impl fmt::Debug for ArrayView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} of {:?}", self.selection, self.array)
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> ArrayView<'a> {
     /// Creates the view of a box of `array`.
     ///
     /// # Errors
     ///
     /// If the selection does not fit the array.
-    pub fn new(array: &'a dyn DenseArray, selection: Selection) -> Result<Self, DenseError> {
+    pub fn new(array: &'a dyn DenseArray, selection: Hyperslab) -> Result<Self, DenseError> {
         selection.check(array.shape())?;
         // About as many elements of the box as in a chunk.
         let chunk = selection.axes().iter().zip(array.grid().chunk_shape());
         let chunk = chunk.map(|(axis, chunk)| chunk.div_ceil(axis.step()).max(1));
-        let grid = Grid::new(selection.shape(), chunk.collect(), None);
+        let grid = ChunkGrid::new(selection.shape(), chunk.collect(), None);
         let grid = grid.map_err(|source| DenseError::Grid {
             name: array.name().to_owned(),
             source,
@@ -61,7 +62,7 @@ impl<'a> View<'a> {
     }
 
     /// Translates a selection of the box into one of the array.
-    fn inner(&self, selection: &Selection) -> Result<Selection, DenseError> {
+    fn inner(&self, selection: &Hyperslab) -> Result<Hyperslab, DenseError> {
         selection.check(self.grid.shape())?;
         let axes = self.selection.axes().iter().zip(selection.axes());
         let axes = axes.map(|(outer, inner)| {
@@ -72,7 +73,7 @@ impl<'a> View<'a> {
             let stop = last.map_or(start, |last| last.saturating_add(1));
             AxisRange::new(start, stop, step)
         });
-        let axes: Result<Selection, SelectionError> = axes.collect();
+        let axes: Result<Hyperslab, HyperslabError> = axes.collect();
         Ok(axes?)
     }
 }
@@ -85,7 +86,7 @@ fn part_size(kind: Kind) -> usize {
     }
 }
 
-impl DenseArray for View<'_> {
+impl DenseArray for ArrayView<'_> {
     fn name(&self) -> &str {
         self.array.name()
     }
@@ -94,7 +95,7 @@ impl DenseArray for View<'_> {
         &self.dtype
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -110,11 +111,11 @@ impl DenseArray for View<'_> {
         self.array.budget()
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         self.array.read_plan(&self.inner(selection)?)
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         let plan = self.array.slice_into(&self.inner(selection)?, into)?;
         if self.swapped > 1 {
             into.chunks_exact_mut(self.swapped)

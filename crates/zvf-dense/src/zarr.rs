@@ -18,9 +18,9 @@ use zarrs::{
 };
 
 use crate::{
-    DenseArray, DenseError, Dtype, Grid, Part, ReadPlan, Selection,
-    scatter::{Piece, scatter},
-    selection::product,
+    CellPart, ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    hyperslab::product,
+    scatter::{ScatterPiece, scatter},
 };
 
 /// Default memory budget of a read.
@@ -33,7 +33,7 @@ pub struct ZarrArray {
     store: Arc<FilesystemStore>,
     array: Array<FilesystemStore>,
     dtype: Dtype,
-    grid: Grid,
+    grid: ChunkGrid,
     dimension_names: Option<Vec<String>>,
     budget: u64,
 }
@@ -44,20 +44,20 @@ impl ZarrArray {
     ///
     /// ```
     /// use zvf_dense::{
-    ///     DenseArray, Dtype, Grid, MemoryArray, Selection, convert,
+    ///     DenseArray, Dtype, ChunkGrid, MemoryArray, Hyperslab, convert,
     ///     zarr::{ZarrArray, ZarrCompression, ZarrSink},
     /// };
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("volume.zarr");
     /// let volume = MemoryArray::new("volume", Dtype::parse("u1")?, vec![2, 3], (0..6).collect())?;
-    /// let grid = Grid::new(vec![2, 3], vec![2, 2], None)?;
+    /// let grid = ChunkGrid::new(vec![2, 3], vec![2, 2], None)?;
     /// let raw = ZarrCompression::Raw;
     /// let sink = ZarrSink::create(&path, volume.dtype(), grid, raw, &Default::default(), None)?;
     /// convert(&volume, Box::new(sink), &mut |_| {})?;
     ///
     /// let read = ZarrArray::open(&path, None)?;
-    /// let row = Selection::new(&[1, 0], &[2, 3], None)?;
+    /// let row = Hyperslab::new(&[1, 0], &[2, 3], None)?;
     /// assert_eq!(&read.slice(&row)?[..], [3, 4, 5]);
     /// assert_eq!(read.read_plan(&row)?.chunks, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -92,7 +92,7 @@ impl ZarrArray {
         };
         let chunk = chunk_shape(&metadata);
         let chunk = chunk.ok_or_else(|| in_store("its chunks are of no regular grid".into()))?;
-        let grid = Grid::new(array.shape().to_vec(), chunk, None);
+        let grid = ChunkGrid::new(array.shape().to_vec(), chunk, None);
         let grid = grid.map_err(|source| DenseError::Grid {
             name: name.clone(),
             source,
@@ -139,7 +139,7 @@ impl DenseArray for ZarrArray {
         &self.dtype
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -155,7 +155,7 @@ impl DenseArray for ZarrArray {
         self.budget
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         let bytes = self.byte_len(selection)?;
         let mut plan = ReadPlan {
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
@@ -177,7 +177,7 @@ impl DenseArray for ZarrArray {
         Ok(plan)
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
             return Err(DenseError::room(needed, into.len()));
@@ -209,7 +209,7 @@ impl DenseArray for ZarrArray {
             }
             let read = batch.par_iter().map(|parts| self.read(parts, selection));
             let boxes = read.collect::<Result<Vec<_>, _>>()?;
-            let pieces: Vec<Piece<'_>> = boxes.iter().map(Chunk::piece).collect();
+            let pieces: Vec<ScatterPiece<'_>> = boxes.iter().map(Chunk::piece).collect();
             let done = scatter(&pieces, selection, size, into);
             done.ok_or_else(|| self.fault("a chunk is shorter than its shape"))?;
         }
@@ -220,12 +220,12 @@ impl DenseArray for ZarrArray {
 struct Chunk {
     bytes: Vec<u8>,
     extents: Vec<u64>,
-    parts: Vec<Part>,
+    parts: Vec<CellPart>,
 }
 
 impl Chunk {
-    fn piece(&self) -> Piece<'_> {
-        Piece {
+    fn piece(&self) -> ScatterPiece<'_> {
+        ScatterPiece {
             bytes: &self.bytes,
             extents: &self.extents,
             parts: &self.parts,
@@ -234,7 +234,7 @@ impl Chunk {
 }
 
 impl ZarrArray {
-    fn read(&self, parts: &[Part], selection: &Selection) -> Result<Chunk, DenseError> {
+    fn read(&self, parts: &[CellPart], selection: &Hyperslab) -> Result<Chunk, DenseError> {
         let axes = parts.iter().zip(selection.axes());
         let axes = axes.zip(self.grid.chunk_shape());
         let ranges: Vec<_> = axes
@@ -251,7 +251,7 @@ impl ZarrArray {
         let extents = ranges
             .iter()
             .map(|range| range.end.saturating_sub(range.start));
-        let parts = parts.iter().map(|part| Part { offset: 0, ..*part });
+        let parts = parts.iter().map(|part| CellPart { offset: 0, ..*part });
         Ok(Chunk {
             bytes: bytes.into_owned(),
             extents: extents.collect(),

@@ -3,7 +3,7 @@
 use std::{error::Error, path::PathBuf};
 
 use serde_json::json;
-use zvf_dense::Selection;
+use zvf_dense::Hyperslab;
 
 use super::{
     DenseTargetArgs, MemoryArgs,
@@ -47,7 +47,7 @@ pub(crate) fn create_b2nd(asked: &ConvertArgs) -> Result<CommandOutcome, Box<dyn
 
 pub(crate) fn convert(asked: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let array = open(&asked.input, asked.dataset.as_deref(), asked.memory)?;
-    let whole = Selection::whole(array.shape());
+    let whole = Hyperslab::whole(array.shape());
     let has_chunks = has_chunks(&asked.input)?;
     let written = write(
         &*array,

@@ -4,7 +4,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use zvf::OpenOptions;
 use zvf_dense::{
-    DenseArray, DenseError, MappedFile, Source, StoreSource,
+    ByteSource, DenseArray, DenseError, MappedFile, StoreSource,
     b2nd::{B2nd, DEFAULT_BUDGET, DIRECTORY_FRAME},
     npy::NpyArray,
     tet::{DatasetInfo, MemoryBudget, TetFile, TetOptions},
@@ -99,7 +99,7 @@ fn there(path: &Path) -> Result<(), String> {
 }
 
 /// A file, or an object at an address.
-pub(crate) fn source(path: &Path) -> Result<Arc<dyn Source>, DenseError> {
+pub(crate) fn source(path: &Path) -> Result<Arc<dyn ByteSource>, DenseError> {
     Ok(match address(path) {
         Some(address) => Arc::new(StoreSource::open(address, &OpenOptions::default())?),
         None => Arc::new(MappedFile::open(path)?),

@@ -1,6 +1,6 @@
 //! A box on the command line.
 
-use zvf_dense::{Selection, SelectionError};
+use zvf_dense::{Hyperslab, HyperslabError};
 
 /// Which elements.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -18,11 +18,11 @@ pub(crate) struct BoxArgs {
 
 impl BoxArgs {
     /// The box in an array of this shape.
-    pub(crate) fn selection(&self, shape: &[u64]) -> Result<Selection, SelectionError> {
+    pub(crate) fn selection(&self, shape: &[u64]) -> Result<Hyperslab, HyperslabError> {
         let zeros = vec![0; shape.len()];
         let start = self.start.as_deref().unwrap_or(&zeros);
         let stop = self.stop.as_deref().unwrap_or(shape);
-        let selection = Selection::new(start, stop, self.step.as_deref())?;
+        let selection = Hyperslab::new(start, stop, self.step.as_deref())?;
         selection.check(shape)?;
         Ok(selection)
     }

@@ -3,7 +3,7 @@
 use std::{error::Error, path::PathBuf};
 
 use serde_json::{Value, json};
-use zvf_dense::{DenseArray, Selection};
+use zvf_dense::{DenseArray, Hyperslab};
 
 use super::{BoxArgs, DenseTargetArgs, MemoryArgs, values::numbers, write::write};
 use crate::{display::group_digits, outcome::CommandOutcome};
@@ -98,7 +98,7 @@ pub(crate) fn slice(
 /// The first values of a box in row-major order. Rows of it are read, not all.
 fn first(
     array: &dyn DenseArray,
-    selection: &Selection,
+    selection: &Hyperslab,
 ) -> Result<Option<Vec<Value>>, Box<dyn Error>> {
     let mut wanted = SHOWN;
     let mut axes = selection.axes().to_vec();

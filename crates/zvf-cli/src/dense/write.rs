@@ -3,9 +3,9 @@
 use std::{error::Error, path::Path};
 
 use zvf_dense::{
-    DenseArray, DenseSink, Grid, Selection, View,
+    ArrayView, ChunkGrid, DenseArray, DenseSink, Hyperslab,
     b2nd::{B2ndDesign, B2ndWriter},
-    blosc::Codec,
+    blosc::BloscCodec,
     npy::NpySink,
     tet::{self, DatasetSpec, TetWriter, WriteOptions},
     zarr::{ZarrCompression, ZarrSink},
@@ -100,10 +100,10 @@ impl DenseTargetArgs {
             _ => design.with_chunk_shape(chunk),
         };
         Ok(match self.compression {
-            None | Some(Compression::Blosc) => design.with_codec(Codec::Lz4, level),
-            Some(Compression::None) => design.with_codec(Codec::Lz4, 0),
-            Some(Compression::Zstd) => design.with_codec(Codec::Zstd, level),
-            Some(Compression::Gzip) => design.with_codec(Codec::Zlib, level),
+            None | Some(Compression::Blosc) => design.with_codec(BloscCodec::Lz4, level),
+            Some(Compression::None) => design.with_codec(BloscCodec::Lz4, 0),
+            Some(Compression::Zstd) => design.with_codec(BloscCodec::Zstd, level),
+            Some(Compression::Gzip) => design.with_codec(BloscCodec::Zlib, level),
         })
     }
 
@@ -157,17 +157,17 @@ fn cubes(shape: &[u64], size: u64) -> Vec<u64> {
 /// Writes a box of an array to a place, as what the place is called.
 pub(crate) fn write(
     array: &dyn DenseArray,
-    selection: Selection,
+    selection: Hyperslab,
     has_chunks: bool,
     out: &Path,
     target: &DenseTargetArgs,
     quiet: bool,
 ) -> Result<Written, Box<dyn Error>> {
-    let view = View::new(array, selection)?;
+    let view = ArrayView::new(array, selection)?;
     let kind = DenseFormat::of(out)?;
     let chunk = match kind {
         DenseFormat::Npy => {
-            let whole = Selection::whole(view.shape()).byte_len(view.dtype().size());
+            let whole = Hyperslab::whole(view.shape()).byte_len(view.dtype().size());
             // All at once where memory allows, so that nothing is read twice.
             match whole.is_some_and(|bytes| bytes <= view.scratch()) {
                 true => view.shape().to_vec(),
@@ -190,7 +190,7 @@ pub(crate) fn write(
             pour(&view, Box::new(sink), out, quiet)?;
         }
         DenseFormat::Zarr => {
-            let grid = Grid::new(view.shape().to_vec(), chunk, None)?;
+            let grid = ChunkGrid::new(view.shape().to_vec(), chunk, None)?;
             written.chunks = grid.chunk_count().unwrap_or(u64::MAX);
             let (attributes, names) = (view.attributes(), view.dimension_names());
             let compression = target.zarr()?;

@@ -7,8 +7,8 @@ use zvf_format::b2nd::{
 
 use super::{B2ndError, attributes, layers::Layer};
 use crate::{
-    Dtype, Grid,
-    blosc::{ChunkEncoder, Codec, Filter, Split, slots},
+    ChunkGrid, Dtype,
+    blosc::{BloscCodec, BloscFilter, ChunkEncoder, Split, slots},
 };
 
 /// Bytes of a block that fits the cache next to a core.
@@ -19,12 +19,12 @@ const CHUNK_BYTES: u64 = 2 << 20;
 /// What an array is, and how its chunks are encoded.
 ///
 /// ```
-/// use zvf_dense::{Dtype, b2nd::B2ndDesign, blosc::{Codec, Filter}};
+/// use zvf_dense::{Dtype, b2nd::B2ndDesign, blosc::{BloscCodec, BloscFilter}};
 ///
 /// let design = B2ndDesign::new(&[400, 300], Dtype::parse("<f4")?)
 ///     .with_chunks(&[100, 100], &[20, 50])
-///     .with_codec(Codec::Zstd, 3)
-///     .with_filters(&[Filter::BitShuffle]);
+///     .with_codec(BloscCodec::Zstd, 3)
+///     .with_filters(&[BloscFilter::BitShuffle]);
 /// # Ok::<(), zvf_dense::DtypeError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ pub struct B2ndDesign {
     block: Vec<u64>,
     dtype: Dtype,
     form: NdForm,
-    codec: Codec,
+    codec: BloscCodec,
     level: u8,
-    filters: Vec<Filter>,
+    filters: Vec<BloscFilter>,
     split: Split,
     metalayers: Vec<Layer>,
     vlmetalayers: Vec<Layer>,
@@ -53,9 +53,9 @@ impl B2ndDesign {
             block,
             dtype,
             form: NdForm::B2nd,
-            codec: Codec::Lz4,
+            codec: BloscCodec::Lz4,
             level: 5,
-            filters: vec![Filter::Shuffle],
+            filters: vec![BloscFilter::Shuffle],
             split: Split::default(),
             metalayers: Vec::new(),
             vlmetalayers: Vec::new(),
@@ -80,7 +80,7 @@ impl B2ndDesign {
 
     /// With this codec, at level 0 (raw) to 9.
     #[must_use]
-    pub fn with_codec(mut self, codec: Codec, level: u8) -> Self {
+    pub fn with_codec(mut self, codec: BloscCodec, level: u8) -> Self {
         self.codec = codec;
         self.level = level;
         self
@@ -88,7 +88,7 @@ impl B2ndDesign {
 
     /// With these filters, the first one applied first.
     #[must_use]
-    pub fn with_filters(mut self, filters: &[Filter]) -> Self {
+    pub fn with_filters(mut self, filters: &[BloscFilter]) -> Self {
         self.filters = filters.to_vec();
         self
     }
@@ -141,9 +141,9 @@ impl B2ndDesign {
     /// # Errors
     ///
     /// When the shapes do not go together.
-    pub fn grid(&self) -> Result<Grid, crate::GridError> {
+    pub fn grid(&self) -> Result<ChunkGrid, crate::ChunkGridError> {
         let block = Some(self.block.clone());
-        Grid::new(self.shape.clone(), self.chunk.clone(), block)
+        ChunkGrid::new(self.shape.clone(), self.chunk.clone(), block)
     }
 
     /// The lengths and parts that are the same for all chunks.
@@ -283,7 +283,7 @@ pub(super) fn trailer<'a>(
     let mut trailer = MetalayersBuilder::default();
     for (name, body) in layers {
         let len = u32::try_from(body.len()).map_err(|_| B2ndError::Large)?;
-        let chunk = ChunkEncoder::new(Codec::Zstd, 1, len.max(1)).encode(body)?;
+        let chunk = ChunkEncoder::new(BloscCodec::Zstd, 1, len.max(1)).encode(body)?;
         trailer.push(name, &chunk)?;
     }
     Ok(trailer.finish_trailer())

@@ -18,8 +18,8 @@ use super::{
     place::{Place, file_name},
 };
 use crate::{
-    DenseArray, DenseError, Grid, Selection,
-    blosc::{ChunkEncoder, Codec, Filter, HEADER_LEN, Split},
+    ChunkGrid, DenseArray, DenseError, Hyperslab,
+    blosc::{BloscCodec, BloscFilter, ChunkEncoder, HEADER_LEN, Split},
     staged,
 };
 
@@ -38,7 +38,7 @@ use crate::{
 /// filters that are not known here.
 ///
 /// ```no_run
-/// use zvf_dense::{Selection, b2nd::B2ndEditor};
+/// use zvf_dense::{Hyperslab, b2nd::B2ndEditor};
 ///
 /// let mut editor = B2ndEditor::open("series.b2nd".as_ref())?;
 /// editor.append(0, &[0; 4 * 256])?;
@@ -146,7 +146,7 @@ impl B2ndEditor {
     ///
     /// When the selection is not of this array, `bytes` are not as many, or a
     /// chunk cannot be read or written. Chunks before that one are changed.
-    pub fn update(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+    pub fn update(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let needed = self.array.byte_len(selection)?;
         if needed != bytes.len() {
             return Err(DenseError::room(needed, bytes.len()));
@@ -187,7 +187,7 @@ impl B2ndEditor {
         let broken = |error| DenseError::b2nd(&name, error);
         let chunk = old.chunk_shape().to_vec();
         let block = old.block_shape().unwrap_or_default().to_vec();
-        let new = Grid::new(shape.to_vec(), chunk.clone(), Some(block.clone()));
+        let new = ChunkGrid::new(shape.to_vec(), chunk.clone(), Some(block.clone()));
         let new = new.map_err(|source| DenseError::Grid {
             name: name.clone(),
             source,
@@ -253,7 +253,7 @@ impl B2ndEditor {
         if let Some(start) = starts.get_mut(axis) {
             *start = before;
         }
-        self.update(&Selection::new(&starts, &shape, None)?, bytes)
+        self.update(&Hyperslab::new(&starts, &shape, None)?, bytes)
     }
 
     /// Sets a metalayer of the trailer, or removes it.
@@ -384,8 +384,8 @@ impl B2ndEditor {
 
     /// Zeros what a chunk at the old edge has beyond it, where the new shape
     /// would show it.
-    fn clear_edges(&mut self, old: &Grid, new: &Grid) -> Result<(), DenseError> {
-        let mut cells = old.chunks(&Selection::whole(old.shape()));
+    fn clear_edges(&mut self, old: &ChunkGrid, new: &ChunkGrid) -> Result<(), DenseError> {
+        let mut cells = old.chunks(&Hyperslab::whole(old.shape()));
         while let Some(parts) = cells.next() {
             let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
             let had = old.chunk_selection(&coordinate);
@@ -407,7 +407,7 @@ impl B2ndEditor {
     }
 
     /// Writes a chunk anew: the elements of the array it has.
-    fn put(&mut self, number: u64, chunk: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+    fn put(&mut self, number: u64, chunk: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let name = self.array.name.clone();
         let broken = |error| DenseError::b2nd(&name, error);
         let needed = u64::from(self.array.facts.chunksize);
@@ -513,21 +513,21 @@ fn with_axes(axes: &[u8], dtype: &[u8]) -> Vec<u8> {
 fn encoder(array: &B2nd) -> Result<ChunkEncoder, B2ndError> {
     let facts = &array.facts;
     let codec = match facts.codec {
-        4 => Codec::Zlib,
-        5 => Codec::Zstd,
-        _ => Codec::Lz4,
+        4 => BloscCodec::Zlib,
+        5 => BloscCodec::Zstd,
+        _ => BloscCodec::Lz4,
     };
     let filters = facts.filters.iter().filter_map(|(filter, meta)| {
         let all = [
-            Filter::Shuffle,
-            Filter::BitShuffle,
-            Filter::Delta,
-            Filter::ByteDelta,
-            Filter::TruncPrec(meta.cast_signed()),
+            BloscFilter::Shuffle,
+            BloscFilter::BitShuffle,
+            BloscFilter::Delta,
+            BloscFilter::ByteDelta,
+            BloscFilter::TruncPrec(meta.cast_signed()),
         ];
         all.into_iter().find(|known| known.numbers().0 == *filter)
     });
-    let filters: Vec<Filter> = filters.collect();
+    let filters: Vec<BloscFilter> = filters.collect();
     let encoder = ChunkEncoder::new(codec, facts.typesize, facts.blocksize)
         .with_level(facts.level)
         .with_split(Split::Auto);

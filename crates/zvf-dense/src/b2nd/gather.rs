@@ -1,14 +1,14 @@
 //! Chunks as they are encoded: block after block.
 
 use crate::{
-    AxisRange, Cells, Grid, Selection,
+    AxisRange, ChunkGrid, GridCells, Hyperslab,
     strided::{BoxCopy, strides},
 };
 
 /// Puts elements of a chunk, row-major and only those in the array, into
 /// blocks. What is in no element is zeros. `None` when `bytes` are not as many.
 pub(super) fn blocks(
-    grid: &Grid,
+    grid: &ChunkGrid,
     size: usize,
     shape: &[u64],
     bytes: &[u8],
@@ -24,7 +24,7 @@ pub(super) fn blocks(
     let ranges: Vec<AxisRange> = shape.iter().copied().map(AxisRange::whole).collect();
     let counts = grid.chunk_shape().iter().zip(block);
     let counts = counts.map(|(chunk, &block)| chunk.div_ceil(block.max(1)));
-    let mut cells = Cells::new(&ranges, block);
+    let mut cells = GridCells::new(&ranges, block);
     while let Some(parts) = cells.next() {
         let mut number = 0_usize;
         for (part, count) in parts.iter().zip(counts.clone()) {
@@ -50,10 +50,10 @@ pub(super) fn blocks(
 /// elements of `chunk`, a part of the array that has them all.
 pub(super) fn overlay(
     size: usize,
-    selection: &Selection,
+    selection: &Hyperslab,
     bytes: &[u8],
-    chunk: &Selection,
-    parts: &[crate::Part],
+    chunk: &Hyperslab,
+    parts: &[crate::CellPart],
     into: &mut [u8],
 ) -> Option<()> {
     let from_strides = strides(&selection.shape(), size)?;
@@ -82,8 +82,8 @@ pub(super) fn overlay(
 pub(super) fn cut(
     size: usize,
     bytes: &[u8],
-    whole: &Selection,
-    chunk: &Selection,
+    whole: &Hyperslab,
+    chunk: &Hyperslab,
     into: &mut [u8],
 ) -> Option<()> {
     let from_strides = strides(&whole.shape(), size)?;

@@ -3,7 +3,9 @@
 use zerocopy::{FromBytes, little_endian::U64};
 
 use super::B2ndError;
-use crate::blosc::{Chunk, ChunkEncoder, ChunkError, Codec, Decoder, Filter, SpecialKind, Split};
+use crate::blosc::{
+    BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, ChunkError, Decoder, SpecialKind, Split,
+};
 
 /// Bytes of an entry.
 const ENTRY: u32 = 8;
@@ -40,7 +42,7 @@ impl Index {
         if chunks == 0 {
             return Ok(Self::Each(Vec::new()));
         }
-        let chunk = Chunk::parse(bytes).map_err(E::Index)?;
+        let chunk = BloscChunk::parse(bytes).map_err(E::Index)?;
         let nbytes = chunk.header().nbytes();
         if chunks.checked_mul(u64::from(ENTRY)) != Some(u64::from(nbytes)) {
             let found = nbytes;
@@ -124,7 +126,7 @@ pub(super) fn encode(entries: &[u64]) -> Result<Vec<u8>, B2ndError> {
         return Ok(bytes);
     }
     let block = u32::try_from(bytes.len().min(BLOCK)).unwrap_or(u32::MAX);
-    let encoder = ChunkEncoder::new(Codec::Lz4, ENTRY, block).with_split(Split::Never);
-    let encoder = encoder.with_filters(&[Filter::Shuffle])?;
+    let encoder = ChunkEncoder::new(BloscCodec::Lz4, ENTRY, block).with_split(Split::Never);
+    let encoder = encoder.with_filters(&[BloscFilter::Shuffle])?;
     Ok(encoder.encode(&bytes)?)
 }

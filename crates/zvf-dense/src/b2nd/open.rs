@@ -15,8 +15,8 @@ use super::{
     place::Place,
 };
 use crate::{
-    DenseArray, DenseError, Dtype, FileSource, Grid, ReadPlan, Selection, Source,
-    blosc::{Chunk, Decoder},
+    ByteSource, ChunkGrid, DenseArray, DenseError, Dtype, FileSource, Hyperslab, ReadPlan,
+    blosc::{BloscChunk, Decoder},
 };
 
 /// Memory that may be used for a read where nothing else is said: 4 GiB.
@@ -28,10 +28,10 @@ pub const DIRECTORY_FRAME: &str = "chunks.b2frame";
 /// An array of Blosc2 or Caterva.
 ///
 /// ```no_run
-/// use zvf_dense::{DenseArray, Selection, b2nd::B2nd};
+/// use zvf_dense::{DenseArray, Hyperslab, b2nd::B2nd};
 ///
 /// let volume = B2nd::open("volume.b2nd".as_ref())?;
-/// let plane = Selection::new(&[5, 0, 0], &[6, 256, 256], None)?;
+/// let plane = Hyperslab::new(&[5, 0, 0], &[6, 256, 256], None)?;
 /// let bytes = volume.slice(&plane)?;
 /// # Ok::<(), zvf_dense::DenseError>(())
 /// ```
@@ -40,7 +40,7 @@ pub struct B2nd {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) facts: FrameFacts,
-    pub(super) grid: Grid,
+    pub(super) grid: ChunkGrid,
     pub(super) dtype: Dtype,
     pub(super) index: Index,
     form: NdForm,
@@ -138,7 +138,7 @@ impl B2nd {
     ///
     /// When it cannot be read, or is not an array.
     pub fn from_source(
-        source: Arc<dyn Source>,
+        source: Arc<dyn ByteSource>,
         offset: u64,
         budget: u64,
     ) -> Result<Self, DenseError> {
@@ -152,7 +152,7 @@ impl B2nd {
     /// Decodes everything: all blocks that have elements of the array, a chunk at
     /// a time. `broken` is told each chunk that does not hold, and why.
     pub fn verify(&self, broken: &mut dyn FnMut(u64, DenseError)) {
-        let mut cells = self.grid.chunks(&Selection::whole(self.grid.shape()));
+        let mut cells = self.grid.chunks(&Hyperslab::whole(self.grid.shape()));
         let mut chunk = 0_u64;
         while let Some(parts) = cells.next() {
             let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
@@ -189,7 +189,7 @@ impl B2nd {
 /// What is known before it is said where chunks are.
 struct Opened {
     facts: FrameFacts,
-    grid: Grid,
+    grid: ChunkGrid,
     dtype: Dtype,
     form: NdForm,
     index: Index,
@@ -199,7 +199,7 @@ struct Opened {
 
 impl Opened {
     fn read(
-        source: &dyn Source,
+        source: &dyn ByteSource,
         offset: u64,
         kind: FrameType,
         budget: u64,
@@ -231,7 +231,7 @@ impl Opened {
         let nd = nd(header, &metalayers).map_err(broken)?;
         let dtype = dtype(name, &nd, header.typesize())?;
         let wide = |extents: &mut dyn Iterator<Item = u32>| extents.map(u64::from).collect();
-        let grid = Grid::new(
+        let grid = ChunkGrid::new(
             nd.shape().iter().collect(),
             wide(&mut nd.chunk_shape().iter()),
             Some(wide(&mut nd.block_shape().iter())),
@@ -336,7 +336,7 @@ fn vlmetalayers(name: &str, trailer: Trailer<'_>, budget: u64) -> Result<Vec<Lay
             };
             DenseError::b2nd(name, error)
         };
-        let chunk = Chunk::parse(layer.body).map_err(broken)?;
+        let chunk = BloscChunk::parse(layer.body).map_err(broken)?;
         let needed = u64::from(chunk.header().nbytes());
         let within = left.checked_sub(needed);
         left = within.ok_or(DenseError::Budget { needed, budget })?;
@@ -359,7 +359,7 @@ impl DenseArray for B2nd {
         &self.dtype
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -371,11 +371,11 @@ impl DenseArray for B2nd {
         self.budget
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         self.plan(selection)
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         self.read(selection, into)
     }
 }

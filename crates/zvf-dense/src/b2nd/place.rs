@@ -4,14 +4,14 @@ use core::ops::Range;
 use std::{path::PathBuf, sync::Arc};
 
 use super::B2ndError;
-use crate::{DenseError, FileSource, Source};
+use crate::{ByteSource, DenseError, FileSource};
 
 /// Where an array's chunks are.
 #[derive(Debug)]
 pub(super) enum Place {
     /// In the frame: this part of its source.
     Frame {
-        source: Arc<dyn Source>,
+        source: Arc<dyn ByteSource>,
         chunks: Range<u64>,
     },
     /// Each in a file of this directory.
@@ -29,7 +29,7 @@ pub(super) struct Stored<'a> {
 
 #[derive(Debug)]
 enum SourceOf<'a> {
-    Shared(&'a dyn Source),
+    Shared(&'a dyn ByteSource),
     Own(FileSource),
 }
 
@@ -90,7 +90,7 @@ impl Stored<'_> {
         if range.is_empty() {
             return Ok(&[]);
         }
-        let source: &dyn Source = match &self.source {
+        let source: &dyn ByteSource = match &self.source {
             SourceOf::Shared(source) => *source,
             SourceOf::Own(file) => file,
         };

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::B2nd;
 use super::B2ndError;
 use crate::{
-    AxisRange, DenseArray, DenseError, Part, ReadPlan, Selection, blosc::ChunkError,
+    AxisRange, CellPart, DenseArray, DenseError, Hyperslab, ReadPlan, blosc::ChunkError,
     strided::strides,
 };
 
@@ -24,14 +24,14 @@ const WINDOWS: usize = 4;
 
 /// Part of a read: a smaller selection, whose bytes follow each other.
 struct Window<'a> {
-    selection: Selection,
+    selection: Hyperslab,
     into: &'a mut [u8],
 }
 
 impl B2nd {
     /// What reading `selection` takes: reads the block starts of each chunk it
     /// touches, but no block.
-    pub(super) fn plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    pub(super) fn plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         let bytes = self.byte_len(selection)?;
         let mut worker = Worker::new(self);
         self.walk(selection, |chunk, parts| {
@@ -44,7 +44,7 @@ impl B2nd {
 
     pub(super) fn read(
         &self,
-        selection: &Selection,
+        selection: &Hyperslab,
         into: &mut [u8],
     ) -> Result<ReadPlan, DenseError> {
         let bytes = self.byte_len(selection)?;
@@ -109,8 +109,8 @@ impl B2nd {
     /// selected of it.
     fn walk(
         &self,
-        selection: &Selection,
-        mut visit: impl FnMut(u64, &[Part]) -> Result<(), DenseError>,
+        selection: &Hyperslab,
+        mut visit: impl FnMut(u64, &[CellPart]) -> Result<(), DenseError>,
     ) -> Result<(), DenseError> {
         let mut cells = self.grid.chunks(selection);
         while let Some(parts) = cells.next() {
@@ -129,7 +129,7 @@ impl B2nd {
     /// of chunks if there are as many as threads, else of blocks.
     fn windows<'a>(
         &self,
-        selection: &Selection,
+        selection: &Hyperslab,
         into: &'a mut [u8],
     ) -> Result<Vec<Window<'a>>, DenseError> {
         let axes = selection.axes();
@@ -170,7 +170,7 @@ impl B2nd {
     }
 
     /// Where a selection is cut along an axis, in its own elements.
-    fn cuts(&self, selection: &Selection, axis: usize, threads: usize) -> Vec<Range<u64>> {
+    fn cuts(&self, selection: &Hyperslab, axis: usize, threads: usize) -> Vec<Range<u64>> {
         let none = AxisRange::whole(0);
         let range = *selection.axes().get(axis).unwrap_or(&none);
         let extent = |shape: &[u64]| shape.get(axis).copied().unwrap_or(1);
@@ -188,7 +188,7 @@ impl B2nd {
 
     /// Bytes of the blocks a selection touches; of the items it has where these
     /// are more.
-    fn decoded_bytes(&self, selection: &Selection) -> u64 {
+    fn decoded_bytes(&self, selection: &Hyperslab) -> u64 {
         let axes = selection.axes().iter().zip(self.block_shape());
         let blocks = axes.map(|(axis, &block)| {
             let span = axis
@@ -223,7 +223,7 @@ impl B2nd {
 
 /// Joins parts that follow each other so that there are at most `most`, of
 /// about as many elements each.
-fn joined(parts: impl Iterator<Item = Part>, count: u64, most: usize) -> Vec<Range<u64>> {
+fn joined(parts: impl Iterator<Item = CellPart>, count: u64, most: usize) -> Vec<Range<u64>> {
     let most = u64::try_from(most).unwrap_or(u64::MAX).max(1);
     let least = count.div_ceil(most);
     let mut cuts: Vec<Range<u64>> = Vec::new();

@@ -17,14 +17,14 @@ use super::{
     open::DIRECTORY_FRAME,
     place::file_name,
 };
-use crate::{DenseError, DenseSink, Grid, Selection, staged};
+use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, staged};
 
 /// Writes an array, chunk by chunk. Nothing is at its final place before it is
 /// complete; what was there is replaced then, but no directory is.
 #[derive(Debug)]
 pub struct B2ndWriter {
     name: String,
-    grid: Grid,
+    grid: ChunkGrid,
     layout: Layout,
     target: Target,
     entries: Vec<u64>,
@@ -127,7 +127,7 @@ impl B2ndWriter {
     /// When `bytes` are not as many, or cannot be written.
     pub fn put_all(&mut self, bytes: &[u8]) -> Result<(), DenseError> {
         let grid = self.grid.clone();
-        let whole = Selection::whole(grid.shape());
+        let whole = Hyperslab::whole(grid.shape());
         let size = self.item_size();
         let needed = whole.byte_len(u64::from(self.layout.spec.typesize));
         let needed = needed.and_then(|needed| usize::try_from(needed).ok());
@@ -197,11 +197,11 @@ impl B2ndWriter {
 }
 
 impl DenseSink for B2ndWriter {
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    fn put_chunk(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+    fn put_chunk(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let chunk = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
         let next = self.grid.chunk_coordinate(chunk);
         let next = next.map(|coordinate| self.grid.chunk_selection(&coordinate));

@@ -14,7 +14,7 @@ const NAN_8: [u8; 8] = 0x7ff8_0000_0000_0000_u64.to_le_bytes();
 
 /// Where the blocks of a chunk are, from its first bytes alone.
 #[derive(Clone, Debug, Default)]
-pub struct Blocks {
+pub struct BlockStarts {
     starts: Vec<u32>,
     /// The starts in order of place, only where they are not already.
     sorted: Vec<u32>,
@@ -23,7 +23,7 @@ pub struct Blocks {
     raw: Option<(usize, usize)>,
 }
 
-impl Blocks {
+impl BlockStarts {
     /// Reads the block starts. `prefix` are the first bytes of the chunk,
     /// [`ChunkHeader::prefix_len`] or more.
     ///
@@ -176,14 +176,14 @@ impl<'a> Special<'a> {
 
 /// A whole chunk in memory.
 #[derive(Clone, Debug)]
-pub struct Chunk<'a> {
+pub struct BloscChunk<'a> {
     header: ChunkHeader,
     bytes: &'a [u8],
-    blocks: Blocks,
+    blocks: BlockStarts,
     dictionary: &'a [u8],
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> BloscChunk<'a> {
     /// Reads the chunk that `bytes` start with. What its streams hold shows
     /// when they are decoded.
     ///
@@ -204,7 +204,7 @@ impl<'a> Chunk<'a> {
         Ok(Self {
             header,
             bytes,
-            blocks: Blocks::parse(&header, bytes)?,
+            blocks: BlockStarts::parse(&header, bytes)?,
             dictionary,
         })
     }

@@ -7,7 +7,7 @@ use super::{StreamError, blosclz, lz4};
 
 /// What streams are compressed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Codec {
+pub enum BloscCodec {
     /// Blosc's own codec, which is only read.
     BloscLz,
     /// LZ4 blocks. Those of LZ4HC are the same to who reads them.
@@ -18,7 +18,7 @@ pub enum Codec {
     Zstd,
 }
 
-impl Codec {
+impl BloscCodec {
     /// The number in the flags of a chunk.
     pub fn format(self) -> u8 {
         match self {
@@ -60,7 +60,7 @@ impl StreamDecoder {
     /// `out` takes it must give exactly as many.
     pub(super) fn decode(
         &mut self,
-        codec: Codec,
+        codec: BloscCodec,
         stream: &[u8],
         dictionary: &[u8],
         wanted: usize,
@@ -71,11 +71,13 @@ impl StreamDecoder {
         // Of all of a stream the codecs go on to its end, to see that it is there.
         let until = if is_whole { usize::MAX } else { wanted };
         let found = match codec {
-            Codec::BloscLz => blosclz::decode(stream, until, out),
-            Codec::Lz4 if dictionary.is_empty() => lz4::decode(stream, until, out),
-            Codec::Lz4 => lz4_flex::block::decompress_into_with_dict(stream, out, dictionary).ok(),
-            Codec::Zlib => self.inflate(stream, out),
-            Codec::Zstd => self.zstd(stream, dictionary, out),
+            BloscCodec::BloscLz => blosclz::decode(stream, until, out),
+            BloscCodec::Lz4 if dictionary.is_empty() => lz4::decode(stream, until, out),
+            BloscCodec::Lz4 => {
+                lz4_flex::block::decompress_into_with_dict(stream, out, dictionary).ok()
+            }
+            BloscCodec::Zlib => self.inflate(stream, out),
+            BloscCodec::Zstd => self.zstd(stream, dictionary, out),
         };
         match found {
             None => Err(StreamError::Codec),
@@ -120,12 +122,14 @@ pub(super) enum StreamEncoder {
 
 impl StreamEncoder {
     /// `None` for a codec that is only read.
-    pub(super) fn new(codec: Codec, level: u8) -> Option<Self> {
+    pub(super) fn new(codec: BloscCodec, level: u8) -> Option<Self> {
         Some(match codec {
-            Codec::BloscLz => return None,
-            Codec::Lz4 => Self::Lz4,
-            Codec::Zlib => Self::Zlib(Compress::new(Compression::new(level.min(9).into()), true)),
-            Codec::Zstd => Self::Zstd(Compressor::new(zstd_level(level)).ok()?),
+            BloscCodec::BloscLz => return None,
+            BloscCodec::Lz4 => Self::Lz4,
+            BloscCodec::Zlib => {
+                Self::Zlib(Compress::new(Compression::new(level.min(9).into()), true))
+            }
+            BloscCodec::Zstd => Self::Zstd(Compressor::new(zstd_level(level)).ok()?),
         })
     }
 

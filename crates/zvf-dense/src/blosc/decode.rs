@@ -5,7 +5,7 @@ use core::fmt;
 use zerocopy::{FromBytes, little_endian::I32};
 
 use super::{
-    ChunkError, ChunkHeader, Codec, StreamError,
+    BloscCodec, ChunkError, ChunkHeader, StreamError,
     codec::StreamDecoder,
     filter::{Pipeline, shuffle::join_planes},
 };
@@ -144,7 +144,7 @@ struct Shuffled<'a> {
     streams: &'a mut StreamDecoder,
     /// As long as the block.
     scratch: &'a mut [u8],
-    codec: Codec,
+    codec: BloscCodec,
     dictionary: &'a [u8],
 }
 
@@ -233,7 +233,7 @@ impl<'a> Stream<'a> {
     fn decode(
         self,
         streams: &mut StreamDecoder,
-        codec: Codec,
+        codec: BloscCodec,
         dictionary: &[u8],
         wanted: usize,
         out: &mut [u8],

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use zerocopy::{IntoBytes, little_endian::I32};
 
 use super::{
-    Codec, Filter, HEADER_LEN, SpecialKind,
+    BloscCodec, BloscFilter, HEADER_LEN, SpecialKind,
     codec::StreamEncoder,
     filter::{self, Pipeline},
     header::{CODEC_VERSION, DELTA, EXTENDED, NOT_SPLIT, RAW, RawExtension, RawShort, VERSION},
@@ -37,18 +37,18 @@ pub enum Split {
 /// number of threads.
 #[derive(Clone, Debug)]
 pub struct ChunkEncoder {
-    codec: Codec,
+    codec: BloscCodec,
     level: u8,
     typesize: u32,
     blocksize: u32,
-    filters: Vec<Filter>,
+    filters: Vec<BloscFilter>,
     split: Split,
 }
 
 impl ChunkEncoder {
     /// Chunks of items of `typesize` bytes in blocks of `blocksize` bytes, with
     /// this codec at level 5, without filters.
-    pub fn new(codec: Codec, typesize: u32, blocksize: u32) -> Self {
+    pub fn new(codec: BloscCodec, typesize: u32, blocksize: u32) -> Self {
         Self {
             codec,
             level: 5,
@@ -63,20 +63,20 @@ impl ChunkEncoder {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::Filters`] for more than 6, delta after another, delta
+    /// [`BloscEncodeError::Filters`] for more than 6, delta after another, delta
     /// with truncation, or truncation of what is no float or nothing of whose
     /// mantissa it would leave.
-    pub fn with_filters(mut self, filters: &[Filter]) -> Result<Self, EncodeError> {
-        let late_delta = filters.iter().skip(1).any(|f| *f == Filter::Delta);
-        let delta = filters.contains(&Filter::Delta);
-        let truncates = |filter: &Filter| matches!(filter, Filter::TruncPrec(_));
+    pub fn with_filters(mut self, filters: &[BloscFilter]) -> Result<Self, BloscEncodeError> {
+        let late_delta = filters.iter().skip(1).any(|f| *f == BloscFilter::Delta);
+        let delta = filters.contains(&BloscFilter::Delta);
+        let truncates = |filter: &BloscFilter| matches!(filter, BloscFilter::TruncPrec(_));
         let bad_floats = filters.iter().any(|filter| match filter {
-            Filter::TruncPrec(bits) => !filter::can_truncate(self.typesize, *bits),
+            BloscFilter::TruncPrec(bits) => !filter::can_truncate(self.typesize, *bits),
             _ => false,
         });
         let lossy_delta = delta && filters.iter().any(truncates);
         if filters.len() > filter::SLOTS || late_delta || lossy_delta || bad_floats {
-            return Err(EncodeError::Filters);
+            return Err(BloscEncodeError::Filters);
         }
         self.filters = filters.to_vec();
         Ok(self)
@@ -97,7 +97,7 @@ impl ChunkEncoder {
     }
 
     /// The codec.
-    pub fn codec(&self) -> Codec {
+    pub fn codec(&self) -> BloscCodec {
         self.codec
     }
 
@@ -107,7 +107,7 @@ impl ChunkEncoder {
     }
 
     /// The filters, first applied first.
-    pub fn filters(&self) -> &[Filter] {
+    pub fn filters(&self) -> &[BloscFilter] {
         &self.filters
     }
 
@@ -115,8 +115,8 @@ impl ChunkEncoder {
     ///
     /// # Errors
     ///
-    /// [`EncodeError`] for what no chunk can be.
-    pub fn encode(&self, data: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    /// [`BloscEncodeError`] for what no chunk can be.
+    pub fn encode(&self, data: &[u8]) -> Result<Vec<u8>, BloscEncodeError> {
         self.check(data.len())?;
         let typesize = memory_len(self.typesize);
         if let Some((value, rest)) = data.split_at_checked(typesize) {
@@ -142,11 +142,11 @@ impl ChunkEncoder {
     ///
     /// # Errors
     ///
-    /// [`EncodeError`] when `value` is not one item, or `len` bytes no items.
-    pub fn encode_repeated(&self, value: &[u8], len: usize) -> Result<Vec<u8>, EncodeError> {
+    /// [`BloscEncodeError`] when `value` is not one item, or `len` bytes no items.
+    pub fn encode_repeated(&self, value: &[u8], len: usize) -> Result<Vec<u8>, BloscEncodeError> {
         self.check(len)?;
         if value.len() != memory_len(self.typesize) || !len.is_multiple_of(value.len()) {
-            return Err(EncodeError::Value);
+            return Err(BloscEncodeError::Value);
         }
         Ok(self.repeated(value, len))
     }
@@ -158,9 +158,9 @@ impl ChunkEncoder {
         chunk
     }
 
-    fn check(&self, len: usize) -> Result<(), EncodeError> {
-        use EncodeError as E;
-        if self.codec == Codec::BloscLz {
+    fn check(&self, len: usize) -> Result<(), BloscEncodeError> {
+        use BloscEncodeError as E;
+        if self.codec == BloscCodec::BloscLz {
             return Err(E::Codec);
         }
         if self.typesize == 0 || self.blocksize == 0 && len > 0 {
@@ -216,15 +216,15 @@ impl ChunkEncoder {
             && self.blocksize.is_multiple_of(width)
             && memory_len(self.blocksize / width) >= MIN_STREAM;
         let pays = match self.codec {
-            Codec::Lz4 => true,
-            Codec::Zstd => self.level <= 5,
-            Codec::Zlib | Codec::BloscLz => false,
+            BloscCodec::Lz4 => true,
+            BloscCodec::Zstd => self.level <= 5,
+            BloscCodec::Zlib | BloscCodec::BloscLz => false,
         };
         fits && match self.split {
             Split::Always => true,
             Split::Never => false,
             Split::Auto => {
-                pays && width <= MAX_AUTO_SPLIT && self.filters.contains(&Filter::Shuffle)
+                pays && width <= MAX_AUTO_SPLIT && self.filters.contains(&BloscFilter::Shuffle)
             }
         }
     }
@@ -236,7 +236,7 @@ impl ChunkEncoder {
         nbytes: usize,
         cbytes: usize,
     ) -> Vec<u8> {
-        let delta = if self.filters.contains(&Filter::Delta) {
+        let delta = if self.filters.contains(&BloscFilter::Delta) {
             DELTA
         } else {
             0
@@ -264,7 +264,7 @@ impl ChunkEncoder {
 
 /// The filters in the slots of a header: numbers and parameters. Free slots
 /// come first, as Blosc has them.
-pub(crate) fn slots(filters: &[Filter]) -> ([u8; filter::SLOTS], [u8; filter::SLOTS]) {
+pub(crate) fn slots(filters: &[BloscFilter]) -> ([u8; filter::SLOTS], [u8; filter::SLOTS]) {
     let mut slots = ([0; filter::SLOTS], [0; filter::SLOTS]);
     let places = slots.0.iter_mut().zip(&mut slots.1).rev();
     for ((number, meta), filter) in places.zip(filters.iter().rev()) {
@@ -282,7 +282,7 @@ struct Task {
 }
 
 impl Task {
-    fn new(codec: Codec, level: u8) -> Self {
+    fn new(codec: BloscCodec, level: u8) -> Self {
         Self {
             encoder: StreamEncoder::new(codec, level),
             here: Vec::new(),
@@ -342,7 +342,7 @@ fn signed(len: usize) -> i32 {
 /// Why there is no such chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum EncodeError {
+pub enum BloscEncodeError {
     /// `BloscLZ` is only read.
     #[error("nothing is written with this codec")]
     Codec,

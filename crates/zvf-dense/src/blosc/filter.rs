@@ -17,7 +17,7 @@ pub(super) const SLOTS: usize = 6;
 
 /// A filter to encode with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Filter {
+pub enum BloscFilter {
     /// The first bytes of all items, then the second ones, and so on.
     Shuffle,
     /// The lowest bits of all items, then the next ones, and so on.
@@ -32,7 +32,7 @@ pub enum Filter {
     TruncPrec(i8),
 }
 
-impl Filter {
+impl BloscFilter {
     /// The number and the parameter in the header of a chunk.
     pub fn numbers(self) -> (u8, u8) {
         match self {
@@ -103,23 +103,23 @@ impl Pipeline {
     }
 
     /// The filters to encode with.
-    pub(super) fn encoding(filters: &[Filter], typesize: u32) -> Self {
+    pub(super) fn encoding(filters: &[BloscFilter], typesize: u32) -> Self {
         let item = u8::try_from(typesize).map_or(1, usize::from);
         let mut pipeline = Self::default();
         for (slot, filter) in pipeline.steps.iter_mut().zip(filters) {
             *slot = Some(match *filter {
-                Filter::Shuffle => Step::Shuffle { width: item },
-                Filter::BitShuffle => Step::BitShuffle {
+                BloscFilter::Shuffle => Step::Shuffle { width: item },
+                BloscFilter::BitShuffle => Step::BitShuffle {
                     width: item,
                     whole: false,
                 },
-                Filter::Delta => Step::Delta {
+                BloscFilter::Delta => Step::Delta {
                     width: delta::width(item),
                 },
-                Filter::ByteDelta => Step::ByteDelta {
+                BloscFilter::ByteDelta => Step::ByteDelta {
                     width: memory_len(typesize),
                 },
-                Filter::TruncPrec(bits) => Step::TruncPrec { width: item, bits },
+                BloscFilter::TruncPrec(bits) => Step::TruncPrec { width: item, bits },
             });
         }
         pipeline

@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::I32};
 
-use super::{ChunkError, Codec, filter_id, memory_len};
+use super::{BloscCodec, ChunkError, filter_id, memory_len};
 
 /// Bytes of a header of Blosc 2.
 pub const HEADER_LEN: usize = 32;
@@ -233,9 +233,9 @@ impl ChunkHeader {
     /// # Errors
     ///
     /// [`ChunkError::Codec`] when it is not known here.
-    pub fn codec(&self) -> Result<Codec, ChunkError> {
+    pub fn codec(&self) -> Result<BloscCodec, ChunkError> {
         let format = self.flags >> 5;
-        Codec::from_format(format).ok_or(ChunkError::Codec(format))
+        BloscCodec::from_format(format).ok_or(ChunkError::Codec(format))
     }
 
     /// Numbers and parameters of the filters, first applied first.

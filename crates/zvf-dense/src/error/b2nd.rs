@@ -2,7 +2,7 @@
 
 use zvf_format::b2nd::{FrameError, FrameLimit, MetalayerLimit, NdError, NdLimit};
 
-use crate::blosc::{ChunkError, EncodeError};
+use crate::blosc::{BloscEncodeError, ChunkError};
 
 /// An error of reading or writing a Blosc2 array.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,7 @@ pub enum B2ndError {
     FrameLimit(#[from] FrameLimit),
     /// A chunk cannot be encoded with these options.
     #[error("chunks cannot be encoded")]
-    Encode(#[from] EncodeError),
+    Encode(#[from] BloscEncodeError),
     /// Chunks must be written in order, and another one is next.
     #[error("chunks must be written in order; chunk {chunk} is next")]
     Order {

@@ -1,10 +1,10 @@
 //! Iteration over the cells of a grid that a selection touches.
 
-use crate::selection::AxisRange;
+use crate::hyperslab::AxisRange;
 
 /// The part of a selection in one cell, along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct CellPart {
     /// The index of the cell along the axis.
     pub cell: u64,
     /// The first element, relative to the start of the cell. Further elements are one step of the
@@ -16,11 +16,11 @@ pub struct Part {
     pub count: u64,
 }
 
-impl Part {
+impl CellPart {
     /// Divides the part into smaller cells, which count from the start of this cell. `at` remains a
     /// position in the selection.
-    pub fn parts(self, step: u64, cell_len: u64) -> Parts {
-        Parts {
+    pub fn parts(self, step: u64, cell_len: u64) -> CellParts {
+        CellParts {
             start: self.offset,
             step,
             cell_len: cell_len.max(1),
@@ -33,7 +33,7 @@ impl Part {
 
 /// Iterates over the cells of one axis that a selection touches.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct CellParts {
     start: u64,
     step: u64,
     cell_len: u64,
@@ -46,8 +46,8 @@ pub struct Parts {
 impl AxisRange {
     /// Divides the range at the borders of cells of this length, in constant time per touched cell. Cells
     /// between two elements are skipped.
-    pub fn parts(self, cell_len: u64) -> Parts {
-        Parts {
+    pub fn parts(self, cell_len: u64) -> CellParts {
+        CellParts {
             start: self.start(),
             step: self.step(),
             cell_len: cell_len.max(1),
@@ -58,10 +58,10 @@ impl AxisRange {
     }
 }
 
-impl Iterator for Parts {
-    type Item = Part;
+impl Iterator for CellParts {
+    type Item = CellPart;
 
-    fn next(&mut self) -> Option<Part> {
+    fn next(&mut self) -> Option<CellPart> {
         let left = self.count.checked_sub(self.done).filter(|left| *left > 0)?;
         // Does not saturate: all elements of an `AxisRange` are below 2^64.
         let position = self.done.saturating_mul(self.step);
@@ -72,7 +72,7 @@ impl Iterator for Parts {
         let count = rest.checked_div(self.step)?.saturating_add(1).min(left);
         let at = self.at.saturating_add(self.done);
         self.done = self.done.saturating_add(count);
-        Some(Part {
+        Some(CellPart {
             cell,
             offset,
             at,
@@ -97,10 +97,10 @@ pub(super) fn touched(range: AxisRange, cell_len: u64) -> u64 {
 /// Iterates over the cells of a grid that a selection touches, in row-major order, with memory for one
 /// cell.
 #[derive(Clone, Debug)]
-pub struct Cells {
-    axes: Vec<Parts>,
-    walks: Vec<Parts>,
-    parts: Vec<Part>,
+pub struct GridCells {
+    axes: Vec<CellParts>,
+    walks: Vec<CellParts>,
+    parts: Vec<CellPart>,
     state: State,
 }
 
@@ -111,7 +111,7 @@ enum State {
     After,
 }
 
-impl Cells {
+impl GridCells {
     /// Creates an iterator over the cells of these extents that the ranges touch.
     pub fn new(ranges: &[AxisRange], cell: &[u64]) -> Self {
         let axes = ranges.iter().zip(cell);
@@ -120,12 +120,12 @@ impl Cells {
 
     /// Creates an iterator over the smaller cells inside a cell, of which a selection with these steps has
     /// `parts`.
-    pub fn within(parts: &[Part], ranges: &[AxisRange], cell: &[u64]) -> Self {
+    pub fn within(parts: &[CellPart], ranges: &[AxisRange], cell: &[u64]) -> Self {
         let axes = parts.iter().zip(ranges).zip(cell);
         Self::of(axes.map(|((part, range), &len)| part.parts(range.step(), len)))
     }
 
-    fn of(axes: impl Iterator<Item = Parts>) -> Self {
+    fn of(axes: impl Iterator<Item = CellParts>) -> Self {
         Self {
             axes: axes.collect(),
             walks: Vec::new(),
@@ -139,7 +139,7 @@ impl Cells {
         clippy::should_implement_trait,
         reason = "the parts are borrowed, which `Iterator` does not support"
     )]
-    pub fn next(&mut self) -> Option<&[Part]> {
+    pub fn next(&mut self) -> Option<&[CellPart]> {
         match self.state {
             State::Before => {
                 self.walks.clone_from(&self.axes);
@@ -228,13 +228,21 @@ mod tests {
     #[test]
     fn cells_come_in_row_major_order() {
         let ranges = [AxisRange::whole(3), AxisRange::new(1, 5, 3).unwrap()];
-        let mut cells = Cells::new(&ranges, &[2, 2]);
+        let mut cells = GridCells::new(&ranges, &[2, 2]);
         let mut found = Vec::new();
         while let Some(parts) = cells.next() {
             found.push((parts[0].cell, parts[1].cell));
         }
         assert_eq!(found, [(0, 0), (0, 2), (1, 0), (1, 2)]);
-        assert!(Cells::new(&[], &[]).next().is_some_and(<[Part]>::is_empty));
-        assert!(Cells::new(&[AxisRange::whole(0)], &[4]).next().is_none());
+        assert!(
+            GridCells::new(&[], &[])
+                .next()
+                .is_some_and(<[CellPart]>::is_empty)
+        );
+        assert!(
+            GridCells::new(&[AxisRange::whole(0)], &[4])
+                .next()
+                .is_none()
+        );
     }
 }

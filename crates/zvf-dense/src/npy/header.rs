@@ -1,7 +1,7 @@
 //! The header of a `.npy` file.
 
 use super::NpyError;
-use crate::{DenseError, Dtype, Source};
+use crate::{ByteSource, DenseError, Dtype};
 
 /// Maximum length of a header in bytes; NumPy accepts 10,000.
 const MAX_LEN: u64 = 1 << 16;
@@ -18,7 +18,7 @@ pub(super) struct Header {
 
 impl Header {
     /// Reads the header and returns it with the offset of the data.
-    pub(super) fn read(source: &dyn Source) -> Result<(Self, u64), DenseError> {
+    pub(super) fn read(source: &dyn ByteSource) -> Result<(Self, u64), DenseError> {
         let in_file = |error| DenseError::npy(source.name(), error);
         let head = source.read(0..source.len().min(12))?;
         if head.get(..6) != Some(b"\x93NUMPY") {

@@ -7,7 +7,7 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-use crate::{DenseError, DenseSink, Dtype, Grid, Selection, staged, strided::strides};
+use crate::{ChunkGrid, DenseError, DenseSink, Dtype, Hyperslab, staged, strided::strides};
 
 /// Size in bytes up to which chunks are combined into whole rows, unless one row is longer.
 const SLAB: u64 = 16 << 20;
@@ -17,7 +17,7 @@ const SLAB: u64 = 16 << 20;
 pub struct NpySink {
     target: PathBuf,
     file: NamedTempFile,
-    grid: Grid,
+    grid: ChunkGrid,
     size: u64,
     start: u64,
 }
@@ -41,7 +41,7 @@ impl NpySink {
         let header = header(dtype, shape);
         file.write_all(&header).map_err(in_file)?;
         let size = dtype.size();
-        let grid = Grid::new(shape.to_vec(), slab(shape, chunk, size), None);
+        let grid = ChunkGrid::new(shape.to_vec(), slab(shape, chunk, size), None);
         let grid = grid.map_err(|source| DenseError::Grid {
             name: name.clone(),
             source,
@@ -108,11 +108,11 @@ fn header(dtype: &Dtype, shape: &[u64]) -> Vec<u8> {
 }
 
 impl DenseSink for NpySink {
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    fn put_chunk(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+    fn put_chunk(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let name = self.target.display().to_string();
         let in_file = |error| DenseError::io(&name, error);
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
@@ -135,7 +135,7 @@ impl DenseSink for NpySink {
             run.saturating_mul(usize::try_from(count).unwrap_or(usize::MAX))
         });
         let strides = strides(shape, size).unwrap_or_default();
-        let mut cells = crate::Cells::new(
+        let mut cells = crate::GridCells::new(
             selection.axes().get(..outer).unwrap_or_default(),
             &vec![1; outer],
         );

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::{Number, Reduced, Reduction, Scalar, Task, reduce, with_numbers};
 use crate::{
-    AxisRange, Cells, DenseArray, DenseError, Grid, MemoryArray, Selection, View,
-    selection::product,
+    ArrayView, AxisRange, ChunkGrid, DenseArray, DenseError, GridCells, Hyperslab, MemoryArray,
+    hyperslab::product,
 };
 
 /// Maximum number of quantiles per call; each takes a table of half a megabyte.
@@ -66,12 +66,12 @@ pub fn quantiles(
     let chunk = array.grid().chunk_shape().iter().zip(&shape).zip(&kept);
     let chunk = chunk.map(|((chunk, extent), kept)| if *kept { *chunk } else { *extent });
     let chunk: Vec<u64> = chunk.map(|extent| extent.max(1)).collect();
-    let grid = Grid::new(shape.clone(), chunk, None);
+    let grid = ChunkGrid::new(shape.clone(), chunk, None);
     let grid = grid.map_err(|source| DenseError::Grid {
         name: array.name().to_owned(),
         source,
     })?;
-    let mut boxes = grid.chunks(&Selection::whole(&shape));
+    let mut boxes = grid.chunks(&Hyperslab::whole(&shape));
     while let Some(parts) = boxes.next() {
         let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
         let of_box = grid.chunk_selection(&coordinate);
@@ -95,9 +95,9 @@ pub fn quantiles(
             false => (*extent).max(1),
         });
         let ones: Vec<u64> = ones.collect();
-        let mut lines = Cells::new(Selection::whole(&of_box.shape()).axes(), &ones);
+        let mut lines = GridCells::new(Hyperslab::whole(&of_box.shape()).axes(), &ones);
         while let Some(parts) = lines.next() {
-            let in_box: Selection = of_box
+            let in_box: Hyperslab = of_box
                 .axes()
                 .iter()
                 .zip(parts)
@@ -116,10 +116,10 @@ pub fn quantiles(
                 place.saturating_add(at.saturating_mul(*stride))
             });
             let found = if let Some(held) = &held {
-                with_numbers(&View::new(held, in_box)?, Select { at })?
+                with_numbers(&ArrayView::new(held, in_box)?, Select { at })?
             } else {
-                let whole = View::new(array, of_box.clone())?;
-                with_numbers(&View::new(&whole, in_box)?, Select { at })?
+                let whole = ArrayView::new(array, of_box.clone())?;
+                with_numbers(&ArrayView::new(&whole, in_box)?, Select { at })?
             };
             for (result, value) in results.iter_mut().zip(found) {
                 if let Some(slot) = result.values.get_mut(place) {
@@ -139,7 +139,7 @@ impl Task for Select<'_> {
     type Output = Vec<Scalar>;
 
     fn run<T: Number>(self, array: &dyn DenseArray) -> Result<Vec<Scalar>, DenseError> {
-        let whole = Selection::whole(array.shape());
+        let whole = Hyperslab::whole(array.shape());
         let values = whole.element_count().unwrap_or(u64::MAX);
         // One key per value.
         let mut sorted: Option<Vec<u64>> = None;

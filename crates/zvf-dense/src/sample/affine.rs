@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::AffineError;
-use crate::{DenseArray, DenseError, Selection, sample::values::float64};
+use crate::{DenseArray, DenseError, Hyperslab, sample::values::float64};
 
 /// A map from positions in the world to indices of voxels: a matrix of one more row and
 /// column than there are axes, whose last row is 0 but for a 1 at its end.
@@ -83,7 +83,7 @@ impl Affine {
             name: array.name().to_owned(),
             source,
         };
-        let count = crate::selection::product(array.shape().iter().copied());
+        let count = crate::hyperslab::product(array.shape().iter().copied());
         let count = count.and_then(|count| usize::try_from(count).ok());
         // Looked at before anything is read.
         let most = super::MOST_AXES.saturating_add(1).saturating_pow(2);
@@ -93,7 +93,7 @@ impl Affine {
         }
         let dtype = array.dtype().number();
         let dtype = dtype.ok_or_else(|| not(AffineError::Number))?;
-        let bytes = array.slice(&Selection::whole(array.shape()))?;
+        let bytes = array.slice(&Hyperslab::whole(array.shape()))?;
         let numbers = float64(&bytes, dtype).map_err(|_| not(AffineError::Number))?;
         Self::of(&numbers).map_err(not)
     }

@@ -69,7 +69,7 @@ where
         let points = u64::try_from(points).unwrap_or(u64::MAX);
         sampled.outside = points.saturating_sub(inside);
         order.par_sort_unstable();
-        let mut part = Part::default();
+        let mut part = CellPart::default();
         let (mut around, mut spot) = (Vec::new(), Spot::default());
         for (_, point) in order {
             let position = nth(positions, point, axes);
@@ -81,7 +81,7 @@ where
             let cost = more.fold(part.cost, u64::saturating_add);
             if cost > self.share {
                 self.part(positions, tiling, &part, sampled)?;
-                part = Part::default();
+                part = CellPart::default();
                 around.clear();
                 part.near.add(&spot, axes, tiling, &mut around);
             }
@@ -99,7 +99,7 @@ where
         &self,
         positions: &[f64],
         tiling: &Tiling,
-        part: &Part,
+        part: &CellPart,
         sampled: &mut Sampled,
     ) -> Result<(), DenseError> {
         let (axes, row) = (self.kernel.axes(), self.row_len());
@@ -138,7 +138,7 @@ fn nth(positions: &[f64], point: u32, axes: usize) -> &[f64] {
 
 /// Points that are sampled together, and the tiles they need.
 #[derive(Debug, Default)]
-struct Part {
+struct CellPart {
     points: Vec<u32>,
     tiles: BTreeSet<u64>,
     cost: u64,

@@ -2,8 +2,8 @@
 
 use super::{MOST_AXES, kernel::Kernel, kernel::Spot};
 use crate::{
-    DenseArray, DenseError, Selection,
-    selection::{AxisRange, product},
+    DenseArray, DenseError, Hyperslab,
+    hyperslab::{AxisRange, product},
 };
 
 /// Blocks of a chunk are read together up to so many bytes: of smaller ones the
@@ -232,7 +232,7 @@ impl Tiling {
     }
 
     /// What is read of a tile: its voxels, with all their values.
-    pub(super) fn selection(&self, span: &Span) -> Selection {
+    pub(super) fn selection(&self, span: &Span) -> Hyperslab {
         let axes = span.start.iter().zip(&span.end).take(self.extents.len());
         let space = axes.map(|(start, end)| AxisRange::whole(*end).portion(*start..*end));
         let channels = self.channels.iter().copied().map(AxisRange::whole);

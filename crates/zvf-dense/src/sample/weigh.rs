@@ -14,14 +14,14 @@ use super::{
 
 /// A tile with its voxels as what they are.
 #[derive(Debug)]
-pub(super) struct View<'a, N> {
+pub(super) struct ArrayView<'a, N> {
     number: u64,
     span: Span,
     strides: [usize; MOST_AXES],
     voxels: &'a [N],
 }
 
-impl<'a, N> View<'a, N> {
+impl<'a, N> ArrayView<'a, N> {
     fn new(tile: &'a Tile, voxels: &'a [N]) -> Self {
         Self {
             number: tile.number,
@@ -54,9 +54,9 @@ impl<'a, N> View<'a, N> {
 
 /// Tiles, as what their voxels are.
 pub(super) enum Views<'a> {
-    Bytes(Vec<View<'a, u8>>),
-    Single(Vec<View<'a, f32>>),
-    Double(Vec<View<'a, f64>>),
+    Bytes(Vec<ArrayView<'a, u8>>),
+    Single(Vec<ArrayView<'a, f32>>),
+    Double(Vec<ArrayView<'a, f64>>),
 }
 
 impl<'a> Views<'a> {
@@ -65,9 +65,9 @@ impl<'a> Views<'a> {
         let (mut bytes, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
         for tile in tiles {
             match &tile.voxels {
-                Voxels::Bytes(voxels) => bytes.push(View::new(tile, voxels)),
-                Voxels::Single(voxels) => single.push(View::new(tile, voxels)),
-                Voxels::Double(voxels) => double.push(View::new(tile, voxels)),
+                Voxels::Bytes(voxels) => bytes.push(ArrayView::new(tile, voxels)),
+                Voxels::Single(voxels) => single.push(ArrayView::new(tile, voxels)),
+                Voxels::Double(voxels) => double.push(ArrayView::new(tile, voxels)),
             }
         }
         match () {
@@ -93,13 +93,17 @@ pub(super) struct Finder<'a, N> {
     kernel: &'a Kernel,
     tiling: &'a Tiling,
     /// By number, ascending.
-    tiles: &'a [View<'a, N>],
+    tiles: &'a [ArrayView<'a, N>],
     /// Of the point before.
-    near: Option<&'a View<'a, N>>,
+    near: Option<&'a ArrayView<'a, N>>,
 }
 
 impl<'a, N> Finder<'a, N> {
-    pub(super) fn new(kernel: &'a Kernel, tiling: &'a Tiling, tiles: &'a [View<'a, N>]) -> Self {
+    pub(super) fn new(
+        kernel: &'a Kernel,
+        tiling: &'a Tiling,
+        tiles: &'a [ArrayView<'a, N>],
+    ) -> Self {
         Self {
             kernel,
             tiling,
@@ -117,7 +121,7 @@ impl<'a, N> Finder<'a, N> {
     }
 
     /// The tile that has all voxels of a place, when one has.
-    fn whole(&mut self, spot: &Spot) -> Option<&'a View<'a, N>> {
+    fn whole(&mut self, spot: &Spot) -> Option<&'a ArrayView<'a, N>> {
         let axes = self.kernel.axes();
         let near = self.near.filter(|near| near.span.has(spot, axes));
         if near.is_some() {
@@ -128,15 +132,15 @@ impl<'a, N> Finder<'a, N> {
     }
 
     /// The tile that has a voxel.
-    fn tile(&self, voxel: impl Iterator<Item = u64>) -> Option<&'a View<'a, N>> {
+    fn tile(&self, voxel: impl Iterator<Item = u64>) -> Option<&'a ArrayView<'a, N>> {
         let number = self.tiling.of(voxel);
         let found = self.tiles.binary_search_by_key(&number, |tile| tile.number);
         found.ok().and_then(|at| self.tiles.get(at))
     }
 
     /// The tile that has a voxel, and where in it.
-    fn voxel(&mut self, voxel: &[u64]) -> Option<(&'a View<'a, N>, usize)> {
-        let has = |tile: &&View<'_, N>| {
+    fn voxel(&mut self, voxel: &[u64]) -> Option<(&'a ArrayView<'a, N>, usize)> {
+        let has = |tile: &&ArrayView<'_, N>| {
             let span = tile.span.start.iter().zip(&tile.span.end);
             let mut axes = span.zip(voxel);
             axes.all(|((start, end), at)| (start..end).contains(&at))
@@ -276,7 +280,7 @@ impl Sum {
 /// Values of a place of which a tile has all voxels, `K` along each axis. `None` where the
 /// edge cuts them, and where the sum is NaN: a voxel is, or one that is infinite weighs nothing.
 fn inside<N: Number, const K: usize>(
-    tile: &View<'_, N>,
+    tile: &ArrayView<'_, N>,
     spot: &Spot,
     axes: usize,
     size: usize,

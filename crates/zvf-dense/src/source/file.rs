@@ -2,7 +2,7 @@
 
 use std::{fs::File, io, path::Path};
 
-use super::Source;
+use super::ByteSource;
 use crate::DenseError;
 
 /// A file that any number of threads read at any position.
@@ -32,7 +32,7 @@ impl FileSource {
     }
 }
 
-impl Source for FileSource {
+impl ByteSource for FileSource {
     fn name(&self) -> &str {
         &self.name
     }

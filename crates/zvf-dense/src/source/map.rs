@@ -5,7 +5,7 @@ use std::{fs::File, io, path::Path};
 
 use memmap2::Mmap;
 
-use super::{Source, copy};
+use super::{ByteSource, copy};
 use crate::DenseError;
 
 /// A file mapped into memory.
@@ -52,7 +52,7 @@ impl fmt::Debug for MappedFile {
     }
 }
 
-impl Source for MappedFile {
+impl ByteSource for MappedFile {
     fn name(&self) -> &str {
         &self.name
     }

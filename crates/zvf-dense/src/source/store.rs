@@ -5,7 +5,7 @@ use std::{borrow::Cow, io, sync::mpsc, thread};
 
 use zvf::{OpenOptions, Read, Store, model::key::Key};
 
-use super::Source;
+use super::ByteSource;
 use crate::DenseError;
 
 /// Maximum number of sibling objects; the size of the object is found by listing its folder.
@@ -123,7 +123,7 @@ fn serve(
     }
 }
 
-impl Source for StoreSource {
+impl ByteSource for StoreSource {
     fn name(&self) -> &str {
         &self.name
     }

@@ -17,9 +17,9 @@ use super::{
     tiles::Tile,
 };
 use crate::{
-    ChunkVisitor, DenseArray, DenseError, Dtype, Grid, Part, ReadPlan, Selection,
-    scatter::{Piece, scatter},
-    selection::product,
+    CellPart, ChunkGrid, ChunkVisitor, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    hyperslab::product,
+    scatter::{ScatterPiece, scatter},
     strided::strides,
 };
 
@@ -47,7 +47,7 @@ struct Wanted {
     /// Elements along each axis, of what is read or decodes from it.
     extents: Vec<u64>,
     /// Of these elements.
-    parts: Vec<Part>,
+    parts: Vec<CellPart>,
     /// Bytes decoded.
     raw_len: usize,
 }
@@ -106,7 +106,7 @@ impl TetArray {
     }
 
     /// The tile, its number in the grid and its extents.
-    fn tile(&self, parts: &[Part]) -> Option<(u64, Tile, Vec<u64>)> {
+    fn tile(&self, parts: &[CellPart]) -> Option<(u64, Tile, Vec<u64>)> {
         let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
         let number = self.info.grid.chunk_number(&coordinate)?;
         let tile = self.file.tiles.get(self.id, number)?;
@@ -115,7 +115,7 @@ impl TetArray {
     }
 
     /// What is to be read of the tile that `parts` are of.
-    fn wanted(&self, parts: &[Part], selection: &Selection) -> Option<Wanted> {
+    fn wanted(&self, parts: &[CellPart], selection: &Hyperslab) -> Option<Wanted> {
         let (number, tile, extents) = self.tile(parts)?;
         let raw_len = product(extents.iter().copied().chain([self.size()]))?;
         let mut wanted = Wanted {
@@ -157,7 +157,7 @@ impl TetArray {
 
     fn visit_batch(
         &self,
-        batch: &mut Vec<(Selection, Wanted)>,
+        batch: &mut Vec<(Hyperslab, Wanted)>,
         visit: &mut ChunkVisitor<'_>,
     ) -> Result<(), DenseError> {
         let wanted: Vec<&Wanted> = batch.iter().map(|(_, wanted)| wanted).collect();
@@ -172,18 +172,18 @@ impl TetArray {
     fn flush(
         &self,
         batch: &mut Vec<Wanted>,
-        selection: &Selection,
+        selection: &Hyperslab,
         into: &mut [u8],
     ) -> Result<(), DenseError> {
         let wanted: Vec<&Wanted> = batch.iter().collect();
         let decoded = self.decode_all(&wanted)?;
         let pieces = batch.iter().zip(&decoded);
-        let pieces = pieces.map(|(wanted, bytes)| Piece {
+        let pieces = pieces.map(|(wanted, bytes)| ScatterPiece {
             bytes,
             extents: &wanted.extents,
             parts: &wanted.parts,
         });
-        let pieces: Vec<Piece<'_>> = pieces.collect();
+        let pieces: Vec<ScatterPiece<'_>> = pieces.collect();
         let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
         let done = scatter(&pieces, selection, size, into);
         done.ok_or_else(|| self.ended())?;
@@ -295,7 +295,7 @@ impl DenseArray for TetArray {
         &self.info.dtype
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.info.grid
     }
 
@@ -311,7 +311,7 @@ impl DenseArray for TetArray {
         self.file.budget
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         let bytes = self.byte_len(selection)?;
         let mut plan = ReadPlan {
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
@@ -337,9 +337,9 @@ impl DenseArray for TetArray {
     /// time on all threads.
     fn visit_chunks(&self, visit: &mut ChunkVisitor<'_>) -> Result<(), DenseError> {
         let grid = &self.info.grid;
-        let whole = Selection::whole(grid.shape());
+        let whole = Hyperslab::whole(grid.shape());
         let mut cells = grid.chunks(&whole);
-        let mut batch: Vec<(Selection, Wanted)> = Vec::new();
+        let mut batch: Vec<(Hyperslab, Wanted)> = Vec::new();
         let mut held = 0_u64;
         loop {
             let next = match cells.next() {
@@ -376,7 +376,7 @@ impl DenseArray for TetArray {
         }
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
             return Err(DenseError::room(needed, into.len()));
@@ -420,11 +420,11 @@ impl DenseArray for TetArray {
 /// parts as they are in these: leading axes are cut down as long as one element
 /// of them is left.
 fn narrowed(
-    parts: &[Part],
+    parts: &[CellPart],
     extents: &[u64],
-    selection: &Selection,
+    selection: &Hyperslab,
     size: u64,
-) -> Option<(Range<u64>, Vec<u64>, Vec<Part>)> {
+) -> Option<(Range<u64>, Vec<u64>, Vec<CellPart>)> {
     let strides = strides(extents, usize::try_from(size).ok()?)?;
     let (mut extents, mut parts) = (extents.to_vec(), parts.to_vec());
     let mut start = 0_u64;

@@ -14,7 +14,7 @@ use super::{
     kind_of,
     tiles::Tiles,
 };
-use crate::{DenseError, Dtype, Grid, Source};
+use crate::{ByteSource, ChunkGrid, DenseError, Dtype};
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct TetFile {
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) source: Arc<dyn Source>,
+    pub(super) source: Arc<dyn ByteSource>,
     pub(super) superblock: Superblock,
     pub(super) datasets: Vec<DatasetInfo>,
     pub(super) tiles: Tiles,
@@ -51,7 +51,7 @@ pub struct DatasetInfo {
     pub(super) name: String,
     pub(super) tet_dtype: tetration::Dtype,
     pub(super) dtype: Dtype,
-    pub(super) grid: Grid,
+    pub(super) grid: ChunkGrid,
     pub(super) attributes: Map<String, Value>,
     pub(super) dimension_names: Option<Vec<String>>,
 }
@@ -68,7 +68,7 @@ impl DatasetInfo {
     }
 
     /// Its shape, and how it is cut.
-    pub fn grid(&self) -> &Grid {
+    pub fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -83,7 +83,7 @@ impl DatasetInfo {
     }
 
     fn new(record: &DatasetRecord<'_>, footer: Option<&FooterInfo>) -> Result<Self, DenseError> {
-        let grid = Grid::new(
+        let grid = ChunkGrid::new(
             record.shape().iter().collect(),
             record.chunk_shape().iter().collect(),
             None,
@@ -117,7 +117,7 @@ impl TetFile {
     /// # Errors
     ///
     /// [`DenseError::Tet`] when a part of it does not hold; see [`TetError`].
-    pub fn open(source: Arc<dyn Source>, options: TetOptions) -> Result<Self, DenseError> {
+    pub fn open(source: Arc<dyn ByteSource>, options: TetOptions) -> Result<Self, DenseError> {
         let in_file = |error: TetError| DenseError::tet(source.name(), error);
         let len = source.len();
         let head = source.read(0..SUPERBLOCK_LEN.min(len))?;
@@ -153,7 +153,7 @@ impl TetFile {
         let datasets = directory.iter();
         let datasets = datasets.map(|record| DatasetInfo::new(&record, footer.as_ref()));
         let datasets = datasets.collect::<Result<Vec<_>, _>>()?;
-        let grids: Vec<Grid> = datasets.iter().map(|info| info.grid.clone()).collect();
+        let grids: Vec<ChunkGrid> = datasets.iter().map(|info| info.grid.clone()).collect();
         let tiles = Tiles::new(&index, &grids).map_err(in_file)?;
         drop(region);
         drop(head);
@@ -173,7 +173,7 @@ impl TetFile {
     }
 
     /// Where it is read from.
-    pub fn source(&self) -> &dyn Source {
+    pub fn source(&self) -> &dyn ByteSource {
         &*self.inner.source
     }
 

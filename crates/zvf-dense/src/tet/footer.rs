@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use zvf_format::tetration::{Footer, FooterTail, FooterVersion};
 
 use super::TetError;
-use crate::{DenseError, Source};
+use crate::{ByteSource, DenseError};
 
 /// The most bytes of JSON in a footer: sixteen times what writers may write.
 /// Parsed it takes some 70 times as many.
@@ -63,7 +63,7 @@ fn fault(key: &str, fault: &'static str) -> TetError {
 impl FooterInfo {
     /// Reads the footer that a file ends with, and says where payloads end.
     pub(super) fn read(
-        source: &dyn Source,
+        source: &dyn ByteSource,
         index_end: u64,
         rows: u64,
         budget: u64,

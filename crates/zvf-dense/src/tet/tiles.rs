@@ -5,7 +5,7 @@ use core::ops::Range;
 use zvf_format::tetration::{ChunkIndex, Codec};
 
 use super::TetError;
-use crate::Grid;
+use crate::ChunkGrid;
 
 /// Where one tile's payload is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Tiles {
 impl Tiles {
     /// Sorts rows that [`ChunkIndex::check`] has passed, in one pass; proves
     /// that no tile has two and that no payloads overlap.
-    pub(super) fn new(index: &ChunkIndex<'_>, grids: &[Grid]) -> Result<Self, TetError> {
+    pub(super) fn new(index: &ChunkIndex<'_>, grids: &[ChunkGrid]) -> Result<Self, TetError> {
         let mut starts = Vec::with_capacity(grids.len());
         let mut start = 0_usize;
         for grid in grids {

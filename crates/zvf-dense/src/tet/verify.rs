@@ -8,7 +8,7 @@ use zstd::bulk::Decompressor;
 use zvf_format::tetration::{ChunkFault, ChunkMapError, DatasetFault, DirectoryError};
 
 use super::{TetError, TetFile, TetOptions, writer::crc};
-use crate::{DenseArray, DenseError, Source};
+use crate::{ByteSource, DenseArray, DenseError};
 
 /// Payloads that are decoded unless all are asked for.
 const SAMPLE: u64 = 128;
@@ -17,7 +17,7 @@ const LISTED: usize = 20;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
+pub enum TetSeverity {
     /// Nothing is wrong.
     Info,
     /// Legal, and worth to know.
@@ -26,7 +26,7 @@ pub enum Severity {
     Error,
 }
 
-impl Severity {
+impl TetSeverity {
     /// As it is printed.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,25 +39,25 @@ impl Severity {
 
 /// The outcome of one check.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct TetFinding {
     /// Which check, by the name the format's own tools give it where they have it.
     pub check: &'static str,
     /// How much it matters.
-    pub severity: Severity,
+    pub severity: TetSeverity,
     /// What was found.
     pub detail: Option<String>,
 }
 
-impl Finding {
+impl TetFinding {
     fn ok(check: &'static str) -> Self {
         Self {
             check,
-            severity: Severity::Info,
+            severity: TetSeverity::Info,
             detail: None,
         }
     }
 
-    fn new(check: &'static str, severity: Severity, detail: String) -> Self {
+    fn new(check: &'static str, severity: TetSeverity, detail: String) -> Self {
         Self {
             check,
             severity,
@@ -70,7 +70,7 @@ impl Finding {
 #[derive(Debug)]
 pub struct Verification {
     /// In the order of the checks.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TetFinding>,
     /// The file, when it opens.
     pub file: Option<TetFile>,
     /// Payloads that were decoded, or compared with their checksum.
@@ -82,7 +82,7 @@ impl Verification {
     pub fn is_ok(&self) -> bool {
         self.findings
             .iter()
-            .all(|finding| finding.severity != Severity::Error)
+            .all(|finding| finding.severity != TetSeverity::Error)
     }
 
     /// As JSON: `ok`, `findings`, and a `summary` of a file that opens.
@@ -91,7 +91,7 @@ impl Verification {
             json!({
                 "check": finding.check,
                 "severity": finding.severity.name(),
-                "ok": finding.severity != Severity::Error,
+                "ok": finding.severity != TetSeverity::Error,
                 "detail": finding.detail,
             })
         });
@@ -120,7 +120,7 @@ impl Verification {
 ///
 /// When bytes cannot be read. What they are is a finding.
 pub fn verify(
-    source: Arc<dyn Source>,
+    source: Arc<dyn ByteSource>,
     options: TetOptions,
     deep: bool,
 ) -> Result<Verification, DenseError> {
@@ -129,7 +129,11 @@ pub fn verify(
         Ok(file) => file,
         Err(DenseError::Tet { source, .. }) => {
             let check = check_of(&source);
-            findings.push(Finding::new(check, Severity::Error, sentence(&source)));
+            findings.push(TetFinding::new(
+                check,
+                TetSeverity::Error,
+                sentence(&source),
+            ));
             return Ok(Verification {
                 findings,
                 file: None,
@@ -149,13 +153,13 @@ pub fn verify(
         "payload_offsets",
         "chunk_coords",
     ];
-    findings.extend(proven.map(Finding::ok));
+    findings.extend(proven.map(TetFinding::ok));
     findings.push(payload_order(&file)?);
     findings.push(reserved(&file)?);
     findings.push(names(&file));
     if let Some(footer) = file.footer() {
         let detail = format!("version {}, {} bytes", footer.version, footer.json_len);
-        findings.push(Finding::new("footer", Severity::Info, detail));
+        findings.push(TetFinding::new("footer", TetSeverity::Info, detail));
     }
     let chunks_checked = payloads(&file, deep, &mut findings)?;
     Ok(Verification {
@@ -198,7 +202,7 @@ fn sentence(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn payload_order(file: &TetFile) -> Result<Finding, DenseError> {
+fn payload_order(file: &TetFile) -> Result<TetFinding, DenseError> {
     let start = file.superblock().index_span().end;
     let is_in_order = file.with_index(|index| {
         let mut end = start;
@@ -209,26 +213,26 @@ fn payload_order(file: &TetFile) -> Result<Finding, DenseError> {
         })
     })?;
     Ok(match is_in_order {
-        true => Finding::ok("payload_order"),
+        true => TetFinding::ok("payload_order"),
         false => {
             let detail = "payloads are not side by side in the order of the rows";
-            Finding::new("payload_order", Severity::Warning, detail.to_owned())
+            TetFinding::new("payload_order", TetSeverity::Warning, detail.to_owned())
         }
     })
 }
 
-fn reserved(file: &TetFile) -> Result<Finding, DenseError> {
+fn reserved(file: &TetFile) -> Result<TetFinding, DenseError> {
     let rows = file.with_index(|index| index.iter().filter(|row| row.reserved() != 0).count())?;
     Ok(match rows {
-        0 => Finding::ok("reserved_fields"),
+        0 => TetFinding::ok("reserved_fields"),
         rows => {
             let detail = format!("not 0 in {rows} rows of the chunk index");
-            Finding::new("reserved_fields", Severity::Warning, detail)
+            TetFinding::new("reserved_fields", TetSeverity::Warning, detail)
         }
     })
 }
 
-fn names(file: &TetFile) -> Finding {
+fn names(file: &TetFile) -> TetFinding {
     let mut names: Vec<&str> = file
         .datasets()
         .iter()
@@ -239,13 +243,13 @@ fn names(file: &TetFile) -> Finding {
     let detail = match (duplicate, names.first()) {
         (Some(pair), _) => format!("two datasets are called {:?}", pair.first()),
         (None, Some(&"")) => "a dataset has no name".to_owned(),
-        _ => return Finding::ok("dataset_names"),
+        _ => return TetFinding::ok("dataset_names"),
     };
-    Finding::new("dataset_names", Severity::Warning, detail)
+    TetFinding::new("dataset_names", TetSeverity::Warning, detail)
 }
 
 /// Decodes payloads and compares checksums; says how many.
-fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<Finding>) -> Result<u64, DenseError> {
+fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Result<u64, DenseError> {
     let rows = file.superblock().rows();
     let most = if deep { rows } else { rows.min(SAMPLE) };
     let wanted: Vec<(usize, Vec<u64>)> = file.with_index(|index| {
@@ -305,21 +309,22 @@ fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<Finding>) -> Result<u
         let of_check = faults.iter().filter(|(name, _)| *name == check);
         let count = of_check.clone().count();
         let details = of_check.take(LISTED);
-        let details = details.map(|(_, text)| Finding::new(check, Severity::Error, text.clone()));
+        let details =
+            details.map(|(_, text)| TetFinding::new(check, TetSeverity::Error, text.clone()));
         findings.extend(details);
         if count > LISTED {
             let detail = format!("{count} in all");
-            findings.push(Finding::new(check, Severity::Error, detail));
+            findings.push(TetFinding::new(check, TetSeverity::Error, detail));
         }
         if count == 0 && (check == "chunk_decode" || checksums.is_some()) {
-            findings.push(Finding::ok(check));
+            findings.push(TetFinding::ok(check));
         }
     }
     if most < rows {
         let detail = format!("{most} of {rows} payloads were decoded; all with --deep");
-        findings.push(Finding::new(
+        findings.push(TetFinding::new(
             "chunk_decode_skipped",
-            Severity::Warning,
+            TetSeverity::Warning,
             detail,
         ));
     }

@@ -19,7 +19,7 @@ use zvf_format::tetration::{
 };
 
 use super::{TetError, footer::SpillRef, kind_of};
-use crate::{DenseError, DenseSink, Dtype, Grid, Selection, staged, strided};
+use crate::{ChunkGrid, DenseError, DenseSink, Dtype, Hyperslab, staged, strided};
 
 /// Bytes of tiles that wait to be encoded together.
 const BATCH: usize = 8 << 20;
@@ -53,7 +53,7 @@ pub struct TetWriter {
 struct Dataset {
     spec: DatasetSpec,
     dtype: Dtype,
-    grid: Grid,
+    grid: ChunkGrid,
     chunks: u64,
     /// How many have been put.
     put: u64,
@@ -99,7 +99,7 @@ impl TetWriter {
                 };
                 DenseError::tet(&name, error)
             })?;
-            let grid = Grid::new(spec.shape.clone(), spec.chunk.clone(), None);
+            let grid = ChunkGrid::new(spec.shape.clone(), spec.chunk.clone(), None);
             let grid = grid.map_err(|source| DenseError::Grid {
                 name: spec.name.clone(),
                 source,
@@ -235,11 +235,11 @@ impl TetWriter {
         let known = self.datasets.get(dataset);
         let known = known.ok_or_else(|| self.order(dataset, "there is no such dataset"))?;
         let (grid, size) = (known.grid.clone(), known.dtype.size());
-        let len = Selection::whole(grid.shape()).byte_len(size);
+        let len = Hyperslab::whole(grid.shape()).byte_len(size);
         if len != u64::try_from(bytes.len()).ok() {
             return Err(self.order(dataset, "an array of another length than its shape"));
         }
-        let mut cells = grid.chunks(&Selection::whole(grid.shape()));
+        let mut cells = grid.chunks(&Hyperslab::whole(grid.shape()));
         while let Some(parts) = cells.next() {
             let cut = strided::cut(bytes, grid.shape(), grid.chunk_shape(), parts, size);
             let cut = cut.ok_or_else(|| self.tet(TetError::Large))?;
@@ -392,7 +392,7 @@ fn head(
     Ok(Superblock::new(count, records, rows, flags)?)
 }
 
-fn coordinate(grid: &Grid, number: u64) -> Vec<u64> {
+fn coordinate(grid: &ChunkGrid, number: u64) -> Vec<u64> {
     let counts: Vec<u64> = grid.chunk_counts().collect();
     let mut coordinate = vec![0; counts.len()];
     let mut rest = number;
@@ -430,15 +430,15 @@ pub(super) fn crc(bytes: &[u8]) -> u32 {
 pub struct TetSink<'a> {
     writer: &'a mut TetWriter,
     dataset: usize,
-    grid: Grid,
+    grid: ChunkGrid,
 }
 
 impl DenseSink for TetSink<'_> {
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    fn put_chunk(&mut self, _: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+    fn put_chunk(&mut self, _: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         self.writer.put_chunk(self.dataset, bytes)
     }
 

@@ -14,8 +14,8 @@ use zarrs::{
 };
 
 use crate::{
-    DenseError, DenseSink, Dtype, Grid, Selection,
-    scatter::{Piece, scatter},
+    ChunkGrid, DenseError, DenseSink, Dtype, Hyperslab,
+    scatter::{ScatterPiece, scatter},
 };
 
 /// Compression of the chunks.
@@ -57,7 +57,7 @@ pub struct ZarrSink {
     target: PathBuf,
     staged: TempDir,
     array: Array<FilesystemStore>,
-    grid: Grid,
+    grid: ChunkGrid,
     size: u64,
 }
 
@@ -70,7 +70,7 @@ impl ZarrSink {
     pub fn create(
         path: &Path,
         dtype: &Dtype,
-        grid: Grid,
+        grid: ChunkGrid,
         compression: ZarrCompression,
         attributes: &Map<String, Value>,
         dimension_names: Option<&[String]>,
@@ -150,11 +150,11 @@ impl ZarrSink {
 }
 
 impl DenseSink for ZarrSink {
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    fn put_chunk(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+    fn put_chunk(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let axes = selection.axes().iter().zip(self.grid.chunk_shape());
         let coordinate: Vec<u64> = axes
             .map(|(axis, chunk)| axis.start() / (*chunk).max(1))
@@ -166,19 +166,19 @@ impl DenseSink for ZarrSink {
             bytes
         } else {
             // Chunks at the edge are padded with zeros.
-            let shape = Selection::whole(chunk);
+            let shape = Hyperslab::whole(chunk);
             let len = shape
                 .byte_len(self.size)
                 .and_then(|len| usize::try_from(len).ok());
             let len = len.ok_or_else(|| self.fault("a chunk larger than memory"))?;
-            let parts = extents.iter().map(|count| crate::Part {
+            let parts = extents.iter().map(|count| crate::CellPart {
                 cell: 0,
                 offset: 0,
                 at: 0,
                 count: *count,
             });
             let parts: Vec<_> = parts.collect();
-            let piece = Piece {
+            let piece = ScatterPiece {
                 bytes,
                 extents: &extents,
                 parts: &parts,

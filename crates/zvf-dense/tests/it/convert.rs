@@ -3,12 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use zvf_dense::{
-    DenseArray, Dtype, FileSource, MappedFile, MemoryArray, MemorySource, Selection, View, convert,
+    ArrayView, DenseArray, Dtype, FileSource, Hyperslab, MappedFile, MemoryArray, MemorySource,
+    convert,
     npy::{NpyArray, NpySink},
 };
 
 pub(crate) fn read(array: &dyn DenseArray) -> Vec<u8> {
-    let bytes = array.slice(&Selection::whole(array.shape()));
+    let bytes = array.slice(&Hyperslab::whole(array.shape()));
     bytes.unwrap().into()
 }
 
@@ -34,7 +35,7 @@ fn through_npy(folder: &Path, array: &dyn DenseArray, chunk: &[u64]) {
         if array.shape().iter().all(|extent| *extent > 1) {
             let starts = vec![1; array.shape().len()];
             let steps = vec![2; array.shape().len()];
-            let selection = Selection::new(&starts, array.shape(), Some(&steps)).unwrap();
+            let selection = Hyperslab::new(&starts, array.shape(), Some(&steps)).unwrap();
             assert!(back.slice(&selection).unwrap() == array.slice(&selection).unwrap());
         }
     }
@@ -79,7 +80,7 @@ fn npy_in_fortran_order_is_read() {
             .flat_map(|value| value.to_le_bytes()),
     );
     let array = NpyArray::open(Arc::new(MemorySource::new("a", bytes.clone())), None).unwrap();
-    let numbers = |selection: &Selection| {
+    let numbers = |selection: &Hyperslab| {
         let bytes = array.slice(selection).unwrap();
         let (values, _) = bytes.as_chunks::<2>();
         values
@@ -87,8 +88,8 @@ fn npy_in_fortran_order_is_read() {
             .map(|value| i16::from_le_bytes(*value))
             .collect::<Vec<_>>()
     };
-    assert_eq!(numbers(&Selection::whole(&[2, 3])), [0, 1, 2, 10, 11, 12]);
-    let odd = Selection::new(&[1, 0], &[2, 3], Some(&[1, 2])).unwrap();
+    assert_eq!(numbers(&Hyperslab::whole(&[2, 3])), [0, 1, 2, 10, 11, 12]);
+    let odd = Hyperslab::new(&[1, 0], &[2, 3], Some(&[1, 2])).unwrap();
     assert_eq!(numbers(&odd), [10, 12]);
     bytes.pop();
     assert!(NpyArray::open(Arc::new(MemorySource::new("a", bytes)), None).is_err());
@@ -98,13 +99,13 @@ fn npy_in_fortran_order_is_read() {
 fn views_are_boxes_of_boxes_in_little_endian_order() {
     let bytes = (0..24_u16).flat_map(u16::to_be_bytes).collect();
     let array = MemoryArray::new("a", ">u2".parse().unwrap(), vec![4, 6], bytes).unwrap();
-    let outer = Selection::new(&[1, 0], &[4, 6], Some(&[2, 2])).unwrap();
-    let view = View::new(&array, outer).unwrap();
+    let outer = Hyperslab::new(&[1, 0], &[4, 6], Some(&[2, 2])).unwrap();
+    let view = ArrayView::new(&array, outer).unwrap();
     assert_eq!(
         (view.shape(), view.dtype().to_string().as_str()),
         (&[2, 3][..], "<u2")
     );
-    let inner = Selection::new(&[0, 0], &[2, 3], Some(&[1, 2])).unwrap();
+    let inner = Hyperslab::new(&[0, 0], &[2, 3], Some(&[1, 2])).unwrap();
     let bytes = view.slice(&inner).unwrap();
     let (values, _) = bytes.as_chunks::<2>();
     let values: Vec<u16> = values
@@ -112,5 +113,5 @@ fn views_are_boxes_of_boxes_in_little_endian_order() {
         .map(|value| u16::from_le_bytes(*value))
         .collect();
     assert_eq!(values, [6, 10, 18, 22]);
-    assert!(view.slice(&Selection::whole(&[3, 3])).is_err());
+    assert!(view.slice(&Hyperslab::whole(&[3, 3])).is_err());
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use zvf_dense::{
-    DenseArray, MemoryArray, MemorySource, Selection, View,
+    ArrayView, DenseArray, Hyperslab, MemoryArray, MemorySource,
     reduce::{Reduction, Scalar, histogram, quantiles, reduce},
     tet::{MemoryBudget, TetFile, TetOptions},
 };
@@ -293,7 +293,7 @@ fn what_is_no_number_or_no_axis_is_refused() {
     assert!(reduce(&array, Reduction::Sum, &[2]).is_err());
     assert!(reduce(&array, Reduction::Sum, &[0, 0]).is_err());
     assert!(quantiles(&array, &[1.5], &[]).is_err());
-    let none = View::new(&array, Selection::new(&[0, 0], &[0, 2], None).unwrap()).unwrap();
+    let none = ArrayView::new(&array, Hyperslab::new(&[0, 0], &[0, 2], None).unwrap()).unwrap();
     assert_eq!(none.shape(), [0, 2]);
     let sum = reduce(&none, Reduction::Sum, &[]).unwrap();
     assert_eq!(sum.values, [Scalar::Int(0)]);

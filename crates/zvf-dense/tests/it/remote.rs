@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zvf::Store;
 use zvf_dense::{
-    DenseArray, Selection, Source, StoreSource,
+    ByteSource, DenseArray, Hyperslab, StoreSource,
     tet::{TetFile, TetOptions, verify},
 };
 use zvf_testkit::golden::Golden;
@@ -26,11 +26,11 @@ fn a_selection_of_many_tiles_is_one_batch_of_ranges() {
     );
     let array = file.dataset_at(0).unwrap();
     let before = store.activity().requests;
-    let whole = array.slice(&Selection::whole(array.shape())).unwrap();
+    let whole = array.slice(&Hyperslab::whole(array.shape())).unwrap();
     // Nine tiles side by side are one request.
     assert_eq!(store.activity().requests - before, 1);
     let local = super::tet_of(bytes).dataset_at(0).unwrap();
-    assert!(whole == local.slice(&Selection::whole(local.shape())).unwrap());
+    assert!(whole == local.slice(&Hyperslab::whole(local.shape())).unwrap());
     assert!(verify(source, TetOptions::default(), true).unwrap().is_ok());
 }
 

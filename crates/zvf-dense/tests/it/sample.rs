@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, sync::Mutex};
 
 use serde_json::{Map, Value};
 use zvf_dense::{
-    DenseArray, DenseError, Dtype, Grid, MemoryArray, ReadPlan, Selection,
+    ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, MemoryArray, ReadPlan,
     sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
 };
 
@@ -43,13 +43,13 @@ impl Draw {
 #[derive(Debug)]
 struct Counted {
     inner: MemoryArray,
-    grid: Grid,
+    grid: ChunkGrid,
     reads: Mutex<BTreeMap<Vec<u64>, u64>>,
 }
 
 impl Counted {
     fn new(inner: MemoryArray, chunk: &[u64]) -> Self {
-        let grid = Grid::new(inner.shape().to_vec(), chunk.to_vec(), None).unwrap();
+        let grid = ChunkGrid::new(inner.shape().to_vec(), chunk.to_vec(), None).unwrap();
         Self {
             inner,
             grid,
@@ -67,7 +67,7 @@ impl DenseArray for Counted {
         self.inner.dtype()
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -79,11 +79,11 @@ impl DenseArray for Counted {
         self.inner.budget()
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         self.inner.read_plan(selection)
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         let mut cells = self.grid.chunks(selection);
         while let Some(parts) = cells.next() {
             let cell = parts.iter().map(|part| part.cell).collect();

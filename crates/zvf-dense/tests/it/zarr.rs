@@ -3,7 +3,7 @@
 use std::fs;
 
 use zvf_dense::{
-    DenseArray, Grid, MemoryArray, Selection, convert,
+    ChunkGrid, DenseArray, Hyperslab, MemoryArray, convert,
     zarr::{ZarrArray, ZarrCompression, ZarrSink},
 };
 
@@ -26,7 +26,7 @@ fn zarr_is_written_and_read_in_every_codec() {
                     MemoryArray::new("a", dtype.parse().unwrap(), vec![5, 7], vec![1; 35]).unwrap();
             }
             let path = folder.path().join(format!("{at}{}.zarr", &dtype[1..]));
-            let grid = Grid::new(vec![5, 7], vec![2, 3], None).unwrap();
+            let grid = ChunkGrid::new(vec![5, 7], vec![2, 3], None).unwrap();
             let attributes = serde_json::Map::from_iter([("a".to_owned(), 1.into())]);
             let names = ["y".to_owned(), "x".to_owned()];
             let sink =
@@ -37,7 +37,7 @@ fn zarr_is_written_and_read_in_every_codec() {
             assert_eq!(back.attributes(), &attributes);
             assert_eq!(back.dimension_names(), Some(&names[..]));
             assert!(read(&back) == read(&array));
-            let selection = Selection::new(&[1, 0], &[5, 7], Some(&[3, 2])).unwrap();
+            let selection = Hyperslab::new(&[1, 0], &[5, 7], Some(&[3, 2])).unwrap();
             assert!(back.slice(&selection).unwrap() == array.slice(&selection).unwrap());
             assert_eq!(back.read_plan(&selection).unwrap().chunks, 6);
             // What is there is not written over.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use zvf_dense::{DenseArray, MemorySource, Selection, b2nd::B2nd};
+use zvf_dense::{DenseArray, Hyperslab, MemorySource, b2nd::B2nd};
 
 /// Memory that bytes may ask for.
 const BUDGET: u64 = 1 << 20;
@@ -15,7 +15,7 @@ pub(crate) fn array(bytes: &[u8]) -> (bool, bool) {
     let Ok(array) = B2nd::from_source(Arc::new(source), 0, BUDGET) else {
         return (false, false);
     };
-    let whole = array.slice(&Selection::whole(array.shape()));
+    let whole = array.slice(&Hyperslab::whole(array.shape()));
     // The second element along each axis, or the only one.
     let start: Vec<u64> = array
         .shape()
@@ -27,7 +27,7 @@ pub(crate) fn array(bytes: &[u8]) -> (bool, bool) {
         .iter()
         .map(|extent| (*extent).min(2))
         .collect();
-    let one = Selection::new(&start, &stop, None).unwrap();
+    let one = Hyperslab::new(&start, &stop, None).unwrap();
     let plan = array.read_plan(&one);
     let len = array.byte_len(&one).unwrap();
     if u64::try_from(len).is_ok_and(|len| len > BUDGET) {

@@ -1,7 +1,7 @@
 //! What holds for any bytes taken for Blosc chunks: run by the mutation test and
 //! by the fuzz target `dense_blosc`.
 
-use zvf_dense::blosc::{Chunk, Decoder};
+use zvf_dense::blosc::{BloscChunk, Decoder};
 
 /// Memory that bytes may ask for.
 const BUDGET: u64 = 1 << 20;
@@ -22,7 +22,7 @@ pub(crate) fn chunks(bytes: &[u8]) {
 }
 
 fn chunk(bytes: &[u8]) {
-    let Ok(chunk) = Chunk::parse(bytes) else {
+    let Ok(chunk) = BloscChunk::parse(bytes) else {
         return;
     };
     let header = *chunk.header();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use zvf_dense::{
-    DenseArray, MemorySource, Selection,
+    DenseArray, Hyperslab, MemorySource,
     tet::{MemoryBudget, TetFile, TetOptions, verify},
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn tet(bytes: &[u8]) -> bool {
     };
     let mut is_read = true;
     for array in (0..file.datasets().len()).filter_map(|id| file.dataset_at(id)) {
-        let whole = Selection::whole(array.shape());
+        let whole = Hyperslab::whole(array.shape());
         let Ok(plan) = array.read_plan(&whole) else {
             is_read = false;
             continue;
@@ -45,9 +45,9 @@ pub(crate) fn tet(bytes: &[u8]) -> bool {
         is_read &= read.is_ok();
         // The last element, and every other one.
         let last: Vec<u64> = array.shape().iter().map(|extent| extent - 1).collect();
-        let corner = Selection::new(&last, array.shape(), None);
+        let corner = Hyperslab::new(&last, array.shape(), None);
         let zeros = vec![0; last.len()];
-        let sparse = Selection::new(&zeros, array.shape(), Some(&vec![2; last.len()]));
+        let sparse = Hyperslab::new(&zeros, array.shape(), Some(&vec![2; last.len()]));
         for selection in [corner, sparse].into_iter().flatten() {
             let part = array.slice(&selection);
             // What can be read as a whole can be read in part.

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 use zvf_dense::{
-    DenseArray, Selection, View,
+    ArrayView, DenseArray, Hyperslab,
     tet::{TetWriter, WriteOptions},
 };
 
@@ -67,7 +67,7 @@ pub(crate) fn run(asked: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error
     }
     let (mut specs, mut warnings, mut views, mut shown) = (vec![], vec![], vec![], vec![]);
     for (name, array, has_chunks) in &arrays {
-        let view = View::new(&**array, Selection::whole(array.shape()))?;
+        let view = ArrayView::new(&**array, Hyperslab::whole(array.shape()))?;
         let chunk = asked.target.chunk(&view, *has_chunks)?;
         let (spec, lost) = dense::spec(&view, name, &chunk, &asked.target)?;
         shown.push(json!({

@@ -3,7 +3,7 @@
 use std::{error::Error, path::PathBuf};
 
 use serde_json::json;
-use zvf_dense::tet::{Severity, verify};
+use zvf_dense::tet::{TetSeverity, verify};
 
 use crate::{
     dense::{self, MemoryArgs},
@@ -46,9 +46,9 @@ pub(crate) fn run(asked: &TetVerifyArgs) -> Result<CommandOutcome, Box<dyn Error
         ];
         for finding in &found.findings {
             let mark = match finding.severity {
-                Severity::Info => "ok",
-                Severity::Warning => "warn",
-                Severity::Error => "FAIL",
+                TetSeverity::Info => "ok",
+                TetSeverity::Warning => "warn",
+                TetSeverity::Error => "FAIL",
             };
             let detail = finding.detail.as_ref();
             let detail = detail

@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use super::Output;
 use crate::{
-    DenseError, Part, ReadPlan, Selection,
+    CellPart, DenseError, Hyperslab, ReadPlan,
     b2nd::{B2nd, B2ndError, index::Entry, place::Stored},
-    blosc::{BlockContext, Blocks, ChunkError, ChunkHeader, Decoder, Special, SpecialKind},
+    blosc::{BlockContext, BlockStarts, ChunkError, ChunkHeader, Decoder, Special, SpecialKind},
     strided::strides,
 };
 
@@ -16,10 +16,10 @@ pub(super) struct Worker<'a> {
     /// Bytes between elements of a block.
     strides: Vec<usize>,
     decoder: Decoder,
-    blocks: Blocks,
+    blocks: BlockStarts,
     /// What is needed of each axis of blocks.
-    axes: Vec<Vec<Part>>,
-    parts: Vec<Part>,
+    axes: Vec<Vec<CellPart>>,
+    parts: Vec<CellPart>,
     needed: Vec<Needed>,
     prefix: Vec<u8>,
     dictionary: Vec<u8>,
@@ -56,7 +56,7 @@ impl<'a> Worker<'a> {
             // The header says how many bytes a block has, and has been checked.
             strides: strides.unwrap_or_default(),
             decoder: Decoder::default(),
-            blocks: Blocks::default(),
+            blocks: BlockStarts::default(),
             axes: Vec::new(),
             parts: Vec::new(),
             needed: Vec::new(),
@@ -78,8 +78,8 @@ impl<'a> Worker<'a> {
     pub(super) fn plan(
         &mut self,
         chunk: u64,
-        parts: &[Part],
-        selection: &Selection,
+        parts: &[CellPart],
+        selection: &Hyperslab,
     ) -> Result<(), DenseError> {
         self.plan.chunks = self.plan.chunks.saturating_add(1);
         if let Entry::At(at) = self.entry(chunk)? {
@@ -95,8 +95,8 @@ impl<'a> Worker<'a> {
     pub(super) fn read(
         &mut self,
         chunk: u64,
-        parts: &[Part],
-        selection: &Selection,
+        parts: &[CellPart],
+        selection: &Hyperslab,
         output: &mut Output<'_>,
     ) -> Result<(), DenseError> {
         self.plan.chunks = self.plan.chunks.saturating_add(1);
@@ -222,8 +222,8 @@ impl<'a> Worker<'a> {
     fn find(
         &mut self,
         open: &Open<'_>,
-        parts: &[Part],
-        selection: &Selection,
+        parts: &[CellPart],
+        selection: &Hyperslab,
     ) -> Result<(), DenseError> {
         let extents = self.array.block_shape();
         self.axes.resize_with(parts.len(), Vec::new);
@@ -280,7 +280,7 @@ impl<'a> Worker<'a> {
     fn read_blocks(
         &mut self,
         open: &Open<'_>,
-        selection: &Selection,
+        selection: &Hyperslab,
         output: &mut Output<'_>,
     ) -> Result<(), DenseError> {
         self.make_room(open)?;
@@ -388,7 +388,7 @@ impl<'a> Worker<'a> {
         chunk: u64,
         kind: SpecialKind,
         value: &[u8],
-        parts: &[Part],
+        parts: &[CellPart],
         output: &mut Output<'_>,
     ) -> Result<(), DenseError> {
         let special = Special::new(kind, value, self.array.facts.typesize);
@@ -399,7 +399,7 @@ impl<'a> Worker<'a> {
 }
 
 /// The parts of the needed block of this rank, one for each axis.
-fn pick(axes: &[Vec<Part>], mut rank: usize, parts: &mut Vec<Part>) {
+fn pick(axes: &[Vec<CellPart>], mut rank: usize, parts: &mut Vec<CellPart>) {
     parts.clear();
     for list in axes.iter().rev() {
         let len = list.len().max(1);

@@ -1,6 +1,6 @@
 //! Where a read goes.
 
-use crate::{AxisRange, Part, blosc::Special, strided::BoxCopy};
+use crate::{AxisRange, CellPart, blosc::Special, strided::BoxCopy};
 
 /// Row-major bytes that are read into.
 pub(super) struct Output<'a> {
@@ -16,7 +16,7 @@ impl Output<'_> {
     /// their place.
     pub(super) fn copy(
         &self,
-        parts: &[Part],
+        parts: &[CellPart],
         ranges: &[AxisRange],
         strides: &[usize],
     ) -> Option<BoxCopy> {
@@ -45,7 +45,7 @@ impl Output<'_> {
     }
 
     /// Puts a repeated value wherever `parts` go.
-    pub(super) fn fill(&mut self, special: &Special<'_>, parts: &[Part]) -> Option<()> {
+    pub(super) fn fill(&mut self, special: &Special<'_>, parts: &[CellPart]) -> Option<()> {
         let mut start = 0_usize;
         let mut axes = Vec::with_capacity(parts.len());
         for (part, &stride) in parts.iter().zip(self.strides) {

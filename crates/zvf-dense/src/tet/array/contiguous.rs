@@ -12,7 +12,7 @@ use core::ops::Range;
 use rayon::prelude::*;
 
 use super::{TetArray, narrowed, shifted};
-use crate::{DenseArray, DenseError, Part, Selection};
+use crate::{CellPart, DenseArray, DenseError, Hyperslab};
 
 /// Below so many bytes another thread costs more than it brings.
 const ALONE: usize = 1 << 20;
@@ -37,7 +37,7 @@ impl TetArray {
     /// # Errors
     ///
     /// When the selection is not of this array.
-    pub fn contiguous(&self, selection: &Selection) -> Result<Option<Contiguous>, DenseError> {
+    pub fn contiguous(&self, selection: &Hyperslab) -> Result<Option<Contiguous>, DenseError> {
         selection.check(self.shape())?;
         let is_row_major = self.chunks_follow_rows(selection);
         let mut cells = self.info.grid.chunks(selection);
@@ -65,7 +65,7 @@ impl TetArray {
     /// Whether elements chunk by chunk are in the order of rows: on some axis
     /// chunks follow each other, before it each has one element, and after it
     /// one has all.
-    fn chunks_follow_rows(&self, selection: &Selection) -> bool {
+    fn chunks_follow_rows(&self, selection: &Hyperslab) -> bool {
         let chunks = self.info.grid.chunk_shape();
         let axes = selection.axes().iter().zip(chunks);
         let mut rest = axes.skip_while(|(axis, chunk)| axis.parts(**chunk).all(|p| p.count == 1));
@@ -79,7 +79,7 @@ impl TetArray {
     /// # Errors
     ///
     /// When the selection is not of this array.
-    pub fn borrow(&self, selection: &Selection) -> Result<Option<&[u8]>, DenseError> {
+    pub fn borrow(&self, selection: &Hyperslab) -> Result<Option<&[u8]>, DenseError> {
         let Some(bytes) = self.file.source.bytes() else {
             return Ok(None);
         };
@@ -94,7 +94,7 @@ impl TetArray {
     /// Reads it in one go when its bytes are in order in the file.
     pub(super) fn read_contiguous(
         &self,
-        selection: &Selection,
+        selection: &Hyperslab,
         into: &mut [u8],
     ) -> Result<bool, DenseError> {
         if !self.chunks_follow_rows(selection) {
@@ -123,7 +123,7 @@ impl TetArray {
 }
 
 /// Whether what is selected of a tile lies in one piece in it.
-fn is_one_piece(parts: &[Part], extents: &[u64], selection: &Selection) -> bool {
+fn is_one_piece(parts: &[CellPart], extents: &[u64], selection: &Hyperslab) -> bool {
     let axes = parts.iter().zip(extents).zip(selection.axes());
     let mut rest = axes.skip_while(|((part, _), _)| part.count == 1);
     let is_run = rest.next().is_none_or(|(_, axis)| axis.step() == 1);

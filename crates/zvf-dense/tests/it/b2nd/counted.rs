@@ -9,9 +9,9 @@ use std::{
 };
 
 use zvf_dense::{
-    DenseArray, Dtype, MemorySource, ReadPlan, Selection, Source,
+    ByteSource, DenseArray, Dtype, Hyperslab, MemorySource, ReadPlan,
     b2nd::{B2nd, B2ndDesign, B2ndWriter, DEFAULT_BUDGET},
-    blosc::Codec,
+    blosc::BloscCodec,
 };
 use zvf_testkit::golden::Golden;
 
@@ -39,7 +39,7 @@ impl Counts {
     }
 }
 
-impl Source for Counting {
+impl ByteSource for Counting {
     fn name(&self) -> &str {
         self.bytes.name()
     }
@@ -70,7 +70,7 @@ fn counting(frame: Vec<u8>, offset: u64) -> (B2nd, Arc<Counts>) {
 }
 
 /// Reads on one thread, where a run of blocks is never cut in two.
-fn taken(array: &B2nd, counts: &Counts, selection: &Selection) -> (ReadPlan, u64) {
+fn taken(array: &B2nd, counts: &Counts, selection: &Hyperslab) -> (ReadPlan, u64) {
     let mut bytes = vec![0; array.byte_len(selection).unwrap()];
     let alone = rayon::ThreadPoolBuilder::new()
         .num_threads(1)
@@ -109,7 +109,7 @@ fn planes_and_points_decode_the_blocks_they_touch() {
         // Raw, which is fast to write and has lengths that are known.
         let design = B2ndDesign::new(shape, Dtype::parse("|u1").unwrap())
             .with_chunks(chunk, block)
-            .with_codec(Codec::Lz4, 0);
+            .with_codec(BloscCodec::Lz4, 0);
         let bytes: Vec<u8> = (0..items).map(|at| (at % 251).to_le_bytes()[0]).collect();
         let frame = B2ndWriter::encode(&design, &bytes).unwrap();
         let (array, counts) = counting(frame, 0);
@@ -120,7 +120,7 @@ fn planes_and_points_decode_the_blocks_they_touch() {
             for at in [0, shape[axis] / 2, shape[axis] - 1] {
                 let (mut start, mut stop) = (vec![0; 3], shape.to_vec());
                 (start[axis], stop[axis]) = (at, at + 1);
-                let selection = Selection::new(&start, &stop, None).unwrap();
+                let selection = Hyperslab::new(&start, &stop, None).unwrap();
                 let (plan, counted) = taken(&array, &counts, &selection);
                 assert_eq!(
                     (plan.blocks, counted),
@@ -131,7 +131,7 @@ fn planes_and_points_decode_the_blocks_they_touch() {
                 assert_eq!(plan.bytes_read, bytes, "{shape:?} {axis} {at}");
             }
         }
-        let point = Selection::new(&[99, 99, 99], &[100, 100, 100], None).unwrap();
+        let point = Hyperslab::new(&[99, 99, 99], &[100, 100, 100], None).unwrap();
         let (plan, counted) = taken(&array, &counts, &point);
         assert_eq!((plan.chunks, plan.blocks, counted), (1, 1, 2));
         assert_eq!(plan.bytes_read, prefix + block_len);
@@ -147,11 +147,11 @@ fn plans_of_recorded_frames_hold() {
     for (_, bytes) in recorded(&golden) {
         let (array, counts) = counting(bytes.to_vec(), 0);
         let shape = array.shape().to_vec();
-        taken(&array, &counts, &Selection::whole(&shape));
+        taken(&array, &counts, &Hyperslab::whole(&shape));
         for step in [1, 3] {
             let stop: Vec<u64> = shape.iter().map(|extent| extent.div_ceil(2)).collect();
             let steps = vec![step; shape.len()];
-            let selection = Selection::new(&vec![0; shape.len()], &stop, Some(&steps)).unwrap();
+            let selection = Hyperslab::new(&vec![0; shape.len()], &stop, Some(&steps)).unwrap();
             taken(&array, &counts, &selection);
             selections += 1;
         }
@@ -165,7 +165,7 @@ fn steps_pass_over_blocks() {
     let design = B2ndDesign::new(&[1000], Dtype::parse("<i2").unwrap()).with_chunks(&[100], &[10]);
     let frame = B2ndWriter::encode(&design, &sample(2000, 2)).unwrap();
     let (array, counts) = counting(frame, 0);
-    let every = |step| Selection::new(&[0], &[1000], Some(&[step])).unwrap();
+    let every = |step| Hyperslab::new(&[0], &[1000], Some(&[step])).unwrap();
     for (step, chunks, blocks) in [(1, 10, 100), (10, 10, 100), (20, 10, 50), (250, 4, 4)] {
         let (plan, _) = taken(&array, &counts, &every(step));
         assert_eq!((plan.chunks, plan.blocks), (chunks, blocks), "{step}");

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use zvf_dense::{
-    DenseArray, DenseSink, Dtype, Selection,
+    DenseArray, DenseSink, Dtype, Hyperslab,
     b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter},
 };
 use zvf_testkit::golden::Golden;
@@ -23,7 +23,7 @@ struct Model {
 }
 
 impl Model {
-    fn places(&self, selection: &Selection) -> Vec<usize> {
+    fn places(&self, selection: &Hyperslab) -> Vec<usize> {
         let items = self.bytes.len() / self.size;
         let numbers: Vec<u8> = (0..u32::try_from(items).unwrap())
             .flat_map(u32::to_le_bytes)
@@ -35,7 +35,7 @@ impl Model {
             .collect()
     }
 
-    fn update(&mut self, selection: &Selection, bytes: &[u8]) {
+    fn update(&mut self, selection: &Hyperslab, bytes: &[u8]) {
         for (place, item) in self
             .places(selection)
             .into_iter()
@@ -59,7 +59,7 @@ impl Model {
             .zip(shape)
             .map(|(a, b)| *a.min(b))
             .collect();
-        let common = Selection::new(&vec![0; shape.len()], &common, None).unwrap();
+        let common = Hyperslab::new(&vec![0; shape.len()], &common, None).unwrap();
         let kept = picked(&old.shape, self.size, &old.bytes, &common);
         self.update(&common, &kept);
     }
@@ -68,7 +68,7 @@ impl Model {
 #[track_caller]
 fn check(array: &B2nd, model: &Model) {
     assert_eq!(array.shape(), model.shape);
-    assert!(array.slice(&Selection::whole(&model.shape)).unwrap() == model.bytes);
+    assert!(array.slice(&Hyperslab::whole(&model.shape)).unwrap() == model.bytes);
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ proptest! {
                 Change::Update(a, b, step, kind) => {
                     let clip = |k: usize| { let e = model.shape[k]; (a[k].min(b[k]).min(e), a[k].max(b[k]).min(e)) };
                     let (rows, columns) = (clip(0), clip(1));
-                    let selection = Selection::new(&[rows.0, columns.0], &[rows.1, columns.1], Some(&[step, 1])).unwrap();
+                    let selection = Hyperslab::new(&[rows.0, columns.0], &[rows.1, columns.1], Some(&[step, 1])).unwrap();
                     let bytes = sample(usize::try_from(selection.byte_len(2).unwrap()).unwrap(), kind);
                     editor.update(&selection, &bytes).unwrap();
                     model.update(&selection, &bytes);
@@ -145,7 +145,7 @@ proptest! {
                     let mut start = vec![0, 0];
                     start[axis] = model.shape[axis];
                     model.resize(&shape);
-                    model.update(&Selection::new(&start, &shape, None).unwrap(), &bytes);
+                    model.update(&Hyperslab::new(&start, &shape, None).unwrap(), &bytes);
                 }
                 Change::Layer => {
                     layers += 1;
@@ -202,7 +202,7 @@ fn files_of_a_directory_that_is_nearly_all_zeros_have_low_numbers() {
     check_numbers(&path);
     let mut change = |range: [u64; 2], value: u8| {
         let mut editor = B2ndEditor::open(&path).unwrap();
-        let selection = Selection::new(&[range[0]], &[range[1]], None).unwrap();
+        let selection = Hyperslab::new(&[range[0]], &[range[1]], None).unwrap();
         let bytes = vec![value; usize::try_from(range[1] - range[0]).unwrap()];
         editor.update(&selection, &bytes).unwrap();
         editor.commit().unwrap();
@@ -224,7 +224,7 @@ fn what_a_foreign_shrink_left_behind_is_not_shown() {
     fs::write(&path, Golden::open("b2nd").file("l_shrunk.b2nd")).unwrap();
     let mut editor = B2ndEditor::open(&path).unwrap();
     let shape = editor.array().shape().to_vec();
-    let whole = Selection::whole(&shape);
+    let whole = Hyperslab::whole(&shape);
     let bytes = editor.array().slice(&whole).unwrap().into();
     let mut model = Model {
         shape: shape.clone(),
@@ -245,7 +245,7 @@ fn nothing_is_seen_before_a_commit() {
     for sparse in [false, true] {
         let path = folder.path().join(format!("{sparse}.b2nd"));
         write(&path, &design, &[1, 2, 3, 4, 5, 6], sparse);
-        let whole = Selection::whole(&[6]);
+        let whole = Hyperslab::whole(&[6]);
         let mut editor = B2ndEditor::open(&path).unwrap();
         editor.update(&whole, &[9; 6]).unwrap();
         assert_eq!(
@@ -273,13 +273,13 @@ fn recorded_frames_are_changed() {
         let mut editor = B2ndEditor::open(&path).unwrap();
         let shape = editor.array().shape().to_vec();
         let size = usize::try_from(editor.array().dtype().size()).unwrap();
-        let whole = editor.array().slice(&Selection::whole(&shape));
+        let whole = editor.array().slice(&Hyperslab::whole(&shape));
         let bytes = whole.unwrap().into();
         let mut model = Model { shape, size, bytes };
         if model.shape.is_empty() || model.shape.contains(&0) {
             continue;
         }
-        let one = Selection::new(
+        let one = Hyperslab::new(
             &vec![0; model.shape.len()],
             &vec![1; model.shape.len()],
             None,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use zvf_dense::{
-    DenseArray, DenseError, Selection,
+    DenseArray, DenseError, Hyperslab,
     b2nd::{B2nd, B2ndError},
     blosc::ChunkError,
 };
@@ -55,7 +55,7 @@ fn golden_b2nd_slices_and_blocks() {
         let name = case["name"].as_str().unwrap();
         let array = array(&golden, case, &folder).unwrap();
         if name == NDCELL {
-            let refused = array.slice(&Selection::whole(array.shape())).unwrap_err();
+            let refused = array.slice(&Hyperslab::whole(array.shape())).unwrap_err();
             assert!(
                 is_chunk_error(&refused, ChunkError::Filter(32)),
                 "{refused:?}"
@@ -83,7 +83,7 @@ fn golden_b2nd_slices_and_blocks() {
         for slice in case["slices"].as_array().unwrap() {
             let start = numbers(&slice["start"]);
             let stop = numbers(&slice["stop"]);
-            let selection = Selection::new(&start, &stop, None).unwrap();
+            let selection = Hyperslab::new(&start, &stop, None).unwrap();
             let bytes = array.slice(&selection).unwrap_or_else(|error| {
                 panic!("{name} {start:?} {stop:?}: {error:?}");
             });
@@ -151,7 +151,7 @@ fn golden_b2nd_damage() {
     for case in damaged {
         let path = case["path"].as_str().unwrap();
         let read = open(golden.file(path).to_vec())
-            .and_then(|array| array.slice(&Selection::whole(array.shape())));
+            .and_then(|array| array.slice(&Hyperslab::whole(array.shape())));
         let error = read.err().unwrap_or_else(|| panic!("{path} is read"));
         assert!(
             matches!(error, DenseError::B2nd { .. }),

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use tempfile::TempDir;
 use zvf_dense::{
-    DenseArray, DenseSink, Dtype, Selection,
+    DenseArray, DenseSink, Dtype, Hyperslab,
     b2nd::{B2nd, B2ndDesign, B2ndWriter},
-    blosc::{Codec, Filter, Split},
+    blosc::{BloscCodec, BloscFilter, Split},
 };
 
 use super::open;
@@ -22,7 +22,7 @@ pub(crate) fn sample(len: usize, kind: u8) -> Vec<u8> {
 }
 
 /// What a selection has of an array in memory, one element at a time.
-pub(crate) fn picked(shape: &[u64], size: usize, bytes: &[u8], selection: &Selection) -> Vec<u8> {
+pub(crate) fn picked(shape: &[u64], size: usize, bytes: &[u8], selection: &Hyperslab) -> Vec<u8> {
     let mut starts = vec![0];
     for (extent, axis) in shape.iter().zip(selection.axes()) {
         let inner = starts
@@ -37,15 +37,19 @@ pub(crate) fn picked(shape: &[u64], size: usize, bytes: &[u8], selection: &Selec
         .collect()
 }
 
-fn filters() -> impl Strategy<Value = Vec<Filter>> {
+fn filters() -> impl Strategy<Value = Vec<BloscFilter>> {
     prop_oneof![
         Just(vec![]),
-        Just(vec![Filter::Shuffle]),
-        Just(vec![Filter::BitShuffle]),
-        Just(vec![Filter::Delta]),
-        Just(vec![Filter::Delta, Filter::Shuffle]),
-        Just(vec![Filter::Shuffle, Filter::ByteDelta]),
-        Just(vec![Filter::Delta, Filter::Shuffle, Filter::ByteDelta]),
+        Just(vec![BloscFilter::Shuffle]),
+        Just(vec![BloscFilter::BitShuffle]),
+        Just(vec![BloscFilter::Delta]),
+        Just(vec![BloscFilter::Delta, BloscFilter::Shuffle]),
+        Just(vec![BloscFilter::Shuffle, BloscFilter::ByteDelta]),
+        Just(vec![
+            BloscFilter::Delta,
+            BloscFilter::Shuffle,
+            BloscFilter::ByteDelta
+        ]),
     ]
 }
 
@@ -69,7 +73,7 @@ proptest! {
     fn any_array_comes_back(
         axes in prop::collection::vec(axis(), 0..4),
         dtype in prop_oneof![Just("<f4"), Just("|u1"), Just(">i2"), Just("<f8"), Just("|S5"), Just("|V300"), Just("[('a', '<i4'), ('b', '<f8')]")],
-        codec in prop_oneof![Just(Codec::Lz4), Just(Codec::Zlib), Just(Codec::Zstd)],
+        codec in prop_oneof![Just(BloscCodec::Lz4), Just(BloscCodec::Zlib), Just(BloscCodec::Zstd)],
         level in prop_oneof![Just(0_u8), Just(1), Just(5)],
         filters in filters(),
         split in prop_oneof![Just(Split::Always), Just(Split::Never), Just(Split::Auto)],
@@ -112,10 +116,10 @@ proptest! {
         }
         let layers: Vec<_> = array.metalayers().chain(array.vlmetalayers()).collect();
         prop_assert_eq!(layers, [("mine", &b"\x01\x02"[..]), ("more", &[7; 100][..])]);
-        let whole = Selection::whole(&shape);
+        let whole = Hyperslab::whole(&shape);
         prop_assert!(array.slice(&whole).unwrap() == bytes);
         let part = |k: usize| axes.iter().map(|axis| axis.3[k]).collect::<Vec<_>>();
-        let selection = Selection::new(&part(0), &part(1), Some(&part(2))).unwrap();
+        let selection = Hyperslab::new(&part(0), &part(1), Some(&part(2))).unwrap();
         let found = array.slice(&selection).unwrap();
         prop_assert!(found == picked(&shape, size, &bytes, &selection));
     }
@@ -139,7 +143,7 @@ fn a_large_read_on_many_threads_is_the_same() {
             ([1, 90, 33], [1, 1, 1]),
             ([70, 90, 33], [3, 2, 7]),
         ] {
-            let selection = Selection::new(&[0, 0, 0], &stops, Some(&steps)).unwrap();
+            let selection = Hyperslab::new(&[0, 0, 0], &stops, Some(&steps)).unwrap();
             let expected = picked(&shape, 4, &bytes, &selection);
             for threads in [1, 2, 5] {
                 let pool = rayon::ThreadPoolBuilder::new()
@@ -171,7 +175,7 @@ fn rows_of_any_length_and_planes_of_wide_blocks() {
                 ([0, 0, 41], [5, 24, 42]),
                 ([1, 3, 9], [4, 5, 71]),
             ] {
-                let selection = Selection::new(&starts, &stops, None).unwrap();
+                let selection = Hyperslab::new(&starts, &stops, None).unwrap();
                 let found = array.slice(&selection).unwrap();
                 let expected = picked(&shape, size, &bytes, &selection);
                 assert!(found == expected, "{dtype} {width} {starts:?}");
@@ -186,8 +190,8 @@ fn nothing_is_there_before_all_chunks_are() {
     let path = folder.path().join("array.b2nd");
     let design = B2ndDesign::new(&[4], Dtype::parse("<i2").unwrap()).with_chunks(&[2], &[2]);
     let mut writer = Box::new(B2ndWriter::create(&path, &design).unwrap());
-    let first = Selection::new(&[0], &[2], None).unwrap();
-    let second = Selection::new(&[2], &[4], None).unwrap();
+    let first = Hyperslab::new(&[0], &[2], None).unwrap();
+    let second = Hyperslab::new(&[2], &[4], None).unwrap();
     assert!(writer.put_chunk(&second, &[1; 4]).is_err(), "out of order");
     assert!(writer.put_chunk(&first, &[1; 3]).is_err(), "too short");
     writer.put_chunk(&first, &[1; 4]).unwrap();

@@ -101,12 +101,12 @@ mod zarr {
 
     use super::*;
     use zvf_dense::{
-        Grid, Selection,
+        ChunkGrid, Hyperslab,
         zarr::{ZarrArray, ZarrCompression, ZarrSink},
     };
 
     pub(super) fn v3(path: &Path, array: &MemoryArray) -> Box<dyn DenseArray> {
-        let grid = Grid::new(SHAPE.to_vec(), CHUNK.to_vec(), None).unwrap();
+        let grid = ChunkGrid::new(SHAPE.to_vec(), CHUNK.to_vec(), None).unwrap();
         let (codec, attributes) = (ZarrCompression::Zstd(1), serde_json::Map::new());
         let sink = ZarrSink::create(path, array.dtype(), grid, codec, &attributes, None);
         zvf_dense::convert(array, Box::new(sink.unwrap()), &mut |_| ()).unwrap();
@@ -142,7 +142,7 @@ mod zarr {
                     continue;
                 }
                 let ends = place.map(|at| at + 1);
-                let one = Selection::new(&place, &ends, None).unwrap();
+                let one = Hyperslab::new(&place, &ends, None).unwrap();
                 bytes.extend_from_slice(&array.slice(&one).unwrap());
             }
             fs::write(path.join(format!("{}.{}.{}", at[0], at[1], at[2])), bytes).unwrap();

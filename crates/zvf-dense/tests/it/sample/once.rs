@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use zvf_dense::{
-    DenseArray, DenseError, Dtype, Grid, MemoryArray, ReadPlan, Selection,
+    ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, MemoryArray, ReadPlan,
     sample::{Interpolation, SampleOptions, Sampler},
 };
 
@@ -21,14 +21,14 @@ use super::{Draw, volume};
 #[derive(Debug)]
 struct Blocks {
     inner: MemoryArray,
-    grid: Grid,
+    grid: ChunkGrid,
     reads: Mutex<BTreeMap<Vec<u64>, u64>>,
     bytes: AtomicU64,
 }
 
 impl Blocks {
     fn new(inner: MemoryArray, chunk: &[u64], block: &[u64]) -> Self {
-        let grid = Grid::new(inner.shape().to_vec(), chunk.to_vec(), Some(block.to_vec()));
+        let grid = ChunkGrid::new(inner.shape().to_vec(), chunk.to_vec(), Some(block.to_vec()));
         Self {
             inner,
             grid: grid.unwrap(),
@@ -53,7 +53,7 @@ impl DenseArray for Blocks {
         self.inner.dtype()
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
@@ -65,15 +65,15 @@ impl DenseArray for Blocks {
         self.inner.budget()
     }
 
-    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         self.inner.read_plan(selection)
     }
 
-    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
         // Blocks end where their chunk does: their places are those in a grid of blocks
         // where these divide chunks, as they do here.
         let blocks = self.grid.block_shape().unwrap().to_vec();
-        let blocks = Grid::new(self.shape().to_vec(), blocks, None).unwrap();
+        let blocks = ChunkGrid::new(self.shape().to_vec(), blocks, None).unwrap();
         let mut cells = blocks.chunks(selection);
         while let Some(parts) = cells.next() {
             let cell = parts.iter().map(|part| part.cell).collect();

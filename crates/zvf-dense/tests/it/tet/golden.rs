@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use serde_json::Value;
 use zvf_dense::{
-    DenseArray, FileSource, MappedFile, MemorySource, Selection, Source,
+    ByteSource, DenseArray, FileSource, Hyperslab, MappedFile, MemorySource,
     tet::{MemoryBudget, TetFile, TetOptions, verify},
 };
 use zvf_testkit::golden::{Golden, unhex};
@@ -16,7 +16,7 @@ fn numbers(value: &Value) -> Vec<u64> {
     list.map(|number| number.as_u64().unwrap()).collect()
 }
 
-fn selection(value: &Value, shape: &[u64]) -> Selection {
+fn selection(value: &Value, shape: &[u64]) -> Hyperslab {
     let axes = value.as_array().unwrap().iter();
     let part = |key: &str, or: &dyn Fn(usize) -> u64| {
         let parts = axes.clone().enumerate();
@@ -24,7 +24,7 @@ fn selection(value: &Value, shape: &[u64]) -> Selection {
         parts.collect::<Vec<u64>>()
     };
     let stops = part("stop", &|axis| shape[axis]);
-    Selection::new(&part("start", &|_| 0), &stops, Some(&part("step", &|_| 1))).unwrap()
+    Hyperslab::new(&part("start", &|_| 0), &stops, Some(&part("step", &|_| 1))).unwrap()
 }
 
 /// Files may ask for budgets smaller than they are.
@@ -43,7 +43,7 @@ fn check_memory(name: &str, bytes: &[u8], expected: &Value) {
     let file = open(name, bytes).unwrap();
     let asked = u64::from(file.memory_budget_bytes());
     for array in (0..file.datasets().len()).filter_map(|id| file.dataset_at(id)) {
-        let whole = Selection::whole(array.shape());
+        let whole = Hyperslab::whole(array.shape());
         let needed = array.read_plan(&whole).unwrap().bytes;
         let is_over = asked > 0 && needed > asked;
         assert_eq!(array.slice(&whole).is_err(), is_over, "{name}");
@@ -75,7 +75,7 @@ fn check(file: &TetFile, expected: &Value) {
             array.grid().chunk_shape(),
             numbers(&expected["chunk_shape"])
         );
-        let whole = Selection::whole(array.shape());
+        let whole = Hyperslab::whole(array.shape());
         let tensor = unhex(expected["tensor_hex"].as_str().unwrap());
         assert!(array.slice(&whole).unwrap() == tensor, "{name}");
         let found = array.contiguous(&whole).unwrap();
@@ -126,7 +126,7 @@ fn good_files_are_what_was_recorded_of_them() {
         check_memory(name, bytes, expected);
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let sources: [Arc<dyn Source>; 2] = [
+        let sources: [Arc<dyn ByteSource>; 2] = [
             Arc::new(MappedFile::open(&path).unwrap()),
             Arc::new(FileSource::open(&path).unwrap()),
         ];
@@ -188,7 +188,7 @@ fn bad_files_are_refused_but_those_that_are_harmless() {
             continue;
         };
         let arrays = (0..file.datasets().len()).filter_map(|id| file.dataset_at(id));
-        let read = arrays.map(|array| array.slice(&Selection::whole(array.shape())));
+        let read = arrays.map(|array| array.slice(&Hyperslab::whole(array.shape())));
         let is_read = read.filter(Result::is_err).count() == 0;
         assert_eq!(is_read, verified.is_ok(), "{name}");
         match is_read {

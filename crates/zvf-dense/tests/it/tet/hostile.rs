@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zvf_dense::{
-    DenseArray, DenseError, MemorySource, Selection,
+    DenseArray, DenseError, Hyperslab, MemorySource,
     tet::{
         Compression, DatasetSpec, MemoryBudget, TetDtype, TetFile, TetOptions, TetWriter,
         WriteOptions, verify,
@@ -123,13 +123,13 @@ fn a_bomb_is_an_error_and_no_memory() {
     let source = Arc::new(MemorySource::new("large", bytes));
     let file = TetFile::open(source, TetOptions::default()).unwrap();
     let array = file.dataset("a").unwrap();
-    let one = Selection::new(&[0], &[1], None).unwrap();
+    let one = Hyperslab::new(&[0], &[1], None).unwrap();
     let error = array.slice(&one).unwrap_err().to_string();
     assert!(
         error.contains("1125899906842624 bytes of memory"),
         "{error}"
     );
-    assert!(array.slice(&Selection::whole(array.shape())).is_err());
+    assert!(array.slice(&Hyperslab::whole(array.shape())).is_err());
     // Neither what the frame nor what the tile says was reserved.
     let grown = peak() - before;
     assert!(grown < 8 << 20, "{grown} bytes more");
@@ -161,7 +161,7 @@ fn budgets_are_kept_to_the_byte() {
     };
     let take = |file: &TetFile, count: u64| {
         let array = file.dataset("a").unwrap();
-        array.slice(&Selection::new(&[5], &[5 + count], None).unwrap())
+        array.slice(&Hyperslab::new(&[5], &[5 + count], None).unwrap())
     };
     let of_file = file(MemoryBudget::default());
     assert_eq!(take(&of_file, 3 << 20).unwrap().len(), 3 << 20);

@@ -5,10 +5,10 @@ use std::{fs, path::Path, sync::Arc};
 use proptest::prelude::*;
 use serde_json::{Map, json};
 use zvf_dense::{
-    DenseArray, FileSource, Selection, convert,
+    DenseArray, FileSource, Hyperslab, convert,
     tet::{
-        Compression, DatasetSpec, Severity, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions,
-        verify,
+        Compression, DatasetSpec, TetDtype, TetFile, TetOptions, TetSeverity, TetWriter,
+        WriteOptions, verify,
     },
 };
 
@@ -47,7 +47,7 @@ fn holds(file: &TetFile, datasets: &[(DatasetSpec, Vec<u8>)]) {
     assert_eq!(file.datasets().len(), datasets.len());
     for (id, (_, bytes)) in datasets.iter().enumerate() {
         let array = file.dataset_at(id).unwrap();
-        let whole = Selection::whole(array.shape());
+        let whole = Hyperslab::whole(array.shape());
         assert!(array.slice(&whole).unwrap() == *bytes, "dataset {id}");
     }
 }
@@ -126,7 +126,7 @@ fn checksums_tell_a_changed_bit() {
         let errors = found
             .findings
             .iter()
-            .filter(|f| f.severity == Severity::Error);
+            .filter(|f| f.severity == TetSeverity::Error);
         errors.map(|finding| finding.check).collect::<Vec<_>>()
     };
     assert!(check(&bytes).is_empty());
@@ -194,7 +194,7 @@ fn recorded_files_are_appended_to() {
         for id in 0..id {
             let read = |file: &TetFile| {
                 let array = file.dataset_at(id).unwrap();
-                array.slice(&Selection::whole(array.shape())).unwrap()
+                array.slice(&Hyperslab::whole(array.shape())).unwrap()
             };
             assert!(read(&before) == read(&after));
             let names = [&before, &after].map(|file| file.datasets()[id].attributes().clone());
@@ -262,15 +262,15 @@ proptest! {
         let source = Arc::new(FileSource::open(&plain).unwrap());
         let plain = TetFile::open(source, TetOptions::default()).unwrap();
         let plain = plain.dataset("a").unwrap();
-        prop_assert!(plain.slice(&Selection::whole(&shape)).unwrap() == bytes);
+        prop_assert!(plain.slice(&Hyperslab::whole(&shape)).unwrap() == bytes);
         let part = |of: fn(&Steps) -> u64| ranges.iter().map(of).collect::<Vec<_>>();
         let steps = part(|range| range.2);
-        let selection = Selection::new(&part(|r| r.0), &part(|r| r.1), Some(&steps)).unwrap();
+        let selection = Hyperslab::new(&part(|r| r.0), &part(|r| r.1), Some(&steps)).unwrap();
         let found = array.slice(&selection).unwrap();
         prop_assert!(found == plain.slice(&selection).unwrap());
         // One by one, by the definition.
         let size = usize::try_from(dtype.size()).unwrap();
-        let mut cells = zvf_dense::Cells::new(selection.axes(), &vec![1; shape.len()]);
+        let mut cells = zvf_dense::GridCells::new(selection.axes(), &vec![1; shape.len()]);
         let mut expected = Vec::new();
         while let Some(parts) = cells.next() {
             let at = parts.iter().zip(&shape).fold(0, |at, (part, extent)| at * extent + part.cell);

@@ -18,8 +18,8 @@ impl AxisRange {
     ///
     /// # Errors
     ///
-    /// [`SelectionError::Step`] if the step is 0.
-    pub fn new(start: u64, stop: u64, step: u64) -> Result<Self, SelectionError> {
+    /// [`HyperslabError::Step`] if the step is 0.
+    pub fn new(start: u64, stop: u64, step: u64) -> Result<Self, HyperslabError> {
         let length = stop.saturating_sub(start);
         let count = length.checked_sub(1).map_or(Some(0), |last| {
             // At most the length, so the addition does not wrap.
@@ -28,7 +28,7 @@ impl AxisRange {
         // A step of 0 is an error even for an empty range.
         match count.filter(|_| step > 0) {
             Some(count) => Ok(Self { start, count, step }),
-            None => Err(SelectionError::Step),
+            None => Err(HyperslabError::Step),
         }
     }
 
@@ -83,33 +83,33 @@ impl AxisRange {
 /// A box of an array, with a step along each axis.
 ///
 /// ```
-/// use zvf_dense::Selection;
+/// use zvf_dense::Hyperslab;
 ///
-/// let every_other_row = Selection::new(&[0, 2], &[10, 5], Some(&[2, 1]))?;
+/// let every_other_row = Hyperslab::new(&[0, 2], &[10, 5], Some(&[2, 1]))?;
 /// assert_eq!(every_other_row.shape(), [5, 3]);
 /// assert!(every_other_row.check(&[10, 4]).is_err());
 /// # Ok::<(), zvf_dense::SelectionError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Selection {
+pub struct Hyperslab {
     axes: Vec<AxisRange>,
 }
 
-impl Selection {
+impl Hyperslab {
     /// Selects from `starts` up to, but not including, `stops`, every `steps`-th element.
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] if the lengths differ or a step is 0.
+    /// [`HyperslabError`] if the lengths differ or a step is 0.
     pub fn new(
         starts: &[u64],
         stops: &[u64],
         steps: Option<&[u64]>,
-    ) -> Result<Self, SelectionError> {
+    ) -> Result<Self, HyperslabError> {
         let rank = starts.len();
         for other in [stops.len(), steps.map_or(rank, <[u64]>::len)] {
             if other != rank {
-                return Err(SelectionError::Rank {
+                return Err(HyperslabError::Rank {
                     array: rank,
                     selection: other,
                 });
@@ -152,17 +152,17 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] with the first axis along which it does not.
-    pub fn check(&self, shape: &[u64]) -> Result<(), SelectionError> {
+    /// [`HyperslabError`] with the first axis along which it does not.
+    pub fn check(&self, shape: &[u64]) -> Result<(), HyperslabError> {
         if self.axes.len() != shape.len() {
-            return Err(SelectionError::Rank {
+            return Err(HyperslabError::Rank {
                 array: shape.len(),
                 selection: self.axes.len(),
             });
         }
         for (axis, (range, &extent)) in self.axes.iter().zip(shape).enumerate() {
             if range.last().is_some_and(|last| last >= extent) || range.start > extent {
-                return Err(SelectionError::Outside {
+                return Err(HyperslabError::Outside {
                     axis,
                     last: range.last().unwrap_or(range.start),
                     extent,
@@ -173,7 +173,7 @@ impl Selection {
     }
 }
 
-impl FromIterator<AxisRange> for Selection {
+impl FromIterator<AxisRange> for Hyperslab {
     fn from_iter<T: IntoIterator<Item = AxisRange>>(axes: T) -> Self {
         Self {
             axes: axes.into_iter().collect(),
@@ -193,7 +193,7 @@ pub(crate) fn product(extents: impl Iterator<Item = u64> + Clone) -> Option<u64>
 /// An error in a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SelectionError {
+pub enum HyperslabError {
     /// The number of axes differs from that of the array.
     #[error("the selection has {selection} axes, but the array has {array}")]
     Rank {
