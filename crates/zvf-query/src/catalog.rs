@@ -5,6 +5,7 @@
 //! [`Level::extension`](level::Level::extension).
 
 pub(crate) mod cell_rows;
+pub(crate) mod chunk;
 pub(crate) mod chunked_array;
 pub(crate) mod composite;
 pub(crate) mod coordinates;

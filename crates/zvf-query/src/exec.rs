@@ -1,10 +1,23 @@
-//! Operators of a physical plan: scans, filters, joins.
+//! Operators of a physical plan, one file each, and the loops that run them.
+//!
+//! A plan is a tree of [`PlanNode`](operator::PlanNode)s. [`execute`] cuts it into pipelines: a
+//! source (a scan, a join or another operator that needs all of its input) and the operators
+//! above it, which take each batch as it comes. What an operator needs to know of the query
+//! comes from the [`LevelQuery`](crate::resolve::query::LevelQuery) of its
+//! [`Context`](context::Context).
 
-pub(crate) mod chunk;
+pub(crate) mod chunk_scan;
 pub(crate) mod clip;
 pub(crate) mod composite;
+pub(crate) mod context;
+pub(crate) mod execute;
+pub(crate) mod filter;
+pub(crate) mod gather;
 pub(crate) mod level_jump;
 pub(crate) mod link_join;
+pub(crate) mod link_scan;
 pub(crate) mod nearest;
+pub(crate) mod object_columns;
+pub(crate) mod object_scan;
+pub(crate) mod operator;
 pub(crate) mod paths;
-pub(crate) mod points;

@@ -48,7 +48,7 @@ pub use catalog::stored::{PaddedRows, StoredArray};
 pub use catalog::tables::{GroupList, ScopedColumns};
 pub use closest::closest;
 pub use error::{Damage, Fault, QueryError};
-pub use plan::explain::{Explanation, Reads};
+pub use plan::explain::{Explanation, OperatorReport, Reads};
 pub use plan::run::{Counts, QueryReport};
 pub use query::{Budget, Clip, LevelChoice, NearestTo, Query, Region, Selection, Shape};
 pub use result::{

@@ -2,4 +2,5 @@
 
 pub(crate) mod budget;
 pub(crate) mod explain;
+pub(crate) mod planner;
 pub(crate) mod run;

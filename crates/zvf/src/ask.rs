@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use futures_util::future::{BoxFuture, join};
-use zvf_query::{Counts, Explanation, Query, QueryReport, QueryResult};
+use zvf_query::{Counts, Explanation, OperatorReport, Query, QueryReport, QueryResult};
 
 use crate::{dataset::Dataset, error::Error};
 
@@ -172,6 +172,23 @@ impl Dataset {
         Box::pin(async move {
             self.settle().await?;
             Ok(self.session().explain(query).await?)
+        })
+    }
+
+    /// Runs a query and returns its operators with the requests that each of them made.
+    ///
+    /// The result itself is dropped. Requests are cells, before neighbours are merged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`] when the query fails.
+    pub fn analyze<'a>(
+        &'a self,
+        query: &'a Query,
+    ) -> BoxFuture<'a, Result<Vec<OperatorReport>, Error>> {
+        Box::pin(async move {
+            self.settle().await?;
+            Ok(self.session().analyze(query).await?)
         })
     }
 }

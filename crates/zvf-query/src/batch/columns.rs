@@ -12,11 +12,12 @@ use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 use zvf_model::array::CellAttribute;
 
 use crate::{
-    batch::vertices::{Copying, Room, Run, Runs},
+    batch::vertices::{Copying, Room},
     catalog::cell_rows::CellRows,
     error::Fault,
     predicate::{Datum, Number},
     result::{Column, Rows, Values},
+    selection::{RowRun, RowSelection},
 };
 
 pub(crate) use finished::FinishedView;
@@ -29,7 +30,7 @@ pub(crate) fn push_runs(
     bytes: &[u8],
     dtype: Dtype,
     columns: u32,
-    vertices: &Runs,
+    vertices: &RowSelection,
 ) {
     let row = row_size(dtype, columns);
     let start = out.len();
@@ -41,7 +42,13 @@ pub(crate) fn push_runs(
 }
 
 /// Copies rows of `bytes` to where there is room for them, little-endian.
-pub(crate) fn copy_runs(to: &mut [u8], vertices: &Runs, dtype: Dtype, columns: u32, bytes: &[u8]) {
+pub(crate) fn copy_runs(
+    to: &mut [u8],
+    vertices: &RowSelection,
+    dtype: Dtype,
+    columns: u32,
+    bytes: &[u8],
+) {
     let row = row_size(dtype, columns);
     let mut rest = &mut *to;
     for span in vertices.spans() {
@@ -141,7 +148,7 @@ impl ColumnBuilder {
     pub(crate) fn push_runs(
         &mut self,
         cell: Option<&CellRows>,
-        vertices: &Runs,
+        vertices: &RowSelection,
     ) -> Result<(), Fault> {
         let Some(cell) = cell else {
             self.skip(vertices.len());
@@ -186,7 +193,7 @@ impl ColumnBuilder {
         &'a mut self,
         columns: u32,
         room: Room,
-        parts: impl Iterator<Item = (&'a [u8], &'a Runs)>,
+        parts: impl Iterator<Item = (&'a [u8], &'a RowSelection)>,
     ) -> Vec<Copying<'a>> {
         self.columns = Some(columns);
         let dtype = self.metadata.dtype;
@@ -206,7 +213,7 @@ impl ColumnBuilder {
     /// Takes the rows of runs out of cells of so many columns, when there are none yet.
     pub(crate) fn take<'c>(
         &mut self,
-        runs: &[(u32, Run)],
+        runs: &[(u32, RowRun)],
         columns: u32,
         rows: usize,
         cells: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),

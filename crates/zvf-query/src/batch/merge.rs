@@ -5,6 +5,7 @@
 //! has no such attribute have no value, numbers of different types become float64,
 //! and words are those of both dictionaries.
 
+use core::ops::ControlFlow;
 use std::{collections::HashMap, sync::Arc};
 
 use zvf_format::numeric::Kind;
@@ -225,6 +226,45 @@ impl Rows {
             }
         }
         Some(rows)
+    }
+}
+
+/// Batches of a result, appended to each other.
+#[derive(Default)]
+pub(crate) struct CollectedResult {
+    answer: Option<QueryResult>,
+    error: Option<QueryError>,
+}
+
+impl CollectedResult {
+    pub(crate) fn push(&mut self, batch: QueryResult, budget: u64) -> ControlFlow<()> {
+        let appended = match &mut self.answer {
+            None => {
+                self.answer = Some(batch);
+                Ok(())
+            }
+            Some(whole) => whole.append(batch),
+        };
+        let bytes = self.answer.as_ref().map_or(0, QueryResult::size);
+        self.error = match appended {
+            Err(error) => Some(error),
+            Ok(()) if bytes > budget => Some(over_budget(bytes, budget)),
+            Ok(()) => return ControlFlow::Continue(()),
+        };
+        ControlFlow::Break(())
+    }
+
+    pub(crate) fn finish(self) -> Result<Option<QueryResult>, QueryError> {
+        self.error.map_or(Ok(self.answer), Err)
+    }
+}
+
+pub(crate) fn over_budget(bytes: u64, budget: u64) -> QueryError {
+    let what = "what is selected would";
+    QueryError::OverBudget {
+        what,
+        bytes,
+        budget,
     }
 }
 

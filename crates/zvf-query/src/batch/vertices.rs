@@ -2,227 +2,21 @@
 
 mod bulk;
 
-use core::ops::Range;
-
 use zvf_model::grid::ChunkCoord;
 
 use crate::{
     batch::columns::{ColumnBuilder, bytes_of, gather, push_runs},
-    catalog::fragments::FragmentRows,
+    batch::loaded::LoadedChunks,
+    catalog::chunk::Chunk,
     catalog::objects::Objects,
     catalog::schema::{Names, Schema},
     diagnostics::Diagnostics,
     error::{Damage, QueryError},
-    exec::chunk::Chunk,
-    exec::paths::Loaded,
     result::{NO_OBJECT, QueryResult, Rows as AnswerRows, SEVERAL_OBJECTS},
+    selection::{RowRun, RowSelection},
 };
 
 pub(crate) use bulk::{Copying, Room};
-
-/// A vertex of a chunk, as one of its fragments names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// Row of the chunk's buffer.
-    pub(crate) row: u64,
-    /// Where in the chunk's memory it is.
-    pub(crate) place: usize,
-    pub(crate) fragment: u32,
-}
-
-/// Vertices of a chunk that follow each other: its rows from `row` on, which are in
-/// memory from `place` on, as one of its fragments names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) row: u64,
-    pub(crate) place: usize,
-    pub(crate) len: usize,
-    pub(crate) fragment: u32,
-}
-
-impl Run {
-    /// Its vertices, one by one.
-    pub(crate) fn entries(self) -> impl Iterator<Item = Entry> {
-        let rows = (self.row..).zip(self.places());
-        rows.map(move |(row, place)| Entry {
-            row,
-            place,
-            fragment: self.fragment,
-        })
-    }
-
-    /// Where they are in memory.
-    pub(crate) fn places(self) -> Range<usize> {
-        self.place..self.place.saturating_add(self.len)
-    }
-}
-
-impl From<Entry> for Run {
-    fn from(entry: Entry) -> Self {
-        Self {
-            row: entry.row,
-            place: entry.place,
-            len: 1,
-            fragment: entry.fragment,
-        }
-    }
-}
-
-/// Vertices of a chunk in an order, as runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Runs {
-    runs: Vec<Run>,
-    len: usize,
-}
-
-impl Runs {
-    /// Number of vertices.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(crate) fn runs(&self) -> &[Run] {
-        &self.runs
-    }
-
-    /// Where in memory they are, those that follow each other there as one.
-    pub(crate) fn spans(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let mut runs = self.runs.iter().map(|run| run.places()).peekable();
-        core::iter::from_fn(move || {
-            let mut span = runs.next()?;
-            while let Some(next) = runs.next_if(|next| next.start == span.end) {
-                span.end = next.end;
-            }
-            Some(span)
-        })
-    }
-
-    /// The vertices one by one.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.runs.iter().flat_map(|run| run.entries())
-    }
-
-    /// Appends a run, as part of the last one where it goes on.
-    pub(crate) fn push(&mut self, run: Run) {
-        if run.len == 0 {
-            return;
-        }
-        self.len = self.len.saturating_add(run.len);
-        if let Some(last) = self.runs.last_mut() {
-            let length = u64::try_from(last.len).unwrap_or(u64::MAX);
-            let goes_on = last.fragment == run.fragment
-                && last.row.checked_add(length) == Some(run.row)
-                && last.place.checked_add(last.len) == Some(run.place);
-            if goes_on {
-                last.len = last.len.saturating_add(run.len);
-                return;
-            }
-        }
-        self.runs.push(run);
-    }
-
-    /// Keeps the first so many vertices.
-    pub(crate) fn truncate(&mut self, most: usize) {
-        if self.len <= most {
-            return;
-        }
-        let mut left = most;
-        self.runs.retain_mut(|run| {
-            run.len = run.len.min(left);
-            left = left.saturating_sub(run.len);
-            run.len > 0
-        });
-        self.len = most;
-    }
-
-    /// Keeps the vertices at places in memory that `inside` has.
-    pub(crate) fn keep_places(&mut self, inside: &[bool]) {
-        self.keep(|run, _| inside.get(run.places()).unwrap_or_default());
-    }
-
-    /// Keeps the vertices for which `holds` is true, in the order they are in.
-    pub(crate) fn keep_those(&mut self, holds: &[bool]) {
-        self.keep(|run, before| {
-            let own = holds.get(before..before.saturating_add(run.len));
-            own.unwrap_or_default()
-        });
-    }
-
-    /// Keeps what is true; of each run are given the flags that are its own, by how
-    /// many vertices are before it.
-    fn keep<'f>(&mut self, flags: impl Fn(&Run, usize) -> &'f [bool]) {
-        let mut kept = Self::default();
-        let mut before = 0_usize;
-        for run in &self.runs {
-            let (mut row, mut place) = (run.row, run.place);
-            for same in flags(run, before).chunk_by(|a, b| a == b) {
-                if same.first() == Some(&true) {
-                    let (len, fragment) = (same.len(), run.fragment);
-                    kept.push(Run {
-                        row,
-                        place,
-                        len,
-                        fragment,
-                    });
-                }
-                row = row.saturating_add(u64::try_from(same.len()).unwrap_or(u64::MAX));
-                place = place.saturating_add(same.len());
-            }
-            before = before.saturating_add(run.len);
-        }
-        *self = kept;
-    }
-}
-
-impl FromIterator<Entry> for Runs {
-    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
-        let mut runs = Self::default();
-        entries
-            .into_iter()
-            .for_each(|entry| runs.push(entry.into()));
-        runs
-    }
-}
-
-impl Chunk {
-    /// Its vertices, by fragment, then as the fragment has them; only those in
-    /// memory, and of the fragments that were asked for.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.runs().entries().collect()
-    }
-
-    /// The same as runs.
-    pub(crate) fn runs(&self) -> Runs {
-        let mut runs = Runs::default();
-        let mut push = |fragment| self.push_fragment(fragment, |run| runs.push(run));
-        match &self.bins {
-            Some(bins) => bins.iter().copied().for_each(&mut push),
-            None => (0..self.fragments.len()).for_each(&mut push),
-        }
-        runs
-    }
-
-    /// The vertices of one fragment that are in memory.
-    pub(crate) fn push_fragment(&self, fragment: u32, mut push: impl FnMut(Run)) {
-        let run = |(rows, place): (Range<u64>, usize)| Run {
-            row: rows.start,
-            place,
-            len: usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX),
-            fragment,
-        };
-        match self.fragments.rows(fragment) {
-            None => {}
-            Some(FragmentRows::Range(rows)) => self.held.within(rows).map(run).for_each(push),
-            Some(FragmentRows::List(rows)) => {
-                for row in rows {
-                    if let Some(place) = self.held.place(*row) {
-                        push(run((*row..row.saturating_add(1), place)));
-                    }
-                }
-            }
-        }
-    }
-}
 
 /// The objects of a chunk's fragments, by fragment: rows of the object index.
 #[derive(Clone, Debug, Default)]
@@ -363,7 +157,7 @@ impl VertexBuilder {
         &mut self,
         schema: &Schema,
         chunk: &Chunk,
-        vertices: &Runs,
+        vertices: &RowSelection,
         object: impl Fn(u32) -> i64,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
@@ -421,8 +215,8 @@ impl VertexBuilder {
     pub(crate) fn take(
         &mut self,
         schema: &Schema,
-        runs: &[(u32, Run)],
-        loaded: &Loaded,
+        runs: &[(u32, RowRun)],
+        loaded: &LoadedChunks,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let rows = runs
@@ -439,7 +233,7 @@ impl VertexBuilder {
         }
         if !is_simple || widths.contains(&None) {
             for same in runs.chunk_by(|(a, _), (b, _)| a == b) {
-                let mut own = Runs::default();
+                let mut own = RowSelection::default();
                 for (_, run) in same {
                     own.push(*run);
                 }

@@ -4,10 +4,10 @@ use zvf_model::layout::Part;
 
 use crate::{
     batch::vertices::Owners,
+    catalog::chunk::{ChunkRequest, Rows},
     catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{ChunkRequest, Rows},
     query::Selection,
     resolve::query::{Emit, LevelQuery, VertexFilter},
 };

@@ -1,4 +1,4 @@
-//! From vertices of a level to those of another that they are linked to.
+//! Vertices of another level that vertices are linked to.
 
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,89 +6,93 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf_format::path::Delta;
 use zvf_model::grid::ChunkCoord;
 
+use super::{context::Context, operator::PlanNode};
 use crate::{
-    batch::vertices::Runs,
+    catalog::chunk::{ChunkRequest, Rows},
     catalog::level::Level,
     catalog::links::LinkView,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{ChunkRequest, Rows},
     query::Query,
     resolve::query::{Emit, LevelQuery},
     result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
+    selection::RowSelection,
 };
 
-/// Rows of chunks.
+/// Rows, by chunk.
 type RowsOf = BTreeMap<ChunkCoord, BTreeSet<u64>>;
 
-impl LevelQuery<'_> {
-    /// The vertices `levels` on that those selected here are linked to, by chunk
-    /// and row.
-    ///
-    /// Takes the links stored at this level, those of the other turned round where
-    /// only these are stored, and otherwise goes level by level.
-    pub(crate) async fn drill(
-        &self,
-        levels: i32,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        let mut rows = RowsOf::new();
-        let mut take = |batch: QueryResult| {
-            for (chunk, row) in batch.origins {
-                rows.entry(chunk).or_default().insert(row);
-            }
-            ControlFlow::Continue(())
-        };
-        // The limit is that of the answer, not of where it starts.
-        let start = Query {
-            limit: None,
-            ..self.query.clone()
-        };
-        let start = self.session.resolve(&start).await?;
-        match &self.query.nearest {
-            Some(nearest) => start.nearest(nearest, diagnostics, &mut take).await?,
-            None => start.select(diagnostics, &mut take).await?,
+/// Emits the vertices `levels` on that the vertices of the input are linked to, by chunk and row.
+///
+/// Follows the links stored at the level of the query, or those of the target in reverse where
+/// only these are stored, and otherwise goes level by level.
+pub(crate) async fn execute(
+    levels: i32,
+    node: &PlanNode,
+    context: Context<'_>,
+    emit: &mut Emit<'_>,
+) -> Result<(), QueryError> {
+    let (query, diagnostics) = (context.query, context.diagnostics);
+    let mut rows = RowsOf::new();
+    let mut collect = |batch: QueryResult| {
+        for (chunk, row) in batch.origins {
+            rows.entry(chunk).or_default().insert(row);
         }
-        let from = self.level.id();
-        let target = from.offset(levels).ok_or(QueryError::NoScale)?;
-        let target = self.session.level(target).await?;
-        let direct = self
-            .hop(&self.level, &target, &rows, levels, diagnostics)
-            .await?;
-        let reached = match direct {
-            Some(reached) => reached,
-            None => {
-                let step = levels.signum();
-                let mut level = std::sync::Arc::clone(&self.level);
-                for _ in 0..levels.unsigned_abs() {
-                    let next = level.id().offset(step).ok_or(QueryError::NoScale)?;
-                    let next = self.session.level(next).await?;
-                    let reached = self.hop(&level, &next, &rows, step, diagnostics).await?;
-                    rows = reached.ok_or(QueryError::Unsupported(
-                        "no links between these levels are stored",
-                    ))?;
-                    level = next;
-                }
-                rows
-            }
-        };
-        let query = Query {
-            level: crate::query::LevelChoice::Number(target.id()),
-            columns: self.query.columns.clone(),
-            owners: self.query.owners,
-            limit: self.query.limit,
-            shape: Some(crate::query::Shape::Points),
-            ..Query::default()
-        };
-        self.session
-            .resolve(&query)
-            .await?
-            .these(&reached, diagnostics, emit)
-            .await
+        ControlFlow::Continue(())
+    };
+    // The limit applies to the vertices reached, not to those they are reached from.
+    let start = Query {
+        limit: None,
+        ..query.query.clone()
+    };
+    let start = query.session.resolve(&start).await?;
+    let inner = Context {
+        query: &start,
+        ..context
+    };
+    if let Some(input) = node.inputs.first() {
+        input.execute(inner, &mut collect).await?;
     }
+    let scope = context.scope(node.id);
+    let session = scope.session;
+    let from = query.level.id();
+    let target = from.offset(levels).ok_or(QueryError::NoScale)?;
+    let target = session.level(target).await?;
+    let direct = scope
+        .hop(&query.level, &target, &rows, levels, diagnostics)
+        .await?;
+    let reached = match direct {
+        Some(reached) => reached,
+        None => {
+            let step = levels.signum();
+            let mut level = std::sync::Arc::clone(&query.level);
+            for _ in 0..levels.unsigned_abs() {
+                let next = level.id().offset(step).ok_or(QueryError::NoScale)?;
+                let next = session.level(next).await?;
+                let reached = scope.hop(&level, &next, &rows, step, diagnostics).await?;
+                rows = reached.ok_or(QueryError::Unsupported(
+                    "no links between these levels are stored",
+                ))?;
+                level = next;
+            }
+            rows
+        }
+    };
+    let at_target = Query {
+        level: crate::query::LevelChoice::Number(target.id()),
+        columns: query.query.columns.clone(),
+        owners: query.query.owners,
+        limit: query.query.limit,
+        shape: Some(crate::query::Shape::Points),
+        ..Query::default()
+    };
+    let at_target = session.resolve(&at_target).await?;
+    at_target.gather_rows(&reached, diagnostics, emit).await
+}
 
-    /// Where links lead; `None` when none are stored.
+impl LevelQuery<'_> {
+    /// Returns the rows of `target` that rows of `from` are linked to; `None` when no links are
+    /// stored in either direction.
     async fn hop(
         &self,
         from: &Level,
@@ -192,8 +196,8 @@ impl LevelQuery<'_> {
         Ok(reached)
     }
 
-    /// These vertices, by chunk and row.
-    async fn these(
+    /// Emits the vertices in these rows of chunks.
+    async fn gather_rows(
         &self,
         rows: &RowsOf,
         diagnostics: &Diagnostics,
@@ -249,7 +253,7 @@ impl LevelQuery<'_> {
             entries.dedup_by_key(|entry| entry.row);
             entries.truncate(left);
             left = left.saturating_sub(entries.len());
-            let selected: Runs = entries.iter().copied().collect();
+            let selected: RowSelection = entries.iter().copied().collect();
             vertices.push(&schema, &chunk, &selected, object, diagnostics)?;
             if let Some(given) = &mut vertices.object_ids {
                 let first = given.len().saturating_sub(entries.len());

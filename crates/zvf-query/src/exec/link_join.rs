@@ -1,4 +1,4 @@
-//! Vertices with their links: graphs, skeletons, meshes.
+//! Join of links with the vertices at their ends: graphs, skeletons, meshes.
 
 mod assemble;
 mod builder;
@@ -10,22 +10,25 @@ mod selected;
 mod unreadable;
 
 use core::ops::ControlFlow;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join;
-use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, root::LinksConvention};
+use zvf_model::grid::ChunkCoord;
 
+use super::{
+    chunk_scan::{ChunkGroups, portions},
+    context::Context,
+    execute::Pipeline,
+    operator::{ChunkScan, ObjectScan, Operator},
+};
 use crate::{
-    catalog::links::{LinkCell, LinkRecords, LinkSet, LinkSetCache, LinkView},
+    catalog::chunk::{ChunkRequest, Rows},
+    catalog::links::{LinkCell, LinkRecords, LinkSet},
     catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{ChunkRequest, Rows},
-    exec::points::{Groups, portions},
     resolve::query::{Emit, LevelQuery},
     result::Links,
-    sync::lock,
 };
 
 use builder::LinkBuilder;
@@ -36,75 +39,73 @@ use unreadable::UnreadableChunks;
 /// Cells of links read at once.
 const CELLS_AT_ONCE: usize = 256;
 
-impl LevelQuery<'_> {
-    /// Vertices and links that the region and filter select. Two round trips
-    /// after metadata: chunks of the region with the links that can come into it;
-    /// then the other ends of those that may.
-    pub(crate) async fn linked(
+/// Parameters of [`Operator::LinkJoin`](super::operator::Operator::LinkJoin).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkJoin {
+    /// Whether the whole level is read, which is emitted in batches.
+    pub(crate) whole_level: bool,
+    /// Whether consecutive rows of a fragment are linked.
+    pub(crate) implied: bool,
+}
+
+impl LinkJoin {
+    /// Emits the vertices and links that the region and the predicate select.
+    ///
+    /// Two round trips: the chunks of the region beside the links that can enter it; then the
+    /// other ends of links that may enter it.
+    ///
+    /// The join selects, clips and numbers links itself: each of these steps needs the vertices
+    /// at all ends of a link.
+    pub(crate) async fn execute(
         &self,
-        diagnostics: &Diagnostics,
+        pipeline: Pipeline<'_>,
+        context: Context<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let index = self.session.object_index(&self.level);
-        let (index, set) = try_join(index, self.link_set(diagnostics)).await?;
-        let needs_objects = index.is_some() && self.needs_objects();
-        let implied = self.convention == LinksConvention::ImplicitWithBranches;
-        // Objects have fragments, also where they are only selected and not shown.
-        let with_fragments = needs_objects
-            || self.selects_objects()
-            || implied
-            || !self.tiles()
-            || !self.read.fragment.is_empty();
-        let Some(schema) = self.schema(with_fragments).await? else {
-            let mut answer = self.without_vertices().await?;
-            answer.links = Some(no_links(set.as_deref()));
-            let _ = emit(answer);
+        let (mut scan, mut links, mut objects) = (None, None, pipeline.source.id);
+        pipeline
+            .source
+            .walk(0, &mut |node, _| match &node.operator {
+                Operator::ChunkScan(found) => scan = Some((node.id, found)),
+                Operator::LinkScan(found) => links = Some((node.id, found)),
+                Operator::ObjectScan(_) => objects = node.id,
+                _ => {}
+            });
+        let (Some((chunks, scan)), Some((cells, links))) = (scan, links) else {
             return Ok(());
         };
-        if set.as_ref().is_some_and(|set| !set.rows_are_known) {
-            diagnostics.note(
+        let set = links.set.as_ref();
+        if set.is_some_and(|set| !set.rows_are_known) {
+            context.diagnostics.note(
                 "links between chunks are left out: writers of paths did not store the rows of \
                  their ends; read the store as paths",
             );
         }
         let work = LinkWork {
-            schema,
-            set,
-            implied,
-            with_fragments,
-            needs_objects,
-            shows_objects: self.shows_objects() && index.is_some(),
+            schema: &scan.schema,
+            set: set.map(Arc::clone),
+            implied: self.implied,
+            scan,
+            has_owners: pipeline.source.find(&is_owner_scan).is_some(),
+            chunks: context.scope(chunks),
+            links: context.scope(cells),
+            objects: context.scope(objects),
+            filter: context.scope(pipeline.filter.unwrap_or(chunks)),
+            columns: context.scope(pipeline.columns.unwrap_or(pipeline.source.id)),
         };
-        match self.is_everything() {
-            true => self.all_links(&work, diagnostics, emit).await,
-            false => self.some_links(&work, diagnostics, emit).await,
+        let (query, diagnostics) = (context.query, context.diagnostics);
+        if self.whole_level {
+            return query.all_links(&work, diagnostics, emit).await;
         }
+        query.some_links(&work, diagnostics, emit).await
     }
+}
 
-    /// The links of the level. To name all their cells takes longer than a small query: they
-    /// stay with the level, unless each query is to be told something about them.
-    async fn link_set(
-        &self,
-        diagnostics: &Diagnostics,
-    ) -> Result<Option<Arc<LinkSet>>, QueryError> {
-        let attributes = &self.read.link;
-        let cache = self.level.extension::<LinkSetCache>();
-        let known = lock(&cache.0).clone();
-        if let Some((_, set)) = known.filter(|(of, _)| of == attributes) {
-            return Ok(set);
-        }
-        let (level, told) = (&*self.level, Diagnostics::new(diagnostics.keeps_going()));
-        let session = self.session;
-        let view = LinkView::Logical;
-        let set = session.links(level, Some(level), Delta::INTRA, attributes, view, &told);
-        let set = set.await?.map(Arc::new);
-        if told.is_empty() {
-            *lock(&cache.0) = Some((attributes.clone(), set.clone()));
-        }
-        diagnostics.absorb(&told);
-        Ok(set)
-    }
+fn is_owner_scan(operator: &Operator) -> bool {
+    matches!(operator, Operator::ObjectScan(ObjectScan::Owners))
+}
 
+impl LevelQuery<'_> {
     /// Whether the whole level is asked for, which then comes piece by piece.
     pub(crate) fn is_everything(&self) -> bool {
         self.area.is_none()
@@ -114,10 +115,10 @@ impl LevelQuery<'_> {
             && !self.selects_objects()
     }
 
-    fn request(work: &LinkWork, chunk: &ChunkCoord, rows: Rows) -> ChunkRequest {
+    fn link_chunk_request(work: &LinkWork<'_>, chunk: &ChunkCoord, rows: Rows) -> ChunkRequest {
         ChunkRequest {
             chunk: chunk.clone(),
-            fragments: work.with_fragments,
+            fragments: work.scan.fragments,
             rows,
         }
     }
@@ -130,21 +131,21 @@ impl LevelQuery<'_> {
     )]
     async fn all_links(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let schema = &work.schema;
+        let schema = work.schema;
         let chunks = self.chunks(schema)?;
         let allowed = self.allowed()?;
-        let request = |chunk: &ChunkCoord| Self::request(work, chunk, Rows::All);
+        let request = |chunk: &ChunkCoord| Self::link_chunk_request(work, chunk, Rows::All);
         let at_once = self.session.fetch.at_once();
-        let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len(), at_once));
-        let first = groups.read(self, schema, &request, diagnostics);
+        let mut groups = ChunkGroups::new(&chunks, self.group_size(schema, chunks.len(), at_once));
+        let first = groups.read(&work.chunks, schema, &request, diagnostics);
         let (objects, mut group) =
-            try_join(self.objects_if(work.needs_objects, diagnostics), first).await?;
+            try_join(work.objects.objects_if(work.has_owners, diagnostics), first).await?;
         self.check_chunks(schema, objects.as_ref(), diagnostics)?;
-        let builder = || self.vertices(schema, work.shows_objects);
+        let builder = || self.vertices(schema, work.scan.owners);
         let mut map = RowMap::default();
         let mut vertices = builder();
         let mut most = self.batch_size();
@@ -182,7 +183,8 @@ impl LevelQuery<'_> {
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
                 ids.extend(answer.objects_met());
-                self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
+                work.columns
+                    .add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
                     .await?;
                 answer.links = Some(no_links(work.set.as_deref()));
                 // What is in one piece is within the budget together.
@@ -194,7 +196,9 @@ impl LevelQuery<'_> {
                 }
                 break;
             }
-            group = groups.read(self, schema, &request, diagnostics).await?;
+            group = groups
+                .read(&work.chunks, schema, &request, diagnostics)
+                .await?;
         }
         let cells: Vec<usize> = match &work.set {
             None => Vec::new(),
@@ -221,7 +225,11 @@ impl LevelQuery<'_> {
         let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
         while let Some(set) = work.set.as_ref().filter(|_| !cells.is_empty()) {
             let (now, rest) = cells.split_at(at_once.min(cells.len()));
-            let read = self.session.fetch_links(&self.level, set, now).await?;
+            let read = work
+                .links
+                .session
+                .fetch_links(&self.level, set, now)
+                .await?;
             // What does not fit is read in halves.
             if now.len() > 1 && read.is_over_budget() {
                 at_once = now.len().div_ceil(2);
@@ -267,26 +275,31 @@ impl LevelQuery<'_> {
             links.weave(implied);
         }
         let mut last = self.empty_answer();
-        self.vertices(schema, work.shows_objects).finish(&mut last);
+        self.vertices(schema, work.scan.owners).finish(&mut last);
         links.finish(&mut last);
         let _ = emit(last);
         Ok(())
     }
 }
 
-/// What all steps of a query on links work with.
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
-struct LinkWork {
-    schema: Schema,
+/// The inputs of the steps of a link query.
+struct LinkWork<'w> {
+    scan: &'w ChunkScan,
+    schema: &'w Schema,
     set: Option<Arc<LinkSet>>,
     /// Whether rows of a fragment that follow each other are linked.
     implied: bool,
-    with_fragments: bool,
-    needs_objects: bool,
-    shows_objects: bool,
+    /// Whether all objects are read, to name the owners of vertices.
+    has_owners: bool,
+    /// The query with the port of each operator of the join.
+    chunks: Cow<'w, LevelQuery<'w>>,
+    links: Cow<'w, LevelQuery<'w>>,
+    objects: Cow<'w, LevelQuery<'w>>,
+    filter: Cow<'w, LevelQuery<'w>>,
+    columns: Cow<'w, LevelQuery<'w>>,
 }
 
-impl LinkWork {
+impl LinkWork<'_> {
     /// Whether the rows of a cell are those of vertices: writers of paths left
     /// others in links between chunks.
     fn trusts(&self, cell: &LinkCell) -> bool {

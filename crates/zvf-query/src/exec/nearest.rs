@@ -1,4 +1,4 @@
-//! The nearest to a place.
+//! The nearest vertices, paths or links.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,114 +7,133 @@ use std::{
 
 use zvf_format::numeric::{ByteOrder, Dtype};
 
+use super::{
+    context::Context,
+    execute::Pipeline,
+    operator::{ChunkScan, Operator, PlanNode},
+};
 use crate::{
-    batch::vertices::{Entry, Runs},
-    catalog::coordinates::Coordinates,
+    batch::merge::CollectedResult,
+    catalog::{
+        chunk::{Chunk, ChunkRequest, Rows},
+        coordinates::Coordinates,
+    },
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{Chunk, ChunkRequest, Rows},
     geometry::{
         KNearest, Mode, Sphere, squared_distance_to_point, squared_distance_to_segment,
         squared_distance_to_triangle,
     },
-    plan::run::Whole,
     query::{NearestTo, Query, Shape},
-    resolve::query::{Emit, Kept, LevelQuery},
+    resolve::query::{ChunkCache, Emit, LevelQuery},
     result::{Parts, QueryResult},
+    selection::{RowRef, RowSelection},
 };
 
-impl LevelQuery<'_> {
-    /// The nearest vertices, paths or links, the nearest first. Chunks are read
-    /// from the nearest on until none that is left can hold anything nearer.
-    pub(crate) async fn nearest(
-        &self,
-        nearest: &NearestTo,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        if self.selects_objects() {
-            return Err(QueryError::Unsupported(
-                "the nearest of selected objects are not looked for: ask for one or the other",
-            ));
-        }
-        match self.shape {
-            Shape::Points => self.nearest_points(nearest, diagnostics, emit).await,
-            Shape::Paths | Shape::Links if self.area.is_some() => Err(QueryError::Unsupported(
-                "the nearest paths and links in a region are not looked for: \
-                 ask for one or the other",
-            )),
-            Shape::Paths | Shape::Links => self.nearest_things(nearest, diagnostics, emit).await,
-        }
+/// Emits the nearest vertices, paths or links, the nearest first.
+///
+/// Chunks are read from the nearest on until none that is left can hold anything nearer. Paths
+/// and links are selected by the input of the operator, in a sphere around the position that
+/// grows until it holds enough; chunks and links of smaller spheres are cached.
+pub(crate) async fn execute(
+    nearest: &NearestTo,
+    pipeline: Pipeline<'_>,
+    context: Context<'_>,
+    emit: &mut Emit<'_>,
+) -> Result<(), QueryError> {
+    let node = pipeline.source;
+    let Some(input) = node.inputs.first() else {
+        return Ok(());
+    };
+    if context.query.shape != Shape::Points {
+        return nearest_in_spheres(nearest, node, input, context, emit).await;
     }
+    let is_scan = |operator: &Operator| matches!(operator, Operator::ChunkScan(_));
+    let below = Pipeline::new(input);
+    let Some(Operator::ChunkScan(scan)) = node.find(&is_scan).map(|scan| &scan.operator) else {
+        return input.execute(context, emit).await;
+    };
+    let pipeline = Pipeline {
+        columns: pipeline.columns,
+        ..below
+    };
+    nearest_points(nearest, scan, pipeline, context, emit).await
+}
 
-    /// Paths or links: what comes into a sphere that reaches the so many nearest
-    /// vertices, and into larger ones until there is enough in it.
-    async fn nearest_things(
-        &self,
-        nearest: &NearestTo,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        let count = nearest
-            .count
-            .min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
-        let kept = Arc::new(Kept::default());
-        let Some((mut radius, furthest)) = self.first_radius(nearest, &kept, diagnostics).await?
-        else {
-            let query = Query {
-                nearest: None,
-                limit: Some(0),
-                ..self.query.clone()
-            };
-            return Box::pin(
-                self.session
-                    .resolve(&query)
-                    .await?
-                    .select(diagnostics, emit),
-            )
-            .await;
+/// Emits the nearest paths or links: those in a sphere that reaches the nearest `count`
+/// vertices, or in larger ones until there are enough.
+async fn nearest_in_spheres(
+    nearest: &NearestTo,
+    node: &PlanNode,
+    input: &PlanNode,
+    context: Context<'_>,
+    emit: &mut Emit<'_>,
+) -> Result<(), QueryError> {
+    let (query, session) = (context.query, context.query.session);
+    let max_count = usize::try_from(query.limit()).unwrap_or(usize::MAX);
+    let count = nearest.count.min(max_count);
+    let cache = Arc::new(ChunkCache::default());
+    let scope = context.scope(node.id);
+    let radius = scope.first_radius(nearest, &cache, context.diagnostics);
+    let Some((mut radius, furthest)) = radius.await? else {
+        let query = Query {
+            nearest: None,
+            limit: Some(0),
+            ..query.query.clone()
         };
-        loop {
-            let sphere = Sphere::new(&nearest.place, radius);
-            let query = Query {
-                region: sphere.ok().map(Into::into),
-                nearest: None,
-                limit: None,
-                ..self.query.clone()
-            };
-            let mut plan = self.session.resolve(&query).await?;
-            plan.kept = Some(Arc::clone(&kept));
-            plan.area_mode = Mode::Touch;
-            let mut whole = Whole::default();
-            let mut take = |batch: QueryResult| whole.take(batch, u64::MAX);
-            Box::pin(plan.select(diagnostics, &mut take)).await?;
-            let mut answer = whole.finish()?.unwrap_or_else(|| self.empty_answer());
-            let distances = distances(&answer, &nearest.place);
-            let mut best = KNearest::new(count);
-            for (at, squared) in distances.into_iter().enumerate() {
-                best.push(squared, at);
-            }
-            if best.len() < count && radius < furthest {
-                radius = (radius * 2.0).min(furthest);
-                continue;
-            }
-            let chosen: Vec<usize> = best.into_sorted().into_iter().map(|(_, at)| at).collect();
-            match answer.parts.is_some() {
-                true => keep_parts(&mut answer, &chosen),
-                false => keep_links(&mut answer, &chosen),
-            }
-            let _ = emit(answer);
-            return Ok(());
+        let query = session.resolve(&query).await?;
+        let context = Context {
+            query: &query,
+            ..context
+        };
+        return input.execute(context, emit).await;
+    };
+    loop {
+        let sphere = Sphere::new(&nearest.place, radius);
+        let in_sphere = Query {
+            region: sphere.ok().map(Into::into),
+            nearest: None,
+            limit: None,
+            ..query.query.clone()
+        };
+        let mut in_sphere = session.resolve(&in_sphere).await?;
+        in_sphere.cache = Some(Arc::clone(&cache));
+        in_sphere.area_mode = Mode::Touch;
+        let mut collected = CollectedResult::default();
+        let mut collect = |batch: QueryResult| collected.push(batch, u64::MAX);
+        let inner = Context {
+            query: &in_sphere,
+            ..context
+        };
+        input.execute(inner, &mut collect).await?;
+        let mut result = collected.finish()?.unwrap_or_else(|| query.empty_answer());
+        let mut best = KNearest::new(count);
+        let distances = distances(&result, &nearest.place);
+        for (at, squared) in distances.into_iter().enumerate() {
+            best.push(squared, at);
         }
+        if best.len() < count && radius < furthest {
+            radius = (radius * 2.0).min(furthest);
+            continue;
+        }
+        let chosen: Vec<usize> = best.into_sorted().into_iter().map(|(_, at)| at).collect();
+        if result.parts.is_some() {
+            keep_parts(&mut result, &chosen);
+        } else {
+            keep_links(&mut result, &chosen);
+        }
+        let _ = emit(result);
+        return Ok(());
     }
+}
 
-    /// How far it is to the so many nearest vertices, of so many objects for
-    /// paths; and to the furthest corner of the furthest chunk. `None` when there
-    /// is no vertex.
+impl LevelQuery<'_> {
+    /// Returns the distance of the nearest `count` vertices, of different objects for paths,
+    /// and of the furthest corner of a chunk. `None` without vertices.
     async fn first_radius(
         &self,
         nearest: &NearestTo,
-        kept: &Arc<Kept>,
+        cache: &Arc<ChunkCache>,
         diagnostics: &Diagnostics,
     ) -> Result<Option<(f64, f64)>, QueryError> {
         let Some(schema) = self.schema(true).await? else {
@@ -135,7 +154,7 @@ impl LevelQuery<'_> {
         let by_object = self.shape == Shape::Paths;
         let objects = self.objects_if(by_object, diagnostics).await?;
         let mut reading = self.session.resolve(self.query).await?;
-        reading.kept = Some(Arc::clone(kept));
+        reading.cache = Some(Arc::clone(cache));
         // The nearest vertex of each object, or all vertices.
         let mut of_objects: HashMap<usize, f64> = HashMap::new();
         let mut of_vertices: KNearest<(usize, usize)> = KNearest::new(nearest.count.max(1));
@@ -193,98 +212,102 @@ impl LevelQuery<'_> {
             }
         }
     }
+}
 
-    async fn nearest_points(
-        &self,
-        nearest: &NearestTo,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        let index = self.session.object_index(&self.level).await?;
-        let needs_objects = index.is_some() && self.needs_objects();
-        let with_fragments = needs_objects || !self.tiles() || !self.read.fragment.is_empty();
-        let Some(schema) = self.schema(with_fragments).await? else {
-            return self.no_vertices(emit).await;
-        };
-        let objects = self.objects_if(needs_objects, diagnostics).await?;
-        let filter = self.vertex_filter(None, diagnostics).await?;
-        let chunks = self.chunks(&schema)?;
-        let mut order: Vec<(f64, usize)> = chunks
-            .iter()
-            .enumerate()
-            .filter(|(_, chunk)| self.area.as_ref().is_none_or(|area| area.reaches(chunk)))
-            .map(|(at, chunk)| (self.space.squared_distance(&nearest.place, [chunk]), at))
-            .collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let count = nearest
-            .count
-            .min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
-        if self.filter.is_never || count == 0 {
-            order.clear();
-        }
-        let mut best: KNearest<(usize, usize)> = KNearest::new(count);
-        let mut read: HashMap<usize, (Chunk, Vec<Entry>)> = HashMap::new();
-        let mut next = 0_usize;
-        let mut at_once = 1_usize;
-        loop {
-            // All that could hold one of the nearest, once there are enough.
-            let left = order.get(next..).unwrap_or_default();
-            let near = left.iter().take_while(|(squared, _)| best.admits(*squared));
-            let wanted = match best.len() < count {
-                true => left.len().min(at_once),
-                false => near.count(),
-            };
-            if wanted == 0 {
-                break;
-            }
-            at_once = at_once.saturating_mul(4);
-            let now = left.get(..wanted).unwrap_or_default();
-            next = next.saturating_add(wanted);
-            let requests = now.iter().filter_map(|(_, at)| {
-                Some(ChunkRequest {
-                    chunk: chunks.get(*at)?.clone(),
-                    fragments: with_fragments,
-                    rows: Rows::All,
-                })
-            });
-            let found = self
-                .session
-                .chunks(&schema, requests.collect(), diagnostics)
-                .await?;
-            for ((_, number), chunk) in now.iter().zip(found) {
-                let Some(chunk) = chunk else { continue };
-                let owners = self.owners_of(objects.as_ref(), &chunk, diagnostics)?;
-                let mut selected = chunk.runs();
-                self.retain_selected(&schema, &chunk, &mut selected, &filter, &owners)?;
-                let entries: Vec<Entry> = selected.entries().collect();
-                let coordinates = chunk.coordinates(&schema);
-                for (at, entry) in entries.iter().enumerate() {
-                    let squared =
-                        squared_distance_to_point(&nearest.place, coordinates.at(entry.place));
-                    best.push(squared, (*number, at));
-                }
-                read.insert(*number, (chunk, entries));
-            }
-        }
-        let shows_objects = self.shows_objects() && index.is_some();
-        let mut vertices = self.vertices(&schema, shows_objects);
-        for (_, (number, at)) in best.into_sorted() {
-            let Some((chunk, entries)) = read.get(&number) else {
-                continue;
-            };
-            let owners = self.owners_of(objects.as_ref(), chunk, diagnostics)?;
-            let object = |fragment| owners.id(fragment, objects.as_deref());
-            let entry: Runs = entries.get(at).copied().into_iter().collect();
-            vertices.push(&schema, chunk, &entry, object, diagnostics)?;
-        }
-        let mut answer = self.empty_answer();
-        vertices.finish(&mut answer);
-        let ids = answer.objects_met().collect();
-        self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
-            .await?;
-        let _ = emit(answer);
-        Ok(())
+/// Emits the nearest vertices: chunks are read from the nearest on, four times as many each
+/// round, until none that is left can hold a nearer vertex.
+async fn nearest_points(
+    nearest: &NearestTo,
+    scan: &ChunkScan,
+    pipeline: Pipeline<'_>,
+    context: Context<'_>,
+    emit: &mut Emit<'_>,
+) -> Result<(), QueryError> {
+    let (query, diagnostics, schema) = (context.query, context.diagnostics, &*scan.schema);
+    let reading = context.scope(pipeline.source.id);
+    let filtering = context.scope(pipeline.filter.unwrap_or(pipeline.source.id));
+    let objects = pipeline.below(&|node| matches!(node, Operator::ObjectScan(_)));
+    let objects_scope = context.scope(objects);
+    let columns = context.scope(pipeline.columns.unwrap_or(pipeline.source.id));
+    let has_owners = !pipeline.source.inputs.is_empty();
+    let objects = objects_scope.objects_if(has_owners, diagnostics).await?;
+    let filter = filtering.vertex_filter(None, diagnostics).await?;
+    let chunks = query.chunks(schema)?;
+    let mut order: Vec<(f64, usize)> = chunks
+        .iter()
+        .enumerate()
+        .filter(|(_, chunk)| query.area.as_ref().is_none_or(|area| area.reaches(chunk)))
+        .map(|(at, chunk)| (query.space.squared_distance(&nearest.place, [chunk]), at))
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let count = nearest
+        .count
+        .min(usize::try_from(query.limit()).unwrap_or(usize::MAX));
+    if query.filter.is_never || count == 0 {
+        order.clear();
     }
+    let mut best: KNearest<(usize, usize)> = KNearest::new(count);
+    let mut read: HashMap<usize, (Chunk, Vec<RowRef>)> = HashMap::new();
+    let mut next = 0_usize;
+    let mut at_once = 1_usize;
+    loop {
+        // All that could hold one of the nearest, once there are enough.
+        let left = order.get(next..).unwrap_or_default();
+        let near = left.iter().take_while(|(squared, _)| best.admits(*squared));
+        let wanted = match best.len() < count {
+            true => left.len().min(at_once),
+            false => near.count(),
+        };
+        if wanted == 0 {
+            break;
+        }
+        at_once = at_once.saturating_mul(4);
+        let now = left.get(..wanted).unwrap_or_default();
+        next = next.saturating_add(wanted);
+        let requests = now.iter().filter_map(|(_, at)| {
+            Some(ChunkRequest {
+                chunk: chunks.get(*at)?.clone(),
+                fragments: scan.fragments,
+                rows: Rows::All,
+            })
+        });
+        let found = reading
+            .session
+            .chunks(schema, requests.collect(), diagnostics)
+            .await?;
+        for ((_, number), chunk) in now.iter().zip(found) {
+            let Some(chunk) = chunk else { continue };
+            let owners = query.owners_of(objects.as_ref(), &chunk, diagnostics)?;
+            let mut selected = chunk.runs();
+            query.retain_selected(schema, &chunk, &mut selected, &filter, &owners)?;
+            let entries: Vec<RowRef> = selected.entries().collect();
+            let coordinates = chunk.coordinates(schema);
+            for (at, entry) in entries.iter().enumerate() {
+                let squared =
+                    squared_distance_to_point(&nearest.place, coordinates.at(entry.place));
+                best.push(squared, (*number, at));
+            }
+            read.insert(*number, (chunk, entries));
+        }
+    }
+    let mut vertices = query.vertices(schema, scan.owners);
+    for (_, (number, at)) in best.into_sorted() {
+        let Some((chunk, entries)) = read.get(&number) else {
+            continue;
+        };
+        let owners = query.owners_of(objects.as_ref(), chunk, diagnostics)?;
+        let object = |fragment| owners.id(fragment, objects.as_deref());
+        let entry: RowSelection = entries.get(at).copied().into_iter().collect();
+        vertices.push(schema, chunk, &entry, object, diagnostics)?;
+    }
+    let mut answer = query.empty_answer();
+    vertices.finish(&mut answer);
+    let ids = answer.objects_met().collect();
+    columns
+        .add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
+        .await?;
+    let _ = emit(answer);
+    Ok(())
 }
 
 /// The `count`th least; `None` when there are fewer.

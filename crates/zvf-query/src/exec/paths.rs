@@ -1,48 +1,47 @@
-//! Vertices of objects in the order of their pieces: paths, and points that are
-//! selected by object.
+//! Scan of paths: the chunks that paths, or points of selected objects, go through.
 
-mod give;
 mod load;
-mod loaded;
-mod objects;
 mod overlap;
-mod select;
-mod whole;
 
 use core::ops::Range;
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use futures_util::future::try_join;
-use zvf_format::numeric::Kind;
 use zvf_model::{grid::ChunkCoord, key::Key};
 
+use super::{
+    context::Context,
+    execute::Pipeline,
+    gather::Emitted,
+    object_scan::SelectedObjects,
+    operator::{Operator, PathScan},
+};
 use crate::{
-    batch::vertices::{Entry, Run},
-    catalog::objects::{ObjectFragment, Objects},
-    catalog::schema::Schema,
-    diagnostics::Diagnostics,
+    batch::loaded::LoadedChunks,
+    catalog::{
+        chunk::{ChunkRequest, Rows},
+        objects::{ObjectFragment, Objects},
+        schema::Schema,
+    },
     error::QueryError,
-    exec::chunk::{ChunkRequest, Rows},
     query::Shape,
     resolve::query::{Allowed, Emit, LevelQuery, VertexFilter},
-    result::{Parts, QueryResult},
+    result::Parts,
+    selection::RowRun,
 };
 
-pub(crate) use loaded::Loaded;
-pub(crate) use select::{Between, Ends};
-
-/// A path: pieces of an object that follow each other.
+/// A path: consecutive pieces of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path<'o> {
-    /// Which of the objects read.
+    /// Index of the object.
     pub(crate) place: usize,
     pub(crate) pieces: &'o [ObjectFragment],
-    /// Whether a segment of it was seen to come into the region.
+    /// Whether a loaded segment enters the region.
     pub(crate) is_met: bool,
 }
 
 impl<'o> Path<'o> {
-    /// Pieces of which nothing is known yet.
+    /// Returns a path of pieces that are not loaded.
     pub(crate) fn new(place: usize, pieces: &'o [ObjectFragment]) -> Self {
         let is_met = false;
         Self {
@@ -53,39 +52,31 @@ impl<'o> Path<'o> {
     }
 }
 
-/// A vertex of a path: its chunk's number and where it is there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PathVertex {
-    pub(crate) chunk: u32,
-    pub(crate) entry: Entry,
-}
-
-/// Vertices of a path that follow each other, with nothing missing between.
+/// Consecutive vertices of a path, with no unreadable piece between them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stretch {
-    /// Runs with the numbers of their chunks.
-    runs: Vec<(u32, Run)>,
-    len: usize,
+pub(crate) struct PathSegment {
+    /// Runs of rows with the numbers of their chunks.
+    pub(super) runs: Vec<(u32, RowRun)>,
+    pub(super) len: usize,
 }
 
-impl Stretch {
-    fn push(&mut self, chunk: u32, run: Run) {
+impl PathSegment {
+    /// Returns the vertices of a piece that are in memory.
+    pub(super) fn of_piece(piece: ObjectFragment, loaded: &LoadedChunks) -> Self {
+        let mut segment = Self::default();
+        if let Some(chunk) = loaded.get(piece.chunk) {
+            chunk.push_fragment(piece.fragment, |run| segment.push(piece.chunk, run));
+        }
+        segment
+    }
+
+    pub(super) fn push(&mut self, chunk: u32, run: RowRun) {
         self.len = self.len.saturating_add(run.len);
         self.runs.push((chunk, run));
     }
 
-    /// Its vertices one by one.
-    fn vertices(&self) -> Vec<PathVertex> {
-        let mut vertices = Vec::with_capacity(self.len);
-        for (chunk, run) in &self.runs {
-            let chunk = *chunk;
-            vertices.extend(run.entries().map(|entry| PathVertex { chunk, entry }));
-        }
-        vertices
-    }
-
-    /// The runs of these vertices of it.
-    fn part(&self, range: Range<usize>) -> impl Iterator<Item = (u32, Run)> + '_ {
+    /// Returns the runs of some of the vertices.
+    pub(super) fn part(&self, range: Range<usize>) -> impl Iterator<Item = (u32, RowRun)> + '_ {
         let mut before = 0_usize;
         self.runs.iter().filter_map(move |(chunk, run)| {
             let start = range.start.max(before);
@@ -96,7 +87,7 @@ impl Stretch {
                 .min(before)
                 .checked_sub(start)
                 .filter(|n| *n > 0)?;
-            let run = Run {
+            let run = RowRun {
                 row: run
                     .row
                     .saturating_add(u64::try_from(skip).unwrap_or(u64::MAX)),
@@ -109,27 +100,28 @@ impl Stretch {
     }
 }
 
-impl LevelQuery<'_> {
-    /// Paths that the region and filter select, or points of selected objects.
+impl PathScan {
+    /// Emits the paths, or the points of objects, that are selected.
     ///
-    /// Three round trips: manifests; fragment indexes; rows. With a region its
-    /// chunks come with the manifests, and what lies outside of them after; of a whole
-    /// level all chunks do, where they can be held.
-    pub(crate) async fn paths(
+    /// Three round trips: manifests; fragment indexes; rows. With a region, its chunks are
+    /// read beside the manifests, and chunks outside of it after both. The chunks of a whole
+    /// level are read beside the manifests if they fit into memory.
+    pub(crate) async fn execute(
         &self,
-        diagnostics: &Diagnostics,
+        pipeline: Pipeline<'_>,
+        context: Context<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let Some(schema) = self.schema(true).await? else {
-            return self.no_paths(emit).await;
-        };
-        let allowed = self.allowed()?;
-        let named = self.query.objects.is_some() || self.query.groups.is_some();
-        let regional = self.area.as_ref().filter(|_| !named);
+        let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);
+        let scan = context.scope(pipeline.source.id);
+        let scope = context.scope(pipeline.below(&|node| matches!(node, Operator::ObjectScan(_))));
+        let allowed = query.allowed()?;
+        let named = query.query.objects.is_some() || query.query.groups.is_some();
+        let regional = query.area.as_ref().filter(|_| !named);
         let nearby = async {
             let chunks = match regional {
-                Some(area) => self.chunks_where(&schema, |chunk| area.reaches(chunk))?,
-                None => self.all_at_once(&schema)?,
+                Some(_) => query.nearby_chunks(schema)?.unwrap_or_default(),
+                None => query.all_at_once(schema)?,
             };
             let requests = chunks.into_iter().map(|chunk| ChunkRequest {
                 chunk,
@@ -137,23 +129,24 @@ impl LevelQuery<'_> {
                 rows: Rows::All,
             });
             let requests = requests.collect();
-            self.read_chunks(&schema, requests, diagnostics).await
+            scan.read_chunks(schema, requests, diagnostics).await
         };
-        // Chunks are asked for first: they come while manifests are looked at.
-        let (nearby, selection) = try_join(nearby, self.selected_objects(diagnostics)).await?;
-        let Some(Selected {
+        // Chunks are requested first: they arrive while manifests are decoded.
+        let selected = scope.selected_objects(diagnostics);
+        let (nearby, selected) = try_join(nearby, selected).await?;
+        let Some(SelectedObjects {
             objects,
             mut places,
             holds,
-        }) = selection
+        }) = selected
         else {
-            return match nearby.is_empty() && schema.vertices.count().is_none_or(|count| count == 0)
-            {
-                true => self.no_paths(emit).await,
-                false => Err(QueryError::NoObjects(self.level.id())),
-            };
+            let is_empty = schema.vertices.count().is_none_or(|count| count == 0);
+            if nearby.is_empty() && is_empty {
+                return query.no_paths(emit).await;
+            }
+            return Err(QueryError::NoObjects(query.level.id()));
         };
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadedChunks::default();
         let mut near = Vec::with_capacity(nearby.len());
         for chunk in nearby.into_iter().flatten() {
             if let Some(number) = objects.number_of(&chunk.chunk) {
@@ -161,53 +154,126 @@ impl LevelQuery<'_> {
                 near.push(number);
             }
         }
-        if let Some(area) = regional
-            && self.shape == Shape::Paths
-        {
-            let most = self.session.fetch.budget() / 4;
+        let regional = regional.filter(|_| query.shape == Shape::Paths);
+        if let Some(area) = regional {
+            let most = query.session.fetch.budget() / 4;
             places = objects.near(&near, most, |from, to| area.may_meet(&[], &[from, to]));
         }
         let mut paths = Vec::new();
         for place in places {
-            if holds
-                .as_ref()
-                .is_none_or(|holds| holds.get(place) == Some(&true))
-            {
-                runs(&objects, place, &allowed, &mut paths);
+            let holds = holds.as_ref();
+            if holds.is_none_or(|holds| holds.get(place) == Some(&true)) {
+                push_paths(&objects, place, &allowed, &mut paths);
             }
         }
-        if self.filter.is_never {
+        if query.filter.is_never {
             paths.clear();
         }
-        let filter = self.vertex_filter(Some(&objects), diagnostics).await?;
-        let work = Work {
-            manifests: self.manifests()?,
-            schema: &schema,
+        let filtering = context.scope(pipeline.filter.unwrap_or(pipeline.source.id));
+        let filter = filtering.vertex_filter(Some(&objects), diagnostics).await?;
+        let work = PathWork {
+            manifests: query.manifests()?,
+            schema,
             objects: &objects,
             filter: &filter,
         };
-        if let Some(area) = regional
-            && self.shape == Shape::Paths
-        {
-            self.load_region(&work, area, &mut paths, &mut loaded, diagnostics)
+        let mut emitted = Emitted {
+            left: query.limit(),
+            objects: BTreeSet::new(),
+        };
+        let above = (pipeline, context);
+        if let Some(area) = regional {
+            scan.load_region(&work, area, &mut paths, &mut loaded, diagnostics)
                 .await?;
-            let (mut left, mut given) = (self.limit(), BTreeSet::new());
-            let done = self.emit_paths(
-                &work,
-                &paths,
-                &loaded,
-                (&mut left, &mut given),
-                diagnostics,
-                emit,
-            );
+            let done = query.emit_paths(&work, &paths, &loaded, &mut emitted, above, emit);
             return done.await.map(|_| ());
         }
-        self.stream_paths(&work, &paths, loaded, named, diagnostics, emit)
-            .await
+        let source = PathGroups {
+            scan: &scan,
+            work: &work,
+            paths: &paths,
+            named,
+        };
+        source.emit(loaded, emitted, above, emit).await
+    }
+}
+
+/// Paths that are read group by group.
+struct PathGroups<'g> {
+    scan: &'g LevelQuery<'g>,
+    work: &'g PathWork<'g>,
+    paths: &'g [Path<'g>],
+    /// Whether the query names objects, so that only their fragments are read.
+    named: bool,
+}
+
+impl PathGroups<'_> {
+    async fn emit(
+        &self,
+        mut loaded: LoadedChunks,
+        mut emitted: Emitted,
+        above: (Pipeline<'_>, Context<'_>),
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let Self {
+            scan,
+            work,
+            paths,
+            named,
+        } = *self;
+        let (query, diagnostics) = (above.1.query, above.1.diagnostics);
+        let mut first = 0;
+        let max_chunks = query.path_group_size(work.schema);
+        loop {
+            let rest = paths.get(first..).unwrap_or_default();
+            let is_path = query.shape == Shape::Paths;
+            let (count, chunks) = path_group(rest, max_chunks, emitted.left, is_path);
+            loaded.keep(&chunks, max_chunks);
+            let now = rest.get(..count).unwrap_or_default();
+            let wanted = if named {
+                load::of_fragments(now.iter().flat_map(|path| path.pieces))
+            } else {
+                let new = chunks.iter().filter(|chunk| !loaded.knows(**chunk));
+                new.map(|chunk| (*chunk, Rows::All)).collect()
+            };
+            scan.load(work, wanted, &mut loaded, diagnostics).await?;
+            first = first.saturating_add(count);
+            let flow = query
+                .emit_paths(work, now, &loaded, &mut emitted, above, emit)
+                .await?;
+            if named {
+                // The next paths may need other rows of these chunks.
+                loaded = LoadedChunks::default();
+            }
+            if flow.is_break() || emitted.left == 0 || first >= paths.len() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl LevelQuery<'_> {
+    /// Returns the chunks that are read beside the manifests: those of the region.
+    pub(crate) fn nearby_chunks(
+        &self,
+        schema: &Schema,
+    ) -> Result<Option<Vec<ChunkCoord>>, QueryError> {
+        let Some(area) = &self.area else {
+            return Ok(None);
+        };
+        self.chunks_where(schema, |chunk| area.reaches(chunk))
+            .map(Some)
     }
 
-    /// All chunks, where the whole level is asked for and can be held; none otherwise. Which
-    /// they are needs no manifest.
+    /// Returns the number of chunks that paths may hold at once. Paths go to and fro: chunks
+    /// that are evicted are read again.
+    fn path_group_size(&self, schema: &Schema) -> usize {
+        let listed = schema.vertices.count().unwrap_or(1);
+        self.group_size(schema, listed, self.session.fetch.budget() / 4)
+    }
+
+    /// Returns all chunks if a query reads a whole level of paths and its chunks fit into
+    /// memory, and none otherwise. No manifest is needed to name them.
     pub(crate) fn all_at_once(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
         if self.shape != Shape::Paths || !self.is_everything() {
             return Ok(Vec::new());
@@ -219,10 +285,12 @@ impl LevelQuery<'_> {
         Ok(chunks)
     }
 
+    /// Returns the most vertices, paths or links that a query asks for.
     pub(crate) fn limit(&self) -> u64 {
         self.query.limit.unwrap_or(u64::MAX)
     }
 
+    /// Emits the only batch of a level without paths.
     async fn no_paths(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
         let mut answer = self.without_vertices().await?;
         if self.shape == Shape::Paths {
@@ -234,125 +302,10 @@ impl LevelQuery<'_> {
         let _ = emit(answer);
         Ok(())
     }
-
-    /// What tests vertices, with the columns of objects it looks at.
-    pub(crate) async fn vertex_filter(
-        &self,
-        objects: Option<&Objects>,
-        diagnostics: &Diagnostics,
-    ) -> Result<VertexFilter<'_>, QueryError> {
-        let predicate = self.filter.vertex.as_ref();
-        let object_columns = match self.filter.vertex_needs_objects() {
-            true => self.object_columns_of_filter(objects, diagnostics).await?,
-            false => Vec::new(),
-        };
-        Ok(VertexFilter {
-            predicate,
-            object_columns,
-        })
-    }
-
-    /// Reads and gives all paths, so many chunks at a time.
-    async fn stream_paths(
-        &self,
-        work: &Work<'_>,
-        paths: &[Path<'_>],
-        mut loaded: Loaded,
-        in_part: bool,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        let listed = work.schema.vertices.count().unwrap_or(1);
-        // Paths go to and fro: what is left now would be read again.
-        let most = self.group_size(work.schema, listed, self.session.fetch.budget() / 4);
-        let (mut left, mut given) = (self.limit(), BTreeSet::new());
-        let mut first = 0;
-        loop {
-            let rest = paths.get(first..).unwrap_or_default();
-            let (count, chunks) = batch(rest, most, left, self.shape == Shape::Paths);
-            loaded.keep(&chunks, most);
-            let now = rest.get(..count).unwrap_or_default();
-            let wanted = match in_part {
-                true => load::of_fragments(now.iter().flat_map(|path| path.pieces)),
-                false => {
-                    let new = chunks.iter().filter(|chunk| !loaded.knows(**chunk));
-                    new.map(|chunk| (*chunk, Rows::All)).collect()
-                }
-            };
-            self.load(work, wanted, &mut loaded, diagnostics).await?;
-            first = first.saturating_add(count);
-            let flow = self
-                .emit_paths(
-                    work,
-                    now,
-                    &loaded,
-                    (&mut left, &mut given),
-                    diagnostics,
-                    emit,
-                )
-                .await?;
-            if in_part {
-                // What was read in part may be needed in another part next.
-                loaded = Loaded::default();
-            }
-            if flow.is_break() || left == 0 || first >= paths.len() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// New vertices need room between the numbers.
-    pub(crate) fn check_cuttable(schema: &Schema) -> Result<(), QueryError> {
-        match schema.dtype.kind() {
-            Kind::Float32 | Kind::Float64 => Ok(()),
-            _ => Err(QueryError::Unsupported(
-                "positions that are no float32 or float64 are not cut: drop what crosses the border",
-            )),
-        }
-    }
-
-    /// Puts the objects of an answer and their attributes in.
-    pub(crate) async fn show_objects(
-        &self,
-        answer: &mut QueryResult,
-        objects: &Objects,
-        places: &[usize],
-        diagnostics: &Diagnostics,
-    ) -> Result<(), QueryError> {
-        answer.objects = places
-            .iter()
-            .filter_map(|place| objects.id(*place))
-            .collect();
-        let rows = places.iter().filter_map(|place| objects.row(*place));
-        let rows: Vec<u64> = rows.collect();
-        let names = &self.shown.object;
-        let columns = self
-            .session
-            .object_columns(&self.level, names, Some(&rows), diagnostics);
-        answer.object = columns.await?;
-        Ok(())
-    }
-
-    /// The same for vertices by place, with the ids that they have.
-    pub(crate) async fn add_objects(
-        &self,
-        answer: &mut QueryResult,
-        objects: Option<&Arc<Objects>>,
-        ids: &BTreeSet<i64>,
-        diagnostics: &Diagnostics,
-    ) -> Result<(), QueryError> {
-        let Some(objects) = objects else {
-            return Ok(());
-        };
-        let places = ids.iter().filter_map(|id| objects.find(*id));
-        let places: Vec<usize> = places.collect();
-        self.show_objects(answer, objects, &places, diagnostics)
-            .await
-    }
 }
 
-/// What all steps of a query on paths work with.
-pub(crate) struct Work<'w> {
+/// The inputs of the steps of a path query.
+pub(crate) struct PathWork<'w> {
     /// The node of the object index.
     pub(crate) manifests: Key,
     pub(crate) schema: &'w Schema,
@@ -360,18 +313,9 @@ pub(crate) struct Work<'w> {
     pub(crate) filter: &'w VertexFilter<'w>,
 }
 
-/// Objects that are looked at.
-pub(crate) struct Selected {
-    pub(crate) objects: Arc<Objects>,
-    /// Which of them, in the order asked for.
-    pub(crate) places: Vec<usize>,
-    /// Whether the filter holds, by place.
-    pub(crate) holds: Option<Vec<bool>>,
-}
-
-/// The first paths that together need no more than `most` chunks: how many, and
-/// which chunks.
-fn batch(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usize, BTreeSet<u32>) {
+/// Returns the number of the first paths that together need at most `most` chunks, and these
+/// chunks.
+fn path_group(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usize, BTreeSet<u32>) {
     let mut chunks: Vec<u32> = Vec::new();
     let mut is_in: Vec<bool> = Vec::new();
     let mut count = 0_usize;
@@ -399,8 +343,13 @@ fn batch(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usize, B
     (count, chunks.into_iter().collect())
 }
 
-/// The pieces of an object as runs inside the allowed chunks.
-fn runs<'o>(objects: &'o Objects, place: usize, allowed: &Allowed, paths: &mut Vec<Path<'o>>) {
+/// Appends the paths of an object: runs of its pieces inside the allowed chunks.
+fn push_paths<'o>(
+    objects: &'o Objects,
+    place: usize,
+    allowed: &Allowed,
+    paths: &mut Vec<Path<'o>>,
+) {
     let pieces = objects.fragments(place);
     if allowed.is_everything() {
         paths.push(Path::new(place, pieces));

@@ -1,14 +1,16 @@
-//! What a query would read.
+//! `EXPLAIN`: the operators of a query with the requests they would make, or made.
 
 use core::{
+    fmt,
     future::{Future, poll_fn},
+    ops::ControlFlow,
     task::{Poll, Waker},
 };
 use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -16,6 +18,7 @@ use futures_util::future::BoxFuture;
 use zvf_model::{
     fetch::{AnyArray, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
     key::Key,
+    level::LevelId,
     zarr::{Array, Node},
 };
 
@@ -24,7 +27,12 @@ use crate::{
     catalog::level::{LevelCache, Session},
     diagnostics::Diagnostics,
     error::QueryError,
+    exec::{
+        context::Context,
+        operator::{ObjectScan, Operator, PlanNode},
+    },
     query::{LevelChoice, Query, Shape},
+    resolve::query::LevelQuery,
     result::LevelUse,
     sync::lock,
 };
@@ -46,11 +54,54 @@ pub struct Explanation {
     pub first: Vec<Reads>,
     /// What is asked for after that, in words, a round trip each.
     pub then: Vec<&'static str>,
+    /// The operators of the plan, each before its inputs.
+    pub operators: Vec<OperatorReport>,
     /// Bytes of everything that chunks in question hold: more is not read, unless
     /// paths or links lead out of them. `None` where the store cannot list.
     pub at_most: Option<u64>,
     /// Levels that are behind.
     pub notes: Vec<String>,
+}
+
+/// An operator of a plan and what it reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperatorReport {
+    /// The level that the operator reads.
+    pub level: LevelId,
+    /// Distance from the root of the plan.
+    pub depth: usize,
+    /// The name of the operator.
+    pub name: &'static str,
+    /// Its parameters, as `key=value, key=value`.
+    pub details: String,
+    /// Objects that it requests: in the first round trip when the plan is explained, and in
+    /// all when it is analyzed. An analysis counts cells, before neighbours are merged.
+    pub requests: u64,
+    /// Bytes of them; `None` where the store cannot list.
+    pub bytes: Option<u64>,
+    /// Dependent round trips, without those for metadata.
+    pub round_trips: u64,
+}
+
+/// The operator and its parameters on one line, indented by its depth, with what it reads.
+impl fmt::Display for OperatorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let indent = self.depth.saturating_mul(2);
+        write!(f, "{:indent$}{}", "", self.name)?;
+        if !self.details.is_empty() {
+            write!(f, ": {}", self.details)?;
+        }
+        if self.requests == 0 {
+            return Ok(());
+        }
+        write!(f, " [requests={}", self.requests)?;
+        match self.bytes {
+            Some(bytes) => write!(f, ", bytes={bytes}")?,
+            None => f.write_str(", bytes=?")?,
+        }
+        write!(f, ", round_trips={}]", self.round_trips)
+    }
 }
 
 /// What is asked for of one array.
@@ -90,19 +141,22 @@ impl Session<'_> {
             let diagnostics = Diagnostics::new(query.keep_going);
             let chosen = self.choose(query, &diagnostics).await?;
             let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
-            let (mut asked, mut whole, mut then) = (Vec::new(), Vec::new(), Vec::new());
-            for part in drawing {
+            let (mut asked, mut whole): (Vec<Asked>, Vec<Asked>) = Default::default();
+            let (mut then, mut operators) = (Vec::new(), Vec::new());
+            for (number, part) in drawing.iter().enumerate() {
                 let query = part.query(query);
-                let of_part = self.first_asked(&query, false).await?;
-                let of_whole = self.first_asked(&query, true).await?;
-                let more = self.then(&query, of_part.len() < of_whole.len()).await?;
-                then.extend(
-                    more.into_iter()
-                        .filter(|more| !then.contains(more))
-                        .collect::<Vec<_>>(),
-                );
-                asked.extend(of_part);
-                whole.extend(of_whole);
+                let of_part = self.dry_run(&query, false).await?;
+                let of_whole = self.dry_run(&query, true).await?;
+                let in_part = of_part.asked.len() < of_whole.asked.len();
+                for read in of_part.later {
+                    if (in_part || read.is_always) && !then.contains(&read.what) {
+                        then.push(read.what);
+                    }
+                }
+                let reports = of_part.operators.into_iter();
+                operators.extend(reports.map(|(id, report)| ((number, id), report)));
+                asked.extend(of_part.asked.into_iter().map(|read| read.of_part(number)));
+                whole.extend(of_whole.asked);
             }
             let levels = drawing.iter().map(|part| {
                 let counts = part.counted.iter().map(|(_, count)| *count);
@@ -117,6 +171,16 @@ impl Session<'_> {
                 false => Vec::new(),
             };
             let sizes = Sizes::of(self, asked.iter().chain(&whole)).await?;
+            for (operator, report) in &mut operators {
+                let own = asked.iter().filter(|read| read.operator == *operator);
+                let own = by_object(own);
+                report.requests = u64::try_from(own.len()).unwrap_or(u64::MAX);
+                report.round_trips = u64::from(!own.is_empty());
+                let bytes = own.into_iter();
+                report.bytes = bytes
+                    .map(|(key, part)| part.or_else(|| sizes.of_object(key)))
+                    .sum();
+            }
             let mut first: BTreeMap<Key, Reads> = BTreeMap::new();
             for (object, parts) in by_object(&asked) {
                 let array = array_of(object);
@@ -138,113 +202,252 @@ impl Session<'_> {
                 notes: diagnostics.finish().1,
                 first: first.into_values().collect(),
                 then,
+                operators: operators.into_iter().map(|(_, report)| report).collect(),
                 at_most: at_most.sum(),
             })
         })
     }
 
-    /// What a query of one level asks for before it has read anything; with `whole`,
-    /// as if nothing could be read in part.
-    async fn first_asked(&self, query: &Query, whole: bool) -> Result<Vec<Asked>, QueryError> {
-        let dry = Dry {
+    /// Plans a query of one level and runs it over a port that records the requests of the
+    /// first round trip and answers none. With `whole`, the port reads no cell in part.
+    async fn dry_run(&self, query: &Query, whole: bool) -> Result<DryRun, QueryError> {
+        let recording = Recording {
             fetch: self.fetch,
             whole,
             asked: Mutex::default(),
             is_over: AtomicBool::new(false),
             metadata: Metadata::default(),
         };
+        let planning = recording.port_of(usize::MAX);
         let levels = LevelCache::default();
         let session = Session {
-            fetch: Port::new(&dry),
+            fetch: Port::new(&planning),
             layout: self.layout,
             root: self.root,
             levels: &levels,
         };
         let mut query = query.clone();
         query.keep_going = false;
-        let outcome = session.dry_run(&query).await;
-        let asked = core::mem::take(&mut *lock(&dry.asked));
+        let mut run = DryRun::default();
+        let outcome = session.run_dry(&query, &recording, &mut run).await;
+        run.asked = core::mem::take(&mut *lock(&recording.asked));
         match outcome {
-            // Nothing was wrong but that nothing is read.
-            Err(_) if !asked.is_empty() => Ok(asked),
-            other => other.map(|()| asked),
+            // The port answers nothing, which every query fails of.
+            Err(_) if !run.asked.is_empty() => Ok(run),
+            other => other.map(|()| run),
         }
     }
 
-    async fn dry_run(&self, query: &Query) -> Result<(), QueryError> {
+    async fn run_dry(
+        &self,
+        query: &Query,
+        recording: &Recording<'_>,
+        run: &mut DryRun,
+    ) -> Result<(), QueryError> {
         let diagnostics = Diagnostics::new(false);
         let plan = self.resolve(query).await?;
         if let Some(groups) = &query.groups {
             plan.asked_groups(groups, &diagnostics).await?;
         }
-        let mut emit = |_| core::ops::ControlFlow::Continue(());
-        Box::pin(plan.run(&diagnostics, &mut emit)).await
+        let root = Box::pin(plan.physical_plan(&diagnostics)).await?;
+        run.operators = reports(&root, &plan);
+        root.later_reads(&plan, &mut run.later)?;
+        let recorders: Vec<_> = (0..=root.id).map(|id| recording.port_of(id)).collect();
+        let ports: Vec<Port<'_>> = recorders.iter().map(Port::new).collect();
+        let context = Context {
+            ports: &ports,
+            ..Context::new(&plan, &diagnostics)
+        };
+        let mut emit = |_| ControlFlow::Continue(());
+        root.execute(context, &mut emit).await
     }
 
-    async fn then(&self, query: &Query, in_part: bool) -> Result<Vec<&'static str>, QueryError> {
-        let plan = self.resolve(query).await?;
-        let mut then = Vec::new();
-        let is_all_asked = match plan.shape == Shape::Paths && plan.is_everything() {
-            true => match plan.schema(true).await? {
-                Some(schema) => !plan.all_at_once(&schema)?.is_empty(),
-                None => false,
-            },
-            false => false,
-        };
-        let named = query.objects.is_some() || query.groups.is_some();
-        if query.groups.is_some() {
-            then.push("manifests of the members of the groups");
-        }
-        if plan.shape == Shape::Links && plan.selects_objects() {
-            then.push("fragment indexes of the chunks the objects are in, and links between these");
-            then.push("their rows there");
-        }
-        match plan.shape {
-            _ if query.nearest.is_some() => {
-                then.push("the next nearest chunks, until none that is left holds anything nearer");
-            }
-            Shape::Links if query.region.is_some() => {
-                then.push("vertices at the other ends of links that may come into the region");
-            }
-            Shape::Paths if query.region.is_some() && !named => {
-                then.push("fragment indexes of other chunks that the paths go through");
-                then.push("their rows there");
-            }
-            Shape::Points if !plan.selects_objects() => {
-                if in_part {
-                    then.push("the rows of the bins that the region touches");
+    /// Runs a query and returns its operators with the requests that each of them made.
+    ///
+    /// A query with a budget is analyzed with the levels that are tried first.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when the query fails.
+    pub fn analyze<'f>(
+        &'f self,
+        query: &'f Query,
+    ) -> BoxFuture<'f, Result<Vec<OperatorReport>, QueryError>> {
+        Box::pin(async move {
+            let diagnostics = Diagnostics::new(query.keep_going);
+            let chosen = self.choose(query, &diagnostics).await?;
+            let parts = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
+            let mut operators = Vec::new();
+            for part in parts {
+                let query = part.query(query);
+                let levels = LevelCache::default();
+                let planning = CountingPort::new(self.fetch);
+                let session = Session {
+                    fetch: Port::new(&planning),
+                    levels: &levels,
+                    ..*self
+                };
+                let plan = session.resolve(&query).await?;
+                let root = Box::pin(plan.physical_plan(&diagnostics)).await?;
+                let fetch = plan_port(self, &query);
+                let counters: Vec<_> = (0..=root.id).map(|_| CountingPort::new(fetch)).collect();
+                let ports: Vec<Port<'_>> = counters.iter().map(Port::new).collect();
+                let context = Context {
+                    ports: &ports,
+                    ..Context::new(&plan, &diagnostics)
+                };
+                let mut emit = |_| ControlFlow::Continue(());
+                root.execute(context, &mut emit).await?;
+                for (id, mut report) in reports(&root, &plan) {
+                    if let Some(counter) = counters.get(id) {
+                        report.requests = counter.cells.load(Ordering::Relaxed);
+                        report.bytes = Some(counter.bytes.load(Ordering::Relaxed));
+                        report.round_trips = counter.round_trips.load(Ordering::Relaxed);
+                    }
+                    operators.push(report);
                 }
             }
-            Shape::Links if plan.is_everything() => then.push("links"),
-            Shape::Links => {}
-            Shape::Paths if is_all_asked => {}
-            Shape::Paths | Shape::Points => {
-                then.push("fragment indexes of the chunks that the objects are in");
-                then.push("their rows there");
-            }
-        }
-        if !plan.shown.object.is_empty() {
-            then.push("attributes of the objects found");
-        }
-        if query.drill.is_some() {
-            then.push("links between the levels");
-            then.push("the vertices they lead to");
-        }
-        Ok(then)
+            Ok(operators)
+        })
     }
 }
 
-/// An object, and how much of it; `None` is all.
-type Asked = (Key, Option<u64>);
+/// Returns the port that a query reads through.
+fn plan_port<'a>(session: &Session<'a>, query: &Query) -> Port<'a> {
+    if query.goes_through_all() {
+        return session.fetch.once();
+    }
+    session.fetch
+}
 
-/// Each object once, with the bytes of its parts.
-fn by_object(asked: &[Asked]) -> BTreeMap<&Key, Option<u64>> {
+/// What a dry run finds out.
+#[derive(Default)]
+struct DryRun {
+    asked: Vec<Asked>,
+    /// Reports of the operators with their ids, each before its inputs.
+    operators: Vec<(usize, OperatorReport)>,
+    later: Vec<LaterRead>,
+}
+
+/// Returns the operators of a plan with their ids, each before its inputs.
+fn reports(root: &PlanNode, query: &LevelQuery<'_>) -> Vec<(usize, OperatorReport)> {
+    let mut reports = Vec::new();
+    root.walk(0, &mut |node, depth| {
+        let report = OperatorReport {
+            level: query.level.id(),
+            depth,
+            name: node.operator.name(),
+            details: node.operator.details(query),
+            ..OperatorReport::default()
+        };
+        reports.push((node.id, report));
+    });
+    reports
+}
+
+/// A round trip that depends on what others return.
+struct LaterRead {
+    what: &'static str,
+    /// Whether it takes place even when the first round trip reads whole cells.
+    is_always: bool,
+}
+
+impl PlanNode {
+    /// Appends the round trips after the first, those of inputs before those of the node.
+    fn later_reads(
+        &self,
+        query: &LevelQuery<'_>,
+        later: &mut Vec<LaterRead>,
+    ) -> Result<(), QueryError> {
+        let mut push = |what, is_always| later.push(LaterRead { what, is_always });
+        // The search repeats the reads of its input.
+        if let Operator::Nearest(_) = self.operator {
+            push(
+                "the next nearest chunks, until none that is left holds anything nearer",
+                true,
+            );
+            return Ok(());
+        }
+        for input in &self.inputs {
+            input.later_reads(query, later)?;
+        }
+        let mut push = |what, is_always| later.push(LaterRead { what, is_always });
+        match &self.operator {
+            Operator::ObjectScan(ObjectScan::Selected) if query.query.groups.is_some() => {
+                push("manifests of the members of the groups", true);
+            }
+            Operator::ChunkScan(_) if query.selects_objects() => {
+                push(
+                    "fragment indexes of the chunks the objects are in, and links between these",
+                    true,
+                );
+                push("their rows there", true);
+            }
+            Operator::ChunkScan(_) if query.shape == Shape::Points => {
+                push("the rows of the bins that the region touches", false);
+            }
+            Operator::LinkJoin(_) if query.area.is_some() => {
+                push(
+                    "vertices at the other ends of links that may come into the region",
+                    true,
+                );
+            }
+            Operator::LinkJoin(join) if join.whole_level => push("links", true),
+            Operator::PathScan(scan) => {
+                let named = query.query.objects.is_some() || query.query.groups.is_some();
+                let is_path = query.shape == Shape::Paths;
+                if is_path && query.area.is_some() && !named {
+                    push(
+                        "fragment indexes of other chunks that the paths go through",
+                        true,
+                    );
+                    push("their rows there", true);
+                } else if !is_path || query.all_at_once(&scan.schema)?.is_empty() {
+                    push(
+                        "fragment indexes of the chunks that the objects are in",
+                        true,
+                    );
+                    push("their rows there", true);
+                }
+            }
+            Operator::ObjectColumns if !query.shown.object.is_empty() => {
+                push("attributes of the objects found", true);
+            }
+            Operator::LevelJump(_) => {
+                push("links between the levels", true);
+                push("the vertices they lead to", true);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A request that was recorded.
+struct Asked {
+    object: Key,
+    /// Bytes; `None` for the whole object.
+    bytes: Option<u64>,
+    /// The number of the level and of the operator there.
+    operator: (usize, usize),
+}
+
+impl Asked {
+    fn of_part(self, part: usize) -> Self {
+        let operator = (part, self.operator.1);
+        Self { operator, ..self }
+    }
+}
+
+/// Returns each object once, with the bytes of its parts.
+fn by_object<'a>(asked: impl IntoIterator<Item = &'a Asked>) -> BTreeMap<&'a Key, Option<u64>> {
     let mut objects: BTreeMap<&Key, Option<u64>> = BTreeMap::new();
-    for (object, part) in asked {
+    for read in asked {
+        let part = read.bytes;
         objects
-            .entry(object)
-            .and_modify(|parts| *parts = parts.zip(*part).map(|(a, b)| a.saturating_add(b)))
-            .or_insert(*part);
+            .entry(&read.object)
+            .and_modify(|parts| *parts = parts.zip(part).map(|(a, b)| a.saturating_add(b)))
+            .or_insert(part);
     }
     objects
 }
@@ -272,7 +475,7 @@ impl Sizes {
         session: &Session<'_>,
         asked: impl Iterator<Item = &'k Asked>,
     ) -> Result<Self, QueryError> {
-        let mut keys: Vec<Key> = asked.map(|(key, _)| key.clone()).collect();
+        let mut keys: Vec<Key> = asked.map(|read| read.object.clone()).collect();
         keys.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         keys.dedup();
         match session.fetch.sizes(&keys).await {
@@ -291,8 +494,8 @@ impl Sizes {
     }
 }
 
-/// Reads metadata, and notes down the first cells that are asked for.
-struct Dry<'a> {
+/// The first cells that a dry run requests, by operator. Metadata are read.
+struct Recording<'a> {
     fetch: Port<'a>,
     whole: bool,
     asked: Mutex<Vec<Asked>>,
@@ -357,11 +560,30 @@ impl CellSource for DryArray {
     }
 }
 
-impl Fetch for Dry<'_> {
+impl<'a> Recording<'a> {
+    fn port_of(&'a self, operator: usize) -> Recorder<'a> {
+        let recording = self;
+        Recorder {
+            recording,
+            operator,
+        }
+    }
+}
+
+/// The port of one operator of a dry run.
+struct Recorder<'a> {
+    recording: &'a Recording<'a>,
+    operator: usize,
+}
+
+impl Fetch for Recorder<'_> {
     type Array = DryArray;
 
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
-        let (array, whole) = (self.fetch.array(node, array)?, self.whole);
+        let (array, whole) = (
+            self.recording.fetch.array(node, array)?,
+            self.recording.whole,
+        );
         Ok(DryArray { array, whole })
     }
 
@@ -369,7 +591,9 @@ impl Fetch for Dry<'_> {
         &self,
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + Send {
-        self.metadata.count(self.fetch.nodes(keys))
+        self.recording
+            .metadata
+            .count(self.recording.fetch.nodes(keys))
     }
 
     fn cells(
@@ -377,8 +601,8 @@ impl Fetch for Dry<'_> {
         wanted: &[Wanted<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send {
         let mut keys = Vec::with_capacity(wanted.len());
-        let is_over = self.is_over.load(Ordering::Relaxed);
-        let mut asked = lock(&self.asked);
+        let is_over = self.recording.is_over.load(Ordering::Relaxed);
+        let mut asked = lock(&self.recording.asked);
         let before = asked.len();
         for wanted in wanted {
             let part = wanted.part.as_ref();
@@ -391,13 +615,17 @@ impl Fetch for Dry<'_> {
                     // Cells are counted, objects are found by items.
                     let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
                     if let Some(object) = object_of(&array.array, &first.collect::<Vec<_>>()) {
-                        asked.push((object, part));
+                        asked.push(self.asked(object, part));
                     }
                 }
                 CellOf::Child(key) => {
                     keys.push(key.clone());
-                    asked.extend(key.metadata().ok().map(|object| (object, None)));
-                    asked.extend(key.join_path("c/0").ok().map(|object| (object, None)));
+                    asked.extend(key.metadata().ok().map(|object| self.asked(object, None)));
+                    asked.extend(
+                        key.join_path("c/0")
+                            .ok()
+                            .map(|object| self.asked(object, None)),
+                    );
                 }
             }
         }
@@ -409,7 +637,7 @@ impl Fetch for Dry<'_> {
         // Whatever else is asked for side by side gets its turn first, also what has to know
         // metadata before it can ask.
         let turn = poll_fn(move |context| {
-            if self.metadata.is_awaited(context.waker()) {
+            if self.recording.metadata.is_awaited(context.waker()) {
                 waited = false;
                 return Poll::Pending;
             }
@@ -422,7 +650,7 @@ impl Fetch for Dry<'_> {
         });
         async move {
             turn.await;
-            self.is_over.store(true, Ordering::Relaxed);
+            self.recording.is_over.store(true, Ordering::Relaxed);
             let unread = |key| {
                 Err(FetchError {
                     key,
@@ -435,17 +663,131 @@ impl Fetch for Dry<'_> {
     }
 
     fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send {
-        self.metadata.count(self.fetch.children(key))
+        self.recording
+            .metadata
+            .count(self.recording.fetch.children(key))
     }
 
     fn sizes(
         &self,
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send {
-        self.metadata.count(self.fetch.sizes(keys))
+        self.recording
+            .metadata
+            .count(self.recording.fetch.sizes(keys))
     }
 
     fn budget(&self) -> u64 {
-        self.fetch.budget()
+        self.recording.fetch.budget()
+    }
+}
+
+impl Recorder<'_> {
+    fn asked(&self, object: Key, bytes: Option<u64>) -> Asked {
+        let operator = (0, self.operator);
+        Asked {
+            object,
+            bytes,
+            operator,
+        }
+    }
+}
+
+/// A port that counts what passes through it.
+struct CountingPort<'a> {
+    port: Port<'a>,
+    cells: AtomicU64,
+    bytes: AtomicU64,
+    round_trips: AtomicU64,
+}
+
+impl<'a> CountingPort<'a> {
+    fn new(port: Port<'a>) -> Self {
+        Self {
+            port,
+            cells: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            round_trips: AtomicU64::new(0),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct CountedArray(AnyArray);
+
+impl CellSource for CountedArray {
+    fn node(&self) -> &Key {
+        self.0.node()
+    }
+
+    fn metadata(&self) -> &Arc<Array> {
+        self.0.metadata()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.0.is_plain()
+    }
+}
+
+impl Fetch for CountingPort<'_> {
+    type Array = CountedArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
+        self.port.array(node, array).map(CountedArray)
+    }
+
+    fn nodes(
+        &self,
+        keys: &[Key],
+    ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + Send {
+        self.port.nodes(keys)
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[Wanted<Self::Array>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let wanted = wanted.iter().map(|wanted| {
+            let cell = match &wanted.cell {
+                CellOf::Element(array, element) => {
+                    CellOf::Element(array.0.clone(), element.clone())
+                }
+                CellOf::Child(key) => CellOf::Child(key.clone()),
+            };
+            let part = wanted.part.clone();
+            Wanted { cell, part }
+        });
+        let wanted: Vec<Wanted<AnyArray>> = wanted.collect();
+        let fetched = self.port.cells(&wanted).await;
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let cells = fetched
+            .iter()
+            .filter_map(|cell| cell.as_ref().ok()?.as_ref());
+        let bytes = cells.map(|cell| count(cell.bytes.len())).sum();
+        self.cells.fetch_add(count(wanted.len()), Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if !wanted.is_empty() {
+            self.round_trips.fetch_add(1, Ordering::Relaxed);
+        }
+        fetched
+    }
+
+    fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send {
+        self.port.children(key)
+    }
+
+    fn sizes(
+        &self,
+        keys: &[Key],
+    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send {
+        self.port.sizes(keys)
+    }
+
+    fn budget(&self) -> u64 {
+        self.port.budget()
+    }
+
+    fn at_once(&self) -> u64 {
+        self.port.at_once()
     }
 }

@@ -7,13 +7,15 @@ use futures_util::future::BoxFuture;
 use zvf_model::level::LevelId;
 
 use crate::{
+    batch::merge::{CollectedResult, over_budget},
     catalog::level::Session,
     diagnostics::Diagnostics,
     error::QueryError,
-    query::{Query, Shape},
+    exec::context::Context,
+    query::Query,
     resolve::choice::{Drawing, Part},
-    resolve::query::{Emit, LevelQuery},
-    result::{Group, LevelUse, QueryResult, Skipped},
+    resolve::query::Emit,
+    result::{LevelUse, QueryResult, Skipped},
 };
 
 /// How much a query selects.
@@ -60,8 +62,8 @@ impl Session<'_> {
     pub fn query<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<QueryResult, QueryError>> {
         Box::pin(async move {
             let budget = self.fetch.budget();
-            let mut whole = Whole::default();
-            let mut take = |batch| whole.take(batch, budget);
+            let mut whole = CollectedResult::default();
+            let mut take = |batch| whole.push(batch, budget);
             let outcome = self.give(query, true, &mut take).await?;
             let mut answer = whole.finish()?.unwrap_or_default();
             answer.level = finest(&outcome.levels).unwrap_or(answer.level);
@@ -198,8 +200,9 @@ impl Session<'_> {
                 is_over = flow.is_break();
                 flow
             };
-            // Plans are large; who asks should not have to carry them.
-            Box::pin(plan.run(diagnostics, &mut emit)).await?;
+            let operators = Box::pin(plan.physical_plan(diagnostics)).await?;
+            let context = Context::new(&plan, diagnostics);
+            operators.execute(context, &mut emit).await?;
             let vertices = first_row.saturating_sub(before);
             levels.push(LevelUse {
                 level: part.level,
@@ -319,102 +322,7 @@ impl Session<'_> {
     }
 }
 
-/// An answer in memory at once.
-#[derive(Default)]
-pub(crate) struct Whole {
-    answer: Option<QueryResult>,
-    error: Option<QueryError>,
-}
-
-impl Whole {
-    pub(crate) fn take(&mut self, batch: QueryResult, budget: u64) -> ControlFlow<()> {
-        let appended = match &mut self.answer {
-            None => {
-                self.answer = Some(batch);
-                Ok(())
-            }
-            Some(whole) => whole.append(batch),
-        };
-        let bytes = self.answer.as_ref().map_or(0, QueryResult::size);
-        self.error = match appended {
-            Err(error) => Some(error),
-            Ok(()) if bytes > budget => Some(over_budget(bytes, budget)),
-            Ok(()) => return ControlFlow::Continue(()),
-        };
-        ControlFlow::Break(())
-    }
-
-    pub(crate) fn finish(self) -> Result<Option<QueryResult>, QueryError> {
-        self.error.map_or(Ok(self.answer), Err)
-    }
-}
-
-fn over_budget(bytes: u64, budget: u64) -> QueryError {
-    let what = "what is selected would";
-    QueryError::OverBudget {
-        what,
-        bytes,
-        budget,
-    }
-}
-
 /// The finest of the levels that gave something to an answer.
 fn finest(levels: &[LevelUse]) -> Option<LevelId> {
     levels.iter().map(|level| level.level).min()
-}
-
-impl LevelQuery<'_> {
-    pub(crate) async fn run(
-        &self,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        if let Some(name) = &self.query.geometry {
-            return self.composite_geometry(name, diagnostics, emit).await;
-        }
-        if let Some(levels) = self.query.drill {
-            return self.drill(levels, diagnostics, emit).await;
-        }
-        if let Some(nearest) = &self.query.nearest {
-            return self.nearest(nearest, diagnostics, emit).await;
-        }
-        self.select(diagnostics, emit).await
-    }
-
-    /// What region, objects and filter select.
-    pub(crate) async fn select(
-        &self,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        match self.shape {
-            Shape::Links => self.linked(diagnostics, emit).await,
-            Shape::Paths => self.paths(diagnostics, emit).await,
-            Shape::Points if self.selects_objects() => self.paths(diagnostics, emit).await,
-            Shape::Points => self.points(diagnostics, emit).await,
-        }
-    }
-
-    /// The groups of these numbers.
-    pub(crate) async fn asked_groups(
-        &self,
-        ids: &[u64],
-        diagnostics: &Diagnostics,
-    ) -> Result<Vec<Group>, QueryError> {
-        let groups = self.session.groups(&self.level, diagnostics).await?;
-        let mut asked = Vec::with_capacity(ids.len());
-        for id in ids {
-            let budget = self.session.fetch.budget();
-            let group = groups.as_ref().map(|groups| groups.group(*id, budget));
-            match group.transpose()?.flatten() {
-                Some(group) => asked.push(group),
-                None => {
-                    let (id, level) = (*id, self.level.id());
-                    let node = Session::node_of(&self.level)?;
-                    diagnostics.absent(&node, QueryError::NoGroup { id, level })?;
-                }
-            }
-        }
-        Ok(asked)
-    }
 }

@@ -15,24 +15,26 @@ use zvf_model::{
 
 use crate::{
     batch::columns::{CellView, FinishedView, Places},
-    batch::vertices::{Entry, Owner, Owners, VertexBuilder},
+    batch::vertices::{Owner, Owners, VertexBuilder},
+    catalog::chunk::{Chunk, ChunkRequest, Rows},
     catalog::level::{Level, Session},
     catalog::links::{LinkRecords, LinkSet},
     catalog::objects::Objects,
     catalog::schema::{Names, Schema, nameless},
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{Chunk, ChunkRequest, Rows},
     geometry::Mode,
     predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{Query, Shape},
     resolve::area::{Area, Space},
     resolve::filter::{ColumnView, Filter, Views, with_scopes},
     result::{Column, QueryResult},
+    selection::RowRef,
     sync::lock,
 };
 
-/// A query on a level.
+/// A query resolved against a level.
+#[derive(Clone)]
 pub(crate) struct LevelQuery<'s> {
     pub(crate) session: Session<'s>,
     pub(crate) query: &'s Query,
@@ -48,15 +50,15 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) shown: Names,
     /// Those, and what the filter looks at.
     pub(crate) read: Names,
-    /// What was read, for who looks further and further.
-    pub(crate) kept: Option<Arc<Kept>>,
+    /// Chunks and links that earlier attempts of the same query have read.
+    pub(crate) cache: Option<Arc<ChunkCache>>,
     /// Whether the answer is wanted in one piece.
     pub(crate) in_one: bool,
 }
 
-/// Chunks and links that were read already.
+/// Chunks and links that were read, for operators that select repeatedly.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ChunkCache {
     chunks: Mutex<HashMap<ChunkCoord, Chunk>>,
     links: Mutex<HashMap<usize, LinkRecords>>,
 }
@@ -126,7 +128,7 @@ impl<'s> Session<'s> {
             filter,
             shown,
             read,
-            kept: None,
+            cache: None,
             in_one: false,
         })
     }
@@ -251,28 +253,28 @@ impl LevelQuery<'_> {
         self.level.metadata.fragments_tile
     }
 
-    /// Reads chunks; those that are kept and wanted whole are not read again.
+    /// Reads chunks, except those in the cache.
     pub(crate) async fn read_chunks(
         &self,
         schema: &Schema,
         mut requests: Vec<ChunkRequest>,
         diagnostics: &Diagnostics,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
-        let Some(kept) = &self.kept else {
+        let Some(cache) = &self.cache else {
             return self.session.chunks(schema, requests, diagnostics).await;
         };
-        // What is kept must be whole.
+        // Cached chunks must be whole.
         for request in &mut requests {
             request.rows = Rows::All;
         }
-        let is_kept = |request: &ChunkRequest| lock(&kept.chunks).contains_key(&request.chunk);
+        let is_cached = |request: &ChunkRequest| lock(&cache.chunks).contains_key(&request.chunk);
         let order: Vec<ChunkCoord> = requests
             .iter()
             .map(|request| request.chunk.clone())
             .collect();
-        requests.retain(|request| !is_kept(request));
+        requests.retain(|request| !is_cached(request));
         let read = self.session.chunks(schema, requests, diagnostics).await?;
-        let mut chunks = lock(&kept.chunks);
+        let mut chunks = lock(&cache.chunks);
         for chunk in read.into_iter().flatten() {
             chunks.insert(chunk.chunk.clone(), chunk);
         }
@@ -282,30 +284,30 @@ impl LevelQuery<'_> {
             .collect())
     }
 
-    /// The same for links.
+    /// Reads cells of links, except those in the cache.
     pub(crate) async fn read_links(
         &self,
         set: &LinkSet,
         cells: &[usize],
         diagnostics: &Diagnostics,
     ) -> Result<Vec<LinkRecords>, QueryError> {
-        let Some(kept) = &self.kept else {
+        let Some(cache) = &self.cache else {
             return self
                 .session
                 .link_cells(&self.level, set, cells, diagnostics)
                 .await;
         };
-        let is_kept = |cell: &&usize| lock(&kept.links).contains_key(*cell);
+        let is_cached = |cell: &&usize| lock(&cache.links).contains_key(*cell);
         let new: Vec<usize> = cells
             .iter()
-            .filter(|cell| !is_kept(cell))
+            .filter(|cell| !is_cached(cell))
             .copied()
             .collect();
         let read = self
             .session
             .link_cells(&self.level, set, &new, diagnostics)
             .await?;
-        let mut links = lock(&kept.links);
+        let mut links = lock(&cache.links);
         links.extend(new.into_iter().zip(read));
         Ok(cells
             .iter()
@@ -484,7 +486,7 @@ impl VertexFilter<'_> {
         &self,
         schema: &Schema,
         chunk: &Chunk,
-        entries: &[Entry],
+        entries: &[RowRef],
         owners: &Owners,
     ) -> Result<Vec<bool>, QueryError> {
         let Some(predicate) = self.predicate else {
@@ -499,8 +501,8 @@ impl VertexFilter<'_> {
             each.extend(entries.iter().map(|entry| Some(entry.place)));
             Places::Each(&each)
         };
-        let fragment = |entry: &Entry| usize::try_from(entry.fragment).ok();
-        let owner = |entry: &Entry| match owners.of(entry.fragment) {
+        let fragment = |entry: &RowRef| usize::try_from(entry.fragment).ok();
+        let owner = |entry: &RowRef| match owners.of(entry.fragment) {
             Owner::One(row) => Some(row),
             _ => None,
         };

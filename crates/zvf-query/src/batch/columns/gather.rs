@@ -3,7 +3,7 @@
 use zvf_format::numeric::Dtype;
 
 use super::{row_size, rows_at, to_little};
-use crate::batch::vertices::Run;
+use crate::selection::RowRun;
 
 /// Runs that one core copies at least: fewer take less time than waking another.
 const EACH: usize = 1 << 12;
@@ -11,7 +11,7 @@ const EACH: usize = 1 << 12;
 /// The rows of runs, little-endian; `bytes` are those of a chunk's number. What a chunk
 /// does not have stays 0.
 pub(crate) fn gather<'c>(
-    runs: &[(u32, Run)],
+    runs: &[(u32, RowRun)],
     dtype: Dtype,
     columns: u32,
     bytes: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),
@@ -24,14 +24,14 @@ pub(crate) fn gather<'c>(
     out
 }
 
-fn size(runs: &[(u32, Run)], row: usize) -> usize {
+fn size(runs: &[(u32, RowRun)], row: usize) -> usize {
     let rows = runs.iter().map(|(_, run)| run.len);
     rows.fold(0, usize::saturating_add).saturating_mul(row)
 }
 
 fn copy<'c>(
     out: &mut [u8],
-    runs: &[(u32, Run)],
+    runs: &[(u32, RowRun)],
     row: usize,
     bytes: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),
 ) {

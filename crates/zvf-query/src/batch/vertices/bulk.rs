@@ -2,19 +2,20 @@
 
 use zvf_format::numeric::Dtype;
 
-use super::{Runs, VertexBuilder};
+use super::VertexBuilder;
 use crate::{
     batch::columns::{copy_runs, row_size},
+    catalog::chunk::Chunk,
     catalog::schema::Schema,
     cores::{WORTH, on_cores},
-    exec::chunk::Chunk,
+    selection::RowSelection,
 };
 
 /// Rows on their way to their place in a column.
 pub(crate) struct Copying<'a> {
     to: &'a mut [u8],
     from: &'a [u8],
-    runs: &'a Runs,
+    runs: &'a RowSelection,
     dtype: Dtype,
     columns: u32,
 }
@@ -25,7 +26,7 @@ impl<'a> Copying<'a> {
         bytes: &'a mut [u8],
         start: usize,
         (dtype, columns): (Dtype, u32),
-        parts: impl Iterator<Item = (&'a [u8], &'a Runs)>,
+        parts: impl Iterator<Item = (&'a [u8], &'a RowSelection)>,
     ) -> Vec<Self> {
         let row = row_size(dtype, columns);
         let rest = bytes.get_mut(start.saturating_mul(row)..);
@@ -95,7 +96,8 @@ impl VertexBuilder {
             return false;
         }
         let chunks = chunks.iter().flatten();
-        let chunks: Vec<(&Chunk, Runs)> = chunks.map(|chunk| (chunk, chunk.runs())).collect();
+        let chunks: Vec<(&Chunk, RowSelection)> =
+            chunks.map(|chunk| (chunk, chunk.runs())).collect();
         let bytes = chunks.iter().map(|(chunk, _)| chunk.positions.len());
         let is_small = bytes.sum::<usize>() < WORTH;
         // Memory that was used before is made zero, which is for nothing.

@@ -10,15 +10,16 @@ use super::{
     graph::{End, Graph, Links, Node},
 };
 use crate::{
-    batch::vertices::{Owners, Runs, VertexBuilder},
+    batch::vertices::Owners,
     catalog::links::LinkRecords,
     catalog::objects::Objects,
-    catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::QueryError,
-    geometry::{Bbox, Mode, Primitive},
+    exec::clip,
+    geometry::Mode,
     query::Clip,
     resolve::query::{Emit, LevelQuery},
+    selection::RowSelection,
 };
 
 impl LevelQuery<'_> {
@@ -30,7 +31,7 @@ impl LevelQuery<'_> {
     )]
     pub(super) async fn assemble(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         records: &[LinkRecords],
         graph: Graph,
         mut links: Links,
@@ -39,14 +40,12 @@ impl LevelQuery<'_> {
         diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let schema = &work.schema;
+        let schema = work.schema;
         let cuts = self.area_mode == Mode::Clip && self.query.clip == Clip::Split;
         let bbox = match (&self.area, cuts) {
             (Some(area), true) => {
-                Self::check_cuttable(schema)?;
-                Some(*area.bbox().ok_or(QueryError::Unsupported(
-                    "a sphere does not cut: clip by a box, or drop what crosses the border",
-                ))?)
+                clip::check_splittable(schema)?;
+                Some(*area.bbox().ok_or(clip::UNSPLITTABLE_REGION)?)
             }
             _ => None,
         };
@@ -79,7 +78,7 @@ impl LevelQuery<'_> {
                 *flag = true;
             }
         }
-        let mut vertices = self.vertices(schema, work.shows_objects);
+        let mut vertices = self.vertices(schema, work.scan.owners);
         let mut rows: Vec<Vec<usize>> = Vec::with_capacity(graph.chunks.len());
         let mut keep: Vec<usize> = Vec::new();
         let mut left = match has_links {
@@ -94,7 +93,7 @@ impl LevelQuery<'_> {
                 let given = node.entries.iter().copied().filter(|entry| {
                     is_end(entry.place) || !by_links && node.is_selected(entry.place)
                 });
-                let given: Runs = given.take(left).collect();
+                let given: RowSelection = given.take(left).collect();
                 left = left.saturating_sub(given.len());
                 for (row, entry) in (vertices.rows()..).zip(given.entries()) {
                     let known = of_node.get_mut(entry.place);
@@ -133,11 +132,11 @@ impl LevelQuery<'_> {
             };
             let at = |(number, place): &End| Some(graph.node(*number)?.coordinates.at(*place));
             let positions: Vec<&[f64]> = ends.iter().filter_map(at).collect();
-            if is_untouched(bbox, &positions) {
+            if clip::is_untouched(bbox, &positions) {
                 builder.push_rows(&corners, record);
                 continue;
             }
-            for part in cut(bbox, &corners, &positions, schema, &mut vertices, &mut keep) {
+            for part in clip::link(bbox, &corners, &positions, schema, &mut vertices, &mut keep) {
                 builder.push_rows(&part, record);
             }
         }
@@ -158,87 +157,11 @@ impl LevelQuery<'_> {
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
         let ids = answer.objects_met().collect();
-        self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
+        work.columns
+            .add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
             .await?;
         builder.finish(&mut answer);
         let _ = emit(answer);
         Ok(())
-    }
-}
-
-/// Whether cutting leaves a segment or triangle as it is: it is in the box, and no two
-/// of its corners are one.
-fn is_untouched(bbox: &Bbox, corners: &[&[f64]]) -> bool {
-    let are_apart = match corners {
-        [a, b] => a != b,
-        [a, b, c] => a != b && b != c && c != a,
-        _ => false,
-    };
-    are_apart && bbox.contains(Primitive::Polygon(corners))
-}
-
-/// A link cut at a box: rows of the builder for each part of it.
-fn cut(
-    bbox: &Bbox,
-    corners: &[usize],
-    positions: &[&[f64]],
-    schema: &Schema,
-    vertices: &mut VertexBuilder,
-    keep: &mut Vec<usize>,
-) -> Vec<Vec<usize>> {
-    let kind = schema.dtype.kind();
-    let mut new = |position: &[f64], weights: &[(usize, f64)]| {
-        // A corner itself is no new vertex.
-        if let [(row, _)] = weights
-            .iter()
-            .filter(|(_, w)| *w != 0.0)
-            .collect::<Vec<_>>()[..]
-        {
-            return *row;
-        }
-        let row = vertices.rows();
-        vertices.blend(&crate::exec::clip::rounded(bbox, position, kind), weights);
-        keep.push(row);
-        row
-    };
-    match (corners, positions) {
-        ([corner], _) => vec![vec![*corner]],
-        ([a, b], [at_a, at_b]) => {
-            let Some(part) = bbox.clip_segment([at_a, at_b]) else {
-                return Vec::new();
-            };
-            let start = new(&part.start, &[(*a, 1.0 - part.t0), (*b, part.t0)]);
-            let end = new(&part.end, &[(*a, 1.0 - part.t1), (*b, part.t1)]);
-            vec![vec![start, end]]
-        }
-        _ => {
-            let mut parts = Vec::new();
-            for triangle in bbox.clip_polygon(positions) {
-                let rows: Vec<usize> = triangle
-                    .vertices
-                    .iter()
-                    .map(|vertex| {
-                        let weights = triangle.corners.iter().zip(vertex.weights);
-                        let weights = weights
-                            .filter_map(|(at, weight)| Some((*corners.get(*at)?, weight)))
-                            .collect::<Vec<_>>();
-                        new(&vertex.position, &weights)
-                    })
-                    .collect();
-                // A fan; what is a point or segment repeats a corner.
-                match rows.as_slice() {
-                    [] => {}
-                    [one] => parts.push(vec![*one; 3]),
-                    [one, two] => parts.push(vec![*one, *two, *two]),
-                    [first, rest @ ..] => {
-                        for pair in rest.windows(2) {
-                            let [second, third] = pair else { continue };
-                            parts.push(vec![*first, *second, *third]);
-                        }
-                    }
-                }
-            }
-            parts
-        }
     }
 }

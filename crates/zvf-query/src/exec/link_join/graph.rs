@@ -3,8 +3,8 @@
 use zvf_model::grid::ChunkCoord;
 
 use crate::{
-    batch::vertices::Entry, catalog::coordinates::Coordinates, catalog::links::LinkRecords,
-    exec::chunk::Chunk,
+    catalog::chunk::Chunk, catalog::coordinates::Coordinates, catalog::links::LinkRecords,
+    selection::RowRef,
 };
 
 /// Chunks that were read, ascending; `None` is one that could not be.
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) coordinates: Coordinates,
     /// Whether all its rows were read.
     pub(super) is_whole: bool,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RowRef>,
     /// By place: whether a fragment that is looked at has it.
     pub(super) there: Vec<bool>,
     /// By place: whether the filter holds.

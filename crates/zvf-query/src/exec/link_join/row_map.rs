@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use zvf_model::grid::ChunkCoord;
 
-use crate::{batch::vertices::Runs, catalog::links::LinkRecords, error::Fault, exec::chunk::Chunk};
+use crate::{
+    catalog::chunk::Chunk, catalog::links::LinkRecords, error::Fault, selection::RowSelection,
+};
 
 /// Where the rows of chunks went.
 #[derive(Default)]
@@ -36,7 +38,7 @@ pub(super) enum Found {
 }
 
 impl RowMap {
-    pub(super) fn add(&mut self, chunk: &Chunk, vertices: &Runs, with_starts: bool) {
+    pub(super) fn add(&mut self, chunk: &Chunk, vertices: &RowSelection, with_starts: bool) {
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let mut next = 0_u64;
         let in_order = vertices.runs().iter().all(|run| {

@@ -65,7 +65,7 @@ impl LevelQuery<'_> {
     /// are implied.
     pub(super) fn selected_links(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         records: &[LinkRecords],
         graph: &Graph,
         diagnostics: &Diagnostics,
@@ -113,7 +113,7 @@ impl LevelQuery<'_> {
     /// Which links of a cell are selected.
     fn stored_links(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         (cell, read): (usize, &LinkRecords),
         graph: &Graph,
         allowed: &Allowed,
@@ -227,7 +227,7 @@ impl LevelQuery<'_> {
     /// For which records of a cell the filter's part about links holds.
     fn links_hold(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         records: &LinkRecords,
     ) -> Result<Option<Vec<bool>>, QueryError> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.set) else {

@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{
     batch::vertices::Owners,
+    catalog::chunk::{Chunk, Rows},
     catalog::links::LinkRecords,
     catalog::objects::Objects,
     catalog::schema::Schema,
     cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{Chunk, Rows},
     geometry::Mode,
     resolve::area::Area,
     resolve::query::{Emit, LevelQuery},
@@ -33,15 +33,15 @@ impl LevelQuery<'_> {
     /// What is selected, all at once.
     pub(super) async fn some_links(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let schema = &work.schema;
+        let schema = work.schema;
         let allowed = self.allowed()?;
         let (members, named) = match self.selects_objects() {
             true => {
-                let (members, objects) = self.members(diagnostics).await?;
+                let (members, objects) = work.objects.members(diagnostics).await?;
                 (Some(members), Some(objects))
             }
             false => (None, None),
@@ -62,25 +62,25 @@ impl LevelQuery<'_> {
             let rows = fragments.map_or(Rows::All, |fragments| {
                 Rows::Fragments(fragments.iter().copied().collect())
             });
-            Self::request(work, chunk, rows)
+            Self::link_chunk_request(work, chunk, rows)
         });
         let requests = requests.collect();
-        let read = self.read_chunks(schema, requests, diagnostics);
+        let read = work.chunks.read_chunks(schema, requests, diagnostics);
         let records = async {
             match &work.set {
                 Some(set) => {
-                    let read = self.read_links(set, &cells, diagnostics);
+                    let read = work.links.read_links(set, &cells, diagnostics);
                     read.await
                 }
                 None => Ok(Vec::new()),
             }
         };
-        let filter = self.vertex_filter(named.as_deref(), diagnostics);
+        let filter = work.filter.vertex_filter(named.as_deref(), diagnostics);
         // Vertices of objects that are selected are theirs: nobody else is asked for.
         let objects = async {
             match &named {
                 Some(objects) => Ok(Some(Arc::clone(objects))),
-                None => self.objects_if(work.needs_objects, diagnostics).await,
+                None => work.objects.objects_if(work.has_owners, diagnostics).await,
             }
         };
         let objects = try_join(objects, filter);
@@ -124,7 +124,7 @@ impl LevelQuery<'_> {
     /// Cells that can hold a link that is selected.
     fn cells_of_links(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         allowed: &crate::resolve::query::Allowed,
         members: Option<&Members>,
     ) -> Vec<usize> {
@@ -179,7 +179,7 @@ impl LevelQuery<'_> {
     /// selected.
     async fn load_ends(
         &self,
-        work: &LinkWork,
+        work: &LinkWork<'_>,
         records: &[LinkRecords],
         allowed: &crate::resolve::query::Allowed,
         graph: &mut Graph,
@@ -239,17 +239,15 @@ impl LevelQuery<'_> {
                 more.push((chunk, None));
                 continue;
             }
-            requests.push(Self::request(
+            requests.push(Self::link_chunk_request(
                 work,
                 &chunk,
                 Rows::These(rows.into_iter().collect()),
             ));
             there.push(chunk);
         }
-        let read = self
-            .read_chunks(&work.schema, requests, diagnostics)
-            .await?;
-        more.extend(self.nodes(&work.schema, there.into_iter().zip(read), false));
+        let read = self.read_chunks(work.schema, requests, diagnostics).await?;
+        more.extend(self.nodes(work.schema, there.into_iter().zip(read), false));
         graph.extend(more);
         Ok(())
     }

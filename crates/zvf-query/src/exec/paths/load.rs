@@ -1,15 +1,15 @@
 //! Reading the chunks that paths go through.
 
 use super::{
-    Path, Work,
-    loaded::Loaded,
+    Path, PathWork,
     overlap::{Overlap, may_cross, overlap},
 };
 use crate::{
+    batch::loaded::LoadedChunks,
+    catalog::chunk::{ChunkRequest, Rows},
     catalog::objects::ObjectFragment,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{ChunkRequest, Rows},
     geometry::Mode,
     resolve::area::Area,
     resolve::query::LevelQuery,
@@ -20,15 +20,16 @@ impl LevelQuery<'_> {
     /// select.
     pub(super) async fn load_region(
         &self,
-        work: &Work<'_>,
+        work: &PathWork<'_>,
         area: &Area,
         paths: &mut Vec<Path<'_>>,
-        loaded: &mut Loaded,
+        loaded: &mut LoadedChunks,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let mut more = Vec::new();
         let mode = self.area_mode;
-        loaded.check_shared(paths, self.session.fetch.budget())?;
+        let pieces = paths.iter().flat_map(|path| path.pieces);
+        loaded.check_shared(pieces, self.session.fetch.budget())?;
         paths.retain_mut(|path| {
             let overlap = overlap(path, work, loaded, area, mode);
             if overlap == Overlap::None {
@@ -52,9 +53,9 @@ impl LevelQuery<'_> {
     /// Reads chunks by their numbers, each as far as it is wanted.
     pub(super) async fn load(
         &self,
-        work: &Work<'_>,
+        work: &PathWork<'_>,
         wanted: impl IntoIterator<Item = (u32, Rows)>,
-        loaded: &mut Loaded,
+        loaded: &mut LoadedChunks,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let (mut numbers, mut requests) = (Vec::new(), Vec::new());

@@ -2,8 +2,9 @@
 
 use zvf_model::grid::ChunkCoord;
 
-use super::{Path, Work, loaded::Loaded};
+use super::{Path, PathSegment, PathWork};
 use crate::{
+    batch::loaded::LoadedChunks,
     catalog::coordinates::Coordinates,
     catalog::objects::ObjectFragment,
     geometry::{Mode, Position, Primitive},
@@ -29,11 +30,11 @@ enum Known<'l> {
     Elsewhere(&'l ChunkCoord),
 }
 
-fn known<'l>(piece: ObjectFragment, work: &'l Work<'_>, loaded: &Loaded) -> Known<'l> {
+fn known<'l>(piece: ObjectFragment, work: &'l PathWork<'_>, loaded: &LoadedChunks) -> Known<'l> {
     match work.objects.chunk(piece.chunk) {
         Some(chunk) if !loaded.knows(piece.chunk) => Known::Elsewhere(chunk),
         _ => {
-            let runs = loaded.piece(piece).runs;
+            let runs = PathSegment::of_piece(piece, loaded).runs;
             Known::Read(loaded.positions(runs, work.schema))
         }
     }
@@ -43,8 +44,8 @@ fn known<'l>(piece: ObjectFragment, work: &'l Work<'_>, loaded: &Loaded) -> Know
 /// a vertex.
 pub(super) fn overlap(
     path: &Path<'_>,
-    work: &Work<'_>,
-    loaded: &Loaded,
+    work: &PathWork<'_>,
+    loaded: &LoadedChunks,
     area: &Area,
     mode: Mode,
 ) -> Overlap {
@@ -125,8 +126,8 @@ enum Last<'l> {
 pub(super) fn may_cross(
     path: &Path<'_>,
     at: usize,
-    work: &Work<'_>,
-    loaded: &Loaded,
+    work: &PathWork<'_>,
+    loaded: &LoadedChunks,
     area: &Area,
 ) -> bool {
     let objects = work.objects;

@@ -13,16 +13,15 @@ use zvf_model::{
 };
 
 use crate::{
-    batch::vertices::Entry,
     catalog::cell_rows::CellRows,
     catalog::chunked_array::ChunkedArray,
     catalog::coordinates::Coordinates,
-    catalog::fragments::FragmentTable,
+    catalog::fragments::{FragmentRows, FragmentTable},
     catalog::level::Session,
     catalog::schema::{Attribute, Schema},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    selection::Held,
+    selection::{LoadedRows, RowRef, RowRun, RowSelection},
 };
 
 use rows::{AttributeRows, attribute_rows, positions, whole_rows};
@@ -64,7 +63,7 @@ pub(crate) struct Chunk {
     /// Rows of the chunk's buffer.
     pub(crate) rows: u64,
     /// Those that are in memory.
-    pub(crate) held: Held,
+    pub(crate) held: LoadedRows,
     /// Fragments that were asked for as bins; `None` when all are.
     pub(crate) bins: Option<Vec<u32>>,
     pub(crate) positions: Bytes,
@@ -78,6 +77,44 @@ impl Chunk {
     /// Returns the positions as f64.
     pub(crate) fn coordinates(&self, schema: &Schema) -> Coordinates {
         Coordinates::of(&self.positions, schema.dtype, schema.axes)
+    }
+
+    /// Its vertices, by fragment, then as the fragment has them; only those in
+    /// memory, and of the fragments that were asked for.
+    pub(crate) fn entries(&self) -> Vec<RowRef> {
+        self.runs().entries().collect()
+    }
+
+    /// The same as runs.
+    pub(crate) fn runs(&self) -> RowSelection {
+        let mut runs = RowSelection::default();
+        let mut push = |fragment| self.push_fragment(fragment, |run| runs.push(run));
+        match &self.bins {
+            Some(bins) => bins.iter().copied().for_each(&mut push),
+            None => (0..self.fragments.len()).for_each(&mut push),
+        }
+        runs
+    }
+
+    /// The vertices of one fragment that are in memory.
+    pub(crate) fn push_fragment(&self, fragment: u32, mut push: impl FnMut(RowRun)) {
+        let run = |(rows, place): (Range<u64>, usize)| RowRun {
+            row: rows.start,
+            place,
+            len: usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX),
+            fragment,
+        };
+        match self.fragments.rows(fragment) {
+            None => {}
+            Some(FragmentRows::Range(rows)) => self.held.within(rows).map(run).for_each(push),
+            Some(FragmentRows::List(rows)) => {
+                for row in rows {
+                    if let Some(place) = self.held.place(*row) {
+                        push(run((*row..row.saturating_add(1), place)));
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -142,7 +179,7 @@ struct Open {
     table: Option<Arc<FragmentTable>>,
     /// What came of asking for the rows that the table names, when it was known before.
     named: Option<Result<(), Damage>>,
-    held: Option<Held>,
+    held: Option<LoadedRows>,
     bins: Option<Vec<u32>>,
 }
 
@@ -248,7 +285,7 @@ impl Session<'_> {
     /// Rows that many fragments share are many vertices of few bytes.
     fn check_shared(&self, fragments: &FragmentTable, rows: u64) -> Result<(), QueryError> {
         let (budget, total) = (self.fetch.budget(), fragments.total());
-        let entry = u64::try_from(size_of::<Entry>()).unwrap_or(u64::MAX);
+        let entry = u64::try_from(size_of::<RowRef>()).unwrap_or(u64::MAX);
         let bytes = total.saturating_mul(entry);
         if total <= rows || bytes <= budget {
             return Ok(());
@@ -401,8 +438,8 @@ fn ask_named(
                 return Err(Damage::in_chunk(&family.node, chunk, fault));
             };
             match rows {
-                crate::catalog::fragments::FragmentRows::Range(rows) => runs.push(rows),
-                crate::catalog::fragments::FragmentRows::List(rows) => {
+                FragmentRows::Range(rows) => runs.push(rows),
+                FragmentRows::List(rows) => {
                     runs.extend(rows.iter().map(|row| *row..row.saturating_add(1)));
                 }
             }

@@ -8,7 +8,7 @@ use crate::{
     catalog::cell_rows::{CellRows, value_rows},
     catalog::schema::{Attribute, Schema},
     error::{Damage, Fault},
-    selection::Held,
+    selection::LoadedRows,
 };
 
 /// How many rows the chunk has, which are held, and their positions.
@@ -16,7 +16,7 @@ pub(super) fn positions(
     schema: &Schema,
     open: &Open,
     answers: &mut Answers,
-) -> Result<(u64, Held, Bytes), Damage> {
+) -> Result<(u64, LoadedRows, Bytes), Damage> {
     let (key, chunk) = (&schema.vertices.node, &open.request.chunk);
     let row = schema.row();
     let extent = open.table.as_ref().map_or(0, |table| table.extent());
@@ -48,7 +48,7 @@ pub(super) fn positions(
             let used = usize::try_from(used).unwrap_or(usize::MAX);
             let bytes = cell.bytes.slice(..used.min(cell.bytes.len()));
             match &open.held {
-                None => (rows, Held::all(rows), bytes),
+                None => (rows, LoadedRows::all(rows), bytes),
                 Some(held) => {
                     let bytes = cut(&bytes, held, row);
                     (rows, held.clone(), bytes)
@@ -96,7 +96,7 @@ fn join(mut parts: Vec<Bytes>) -> Bytes {
 }
 
 /// The held rows out of all.
-fn cut(bytes: &Bytes, held: &Held, row: u64) -> Bytes {
+fn cut(bytes: &Bytes, held: &LoadedRows, row: u64) -> Bytes {
     let place = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
     let parts = held.runs().map(|run| {
         let (start, end) = (place(run.start), place(run.end).min(bytes.len()));
@@ -117,7 +117,7 @@ pub(super) fn attribute_rows(
     chunk: &ChunkCoord,
     pieces: &Pieces,
     rows: u64,
-    held: &Held,
+    held: &LoadedRows,
     answers: &mut Answers,
 ) -> Result<AttributeRows, Damage> {
     let key = &attribute.array.node;

@@ -1,25 +1,25 @@
-//! Chunks of paths in memory.
+//! Chunks in memory for paths that go through several of them.
 
 use std::collections::BTreeSet;
 
-use super::{Path, PathVertex, Stretch};
 use crate::{
-    batch::vertices::Run, catalog::coordinates::Coordinates, catalog::objects::ObjectFragment,
-    catalog::schema::Schema, error::QueryError, exec::chunk::Chunk,
+    catalog::{chunk::Chunk, coordinates::Coordinates, objects::ObjectFragment, schema::Schema},
+    error::QueryError,
+    selection::{RowRef, RowRun},
 };
 
-/// Chunks that were read, by their number among those of the objects.
+/// Chunks in memory, by their number among the chunks of the objects.
 #[derive(Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedChunks {
     chunks: Vec<State>,
-    /// Those that were asked for.
+    /// Number of chunks that were requested.
     count: usize,
 }
 
-/// What is known of a chunk.
+/// The state of a chunk.
 #[derive(Default)]
 enum State {
-    /// It was not asked for.
+    /// It was not requested.
     #[default]
     Unread,
     /// It could not be read.
@@ -27,7 +27,7 @@ enum State {
     Read(Box<Chunk>),
 }
 
-impl Loaded {
+impl LoadedChunks {
     pub(crate) fn get(&self, chunk: u32) -> Option<&Chunk> {
         match self.at(chunk)? {
             State::Read(chunk) => Some(chunk),
@@ -35,7 +35,7 @@ impl Loaded {
         }
     }
 
-    /// All that were read.
+    /// Returns all chunks that were read.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().filter_map(|state| match state {
             State::Read(chunk) => Some(&**chunk),
@@ -64,10 +64,10 @@ impl Loaded {
         }
     }
 
-    /// Positions of these runs, one after the other.
-    pub(super) fn positions(
+    /// Returns the positions of runs, one after the other.
+    pub(crate) fn positions(
         &self,
-        runs: impl IntoIterator<Item = (u32, Run)>,
+        runs: impl IntoIterator<Item = (u32, RowRun)>,
         schema: &Schema,
     ) -> Coordinates {
         let mut positions = Coordinates::new(schema.axes);
@@ -81,19 +81,13 @@ impl Loaded {
         positions
     }
 
-    /// The vertices of a piece that are in memory.
-    pub(super) fn piece(&self, piece: ObjectFragment) -> Stretch {
-        let mut stretch = Stretch::default();
-        if let Some(chunk) = self.get(piece.chunk) {
-            chunk.push_fragment(piece.fragment, |run| stretch.push(piece.chunk, run));
-        }
-        stretch
-    }
-
-    /// Pieces that many paths share, or one path has many times, are many vertices
-    /// of few bytes.
-    pub(super) fn check_shared(&self, paths: &[Path<'_>], budget: u64) -> Result<(), QueryError> {
-        let pieces = paths.iter().flat_map(|path| path.pieces);
+    /// Checks that vertices of pieces that several paths share fit into the budget. They are
+    /// many vertices of few bytes, so the budget of the port does not see them.
+    pub(crate) fn check_shared<'p>(
+        &self,
+        pieces: impl Iterator<Item = &'p ObjectFragment>,
+        budget: u64,
+    ) -> Result<(), QueryError> {
         let rows = pieces.filter_map(|piece| {
             let chunk = self.get(piece.chunk)?;
             chunk.fragments.rows(piece.fragment).map(|rows| rows.len())
@@ -104,7 +98,7 @@ impl Loaded {
             State::Unread | State::Lost => 0,
         });
         let read = read.fold(0, u64::saturating_add);
-        let vertex = u64::try_from(size_of::<PathVertex>()).unwrap_or(u64::MAX);
+        let vertex = u64::try_from(size_of::<(u32, RowRef)>()).unwrap_or(u64::MAX);
         let bytes = rows.saturating_mul(vertex);
         if rows <= read.saturating_mul(2) || bytes <= budget {
             return Ok(());
@@ -117,8 +111,8 @@ impl Loaded {
         })
     }
 
-    /// Forgets chunks that are not needed now, when there are too many.
-    pub(super) fn keep(&mut self, needed: &BTreeSet<u32>, most: usize) {
+    /// Evicts chunks that are not needed now, if more than `most` would be held.
+    pub(crate) fn keep(&mut self, needed: &BTreeSet<u32>, most: usize) {
         let new = needed.iter().filter(|chunk| !self.knows(**chunk)).count();
         if self.count.saturating_add(new) <= most {
             return;

@@ -1,0 +1,49 @@
+//! Attributes of the objects in a result.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::{
+    catalog::objects::Objects, diagnostics::Diagnostics, error::QueryError,
+    resolve::query::LevelQuery, result::QueryResult,
+};
+
+impl LevelQuery<'_> {
+    /// Sets the objects of a batch, by their indices, and reads their attributes. One round trip.
+    pub(crate) async fn show_objects(
+        &self,
+        answer: &mut QueryResult,
+        objects: &Objects,
+        places: &[usize],
+        diagnostics: &Diagnostics,
+    ) -> Result<(), QueryError> {
+        answer.objects = places
+            .iter()
+            .filter_map(|place| objects.id(*place))
+            .collect();
+        let rows = places.iter().filter_map(|place| objects.row(*place));
+        let rows: Vec<u64> = rows.collect();
+        let names = &self.shown.object;
+        let columns = self
+            .session
+            .object_columns(&self.level, names, Some(&rows), diagnostics);
+        answer.object = columns.await?;
+        Ok(())
+    }
+
+    /// Sets the objects of a batch, by their ids, and reads their attributes. One round trip.
+    pub(crate) async fn add_objects(
+        &self,
+        answer: &mut QueryResult,
+        objects: Option<&Arc<Objects>>,
+        ids: &BTreeSet<i64>,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), QueryError> {
+        let Some(objects) = objects else {
+            return Ok(());
+        };
+        let places = ids.iter().filter_map(|id| objects.find(*id));
+        let places: Vec<usize> = places.collect();
+        self.show_objects(answer, objects, &places, diagnostics)
+            .await
+    }
+}

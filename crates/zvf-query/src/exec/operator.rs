@@ -1,0 +1,271 @@
+//! The nodes of a physical plan.
+
+use core::fmt::{self, Write};
+use std::sync::Arc;
+
+use crate::{
+    catalog::{links::LinkSet, schema::Schema},
+    geometry::Mode,
+    query::{NearestTo, Region, Shape},
+    resolve::query::LevelQuery,
+};
+
+use super::link_join::LinkJoin;
+
+/// An operator with the operators it takes its input from.
+#[derive(Debug)]
+pub(crate) struct PlanNode {
+    /// Number of the node in its plan. Inputs have smaller numbers.
+    pub(crate) id: usize,
+    pub(crate) operator: Operator,
+    pub(crate) inputs: Vec<PlanNode>,
+}
+
+/// A step of a physical plan.
+///
+/// A closed set rather than a trait: the planner, the executor and `EXPLAIN` match on it, so
+/// the compiler finds what a new operator lacks.
+#[derive(Debug)]
+pub(crate) enum Operator {
+    /// Reads the chunks that the region and the lists of chunks leave, in their order.
+    ChunkScan(ChunkScan),
+    /// Reads the chunks that the paths or points of its objects go through.
+    PathScan(PathScan),
+    /// Reads manifests of objects.
+    ObjectScan(ObjectScan),
+    /// Reads cells of links.
+    LinkScan(LinkScan),
+    /// Reads a further geometry of a composite store.
+    GeometryScan(String),
+    /// Returns one batch without rows: the level has no vertices.
+    Empty(Empty),
+    /// Selects rows by region and predicate.
+    Filter,
+    /// Splits or drops what crosses the border of the region.
+    Clip,
+    /// Passes the first rows on.
+    Limit,
+    /// Copies the selected rows into columns of a batch.
+    Gather,
+    /// Joins links with the vertices at their ends.
+    LinkJoin(LinkJoin),
+    /// Keeps what is nearest to a position.
+    Nearest(NearestTo),
+    /// Follows links to another level.
+    LevelJump(i32),
+    /// Appends the attributes of the objects in the result.
+    ObjectColumns,
+}
+
+/// Parameters of [`Operator::ChunkScan`].
+#[derive(Debug)]
+pub(crate) struct ChunkScan {
+    pub(crate) schema: Arc<Schema>,
+    /// Whether fragment indexes are read even where rows do not depend on them.
+    pub(crate) fragments: bool,
+    /// Whether the fragments of a chunk are its bins, and only those that touch the region are
+    /// read.
+    pub(crate) bins: bool,
+    /// Whether rows come with the object they belong to.
+    pub(crate) owners: bool,
+}
+
+/// Parameters of [`Operator::PathScan`].
+#[derive(Debug)]
+pub(crate) struct PathScan {
+    pub(crate) schema: Arc<Schema>,
+}
+
+/// Parameters of [`Operator::ObjectScan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectScan {
+    /// All objects of the level, to name the owners of vertices.
+    Owners,
+    /// Objects that the query selects.
+    Selected,
+}
+
+/// Parameters of [`Operator::LinkScan`].
+#[derive(Debug)]
+pub(crate) struct LinkScan {
+    /// The links of the level; `None` when it stores none.
+    pub(crate) set: Option<Arc<LinkSet>>,
+}
+
+/// Parameters of [`Operator::Empty`].
+#[derive(Debug)]
+pub(crate) struct Empty {
+    /// The width of links, where the level has links.
+    pub(crate) links: Option<u32>,
+}
+
+impl Operator {
+    /// Returns the name of the operator.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::ChunkScan(_) => "ChunkScan",
+            Self::PathScan(_) => "PathScan",
+            Self::ObjectScan(_) => "ObjectScan",
+            Self::LinkScan(_) => "LinkScan",
+            Self::GeometryScan(_) => "GeometryScan",
+            Self::Empty(_) => "Empty",
+            Self::Filter => "Filter",
+            Self::Clip => "Clip",
+            Self::Limit => "Limit",
+            Self::Gather => "Gather",
+            Self::LinkJoin(_) => "LinkJoin",
+            Self::Nearest(_) => "Nearest",
+            Self::LevelJump(_) => "LevelJump",
+            Self::ObjectColumns => "ObjectColumns",
+        }
+    }
+
+    /// Returns the parameters of the operator in the form `key=value, key=value`.
+    pub(crate) fn details(&self, query: &LevelQuery<'_>) -> String {
+        let mut details = Details::default();
+        match self {
+            Self::ChunkScan(scan) => {
+                let chunks = query.scanned_chunks(&scan.schema);
+                details.add("chunks", chunks.map_or(0, |chunks| chunks.len()));
+                if scan.bins {
+                    details.add("rows", "bins");
+                }
+                if !query.read.vertex.is_empty() {
+                    details.list("columns", &query.read.vertex);
+                }
+            }
+            Self::PathScan(scan) => {
+                if let Some(chunks) = query.nearby_chunks(&scan.schema).ok().flatten() {
+                    details.add("nearby_chunks", chunks.len());
+                }
+                if !query.read.vertex.is_empty() {
+                    details.list("columns", &query.read.vertex);
+                }
+            }
+            Self::ObjectScan(ObjectScan::Owners) => details.add("objects", "all"),
+            Self::ObjectScan(ObjectScan::Selected) => {
+                let ids = query.query.objects.as_ref();
+                let groups = query.query.groups.as_ref();
+                if let Some(ids) = ids {
+                    details.add("objects", ids.len());
+                }
+                if let Some(groups) = groups {
+                    details.add("groups", groups.len());
+                }
+                if ids.is_none() && groups.is_none() {
+                    details.add("objects", "all");
+                }
+                if let Some(predicate) = &query.filter.object {
+                    details.add("predicate", predicate);
+                }
+                for predicate in &query.filter.group {
+                    details.add("predicate", predicate);
+                }
+            }
+            Self::LinkScan(scan) => {
+                let cells = scan.set.as_ref().map_or(0, |set| set.cells.len());
+                details.add("cells", cells);
+            }
+            Self::GeometryScan(name) => details.add("geometry", name),
+            Self::Filter => {
+                if let Some(region) = &query.query.region {
+                    details.add("region", Shown(region));
+                    if query.shape != Shape::Points {
+                        details.add("mode", mode(query.area_mode));
+                    }
+                }
+                if let Some(predicate) = &query.filter.vertex {
+                    details.add("predicate", predicate);
+                }
+            }
+            Self::Clip => {
+                let by = format!("{:?}", query.query.clip).to_lowercase();
+                details.add("by", by);
+            }
+            Self::Limit => details.add("rows", query.limit()),
+            Self::Gather => details.list("columns", &query.shown.vertex),
+            Self::LinkJoin(join) => {
+                if let Some(predicate) = &query.filter.link {
+                    details.add("predicate", predicate);
+                }
+                if join.implied {
+                    details.add("implied", true);
+                }
+            }
+            Self::Nearest(nearest) => {
+                let place: Vec<String> = nearest.place.iter().map(f64::to_string).collect();
+                details.add("count", nearest.count);
+                details.add("position", format_args!("({})", place.join(", ")));
+            }
+            Self::LevelJump(levels) => details.add("levels", levels),
+            Self::ObjectColumns => details.list("columns", &query.shown.object),
+            Self::Empty(_) => {}
+        }
+        details.0
+    }
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Touch => "touch",
+        Mode::Within => "within",
+        Mode::Clip => "clip",
+    }
+}
+
+/// Parameters as text.
+#[derive(Default)]
+struct Details(String);
+
+impl Details {
+    fn add(&mut self, key: &str, value: impl fmt::Display) {
+        let comma = if self.0.is_empty() { "" } else { ", " };
+        // Writing to a string does not fail.
+        let _ = write!(self.0, "{comma}{key}={value}");
+    }
+
+    fn list(&mut self, key: &str, values: &[String]) {
+        self.add(key, format_args!("[{}]", values.join(", ")));
+    }
+}
+
+/// A region as text.
+struct Shown<'r>(&'r Region);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: &[f64]| {
+            let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+            numbers.join(", ")
+        };
+        match self.0 {
+            Region::Box(bbox) => write!(f, "box({} to {})", list(bbox.lo()), list(bbox.hi())),
+            Region::Sphere(sphere) => {
+                write!(
+                    f,
+                    "sphere({}, radius {})",
+                    list(sphere.centre()),
+                    sphere.radius()
+                )
+            }
+        }
+    }
+}
+
+impl PlanNode {
+    /// Calls `visit` for the node and its inputs, parents first, with their depth.
+    pub(crate) fn walk<'n>(&'n self, depth: usize, visit: &mut dyn FnMut(&'n Self, usize)) {
+        visit(self, depth);
+        for input in &self.inputs {
+            input.walk(depth.saturating_add(1), visit);
+        }
+    }
+
+    /// Returns the input of this kind nearest to the node.
+    pub(crate) fn find(&self, is_wanted: &dyn Fn(&Operator) -> bool) -> Option<&Self> {
+        if is_wanted(&self.operator) {
+            return Some(self);
+        }
+        self.inputs.iter().find_map(|input| input.find(is_wanted))
+    }
+}
