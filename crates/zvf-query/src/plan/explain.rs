@@ -246,12 +246,13 @@ impl Session<'_> {
     ) -> Result<(), QueryError> {
         let diagnostics = Diagnostics::new(false);
         let plan = self.resolve(query).await?;
-        if let Some(groups) = &query.groups {
-            plan.asked_groups(groups, &diagnostics).await?;
-        }
         let root = Box::pin(plan.physical_plan(&diagnostics)).await?;
         run.operators = reports(&root, &plan);
         root.later_reads(&plan, &mut run.later)?;
+        // After planning, because the recording port fails the read of groups.
+        if let Some(groups) = &query.groups {
+            plan.asked_groups(groups, &diagnostics).await?;
+        }
         let recorders: Vec<_> = (0..=root.id).map(|id| recording.port_of(id)).collect();
         let ports: Vec<Port<'_>> = recorders.iter().map(Port::new).collect();
         let context = Context {
