@@ -1,4 +1,4 @@
-//! Speed of coarsening: vertices of a chunk a second.
+//! Throughput of coarsening in vertices per second.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -10,7 +10,7 @@ use std::{f64::consts::TAU, hint::black_box, time::Duration};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use zvf_build::coarsen::{CoarsenMethod, Simplices, Topology, VertexBlock, hausdorff_one_sided};
 
-/// Vertices of a block.
+/// Number of vertices of a block.
 const VERTICES: u32 = 100_000;
 
 fn main() {
@@ -58,7 +58,7 @@ fn measure(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A sphere of about so many vertices: rings that end in poles.
+/// Returns a sphere of about this many vertices, as rings between poles.
 fn sphere(vertices: u32) -> VertexBlock {
     let rings = (f64::from(vertices) / 2.0).sqrt() as u32;
     let around = 2 * rings;

@@ -1,5 +1,5 @@
-//! A store planned once and made by several threads that know nothing of each other: the cells are the
-//! same whoever makes them, so they could as well be machines.
+//! Plans a store once and encodes it with several independent threads. Tasks give equal cells on
+//! any thread or machine.
 #![expect(clippy::print_stdout, reason = "an example shows what it finds")]
 
 use std::{

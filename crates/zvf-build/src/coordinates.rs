@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_type_cannot_hold_is_refused() {
+    fn conversion_rejects_values_out_of_range() {
         let doubles = |values: &[f64]| Numbers::float64(1, values.iter().copied());
         let check = |value: f64, kind, holds: bool| {
             assert_eq!(
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rounded_stays_in_the_box() {
+    fn rounding_stays_inside_the_box() {
         let f32s = |places: &[f64], lower: f64, upper: f64| -> Vec<f32> {
             rounded(places, 1, Kind::Float32, &[lower], &[upper])
                 .chunks_exact(4)
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_name_the_first_vertex_that_is_no_place() {
+    fn extent_names_the_first_non_finite_vertex() {
         let mut values = vec![0.0; 3 * BLOCK * 3];
         values[BLOCK * 3 + 7] = f64::NAN;
         values[BLOCK * 6] = f64::INFINITY;

@@ -471,7 +471,7 @@ mod tests {
     use super::is_countable;
 
     #[test]
-    fn w11_cells_of_4_gib_are_refused() {
+    fn w11_cells_of_4_gib_are_rejected() {
         assert!(is_countable(u64::from(u32::MAX)));
         assert!(!is_countable(1 << 32));
     }

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edges_are_short_numbers_above() {
+    fn edges_round_up_to_short_decimals() {
         let check = |value: f64, expected: f64| {
             assert!(
                 (above(value) - expected).abs() <= expected * 1e-12,
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_hold_what_the_purpose_asks() {
+    fn chunk_size_follows_the_purpose() {
         // A lattice of 100^3 vertices is 12 MB.
         let values = (0..1_000_000u32)
             .flat_map(|at| [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn vertices_at_one_place_end_the_search() {
+    fn identical_positions_end_the_search() {
         let positions = Numbers::float32(2, vec![5.0; 600_000]);
         let chosen = choose(
             &positions,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn one_place_is_in_a_chunk_that_can_be_counted() {
+    fn single_position_gets_a_countable_chunk() {
         for (x, expected) in [(0.0, 1.0), (5.0, 5.0), (-2e9, 2e9)] {
             let positions = Numbers::float64(2, [x, x]);
             let chosen = choose(&positions, 1, (&[x; 2], &[x; 2]), Purpose::Auto, true);

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_never_what_stands_for_absent() {
+    fn fill_value_never_equals_a_present_value() {
         let check = |kind: Kind, bytes: &[u8], expected: Option<Value>| {
             let rows: Vec<_> = (0..bytes.len() / kind.size())
                 .map(Some)

@@ -1,4 +1,4 @@
-//! No file contains a path of a particular machine or an untracked TODO.
+//! No file contains a path of a particular machine, or unfinished work without an issue.
 
 use anyhow::Result;
 

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_are_nudged_into_the_chunk() {
+    fn means_are_moved_into_the_chunk() {
         let check = |value: f64, lower: f64, upper: f64| {
             let found = inside(value, lower, upper);
             let single = f64::from(found as f32);

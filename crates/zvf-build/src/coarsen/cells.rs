@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_numbered_by_axis_and_value_however_far_apart() {
+    fn cells_are_numbered_in_coordinate_order_at_any_distance() {
         let check = |axes, positions: &[f64], expected: &[u32]| {
             let cells = Cells::new(&block(axes, positions), &vec![1.0; axes], true);
             assert_eq!(cells.of, expected, "{positions:?}");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_come_before_cells() {
+    fn owners_sort_before_cells() {
         let mut block = block(1, &[0.5, 9.5, 0.5, 0.6]);
         block.owners = vec![7, 2, super::super::NO_OBJECT, 7];
         assert_eq!(Cells::new(&block, &[1.0], true).of, [1, 0, 2, 1]);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_that_fall_together_are_dropped_or_one() {
+    fn merged_links_are_dropped_or_deduplicated() {
         let none = u64::MAX;
         let links = [0, 1, 1, 0, 2, 2, 1, none, 1, 2];
         assert_eq!(
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn faces_are_the_same_from_wherever_they_start() {
+    fn faces_are_equal_up_to_rotation() {
         let faces = [5, 1, 2, 1, 2, 5, 2, 1, 5, 3, 3, 4];
         let (kept, into) = contract_links(&faces, 3, false);
         assert_eq!(kept, [5, 1, 2, 2, 1, 5], "the other side is another face");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_come_again_only_after_others() {
+    fn paths_drop_consecutive_repeats() {
         let parent = [0, 0, 1, NO_VERTEX, 1, 0];
         assert_eq!(contract_path(&[0, 1, 2, 3, 4, 5], &parent), [0, 1, 0]);
     }

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotients_are_those_of_rounding() {
+    fn quotients_round_half_away_from_zero() {
         for sum in -50_i32..50 {
             for members in 1..9_u32 {
                 let exact = f64::from(sum) / f64::from(members);

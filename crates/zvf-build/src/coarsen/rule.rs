@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_named() {
+    fn rules_round_trip_through_names() {
         for rule in Aggregation::ALL {
             assert_eq!(rule.name().parse(), Ok(rule));
             let unknown = ParseAggregationError::Unknown(String::new()).to_string();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_not_averaged() {
+    fn categorical_values_are_not_averaged() {
         let check = |kind, columns, is_coded, rule| {
             assert_eq!(
                 Aggregation::default_for(kind, columns, is_coded, false),

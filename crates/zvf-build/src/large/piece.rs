@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_follow_each_other() {
+    fn pieces_are_decoded_in_sequence() {
         let one = Piece {
             positions: vec![1; 24],
             fields: vec![vec![2; 2], Vec::new()],

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_become_the_rows_that_paths_imply() {
+    fn zero_rows_are_replaced_by_implied_rows() {
         let mut stored = [(0, 0), (0, 0)];
         let mended = bridges().mend(&[0], &[1], &mut stored);
         assert_eq!((mended, stored), (Mended::Rows(2), [(3, 5), (9, 0)]));
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_right_stay_in_their_order() {
+    fn correct_rows_keep_their_order() {
         let mut stored = [(9, 0), (3, 5)];
         assert_eq!(bridges().mend(&[0], &[1], &mut stored), Mended::Rows(0));
         assert_eq!(stored, [(9, 0), (3, 5)]);
     }
 
     #[test]
-    fn links_that_no_path_explains_stay() {
+    fn unexplained_links_are_kept() {
         let mut stored = [(0, 0)];
         let mended = bridges().mend(&[0], &[1], &mut stored);
         assert_eq!((mended, stored), (Mended::Unexplained(1), [(0, 0)]));

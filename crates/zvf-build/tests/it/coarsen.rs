@@ -1,4 +1,4 @@
-//! Kernels of coarser levels beside the plainest code that says the same.
+//! Coarsening kernels compared with brute-force implementations.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

@@ -1,4 +1,4 @@
-//! What plans are made of geometry.
+//! Integration tests of plans and coarsening.
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,

@@ -1,11 +1,11 @@
-//! Attributes of objects, fragments and groups: nothing that is given gets lost.
+//! Attributes of objects, fragments and groups: every given value is stored.
 
 use zvf_build::{
     Attribute, BuildError, CellCompression, Design, Geometry, GeometryKind, Numbers, OutOfBounds,
     Output, Values, WritePlan,
 };
 
-/// Vertices at (0), (1), (2) and so on.
+/// Returns vertices at (0), (1), (2) and so on.
 fn row(vertices: u8) -> Geometry {
     Geometry::new(Numbers::float32(1, (0..vertices).map(f32::from)))
 }
@@ -23,7 +23,7 @@ fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> Attribute {
     }
 }
 
-/// What the node of an array or group says.
+/// Returns the attributes of an array or group.
 #[track_caller]
 fn node(outputs: &[Output], wanted: &str) -> serde_json::Value {
     let mut nodes = outputs.iter().filter_map(|output| match output {
@@ -48,9 +48,9 @@ fn floats(bytes: &[u8]) -> Vec<f64> {
         .collect()
 }
 
-/// blosc counts bytes of a value up to 255, and text of 64 letters has 256.
+/// The element size of Blosc ends at 255 bytes, and text of 64 letters has 256.
 #[test]
-fn long_text_is_compressed_with_blosc_by_letter() {
+fn blosc_compresses_long_text_by_letter() {
     let mut geometry = row(1);
     geometry.object = vec![Attribute {
         name: "text".to_owned(),
@@ -64,7 +64,7 @@ fn long_text_is_compressed_with_blosc_by_letter() {
 }
 
 #[test]
-fn attributes_of_groups_are_kept_without_members() {
+fn groups_without_members_keep_their_attributes() {
     let mut geometry = row(2);
     geometry.group = vec![numbers("weight", [1.5, 2.5, 3.5])];
     let plan = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap();
@@ -76,7 +76,7 @@ fn attributes_of_groups_are_kept_without_members() {
 }
 
 #[test]
-fn attributes_of_fragments_make_an_object_of_each_point() {
+fn fragment_attributes_make_each_point_an_object() {
     let mut geometry = row(2);
     geometry.fragment = vec![numbers("d", [1.5, 2.5])];
     let plan = WritePlan::new(geometry.clone(), design(GeometryKind::Points)).unwrap();
@@ -95,9 +95,9 @@ fn attributes_of_fragments_make_an_object_of_each_point() {
     ));
 }
 
-/// It was taken for one object to each vertex.
+/// Regression test: the graph became one object for each vertex.
 #[test]
-fn a_graph_without_links_stays_one_object_when_vertices_are_left_out() {
+fn a_graph_stays_one_object_when_vertices_are_dropped() {
     let mut geometry = row(4);
     geometry.object = vec![numbers("q", [7.5])];
     let mut design = design(GeometryKind::Graphs);

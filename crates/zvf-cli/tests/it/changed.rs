@@ -126,8 +126,8 @@ fn room_is_made_above() {
         "expand",
     ];
     let said = bench.refused(&line);
-    let expected = "error: what is added reaches chunk 0 on axis 0, and the store has room \
-        from chunk 1 on; write it anew with lower bounds\n";
+    let expected = "error: the addition reaches chunk 0 on axis 0, but the grid starts at \
+        chunk 1; rewrite the store with lower bounds\n";
     assert_eq!(said, expected);
     // Nothing that is there would have to move.
     bench.says(&["delete", "@a.zv", "--object", "1"]);

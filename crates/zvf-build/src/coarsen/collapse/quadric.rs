@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn one_plane_has_no_least_place_but_the_nearest() {
+    fn a_single_plane_is_minimal_at_the_nearest_point() {
         let mut plane = Quadric::default();
         plane.add_plane([0.0, 0.0, 1.0], 1.0);
         assert_eq!(plane.moved([0.0, 0.0, 5.0]).least(), None);

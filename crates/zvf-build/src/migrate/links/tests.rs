@@ -33,7 +33,7 @@ fn check(form: &LinkTarget, ends: &[(u32, u64)], expected: &[(&str, &[i64], &[u8
 }
 
 #[test]
-fn links_go_where_each_generation_has_them() {
+fn links_are_placed_by_generation() {
     let ends = [(1, 4), (0, 2), (0, 1), (1, 0)];
     let sorted: &[u8] = &[1, 0, 1, 2, 4, 0, 1, 0];
     let current = links(Profile::V09, 0, (false, false));
@@ -50,14 +50,14 @@ fn links_go_where_each_generation_has_them() {
 }
 
 #[test]
-fn a_link_to_another_level_keeps_its_first_end_first() {
+fn links_between_levels_keep_their_end_order() {
     let ends = [(2, 4), (0, 2)];
     let up = links(Profile::V09, 1, (false, false));
     check(&up, &ends, &[("0/links/+1/-2", &[2], &[1, 0, 4, 2])]);
 }
 
 #[test]
-fn copies_become_one_link_each_and_those_missing_are_counted() {
+fn duplicates_are_removed_and_missing_copies_counted() {
     let form = links(Profile::V09, 0, (false, true));
     let (a, b) = ([(0, 1), (1, 2)], [(1, 5), (0, 6)]);
     let ends = [a, b, a, b].concat();
@@ -71,7 +71,7 @@ fn copies_become_one_link_each_and_those_missing_are_counted() {
 }
 
 #[test]
-fn links_of_one_chunk_join_those_inside() {
+fn links_within_a_chunk_are_appended_to_it() {
     let form = links(Profile::V09, 0, (false, false));
     let chunks: [&[i64]; 1] = [&[3]];
     let filed = form.file(&chunks, &[(0, 7), (0, 8)], &[0]);

@@ -1,4 +1,4 @@
-//! Values of the coarser level, one by one.
+//! Aggregation compared with a value-by-value implementation.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use zvf_build::{
 };
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 
-/// Values and what they become.
+/// Values and their parents.
 #[derive(Clone, Debug)]
 struct Case {
     numbers: Numbers,
@@ -18,7 +18,7 @@ struct Case {
     missing: Option<i64>,
 }
 
-/// Rows of few values, so that many are the same: any bytes, and those at the ends.
+/// Generates rows of few distinct values: any bytes, and the limits of the type.
 fn case() -> impl Strategy<Value = Case> {
     (select(&Kind::ALL[..]), 1_usize..5, 0_usize..40, 1_usize..8).prop_flat_map(
         |(kind, columns, rows, count)| {
@@ -36,7 +36,7 @@ fn case() -> impl Strategy<Value = Case> {
                 1 => Just([vec![0; size - 1], vec![0x80]].concat()),
                 1 => Just(nan[..size].to_vec()),
             ];
-            // A truth value is stored as 0 or 1.
+            // A boolean is stored as 0 or 1.
             let one = one.prop_map(move |mut bytes| {
                 if kind == Kind::Bool {
                     bytes[0] &= 1;
@@ -128,7 +128,7 @@ fn row_order(a: &[Value], b: &[Value]) -> Ordering {
     pairs.fold(Ordering::Equal, |so_far, (a, b)| so_far.then(order(*a, *b)))
 }
 
-/// As the type holds it.
+/// Rounds a number to the type.
 fn narrowed(kind: Kind, value: f64) -> f64 {
     match kind {
         Kind::Float16 => half::f16::from_f64(value).to_f64(),
@@ -138,7 +138,7 @@ fn narrowed(kind: Kind, value: f64) -> f64 {
 }
 
 impl Case {
-    /// Whether a value is one.
+    /// Returns whether a value is not null.
     fn is_value(&self, value: Value) -> bool {
         match is_float(self.numbers.kind) {
             true => parts(value).iter().all(|part| !part.is_nan()),
@@ -149,7 +149,7 @@ impl Case {
         }
     }
 
-    /// What stands for none.
+    /// Returns the null value.
     fn is_nothing(&self, value: Value) -> bool {
         let kind = self.numbers.kind;
         match is_float(kind) {
@@ -255,7 +255,7 @@ impl Case {
                 match rule {
                     Aggregation::Sum => assert_eq!(found, sum.clamp(least, greatest)),
                     _ => {
-                        // No integer is nearer, and in the middle none is farther from zero.
+                        // No integer is nearer, and halves round away from zero.
                         let off = (found * members - sum) * 2;
                         assert!(off.abs() <= members, "{found} of {sum}/{members}");
                         assert!(off.abs() < members || found.abs() * members > sum.abs());
@@ -270,7 +270,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn values_are_those_of_brute_force(case in case()) {
+    fn values_equal_brute_force(case in case()) {
         for rule in Aggregation::ALL {
             case.check(rule);
         }
@@ -278,7 +278,7 @@ proptest! {
 }
 
 #[test]
-fn own_values_are_those_of_what_is_kept() {
+fn own_copies_the_kept_row() {
     let numbers = Numbers::float32(2, (0..8_u8).map(f32::from));
     let found = aggregate(
         &numbers,
@@ -331,9 +331,9 @@ fn large_integers_are_exact() {
     check(Aggregation::Mode, &[large, large - 1, large], large);
 }
 
-/// They had been no values at all, as if nothing were known of anything.
+/// Regression test: rows without a name were treated as null.
 #[test]
-fn rows_that_are_cut_short_are_refused() {
+fn truncated_rows_are_rejected() {
     for kind in Kind::ALL {
         for rule in Aggregation::ALL {
             let numbers = |bytes: usize| Numbers {
@@ -358,7 +358,7 @@ fn rows_that_are_cut_short_are_refused() {
 }
 
 #[test]
-fn counts_are_added_up_after() {
+fn counts_are_summed_on_the_next_level() {
     assert_eq!(Aggregation::Count.again(), Aggregation::Sum);
     assert_eq!(Aggregation::Mean.again(), Aggregation::Mean);
 }

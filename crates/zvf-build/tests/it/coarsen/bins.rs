@@ -1,4 +1,4 @@
-//! Cells, means and medoids.
+//! Binning compared with brute force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ fn bins(cell: &[f64], placing: Placement, share: bool) -> CoarsenMethod {
     }
 }
 
-/// The groups, in order, by their members: a vertex as often as it counts.
+/// Returns the groups in order with their members, repeated as often as they count.
 fn groups(block: &VertexBlock, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
     let key = |vertex: usize| {
         let place = block.position(vertex).iter().zip(cell);
@@ -40,7 +40,7 @@ fn groups(block: &VertexBlock, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
             order.iter().map(|key| groups[key].clone()).collect()
         }
         Topology::Trees => {
-            // Whoever is linked inside a cell is of one piece, until nothing changes.
+            // Linked vertices of a cell join one piece, repeated until nothing changes.
             let mut piece: Vec<usize> = (0..block.len()).collect();
             for _ in 0..block.len() {
                 for link in block.links.chunks_exact(2) {
@@ -95,7 +95,7 @@ fn check(block: &VertexBlock, cell: f64, placing: Placement, share: bool) {
         }
     }
     for (row, parent) in merge.parent.iter().enumerate() {
-        // What no path names has no part in levels.
+        // Unreferenced vertices do not contribute.
         let is_named = groups.iter().flatten().any(|member| *member == row);
         let is_lost = block.topology == Topology::Paths && !is_named;
         assert_eq!(*parent == NO_VERTEX, is_lost, "vertex {row}");
@@ -109,8 +109,8 @@ fn check(block: &VertexBlock, cell: f64, placing: Placement, share: bool) {
     }
 }
 
-/// No cycle comes, and every root stays one: each vertex has one parent or none, as
-/// many have none as before, and all ways end.
+/// Checks that no cycle appears and that roots remain roots: each vertex keeps at most one parent,
+/// the number of roots is unchanged, and every parent chain ends.
 fn stays_a_forest(block: &VertexBlock, merge: &VertexMerge) {
     let moved = block
         .links
@@ -145,29 +145,29 @@ fn method() -> impl Strategy<Value = (f64, Placement, bool)> {
 
 proptest! {
     #[test]
-    fn points_are_those_of_brute_force(block in block(Topology::Points), (cell, placing, share) in method()) {
+    fn points_equal_brute_force(block in block(Topology::Points), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 
     #[test]
-    fn paths_are_those_of_brute_force(block in block(Topology::Paths), (cell, placing, share) in method()) {
+    fn paths_equal_brute_force(block in block(Topology::Paths), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 
     #[test]
-    fn trees_stay_trees(block in block(Topology::Trees), (cell, placing, share) in method()) {
+    fn trees_remain_trees(block in block(Topology::Trees), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 
     #[test]
-    fn graphs_are_those_of_brute_force(block in block(Topology::Graphs), (cell, placing, share) in method()) {
+    fn graphs_equal_brute_force(block in block(Topology::Graphs), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 }
 
-/// As the reference has it: what several paths name counts for each.
+/// As in the reference, a vertex counts once for each path that references it.
 #[test]
-fn what_two_paths_name_counts_twice() {
+fn shared_vertices_count_once_for_each_path() {
     let path = |object, rows: &[u32]| zvf_build::coarsen::PathSegment {
         object,
         rows: rows.to_vec(),
@@ -189,7 +189,7 @@ fn what_two_paths_name_counts_twice() {
 }
 
 #[test]
-fn trees_of_two_objects_stay_two() {
+fn trees_of_two_objects_do_not_merge() {
     let block = VertexBlock {
         topology: Topology::Trees,
         axes: 1,
@@ -203,7 +203,7 @@ fn trees_of_two_objects_stay_two() {
     assert_eq!(merge.parent, [0, 0, 1]);
 }
 
-/// A mean between two vertices just below the end of the chunk rounds to the end.
+/// A mean of two vertices just below the chunk's upper corner rounds to the corner.
 #[test]
 fn means_stay_in_their_chunk() {
     let end = 0.7_f64;

@@ -1,4 +1,4 @@
-//! Random blocks.
+//! Random blocks and invariants of merges.
 
 use proptest::{collection::vec, prelude::*};
 use zvf_build::coarsen::{
@@ -8,8 +8,7 @@ use zvf_build::coarsen::{
 /// Extent of a chunk.
 pub(super) const CHUNK: f64 = 8.0;
 
-/// A block of a topology, with up to 40 vertices in one chunk, on few enough places that
-/// many fall together and some are the same.
+/// Generates a block with up to 40 vertices in one chunk, on few positions, so that many coincide.
 pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
     (1_usize..4, 0_usize..40, -3_i32..3).prop_flat_map(move |(axes, vertices, chunk)| {
         let lower = f64::from(chunk) * CHUNK;
@@ -18,7 +17,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
             (0_u32..8000).prop_map(move |at| lower + f64::from(at as f32 / 1000.0)),
             Just(f64::from(((lower + CHUNK) as f32).next_down())),
         ];
-        // A float32 of its own, which the sum need not be.
+        // An exact float32, which the sum need not be.
         let place = place.prop_map(move |at| {
             let at = f64::from(at as f32);
             at.clamp(lower, f64::from(((lower + CHUNK) as f32).next_down()))
@@ -28,7 +27,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
         let tied = vec(prop::bool::weighted(0.1), vertices);
         let links = vec((any::<u32>(), any::<u32>(), 0_u32..8), vertices * 2);
         let last = vertices.saturating_sub(1) as u32;
-        // Stretches of vertices one after the other, there and back, so that there are limbs.
+        // Runs of consecutive vertices in both directions, so that limbs occur.
         let run = (0..=last, -12_i32..13).prop_map(move |(start, length)| {
             let steps = 0..=length.unsigned_abs();
             let rows = steps.filter_map(move |step| match length < 0 {
@@ -63,7 +62,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
                     Topology::Trees => {
                         block.owners = owners;
                         for (child, (parent, _, root)) in (1..count).zip(links) {
-                            // Mostly the one before, so that there are limbs.
+                            // Mostly the previous vertex, so that limbs occur.
                             let parent = match root {
                                 0..5 => child - 1,
                                 _ => parent % child,
@@ -82,7 +81,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
                                 _ => block.links.extend([a % count, b % count]),
                             }
                         }
-                        // Dense ones have no limbs.
+                        // Dense graphs have no limbs.
                         block.links.truncate((vertices + vertices / 4) * 2);
                     }
                     Topology::Points => block.owners = owners,
@@ -94,7 +93,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
     })
 }
 
-/// Where a vertex of the coarser level is.
+/// Returns the position of a coarser vertex.
 pub(super) fn place<'a>(block: &'a VertexBlock, merge: &'a VertexMerge, vertex: u32) -> &'a [f64] {
     let vertex = vertex as usize;
     match &merge.places {
@@ -105,7 +104,7 @@ pub(super) fn place<'a>(block: &'a VertexBlock, merge: &'a VertexMerge, vertex: 
     }
 }
 
-/// What must hold of any method.
+/// Checks the invariants of every method.
 #[track_caller]
 pub(super) fn holds(block: &VertexBlock, merge: &VertexMerge) {
     assert_eq!(merge.parent.len(), block.len());
@@ -143,7 +142,7 @@ pub(super) fn holds(block: &VertexBlock, merge: &VertexMerge) {
     }
 }
 
-/// A distance.
+/// Returns the distance of two points.
 pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
     let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
     squares.sum::<f64>().sqrt()

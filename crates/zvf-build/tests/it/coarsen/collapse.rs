@@ -1,4 +1,4 @@
-//! Meshes that lost vertices, compared with what they were.
+//! Simplified meshes compared with their originals.
 
 use zvf_build::coarsen::{
     CoarsenMethod, MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge,
@@ -15,8 +15,8 @@ fn collapse(block: &VertexBlock, keep: f64, tolerance: f64) -> VertexMerge {
     method.merge(block)
 }
 
-/// What holds of every merge of a whole mesh; gives what became of it, the bound and what
-/// the distance is.
+/// Checks the invariants of a merge of a whole mesh. Returns the simplified mesh, the bound and the
+/// measured distance.
 #[track_caller]
 fn check(mesh: &Mesh, keep: f64, tolerance: f64) -> (Mesh, f64, f64) {
     let merge = collapse(&mesh.block(), keep, tolerance);
@@ -66,7 +66,7 @@ fn curved_surfaces_keep_their_shape() {
 }
 
 #[test]
-fn a_tolerance_is_kept_and_used() {
+fn tolerance_is_respected_and_exhausted() {
     let mesh = sphere(3);
     for tolerance in [0.2, 0.1, 0.04] {
         let (_, bound, is) = check(&mesh, 0.0, tolerance);
@@ -78,7 +78,7 @@ fn a_tolerance_is_kept_and_used() {
 }
 
 #[test]
-fn planes_need_few_triangles() {
+fn planes_reduce_to_few_triangles() {
     let (coarse, bound, _) = check(&sheet(20, |_, _| 0.0), 0.0, 1e-9);
     assert_eq!((coarse.at.len(), coarse.faces.len()), (4, 2));
     assert!(bound < 1e-12, "{bound}");
@@ -87,7 +87,7 @@ fn planes_need_few_triangles() {
 }
 
 #[test]
-fn holes_stay() {
+fn holes_are_preserved() {
     let mesh = with_holes(
         sheet(24, |_, _| 0.0),
         &[[0.3, 0.3, 0.12], [0.7, 0.6, 0.2], [0.0, 1.0, 0.3]],
@@ -106,7 +106,7 @@ fn holes_stay() {
 
 #[test]
 fn edges_of_a_cube_stay_sharp() {
-    // Six sheets of which the rims are the same vertices.
+    // Six sheets that share the vertices of their rims.
     let mut mesh = Mesh::default();
     let mut rows = std::collections::BTreeMap::new();
     let n = 8u32;
@@ -138,7 +138,7 @@ fn edges_of_a_cube_stay_sharp() {
 }
 
 #[test]
-fn random_surfaces_stay_surfaces() {
+fn random_surfaces_remain_manifold() {
     for seed in 0..6u64 {
         let by = [0.0, 0.02, 0.08][seed as usize % 3];
         let mesh = match seed % 4 {
@@ -160,7 +160,7 @@ fn random_surfaces_stay_surfaces() {
 }
 
 #[test]
-fn faces_do_not_turn_over() {
+fn faces_do_not_flip() {
     let (coarse, ..) = check(
         &shaken(sheet(20, |_, _| 0.0), 0.01, 50, 7),
         0.1,
@@ -175,7 +175,7 @@ fn faces_do_not_turn_over() {
 }
 
 #[test]
-fn what_is_tied_stays_and_others_vanish_into_it() {
+fn pinned_vertices_stay_and_absorb_others() {
     let mesh = sheet(12, |x, y| x * y);
     let mut block = mesh.block();
     block.tied = (mesh.at.iter()).map(|[x, ..]| *x == 1.0).collect();
@@ -198,7 +198,7 @@ fn what_is_tied_stays_and_others_vanish_into_it() {
 }
 
 #[test]
-fn objects_do_not_mix_and_chunks_keep_their_vertices() {
+fn objects_do_not_merge_and_vertices_stay_in_chunks() {
     let mesh = torus(30, 16, 0.4);
     let mut block = mesh.block();
     block.owners = (mesh.at.iter())
@@ -223,7 +223,7 @@ fn objects_do_not_mix_and_chunks_keep_their_vertices() {
 }
 
 #[test]
-fn places_are_of_32_bits_where_all_are() {
+fn positions_stay_32_bit_if_all_are() {
     let mut mesh = sphere(3);
     for number in mesh.at.as_flattened_mut() {
         *number = f64::from(*number as f32);
@@ -239,7 +239,7 @@ fn places_are_of_32_bits_where_all_are() {
 }
 
 #[test]
-fn small_pieces_go_unless_they_are_tied() {
+fn small_pieces_are_culled_unless_pinned() {
     let mesh = sphere(1).beside(&sphere(0)).beside(&sphere(0));
     let mut block = mesh.block();
     block.positions.extend([0.0; 6]);
@@ -264,8 +264,8 @@ fn small_pieces_go_unless_they_are_tied() {
 }
 
 #[test]
-fn what_is_no_surface_stays_where_it_is() {
-    // Three sheets that meet in a line, one of them the wrong way round.
+fn non_manifold_vertices_do_not_move() {
+    // Three sheets that meet in a line, one of them with reversed orientation.
     let mut mesh = Mesh::default();
     let n = 8;
     for (direction, is_back) in [
@@ -303,7 +303,7 @@ fn what_is_no_surface_stays_where_it_is() {
 }
 
 #[test]
-fn chunks_that_know_nothing_of_each_other_make_one_surface() {
+fn independent_chunks_join_to_one_surface() {
     let bumps = |x: f64, y: f64| (x * 9.0).sin() * (y * 7.0).cos() * 0.1;
     for (mesh, cell) in [
         (torus(36, 18, 0.45), 1.2),
@@ -376,7 +376,7 @@ fn chunks_that_know_nothing_of_each_other_make_one_surface() {
 }
 
 #[test]
-fn faces_of_four_corners_stay_unless_they_are_culled() {
+fn quads_are_kept_unless_culled() {
     let mut block = VertexBlock {
         topology: Topology::Faces,
         axes: 3,
@@ -424,7 +424,7 @@ fn flat_meshes_of_two_axes_collapse() {
 }
 
 #[test]
-fn what_is_nowhere_stops_nothing() {
+fn non_finite_positions_do_not_stop_the_collapse() {
     let mut mesh = sheet(12, |x, y| x * y);
     mesh.at[70] = [f64::NAN; 3];
     mesh.at[90][2] = f64::INFINITY;
@@ -442,8 +442,9 @@ fn what_is_nowhere_stops_nothing() {
 }
 
 #[test]
-fn faces_out_of_sight_are_not_run_into() {
-    // Around vertex 0 are four that are tied; outside, two faces have an edge from 1 to
+fn collapse_keeps_clear_of_distant_faces() {
+    // Vertex 0 has four pinned neighbours; outside, two faces have an edge from 1 to 3. Removing 0
+    // into one of the neighbours would make four faces at that edge.
     // 3. Were 0 to vanish into one of these, there would be four.
     let cap = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1]];
     let outside = [

@@ -1,9 +1,9 @@
-//! Links whose ends became others.
+//! Contraction of links compared with brute force.
 
 use proptest::{collection::vec, prelude::*};
 use zvf_build::coarsen::{NO_VERTEX, contract_links};
 
-/// Links are the same when some turn of one is the other.
+/// Returns whether one link is a rotation of the other.
 fn is_same(a: &[u64], b: &[u64], directed: bool) -> bool {
     let turns = match a.len() {
         2 if directed => 1,
@@ -18,7 +18,7 @@ fn is_same(a: &[u64], b: &[u64], directed: bool) -> bool {
 
 proptest! {
     #[test]
-    fn links_are_those_of_brute_force(
+    fn links_equal_brute_force(
         width in 2_usize..5,
         rows in vec(prop_oneof![8 => 0_u64..9, 1 => Just(u64::MAX), 1 => Just(1 << 40)], 0..400),
         directed: bool,

@@ -1,4 +1,4 @@
-//! Paths, trees and graphs made of fewer vertices.
+//! Simplified paths, trees and graphs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use zvf_build::coarsen::{
 
 use super::blocks::{block, distance, holds};
 
-/// How far a place is from the straight line between two: by trying, closer and closer.
+/// Finds the distance of a point from a segment by successive refinement.
 fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
     let at = |share: f64| {
         let pairs = from.iter().zip(to);
@@ -28,7 +28,7 @@ fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
     at(low).min(at(0.0)).min(at(1.0))
 }
 
-/// The straight lines of a block, as pairs of rows.
+/// Returns the segments of a block as pairs of rows.
 fn lines(block: &VertexBlock) -> Vec<[u32; 2]> {
     match block.topology {
         Topology::Paths => {
@@ -43,7 +43,7 @@ fn lines(block: &VertexBlock) -> Vec<[u32; 2]> {
     }
 }
 
-/// The farthest that a point of some lines is from the nearest of others, sampled.
+/// Samples the largest distance of points of some lines from the nearest of others.
 fn hausdorff(block: &VertexBlock, of: &[[u32; 2]], from: &[[u32; 2]]) -> f64 {
     let mut far = 0.0_f64;
     for [a, b] in of {
@@ -53,7 +53,7 @@ fn hausdorff(block: &VertexBlock, of: &[[u32; 2]], from: &[[u32; 2]]) -> f64 {
             let mut nearest = f64::INFINITY;
             for [c, d] in from {
                 let (c, d) = (block.position(*c as usize), block.position(*d as usize));
-                // No point of a line is nearer than its end less its length.
+                // No point of a line is nearer than the distance of its end minus its length.
                 if distance(&point, c) - distance(c, d) < nearest {
                     nearest = nearest.min(off(&point, c, d));
                 }
@@ -64,7 +64,8 @@ fn hausdorff(block: &VertexBlock, of: &[[u32; 2]], from: &[[u32; 2]]) -> f64 {
     far
 }
 
-/// What must stay: ends, roots, tied vertices, and where lines meet or turn back.
+/// Returns the vertices that must be kept: ends, roots, pinned vertices, junctions and turning
+/// points.
 fn fixed(block: &VertexBlock) -> BTreeSet<u32> {
     let all = 0..block.len() as u32;
     let mut fixed: BTreeSet<u32> = all
@@ -119,7 +120,7 @@ fn check(block: &VertexBlock, method: &CoarsenMethod) {
     }
     let new: Vec<[u32; 2]> = match block.topology {
         Topology::Paths => {
-            // Each path is what it keeps of itself, and its error is that of its own vertices.
+            // Each path depends on its own vertices only, as does its error.
             let mut measured = 0.0_f64;
             let mut new = Vec::new();
             for path in &block.paths {
@@ -141,7 +142,7 @@ fn check(block: &VertexBlock, method: &CoarsenMethod) {
                     let place = |row: u32| block.position(row as usize);
                     measured = measured.max(off(place(*row), place(*before), place(*behind)));
                 }
-                // A path that came to a point is there still.
+                // A path that shrinks to a point is kept.
                 new.extend(moved.first().map(|row| [*row, *row]));
                 new.extend(moved.windows(2).map(|pair| [pair[0], pair[1]]));
             }
@@ -184,7 +185,7 @@ fn check(block: &VertexBlock, method: &CoarsenMethod) {
     );
 }
 
-/// Douglas-Peucker as it is told.
+/// Recursive Douglas-Peucker.
 fn told(places: &[Vec<f64>], start: usize, end: usize, tolerance: f64, kept: &mut BTreeSet<usize>) {
     let far = (start + 1..end).map(|at| (at, off(&places[at], &places[start], &places[end])));
     let far = far.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
@@ -207,26 +208,26 @@ fn method() -> impl Strategy<Value = CoarsenMethod> {
 }
 
 proptest! {
-    // Each tries every line for many points.
+    // Every case samples all lines at many points.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn paths_stay_near(block in block(Topology::Paths), method in method()) {
+    fn paths_stay_within_tolerance(block in block(Topology::Paths), method in method()) {
         check(&block, &method);
     }
 
     #[test]
-    fn trees_stay_near(block in block(Topology::Trees), method in method()) {
+    fn trees_stay_within_tolerance(block in block(Topology::Trees), method in method()) {
         check(&block, &method);
     }
 
     #[test]
-    fn graphs_stay_near(block in block(Topology::Graphs), method in method()) {
+    fn graphs_stay_within_tolerance(block in block(Topology::Graphs), method in method()) {
         check(&block, &method);
     }
 
     #[test]
-    fn single_paths_are_those_of_the_recursion(
+    fn single_paths_equal_recursive_simplification(
         places in prop::collection::vec(prop::collection::vec(0.0..10.0_f64, 3), 2..60), tolerance in 0.0..5.0,
     ) {
         let vertices = places.len();
@@ -262,7 +263,7 @@ fn path(positions: &[f64], paths: &[&[u32]]) -> VertexBlock {
 }
 
 #[test]
-fn what_is_dropped_goes_to_the_nearer_along_the_path() {
+fn dropped_vertices_map_to_the_nearer_neighbour() {
     let block = path(&[0.0, 0.0, 1.0, 0.0, 6.0, 0.0, 9.0, 0.0], &[&[0, 1, 2, 3]]);
     let merge = CoarsenMethod::Simplify { tolerance: 0.5 }.merge(&block);
     assert_eq!(merge.parent, [0, 0, 1, 1]);
@@ -270,7 +271,7 @@ fn what_is_dropped_goes_to_the_nearer_along_the_path() {
 }
 
 #[test]
-fn shared_stretches_are_the_same_in_both_directions() {
+fn shared_runs_are_simplified_alike_in_both_directions() {
     let positions: Vec<f64> = (0..8)
         .flat_map(|at| [f64::from(at), f64::from(at % 2)])
         .collect();
@@ -287,7 +288,7 @@ fn shared_stretches_are_the_same_in_both_directions() {
 }
 
 #[test]
-fn a_stride_counts_from_the_start_of_paths_and_the_root_of_trees() {
+fn stride_counts_from_path_starts_and_tree_roots() {
     let positions = vec![0.0; 14];
     let block = path(&positions, &[&[0, 1, 2, 3, 4, 5, 6]]);
     let merge = CoarsenMethod::Stride { step: 4 }.merge(&block);
@@ -325,9 +326,9 @@ fn rings_keep_a_vertex() {
     assert_eq!(ring(9.0).0, MergedPositions::Source(vec![0]));
 }
 
-/// Where the farthest is always the next, each vertex would be looked at for each.
+/// If the farthest vertex is always the next one, the work is quadratic.
 #[test]
-fn long_lines_take_no_longer_for_each_vertex() {
+fn work_per_vertex_is_bounded_on_long_lines() {
     let positions = (0..20_000_u32).flat_map(|at| {
         let far = f64::from(20_000 - at);
         [f64::from(at), if at % 2 == 0 { far } else { -far }]
@@ -342,7 +343,7 @@ fn long_lines_take_no_longer_for_each_vertex() {
 }
 
 #[test]
-fn faces_have_no_lines() {
+fn faces_are_not_simplified_as_lines() {
     let block = VertexBlock {
         topology: Topology::Faces,
         axes: 1,

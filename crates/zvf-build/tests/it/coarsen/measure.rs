@@ -1,4 +1,4 @@
-//! Distances, compared with those of everything from everything.
+//! Distances compared with brute force.
 
 use zvf_build::coarsen::{Simplices, hausdorff_one_sided};
 
@@ -14,7 +14,7 @@ fn shape<'a>(positions: &'a [f64], width: usize, links: &'a [u32]) -> Simplices<
 }
 
 #[test]
-fn distances_of_corners_are_those_of_everything_from_everything() {
+fn corner_distances_equal_brute_force() {
     let mut random = Random(3);
     let mut numbers = |count: usize| (0..count).map(|_| random.sign()).collect::<Vec<_>>();
     let [from, to] = [numbers(300), numbers(600)];
@@ -49,8 +49,8 @@ fn distances_of_corners_are_those_of_everything_from_everything() {
 }
 
 #[test]
-fn samples_find_what_corners_do_not() {
-    // One stretch over a dent, one triangle over another.
+fn samples_find_distances_that_corners_miss() {
+    // A segment over a dent, and a triangle over another.
     let bent = [0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 2.0, 0.0, 0.0];
     let found = |spacing| {
         let straight = shape(&bent, 2, &[0, 2]);
@@ -76,7 +76,7 @@ fn samples_find_what_corners_do_not() {
 }
 
 #[test]
-fn nothing_is_infinitely_far() {
+fn empty_target_is_infinitely_far() {
     let place = [0.0; 3];
     let [one, none] = [&[0][..], &[7][..]].map(|links| shape(&place, 1, links));
     assert_eq!(hausdorff_one_sided(&one, &none, 1.0).bound, f64::INFINITY);

@@ -1,4 +1,4 @@
-//! Meshes to coarsen, and what is true of a mesh, found the plain way.
+//! Test meshes, and mesh properties computed by brute force.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use zvf_build::coarsen::{
     MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, contract_links,
 };
 
-/// Triangles in space.
+/// Triangle mesh.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mesh {
     pub(crate) at: Vec<[f64; 3]>,
     pub(crate) faces: Vec<[u32; 3]>,
 }
 
-/// Numbers that are random enough.
+/// Pseudo-random numbers.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -29,13 +29,13 @@ impl Random {
         (self.next() % end as u64) as usize
     }
 
-    /// From -1 to 1.
+    /// Returns a number from -1 to 1.
     pub(crate) fn sign(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 }
 
-/// A grid of squares, each two triangles, over the unit square; `height` says where.
+/// Returns a grid of squares of two triangles each over the unit square, at `height`.
 pub(crate) fn sheet(n: u32, height: impl Fn(f64, f64) -> f64) -> Mesh {
     let mut mesh = Mesh::default();
     for y in 0..=n {
@@ -54,7 +54,7 @@ pub(crate) fn sheet(n: u32, height: impl Fn(f64, f64) -> f64) -> Mesh {
     mesh
 }
 
-/// Without the faces whose middle is in one of these circles.
+/// Removes the faces with their centre in one of these circles.
 pub(crate) fn with_holes(mut mesh: Mesh, holes: &[[f64; 3]]) -> Mesh {
     let at = mesh.at.clone();
     mesh.faces.retain(|face| {
@@ -65,7 +65,7 @@ pub(crate) fn with_holes(mut mesh: Mesh, holes: &[[f64; 3]]) -> Mesh {
     mesh
 }
 
-/// A grid that is closed both ways, as a ring about the z axis.
+/// Returns a torus around the z axis.
 pub(crate) fn torus(around: u32, across: u32, thick: f64) -> Mesh {
     let mut mesh = Mesh::default();
     let turn = |at: u32, of: u32| f64::from(at) / f64::from(of) * std::f64::consts::TAU;
@@ -87,7 +87,7 @@ pub(crate) fn torus(around: u32, across: u32, thick: f64) -> Mesh {
     mesh
 }
 
-/// An octahedron whose faces are cut in four so many times, on the unit sphere.
+/// Returns a unit sphere: an octahedron with repeatedly subdivided faces.
 pub(crate) fn sphere(cuts: u32) -> Mesh {
     let mut mesh = Mesh::default();
     for axis in 0..3 {
@@ -121,8 +121,7 @@ pub(crate) fn sphere(cuts: u32) -> Mesh {
     mesh
 }
 
-/// With vertices moved at random, and edges that were turned to join the corners
-/// opposite to them where that leaves a surface.
+/// Moves vertices at random, and flips edges where the result is a surface.
 pub(crate) fn shaken(mut mesh: Mesh, by: f64, turns: usize, seed: u64) -> Mesh {
     let mut random = Random(seed);
     for number in mesh.at.as_flattened_mut() {
@@ -167,7 +166,7 @@ impl Mesh {
         }
     }
 
-    /// Both in one.
+    /// Combines two meshes.
     pub(crate) fn beside(mut self, other: &Self) -> Self {
         let start = self.at.len() as u32;
         self.at.extend(&other.at);
@@ -176,7 +175,7 @@ impl Mesh {
         self
     }
 
-    /// What became of it.
+    /// Applies a merge.
     pub(crate) fn merged(&self, merge: &VertexMerge) -> Self {
         let MergedPositions::Computed(positions) = &merge.places else {
             panic!("meshes move");
@@ -200,7 +199,7 @@ impl Mesh {
         self.faces.iter().map(|face| face.map(at)).collect()
     }
 
-    /// The edges that only one face has.
+    /// Returns the edges of exactly one face.
     pub(crate) fn boundary(&self) -> Vec<[u32; 2]> {
         let mut edges: BTreeMap<[u32; 2], u32> = BTreeMap::new();
         for [a, b] in self.faces.iter().flat_map(edges_of) {
@@ -234,14 +233,14 @@ impl Mesh {
     }
 }
 
-/// What a collapse must not change.
+/// Properties that a collapse must preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SurfaceInvariants {
     pub(crate) euler: i64,
     pub(crate) pieces: usize,
-    /// Boundaries.
+    /// Number of boundaries.
     pub(crate) loops: usize,
-    /// All the same orientation, no three faces at an edge, no two fans at a vertex.
+    /// Whether the mesh is a consistently oriented manifold.
     pub(crate) is_surface: bool,
 }
 
@@ -268,8 +267,7 @@ fn pieces<'a>(parts: impl Iterator<Item = &'a [u32]>) -> usize {
     up.iter().filter(|(at, next)| at == next).count()
 }
 
-/// The farthest of the points of triangles or stretches, sampled at so many steps, from
-/// others.
+/// Samples the largest distance of triangles or segments from others.
 pub(crate) fn farthest<const N: usize>(
     from: &[[[f64; 3]; N]],
     to: &[[[f64; 3]; N]],
@@ -291,7 +289,7 @@ pub(crate) fn farthest<const N: usize>(
                         point[axis] += corner[axis] * share;
                     }
                 }
-                // Who is within what was found already adds nothing.
+                // Samples within the distance found so far are skipped.
                 let mut least = f64::INFINITY;
                 for other in to {
                     least = least.min(way(point, other));
@@ -306,8 +304,8 @@ pub(crate) fn farthest<const N: usize>(
     most
 }
 
-/// How far a point is from a triangle or stretch: of the plane if it is above it, else
-/// of the sides, of which a stretch is one.
+/// Returns the distance of a point from a triangle or segment: from the plane if it projects
+/// inside, else from the edges.
 pub(crate) fn way(point: [f64; 3], corners: &[[f64; 3]]) -> f64 {
     if let [a, b, c] = corners {
         let across = cross(sub(*b, *a), sub(*c, *a));

@@ -1,4 +1,4 @@
-//! Which objects stay.
+//! Selection of objects compared with brute force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ fn facts() -> impl Strategy<Value = ObjectFacts> {
         )
 }
 
-/// Objects whose ids are in no order.
+/// Generates objects with unordered ids.
 fn objects() -> impl Strategy<Value = Vec<ObjectFacts>> {
     vec(facts(), 0..50).prop_map(|mut objects| {
         for (object, at) in objects.iter_mut().zip(0..) {
@@ -57,7 +57,7 @@ fn amount() -> impl Strategy<Value = Amount> {
 
 fn count(amount: Amount, of: usize) -> usize {
     let count = match amount {
-        // Half to even, by hand.
+        // Rounds half to even.
         Amount::Share(share) => {
             let exact = of as f64 * share;
             let floor = exact.floor();
@@ -69,7 +69,7 @@ fn count(amount: Amount, of: usize) -> usize {
     count.max(1).min(of)
 }
 
-/// The ids that stay.
+/// Returns the kept ids.
 #[track_caller]
 fn kept(objects: &[ObjectFacts], amount: Amount, strategy: Keep) -> BTreeSet<i64> {
     let kept = Sparsity { amount, strategy }.kept(objects).unwrap();
@@ -86,11 +86,11 @@ fn present(objects: &[ObjectFacts]) -> Vec<&ObjectFacts> {
     objects.iter().filter(|object| object.is_present).collect()
 }
 
-/// The longest first, as the rule has it.
+/// Sorts by descending length, then number of vertices, then id.
 fn by_length(objects: &[ObjectFacts]) -> Vec<&ObjectFacts> {
     let mut all = present(objects);
     all.sort_by(|a, b| {
-        // NaN is shorter than all.
+        // NaN sorts last.
         let lengths = match (a.length.is_nan(), b.length.is_nan()) {
             (true, true) => std::cmp::Ordering::Equal,
             (true, false) => std::cmp::Ordering::Greater,
@@ -104,7 +104,7 @@ fn by_length(objects: &[ObjectFacts]) -> Vec<&ObjectFacts> {
     all
 }
 
-/// The cover, every gain counted anew for every choice.
+/// Greedy cover that recounts every gain for every choice.
 fn cover(objects: &[ObjectFacts], count: usize) -> BTreeSet<i64> {
     let mut left = by_length(objects);
     let mut reached: BTreeMap<u32, u64> = BTreeMap::new();
@@ -135,20 +135,20 @@ fn cover(objects: &[ObjectFacts], count: usize) -> BTreeSet<i64> {
 
 proptest! {
     #[test]
-    fn the_longest_stay(objects in objects(), amount in amount()) {
+    fn longest_objects_are_kept(objects in objects(), amount in amount()) {
         let all = by_length(&objects);
         let expected = all[..count(amount, all.len())].iter().map(|object| object.id).collect();
         assert_eq!(kept(&objects, amount, Keep::Length), expected);
     }
 
     #[test]
-    fn covers_are_those_of_brute_force(objects in objects(), amount in amount()) {
+    fn covers_equal_brute_force(objects in objects(), amount in amount()) {
         let expected = cover(&objects, count(amount, present(&objects).len()));
         assert_eq!(kept(&objects, amount, Keep::Coverage), expected);
     }
 
     #[test]
-    fn values_stay_in_their_order(objects in objects(), amount in amount(), descending: bool) {
+    fn objects_are_kept_in_order_of_value(objects in objects(), amount in amount(), descending: bool) {
         let mut all = present(&objects);
         let value = |object: &ObjectFacts| match (object.value, descending) {
             (Some(value), _) if value.is_nan() => f64::INFINITY,
@@ -162,12 +162,12 @@ proptest! {
     }
 
     #[test]
-    fn random_levels_nest(objects in objects(), a in amount(), b in amount(), seed: u64) {
+    fn random_levels_are_nested(objects in objects(), a in amount(), b in amount(), seed: u64) {
         let random = Keep::Random { seed };
         let (one, other) = (kept(&objects, a, random.clone()), kept(&objects, b, random.clone()));
         assert_eq!(one.len(), count(a, present(&objects).len()));
         assert!(one.is_subset(&other) || other.is_subset(&one));
-        // By way of a finer level, and in another order.
+        // Selects through a finer level and in another order.
         let mut left = objects.clone();
         left.reverse();
         for object in &mut left {
@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn each_group_keeps_its_share(objects in objects(), amount in amount(), seed: u64) {
+    fn each_group_keeps_its_fraction(objects in objects(), amount in amount(), seed: u64) {
         let found = kept(&objects, amount, Keep::PerGroup { seed });
         let mut groups: BTreeMap<Option<u32>, BTreeSet<i64>> = BTreeMap::new();
         for object in present(&objects) {
@@ -193,7 +193,7 @@ proptest! {
         }
         let mut expected = BTreeSet::new();
         for members in groups.values() {
-            // A group alone keeps what the same seed keeps of it.
+            // A single group keeps the same objects as the seed alone.
             let mut alone = objects.clone();
             for object in &mut alone {
                 object.is_present &= members.contains(&object.id);
@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn ids_stay_if_they_are_there(objects in objects(), ids in btree_set(-60_i64..60, 0..8)) {
+    fn listed_ids_are_kept(objects in objects(), ids in btree_set(-60_i64..60, 0..8)) {
         let sparsity = Sparsity { amount: Amount::Count(1), strategy: Keep::Ids(ids.clone()) };
         let known: BTreeSet<i64> = objects.iter().map(|object| object.id).collect();
         match ids.iter().find(|id| !known.contains(id)) {
@@ -221,7 +221,7 @@ proptest! {
 }
 
 #[test]
-fn seeds_draw_others() {
+fn other_seeds_select_other_objects() {
     let objects: Vec<ObjectFacts> = (0..1000)
         .map(|id| ObjectFacts {
             id,
@@ -231,12 +231,12 @@ fn seeds_draw_others() {
         .collect();
     let of = |seed| kept(&objects, Amount::Share(0.3), Keep::Random { seed });
     let both = of(1).intersection(&of(2)).count();
-    // Nine of a hundred are in both by chance: 90, give or take five deviations of 6.3.
+    // By chance 9 % are in both: 90, within five standard deviations of 6.3.
     assert!((58..123).contains(&both), "{both}");
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused() {
+fn invalid_selections_are_rejected() {
     let check = |amount, error| {
         let strategy = Keep::Length;
         assert_eq!(Sparsity { amount, strategy }.kept(&[]), error);

@@ -1,4 +1,4 @@
-//! Random subsets of points.
+//! Sampling of points compared with brute force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ fn kept(block: &VertexBlock, method: &CoarsenMethod) -> Vec<u32> {
     }
 }
 
-/// The rows of each cell.
+/// Returns the rows of each cell.
 fn cells(block: &VertexBlock, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
     let mut cells: BTreeMap<(u32, Vec<i64>), Vec<u32>> = BTreeMap::new();
     for row in 0..block.len() {
@@ -39,7 +39,7 @@ fn cells(block: &VertexBlock, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> 
     cells
 }
 
-/// Some rows of a block.
+/// Returns a block with some rows.
 fn of(block: &VertexBlock, rows: &[u32]) -> VertexBlock {
     let all = rows.iter().map(|row| *row as usize);
     VertexBlock {
@@ -54,7 +54,7 @@ fn of(block: &VertexBlock, rows: &[u32]) -> VertexBlock {
 
 proptest! {
     #[test]
-    fn each_cell_keeps_its_share_and_sends_others_to_the_nearest(
+    fn each_cell_keeps_points_and_maps_others_to_the_nearest(
         block in block(Topology::Points), cell in prop_oneof![Just(2.0), Just(8.0)], keep in 0_u32..30, seed: u64,
     ) {
         let merge = subset(block.axes, cell, keep, seed).merge(&block);
@@ -71,7 +71,7 @@ proptest! {
                 let near = near.min_by(|a, b| far(*a).total_cmp(&far(*b)).then(a.cmp(b)));
                 let parent = merge.parent[*row as usize];
                 let found = (parent != NO_VERTEX).then(|| rows[parent as usize]);
-                // Roots of squares tie where the squares do not.
+                // Square roots tie where the squares do not.
                 assert_eq!(found.map(far), near.map(far), "{found:?} {near:?}");
                 assert_eq!(found.map(owner), near.map(owner));
                 error = error.zip(near).map(|(error, near)| error.max(far(near)));
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_seeds_nest(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
+    fn equal_seeds_are_nested(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
         let fine = kept(&block, &subset(block.axes, 2.0, keep, seed));
         let coarse = kept(&block, &subset(block.axes, 4.0, keep, seed));
         assert!(coarse.iter().all(|row| fine.contains(row)));
@@ -95,7 +95,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn points_of_the_next_level_are_left_out(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
+    fn points_of_the_next_level_are_excluded(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
         let all = kept(&block, &subset(block.axes, 2.0, keep, seed));
         let next = kept(&block, &subset(block.axes, 4.0, keep, seed));
         let method = CoarsenMethod::Subset {
@@ -113,9 +113,9 @@ proptest! {
     }
 }
 
-/// So many that they are sorted to be found; many are equally near.
+/// Enough points for a tree search, many of them at equal distance.
 #[test]
-fn many_that_stay_are_found_by_others() {
+fn nearest_search_finds_kept_points() {
     for axes in [1, 3] {
         let place = |at: u32| [at * 7919 % 211, at * 104_729 % 89, at * 31 % 7];
         let places = (0..1200).map(place);
@@ -135,7 +135,7 @@ fn many_that_stay_are_found_by_others() {
                 continue;
             }
             let far = |other: &u32| distance(block.position(*other as usize), block.position(row));
-            // Squares of whole numbers are exact, so the first of equally near ones is known.
+            // Squares of integers are exact, so the first of equals is known.
             let nearest = *rows
                 .iter()
                 .min_by(|a, b| far(a).total_cmp(&far(b)))
@@ -146,7 +146,7 @@ fn many_that_stay_are_found_by_others() {
 }
 
 #[test]
-fn seeds_draw_evenly() {
+fn hashes_are_uniform() {
     let block = VertexBlock {
         axes: 1,
         positions: (0..100).map(f64::from).collect(),
@@ -162,7 +162,7 @@ fn seeds_draw_evenly() {
         met.insert(rows);
     }
     assert!(met.len() > 990, "{} of 1000 are others", met.len());
-    // A hundred each, give or take five standard deviations.
+    // 100 each, within five standard deviations.
     assert!(
         times.iter().all(|times| (53..148).contains(times)),
         "{times:?}"
