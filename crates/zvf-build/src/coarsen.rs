@@ -12,36 +12,34 @@
 //! the vertices that it replaces.
 
 mod aggregate;
+mod aggregation;
 mod bins;
 mod cells;
+mod coarsener;
 mod collapse;
 mod contract;
 mod distance;
-mod draw;
+mod hash;
 mod input;
-mod limbs;
+mod lines;
 mod make;
 mod measure;
 mod method;
 mod nearest;
 mod number;
 mod order;
-mod recipe;
-mod rule;
-mod simplify;
 mod sparsity;
-mod stride;
 mod subset;
 
 pub use aggregate::{AggregateError, aggregate};
+pub use aggregation::{Aggregation, ParseAggregationError};
 pub use bins::Placement;
+pub use coarsener::{AggregatedAttribute, Coarsener, Ownership};
 pub use contract::{contract_links, contract_path};
 pub use input::{CoarsenError, CoarsenInput, FineChunk, FineLinks, FragmentReference};
 pub use make::CoarseChunk;
 pub use measure::{HausdorffDistance, Simplices, hausdorff_one_sided};
 pub use method::CoarsenMethod;
-pub use recipe::{AggregatedAttribute, Coarsener, Ownership};
-pub use rule::{Aggregation, ParseAggregationError};
 pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
 
 /// Parent of a vertex that has no vertex in the coarser level.

@@ -150,6 +150,15 @@ pub struct Design {
 
 impl Design {
     /// Creates a design with defaults for a kind of geometry.
+    ///
+    /// ```
+    /// use zvf_build::{CellCompression, Design, GeometryKind};
+    ///
+    /// let design = Design::new(GeometryKind::Points)
+    ///     .chunk_shape([10.0; 3])
+    ///     .compression(CellCompression::Zstd(1));
+    /// assert_eq!(design.chunk_shape, Some(vec![10.0; 3]));
+    /// ```
     pub fn new(kind: GeometryKind) -> Self {
         Self {
             kind,
@@ -172,6 +181,69 @@ impl Design {
             parametric: None,
             headers: BTreeMap::new(),
         }
+    }
+
+    /// Sets the profile.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets the extent of a chunk along each axis.
+    #[must_use]
+    pub fn chunk_shape(mut self, chunk_shape: impl Into<Vec<f64>>) -> Self {
+        self.chunk_shape = Some(chunk_shape.into());
+        self
+    }
+
+    /// Sets the extent of a bin along each axis.
+    #[must_use]
+    pub fn bin_shape(mut self, bin_shape: impl Into<Vec<f64>>) -> Self {
+        self.bin_shape = Some(bin_shape.into());
+        self
+    }
+
+    /// Sets the stored type of coordinates.
+    #[must_use]
+    pub fn dtype(mut self, dtype: Kind) -> Self {
+        self.dtype = Some(dtype);
+        self
+    }
+
+    /// Sets the compression of cells.
+    #[must_use]
+    pub fn compression(mut self, compression: CellCompression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets the number of cells in one object.
+    #[must_use]
+    pub fn sharding(mut self, sharding: ShardingPolicy) -> Self {
+        self.sharding = sharding;
+        self
+    }
+
+    /// Sets the policy for vertices outside the bounds.
+    #[must_use]
+    pub fn out_of_bounds(mut self, out_of_bounds: OutOfBounds) -> Self {
+        self.out_of_bounds = out_of_bounds;
+        self
+    }
+
+    /// Sets the expected access pattern.
+    #[must_use]
+    pub fn purpose(mut self, purpose: Purpose) -> Self {
+        self.purpose = purpose;
+        self
+    }
+
+    /// Sets the name of the collection.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// Returns whether steps of paths between chunks are stored as links.

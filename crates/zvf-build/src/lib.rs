@@ -9,8 +9,7 @@
 //! use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, WritePlan};
 //!
 //! let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 1.0, 1.0]);
-//! let mut design = Design::new(GeometryKind::Points);
-//! design.chunk_shape = Some(vec![10.0; 3]);
+//! let design = Design::new(GeometryKind::Points).chunk_shape([10.0; 3]);
 //! let plan = WritePlan::new(Geometry::new(positions), design)?;
 //! assert_eq!(plan.summary().chunks, 2);
 //! let cells = plan.run(0)?;

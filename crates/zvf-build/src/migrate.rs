@@ -7,10 +7,10 @@
 //! of the target. [`LinkTarget`] places links anew. [`MigrationTarget::object_index`] and its
 //! relatives write tables. [`ImpliedLinks`] are the links that writers of paths should have stored.
 
-mod bridges;
+mod chunk_arrays;
+mod implied_links;
 mod links;
 mod nodes;
-mod parts;
 mod tables;
 
 use serde_json::{Map, Value};
@@ -22,10 +22,10 @@ use crate::{
     metadata::Encoding,
 };
 
-pub use bridges::{FragmentEnds, ImpliedLinks};
+pub use chunk_arrays::ChunkExtent;
+pub use implied_links::{FragmentEnds, ImpliedLinks};
 pub use links::{AlignedLinks, LinkArrayKey, LinkCell, LinkTarget, PlacedLinks};
 pub use nodes::{LevelFacts, RootFacts, is_level_array};
-pub use parts::ChunkExtent;
 pub use tables::TableRows;
 
 /// Form of the store that a migration writes.

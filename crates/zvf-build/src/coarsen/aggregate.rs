@@ -6,7 +6,7 @@ use zvf_format::numeric::{
     ByteOrder, Dtype, Elements, Kind, NumericRows, NumericRowsError, encode,
 };
 
-use super::{number::Number, rule::Aggregation};
+use super::{aggregation::Aggregation, number::Number};
 use crate::geometry::Numbers;
 
 /// Values that cannot be aggregated.

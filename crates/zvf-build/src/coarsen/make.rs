@@ -9,10 +9,10 @@ use zvf_format::{
 
 use super::{
     Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge, aggregate,
+    coarsener::AggregatedAttribute,
     contract_links, contract_path,
     input::{CoarsenError, CoarsenInput, FragmentReference, Gathered, in_order},
     order::Order,
-    recipe::AggregatedAttribute,
 };
 use crate::{coordinates, geometry::Numbers, link_placement};
 

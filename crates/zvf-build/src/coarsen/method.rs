@@ -1,8 +1,6 @@
 //! Methods of coarsening.
 
-use super::{
-    Topology, VertexBlock, VertexMerge, bins, bins::Placement, collapse, simplify, stride, subset,
-};
+use super::{Topology, VertexBlock, VertexMerge, bins, bins::Placement, collapse, lines, subset};
 
 /// Method that reduces the vertices of a chunk.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,8 +94,8 @@ impl CoarsenMethod {
                 seed,
                 without: Some(next),
             } => subset::merge_without(block, (cell, next), *keep, *seed),
-            Self::Simplify { tolerance } => simplify::merge(block, *tolerance),
-            Self::Stride { step } => stride::merge(block, *step),
+            Self::Simplify { tolerance } => lines::simplify(block, *tolerance),
+            Self::Stride { step } => lines::decimate(block, *step),
             Self::Collapse {
                 keep,
                 tolerance,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 mod coverage;
 
 use self::coverage::covering;
-use super::draw::draw;
+use super::hash::hash;
 
 /// Number of objects to keep, and the strategy.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,7 @@ impl Sparsity {
         let object = |row: u32| &objects[row as usize];
         let drawn = |seed: u64, row: u32| {
             let id = object(row).id;
-            (draw(seed, [id as u64]), id)
+            (hash(seed, [id as u64]), id)
         };
         match &self.strategy {
             Strategy::Random { seed } => {

@@ -1,7 +1,7 @@
 //! Sampling of points.
 
 use super::{
-    MergedPositions, NO_VERTEX, VertexBlock, VertexMerge, cells::Cells, draw::draw,
+    MergedPositions, NO_VERTEX, VertexBlock, VertexMerge, cells::Cells, hash::hash,
     nearest::Nearest,
 };
 
@@ -14,7 +14,7 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
         // Adding 0.0 turns -0.0 into 0.0.
         let place = block.position(vertex as usize).iter();
         let place = place.map(|at| (at + 0.0).to_bits());
-        draw(seed, place.chain([block.owner(vertex as usize).into()]))
+        hash(seed, place.chain([block.owner(vertex as usize).into()]))
     };
     let numbered = cells.of.iter().zip(0..);
     let mut order: Vec<(u32, u64, u32)> = numbered

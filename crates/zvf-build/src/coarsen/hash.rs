@@ -1,7 +1,7 @@
 //! Deterministic hashes for sampling, equal in every chunk and level.
 
 /// Hashes a seed and numbers.
-pub(super) fn draw(seed: u64, of: impl IntoIterator<Item = u64>) -> u64 {
+pub(super) fn hash(seed: u64, of: impl IntoIterator<Item = u64>) -> u64 {
     let start = mixed(seed ^ 0x9e37_79b9_7f4a_7c15);
     of.into_iter().fold(start, |drawn, number| {
         mixed(drawn.rotate_left(23) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -21,10 +21,10 @@ mod tests {
 
     #[test]
     fn seeds_and_order_matter() {
-        assert_ne!(draw(0, [1]), draw(1, [1]));
-        assert_ne!(draw(0, [1, 2]), draw(0, [2, 1]));
-        assert_ne!(draw(0, [0]), draw(0, [0, 0]));
+        assert_ne!(hash(0, [1]), hash(1, [1]));
+        assert_ne!(hash(0, [1, 2]), hash(0, [2, 1]));
+        assert_ne!(hash(0, [0]), hash(0, [0, 0]));
         // A pinned value: levels of a store must not change with a release.
-        assert_eq!(draw(7, [1, 2, 3]), 0x7043_576e_9afd_2b71);
+        assert_eq!(hash(7, [1, 2, 3]), 0x7043_576e_9afd_2b71);
     }
 }

@@ -1,14 +1,72 @@
-//! Reduction of lines of vertices with two neighbours each.
+//! Simplification (Douglas-Peucker) and decimation of lines of vertices with two neighbours each.
 //!
 //! Paths, trees and graphs are treated alike. A vertex with two neighbours that is not a root, no
 //! path end and no end of an outside link lies on exactly one line. So every path or link along
 //! that line sees the same result.
 
-use super::{NO_VERTEX, Topology, VertexBlock, VertexMerge, distance::square};
+use super::{
+    NO_VERTEX, Topology, VertexBlock, VertexMerge,
+    distance::{farthest, square},
+};
+
+/// Longest run that is simplified at once. Cutting at this length keeps one more vertex, and bounds
+/// the work for each vertex on any line.
+const LONGEST: usize = 4096;
+
+/// Drops vertices of paths and limbs while the remaining line stays within `tolerance`.
+pub(super) fn simplify(block: &VertexBlock, tolerance: f64) -> VertexMerge {
+    // Squared distances are compared; the square root of a float's square is the float.
+    let tolerance = tolerance.max(0.0) * tolerance.max(0.0);
+    let mut places = Vec::new();
+    let mut stretches = Vec::new();
+    shortened(block, |line, keep| {
+        places.clear();
+        for row in line {
+            places.extend_from_slice(block.position(*row as usize));
+        }
+        let mut error = 0.0_f64;
+        let last = line.len() - 1;
+        stretches.extend((0..last).step_by(LONGEST).map(|start| {
+            let end = (start + LONGEST).min(last);
+            keep[end] = true;
+            (start, end)
+        }));
+        while let Some((start, end)) = stretches.pop() {
+            let (at, far) = farthest(&places, block.axes, start, end);
+            if far > tolerance {
+                keep[at] = true;
+                stretches.extend([(start, at), (at, end)]);
+            } else {
+                error = error.max(far);
+            }
+        }
+        error
+    })
+}
+
+/// Keeps every `step`-th vertex of paths and limbs from their start, and their ends.
+pub(super) fn decimate(block: &VertexBlock, step: u32) -> VertexMerge {
+    let step = step.max(1) as usize;
+    let mut places = Vec::new();
+    shortened(block, |line, keep| {
+        places.clear();
+        for row in line {
+            places.extend_from_slice(block.position(*row as usize));
+        }
+        let last = line.len() - 1;
+        let starts = (0..last).step_by(step);
+        let far = starts.map(|start| {
+            let end = (start + step).min(last);
+            keep[end] = true;
+            farthest(&places, block.axes, start, end).1
+        });
+        far.fold(0.0, f64::max)
+    })
+}
 
 /// Reduces the lines of a block. `choose` gets the vertices of a line, marks the vertices to keep
 /// in addition to both ends, and returns the squared distance of the farthest dropped vertex.
-pub(super) fn shortened(
+fn shortened(
     block: &VertexBlock,
     mut choose: impl FnMut(&[u32], &mut [bool]) -> f64,
 ) -> VertexMerge {
