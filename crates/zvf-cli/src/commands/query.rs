@@ -43,6 +43,10 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         let plan = explain::explain(&dataset, &query).await.map_err(hinted)?;
         return Ok(CommandOutcome::from(arguments.plan(plan)?));
     }
+    if arguments.analyze {
+        let plan = explain::analyze(&dataset, &query).await.map_err(hinted)?;
+        return Ok(CommandOutcome::from(arguments.plan(plan)?));
+    }
     let mut report = QueryOutput::new(dataset.address());
     if arguments.count {
         explain::count(&dataset, &query, &mut report)

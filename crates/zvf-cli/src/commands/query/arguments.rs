@@ -97,6 +97,9 @@ pub struct QueryArgs {
     /// Prints what would be read, and reads nothing of it.
     #[arg(long, help_heading = "Result", conflicts_with = "output")]
     pub(super) explain: bool,
+    /// Runs the query and prints its operators with what each of them read.
+    #[arg(long, help_heading = "Result", conflicts_with_all = ["explain", "count", "output", "fail_empty"])]
+    pub(super) analyze: bool,
     /// Writes all rows to a file that ends in .csv, .npz, .arrow, .parquet, .ply
     /// or .obj.
     #[arg(short, long, value_name = "FILE", help_heading = "Result", value_parser = OutputFile::parse)]

@@ -54,6 +54,7 @@ pub(super) async fn explain(
         "at most {} in the chunks in question",
         size(plan.at_most)
     ));
+    lines.extend(operator_lines(&plan.operators));
     lines.extend(plan.notes.iter().map(|note| format!("note: {note}")));
     let first = plan.first.iter().map(|reads| {
         json!({
@@ -72,7 +73,7 @@ pub(super) async fn explain(
     });
     let mut json = json!({
         "requests": requests, "bytes": plan.bytes(), "first": first.collect::<Vec<_>>(),
-        "then": plan.then, "at_most": plan.at_most,
+        "then": plan.then, "operators": operators(&plan.operators), "at_most": plan.at_most,
     });
     if !plan.levels.is_empty() {
         json["levels"] = levels.collect();
@@ -82,4 +83,42 @@ pub(super) async fn explain(
         json["notes"] = plan.notes.clone().into();
     }
     Ok((lines.join("\n"), json))
+}
+
+/// Runs a query and returns its operators with what each of them read: for people, and as JSON.
+pub(super) async fn analyze(
+    dataset: &Dataset,
+    query: &Query,
+) -> Result<(String, Value), zvf::Error> {
+    let reports = dataset.analyze(query).await?;
+    let text = operator_lines(&reports).join("\n");
+    Ok((text, json!({ "operators": operators(&reports) })))
+}
+
+/// Returns the lines of trees of operators, with a heading for each level if there are several.
+fn operator_lines(reports: &[zvf::query::OperatorReport]) -> Vec<String> {
+    let several = reports.windows(2).any(|pair| match pair {
+        [a, b] => a.level != b.level,
+        _ => false,
+    });
+    let mut lines = Vec::new();
+    for report in reports {
+        if several && report.depth == 0 {
+            lines.push(format!("level {}", report.level));
+        }
+        lines.push(report.to_string());
+    }
+    lines
+}
+
+/// Returns operators as JSON, each before its inputs.
+fn operators(reports: &[zvf::query::OperatorReport]) -> Value {
+    let reports = reports.iter().map(|report| {
+        json!({
+            "level": report.level.number(), "depth": report.depth, "name": report.name,
+            "details": report.details, "requests": report.requests, "bytes": report.bytes,
+            "round_trips": report.round_trips,
+        })
+    });
+    reports.collect()
 }
