@@ -1,29 +1,30 @@
-//! Blosc chunks: bytes cut into blocks, filtered and compressed one by one.
+//! Blosc chunks: bytes divided into blocks that are filtered and compressed independently.
 //!
-//! Written in Rust throughout but for zstd; no code of C-Blosc is linked. Reads
-//! chunks of Blosc 2 and of Blosc 1, writes those of Blosc 2.
+//! Everything but zstd is implemented in Rust; no code of C-Blosc is linked. The module reads
+//! chunks of Blosc 2 and Blosc 1, and writes chunks of Blosc 2.
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|
 //! | header | 32, or 16 in Blosc 1 | [`ChunkHeader`] |
-//! | block starts | 4 · blocks | i32 each: where a block starts, counted from the chunk's first byte, in any order |
-//! | dictionary | 4 + n | only with one: i32 n, 1 to 32768, and n bytes |
-//! | blocks | | streams: one, or one for each byte of an item |
+//! | block starts | 4 · blocks | one i32 per block: its offset from the first byte of the chunk, in any order |
+//! | dictionary | 4 + n | optional: i32 n, 1 to 32768, and n bytes |
+//! | blocks | | streams: one per block, or one per byte of an item |
 //!
-//! A stream is an i32 and what it says:
+//! A stream is an i32 followed by bytes that depend on it:
 //!
-//! | i32 | what follows |
+//! | i32 | content of the stream |
 //! |---|---|
-//! | 0 | nothing; the stream is zeros |
-//! | −255 to −1 | a byte with its lowest bit set; the stream repeats the number less its sign |
-//! | length of the stream | the stream |
+//! | 0 | no bytes; the stream is all zeros |
+//! | −255 to −1 | a byte with its lowest bit set; the stream repeats the negated number |
+//! | length of the stream | the stream, uncompressed |
 //! | less | the stream, compressed |
 //!
-//! A chunk stored raw has its bytes right after the header, one that repeats a
-//! value that value, and one of zeros, NaN or nothing at all ends there.
+//! In an uncompressed ("raw") chunk, the bytes follow the header directly. In a chunk that repeats
+//! one value, that value follows the header. A chunk of zeros, NaN or uninitialized items ends
+//! after the header.
 //!
-//! All numbers are little-endian. A block is decoded without the others, but
-//! for the filter delta, which needs the first one as well.
+//! All numbers are little-endian. Each block is decoded independently, except with the delta
+//! filter, which also needs the first block.
 //!
 //! ```
 //! use zvf_dense::blosc::{BloscChunk, ChunkEncoder, BloscCodec, Decoder, BloscFilter};
@@ -61,8 +62,8 @@ pub use error::{ChunkError, StreamError};
 pub use filter::BloscFilter;
 pub use header::{ChunkHeader, HEADER_LEN, SpecialKind};
 
-/// A length that is here of 32 bits in memory.
+/// Converts a 32-bit length to a length in memory.
 fn memory_len(len: u32) -> usize {
-    // Only of less than 32 bits is it ever anything else: then nothing is as long.
+    // The conversion fails only on targets below 32 bits, where no buffer has that length.
     usize::try_from(len).unwrap_or(usize::MAX)
 }

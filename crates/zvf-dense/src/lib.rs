@@ -1,11 +1,11 @@
-//! Dense arrays in chunks, beside vectors: Tetration `.tet`, Caterva and b2nd.
+//! Dense chunked arrays next to vector data: Tetration `.tet`, Caterva, b2nd, `.npy` and Zarr.
 //!
-//! [`DenseArray`] is what they have in common: a shape, a [`Dtype`], a [`ChunkGrid`] of
-//! chunks, and boxes with steps ([`Hyperslab`]) read from them. Bytes come from a
-//! [`ByteSource`]: memory, a file, or a mapped file.
+//! [`DenseArray`] is the common interface of all formats: a shape, a [`Dtype`], a [`ChunkGrid`],
+//! and reads of boxes with steps ([`Hyperslab`]). Bytes come from a [`ByteSource`]: memory, a file,
+//! a mapped file or an object store.
 //!
-//! Every byte read is hostile: what a file says is checked before memory is
-//! reserved for it, and reads stay within a budget of memory.
+//! All input is treated as hostile. Lengths, offsets and counts in a file are checked before memory
+//! is reserved for them, and reads stay within a memory budget.
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod array;

@@ -1,4 +1,4 @@
-//! Values of an array at positions between its elements.
+//! Interpolation of arrays at positions between their elements.
 
 mod affine;
 mod cache;
@@ -29,67 +29,68 @@ use tiles::Tiling;
 use values::{Form, fill_of};
 use weigh::{Finder, Views};
 
-/// Most axes of positions.
+/// Maximum number of axes of positions.
 const MOST_AXES: usize = 8;
-/// Most memory for voxels at a time.
+/// Maximum memory for voxels at a time, in bytes.
 const SHARE: u64 = 256 << 20;
-/// Most bytes of the values of a point.
+/// Maximum length of the values of one point, in bytes.
 const MOST_ROW: usize = 1 << 30;
-/// Points that are sampled one after the other on a core.
+/// Number of points in one task of a thread.
 const RUN: usize = 1 << 14;
-/// Places that are found before the voxels of the first are needed.
+/// Number of positions located before the voxels of the first are read; their loads overlap.
 const AHEAD: usize = 16;
 
-/// How a value between voxels is made of those around it.
+/// The method of interpolation between voxels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interpolation {
-    /// The voxel that is nearest; the one with the greater index in the middle.
+    /// The nearest voxel; the one with the greater index halfway between two.
     Nearest,
-    /// The two voxels along each axis, by how near they are.
+    /// Linear interpolation between the two voxels along each axis.
     #[default]
     Linear,
-    /// The four voxels along each axis, as Catmull and Rom weigh them: through the values
-    /// at voxels, smooth between, and beyond the least and greatest at steep places.
+    /// Catmull-Rom interpolation between the four voxels along each axis. It passes through the
+    /// values at voxels and is smooth between them. It may exceed the range of the voxels at steep
+    /// gradients.
     Cubic,
 }
 
-/// What a position has that is in no voxel. It is in one while it is at most half
-/// a voxel away from a centre along each axis.
+/// The value of positions outside all voxels. A position is inside a voxel if it is at most half a
+/// voxel away from its centre along each axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outside {
-    /// This value.
+    /// A fixed value.
     Fill(f64),
-    /// What the nearest position at the edge has.
+    /// The value at the nearest position on the edge.
     Edge,
 }
 
-/// How an array is sampled.
+/// Options of a [`Sampler`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleOptions {
-    /// Between voxels.
+    /// The method between voxels.
     pub interpolation: Interpolation,
-    /// From positions to indices of voxels; positions are indices without.
+    /// The map from positions to voxel indices. Without it, positions are voxel indices.
     pub affine: Option<Affine>,
-    /// Beyond the edge; NaN, and 0 of integers, when not said. A position
-    /// that is no number has the value too.
+    /// The value of positions outside the array and of positions with NaN coordinates. Defaults to
+    /// NaN, and to 0 for integers.
     pub outside: Option<Outside>,
-    /// The most bytes of memory for voxels at a time, beside positions and values; at
+    /// Limit in bytes on the memory for voxels at a time, in addition to positions and values. At
     /// most 256 MiB are used.
     pub budget: Option<u64>,
 }
 
-/// An array, to be sampled.
+/// A sampler of an array at arbitrary positions.
 ///
-/// What is read is kept for later calls, as long as there is memory: then what points need
-/// longest ago makes way. Where all voxels fit, many points have them side by side, which is
-/// fastest in any order.
+/// The sampler caches the tiles it reads for later calls and evicts the least recently used ones.
+/// If all voxels fit in memory and there are many points, the voxels are stored contiguously, which
+/// is fastest for points in any order.
 ///
-/// Axis number `i` of positions, after the affine map, is axis number `i` of the array, and
-/// the centre of voxel `n` is at `n`. Axes that the array has beyond those are values of
-/// each voxel.
+/// Axis `i` of positions, after the affine map, is axis `i` of the array. The centre of voxel `n`
+/// is at `n`. Further axes of the array are values of each voxel.
 ///
-/// Voxels that are NaN, and have weight, are left out where those that are not have half the
-/// weight at least, and make the value NaN otherwise. Cubic values near NaN are linear.
+/// Voxels that are NaN are ignored if the other voxels have at least half the weight; otherwise the
+/// value is NaN. A NaN voxel without weight has no effect. Near NaN voxels, cubic interpolation
+/// falls back to linear.
 ///
 /// ```
 /// use zvf_dense::{Dtype, MemoryArray, sample::{SampleOptions, Sampler}};
@@ -105,30 +106,30 @@ pub struct SampleOptions {
 pub struct Sampler<A> {
     array: A,
     kernel: Kernel,
-    /// Of the voxels.
+    /// The data type of voxels.
     dtype: zvf_format::numeric::Dtype,
     form: Form,
-    /// Of the values.
+    /// The data type of sampled values.
     kind: Kind,
-    /// The values of a point outside.
+    /// The row of values for a point outside the array.
     fill: Vec<u8>,
     columns: usize,
     share: u64,
     cache: Mutex<Cache>,
-    /// All voxels, where there are enough points for them.
+    /// All voxels, allocated once there are enough points to justify it.
     room: RwLock<Option<Room>>,
-    /// Points of all calls.
+    /// Number of points sampled over all calls.
     points: AtomicU64,
 }
 
-/// Values at positions.
+/// Values sampled at positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
-    /// A row for each position, little-endian.
+    /// One row of values per position, little-endian.
     pub values: Vec<u8>,
-    /// Positions that are in no voxel.
+    /// Number of positions outside the array.
     pub outside: u64,
-    /// What was read.
+    /// The reads performed.
     pub reads: ReadPlan,
 }
 
@@ -136,12 +137,12 @@ impl<A> Sampler<A>
 where
     A: Deref<Target: DenseArray> + Sync,
 {
-    /// An array to be sampled at positions of so many axes.
+    /// Creates a sampler for positions with `axes` coordinates.
     ///
     /// # Errors
     ///
-    /// [`DenseError::Sampling`] when the array has no real numbers, fewer axes, or no
-    /// elements, or the affine map is of another number of axes.
+    /// [`DenseError::Sampling`] if the array is not of real numbers, has fewer than `axes` axes, or
+    /// is empty, or if the affine map has another number of axes.
     pub fn new(array: A, axes: usize, options: &SampleOptions) -> Result<Self, DenseError> {
         let fail = |fault| DenseError::sampling(array.name(), fault);
         let dtype = match array.dtype() {
@@ -209,13 +210,14 @@ where
         })
     }
 
-    /// What values are: integers stay what they are where the nearest is taken, `float64`
-    /// stays, and all others are `float32`.
+    /// Returns the data type of the values. Integers keep their type with
+    /// [`Interpolation::Nearest`], `float64` stays `float64`, and every other combination gives
+    /// `float32`.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The shape of the values of one position: `[]` for one.
+    /// Returns the shape of the values of one position; `[]` for a single value.
     pub fn row_shape(&self) -> &[u64] {
         self.array
             .shape()
@@ -223,25 +225,24 @@ where
             .unwrap_or_default()
     }
 
-    /// Bytes of the values of one position.
+    /// Returns the length of the values of one position in bytes.
     pub fn row_len(&self) -> usize {
         self.columns.saturating_mul(self.kind.size())
     }
 
-    /// Values at positions, which follow each other axis by axis.
+    /// Samples the array at positions, given as consecutive coordinates.
     ///
-    /// Calls from several threads take turns at reading, with rayon's threads at work in it:
-    /// they are not for tasks of rayon that run side by side.
+    /// Concurrent calls take turns at reading, and each call uses the threads of rayon. Do not call
+    /// this from parallel rayon tasks.
     ///
-    /// A tile is a block, or a chunk where chunks have none. Each that has a voxel of a
-    /// point is read once, also over several calls, while the tiles that points need fit
-    /// in the memory. Where they do not, points are taken in the order of the tiles they are
-    /// in, and a tile may be read again for those near its border.
+    /// A tile is a block, or a chunk if chunks have no blocks. As long as all needed tiles fit in
+    /// memory, each is read once, over all calls. Otherwise points are processed in the order of
+    /// their tiles, and a tile may be read again for points near its border.
     ///
     /// # Errors
     ///
-    /// [`DenseError::Budget`] when the voxels around one point are more than that;
-    /// [`DenseError`] when the array cannot be read.
+    /// [`DenseError::Budget`] if the voxels around a single point exceed the budget; [`DenseError`]
+    /// if the array cannot be read.
     pub fn sample(&self, positions: &[f64]) -> Result<Sampled, DenseError> {
         let axes = self.kernel.axes();
         let points = positions.len().checked_div(axes).unwrap_or(0);
@@ -250,7 +251,7 @@ where
             needed: u64::MAX,
             budget: u64::from(u32::MAX),
         };
-        // A point has a number of 32 bits.
+        // Points are numbered with 32 bits.
         u32::try_from(points).map_err(|_| too_many())?;
         let len = points.checked_mul(row).ok_or_else(too_many)?;
         let mut values = Vec::new();
@@ -281,7 +282,7 @@ where
         Ok(sampled)
     }
 
-    /// Samples positions out of voxels that are all there.
+    /// Samples positions whose tiles are all in memory.
     fn all(&self, tiling: &Tiling, views: &Views<'_>, positions: &[f64], into: &mut Sampled) {
         let (axes, row) = (self.kernel.axes(), self.row_len());
         let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
@@ -292,7 +293,7 @@ where
         into.outside = outside.sum();
     }
 
-    /// Samples positions of an array of which all voxels have room.
+    /// Samples positions from the contiguous copy of all voxels.
     fn in_room(
         &self,
         positions: &[f64],
@@ -323,7 +324,7 @@ where
         Ok(())
     }
 
-    /// Tiles, read where they are not at hand.
+    /// Returns tiles from the cache, and reads the missing ones.
     fn hold(
         &self,
         tiles: &[u64],
@@ -356,7 +357,7 @@ where
         Ok((tile, plan))
     }
 
-    /// How far a voxel is from the next.
+    /// Returns the distance between neighbouring voxels.
     fn unit(&self) -> usize {
         match self.form {
             Form::Bytes => self.row_len(),
@@ -364,7 +365,7 @@ where
         }
     }
 
-    /// Samples positions one after the other, and says how many are outside.
+    /// Samples positions in order and returns the number of positions outside the array.
     fn run<'p>(
         &self,
         tiling: &Tiling,
@@ -393,8 +394,8 @@ where
         }
     }
 
-    /// Finds a few places and asks for their voxels before it needs the first, so that all
-    /// come from memory at a time.
+    /// Samples positions in batches: locates a batch and prefetches its voxels before it reads the
+    /// first one, so that the memory accesses overlap.
     fn each<'a, 'p, N>(
         &self,
         mut finder: Finder<'a, N>,

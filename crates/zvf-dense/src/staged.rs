@@ -1,4 +1,4 @@
-//! Files that appear when they are complete.
+//! Output files that appear under their name only when they are complete.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,24 +8,24 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-/// An empty file beside `target`, removed unless it is [`publish`]ed.
+/// Creates an empty file next to `target`, removed on drop unless it is [`publish`]ed.
 pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".zvf-").suffix(".tmp");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As any other file: who may not read it is up to the umask.
+        // The mode of an ordinary new file. The umask decides on read access.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder_of(target))
 }
 
-/// Gives a complete file its name, once it is on the disk.
+/// Syncs a complete file to disk and moves it to `target`.
 pub(crate) fn publish(file: NamedTempFile, target: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(target).map_err(|error| error.error)?;
-    // So that the name is there after a power failure, where folders can be synced.
+    // Makes the new name survive a power failure on systems that can sync folders.
     if let Ok(folder) = open_folder(folder_of(target)) {
         folder.sync_all().ok();
     }

@@ -1,9 +1,9 @@
-//! Tetration `.tet` files: datasets cut into tiles, in one file. The bytes are
-//! described in [`zvf_format::tetration`].
+//! Tetration `.tet` files: datasets divided into tiles, all in one file. [`zvf_format::tetration`]
+//! describes the byte layout.
 //!
-//! [`TetFile`] opens one and proves its parts: one row for each tile, payloads
-//! that do not overlap and lie where payloads may. [`TetArray`], a
-//! [`DenseArray`](crate::DenseArray), reads a dataset. [`TetWriter`] writes them.
+//! [`TetFile`] opens a file and checks its structure: each tile has exactly one row in the index,
+//! and payloads do not overlap and lie in the payload area. [`TetArray`], a
+//! [`DenseArray`](crate::DenseArray), reads a dataset. [`TetWriter`] writes files.
 //!
 //! ```
 //! use zvf_dense::{
@@ -51,7 +51,7 @@ use zvf_format::{
 
 use crate::{Dtype, DtypeError};
 
-/// The type of elements as numpy has it.
+/// Converts the element type of the format to a numeric kind.
 pub(crate) fn kind_of(dtype: tetration::Dtype) -> Kind {
     use tetration::Dtype as T;
     match dtype {
@@ -68,11 +68,11 @@ pub(crate) fn kind_of(dtype: tetration::Dtype) -> Kind {
     }
 }
 
-/// The format's type of a dtype. It has ten, all little-endian.
+/// Converts a dtype to the element type of the format, which has ten, all little-endian.
 ///
 /// # Errors
 ///
-/// [`DtypeError::Unknown`] when the format has none such.
+/// [`DtypeError::Unknown`] if the format has no such element type.
 pub fn dtype_of(dtype: &Dtype) -> Result<tetration::Dtype, DtypeError> {
     let number = dtype.number();
     let kind = number.filter(|number| number.order() == ByteOrder::Little);

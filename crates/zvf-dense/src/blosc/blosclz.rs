@@ -1,23 +1,22 @@
-//! BloscLZ, the codec Blosc comes with: decoding alone.
+//! Decoder for BloscLZ, the built-in codec of Blosc.
 //!
-//! A stream is a list of tokens; of the first one only the low 5 bits count.
+//! A stream is a list of tokens. Only the low 5 bits of the first token count.
 //!
-//! | token | then | meaning |
+//! | token | following bytes | meaning |
 //! |---|---|---|
-//! | `000nnnnn` | n + 1 bytes | these bytes |
-//! | `lllhhhhh` | more of the length if l is 7: bytes, up to the first that is not 255; then a byte b | copy l + 2 (with what was added) bytes from h · 256 + b + 1 back |
-//! | the same, all h and all of b set | two bytes more, big-endian, d | from d + 8192 back |
+//! | `000nnnnn` | n + 1 bytes | literal bytes |
+//! | `lllhhhhh` | if l is 7, length bytes up to the first that is not 255; then a byte b | copy l + 2 bytes, plus the length bytes, from h · 256 + b + 1 bytes back |
+//! | `lllhhhhh` with all bits of h and b set | two more bytes, big-endian, d | copy from d + 8192 bytes back |
 
 use super::repeat::repeat;
 
 const FAR: usize = 8192;
 const LITERALS: u8 = 32;
 
-/// Decodes `stream` into `out` up to at least `wanted`, and says how many bytes
-/// it gave. What is in `out` after them may be anything.
+/// Decodes at least `wanted` bytes of `stream` into `out` and returns the number of decoded bytes.
+/// The content of `out` after them is unspecified.
 ///
-/// `None` when the stream ends early, copies from before its start, or gives
-/// more than `out` takes.
+/// Returns `None` if the stream ends early, copies from before its start, or does not fit in `out`.
 pub(super) fn decode(stream: &[u8], wanted: usize, out: &mut [u8]) -> Option<usize> {
     let mut input = stream;
     let mut at = 0;
@@ -39,14 +38,14 @@ pub(super) fn decode(stream: &[u8], wanted: usize, out: &mut [u8]) -> Option<usi
     }
 }
 
-/// Length and distance of the copy that `token` begins.
+/// Reads the length and distance of the copy that starts with `token`.
 fn copy(token: u8, input: &mut &[u8]) -> Option<(usize, usize)> {
     let mut len = usize::from(token >> 5) + 2;
     let high = token & 0x1f;
     if token >> 5 == 7 {
         loop {
             let more = next(input)?;
-            // At most 255 for each byte that is there.
+            // Cannot overflow: each input byte adds at most 255.
             len += usize::from(more);
             if more != u8::MAX {
                 break;
@@ -77,19 +76,19 @@ mod tests {
     }
 
     #[test]
-    fn literals_and_copies() {
-        // The first token's high bits mean nothing.
+    fn decodes_literals_and_copies() {
+        // The high bits of the first token are ignored.
         check(&[0xe2, 1, 2, 3], Some(&[1, 2, 3]), 8);
-        // Three bytes from two back: they overlap.
+        // A copy of three bytes from two back overlaps itself.
         check(&[1, 7, 8, 0x20, 1], Some(&[7, 8, 7, 8, 7]), 5);
-        // A run, with its length in two bytes more.
+        // A run whose length takes two additional bytes.
         let mut run = vec![9];
         run.extend([9; 9 + 255 + 4]);
         check(&[0, 9, 0xe0, 255, 4, 0], Some(&run), run.len());
     }
 
     #[test]
-    fn far_copies_count_from_8192() {
+    fn far_distances_start_at_8192() {
         let mut stream = Vec::new();
         for start in (0..8224_u16).step_by(32) {
             stream.push(31);
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_refused() {
+    fn damaged_streams_are_rejected() {
         check(&[], None, 8);
         check(&[2, 1, 2], None, 8);
         check(&[2, 1, 2, 3], None, 2);

@@ -1,4 +1,4 @@
-//! A chunk and its parts.
+//! Chunks and their parts: block starts, dictionary, special values.
 
 use core::ops::Range;
 
@@ -6,42 +6,41 @@ use zerocopy::{FromBytes, little_endian::I32};
 
 use super::{BlockContext, ChunkError, ChunkHeader, Decoder, SpecialKind, memory_len};
 
-/// Longest dictionary.
+/// Maximum length of a dictionary.
 const MAX_DICTIONARY: i32 = 32768;
 
 const NAN_4: [u8; 4] = 0x7fc0_0000_u32.to_le_bytes();
 const NAN_8: [u8; 8] = 0x7ff8_0000_0000_0000_u64.to_le_bytes();
 
-/// Where the blocks of a chunk are, from its first bytes alone.
+/// The byte ranges of the blocks of a chunk, read from the start of the chunk alone.
 #[derive(Clone, Debug, Default)]
 pub struct BlockStarts {
     starts: Vec<u32>,
-    /// The starts in order of place, only where they are not already.
+    /// The starts in ascending order; empty if `starts` already ascends.
     sorted: Vec<u32>,
     end: u32,
-    /// Of a raw chunk: bytes of its header and of a block.
+    /// Header length and block size of a raw chunk.
     raw: Option<(usize, usize)>,
 }
 
 impl BlockStarts {
-    /// Reads the block starts. `prefix` are the first bytes of the chunk,
-    /// [`ChunkHeader::prefix_len`] or more.
+    /// Parses the block starts. `prefix` holds at least the first [`ChunkHeader::prefix_len`] bytes
+    /// of the chunk.
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] when there are fewer bytes, or a block starts where none
-    /// can be.
+    /// [`ChunkError`] if `prefix` is too short, or a block starts outside the block area.
     pub fn parse(header: &ChunkHeader, prefix: &[u8]) -> Result<Self, ChunkError> {
         let mut blocks = Self::default();
         blocks.read(header, prefix)?;
         Ok(blocks)
     }
 
-    /// [`parse`](Self::parse), in the memory that is already there.
+    /// Parses the block starts and reuses the memory of `self`; see [`parse`](Self::parse).
     ///
     /// # Errors
     ///
-    /// As there. What is in `self` then is of no use.
+    /// See [`parse`](Self::parse). The content of `self` is unspecified afterwards.
     pub fn read(&mut self, header: &ChunkHeader, prefix: &[u8]) -> Result<(), ChunkError> {
         self.starts.clear();
         self.sorted.clear();
@@ -77,8 +76,8 @@ impl BlockStarts {
         Ok(())
     }
 
-    /// Where a block is, counted from the chunk's first byte. It may end before
-    /// that. `None` past the last, and in a special chunk.
+    /// Returns the byte range of a block, relative to the first byte of the chunk. The stored block
+    /// may end before the range does. Returns `None` past the last block and in a special chunk.
     pub fn span(&self, header: &ChunkHeader, block: u32) -> Option<Range<usize>> {
         if let Some((head, blocksize)) = self.raw {
             let len = header.block_len(block);
@@ -99,13 +98,13 @@ impl BlockStarts {
 }
 
 impl ChunkHeader {
-    /// Where the dictionary is, counted from the chunk's first byte, in a chunk
-    /// that [has one](Self::has_dictionary). `length` are the 4 bytes after
-    /// [`prefix_len`](Self::prefix_len), or more.
+    /// Returns the byte range of the dictionary, relative to the first byte of the chunk. The chunk
+    /// must [have one](Self::has_dictionary), and `length` must start with the 4 bytes after
+    /// [`prefix_len`](Self::prefix_len).
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] when it is not in the chunk.
+    /// [`ChunkError`] if the dictionary is not inside the chunk.
     pub fn dictionary(&self, length: &[u8]) -> Result<Range<usize>, ChunkError> {
         let (len, _) = I32::read_from_prefix(length).map_err(|_| ChunkError::Truncated)?;
         let len = len.get();
@@ -121,23 +120,23 @@ impl ChunkHeader {
     }
 }
 
-/// What stands for the blocks of a chunk that has none.
+/// The content of a chunk that stores no blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special<'a> {
-    /// Zeros, also of a chunk where nothing was put.
+    /// Zeros, also for an uninitialized chunk.
     Zeros,
-    /// This value, again and again.
+    /// One value, repeated.
     Repeated(&'a [u8]),
 }
 
 impl<'a> Special<'a> {
-    /// What `kind` stands for among items of `typesize` bytes; `value` is what
-    /// follows the header.
+    /// Returns the content of a special chunk of this `kind` with items of `typesize` bytes.
+    /// `value` holds the bytes after the header.
     ///
     /// # Errors
     ///
-    /// [`ChunkError::Value`] for NaN among items of neither 4 nor 8 bytes, and
-    /// for a repeated value that is not one item.
+    /// [`ChunkError::Value`] for NaN if items have neither 4 nor 8 bytes, and for a repeated value
+    /// that is not one item.
     pub fn new(kind: SpecialKind, value: &'a [u8], typesize: u32) -> Result<Self, ChunkError> {
         let typesize = memory_len(typesize);
         match kind {
@@ -151,7 +150,7 @@ impl<'a> Special<'a> {
         }
     }
 
-    /// Puts it into `out`, the bytes of the chunk from `offset` on.
+    /// Fills `out` with the bytes of the chunk from `offset` on.
     pub fn fill(&self, offset: usize, out: &mut [u8]) {
         match *self {
             Self::Repeated(&[value]) => out.fill(value),
@@ -174,7 +173,7 @@ impl<'a> Special<'a> {
     }
 }
 
-/// A whole chunk in memory.
+/// A complete chunk in memory.
 #[derive(Clone, Debug)]
 pub struct BloscChunk<'a> {
     header: ChunkHeader,
@@ -184,12 +183,11 @@ pub struct BloscChunk<'a> {
 }
 
 impl<'a> BloscChunk<'a> {
-    /// Reads the chunk that `bytes` start with. What its streams hold shows
-    /// when they are decoded.
+    /// Parses the chunk at the start of `bytes`. Streams are checked only when they are decoded.
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] names the first thing that does not hold.
+    /// [`ChunkError`] for the first invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ChunkError> {
         let header = ChunkHeader::parse(bytes)?;
         let bytes = bytes.get(..memory_len(header.cbytes()));
@@ -209,17 +207,16 @@ impl<'a> BloscChunk<'a> {
         })
     }
 
-    /// Its header.
+    /// Returns the header.
     pub fn header(&self) -> &ChunkHeader {
         &self.header
     }
 
-    /// Puts what a special chunk repeats into `out`, the first bytes of the
-    /// chunk or more.
+    /// Fills `out`, a prefix of the chunk or more, with the value of a special chunk.
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] when it is not special, or its value not one item.
+    /// [`ChunkError`] if the chunk is not special, or its value is not one item.
     pub fn fill(&self, typesize: u32, out: &mut [u8]) -> Result<(), ChunkError> {
         let kind = self.header.special().ok_or(ChunkError::Context)?;
         let value = self.bytes.get(self.header.header_len()..);
@@ -228,12 +225,12 @@ impl<'a> BloscChunk<'a> {
         Ok(())
     }
 
-    /// Decodes one block into `out`, which is as long as it. `typesize` is the
-    /// length of an item, which the chunk alone does not always know.
+    /// Decodes one block into `out`, which must have the length of the block. `typesize` is the
+    /// length of an item; a chunk header alone cannot express more than 255.
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] says what does not hold.
+    /// [`ChunkError`] if the block does not exist, has another length, or is damaged.
     pub fn decode_block(
         &self,
         block: u32,
@@ -250,11 +247,11 @@ impl<'a> BloscChunk<'a> {
         self.decode_one(block, typesize, first, decoder, out)
     }
 
-    /// Decodes all blocks into `out`, which is as long as the chunk.
+    /// Decodes all blocks into `out`, which must have the length of the chunk.
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] says what does not hold.
+    /// [`ChunkError`] if `out` has another length, or a block is damaged.
     pub fn decode(
         &self,
         typesize: u32,
@@ -269,7 +266,7 @@ impl<'a> BloscChunk<'a> {
         if !head.is_empty() {
             self.decode_one(0, typesize, None, decoder, head)?;
         }
-        // The step is only looked at when there are blocks left.
+        // The block size may be 0 only if no bytes are left.
         let parts = rest.chunks_mut(memory_len(self.header.blocksize()).max(1));
         for (block, part) in (1..).zip(parts) {
             self.decode_one(block, typesize, Some(head), decoder, part)?;

@@ -1,16 +1,16 @@
-//! The codecs of streams.
+//! The compression codecs of streams.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::{StreamError, blosclz, lz4};
 
-/// What streams are compressed with.
+/// The compression codec of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BloscCodec {
-    /// Blosc's own codec, which is only read.
+    /// BloscLZ, the built-in codec of Blosc; decoding only.
     BloscLz,
-    /// LZ4 blocks. Those of LZ4HC are the same to who reads them.
+    /// LZ4 blocks. LZ4HC writes the same format.
     Lz4,
     /// zlib streams.
     Zlib,
@@ -19,7 +19,7 @@ pub enum BloscCodec {
 }
 
 impl BloscCodec {
-    /// The number in the flags of a chunk.
+    /// Returns the codec number in the flags of a chunk.
     pub fn format(self) -> u8 {
         match self {
             Self::BloscLz => 0,
@@ -35,7 +35,7 @@ impl BloscCodec {
             .find(|codec| codec.format() == format)
     }
 
-    /// The number in the header of a frame.
+    /// Returns the codec number in the header of a frame.
     pub fn number(self) -> u8 {
         match self {
             Self::BloscLz => 0,
@@ -46,18 +46,18 @@ impl BloscCodec {
     }
 }
 
-/// Decodes streams; keeps what its codecs need from one to the next.
+/// A stream decoder that reuses the state of its codecs between streams.
 #[derive(Default)]
 pub(super) struct StreamDecoder {
     zlib: Option<Decompress>,
     zstd: Option<Decompressor<'static>>,
-    /// The dictionary that `zstd` was made with.
+    /// The dictionary that `zstd` was created with.
     dictionary: Vec<u8>,
 }
 
 impl StreamDecoder {
-    /// Decodes the first `wanted` bytes of `stream`, or more. When that is all
-    /// `out` takes it must give exactly as many.
+    /// Decodes at least the first `wanted` bytes of `stream`. If `wanted` covers all of `out`, the
+    /// stream must decode to exactly the length of `out`.
     pub(super) fn decode(
         &mut self,
         codec: BloscCodec,
@@ -68,7 +68,7 @@ impl StreamDecoder {
     ) -> Result<(), StreamError> {
         let want = out.len();
         let is_whole = wanted >= want;
-        // Of all of a stream the codecs go on to its end, to see that it is there.
+        // A complete stream is decoded to its end, so that excess output is detected.
         let until = if is_whole { usize::MAX } else { wanted };
         let found = match codec {
             BloscCodec::BloscLz => blosclz::decode(stream, until, out),
@@ -98,8 +98,8 @@ impl StreamDecoder {
         }
     }
 
-    /// The frame's own idea of its length is not trusted: it has the room of
-    /// `out` and no more.
+    /// Decompresses a zstd frame. The capacity of `out` limits the output; the content size in the
+    /// frame header is not trusted.
     fn zstd(&mut self, stream: &[u8], dictionary: &[u8], out: &mut [u8]) -> Option<usize> {
         if self.dictionary != dictionary {
             self.zstd = None;
@@ -113,7 +113,7 @@ impl StreamDecoder {
     }
 }
 
-/// Encodes streams at one level.
+/// A stream encoder at one compression level.
 pub(super) enum StreamEncoder {
     Lz4,
     Zlib(Compress),
@@ -121,7 +121,7 @@ pub(super) enum StreamEncoder {
 }
 
 impl StreamEncoder {
-    /// `None` for a codec that is only read.
+    /// Creates an encoder; `None` for a codec that only decodes.
     pub(super) fn new(codec: BloscCodec, level: u8) -> Option<Self> {
         Some(match codec {
             BloscCodec::BloscLz => return None,
@@ -133,8 +133,8 @@ impl StreamEncoder {
         })
     }
 
-    /// Encodes `stream` into `out`; `None` when it does not fit there, which is
-    /// how a caller asks for "only if smaller".
+    /// Encodes `stream` into `out`. Returns `None` if the result does not fit, so the length of
+    /// `out` sets the acceptable size.
     pub(super) fn encode(&mut self, stream: &[u8], out: &mut [u8]) -> Option<usize> {
         match self {
             Self::Lz4 => lz4_flex::block::compress_into(stream, out).ok(),
@@ -151,7 +151,7 @@ impl StreamEncoder {
     }
 }
 
-/// Blosc's levels reach as far as zstd's do.
+/// Maps the levels of Blosc to the full range of zstd levels.
 fn zstd_level(level: u8) -> i32 {
     match level {
         0 | 1 => 1,

@@ -1,4 +1,4 @@
-//! Blocks, decoded one by one.
+//! Decoding of single blocks.
 
 use core::fmt;
 
@@ -11,20 +11,18 @@ use super::{
 };
 use crate::strided::Stripes;
 
-/// What a block is decoded with besides its own bytes.
+/// The inputs of block decoding besides the bytes of the block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlockContext<'a> {
-    /// Bytes of an item, which a chunk alone does not know past 255.
+    /// Bytes of an item. The header of a chunk cannot express more than 255.
     pub typesize: u32,
-    /// The chunk's dictionary; empty where it has none.
+    /// The dictionary of the chunk; empty if it has none.
     pub dictionary: &'a [u8],
-    /// The decoded first block, where
-    /// [it is needed](ChunkHeader::needs_first_block).
+    /// The decoded first block, if [it is needed](ChunkHeader::needs_first_block).
     pub first: Option<&'a [u8]>,
 }
 
-/// Decodes blocks of any chunks. Keeps its buffers from one to the next, so one
-/// for each thread is best.
+/// A decoder for blocks of any chunk. It reuses its buffers between blocks; use one per thread.
 #[derive(Default)]
 pub struct Decoder {
     streams: StreamDecoder,
@@ -32,16 +30,15 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Decodes a block of a chunk that is not special from its bytes `stored`
-    /// into `out`, which is as long as the block.
+    /// Decodes a block of a chunk that is not special from its `stored` bytes into `out`, which
+    /// must have the length of the block.
     ///
-    /// Allocates the length of the block, and nothing when that was already
-    /// done before.
+    /// Allocates up to the length of the block, unless an earlier call already did.
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] says what does not hold. What is in `out` then is of no
-    /// use.
+    /// [`ChunkError`] if the block is damaged or its context is incomplete. The content of `out` is
+    /// unspecified afterwards.
     pub fn block(
         &mut self,
         header: &ChunkHeader,
@@ -54,12 +51,12 @@ impl Decoder {
         self.part(header, block, stored, context, &part, out)
     }
 
-    /// [`block`](Self::block), of which only the bytes `part` are needed. Others
-    /// in `out` may be anything then, and damage behind them may go unseen.
+    /// Decodes at least the bytes `part` of a [`block`](Self::block). Other bytes of `out` are
+    /// unspecified, and damage in them may go undetected.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// See [`block`](Self::block).
     pub(crate) fn part(
         &mut self,
         header: &ChunkHeader,
@@ -138,11 +135,11 @@ impl Decoder {
     }
 }
 
-/// A block that is only shuffled: items are put together from where their bytes
-/// are, be it decoded or stored, and no more of them than are needed.
+/// The decoder of a block whose only filter is shuffle. It joins items directly from the decoded or
+/// stored planes, and only the requested items.
 struct Shuffled<'a> {
     streams: &'a mut StreamDecoder,
-    /// As long as the block.
+    /// A buffer of the length of the block.
     scratch: &'a mut [u8],
     codec: BloscCodec,
     dictionary: &'a [u8],
@@ -160,7 +157,7 @@ impl Shuffled<'_> {
         let len = self.scratch.len() / count;
         let plane = out.len() / width;
         let end = part.end().div_ceil(width).min(plane);
-        // Of the last plane of each stream no more than that.
+        // The last plane of each stream is decoded only up to the last requested item.
         let wanted = (len + end).saturating_sub(plane);
         let mut rest = stored;
         let mut decoded: [&[u8]; 8] = [&[]; 8];
@@ -177,7 +174,7 @@ impl Shuffled<'_> {
         }
         let mut planes: [&[u8]; 8] = [&[]; 8];
         let streams = decoded.iter().take(count);
-        // A stream is all planes, or one, or holds a few.
+        // A stream holds all planes, one plane, or a few.
         let each = streams.flat_map(|stream| stream.chunks_exact(plane.max(1)));
         for (slot, plane) in planes.iter_mut().zip(each).take(width) {
             *slot = plane;
@@ -195,7 +192,7 @@ impl Shuffled<'_> {
     }
 }
 
-/// A stream, before it is decoded.
+/// A stream before decoding.
 enum Stream<'a> {
     Run(u8),
     Raw(&'a [u8]),
@@ -203,7 +200,7 @@ enum Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Takes the stream of `len` bytes that `rest` starts with.
+    /// Takes the stream of `len` decoded bytes from the start of `rest`.
     fn take(rest: &mut &'a [u8], len: usize) -> Result<Self, StreamError> {
         use StreamError as E;
         let (size, after) = I32::ref_from_prefix(rest).map_err(|_| E::Truncated)?;
@@ -229,7 +226,7 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// Decodes the first `wanted` bytes, or more.
+    /// Decodes at least the first `wanted` bytes.
     fn decode(
         self,
         streams: &mut StreamDecoder,

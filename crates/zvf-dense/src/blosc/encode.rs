@@ -1,4 +1,4 @@
-//! Chunks, written.
+//! Encoding of chunks.
 
 use rayon::prelude::*;
 use zerocopy::{IntoBytes, little_endian::I32};
@@ -11,30 +11,30 @@ use super::{
     memory_len,
 };
 
-/// Most bytes of a chunk: with its header they fit 31 bits.
+/// Maximum length of the data of a chunk: with the header, the total fits in 31 bits.
 const MAX_LEN: usize = 0x7fff_ffff - HEADER_LEN;
-/// Shorter streams are not worth their lengths.
+/// Minimum length of a split stream; below it, the length field outweighs the gain.
 const MIN_STREAM: usize = 32;
-/// Items with more bytes are not split of their own accord.
+/// Maximum item length that [`Split::Auto`] splits.
 const MAX_AUTO_SPLIT: u32 = 16;
-/// From how many bytes on blocks are encoded side by side.
+/// Minimum data length for encoding blocks in parallel.
 const PARALLEL: usize = 1 << 18;
 
-/// Whether blocks are cut into a stream for each byte of an item.
+/// The policy for splitting a block into one stream per byte of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// Always, where streams get 32 bytes or more.
+    /// Split whenever streams have at least 32 bytes.
     Always,
-    /// Never.
+    /// Never split.
     Never,
-    /// Where it pays as a rule: shuffled items of 16 bytes or less, with LZ4 or
-    /// low levels of zstd.
+    /// Split shuffled items of up to 16 bytes with LZ4 or zstd at levels up to 5, where splitting
+    /// usually reduces size.
     #[default]
     Auto,
 }
 
-/// Encodes chunks of one kind. The same input gives the same bytes, on any
-/// number of threads.
+/// An encoder for chunks with one set of parameters. Equal input gives equal bytes on any number of
+/// threads.
 #[derive(Clone, Debug)]
 pub struct ChunkEncoder {
     codec: BloscCodec,
@@ -46,8 +46,8 @@ pub struct ChunkEncoder {
 }
 
 impl ChunkEncoder {
-    /// Chunks of items of `typesize` bytes in blocks of `blocksize` bytes, with
-    /// this codec at level 5, without filters.
+    /// Creates an encoder for items of `typesize` bytes in blocks of `blocksize` bytes, at level 5
+    /// and without filters.
     pub fn new(codec: BloscCodec, typesize: u32, blocksize: u32) -> Self {
         Self {
             codec,
@@ -59,13 +59,13 @@ impl ChunkEncoder {
         }
     }
 
-    /// With these filters, the first one applied first.
+    /// Sets the filters, in the order of their application.
     ///
     /// # Errors
     ///
-    /// [`BloscEncodeError::Filters`] for more than 6, delta after another, delta
-    /// with truncation, or truncation of what is no float or nothing of whose
-    /// mantissa it would leave.
+    /// [`BloscEncodeError::Filters`] for more than 6 filters, for delta after another filter, for
+    /// delta with truncation, and for truncation of items that are not floats or would keep no
+    /// mantissa bits.
     pub fn with_filters(mut self, filters: &[BloscFilter]) -> Result<Self, BloscEncodeError> {
         let late_delta = filters.iter().skip(1).any(|f| *f == BloscFilter::Delta);
         let delta = filters.contains(&BloscFilter::Delta);
@@ -82,40 +82,41 @@ impl ChunkEncoder {
         Ok(self)
     }
 
-    /// At this level, 0 (raw) to 9. LZ4 has but one.
+    /// Sets the compression level, 0 (raw) to 9. LZ4 has one level only.
     #[must_use]
     pub fn with_level(mut self, level: u8) -> Self {
         self.level = level.min(9);
         self
     }
 
-    /// Split in this way.
+    /// Sets the policy for splitting blocks into streams.
     #[must_use]
     pub fn with_split(mut self, split: Split) -> Self {
         self.split = split;
         self
     }
 
-    /// The codec.
+    /// Returns the codec.
     pub fn codec(&self) -> BloscCodec {
         self.codec
     }
 
-    /// The level, 0 to 9.
+    /// Returns the compression level, 0 to 9.
     pub fn level(&self) -> u8 {
         self.level
     }
 
-    /// The filters, first applied first.
+    /// Returns the filters in the order of their application.
     pub fn filters(&self) -> &[BloscFilter] {
         &self.filters
     }
 
-    /// Encodes `data` as a chunk. One value throughout takes its bytes once.
+    /// Encodes `data` as a chunk. Data that repeats one item is stored as that item.
     ///
     /// # Errors
     ///
-    /// [`BloscEncodeError`] for what no chunk can be.
+    /// [`BloscEncodeError`] if the codec only decodes, item or block size is zero, or `data` is too
+    /// long.
     pub fn encode(&self, data: &[u8]) -> Result<Vec<u8>, BloscEncodeError> {
         self.check(data.len())?;
         let typesize = memory_len(self.typesize);
@@ -138,11 +139,11 @@ impl ChunkEncoder {
         Ok(chunk)
     }
 
-    /// A chunk of `len` bytes that repeats one item.
+    /// Encodes a chunk of `len` bytes that repeats one item.
     ///
     /// # Errors
     ///
-    /// [`BloscEncodeError`] when `value` is not one item, or `len` bytes no items.
+    /// [`BloscEncodeError`] if `value` is not one item, or `len` is not a multiple of its length.
     pub fn encode_repeated(&self, value: &[u8], len: usize) -> Result<Vec<u8>, BloscEncodeError> {
         self.check(len)?;
         if value.len() != memory_len(self.typesize) || !len.is_multiple_of(value.len()) {
@@ -166,7 +167,7 @@ impl ChunkEncoder {
         if self.typesize == 0 || self.blocksize == 0 && len > 0 {
             return Err(E::Zero);
         }
-        // A value that is repeated may be as long as the chunk.
+        // A repeated value may be as long as the chunk.
         if len > MAX_LEN || memory_len(self.typesize) > MAX_LEN {
             return Err(E::Length(len));
         }
@@ -196,7 +197,7 @@ impl ChunkEncoder {
         let head = HEADER_LEN + 4 * blocks.len();
         let total = blocks.iter().fold(head, |len, block| len + block.len());
         let flags = if is_split { 0 } else { NOT_SPLIT };
-        // Past 31 bits only where the caller takes the raw chunk instead.
+        // If the total exceeds 31 bits, the caller discards this chunk and stores the data raw.
         let mut chunk = self.header(flags, None, data.len(), total);
         chunk.reserve_exact(total - HEADER_LEN);
         let mut start = head;
@@ -262,8 +263,8 @@ impl ChunkEncoder {
     }
 }
 
-/// The filters in the slots of a header: numbers and parameters. Free slots
-/// come first, as Blosc has them.
+/// Returns the filter slots of a header: numbers and parameters. Free slots come first, as C-Blosc
+/// writes them.
 pub(crate) fn slots(filters: &[BloscFilter]) -> ([u8; filter::SLOTS], [u8; filter::SLOTS]) {
     let mut slots = ([0; filter::SLOTS], [0; filter::SLOTS]);
     let places = slots.0.iter_mut().zip(&mut slots.1).rev();
@@ -273,7 +274,7 @@ pub(crate) fn slots(filters: &[BloscFilter]) -> ([u8; filter::SLOTS], [u8; filte
     slots
 }
 
-/// What one thread encodes blocks with.
+/// The encoder and buffers of one thread.
 struct Task {
     encoder: Option<StreamEncoder>,
     here: Vec<u8>,
@@ -314,7 +315,8 @@ impl Task {
     }
 }
 
-/// Appends a stream: a run where it is one, coded where that is shorter.
+/// Appends a stream to `stored`: as a run if all bytes are equal, else compressed if that is
+/// shorter, else uncompressed.
 fn put(encoder: Option<&mut StreamEncoder>, stream: &[u8], room: &mut [u8], stored: &mut Vec<u8>) {
     let mut size = |len| stored.extend_from_slice(I32::new(len).as_bytes());
     if let Some((&value, rest)) = stream.split_first()
@@ -334,28 +336,28 @@ fn put(encoder: Option<&mut StreamEncoder>, stream: &[u8], room: &mut [u8], stor
     stored.extend_from_slice(shorter);
 }
 
-/// Lengths are below 2^31 wherever they are kept.
+/// Converts a length to the on-disk type. Stored lengths are below 2^31.
 fn signed(len: usize) -> i32 {
     i32::try_from(len).unwrap_or(i32::MAX)
 }
 
-/// Why there is no such chunk.
+/// An error in the parameters or the input of an encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BloscEncodeError {
-    /// `BloscLZ` is only read.
+    /// `BloscLZ` only decodes.
     #[error("nothing is written with this codec")]
     Codec,
-    /// The filters do not go together, or not with the items.
+    /// The filters are incompatible with each other or with the items.
     #[error("filters that cannot be applied to such items, or not in this order")]
     Filters,
-    /// Items or blocks of no bytes.
+    /// Items or blocks have no bytes.
     #[error("items and blocks have bytes")]
     Zero,
-    /// More than a chunk can hold.
+    /// The data is longer than a chunk can hold.
     #[error("a chunk cannot hold {0} bytes")]
     Length(usize),
-    /// Not one item, or not a whole number of them.
+    /// The value is not one item, or the length is not a multiple of it.
     #[error("not a value that can be repeated")]
     Value,
 }

@@ -1,99 +1,99 @@
-//! Why bytes are not a chunk.
+//! Errors of chunks and streams.
 
-/// Why bytes are not a chunk, or not one that is read here.
+/// An error in a chunk: damaged or unsupported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkError {
     /// The bytes end before the chunk does.
     #[error("bytes end inside the chunk")]
     Truncated,
-    /// A version of the format that is not read here.
+    /// The version of the chunk format is not supported.
     #[error("chunk version {0} is not supported, only 5, and 2 of Blosc 1, are")]
     Version(u8),
-    /// The header says one of its lengths is negative.
+    /// A length in the header is negative.
     #[error("a length in the chunk's header is negative")]
     Negative,
-    /// Items of no bytes.
+    /// Items have no bytes.
     #[error("chunk has items of no bytes")]
     Typesize,
-    /// Blocks of no bytes in a chunk that has some.
+    /// Blocks have no bytes, but the chunk does.
     #[error("chunk has blocks of no bytes")]
     Blocksize,
-    /// The stored length is too short for what must be in it, or, of a raw
-    /// chunk, not that of its contents.
+    /// The stored length is too short for the content, or does not match the content of a raw
+    /// chunk.
     #[error("chunk is stored in {0} bytes, which its contents are not")]
     Cbytes(u32),
-    /// Flags that no chunk in a file has, or that are not supported: blocks of
-    /// variable length, lazy, instrumented or big-endian chunks.
+    /// Flags that are invalid in files or not supported: variable-length blocks, lazy, instrumented
+    /// and big-endian chunks.
     #[error("flags {0:#04x} and {1:#04x} of the chunk are not supported")]
     Flags(u8, u8),
-    /// A kind of special chunk that does not exist.
+    /// The kind of special chunk is not defined.
     #[error("special chunks of kind {0} do not exist")]
     Special(u8),
-    /// A codec that is not known here, by its number in the chunk's flags.
+    /// The codec number in the flags of the chunk is not supported.
     #[error("codec format {0} is not supported")]
     Codec(u8),
-    /// A filter that is not known here.
+    /// The filter is not supported.
     #[error("filter {0} is not supported")]
     Filter(u8),
-    /// A block starts outside the part of the chunk that blocks are in.
+    /// A block starts outside the block area of the chunk.
     #[error("block {block} starts at {start}, where no block can be")]
     BlockStart {
-        /// Its number.
+        /// The block number.
         block: u32,
-        /// Where it would start.
+        /// The stored block start.
         start: i32,
     },
-    /// The dictionary's length is not 1 to 32768.
+    /// The length of the dictionary is not 1 to 32768.
     #[error("dictionary of {0} bytes")]
     Dictionary(i32),
-    /// The chunk has no such block, or the buffer is not as long as it.
+    /// The block does not exist, or its length differs from the length of the buffer.
     #[error("block {0} is not in the chunk, or not as long as the buffer")]
     Block(u32),
-    /// The buffer is not as long as the chunk.
+    /// The length of the buffer differs from the length of the chunk.
     #[error("chunk decodes to {0} bytes, not to as many as there is room for")]
     Length(u32),
-    /// A block needs the first one, or the dictionary, and was not given it.
+    /// The first block or the dictionary is needed and missing.
     #[error("a block was not given what it is decoded with")]
     Context,
-    /// The repeated value is not one that fills the chunk.
+    /// The length of the repeated value does not match the items.
     #[error("a value of {0} bytes cannot be repeated here")]
     Value(usize),
-    /// A stream of a block does not hold.
+    /// A stream of a block is damaged.
     #[error("block {block}, stream {stream}")]
     Stream {
-        /// The block's number.
+        /// The block number.
         block: u32,
-        /// The stream's number in it.
+        /// The number of the stream in the block.
         stream: usize,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         fault: StreamError,
     },
 }
 
-/// Why a stream cannot be decoded.
+/// An error in a stream of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The block ends inside the stream.
     #[error("bytes end inside the stream")]
     Truncated,
-    /// A length that no stream has.
+    /// The length field is out of range.
     #[error("{0} is no length of a stream")]
     Length(i32),
-    /// A run without the mark of one.
+    /// The token of a run is invalid.
     #[error("token {0:#04x} does not start a run")]
     Token(u8),
-    /// The codec refuses the bytes.
+    /// The codec rejects the bytes.
     #[error("not a stream of its codec")]
     Codec,
-    /// The codec gives another number of bytes.
+    /// The decoded length is wrong.
     #[error("stream decodes to {found} bytes, not {want}")]
     Decoded {
-        /// Bytes it gave.
+        /// Decoded bytes.
         found: usize,
-        /// Bytes it had to give.
+        /// Expected bytes.
         want: usize,
     },
 }

@@ -12,28 +12,30 @@ mod interleave;
 pub(super) mod shuffle;
 mod truncate;
 
-/// Slots there are for filters.
+/// Number of filter slots in a header.
 pub(super) const SLOTS: usize = 6;
 
-/// A filter to encode with.
+/// A filter for encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BloscFilter {
-    /// The first bytes of all items, then the second ones, and so on.
+    /// Groups bytes by their position in the item: all first bytes, then all second bytes, and so
+    /// on.
     Shuffle,
-    /// The lowest bits of all items, then the next ones, and so on.
+    /// Groups bits by their position in the item: all lowest bits, then all second lowest bits, and
+    /// so on.
     BitShuffle,
-    /// Each block less (XOR) the first one, and that one less itself an item
-    /// before. Only as the first filter.
+    /// XORs each block with the first block, and each item of the first block with the item before
+    /// it. Must be the first filter.
     Delta,
-    /// Each byte less the one before, after [`Shuffle`](Self::Shuffle).
+    /// Subtracts from each byte the byte before it. Used after [`Shuffle`](Self::Shuffle).
     ByteDelta,
-    /// Sets the low bits of float32 or float64 mantissas to zero: keeps as many
-    /// as the number says or, of a negative one, drops as many. Loses data.
+    /// Sets the low mantissa bits of float32 or float64 to zero. A positive number is the count of
+    /// bits to keep, a negative number the count of bits to drop. Lossy.
     TruncPrec(i8),
 }
 
 impl BloscFilter {
-    /// The number and the parameter in the header of a chunk.
+    /// Returns the filter number and parameter in the header of a chunk.
     pub fn numbers(self) -> (u8, u8) {
         match self {
             Self::Shuffle => (SHUFFLE, 0),
@@ -45,7 +47,7 @@ impl BloscFilter {
     }
 }
 
-/// A filter as a chunk has it, with what it needs to be undone.
+/// A filter with the parameters needed to undo it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Shuffle { width: usize },
@@ -56,20 +58,20 @@ enum Step {
 }
 
 impl Step {
-    /// Whether it needs another buffer than the one its input is in.
+    /// Returns whether the step writes its output to another buffer.
     fn moves(self) -> bool {
         matches!(self, Self::Shuffle { .. } | Self::BitShuffle { .. })
     }
 }
 
-/// The filters of a chunk.
+/// The filters of a chunk in the order of their application.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pipeline {
     steps: [Option<Step>; SLOTS],
 }
 
 impl Pipeline {
-    /// The filters to decode a chunk with. `typesize` is the frame's.
+    /// Creates the pipeline that decodes a chunk. `typesize` is the item length of the frame.
     pub(super) fn decoding(header: &ChunkHeader, typesize: u32) -> Result<Self, ChunkError> {
         let item = usize::from(header.typesize());
         let mut steps = header.filters().map(|(filter, meta)| {
@@ -90,7 +92,7 @@ impl Pipeline {
                         width
                     },
                 }),
-                // What they dropped does not come back.
+                // Lossy filters have no inverse.
                 TRUNC_PREC | INT_TRUNC => None,
                 other => return Err(ChunkError::Filter(other)),
             })
@@ -102,7 +104,7 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// The filters to encode with.
+    /// Creates the pipeline that encodes items of `typesize` bytes.
     pub(super) fn encoding(filters: &[BloscFilter], typesize: u32) -> Self {
         let item = u8::try_from(typesize).map_or(1, usize::from);
         let mut pipeline = Self::default();
@@ -125,8 +127,7 @@ impl Pipeline {
         pipeline
     }
 
-    /// The width of the shuffle, where that is all there is to undo and it can be
-    /// undone in part.
+    /// Returns the item width if shuffle is the only filter and can be undone in part.
     pub(super) fn only_shuffle(&self) -> Option<usize> {
         let mut steps = self.steps.iter().flatten();
         match (steps.next(), steps.next()) {
@@ -140,22 +141,21 @@ impl Pipeline {
         }
     }
 
-    /// Whether nothing is filtered.
+    /// Returns whether no filter applies.
     pub(super) fn is_empty(&self) -> bool {
         self.steps.iter().all(Option::is_none)
     }
 
-    /// Whether the decoded streams belong into the buffer that the block is
-    /// wanted in, given that each filter that moves swaps the two.
+    /// Returns whether decoded streams go to the final buffer of the block. Each step that moves
+    /// data swaps the two buffers.
     pub(super) fn starts_in_place(&self) -> bool {
         let moves = self.steps.iter().flatten().filter(|step| step.moves());
         moves.count().is_multiple_of(2)
     }
 
-    /// Undoes the filters. The streams are in `out` if
-    /// [`starts_in_place`](Self::starts_in_place), else in `other`, which is as
-    /// long; the block ends in `out`. `first` is the decoded first block, for
-    /// all blocks but itself.
+    /// Undoes the filters. The input is in `out` if [`starts_in_place`](Self::starts_in_place),
+    /// else in `other`, which has the same length. The result is in `out`. `first` is the decoded
+    /// first block, `None` for the first block itself.
     pub(super) fn undo(&self, out: &mut [u8], other: &mut [u8], first: Option<&[u8]>) {
         let mut here = self.starts_in_place();
         for step in self.steps.iter().rev().flatten() {
@@ -175,8 +175,8 @@ impl Pipeline {
         }
     }
 
-    /// Applies the filters to `block`, which is in `here` and ends in there.
-    /// `first` is the first block before any filter, for all blocks but itself.
+    /// Applies the filters to the block in `here`, and leaves the result there. `first` is the
+    /// unfiltered first block, `None` for the first block itself.
     pub(super) fn apply(&self, here: &mut Vec<u8>, other: &mut Vec<u8>, first: Option<&[u8]>) {
         other.resize(here.len(), 0);
         for step in self.steps.iter().flatten() {
@@ -194,8 +194,7 @@ impl Pipeline {
     }
 }
 
-/// Whether floats of `width` bytes have a mantissa that `bits` leaves something
-/// of.
+/// Returns whether items of `width` bytes are floats, and `bits` leaves part of their mantissa.
 pub(super) fn can_truncate(width: u32, bits: i8) -> bool {
     usize::try_from(width).is_ok_and(|width| truncate::dropped(width, bits).is_some())
 }

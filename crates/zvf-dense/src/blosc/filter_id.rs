@@ -1,8 +1,8 @@
-//! The numbers of filters in the header of a chunk.
+//! The filter numbers in the header of a chunk.
 
 pub(super) const SHUFFLE: u8 = 1;
 pub(super) const BITSHUFFLE: u8 = 2;
-/// Blocks filtered by delta are decoded together with the first block.
+/// Blocks with the delta filter need the first block for decoding.
 pub(super) const DELTA: u8 = 3;
 pub(super) const TRUNC_PREC: u8 = 4;
 pub(super) const BYTEDELTA: u8 = 35;

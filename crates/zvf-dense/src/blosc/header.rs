@@ -4,18 +4,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_e
 
 use super::{BloscCodec, ChunkError, filter_id, memory_len};
 
-/// Bytes of a header of Blosc 2.
+/// Length of a Blosc 2 header in bytes.
 pub const HEADER_LEN: usize = 32;
-/// Bytes of one of Blosc 1.
+/// Length of a Blosc 1 header in bytes.
 const SHORT_LEN: usize = 16;
 
-/// The one version of Blosc 2 there is.
+/// The supported version of the Blosc 2 chunk format.
 pub(super) const VERSION: u8 = 5;
-/// That of Blosc 1.
+/// The supported version of the Blosc 1 chunk format.
 const SHORT_VERSION: u8 = 2;
 pub(super) const CODEC_VERSION: u8 = 1;
 
-/// Both set: a header of Blosc 2. Else what they say in Blosc 1.
+/// Both bits set mark a Blosc 2 header. In Blosc 1, each bit is the filter of its name.
 pub(super) const EXTENDED: u8 = SHUFFLE | BITSHUFFLE;
 const SHUFFLE: u8 = 0x01;
 const BITSHUFFLE: u8 = 0x04;
@@ -25,7 +25,7 @@ pub(super) const NOT_SPLIT: u8 = 0x10;
 
 const VARIABLE_BLOCKS: u8 = 0x01;
 const DICTIONARY: u8 = 0x01;
-/// Big-endian, lazy and instrumented chunks.
+/// Flags of big-endian, lazy and instrumented chunks.
 const UNSUPPORTED: u8 = 0x02 | 0x08 | 0x80;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -54,21 +54,21 @@ pub(super) struct RawExtension {
 const _: () = assert!(size_of::<RawShort>() == SHORT_LEN);
 const _: () = assert!(size_of::<RawShort>() + size_of::<RawExtension>() == HEADER_LEN);
 
-/// What stands for a chunk whose blocks are not stored.
+/// The kind of a special chunk, a chunk that stores no blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpecialKind {
     /// Number 1: zeros.
     Zeros,
-    /// Number 2: the quiet NaN, of 4 or 8 bytes as items are.
+    /// Number 2: quiet NaN of 4 or 8 bytes, depending on the item length.
     Nan,
     /// Number 3: one value, stored after the header.
     Repeated,
-    /// Number 4: nothing was ever put there. Read as zeros.
+    /// Number 4: uninitialized items, read as zeros.
     Uninit,
 }
 
 impl SpecialKind {
-    /// The number in a chunk's header.
+    /// Returns the number of the kind in the header of a chunk.
     pub fn number(self) -> u8 {
         match self {
             Self::Zeros => 1,
@@ -90,7 +90,7 @@ impl SpecialKind {
     }
 }
 
-/// The header of a chunk, proven by [`parse`](Self::parse).
+/// The header of a chunk, checked by [`parse`](Self::parse).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHeader {
     len: usize,
@@ -106,11 +106,11 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Reads the header that `bytes` start with; what follows is not looked at.
+    /// Parses the header at the start of `bytes` and ignores the bytes after it.
     ///
     /// # Errors
     ///
-    /// [`ChunkError`] names the first field that does not hold.
+    /// [`ChunkError`] for the first invalid field.
     pub fn parse(bytes: &[u8]) -> Result<Self, ChunkError> {
         use ChunkError as E;
         let (raw, rest) = RawShort::ref_from_prefix(bytes).map_err(|_| E::Truncated)?;
@@ -173,72 +173,72 @@ impl ChunkHeader {
         Ok(())
     }
 
-    /// Bytes of the header: 32, or 16 in Blosc 1.
+    /// Returns the length of the header: 32, or 16 in Blosc 1.
     pub fn header_len(&self) -> usize {
         self.len
     }
 
-    /// Whether it is a chunk of Blosc 2.
+    /// Returns whether the chunk has the Blosc 2 format.
     pub fn is_blosc2(&self) -> bool {
         self.len == HEADER_LEN
     }
 
-    /// Bytes of an item; 1 where items take more than 255.
+    /// Returns the length of an item in bytes; 1 if items exceed 255 bytes.
     pub fn typesize(&self) -> u8 {
         self.typesize
     }
 
-    /// Bytes of the chunk decoded.
+    /// Returns the decoded length of the chunk in bytes.
     pub fn nbytes(&self) -> u32 {
         self.nbytes
     }
 
-    /// Bytes of a block decoded; the last one may be shorter.
+    /// Returns the decoded length of a block in bytes. The last block may be shorter.
     pub fn blocksize(&self) -> u32 {
         self.blocksize
     }
 
-    /// Bytes of the chunk as stored.
+    /// Returns the stored length of the chunk in bytes.
     pub fn cbytes(&self) -> u32 {
         self.cbytes
     }
 
-    /// What stands for the blocks, where none are stored.
+    /// Returns the kind of a special chunk; `None` if blocks are stored.
     pub fn special(&self) -> Option<SpecialKind> {
         self.special
     }
 
-    /// Whether blocks are stored as they are.
+    /// Returns whether blocks are stored uncompressed and unfiltered.
     pub fn is_raw(&self) -> bool {
         self.special.is_none() && self.flags & RAW != 0
     }
 
-    /// Whether blocks are streams of a codec.
+    /// Returns whether blocks consist of codec streams.
     fn is_coded(&self) -> bool {
         self.special.is_none() && self.flags & RAW == 0
     }
 
-    /// Whether a dictionary comes before the blocks.
+    /// Returns whether a dictionary precedes the blocks.
     pub fn has_dictionary(&self) -> bool {
         self.dictionary
     }
 
-    /// Whether blocks but the first need it to be decoded.
+    /// Returns whether all other blocks need the first block for decoding.
     pub fn needs_first_block(&self) -> bool {
         self.is_coded() && self.filters.contains(&filter_id::DELTA)
     }
 
-    /// The codec of coded blocks.
+    /// Returns the codec of the streams.
     ///
     /// # Errors
     ///
-    /// [`ChunkError::Codec`] when it is not known here.
+    /// [`ChunkError::Codec`] if the codec is not supported.
     pub fn codec(&self) -> Result<BloscCodec, ChunkError> {
         let format = self.flags >> 5;
         BloscCodec::from_format(format).ok_or(ChunkError::Codec(format))
     }
 
-    /// Numbers and parameters of the filters, first applied first.
+    /// Iterates over the numbers and parameters of the filters, in the order of their application.
     pub(super) fn filters(&self) -> impl DoubleEndedIterator<Item = (u8, u8)> {
         let short = match self.flags {
             flags if flags & SHUFFLE != 0 => filter_id::SHUFFLE,
@@ -254,7 +254,7 @@ impl ChunkHeader {
         slots.filter(|(filter, _)| *filter != 0)
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn block_count(&self) -> u32 {
         match self.blocksize {
             0 => 0,
@@ -262,7 +262,7 @@ impl ChunkHeader {
         }
     }
 
-    /// Bytes of a block decoded; 0 past the last.
+    /// Returns the decoded length of a block in bytes; 0 past the last block.
     pub fn block_len(&self, block: u32) -> usize {
         let start = u64::from(block) * u64::from(self.blocksize);
         let left = u64::from(self.nbytes).saturating_sub(start);
@@ -270,8 +270,8 @@ impl ChunkHeader {
         usize::try_from(left).unwrap_or(usize::MAX)
     }
 
-    /// Streams of a block: as many as an item has bytes where blocks are split,
-    /// which a short last one never is.
+    /// Returns the number of streams of a block with `len` bytes: one per byte of an item if blocks
+    /// are split, else one. A short last block is never split.
     pub(super) fn streams(&self, len: usize) -> usize {
         let whole = len == memory_len(self.blocksize);
         if whole && self.flags & NOT_SPLIT == 0 {
@@ -281,8 +281,8 @@ impl ChunkHeader {
         }
     }
 
-    /// Bytes from the chunk's first to the first that can be a dictionary's or
-    /// a block's: what has to be read to know where blocks are.
+    /// Returns the length of the header and the block starts: the prefix of the chunk that locates
+    /// its blocks. The dictionary or the first block can start right after it.
     pub fn prefix_len(&self) -> usize {
         if self.is_coded() {
             let starts = memory_len(self.block_count()).saturating_mul(4);

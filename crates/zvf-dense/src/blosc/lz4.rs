@@ -1,32 +1,32 @@
-//! LZ4 blocks: decoding alone, as far as is wanted.
+//! Decoder for LZ4 blocks that can stop early.
 //!
-//! A stream is a list of sequences: a token, the rest of a length, as many bytes
-//! to take as they are, a distance of two bytes, the rest of another length. The
-//! last one ends with its bytes.
+//! A stream is a list of sequences: a token, the rest of the literal length, the literal bytes, a
+//! distance of two bytes, and the rest of the match length. The last sequence ends after its
+//! literals.
 //!
 //! | token | meaning |
 //! |---|---|
-//! | high 4 bits | bytes to take; 15 and more with what the following bytes add, up to the first that is not 255 |
-//! | low 4 bits | bytes to copy, less 4, from `distance` back; 15 likewise |
+//! | high 4 bits | literal length; if 15, the following bytes are added, up to the first that is not 255 |
+//! | low 4 bits | match length less 4, copied from `distance` bytes back; 15 is extended likewise |
 //!
-//! Shuffled numbers are sequences of few bytes each, so that what counts is that
-//! these are moves of lengths known to the compiler, and that copies over
-//! themselves, of which there are many, are not made byte by byte.
+//! Shuffled numbers compress to sequences of few bytes each. The decoder is fast on them because it
+//! moves words of constant length, and because overlapping copies, which are frequent, do not
+//! proceed byte by byte.
 
 use super::repeat::{WORD, Word, pattern, repeat};
 
-/// Shortest copy.
+/// Minimum length of a match.
 const LEAST: usize = 4;
-/// What a length of 4 bits is when there is more of it.
+/// The 4-bit length that announces additional length bytes.
 const MORE: usize = 15;
-/// Room for a sequence without longer lengths: 14 bytes, then 18, each in words.
+/// Output space for a sequence without additional length bytes: 14 literals and a match of 18
+/// bytes, each rounded up to words.
 const ROOM: usize = 48;
 
-/// Decodes `stream` into `out` up to at least `wanted`, and says how many bytes
-/// it gave. What is in `out` after them may be anything.
+/// Decodes at least `wanted` bytes of `stream` into `out` and returns the number of decoded bytes.
+/// The content of `out` after them is unspecified.
 ///
-/// `None` when the stream ends early, copies from before its start, or gives
-/// more than `out` takes.
+/// Returns `None` if the stream ends early, copies from before its start, or does not fit in `out`.
 pub(super) fn decode(stream: &[u8], wanted: usize, out: &mut [u8]) -> Option<usize> {
     let mut input = stream;
     let mut at = 0;
@@ -48,8 +48,8 @@ pub(super) fn decode(stream: &[u8], wanted: usize, out: &mut [u8]) -> Option<usi
     Some(at)
 }
 
-/// Decodes sequences while they are far enough from both ends to move whole
-/// words, and up to one with many bytes to take. Gives where it is then.
+/// Decodes sequences while whole words fit at both ends of the buffers, up to the first sequence
+/// with an extended literal length. Returns the new output position.
 #[inline]
 fn short_sequences(
     input: &mut &[u8],
@@ -93,14 +93,14 @@ fn short_sequences(
     Some(at)
 }
 
-/// A length that begins in a token.
+/// Reads the rest of a length that starts in a token.
 #[inline]
 fn length(of_token: u8, input: &mut &[u8]) -> Option<usize> {
     let mut len = usize::from(of_token);
     if len == MORE {
         loop {
             let more = *input.split_off_first()?;
-            // At most 255 for each byte that is there.
+            // Cannot overflow: each input byte adds at most 255.
             len += usize::from(more);
             if more != u8::MAX {
                 break;
@@ -131,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn sequences() {
+    fn decodes_sequences() {
         check(&[0x30, 1, 2, 3], Some(&[1, 2, 3]), 3);
-        // Five bytes from two back: they overlap.
+        // A copy of five bytes from two back overlaps itself.
         check(
             &[0x21, 7, 8, 2, 0, 0x10, 9],
             Some(&[7, 8, 7, 8, 7, 8, 7, 9]),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_refused() {
+    fn damaged_streams_are_rejected() {
         check(&[], None, 8);
         check(&[0x30, 1, 2], None, 8);
         check(&[0x30, 1, 2, 3], None, 2);
@@ -164,9 +164,9 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes that repeat each other near and far: of few values, or with runs.
+        /// Input with near and far repetitions: few distinct values, or runs.
         #[test]
-        fn what_lz4_wrote_comes_back(
+        fn compressed_data_round_trips(
             parts in prop::collection::vec((any::<u8>(), 1_usize..40, 1_usize..9), 0..200),
             cut in any::<prop::sample::Index>(),
         ) {
@@ -191,9 +191,9 @@ mod tests {
             prop_assert!(out[..wanted] == bytes[..wanted]);
         }
 
-        /// Whatever the bytes are, both decoders say the same.
+        /// Both decoders agree on arbitrary input.
         #[test]
-        fn damage_is_damage_to_lz4_too(
+        fn damaged_streams_decode_as_in_lz4_flex(
             bytes in prop::collection::vec(prop_oneof![0_u8..3, any::<u8>()], 0..300),
             room in 0_usize..400,
         ) {

@@ -1,15 +1,13 @@
-//! Copies of what was decoded before, which codecs are made of: they may reach
-//! into themselves, and then repeat.
+//! Match copies of LZ codecs. A copy may overlap its own output and then repeats a pattern.
 
-/// Bytes moved at once.
+/// Number of bytes moved at once.
 pub(super) const WORD: usize = 16;
 
-/// As many bytes.
+/// A block of [`WORD`] bytes.
 pub(super) type Word = [u8; WORD];
 
-/// For each distance below a word: what the first bytes, as many as it says, are
-/// multiplied by to be repeated, and the most bytes of a word that are whole
-/// repetitions.
+/// For each distance below [`WORD`]: the factor that repeats the first `distance` bytes over a
+/// word, and the number of bytes in a word that whole repetitions cover.
 #[expect(clippy::indexing_slicing, reason = "done by the compiler")]
 const REPEATS: [(u128, usize); WORD] = {
     let mut repeats = [(0, 0); WORD];
@@ -26,9 +24,9 @@ const REPEATS: [(u128, usize); WORD] = {
     repeats
 };
 
-/// Appends `len` bytes from `distance` before `at`, and gives where they end.
+/// Appends a copy of `len` bytes from `distance` bytes before `at`, and returns the end position.
 ///
-/// `None` when there is nothing as far back, or no room.
+/// Returns `None` if the copy starts before the buffer, or does not fit in it.
 #[inline]
 pub(super) fn repeat(out: &mut [u8], at: usize, len: usize, distance: usize) -> Option<usize> {
     let end = at.checked_add(len)?;
@@ -54,11 +52,11 @@ pub(super) fn repeat(out: &mut [u8], at: usize, len: usize, distance: usize) -> 
     Some(end)
 }
 
-/// [`repeat`] where no more may be written than that.
+/// Performs [`repeat`] without writing past the end of the copy.
 fn repeat_at_end(out: &mut [u8], at: usize, len: usize, distance: usize) -> Option<usize> {
     let from = at.checked_sub(distance).filter(|_| distance > 0)?;
     let end = at.checked_add(len).filter(|end| *end <= out.len())?;
-    // What is there twice as long each time, so that no copy overlaps.
+    // The available bytes double in each round, so no single copy overlaps.
     let mut to = at;
     while to < end {
         let step = (to - from).min(end - to);
@@ -68,8 +66,8 @@ fn repeat_at_end(out: &mut [u8], at: usize, len: usize, distance: usize) -> Opti
     Some(end)
 }
 
-/// The `distance` bytes at `from` as often as a word has room for, and how many
-/// bytes on the next such word is to be put.
+/// Returns a word filled with repetitions of the `distance` bytes at `from`, and the offset of the
+/// next such word.
 #[inline]
 pub(super) fn pattern(out: &[u8], from: usize, distance: usize) -> Option<(Word, usize)> {
     let (repeats, step) = REPEATS.get(distance).filter(|(_, step)| *step > 0)?;
@@ -84,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_are_what_copying_byte_by_byte_gives() {
+    fn repeat_matches_a_bytewise_copy() {
         for distance in 0..40 {
             for len in 0..50 {
                 for room in [0, 1, 15, 16, 40] {

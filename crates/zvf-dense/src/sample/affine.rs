@@ -1,21 +1,21 @@
-//! From positions to indices.
+//! Affine maps from positions to voxel indices.
 
 use serde_json::Value;
 
 use super::AffineError;
 use crate::{DenseArray, DenseError, Hyperslab, sample::values::float64};
 
-/// A map from positions in the world to indices of voxels: a matrix of one more row and
-/// column than there are axes, whose last row is 0 but for a 1 at its end.
+/// An affine map from world positions to voxel indices: a square matrix with one more row and
+/// column than there are axes. The last row is 0 except for a final 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Affine {
     axes: usize,
-    /// Row by row, without the last.
+    /// The rows of the matrix without the last one.
     rows: Vec<f64>,
 }
 
 impl Affine {
-    /// The map that leaves positions as they are.
+    /// Returns the map that keeps positions unchanged.
     pub fn identity(axes: usize) -> Self {
         let row = |row| (0..=axes).map(move |column| f64::from(u8::from(row == column)));
         Self {
@@ -24,11 +24,11 @@ impl Affine {
         }
     }
 
-    /// The matrix of these numbers, row by row.
+    /// Creates a map from matrix elements in row-major order.
     ///
     /// # Errors
     ///
-    /// [`AffineError`] when it is none.
+    /// [`AffineError`] if the numbers are not an affine matrix.
     pub fn of(numbers: &[f64]) -> Result<Self, AffineError> {
         let axes = (1..=super::MOST_AXES).find(|axes| {
             let side = axes.saturating_add(1);
@@ -50,11 +50,11 @@ impl Affine {
         })
     }
 
-    /// Reads a matrix: JSON, or numbers between spaces, commas and ends of lines.
+    /// Parses a matrix from JSON, or from numbers separated by whitespace, commas or semicolons.
     ///
     /// # Errors
     ///
-    /// [`AffineError`] when it is none.
+    /// [`AffineError`] if the text is not an affine matrix.
     pub fn parse(text: &str) -> Result<Self, AffineError> {
         let text = text.trim();
         let numbers: Option<Vec<f64>> = if text.starts_with('[') {
@@ -73,11 +73,12 @@ impl Affine {
         Self::of(&numbers.ok_or(AffineError::Number)?)
     }
 
-    /// Reads the matrix that an array is.
+    /// Reads a matrix from an array.
     ///
     /// # Errors
     ///
-    /// [`DenseError::Affine`] when it is none.
+    /// [`DenseError::Affine`] if the array is not an affine matrix; [`DenseError`] if it cannot be
+    /// read.
     pub fn of_array(array: &dyn DenseArray) -> Result<Self, DenseError> {
         let not = |source| DenseError::Affine {
             name: array.name().to_owned(),
@@ -85,7 +86,7 @@ impl Affine {
         };
         let count = crate::hyperslab::product(array.shape().iter().copied());
         let count = count.and_then(|count| usize::try_from(count).ok());
-        // Looked at before anything is read.
+        // Reject a large array before any data is read.
         let most = super::MOST_AXES.saturating_add(1).saturating_pow(2);
         let count = count.unwrap_or(usize::MAX);
         if count > most {
@@ -98,12 +99,12 @@ impl Affine {
         Self::of(&numbers).map_err(not)
     }
 
-    /// Axes of positions.
+    /// Returns the number of axes of positions.
     pub fn axes(&self) -> usize {
         self.axes
     }
 
-    /// Where a position is, axis by axis.
+    /// Maps a position and iterates over the resulting coordinates.
     pub(super) fn apply<'a>(&'a self, position: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let rows = self.rows.chunks_exact(self.axes.saturating_add(1));
         rows.map(move |row| {

@@ -1,4 +1,4 @@
-//! Tiles that were read, kept for points that come later.
+//! The cache of tiles that a sampler has read.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,16 +16,16 @@ use crate::{DenseError, ReadPlan};
 pub(super) struct Tile {
     pub(super) number: u64,
     pub(super) span: Span,
-    /// From one voxel to the next along each axis.
+    /// The distance between neighbouring voxels along each axis.
     pub(super) strides: [usize; MOST_AXES],
     pub(super) voxels: Voxels,
 }
 
-/// Tiles, of which those used longest ago make way.
+/// A cache of tiles with least-recently-used eviction.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     kept: HashMap<u64, Kept>,
-    /// What they take.
+    /// Memory of all cached tiles.
     bytes: u64,
     clock: u64,
 }
@@ -37,16 +37,16 @@ struct Kept {
     used: u64,
 }
 
-/// Tiles by number, and what reading those that were not there took.
+/// Tiles by ascending number, and the reads that loaded the missing ones.
 pub(super) type Held = (Vec<Arc<Tile>>, ReadPlan);
 
 impl Cache {
-    /// The tiles of these numbers, ascending; `read` gives those that are not here.
-    /// All together are at most `share` bytes when these are.
+    /// Returns the tiles with these ascending numbers and calls `read` for the missing ones. If the
+    /// requested tiles take at most `share` bytes together, the cache stays within `share`.
     ///
     /// # Errors
     ///
-    /// What `read` says; nothing is kept of that call.
+    /// Any error of `read`. Tiles read by a failed call are not cached.
     pub(super) fn hold(
         &mut self,
         numbers: &[u64],
@@ -66,7 +66,8 @@ impl Cache {
         self.make_room(share.saturating_sub(more.fold(0, u64::saturating_add)));
         let one = |(number, cost): &(u64, u64)| read(*number).map(|read| (read, *cost));
         let found: Result<Vec<_>, DenseError> = match tiling.is_fine() {
-            // Each decodes a block or chunk that may be much larger.
+            // Each read decodes a block or chunk that may be much larger than its tile, so reads
+            // are sequential.
             true => missing.iter().map(one).collect(),
             false => missing.par_iter().map(one).collect(),
         };
@@ -82,14 +83,14 @@ impl Cache {
         Ok((tiles.map(|kept| Arc::clone(&kept.tile)).collect(), reads))
     }
 
-    /// All tiles, which then are no longer here.
+    /// Removes all tiles from the cache and returns them.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Arc<Tile>> {
         self.bytes = 0;
         let kept = std::mem::take(&mut self.kept);
         kept.into_values().map(|kept| kept.tile)
     }
 
-    /// Lets tiles go that are not asked for now, until the others take `most` bytes.
+    /// Evicts tiles that the current call does not use, until the cache takes at most `most` bytes.
     fn make_room(&mut self, most: u64) {
         if self.bytes <= most {
             return;
@@ -108,7 +109,7 @@ impl Cache {
     }
 }
 
-/// Adds what a read took.
+/// Adds `more` to the totals of `sum`.
 pub(super) fn add(sum: &mut ReadPlan, more: ReadPlan) {
     sum.chunks = sum.chunks.saturating_add(more.chunks);
     sum.blocks = sum.blocks.saturating_add(more.blocks);

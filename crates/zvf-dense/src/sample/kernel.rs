@@ -1,39 +1,39 @@
-//! Which voxels a position has, and what each weighs.
+//! The voxels around a position and their weights.
 
 use super::{Affine, Interpolation, MOST_AXES};
 
-/// Most voxels along an axis that a value is made of.
+/// Maximum number of voxels along an axis that contribute to a value.
 pub(super) const MOST_TAPS: usize = 4;
 
-/// How positions become voxels.
+/// The mapping from positions to voxels.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    /// From positions to indices, where they are not the same.
+    /// The map from positions to voxel indices; `None` for the identity.
     affine: Option<Affine>,
     interpolation: Interpolation,
-    /// Voxels along each axis.
+    /// Number of voxels along each axis.
     shape: Vec<u64>,
-    /// The last of them, and where it is.
+    /// The index of the last voxel along each axis, as an integer and as a float.
     lasts: Vec<(u64, f64)>,
     is_edge: bool,
 }
 
-/// Where a position is along an axis.
+/// The location of a position along one axis.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Step {
-    /// The voxel at or before it; the nearest where that is taken.
+    /// The voxel at or before the position; with nearest interpolation, the nearest voxel.
     pub(super) base: u64,
-    /// How far it is from there to the next: 0 up to but not including 1.
+    /// The fraction of the distance from `base` to the next voxel, from 0 to below 1.
     pub(super) t: f64,
-    /// The first voxel that has weight, and the last.
+    /// The first and last voxels with weight.
     pub(super) first: u64,
     pub(super) last: u64,
 }
 
-/// Where a position is, axis by axis.
+/// The location of a position along each axis.
 pub(super) type Spot = [Step; MOST_AXES];
 
-/// Voxels along one axis, and what each weighs.
+/// The voxels along one axis and their weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taps {
     pub(super) voxel: [u64; MOST_TAPS],
@@ -62,7 +62,7 @@ impl Kernel {
         self.shape.len()
     }
 
-    /// Voxels along each axis.
+    /// Returns the number of voxels along each axis.
     pub(super) fn shape(&self) -> &[u64] {
         &self.shape
     }
@@ -71,7 +71,7 @@ impl Kernel {
         self.interpolation
     }
 
-    /// The most voxels along an axis that a value is made of.
+    /// Returns the maximum number of voxels along an axis that contribute to a value.
     pub(super) fn width(&self) -> u64 {
         match self.interpolation {
             Interpolation::Nearest => 1,
@@ -80,8 +80,8 @@ impl Kernel {
         }
     }
 
-    /// Where a position is, moved to a centre at the edge from beyond it; whether it is
-    /// in a voxel.
+    /// Locates a position and returns whether it has a value. Positions are clamped to the centres
+    /// of the voxels at the edge.
     pub(super) fn spot(&self, position: &[f64], into: &mut Spot) -> bool {
         match &self.affine {
             None => self.place(position.iter().copied(), into),
@@ -102,7 +102,7 @@ impl Kernel {
         true
     }
 
-    /// Where a place on an axis is, of which `end` is the last voxel.
+    /// Locates a coordinate on an axis whose last voxel is `end`.
     #[inline]
     fn step(&self, at: f64, end: u64) -> Step {
         if self.interpolation == Interpolation::Nearest {
@@ -116,7 +116,7 @@ impl Kernel {
         }
         let base = whole(at).min(end);
         let t = at - float(base);
-        // On a voxel its neighbours weigh nothing.
+        // Exactly on a voxel, the neighbours have no weight.
         let (before, after) = match (t > 0.0, self.interpolation) {
             (false, _) => (0, 0),
             (_, Interpolation::Cubic) => (1, 2),
@@ -130,7 +130,7 @@ impl Kernel {
         }
     }
 
-    /// The voxels of a place along each axis; past the edge the last one repeats.
+    /// Returns the voxels and weights along each axis. Beyond the edge, the last voxel repeats.
     pub(super) fn taps(&self, spot: &Spot, interpolation: Interpolation) -> [Taps; MOST_AXES] {
         let mut all = [Taps::default(); MOST_AXES];
         for ((taps, step), extent) in all.iter_mut().zip(spot).zip(&self.shape) {
@@ -144,7 +144,7 @@ impl Kernel {
             };
             taps.count = count;
             taps.weight = weight;
-            // The first of four is one before; below 0 it is 0.
+            // The first of four voxels is the one before `base`, clamped to 0.
             let before = u64::from(interpolation == Interpolation::Cubic);
             for (ahead, voxel) in (0_u64..).zip(taps.voxel.iter_mut().take(count)) {
                 let at = step.base.saturating_add(ahead).saturating_sub(before);
@@ -155,12 +155,12 @@ impl Kernel {
     }
 }
 
-/// Weights of two voxels, `t` of the way from the first to the second.
+/// Returns the weights of two voxels at fraction `t` between them.
 pub(super) fn linear(t: f64) -> [f64; 2] {
     [1.0 - t, t]
 }
 
-/// Weights of four voxels, `t` of the way from the second to the third.
+/// Returns the Catmull-Rom weights of four voxels at fraction `t` between the second and the third.
 pub(super) fn cubic(t: f64) -> [f64; MOST_TAPS] {
     let (t2, t3) = (t * t, t * t * t);
     [
@@ -171,10 +171,10 @@ pub(super) fn cubic(t: f64) -> [f64; MOST_TAPS] {
     ]
 }
 
-/// The most voxels along an axis: positions tell no more apart.
+/// Maximum number of voxels along an axis: the integers that `f64` represents exactly.
 pub(super) const MOST_VOXELS: u64 = 1 << 53;
 
-// By way of signed integers, which processors convert in one step.
+// These conversions go through signed integers, which processors convert in one instruction.
 
 #[expect(
     clippy::as_conversions,

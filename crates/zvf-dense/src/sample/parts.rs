@@ -1,4 +1,4 @@
-//! Points of more tiles than there is memory for: those of some tiles at a time.
+//! Sampling of points whose tiles exceed the memory, in parts that fit.
 
 use core::ops::Deref;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ impl<A> Sampler<A>
 where
     A: Deref<Target: DenseArray> + Sync,
 {
-    /// The tiles that have voxels of positions.
+    /// Returns the numbers of the tiles that contain voxels of the positions.
     pub(super) fn needs(&self, positions: &[f64], tiling: &Tiling) -> Vec<u64> {
         let axes = self.kernel.axes();
         let sorted = |mut tiles: Vec<u64>| {
@@ -43,7 +43,7 @@ where
         })
     }
 
-    /// Samples points tile after tile, as many at a time as memory has tiles for.
+    /// Samples points in the order of their tiles, in parts whose tiles fit in memory.
     pub(super) fn in_parts(
         &self,
         positions: &[f64],
@@ -127,7 +127,7 @@ where
     }
 }
 
-/// The position of a point.
+/// Returns the position of a point.
 fn nth(positions: &[f64], point: u32, axes: usize) -> &[f64] {
     let start = usize::try_from(point)
         .unwrap_or(usize::MAX)
@@ -136,7 +136,7 @@ fn nth(positions: &[f64], point: u32, axes: usize) -> &[f64] {
     own.unwrap_or_default()
 }
 
-/// Points that are sampled together, and the tiles they need.
+/// Points that are sampled together, and their tiles.
 #[derive(Debug, Default)]
 struct CellPart {
     points: Vec<u32>,
@@ -145,12 +145,12 @@ struct CellPart {
     near: Near,
 }
 
-/// The tile that had the point before, so that it is not said for each that it is needed.
+/// The tile of the previous point. It avoids adding the same tile for each point.
 #[derive(Debug, Default)]
 struct Near(Option<Span>);
 
 impl Near {
-    /// Adds the tiles that a place needs, if it is in another one.
+    /// Adds the tiles of a location, unless the tile of the previous point contains it.
     fn add(&mut self, spot: &Spot, axes: usize, tiling: &Tiling, into: &mut Vec<u64>) {
         if self.0.is_some_and(|span| span.has(spot, axes)) {
             return;

@@ -1,8 +1,9 @@
-//! All voxels of an array side by side, where memory has room for them.
+//! Contiguous storage for all voxels of an array, used if it fits in memory.
 //!
-//! Many points in any order are in another tile each: to look for it takes longer than to
-//! weigh voxels, and voxels of two tiles longer still. In one room all are where arithmetic
-//! says. Tiles are read into it when points first need them, and stay.
+//! With many points in random order, each point is in another tile. Looking up its tile then takes
+//! longer than weighing its voxels, and collecting voxels from two tiles takes longer still. In
+//! contiguous storage, the address of a voxel is computed. Tiles are read into it on first use and
+//! stay there.
 
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use super::{
 };
 use crate::{DenseError, ReadPlan, strided::BoxCopy};
 
-/// Most tiles, and most voxels along an axis, that are kept a list of.
+/// Maximum number of tiles, and of voxels along an axis, for which tables are built.
 const MOST: u64 = 1 << 16;
-/// So many voxels for each point are few enough to make room for all.
+/// Maximum number of voxels per point for which storage of all voxels is worthwhile.
 const VOXELS_OF_POINT: u64 = 256;
 
-/// Whether so many points, in one call or several, are worth a room for all voxels of an
-/// array, and `share` is as much.
+/// Returns whether `points`, the number of points over all calls, justify storage of all voxels,
+/// and it fits in `share` bytes.
 pub(super) fn is_worth(points: u64, tiling: &Tiling, share: u64) -> bool {
     let whole = tiling.whole();
     let voxels = whole.shape().iter().copied().fold(1, u64::saturating_mul);
@@ -33,19 +34,19 @@ pub(super) fn is_worth(points: u64, tiling: &Tiling, share: u64) -> bool {
         && whole.shape().iter().all(|extent| *extent <= MOST)
 }
 
-/// All voxels of an array.
+/// Storage for all voxels of an array.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// As one tile.
+    /// The tiling of the array into a single tile.
     tiling: Tiling,
     tile: Tile,
-    /// Which of the tiles have been read, and how many have not.
+    /// The tiles that have been read, and the number of the other ones.
     has: Vec<bool>,
     missing: usize,
 }
 
 impl Room {
-    /// Without voxels yet; `unit` is how far one is from the next.
+    /// Creates storage without voxels. `unit` is the distance between neighbouring voxels.
     pub(super) fn new(tiling: &Tiling, axes: usize, form: Form, unit: usize) -> Self {
         let whole = tiling.whole();
         let span = whole.span(0);
@@ -77,23 +78,24 @@ impl Room {
         self.missing == 0
     }
 
-    /// Puts tiles there that were read before.
+    /// Copies tiles that were cached before.
     pub(super) fn adopt(&mut self, tiles: impl Iterator<Item = Arc<Tile>>, form: Form) {
         let strides = self.strides();
         for tile in tiles {
             let bytes = self.tile.voxels.bytes_mut();
-            // One that is not placed is read again.
+            // A tile that cannot be placed is read again later.
             if place(&tile, &strides, form, 0, bytes).is_some() {
                 self.mark(tile.number);
             }
         }
     }
 
-    /// Reads those of the marked tiles that are not there, and says what that took.
+    /// Reads the marked tiles that are still missing, and returns the reads.
     ///
     /// # Errors
     ///
-    /// What `read` and `read_all` say, and [`DenseError::Sampling`] when a tile does not fit.
+    /// Any error of `read` or `read_all`, and [`DenseError::Sampling`] if a tile does not fit in
+    /// the array.
     pub(super) fn fill(
         &mut self,
         marked: &[bool],
@@ -145,7 +147,7 @@ impl Room {
         Ok(reads)
     }
 
-    /// From one voxel to the next along each axis there is.
+    /// Returns the distance between neighbouring voxels along each axis.
     fn strides(&self) -> Vec<usize> {
         let axes = self.tiling.shape().len();
         self.tile.strides.iter().copied().take(axes).collect()
@@ -162,8 +164,8 @@ impl Room {
     }
 }
 
-/// Copies the voxels of a tile to where they are in an array with these strides, of which
-/// `into` begins with voxel `start` of the first axis.
+/// Copies the voxels of a tile into an array with these strides. `into` begins with voxel `start`
+/// of the first axis. Returns `None` if the tile does not fit.
 fn place(tile: &Tile, strides: &[usize], form: Form, start: u64, into: &mut [u8]) -> Option<()> {
     let unit = form.unit();
     let axes = tile.span.start.iter().zip(&tile.span.end);
@@ -179,12 +181,12 @@ fn place(tile: &Tile, strides: &[usize], form: Form, start: u64, into: &mut [u8]
         let count = usize::try_from(end.checked_sub(*from)?).ok()?;
         copied.push((count, own.checked_mul(unit)?, whole));
     }
-    // All values of a voxel lie side by side in both.
+    // The values of a voxel are contiguous on both sides.
     let voxel = copied.last()?.1;
     BoxCopy::new(voxel, copied.into_iter(), 0, to)?.run(tile.voxels.bytes(), into)
 }
 
-/// Which tiles have voxels of positions.
+/// Marks the tiles that contain voxels of the positions.
 pub(super) fn marks(positions: &[f64], kernel: &Kernel, tiling: &Tiling) -> Vec<bool> {
     let (axes, tables) = (kernel.axes(), tiling.tables());
     let none = || vec![false; usize::try_from(tiling.count()).unwrap_or(0)];
@@ -207,7 +209,7 @@ pub(super) fn marks(positions: &[f64], kernel: &Kernel, tiling: &Tiling) -> Vec<
                 first += of(step.first).copied().unwrap_or(0);
                 last += of(step.last).copied().unwrap_or(0);
             }
-            // Numbers rise along each axis: equal ones are of one tile.
+            // Tile numbers ascend along each axis, so equal numbers mean a single tile.
             mark(first);
             if first != last {
                 around.clear();

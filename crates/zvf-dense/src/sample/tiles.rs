@@ -1,4 +1,4 @@
-//! How an array is cut into what is read at once.
+//! The division of an array into tiles, the units of reading.
 
 use super::{MOST_AXES, kernel::Kernel, kernel::Spot};
 use crate::{
@@ -6,28 +6,28 @@ use crate::{
     hyperslab::{AxisRange, product},
 };
 
-/// Blocks of a chunk are read together up to so many bytes: of smaller ones the
+/// Minimum tile length in bytes. Small blocks of a chunk are read together, because for them the
 /// call takes longer than the read.
 const LEAST: u64 = 32 << 10;
 
-/// An array cut into tiles along the axes of positions: blocks where chunks are
-/// of blocks, or a few small ones together, and else chunks. They are smaller
-/// only where what is around one point would not fit the memory.
+/// The division of an array into tiles along the axes of positions. A tile is a block, several
+/// small blocks, or a chunk if chunks have no blocks. Tiles are smaller than a block or chunk only
+/// if the tiles around one point would exceed the memory.
 #[derive(Debug)]
 pub(super) struct Tiling {
-    /// Voxels along each axis, of the array and of a tile.
+    /// Number of voxels along each axis, of the array and of a tile.
     shape: Vec<u64>,
     extents: Vec<u64>,
-    /// How many tiles one further along each axis is.
+    /// Distance in tile numbers between neighbours along each axis.
     strides: Vec<u64>,
-    /// What the array has beyond the axes of positions.
+    /// The axes of the array beyond the axes of positions.
     channels: Vec<u64>,
-    /// Bytes of memory of a voxel.
+    /// Memory of a voxel in bytes.
     bytes: u64,
     is_fine: bool,
 }
 
-/// The box of voxels of a tile: from `start` up to but not including `end`.
+/// The box of voxels of a tile, from `start` to before `end`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     pub(super) start: [u64; MOST_AXES],
@@ -35,14 +35,14 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Whether all voxels of a place that have weight are in it.
+    /// Returns whether the box contains all voxels with weight of a location.
     pub(super) fn has(&self, spot: &Spot, axes: usize) -> bool {
         let span = self.start.iter().zip(&self.end);
         let mut steps = span.zip(spot).take(axes);
         steps.all(|((start, end), step)| step.first >= *start && step.last < *end)
     }
 
-    /// From one voxel to the next along each axis, where each is `unit` long.
+    /// Returns the distance between neighbouring voxels along each axis; `unit` along the last one.
     pub(super) fn strides(&self, axes: usize, unit: usize) -> [usize; MOST_AXES] {
         let mut strides = [0; MOST_AXES];
         let mut stride = unit;
@@ -57,8 +57,8 @@ impl Span {
 }
 
 impl Tiling {
-    /// Tiles of an array with voxels of so many bytes, of which those around any
-    /// point fit in `share`.
+    /// Divides an array with voxels of `bytes` bytes into tiles. The tiles around any point fit in
+    /// `share` bytes.
     pub(super) fn new<A: DenseArray + ?Sized>(
         array: &A,
         kernel: &Kernel,
@@ -71,14 +71,14 @@ impl Tiling {
         let cells = chunk.iter().zip(block).zip(kernel.shape());
         let mut extents: Vec<u64> = cells
             .map(|((chunk, block), extent)| {
-                // Blocks are counted from the start of their chunk.
+                // Blocks restart at each chunk, so tiles of blocks need chunks of whole blocks.
                 let is_even = chunk.checked_rem(*block) == Some(0);
                 let cell = if is_even { *block } else { *chunk };
                 cell.clamp(1, (*extent).max(1))
             })
             .collect();
         let len = |extents: &[u64]| product(extents.iter().copied().chain([bytes]));
-        // The last axis first: what is read then follows each other.
+        // Extend the last axis first, so that reads are contiguous.
         'join: while len(&extents).is_some_and(|len| len < LEAST) {
             let axes = extents.iter_mut().zip(chunk).zip(kernel.shape());
             for ((own, chunk), extent) in axes.rev() {
@@ -134,7 +134,7 @@ impl Tiling {
         })
     }
 
-    /// The array as one tile.
+    /// Returns the division of the array into a single tile.
     pub(super) fn whole(&self) -> Self {
         Self {
             extents: self.shape.clone(),
@@ -145,25 +145,26 @@ impl Tiling {
         }
     }
 
-    /// Voxels along each axis.
+    /// Returns the number of voxels along each axis.
     pub(super) fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// How many tiles there are.
+    /// Returns the number of tiles.
     pub(super) fn count(&self) -> u64 {
         let counts = self.shape.iter().zip(&self.extents);
-        // Their numbers have been found to be of 64 bits.
+        // `new` checks that tile numbers fit in 64 bits.
         product(counts.map(|(extent, own)| extent.div_ceil(*own))).unwrap_or(u64::MAX)
     }
 
-    /// How many tiles one further along the first axis is, and how many voxels.
+    /// Returns the number of tiles in one step along the first axis, and the number of voxels of
+    /// that step.
     pub(super) fn slab(&self) -> (u64, u64) {
         let tiles = self.strides.first().copied().unwrap_or(1);
         (tiles, self.extents.first().copied().unwrap_or(1))
     }
 
-    /// By axis and voxel: what the number of its tile has from the axis.
+    /// Returns, for each axis and voxel, the contribution to the number of its tile.
     pub(super) fn tables(&self) -> Vec<Vec<u64>> {
         let axes = self.shape.iter().zip(&self.extents).zip(&self.strides);
         let tables = axes.map(|((extent, own), stride)| {
@@ -173,21 +174,21 @@ impl Tiling {
         tables.collect()
     }
 
-    /// Whether tiles are parts of blocks, and reading one decodes more than it.
+    /// Returns whether tiles are parts of blocks, so that reading one decodes more than the tile.
     pub(super) fn is_fine(&self) -> bool {
         self.is_fine
     }
 
-    /// The number of the tile that has a voxel: of its indices as many are taken
-    /// as there are axes.
+    /// Returns the number of the tile that contains a voxel. Indices beyond the axes of positions
+    /// are ignored.
     pub(super) fn of(&self, voxel: impl Iterator<Item = u64>) -> u64 {
         let axes = voxel.zip(&self.extents).zip(&self.strides);
-        // Below the number of tiles.
+        // Cannot overflow: the result is below the number of tiles.
         let cells = axes.map(|((at, extent), stride)| (at / (*extent).max(1)) * *stride);
         cells.fold(0, u64::saturating_add)
     }
 
-    /// Adds the tiles that have voxels of a place.
+    /// Adds the tiles that contain voxels of a location.
     pub(super) fn around(&self, spot: &Spot, into: &mut Vec<u64>) {
         let before = into.len();
         into.push(0);
@@ -208,7 +209,7 @@ impl Tiling {
         }
     }
 
-    /// The voxels of a tile.
+    /// Returns the box of voxels of a tile.
     pub(super) fn span(&self, tile: u64) -> Span {
         let mut span = Span::default();
         let mut rest = tile;
@@ -223,7 +224,7 @@ impl Tiling {
         span
     }
 
-    /// Bytes of memory that a tile takes.
+    /// Returns the memory of a tile in bytes.
     pub(super) fn cost(&self, tile: u64) -> u64 {
         let span = self.span(tile);
         let axes = span.start.iter().zip(&span.end).take(self.extents.len());
@@ -231,7 +232,7 @@ impl Tiling {
         product(counts.chain([self.bytes])).unwrap_or(u64::MAX)
     }
 
-    /// What is read of a tile: its voxels, with all their values.
+    /// Returns the selection that reads a tile: its voxels with all their values.
     pub(super) fn selection(&self, span: &Span) -> Hyperslab {
         let axes = span.start.iter().zip(&span.end).take(self.extents.len());
         let space = axes.map(|(start, end)| AxisRange::whole(*end).portion(*start..*end));

@@ -1,4 +1,4 @@
-//! Voxels in memory, as numbers to weigh or bytes to copy.
+//! Voxels in memory: numbers to weigh, or bytes to copy.
 
 use core::num::NonZeroU32;
 
@@ -11,21 +11,21 @@ use zvf_pages::prefer_large;
 
 use crate::DenseError;
 
-/// What voxels are, and what becomes of them.
+/// The representation of voxels in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Copied as they are.
+    /// Bytes that are copied unchanged.
     Bytes,
-    /// Numbers that `f32` holds.
+    /// Numbers that `f32` represents exactly.
     Single,
-    /// All others.
+    /// All other numbers.
     Double,
 }
 
-/// Voxels of a tile.
+/// The voxels of a tile.
 #[derive(Debug)]
 pub(super) enum Voxels {
-    /// Little-endian.
+    /// Little-endian bytes.
     Bytes(Vec<u8>),
     Single(Vec<f32>),
     Double(Vec<f64>),
@@ -50,7 +50,7 @@ impl Voxels {
 }
 
 impl Form {
-    /// Of voxels that become values of `kind`, copied or weighed.
+    /// Chooses the representation of voxels that are copied or weighed into values of `kind`.
     pub(super) fn of(dtype: Dtype, kind: Kind, is_copied: bool) -> Self {
         match dtype.kind() {
             own if is_copied && own == kind => Self::Bytes,
@@ -59,7 +59,7 @@ impl Form {
         }
     }
 
-    /// Bytes of memory that a voxel takes, with those that it is read from.
+    /// Returns the memory of an element in bytes while it is read, including its stored form.
     pub(super) fn size(self, dtype: Dtype) -> usize {
         match self {
             _ if self.is_stored(dtype) => dtype.size(),
@@ -69,7 +69,7 @@ impl Form {
         }
     }
 
-    /// Whether voxels are read to where they are used.
+    /// Returns whether the stored form is the form in memory, so that reads need no conversion.
     fn is_stored(self, dtype: Dtype) -> bool {
         let native = match cfg!(target_endian = "big") {
             true => ByteOrder::Big,
@@ -82,7 +82,7 @@ impl Form {
         }
     }
 
-    /// As many zeros.
+    /// Returns `count` units of zeros.
     pub(super) fn zeros(self, count: usize) -> Voxels {
         match self {
             Self::Bytes => Voxels::Bytes(zeros(count)),
@@ -91,7 +91,7 @@ impl Form {
         }
     }
 
-    /// Bytes of what a voxel is kept as.
+    /// Returns the length of a unit in bytes.
     pub(super) fn unit(self) -> usize {
         match self {
             Self::Bytes => 1,
@@ -100,11 +100,11 @@ impl Form {
         }
     }
 
-    /// Voxels of `len` bytes, which `fill` reads.
+    /// Reads voxels with a total length of `len` bytes; `fill` provides the bytes.
     ///
     /// # Errors
     ///
-    /// What `fill` says, and [`DenseError::Numbers`] when that are no whole voxels.
+    /// Any error of `fill`, and [`DenseError::Numbers`] if the bytes are not whole elements.
     pub(super) fn read(
         self,
         dtype: Dtype,
@@ -150,16 +150,17 @@ impl Form {
     }
 }
 
-/// Zeros, which points in any order soon look for all over: large pages are found faster.
+/// Allocates zeros in large pages where possible. Points in random order touch memory all over, and
+/// large pages reduce address translation misses.
 fn zeros<N: Copy + Default>(count: usize) -> Vec<N> {
     let mut zeros = vec![N::default(); count];
     prefer_large(&mut zeros);
     zeros
 }
 
-/// A number that is weighed.
+/// A number that can be weighed.
 pub(super) trait Number: Copy + Send + Sync {
-    /// As wide as sums are.
+    /// Widens the number to the type of sums.
     fn wide(self) -> f64;
 }
 
@@ -175,16 +176,16 @@ impl Number for f64 {
     }
 }
 
-/// Numbers, widened.
+/// Decodes numbers and widens them to `f64`.
 ///
 /// # Errors
 ///
-/// When there are no whole ones.
+/// If the bytes are not whole numbers of `dtype`.
 pub(super) fn float64(bytes: &[u8], dtype: Dtype) -> Result<Vec<f64>, NumericRowsError> {
     numbers(bytes, dtype, Value::to_f64)
 }
 
-/// Writes a value, `float64` or `float32`.
+/// Writes a value as `float64` or `float32`, depending on the length of `into`.
 pub(super) fn put(value: f64, into: &mut [u8]) {
     if let Ok(double) = <&mut [u8; 8]>::try_from(&mut *into) {
         *double = value.to_le_bytes();
@@ -193,14 +194,14 @@ pub(super) fn put(value: f64, into: &mut [u8]) {
     }
 }
 
-/// The bytes of a value of a kind; `None` when it is none of that kind.
+/// Encodes a value as an element of `kind`; `None` if the kind cannot represent it.
 pub(super) fn fill_of(kind: Kind, value: f64) -> Option<Vec<u8>> {
     match kind {
         Kind::Float64 => return Some(value.to_le_bytes().to_vec()),
         Kind::Float32 => return Some(single(Value::Float(value)).to_le_bytes().to_vec()),
         _ => {}
     }
-    // Text is exact, and wide enough for all kinds.
+    // Decimal text is exact and has the range of every integer kind.
     let whole: i128 = format!("{value:.0}").parse().ok()?;
     if value.fract().abs() > 0.0 {
         return None;
@@ -220,7 +221,7 @@ pub(super) fn fill_of(kind: Kind, value: f64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Whether `f32` holds all values of a kind.
+/// Returns whether `f32` represents all values of a kind.
 fn is_single(kind: Kind) -> bool {
     use Kind as K;
     matches!(
@@ -247,7 +248,7 @@ impl<N, F: Fn(Value) -> N> KindVisitor for Numbers<'_, F> {
     type Output = Vec<N>;
 
     fn visit<T: Element>(self) -> Vec<N> {
-        // There are elements: the type is that of the rows.
+        // `visit` dispatches on the type of the rows, so `elements` is present.
         let values = self.rows.elements::<T>();
         let values = values.iter().flat_map(zvf_format::numeric::Elements::iter);
         values.map(|value| (self.number)(value.value())).collect()

@@ -1,8 +1,8 @@
-//! Values of points, out of tiles in memory.
+//! Weighted values of points, computed from tiles in memory.
 //!
-//! Most points have all their voxels in one tile, and are near the point before: their
-//! tile is at hand, and their voxels lie at known distances. What is around the others is
-//! looked up voxel by voxel.
+//! Most points have all their voxels in one tile and are close to the previous point. Their tile is
+//! already known, and their voxels are at constant distances. Other points look up each voxel
+//! separately.
 
 use super::{
     Interpolation, MOST_AXES,
@@ -12,7 +12,7 @@ use super::{
     values::{Number, Voxels, put},
 };
 
-/// A tile with its voxels as what they are.
+/// A tile with typed voxels.
 #[derive(Debug)]
 pub(super) struct ArrayView<'a, N> {
     number: u64,
@@ -31,7 +31,8 @@ impl<'a, N> ArrayView<'a, N> {
         }
     }
 
-    /// Asks for the first voxel of each row of three axes; what follows it is there with it.
+    /// Prefetches the first voxel of each row of a location with three axes. The rest of a row
+    /// usually shares its cache line.
     fn expect(&self, spot: &Spot) {
         let ([planes, rows, voxel, ..], [plane, row, unit, ..]) = (spot, &self.strides);
         let [of_planes, of_rows, start, ..] = &self.span.start;
@@ -52,7 +53,7 @@ impl<'a, N> ArrayView<'a, N> {
     }
 }
 
-/// Tiles, as what their voxels are.
+/// Tiles with typed voxels.
 pub(super) enum Views<'a> {
     Bytes(Vec<ArrayView<'a, u8>>),
     Single(Vec<ArrayView<'a, f32>>),
@@ -60,7 +61,7 @@ pub(super) enum Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    /// Of tiles that are all of one form, as those of an array are.
+    /// Creates views of tiles in the same representation, as all tiles of an array are.
     pub(super) fn of(tiles: impl Iterator<Item = &'a Tile>) -> Self {
         let (mut bytes, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
         for tile in tiles {
@@ -78,7 +79,7 @@ impl<'a> Views<'a> {
     }
 }
 
-/// Has the processor fetch what is soon needed.
+/// Prefetches a voxel into the processor cache.
 #[cfg(target_arch = "x86_64")]
 fn fetch<N>(voxel: &N) {
     safe_arch::prefetch_t0(voxel);
@@ -87,14 +88,14 @@ fn fetch<N>(voxel: &N) {
 #[cfg(not(target_arch = "x86_64"))]
 fn fetch<N>(_: &N) {}
 
-/// Finds the tiles of points, one after the other.
+/// A lookup of tiles for consecutive points.
 #[derive(Debug)]
 pub(super) struct Finder<'a, N> {
     kernel: &'a Kernel,
     tiling: &'a Tiling,
-    /// By number, ascending.
+    /// Tiles by ascending number.
     tiles: &'a [ArrayView<'a, N>],
-    /// Of the point before.
+    /// The tile of the previous point.
     near: Option<&'a ArrayView<'a, N>>,
 }
 
@@ -112,15 +113,15 @@ impl<'a, N> Finder<'a, N> {
         }
     }
 
-    /// Asks the processor for the voxels of a place that is soon looked up, where one tile is
-    /// all there is and they may be anywhere in it.
+    /// Prefetches the voxels of a location in a single tile with three axes, where locations are
+    /// random.
     pub(super) fn expect(&self, spot: &Spot) {
         if let ([tile], 3) = (self.tiles, self.kernel.axes()) {
             tile.expect(spot);
         }
     }
 
-    /// The tile that has all voxels of a place, when one has.
+    /// Returns the tile that contains all voxels of a location; `None` if they span several tiles.
     fn whole(&mut self, spot: &Spot) -> Option<&'a ArrayView<'a, N>> {
         let axes = self.kernel.axes();
         let near = self.near.filter(|near| near.span.has(spot, axes));
@@ -131,14 +132,14 @@ impl<'a, N> Finder<'a, N> {
         self.near.filter(|near| near.span.has(spot, axes))
     }
 
-    /// The tile that has a voxel.
+    /// Returns the tile that contains a voxel.
     fn tile(&self, voxel: impl Iterator<Item = u64>) -> Option<&'a ArrayView<'a, N>> {
         let number = self.tiling.of(voxel);
         let found = self.tiles.binary_search_by_key(&number, |tile| tile.number);
         found.ok().and_then(|at| self.tiles.get(at))
     }
 
-    /// The tile that has a voxel, and where in it.
+    /// Returns the tile that contains a voxel, and the offset of the voxel in it.
     fn voxel(&mut self, voxel: &[u64]) -> Option<(&'a ArrayView<'a, N>, usize)> {
         let has = |tile: &&ArrayView<'_, N>| {
             let span = tile.span.start.iter().zip(&tile.span.end);
@@ -176,7 +177,7 @@ impl Finder<'_, u8> {
 }
 
 impl<N: Number> Finder<'_, N> {
-    /// Writes the values at a place, each of `size` bytes.
+    /// Writes the values at a location, each of `size` bytes.
     pub(super) fn weigh(&mut self, spot: &Spot, size: usize, into: &mut [u8]) {
         let tile = self.whole(spot);
         let axes = self.kernel.axes();
@@ -190,7 +191,7 @@ impl<N: Number> Finder<'_, N> {
         }
     }
 
-    /// The same voxel by voxel, wherever they are, and whatever.
+    /// Computes the values at a location voxel by voxel: across tiles, at the edge, and with NaN.
     fn across(&mut self, spot: &Spot, size: usize, into: &mut [u8]) {
         let kernel = self.kernel;
         let axes = kernel.axes();
@@ -209,8 +210,8 @@ impl<N: Number> Finder<'_, N> {
         }
     }
 
-    /// The sum over these axes, added up in the order of [`inside`]: values do not depend on
-    /// where tiles end.
+    /// Sums over the remaining axes in the order of [`inside`], so that values do not depend on the
+    /// borders of tiles.
     fn sum(
         &mut self,
         taps: &[Taps],
@@ -224,7 +225,7 @@ impl<N: Number> Finder<'_, N> {
         };
         let mut sum = Sum::default();
         for (voxel, weight) in own.voxel.iter().zip(&own.weight).take(own.count) {
-            // A voxel without weight does not count, NaN or not.
+            // A voxel without weight is ignored, even if it is NaN.
             if *weight == 0.0 {
                 continue;
             }
@@ -238,7 +239,7 @@ impl<N: Number> Finder<'_, N> {
     }
 }
 
-/// A weighted sum of voxels, without those that are NaN.
+/// A weighted sum of voxels that ignores NaN voxels.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     total: f64,
@@ -247,7 +248,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// One voxel.
+    /// Creates the sum of one voxel.
     fn of(value: f64) -> Self {
         match value.is_nan() {
             true => Self {
@@ -277,8 +278,9 @@ impl Sum {
     }
 }
 
-/// Values of a place of which a tile has all voxels, `K` along each axis. `None` where the
-/// edge cuts them, and where the sum is NaN: a voxel is, or one that is infinite weighs nothing.
+/// Writes the values at a location whose voxels, `K` along each axis, are all in one tile. Returns
+/// `None` if the edge cuts them off, or if a sum is NaN, because a voxel is NaN or an infinite
+/// voxel has no weight.
 fn inside<N: Number, const K: usize>(
     tile: &ArrayView<'_, N>,
     spot: &Spot,
@@ -313,7 +315,7 @@ fn inside<N: Number, const K: usize>(
     Some(())
 }
 
-/// Where the first of `K` voxels is in a tile, along an axis, and what they weigh.
+/// Returns the offset of the first of `K` voxels along an axis of a tile, and the weights.
 fn along<const K: usize>(
     step: &Step,
     start: u64,
@@ -327,7 +329,7 @@ fn along<const K: usize>(
     if at.checked_add(width)? <= len {
         return Some((usize::try_from(at).ok()?, weights(step.t)));
     }
-    // On the last of two voxels, which then are the one before and this.
+    // On the last voxel of the tile: use the voxel before it and itself, with swapped weights.
     let is_last = K == 2 && step.t <= 0.0;
     let mut weight = weights(step.t);
     weight.reverse();
@@ -335,7 +337,7 @@ fn along<const K: usize>(
     Some((usize::try_from(at).ok()?, weight))
 }
 
-/// A sum over three axes, of which the last has its voxels side by side.
+/// Sums over three axes; voxels are contiguous along the last one.
 #[inline]
 fn cube<N: Number, const K: usize>(
     voxels: &[N],
@@ -366,7 +368,7 @@ fn cube<N: Number, const K: usize>(
     Some(total)
 }
 
-/// A sum over any axes.
+/// Sums over any number of axes.
 fn sum<N: Number, const K: usize>(
     voxels: &[N],
     at: usize,

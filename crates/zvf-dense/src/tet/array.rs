@@ -1,4 +1,4 @@
-//! Reads boxes of a dataset.
+//! Reads of boxes of a dataset.
 
 mod contiguous;
 
@@ -23,14 +23,14 @@ use crate::{
     strided::strides,
 };
 
-/// Names of datasets that an error lists.
+/// Maximum number of dataset names in an error.
 const LISTED: usize = 8;
-/// Decoded bytes in memory at a time, or one tile where that is more.
+/// Maximum memory of a batch in bytes; a single larger tile forms its own batch.
 const BATCH_BYTES: u64 = 64 << 20;
-/// Tiles in a batch.
+/// Maximum number of tiles in a batch.
 const BATCH_TILES: usize = 1 << 14;
 
-/// A dataset of a `.tet`.
+/// A dataset of a `.tet` file.
 #[derive(Clone, Debug)]
 pub struct TetArray {
     file: Arc<Inner>,
@@ -38,34 +38,34 @@ pub struct TetArray {
     info: DatasetInfo,
 }
 
-/// What is to be read of one tile.
+/// A tile to read.
 struct Wanted {
     number: u64,
     tile: Tile,
-    /// What is read of the file.
+    /// The byte range to read from the file.
     span: Range<u64>,
-    /// Elements along each axis, of what is read or decodes from it.
+    /// Extents of the elements in the decoded bytes.
     extents: Vec<u64>,
-    /// Of these elements.
+    /// The selected part of these elements.
     parts: Vec<CellPart>,
-    /// Bytes decoded.
+    /// Length of the decoded bytes.
     raw_len: usize,
 }
 
-/// A payload as it is stored.
+/// A payload in its stored form.
 pub(super) struct Stored<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Bytes of the tile.
+    /// Decoded length of the tile.
     pub(super) raw_len: u64,
     pub(super) is_zstd: bool,
 }
 
 impl TetFile {
-    /// The first dataset of this name.
+    /// Returns the first dataset with this name.
     ///
     /// # Errors
     ///
-    /// [`TetError::NoDataset`] when there is none.
+    /// [`TetError::NoDataset`] if no dataset has this name.
     pub fn dataset(&self, name: &str) -> Result<TetArray, DenseError> {
         let datasets = self.datasets();
         let id = datasets.iter().position(|dataset| dataset.name == name);
@@ -80,7 +80,7 @@ impl TetFile {
         })
     }
 
-    /// Dataset `id`.
+    /// Returns dataset `id`.
     pub fn dataset_at(&self, id: usize) -> Option<TetArray> {
         let there = self.inner.datasets.get(id);
         there.map(|info| TetArray::new(Arc::clone(&self.inner), id, info.clone()))
@@ -92,7 +92,7 @@ impl TetArray {
         Self { file, id, info }
     }
 
-    /// What the file says of it.
+    /// Returns the description of the dataset.
     pub fn info(&self) -> &DatasetInfo {
         &self.info
     }
@@ -105,7 +105,7 @@ impl TetArray {
         DenseError::tet(self.file.source.name(), error)
     }
 
-    /// The tile, its number in the grid and its extents.
+    /// Returns the number of a tile in the grid, its location in the file, and its extents.
     fn tile(&self, parts: &[CellPart]) -> Option<(u64, Tile, Vec<u64>)> {
         let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
         let number = self.info.grid.chunk_number(&coordinate)?;
@@ -114,7 +114,8 @@ impl TetArray {
         Some((number, tile, extents))
     }
 
-    /// What is to be read of the tile that `parts` are of.
+    /// Plans the read of a tile from its selected `parts`. Reads of raw tiles are limited to the
+    /// selected rows.
     fn wanted(&self, parts: &[CellPart], selection: &Hyperslab) -> Option<Wanted> {
         let (number, tile, extents) = self.tile(parts)?;
         let raw_len = product(extents.iter().copied().chain([self.size()]))?;
@@ -136,8 +137,7 @@ impl TetArray {
         Some(wanted)
     }
 
-    /// The bytes of tiles as they are wanted: read together, and decoded on all
-    /// threads.
+    /// Reads and decodes a batch: one read of all ranges, then decoding on all threads.
     fn decode_all(&self, batch: &[&Wanted]) -> Result<Vec<Cow<'_, [u8]>>, DenseError> {
         let ranges: Vec<Range<u64>> = batch.iter().map(|wanted| wanted.span.clone()).collect();
         let stored = self.file.source.read_ranges(&ranges)?;
@@ -191,8 +191,8 @@ impl TetArray {
         Ok(())
     }
 
-    /// Where a tile and the selection would not fit each other. Opening and
-    /// `byte_len` have proven that they do.
+    /// Creates the error for a tile that does not match the selection. Opening the file and
+    /// `byte_len` rule this out.
     fn ended(&self) -> DenseError {
         let name = self.file.source.name();
         DenseError::io(name, io::ErrorKind::UnexpectedEof.into())
@@ -218,7 +218,7 @@ impl TetArray {
         let decoder = decoder
             .as_mut()
             .map_err(|error| fault(error.kind().into()))?;
-        // Decodes into the capacity, and not beyond.
+        // Decodes at most up to the capacity of `bytes`.
         let decoded = decoder.decompress_to_buffer(stored, &mut bytes);
         let found = decoded.map_err(fault)?;
         if found != wanted.raw_len {
@@ -233,7 +233,7 @@ impl TetArray {
         Ok(bytes)
     }
 
-    /// The payload of the tile with this number, as it is stored.
+    /// Reads the payload of a tile in its stored form.
     pub(super) fn stored(&self, number: u64) -> Result<Stored<'_>, DenseError> {
         let tile = self.file.tiles.get(self.id, number);
         let tile = tile.ok_or_else(|| self.ended())?;
@@ -245,8 +245,7 @@ impl TetArray {
         })
     }
 
-    /// Reads the stored bytes of the tile at a coordinate, and decodes them to
-    /// see that it can be done.
+    /// Reads the stored bytes of a tile and decodes them to check that decoding succeeds.
     pub(super) fn check_tile(
         &self,
         decoder: &mut io::Result<Decompressor<'_>>,
@@ -268,7 +267,7 @@ impl TetArray {
         Ok(stored)
     }
 
-    /// The coordinate of a tile by its number.
+    /// Returns the coordinate of a tile by its number.
     pub(super) fn coordinate(&self, number: u64) -> Vec<u64> {
         let counts: Vec<u64> = self.info.grid.chunk_counts().collect();
         let mut rest = number;
@@ -333,8 +332,8 @@ impl DenseArray for TetArray {
         Ok(plan)
     }
 
-    /// Raw tiles in memory are lent, not copied; others are decoded some at a
-    /// time on all threads.
+    /// Raw tiles of a source in memory are passed without a copy. Other tiles are decoded in
+    /// batches on all threads.
     fn visit_chunks(&self, visit: &mut ChunkVisitor<'_>) -> Result<(), DenseError> {
         let grid = &self.info.grid;
         let whole = Hyperslab::whole(grid.shape());
@@ -393,7 +392,7 @@ impl DenseArray for TetArray {
         while let Some(parts) = cells.next() {
             let wanted = self.wanted(parts, selection).ok_or_else(|| self.ended())?;
             let stored = wanted.span.end.saturating_sub(wanted.span.start);
-            // What is in memory already costs none.
+            // Bytes that are already in memory do not count.
             let stored = if is_borrowed { 0 } else { stored };
             let decoded = match wanted.tile.is_zstd {
                 true => u64::try_from(wanted.raw_len).unwrap_or(u64::MAX),
@@ -416,9 +415,8 @@ impl DenseArray for TetArray {
     }
 }
 
-/// The bytes of a raw tile from the first selected row to the last, and the
-/// parts as they are in these: leading axes are cut down as long as one element
-/// of them is left.
+/// Returns the byte range of a raw tile from the first to the last selected row, with the extents
+/// and parts relative to it. Leading axes are narrowed as long as one element remains along each.
 fn narrowed(
     parts: &[CellPart],
     extents: &[u64],

@@ -1,24 +1,25 @@
-//! How much memory a read may take: what the caller says and what the file says.
+//! The memory budget of reads, resolved from options of the caller and of the file.
 
-/// Where the host's memory cannot be found out.
+/// Budget if the available memory of the host is unknown.
 const FALLBACK: u64 = 256 << 20;
-/// A quarter of the host's memory, in basis points.
+/// A quarter of the available memory, in basis points.
 const DEFAULT_BPS: u16 = 2500;
 const WHOLE_BPS: u64 = 10_000;
 
-/// How much memory a read may take.
+/// A limit on the memory of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryBudget {
-    /// Bytes; beats all else.
+    /// Limit in bytes. Takes precedence over everything else.
     pub bytes: Option<u64>,
-    /// Share of the memory that is free, in basis points; beaten by bytes that the file asks for.
+    /// Limit as a share of the available memory, in basis points. A limit in bytes in the file
+    /// takes precedence.
     pub bps: Option<u16>,
 }
 
 impl MemoryBudget {
-    /// Bytes there may be, given what the file says (0 for nothing) and the
-    /// memory that is free. In the order of the reference: bytes of the caller,
-    /// bytes of the file, share of the caller, share of the file, a quarter.
+    /// Returns the limit in bytes, given the limits in the file (0 if unset) and the available
+    /// memory. The order of precedence is that of the reference implementation: bytes from the
+    /// caller, bytes from the file, share from the caller, share from the file, a quarter.
     pub fn resolve(self, file_bytes: u32, file_bps: u16, available: Option<u64>) -> u64 {
         if let Some(bytes) = self.bytes {
             return bytes;
@@ -28,7 +29,7 @@ impl MemoryBudget {
         }
         let of_file = Some(file_bps).filter(|bps| *bps > 0);
         let bps = self.bps.or(of_file).unwrap_or(DEFAULT_BPS);
-        // The reference takes more than the whole, too; a budget cannot be.
+        // The reference implementation accepts shares above 100 %. A limit caps them.
         let bps = u64::from(bps).min(WHOLE_BPS);
         available.map_or(FALLBACK, |available| {
             (available / WHOLE_BPS).saturating_mul(bps)
@@ -36,7 +37,7 @@ impl MemoryBudget {
     }
 }
 
-/// Memory that is free, where it can be found out.
+/// Returns the available memory of the host in bytes; `None` if it is unknown.
 pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     parse(&text)
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_beat_shares_and_callers_beat_files() {
+    fn bytes_precede_shares_and_callers_precede_files() {
         let none = MemoryBudget::default();
         let bytes = MemoryBudget {
             bytes: Some(7),
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_is_found_in_the_text_of_linux() {
+    fn available_memory_is_parsed_from_proc_meminfo() {
         let text = "MemTotal:  8 kB\nMemAvailable:   24 kB\nBuffers: 1 kB\n";
         assert_eq!(parse(text), Some(24 * 1024));
         assert_eq!(parse("MemFree: 3 kB"), None);

@@ -1,4 +1,4 @@
-//! An open file.
+//! Opening of files.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use super::{
 };
 use crate::{ByteSource, ChunkGrid, DenseError, Dtype};
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TetOptions {
-    /// Memory that a read may take.
+    /// Limit on the memory of a read.
     pub budget: MemoryBudget,
 }
 
-/// An open `.tet`, all parts of which are proven but the payloads themselves.
+/// An open `.tet` file. All structures are checked; payloads are checked when they are read.
 ///
-/// Opening reads superblock, directory, index and footer: three ranges, or four
-/// with metadata outside of the footer. Cloning is cheap.
+/// Opening reads the superblock, directory, index and footer in at most four requests, plus one if
+/// metadata is spilled. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct TetFile {
     pub(super) inner: Arc<Inner>,
@@ -45,7 +45,7 @@ pub(super) struct Inner {
     payload_end: u64,
 }
 
-/// What a file says of a dataset.
+/// The description of a dataset in a file.
 #[derive(Clone, Debug)]
 pub struct DatasetInfo {
     pub(super) name: String,
@@ -57,27 +57,27 @@ pub struct DatasetInfo {
 }
 
 impl DatasetInfo {
-    /// Its name, which may be empty.
+    /// Returns the name, which may be empty.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The format's type of its elements.
+    /// Returns the element type of the format.
     pub fn dtype(&self) -> tetration::Dtype {
         self.tet_dtype
     }
 
-    /// Its shape, and how it is cut.
+    /// Returns the shape and its division into tiles.
     pub fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    /// Attributes, which the format has as text only.
+    /// Returns the attributes. The format allows text values only.
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.attributes
     }
 
-    /// Names of its axes, where the footer has them.
+    /// Returns the names of the axes, if the footer has one for each axis.
     pub fn dimension_names(&self) -> Option<&[String]> {
         self.dimension_names.as_deref()
     }
@@ -116,7 +116,7 @@ impl TetFile {
     ///
     /// # Errors
     ///
-    /// [`DenseError::Tet`] when a part of it does not hold; see [`TetError`].
+    /// [`DenseError::Tet`] if a structure of the file is invalid; see [`TetError`].
     pub fn open(source: Arc<dyn ByteSource>, options: TetOptions) -> Result<Self, DenseError> {
         let in_file = |error: TetError| DenseError::tet(source.name(), error);
         let len = source.len();
@@ -127,7 +127,7 @@ impl TetFile {
             let end = index_span.end;
             return Err(in_file(TetError::IndexSpan { end, len }));
         }
-        // Both at once: directory and index are side by side.
+        // Directory and index are adjacent and read in one request.
         let region = source.read(superblock.directory_span().start..index_span.end)?;
         let split = superblock.directory_span();
         let split = usize::try_from(split.end.saturating_sub(split.start)).unwrap_or(usize::MAX);
@@ -172,52 +172,51 @@ impl TetFile {
         })
     }
 
-    /// Where it is read from.
+    /// Returns the source of the file.
     pub fn source(&self) -> &dyn ByteSource {
         &*self.inner.source
     }
 
-    /// The first 32 bytes.
+    /// Returns the superblock, the first 32 bytes of the file.
     pub fn superblock(&self) -> Superblock {
         self.inner.superblock
     }
 
-    /// What is said of each dataset, by id.
+    /// Returns the descriptions of all datasets, by id.
     pub fn datasets(&self) -> &[DatasetInfo] {
         &self.inner.datasets
     }
 
-    /// The footer, when there is one.
+    /// Returns the footer, if the file has one.
     pub fn footer(&self) -> Option<&FooterInfo> {
         self.inner.footer.as_ref()
     }
 
-    /// Where payloads end: at a spill, at the footer, or with the file.
+    /// Returns the end of the payload area: the first spill, the footer, or the end of the file.
     pub fn payload_end(&self) -> u64 {
         self.inner.payload_end
     }
 
-    /// Bytes of memory a read may take, by what the caller and the file say.
+    /// Returns the memory limit of a read in bytes, resolved from the options and the file.
     pub fn budget(&self) -> u64 {
         self.inner.budget
     }
 
-    /// Share of memory that the file asks for, in basis points; 0 for none.
+    /// Returns the share of memory in the file, in basis points; 0 if unset.
     pub fn memory_budget_bps(&self) -> u16 {
         self.inner.budget_bps
     }
 
-    /// Bytes of memory that the file asks for; 0 for none.
+    /// Returns the memory limit in the file, in bytes; 0 if unset.
     pub fn memory_budget_bytes(&self) -> u32 {
         self.inner.budget_bytes
     }
 
-    /// Calls `visit` with the chunk index, read again, whose rows are as they
-    /// are stored.
+    /// Reads the chunk index again and passes it to `visit`, with rows in stored order.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If the index cannot be read.
     pub fn with_index<T>(&self, visit: impl FnOnce(ChunkIndex<'_>) -> T) -> Result<T, DenseError> {
         if self.inner.datasets.is_empty() {
             return Ok(visit(ChunkIndex::EMPTY));

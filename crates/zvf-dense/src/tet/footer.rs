@@ -1,4 +1,4 @@
-//! What a footer says: history, metadata, and where spills are.
+//! The footer: history, metadata, and references to spills.
 
 use core::ops::Range;
 
@@ -8,18 +8,18 @@ use zvf_format::tetration::{Footer, FooterTail, FooterVersion};
 use super::TetError;
 use crate::{ByteSource, DenseError};
 
-/// The most bytes of JSON in a footer: sixteen times what writers may write.
-/// Parsed it takes some 70 times as many.
+/// Maximum length of the JSON in a footer: sixteen times the limit for writers. Parsed JSON takes
+/// about 70 times its length in memory.
 const MOST_JSON: u64 = 1 << 20;
-/// The most bytes of metadata outside of it, as the format has it.
+/// Maximum length of spilled metadata, set by the format.
 const MOST_SPILL: u64 = 16 << 20;
 
-/// A part of the file that a footer refers to.
+/// A part of the file that the footer refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpillRef {
-    /// Where it starts in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u64,
 }
 
@@ -29,28 +29,28 @@ impl SpillRef {
     }
 }
 
-/// What a footer says.
+/// The content of a footer.
 #[derive(Clone, Debug, Default)]
 pub struct FooterInfo {
-    /// 1 or 2.
+    /// Version of the footer, 1 or 2.
     pub version: u32,
-    /// Bytes of its JSON.
+    /// Length of the JSON in bytes.
     pub json_len: u64,
-    /// Each as the file has it: an object, or in old files three strings.
+    /// History records as stored: objects, or lists of three strings in old files.
     pub history: Vec<Value>,
-    /// Of the file and its datasets: keys `file` and `datasets`.
+    /// Metadata of the file and its datasets, under the keys `file` and `datasets`.
     pub metadata: Option<Map<String, Value>>,
-    /// Where metadata are, when not in the footer itself.
+    /// Location of metadata outside the footer.
     pub metadata_ref: Option<SpillRef>,
-    /// Where zone maps are; they are not read.
+    /// Location of zone maps, which are not read.
     pub zone_maps_ref: Option<SpillRef>,
-    /// Where secondary indexes are; they are not read.
+    /// Location of secondary indexes, which are not read.
     pub secondary_index_ref: Option<SpillRef>,
-    /// Where a CRC-32 of each payload is, in the order of the rows.
+    /// Location of the CRC-32 checksums of all payloads, in row order.
     pub checksums: Option<SpillRef>,
 }
 
-/// The key of the checksums, which other readers ignore.
+/// The key of the checksums, an extension that other readers ignore.
 pub(super) const CHECKSUMS: &str = "x_chunk_crc32";
 
 fn fault(key: &str, fault: &'static str) -> TetError {
@@ -61,7 +61,7 @@ fn fault(key: &str, fault: &'static str) -> TetError {
 }
 
 impl FooterInfo {
-    /// Reads the footer that a file ends with, and says where payloads end.
+    /// Reads the footer at the end of a file. Returns it with the end of the payload area.
     pub(super) fn read(
         source: &dyn ByteSource,
         index_end: u64,
@@ -88,7 +88,7 @@ impl FooterInfo {
         let info = Self::parse(json, tail, index_end, start, rows);
         let (mut info, payload_end) = info.map_err(in_file)?;
         if let Some(spill) = info.metadata_ref {
-            // Parsed it takes some 70 times as many.
+            // Parsed JSON takes about 70 times its length in memory.
             let needed = spill.len.saturating_mul(70);
             let budget = budget.max(MOST_JSON.saturating_mul(70));
             if needed > budget {
@@ -140,7 +140,7 @@ impl FooterInfo {
         if info.metadata.is_some() && info.metadata_ref.is_some() {
             return Err(fault("metadata_ref", "beside metadata"));
         }
-        // Spills follow each other in this order, up to the JSON.
+        // Spills are contiguous in this order and end at the JSON.
         let mut payload_end = json_start;
         for spill in spilled
             .into_iter()
@@ -163,14 +163,14 @@ impl FooterInfo {
         Ok((info, payload_end))
     }
 
-    /// What is said about a dataset under `key`.
+    /// Returns the metadata of a dataset under `key`.
     pub(super) fn of_dataset(&self, name: &str, key: &str) -> Option<&Value> {
         let datasets = self.metadata.as_ref()?.get("datasets")?;
         datasets.get(name)?.get(key)
     }
 }
 
-/// A reference: an object of `offset` and `len` and nothing else.
+/// Parses a reference: an object with exactly `offset` and `len`.
 fn spill(json: &Map<String, Value>, key: &str) -> Result<Option<SpillRef>, TetError> {
     let Some(value) = json.get(key).filter(|value| !value.is_null()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Where the payload of each tile is, by dataset and coordinate.
+//! The locations of tile payloads, by dataset and coordinate.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use zvf_format::tetration::{ChunkIndex, Codec};
 use super::TetError;
 use crate::ChunkGrid;
 
-/// Where one tile's payload is.
+/// The location of the payload of one tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tile {
     pub(super) offset: u64,
@@ -17,23 +17,23 @@ pub(super) struct Tile {
 
 impl Tile {
     pub(super) fn span(self) -> Range<u64> {
-        // The index has proven that it fits.
+        // Cannot overflow: the index checks the sum.
         self.offset..self.offset.saturating_add(self.stored_len)
     }
 }
 
-/// Every tile of every dataset, one after another in row-major order of the
-/// grids: a lookup is one index, however rows were ordered.
+/// The tiles of all datasets in row-major order of their grids. A lookup takes constant time for
+/// any order of rows in the file.
 #[derive(Debug, Default)]
 pub(super) struct Tiles {
     tiles: Vec<Tile>,
-    /// Where the tiles of each dataset start.
+    /// Position of the first tile of each dataset.
     starts: Vec<usize>,
 }
 
 impl Tiles {
-    /// Sorts rows that [`ChunkIndex::check`] has passed, in one pass; proves
-    /// that no tile has two and that no payloads overlap.
+    /// Sorts rows that passed [`ChunkIndex::check`], in one pass. Returns an error if a tile has
+    /// two rows, or payloads overlap.
     pub(super) fn new(index: &ChunkIndex<'_>, grids: &[ChunkGrid]) -> Result<Self, TetError> {
         let mut starts = Vec::with_capacity(grids.len());
         let mut start = 0_usize;
@@ -42,7 +42,7 @@ impl Tiles {
             let count = grid.chunk_count().and_then(|count| count.try_into().ok());
             start = start.saturating_add(count.unwrap_or(usize::MAX));
         }
-        // As many as rows: the check has compared them.
+        // `check` ensures that the number of rows is the number of tiles.
         let rows = usize::try_from(index.len()).unwrap_or(usize::MAX);
         let mut tiles: Vec<Option<Tile>> = vec![None; rows];
         let mut spans_ascend = true;
@@ -71,7 +71,7 @@ impl Tiles {
             spans_ascend &= row.payload_offset() >= end;
             end = row.payload_span().end;
         }
-        // There are as many rows as tiles and no tile has two: all have one.
+        // Rows and tiles are equal in number and no tile has two rows, so each tile has one.
         let tiles: Vec<Tile> = tiles.into_iter().flatten().collect();
         if !spans_ascend {
             disjoint(&tiles)?;
@@ -79,7 +79,7 @@ impl Tiles {
         Ok(Self { tiles, starts })
     }
 
-    /// The tile at this place of a dataset's grid, in row-major order.
+    /// Returns a tile by its row-major number in the grid of a dataset.
     pub(super) fn get(&self, dataset: usize, number: u64) -> Option<Tile> {
         let number = usize::try_from(number).ok()?;
         let at = self.starts.get(dataset)?.checked_add(number)?;
@@ -89,7 +89,7 @@ impl Tiles {
 
 fn disjoint(tiles: &[Tile]) -> Result<(), TetError> {
     let spans = tiles.iter().map(|tile| (tile.offset, tile.span().end));
-    // An empty payload has no bytes to share.
+    // Empty payloads cannot overlap.
     let mut spans: Vec<_> = spans.filter(|(start, end)| start < end).collect();
     spans.sort_unstable();
     let mut last = 0;

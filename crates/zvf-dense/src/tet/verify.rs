@@ -1,4 +1,4 @@
-//! Whether a file can be trusted: all that opening proves, and what takes more.
+//! Verification of a file: the checks of opening it, and costlier ones.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use zvf_format::tetration::{ChunkFault, ChunkMapError, DatasetFault, DirectoryEr
 use super::{TetError, TetFile, TetOptions, writer::crc};
 use crate::{ByteSource, DenseArray, DenseError};
 
-/// Payloads that are decoded unless all are asked for.
+/// Number of payloads decoded unless all are requested.
 const SAMPLE: u64 = 128;
-/// Failures that are listed; all are counted.
+/// Maximum number of failures reported individually per check; all are counted.
 const LISTED: usize = 20;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TetSeverity {
-    /// Nothing is wrong.
+    /// The check passed, or reports a fact.
     Info,
-    /// Legal, and worth to know.
+    /// Valid but noteworthy.
     Warning,
-    /// The file cannot be trusted.
+    /// The file is damaged or invalid.
     Error,
 }
 
 impl TetSeverity {
-    /// As it is printed.
+    /// Returns the name used in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -37,14 +37,14 @@ impl TetSeverity {
     }
 }
 
-/// The outcome of one check.
+/// The result of one check.
 #[derive(Clone, Debug)]
 pub struct TetFinding {
-    /// Which check, by the name the format's own tools give it where they have it.
+    /// Name of the check, as in the tools of the format if they have it.
     pub check: &'static str,
-    /// How much it matters.
+    /// Severity of the result.
     pub severity: TetSeverity,
-    /// What was found.
+    /// Description of the result.
     pub detail: Option<String>,
 }
 
@@ -66,26 +66,26 @@ impl TetFinding {
     }
 }
 
-/// What was found in a file.
+/// The results of verifying a file.
 #[derive(Debug)]
 pub struct Verification {
-    /// In the order of the checks.
+    /// Results in the order of the checks.
     pub findings: Vec<TetFinding>,
-    /// The file, when it opens.
+    /// The open file, unless opening failed.
     pub file: Option<TetFile>,
-    /// Payloads that were decoded, or compared with their checksum.
+    /// Number of payloads that were decoded or compared with their checksum.
     pub chunks_checked: u64,
 }
 
 impl Verification {
-    /// Whether nothing is an error.
+    /// Returns whether no finding is an error.
     pub fn is_ok(&self) -> bool {
         self.findings
             .iter()
             .all(|finding| finding.severity != TetSeverity::Error)
     }
 
-    /// As JSON: `ok`, `findings`, and a `summary` of a file that opens.
+    /// Converts the results to JSON: `ok`, `findings`, and a `summary` if the file could be opened.
     pub fn to_json(&self) -> Value {
         let findings = self.findings.iter().map(|finding| {
             json!({
@@ -112,13 +112,12 @@ impl Verification {
     }
 }
 
-/// Checks a file: its parts; with `deep` every payload, otherwise the first 128.
-/// Raw payloads have nothing to compare them with but checksums, which few
-/// files have.
+/// Verifies the structure of a file and its payloads: all with `deep`, otherwise the first 128. Raw
+/// payloads can be verified only against checksums, which few files have.
 ///
 /// # Errors
 ///
-/// When bytes cannot be read. What they are is a finding.
+/// If bytes cannot be read. Invalid content is a finding, not an error.
 pub fn verify(
     source: Arc<dyn ByteSource>,
     options: TetOptions,
@@ -169,7 +168,7 @@ pub fn verify(
     })
 }
 
-/// The check that an error of opening belongs to.
+/// Returns the check that detects an error of opening.
 fn check_of(error: &TetError) -> &'static str {
     match error {
         TetError::Map(ChunkMapError::Row { fault, .. }) => match fault {
@@ -191,7 +190,7 @@ fn check_of(error: &TetError) -> &'static str {
     }
 }
 
-/// An error and its causes in one line.
+/// Joins an error and its causes into one line.
 fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -248,7 +247,7 @@ fn names(file: &TetFile) -> TetFinding {
     TetFinding::new("dataset_names", TetSeverity::Warning, detail)
 }
 
-/// Decodes payloads and compares checksums; says how many.
+/// Decodes payloads and compares checksums. Returns the number of payloads checked.
 fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Result<u64, DenseError> {
     let rows = file.superblock().rows();
     let most = if deep { rows } else { rows.min(SAMPLE) };

@@ -1,4 +1,4 @@
-//! Writes files.
+//! Writing of files.
 
 mod append;
 mod metadata;
@@ -21,15 +21,16 @@ use zvf_format::tetration::{
 use super::{TetError, footer::SpillRef, kind_of};
 use crate::{ChunkGrid, DenseError, DenseSink, Dtype, Hyperslab, staged, strided};
 
-/// Bytes of tiles that wait to be encoded together.
+/// Length of pending tiles in bytes that triggers encoding.
 const BATCH: usize = 8 << 20;
 
-/// A file that is being written: beside its place, and there when finished.
+/// A writer of a `.tet` file. The file appears at its path only when [`finish`](Self::finish)
+/// succeeds.
 ///
-/// Equal input makes equal bytes. Datasets are written in the order they were
-/// given in, and the tiles of each in row-major order. Each dataset starts at a
-/// multiple of 8, its tiles follow each other. There is a footer only when it
-/// has something to say, and then of version 1, which every release reads.
+/// Equal input gives equal bytes. Datasets are written in the given order, the tiles of each in
+/// row-major order. Each dataset starts at a multiple of 8 bytes, and its tiles are contiguous. A
+/// footer is written only if it has content, in version 1, which all releases of the reference
+/// implementation read.
 #[derive(Debug)]
 pub struct TetWriter {
     target: PathBuf,
@@ -38,14 +39,14 @@ pub struct TetWriter {
     directory: Vec<u8>,
     index: ChunkIndexBuilder,
     options: WriteOptions,
-    /// Of a file that is appended to.
+    /// Metadata of the file that is appended to.
     metadata: Map<String, Value>,
     checksums: Vec<u8>,
     waiting: Vec<Vec<u8>>,
     waiting_bytes: usize,
-    /// Where the next byte goes in the file.
+    /// Offset of the next byte in the file.
     at: u64,
-    /// Which dataset is being written.
+    /// The dataset being written.
     current: usize,
 }
 
@@ -55,7 +56,7 @@ struct Dataset {
     dtype: Dtype,
     grid: ChunkGrid,
     chunks: u64,
-    /// How many have been put.
+    /// Number of tiles written so far.
     put: u64,
 }
 
@@ -66,11 +67,11 @@ struct Encoded {
 }
 
 impl TetWriter {
-    /// Starts a file with these datasets.
+    /// Creates a file with these datasets.
     ///
     /// # Errors
     ///
-    /// When a dataset is none the format can have, or nothing can be written there.
+    /// If the format does not allow a dataset, or the file cannot be created.
     pub fn create(
         path: &Path,
         datasets: Vec<DatasetSpec>,
@@ -166,7 +167,7 @@ impl TetWriter {
         Ok(())
     }
 
-    /// Goes on to a dataset when all before it are complete.
+    /// Advances to a dataset. The datasets before it must be complete.
     fn turn_to(&mut self, dataset: usize) -> Result<(), DenseError> {
         if dataset == self.current && self.datasets.get(dataset).is_some() {
             return Ok(());
@@ -182,14 +183,13 @@ impl TetWriter {
         self.align()
     }
 
-    /// Zeros up to a multiple of 8.
+    /// Writes zeros up to a multiple of 8 bytes.
     fn align(&mut self) -> Result<(), DenseError> {
         let padding = usize::try_from(self.at.wrapping_neg() % 8).unwrap_or(0);
         self.write([0; 8].get(..padding).unwrap_or_default())
     }
 
-    /// The coordinate of the next chunk of the current dataset, and its bytes
-    /// decoded.
+    /// Returns the coordinate and the decoded length of the next chunk of the current dataset.
     fn next(&self) -> Option<(Vec<u64>, u64)> {
         let dataset = self.datasets.get(self.current)?;
         if dataset.put >= dataset.chunks {
@@ -200,13 +200,12 @@ impl TetWriter {
         Some((coordinate, selection.byte_len(dataset.dtype.size())?))
     }
 
-    /// Puts the next tile of a dataset: the elements it has, those beyond the
-    /// edge left out, row-major and little-endian.
+    /// Writes the next tile of a dataset: its elements without padding beyond the edge, in
+    /// row-major order and little-endian.
     ///
     /// # Errors
     ///
-    /// When it is not that dataset's turn, the bytes are not as many, or they
-    /// cannot be written.
+    /// If another dataset is due, the length does not match, or writing fails.
     pub fn put_chunk(&mut self, dataset: usize, bytes: &[u8]) -> Result<(), DenseError> {
         self.turn_to(dataset)?;
         let next = self.next();
@@ -225,12 +224,12 @@ impl TetWriter {
         Ok(())
     }
 
-    /// Cuts a whole array, row-major and little-endian, into the tiles of a
-    /// dataset and puts them.
+    /// Divides a complete array, row-major and little-endian, into the tiles of a dataset and
+    /// writes them.
     ///
     /// # Errors
     ///
-    /// As [`put_chunk`](Self::put_chunk).
+    /// See [`put_chunk`](Self::put_chunk).
     pub fn put_array(&mut self, dataset: usize, bytes: &[u8]) -> Result<(), DenseError> {
         let known = self.datasets.get(dataset);
         let known = known.ok_or_else(|| self.order(dataset, "there is no such dataset"))?;
@@ -248,11 +247,11 @@ impl TetWriter {
         Ok(())
     }
 
-    /// A sink for one dataset; the file is to be finished after it.
+    /// Returns a sink for one dataset. Finishing the sink does not finish the file.
     ///
     /// # Errors
     ///
-    /// When there is no such dataset.
+    /// If the dataset does not exist.
     pub fn sink(&mut self, dataset: usize) -> Result<TetSink<'_>, DenseError> {
         let grid = self.datasets.get(dataset).map(|known| known.grid.clone());
         let grid = grid.ok_or_else(|| self.order(dataset, "there is no such dataset"))?;
@@ -263,7 +262,7 @@ impl TetWriter {
         })
     }
 
-    /// Encodes what waits, on all threads, and writes it in order.
+    /// Encodes pending tiles on all threads and writes them in order.
     fn flush(&mut self) -> Result<(), DenseError> {
         let waiting = core::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
@@ -311,12 +310,11 @@ impl TetWriter {
         self.write(&encoded.bytes)
     }
 
-    /// Writes index and footer, and puts the file in its place.
+    /// Writes the index and the footer, and moves the file to its path.
     ///
     /// # Errors
     ///
-    /// When chunks are missing, or it cannot be written; the place is as it was
-    /// then.
+    /// If chunks are missing, or writing fails. The path is left unchanged.
     pub fn finish(mut self) -> Result<(), DenseError> {
         self.flush()?;
         let missing = self.datasets.iter().position(|d| d.put < d.chunks);
@@ -342,7 +340,7 @@ impl TetWriter {
         staged::publish(file, &self.target).map_err(in_file)
     }
 
-    /// Returns the flags.
+    /// Writes the footer if it has content, and returns the flags of the superblock.
     fn write_footer(&mut self) -> Result<u32, DenseError> {
         let rows = core::mem::take(&mut self.checksums);
         let checksums = match self.options.checksums && !rows.is_empty() {
@@ -378,7 +376,7 @@ impl TetWriter {
     }
 }
 
-/// The superblock of a file.
+/// Creates the superblock of a file.
 fn head(
     datasets: &[Dataset],
     directory_len: usize,
@@ -386,7 +384,7 @@ fn head(
     flags: u32,
 ) -> Result<Superblock, TetError> {
     let count = u32::try_from(datasets.len()).map_err(|_| TetError::Large)?;
-    // The directory's length field is no record.
+    // The directory starts with a length field that is not part of the records.
     let records = directory_len.saturating_sub(8);
     let records = u64::try_from(records).unwrap_or(u64::MAX);
     Ok(Superblock::new(count, records, rows, flags)?)
@@ -425,7 +423,7 @@ pub(super) fn crc(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// One dataset of a [`TetWriter`], as a sink.
+/// A sink for one dataset of a [`TetWriter`].
 #[derive(Debug)]
 pub struct TetSink<'a> {
     writer: &'a mut TetWriter,

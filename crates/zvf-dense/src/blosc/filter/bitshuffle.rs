@@ -1,14 +1,14 @@
-//! Bits of items, sorted by their place in the item.
+//! The bitshuffle filter: bits grouped by their position in the item.
 //!
-//! Row p = 8 · byte + bit, with bit 0 the lowest, has that bit of every item:
-//! that of item i in bit i mod 8 of byte ⌊i / 8⌋. Only as many items as are a
-//! multiple of 8 take part; the others, and what is no item, stay in place.
+//! Row p = 8 · byte + bit, with bit 0 the lowest, holds that bit of every item; the bit of item i
+//! is bit i mod 8 of byte ⌊i / 8⌋ of the row. Only a multiple of 8 items is shuffled. The remaining
+//! items and bytes stay in place.
 
-/// Bytes that take part.
+/// Returns the number of bytes that are shuffled.
 fn shuffled(width: usize, whole: bool, len: usize) -> usize {
     let items = len / width;
     match items % 8 {
-        // Blosc 1 leaves a block alone whose items are no multiple of 8.
+        // Blosc 1 does not shuffle a block whose item count is not a multiple of 8.
         rest if whole && rest != 0 => 0,
         rest => (items - rest) * width,
     }
@@ -56,10 +56,10 @@ pub(super) fn apply(width: usize, items: &[u8], rows: &mut [u8]) {
     }
 }
 
-/// Bit j of byte i as bit i of byte j.
+/// Transposes an 8 × 8 bit matrix: bit j of byte i becomes bit i of byte j.
 fn transposed(square: [u8; 8]) -> [u8; 8] {
     let mut bits = u64::from_le_bytes(square);
-    // Squares of 1 bit in such of 2, of 2 in such of 4, of 4 in the whole.
+    // Swap off-diagonal 1-bit squares in squares of 2 bits, then 2 in 4, then 4 in 8.
     for (shift, mask) in [
         (7, 0x00aa_00aa_00aa_00aa),
         (14, 0x0000_cccc_0000_cccc),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agrees_with_the_definition() {
+    fn matches_the_bitwise_definition() {
         for width in [1, 2, 3, 4, 8, 12, 16] {
             for count in [0, 1, 7, 8, 9, 36, 64] {
                 let len = count * width + (width - 1);

@@ -1,6 +1,6 @@
-//! Differences: of blocks, items and bytes.
+//! The delta and bytedelta filters: differences of blocks, items and bytes.
 
-/// Bytes that the first block is compared with itself by.
+/// Returns the step in bytes for differences inside the first block.
 pub(super) fn width(item: usize) -> usize {
     match item {
         1 | 2 | 4 | 8 => item,
@@ -9,8 +9,8 @@ pub(super) fn width(item: usize) -> usize {
     }
 }
 
-/// XOR with `first`, or where there is none, which is in the first block,
-/// with the item before.
+/// XORs the block with `first`. Without `first`, as in the first block, XORs each item with the
+/// item before it.
 pub(super) fn undo(width: usize, block: &mut [u8], first: Option<&[u8]>) {
     let Some(first) = first else {
         let mut items = block.chunks_exact_mut(width);
@@ -41,7 +41,7 @@ pub(super) fn apply(width: usize, block: &mut [u8], first: Option<&[u8]>) {
     mix(whole(width, block), first);
 }
 
-/// The items that are whole; what is left stays as it is.
+/// Returns the whole items of a block. Trailing bytes are not filtered.
 fn whole(width: usize, block: &mut [u8]) -> &mut [u8] {
     let end = block.len() - block.len() % width;
     block.split_at_mut(end).0
@@ -53,7 +53,7 @@ fn mix(bytes: &mut [u8], others: &[u8]) {
     }
 }
 
-/// A running sum over each of `width` streams.
+/// Replaces each of the `width` streams by its running sum.
 pub(super) fn undo_bytes(width: usize, block: &mut [u8]) {
     let len = block.len() / width.max(1);
     for stream in block.chunks_exact_mut(len.max(1)).take(width) {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_come_back() {
+    fn differences_round_trip() {
         let first: Vec<u8> = (0..53).map(|i| i * 3).collect();
         for item in 1..20 {
             let width = width(item);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn as_the_format_defines_them() {
+    fn differences_match_the_format_definition() {
         let mut block = [1, 2, 3, 4, 5];
         undo(2, &mut block, None);
         assert_eq!(block, [1, 2, 2, 6, 5]);

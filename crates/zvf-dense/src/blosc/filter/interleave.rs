@@ -1,12 +1,12 @@
-//! Vectors of bytes, interleaved: first all of the first halves, then all of the
-//! second ones.
+//! Interleaving of byte vectors: the first result holds both low halves, the second both high
+//! halves.
 //!
-//! Compilers do not find these instructions by themselves, at least not on x86.
+//! Compilers do not emit these instructions by themselves, at least not on x86.
 
-/// Bytes of a vector.
+/// Number of bytes in a vector.
 pub(super) const LANES: usize = 16;
 
-/// A vector.
+/// A vector of bytes.
 pub(super) type Lanes = [u8; LANES];
 
 #[cfg(target_arch = "x86_64")]
@@ -18,7 +18,7 @@ mod vectors {
 
     use super::Lanes;
 
-    /// Byte by byte.
+    /// Interleaves single bytes.
     #[inline]
     pub(in super::super) fn bytes(a: Lanes, b: Lanes) -> [Lanes; 2] {
         let (a, b) = (m128i::from(a), m128i::from(b));
@@ -28,7 +28,7 @@ mod vectors {
         ]
     }
 
-    /// Two bytes by two.
+    /// Interleaves groups of two bytes.
     #[inline]
     pub(in super::super) fn pairs(a: Lanes, b: Lanes) -> [Lanes; 2] {
         let (a, b) = (m128i::from(a), m128i::from(b));
@@ -38,7 +38,7 @@ mod vectors {
         ]
     }
 
-    /// Four bytes by four.
+    /// Interleaves groups of four bytes.
     #[inline]
     pub(in super::super) fn fours(a: Lanes, b: Lanes) -> [Lanes; 2] {
         let (a, b) = (m128i::from(a), m128i::from(b));
@@ -55,18 +55,18 @@ mod portable {
 
     use super::Lanes;
 
-    /// Byte by byte.
+    /// Interleaves single bytes.
     pub(in super::super) fn bytes(a: Lanes, b: Lanes) -> [Lanes; 2] {
         transmute!(interleaved(a, b))
     }
 
-    /// Two bytes by two.
+    /// Interleaves groups of two bytes.
     pub(in super::super) fn pairs(a: Lanes, b: Lanes) -> [Lanes; 2] {
         let (a, b): ([[u8; 2]; 8], [[u8; 2]; 8]) = (transmute!(a), transmute!(b));
         transmute!(interleaved(a, b))
     }
 
-    /// Four bytes by four.
+    /// Interleaves groups of four bytes.
     pub(in super::super) fn fours(a: Lanes, b: Lanes) -> [Lanes; 2] {
         let (a, b): ([[u8; 4]; 4], [[u8; 4]; 4]) = (transmute!(a), transmute!(b));
         transmute!(interleaved(a, b))
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_do_what_the_plain_code_does() {
+    fn vector_and_portable_code_agree() {
         let a = core::array::from_fn(|i| i.to_le_bytes()[0]);
         let b = a.map(|byte| byte + 100);
         assert_eq!(bytes(a, b), portable::bytes(a, b));

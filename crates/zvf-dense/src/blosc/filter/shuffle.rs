@@ -1,4 +1,4 @@
-//! Bytes of items, sorted by their place in the item.
+//! The shuffle filter: bytes grouped by their position in the item.
 
 use core::array;
 
@@ -6,8 +6,8 @@ use zerocopy::transmute;
 
 use super::interleave::{self, LANES, Lanes};
 
-/// `planes` holds the first bytes of all items, then the second ones, and so
-/// on; `items` gets the items. Bytes past the last whole item stay in place.
+/// Undoes the shuffle. `planes` holds the first bytes of all items, then the second bytes, and so
+/// on; `items` receives the items. Bytes after the last whole item stay in place.
 pub(super) fn undo(width: usize, planes: &[u8], items: &mut [u8]) {
     let count = items.len() / width;
     let (planes, rest) = planes.split_at(count * width);
@@ -22,8 +22,7 @@ pub(super) fn undo(width: usize, planes: &[u8], items: &mut [u8]) {
     }
 }
 
-/// Puts items together from as many bytes of 2, 4 or 8 planes; does nothing with
-/// another number of them.
+/// Joins 2, 4 or 8 planes into items. Does nothing for other numbers of planes.
 pub(in super::super) fn join_planes(planes: &[&[u8]], items: &mut [u8]) {
     let (twos, fours, eights) = (planes.try_into(), planes.try_into(), planes.try_into());
     if let Ok(planes) = twos {
@@ -41,8 +40,7 @@ fn next_planes<'a, const W: usize>(planes: &mut impl Iterator<Item = &'a [u8]>) 
     array::from_fn(|_| planes.next().unwrap_or_default())
 }
 
-/// Items of `W` bytes, [`LANES`] at a time by `join`, which gets as many bytes of
-/// each plane, and the rest one by one.
+/// Joins items of `W` bytes: [`LANES`] items at a time with `join`, and the remainder one by one.
 fn join<const W: usize>(
     planes: [&[u8]; W],
     items: &mut [u8],
@@ -60,8 +58,8 @@ fn join<const W: usize>(
     }
 }
 
-// Neighbours are joined to pairs, these to fours, and so on: each step is one
-// instruction of vectors.
+// Adjacent bytes are joined to pairs, pairs to groups of four, and so on. Each step is one vector
+// instruction.
 
 fn join_2(planes: [&Lanes; 2], items: &mut [[u8; 2]; LANES]) {
     let [a, b] = planes.map(|plane| *plane);
@@ -103,7 +101,7 @@ fn undo_any(width: usize, planes: &[u8], items: &mut [u8]) {
     }
 }
 
-/// The other way round.
+/// Applies the shuffle; the inverse of [`undo`].
 pub(super) fn apply(width: usize, items: &[u8], planes: &mut [u8]) {
     let count = items.len() / width;
     let (items, rest) = items.split_at(count * width);
@@ -122,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_widths_agree_with_the_definition() {
+    fn all_widths_match_the_bytewise_definition() {
         for width in (1..=17).chain([200, 255]) {
             for len in [0, 1, 7, width - 1, width, 8 * width, 37 * width + width / 2] {
                 let planes: Vec<u8> = (0..len)

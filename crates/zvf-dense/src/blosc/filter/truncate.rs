@@ -1,7 +1,7 @@
-//! Mantissas with their low bits set to zero.
+//! The truncation filter: low mantissa bits set to zero.
 
-/// How many bits of a float of `width` bytes are dropped; `None` when there is
-/// no such float, or nothing of its mantissa would be left.
+/// Returns the number of bits dropped from a float of `width` bytes; `None` if there is no such
+/// float, or no mantissa bits would remain.
 pub(super) fn dropped(width: usize, bits: i8) -> Option<u32> {
     let mantissa = match width {
         4 => 23,
@@ -21,7 +21,7 @@ pub(super) fn apply(width: usize, bits: i8, block: &mut [u8]) {
     let Some(dropped) = dropped(width, bits) else {
         return;
     };
-    // Floats of either width: those of 4 bytes lie in the low half.
+    // The mask covers floats of both widths. For floats of 4 bytes, `zip` uses its low half.
     let mask = (u64::MAX << dropped).to_le_bytes();
     for float in block.chunks_exact_mut(width) {
         for (byte, mask) in float.iter_mut().zip(mask) {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_or_drops() {
+    fn keeps_or_drops_mantissa_bits() {
         let mut floats = 1.234_567_9_f32.to_le_bytes();
         apply(4, 10, &mut floats);
         assert_eq!(floats, 1.234_375_f32.to_le_bytes());

@@ -1,11 +1,9 @@
-//! Selections that are one range of the file.
+//! Selections that are one contiguous byte range of the file.
 //!
-//! That payloads follow each other proves that a range covers the selection. It
-//! does not prove that the range is the selection in row-major order: tiles of
-//! several rows and columns lie one after the other as well. The order of tiles
-//! is that of rows when on some axis tiles follow each other, on each axis
-//! before it a tile has one element of the selection, and on each after it one
-//! tile has all.
+//! Contiguous payloads show that a range covers the selection, but not that its bytes are in
+//! row-major order: tiles over several rows and columns are contiguous as well. Tiles are in
+//! row-major order if there is an axis such that each tile has one selected element along every
+//! axis before it, and a single tile covers every axis after it.
 
 use core::ops::Range;
 
@@ -14,29 +12,29 @@ use rayon::prelude::*;
 use super::{TetArray, narrowed, shifted};
 use crate::{CellPart, DenseArray, DenseError, Hyperslab};
 
-/// Below so many bytes another thread costs more than it brings.
+/// Minimum length in bytes for copying on several threads.
 const ALONE: usize = 1 << 20;
 
-/// Payloads that are one range of the file and cover a selection.
+/// Contiguous payloads that cover a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contiguous {
-    /// Where they are in the file.
+    /// Byte range in the file.
     pub span: Range<u64>,
-    /// Whether the bytes are the selection in row-major order. Otherwise they
-    /// are its elements in another order, of use where the order does not matter.
+    /// The bytes are the selection in row-major order. Otherwise they are its elements in another
+    /// order, which suffices if order is irrelevant.
     pub is_row_major: bool,
 }
 
 impl TetArray {
-    /// The range of the file that a selection is, when its tiles are raw, each
-    /// in one piece and each where the one before it ends.
+    /// Returns the byte range of a selection, if its tiles are raw and the selected bytes are
+    /// contiguous within and across tiles.
     ///
-    /// That alone does not make the range the selection in row-major order: see
+    /// The range is not necessarily the selection in row-major order; see
     /// [`Contiguous::is_row_major`].
     ///
     /// # Errors
     ///
-    /// When the selection is not of this array.
+    /// If the selection is not inside the array.
     pub fn contiguous(&self, selection: &Hyperslab) -> Result<Option<Contiguous>, DenseError> {
         selection.check(self.shape())?;
         let is_row_major = self.chunks_follow_rows(selection);
@@ -62,9 +60,9 @@ impl TetArray {
         Ok(span.map(|span| Contiguous { span, is_row_major }))
     }
 
-    /// Whether elements chunk by chunk are in the order of rows: on some axis
-    /// chunks follow each other, before it each has one element, and after it
-    /// one has all.
+    /// Returns whether the elements, chunk by chunk, are in row-major order. This holds if there is
+    /// an axis such that each chunk has one element along every axis before it, and a single chunk
+    /// covers every axis after it.
     fn chunks_follow_rows(&self, selection: &Hyperslab) -> bool {
         let chunks = self.info.grid.chunk_shape();
         let axes = selection.axes().iter().zip(chunks);
@@ -73,12 +71,12 @@ impl TetArray {
         rest.all(|(axis, chunk)| axis.parts(*chunk).nth(1).is_none())
     }
 
-    /// The selection itself, borrowed, when it is in memory or mapped and its
-    /// bytes are in order there. Not aligned to anything.
+    /// Borrows the selection, if the source is in memory or mapped and the bytes are contiguous in
+    /// row-major order. The bytes have no alignment guarantee.
     ///
     /// # Errors
     ///
-    /// When the selection is not of this array.
+    /// If the selection is not inside the array.
     pub fn borrow(&self, selection: &Hyperslab) -> Result<Option<&[u8]>, DenseError> {
         let Some(bytes) = self.file.source.bytes() else {
             return Ok(None);
@@ -91,7 +89,8 @@ impl TetArray {
         }))
     }
 
-    /// Reads it in one go when its bytes are in order in the file.
+    /// Reads the selection with one copy or request, if its bytes are contiguous in row-major
+    /// order. Returns whether it did.
     pub(super) fn read_contiguous(
         &self,
         selection: &Hyperslab,
@@ -122,11 +121,11 @@ impl TetArray {
     }
 }
 
-/// Whether what is selected of a tile lies in one piece in it.
+/// Returns whether the selected elements are contiguous in their tile.
 fn is_one_piece(parts: &[CellPart], extents: &[u64], selection: &Hyperslab) -> bool {
     let axes = parts.iter().zip(extents).zip(selection.axes());
     let mut rest = axes.skip_while(|((part, _), _)| part.count == 1);
     let is_run = rest.next().is_none_or(|(_, axis)| axis.step() == 1);
-    // Whole axes are of step 1, as all their elements are there.
+    // An axis with all elements selected has step 1.
     is_run && rest.all(|((part, extent), _)| part.count == *extent)
 }

@@ -1,4 +1,4 @@
-//! Adds datasets to a file.
+//! Addition of datasets to a file.
 
 use std::{path::Path, sync::Arc};
 
@@ -9,20 +9,20 @@ use crate::{
 };
 
 impl TetWriter {
-    /// Starts a file with the datasets of the one at `path`, and these after
-    /// them; it takes its place when finished.
+    /// Starts a file with the datasets of the file at `path`, followed by `datasets`. It replaces
+    /// the file at `path` when it is finished.
     ///
-    /// The index stands before the payloads and grows, so everything is written
-    /// anew; payloads are copied as they are stored. What is said of the
-    /// datasets and the history stay, budgets too unless `options` has one; zone maps
-    /// and secondary indexes, which only repeat what is in the data, go.
+    /// The index precedes the payloads and grows, so the whole file is rewritten; payloads are
+    /// copied in their stored form. Metadata and history are kept, and memory limits too unless
+    /// `options` sets one. Zone maps and secondary indexes, which only derive from the data, are
+    /// dropped.
     ///
-    /// The first of `datasets` has the number of datasets there were as its id.
+    /// The id of the first new dataset is the number of existing datasets.
     ///
     /// # Errors
     ///
-    /// When the file does not hold, has datasets of one name or none, or
-    /// already one of a new name.
+    /// If the file is invalid, has unnamed datasets or duplicate names, or has a dataset with a new
+    /// name.
     pub fn append(
         path: &Path,
         datasets: Vec<DatasetSpec>,
@@ -45,7 +45,7 @@ impl TetWriter {
         }
         let there = file.datasets().iter().map(|info| {
             let grid = info.grid();
-            // Attributes and names are in the metadata.
+            // Attributes and dimension names come from the metadata.
             DatasetSpec::new(info.name(), info.dtype(), grid.shape(), grid.chunk_shape())
                 .compressed(Compression::Raw)
         });
@@ -57,7 +57,7 @@ impl TetWriter {
         Ok(writer)
     }
 
-    /// Copies the payloads of a dataset as they are stored.
+    /// Copies the payloads of a dataset in their stored form.
     fn copy(&mut self, file: &TetFile, id: usize) -> Result<(), DenseError> {
         self.turn_to(id)?;
         let Some(array) = file.dataset_at(id) else {

@@ -1,4 +1,4 @@
-//! What a footer is made of, within the limits of the format.
+//! Construction of footers within the limits of the format.
 
 use serde_json::{Map, Value, json};
 use zvf_format::tetration::{FooterTail, FooterVersion};
@@ -9,14 +9,14 @@ use crate::tet::{
     footer::{CHECKSUMS, SpillRef},
 };
 
-/// The most bytes of JSON in a footer.
+/// Maximum length of the JSON in a footer.
 const MOST_JSON: usize = 65_536;
-/// The most bytes of metadata outside of it.
+/// Maximum length of spilled metadata.
 const MOST_SPILL: usize = 16 << 20;
-/// The most datasets that metadata are of.
+/// Maximum number of datasets with metadata.
 const MOST_DATASETS: usize = 256;
 const MOST_ATTRIBUTES: usize = 64;
-/// The most bytes of a text; an empty one is none.
+/// Maximum length of a text; empty texts are invalid.
 const MOST_TEXT: usize = 1024;
 const MOST_HISTORY: usize = 4096;
 
@@ -24,7 +24,7 @@ fn fault(key: String, fault: &'static str) -> TetError {
     TetError::FooterValue { key, fault }
 }
 
-/// Whether what is said of the datasets can be written.
+/// Checks that the metadata of the datasets is within the limits.
 pub(super) fn check(datasets: &[Dataset]) -> Result<(), TetError> {
     let is_text = |text: &str| (1..=MOST_TEXT).contains(&text.len());
     let said = |dataset: &&Dataset| {
@@ -56,7 +56,7 @@ pub(super) fn check(datasets: &[Dataset]) -> Result<(), TetError> {
     Ok(())
 }
 
-/// Metadata of the file: what was there, and what is said of the datasets.
+/// Merges the metadata of the datasets into existing metadata.
 pub(super) fn metadata(datasets: &[Dataset], before: Map<String, Value>) -> Map<String, Value> {
     let mut metadata = before;
     let mut of_datasets = match metadata.remove("datasets") {
@@ -82,15 +82,15 @@ pub(super) fn metadata(datasets: &[Dataset], before: Map<String, Value>) -> Map<
     metadata
 }
 
-/// A footer of version 1, but for where metadata outside of it end up.
+/// A footer of version 1, complete except for the location of spilled metadata.
 pub(super) struct Footer {
     json: Map<String, Value>,
-    /// Metadata that do not fit in it.
+    /// Metadata that does not fit in the footer.
     pub(super) spilled: Option<Vec<u8>>,
 }
 
 impl Footer {
-    /// Nothing when there is nothing to say.
+    /// Creates a footer; `None` if it would be empty.
     pub(super) fn new(
         history: Vec<Value>,
         metadata: Map<String, Value>,
@@ -123,7 +123,7 @@ impl Footer {
         Ok(is_said.then_some(Self { json, spilled }))
     }
 
-    /// JSON and tail, given where metadata outside of it are.
+    /// Encodes the JSON and the tail, given the location of spilled metadata.
     pub(super) fn finish(mut self, spilled: Option<SpillRef>) -> Result<Vec<u8>, TetError> {
         if let Some(spill) = spilled {
             self.json

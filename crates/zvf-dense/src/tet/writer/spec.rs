@@ -1,19 +1,19 @@
-//! What is to be written, and how.
+//! Datasets and options for writing.
 
 use serde_json::{Map, Value};
 use zvf_format::tetration;
 
-/// How payloads are stored.
+/// The compression of payloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// The bytes themselves.
+    /// No compression.
     #[default]
     Raw,
     /// One zstd frame of this level.
     Zstd(i32),
 }
 
-/// A dataset to be written.
+/// The description of a dataset to write.
 #[derive(Clone, Debug)]
 pub struct DatasetSpec {
     pub(super) name: String,
@@ -26,7 +26,7 @@ pub struct DatasetSpec {
 }
 
 impl DatasetSpec {
-    /// A dataset of raw tiles. Tiles may be larger than the shape.
+    /// Creates the description of a dataset with raw tiles. Tiles may be larger than the shape.
     pub fn new(
         name: impl Into<String>,
         dtype: tetration::Dtype,
@@ -44,7 +44,7 @@ impl DatasetSpec {
         }
     }
 
-    /// Stored like this.
+    /// Sets the compression.
     #[must_use]
     pub fn compressed(self, compression: Compression) -> Self {
         Self {
@@ -53,13 +53,13 @@ impl DatasetSpec {
         }
     }
 
-    /// With attributes, which the format has as text only.
+    /// Sets the attributes. The format allows text values only.
     #[must_use]
     pub fn attributes(self, attributes: Map<String, Value>) -> Self {
         Self { attributes, ..self }
     }
 
-    /// With names of the axes.
+    /// Sets the names of the axes.
     #[must_use]
     pub fn dimension_names(self, names: Option<Vec<String>>) -> Self {
         Self {
@@ -69,16 +69,16 @@ impl DatasetSpec {
     }
 }
 
-/// How a file is written.
+/// Options for writing a file.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
-    /// Bytes of memory that readers may use; 0 leaves it to them.
+    /// Memory limit for readers in bytes; 0 leaves it unset.
     pub memory_budget_bytes: u32,
-    /// Share of memory that readers may use, in basis points; 0 leaves it to them.
+    /// Memory limit for readers as a share of available memory, in basis points; 0 leaves it unset.
     pub memory_budget_bps: u16,
-    /// Whether a CRC-32 of each payload is written where other readers do not
-    /// look. Verifying reads them.
+    /// Write a CRC-32 of each payload to a place that other readers ignore. Verification reads
+    /// them.
     pub checksums: bool,
-    /// Rows of the history, as the footer has them.
+    /// History records for the footer.
     pub history: Vec<Value>,
 }
