@@ -1,16 +1,17 @@
-//! Attributes of an array: metalayers of variable length whose bytes are one value
-//! of MessagePack, as Python's `vlmeta` has them.
+//! Attributes of an array: variable-length metalayers that each contain one MessagePack value, as
+//! Python's `vlmeta` writes them.
 
 use serde_json::{Map, Number, Value};
 
 use super::layers::{self, Layer};
 
-/// How deep values may be in others.
+/// Maximum nesting depth of values.
 const DEPTH: usize = 64;
-/// Bytes that are decoded in all; values take more memory than their bytes.
+/// Maximum total length of decoded metalayers in bytes. Decoded values take more memory than their
+/// bytes.
 const MOST: usize = 1 << 20;
 
-/// What metalayers say, of which the first mebibyte is looked at.
+/// Decodes the attributes among metalayers, up to a total length of [`MOST`].
 pub(super) fn of(layers: &[Layer]) -> Map<String, Value> {
     let mut left = MOST;
     let mut attributes = Map::new();
@@ -26,9 +27,9 @@ pub(super) fn of(layers: &[Layer]) -> Map<String, Value> {
     attributes
 }
 
-/// The value that `body` is, and nothing more; `None` for other bytes, and for what
-/// attributes cannot be: binary data, extensions, maps of other keys than text, and
-/// numbers that are none.
+/// Decodes a body that is exactly one value. Returns `None` for other bytes and for values that
+/// attributes cannot represent: binary data, extensions, maps with keys other than text, NaN and
+/// infinity.
 pub(super) fn decode(body: &[u8]) -> Option<Value> {
     let mut rest = body;
     let value = value(&mut rest, DEPTH)?;
@@ -88,7 +89,7 @@ fn value(rest: &mut &[u8], depth: usize) -> Option<Value> {
     })
 }
 
-// Neither reserves memory for what is only said to be there.
+// Lists and maps grow item by item: the declared length is not trusted.
 
 fn list(rest: &mut &[u8], len: usize, depth: usize) -> Option<Value> {
     let depth = depth.checked_sub(1)?;
@@ -130,8 +131,8 @@ fn long(rest: &mut &[u8]) -> Option<usize> {
     usize::try_from(u32::from_be_bytes(take(rest)?)).ok()
 }
 
-/// The value as `msgpack` of Python writes it: each number and length in the fewest
-/// bytes, floats in eight. `None` for what is longer than 2^32.
+/// Encodes a value like Python's `msgpack`: numbers and lengths in the fewest bytes, floats in
+/// eight. Returns `None` if a length exceeds 32 bits.
 pub(super) fn encode(value: &Value) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     put(value, &mut out)?;
@@ -224,7 +225,7 @@ fn put_text(text: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A length in the marker, or behind one of two.
+/// Writes a length: in the marker byte if it is below 16, else after a `long` marker.
 fn put_len(len: usize, short: u8, long: u8, out: &mut Vec<u8>) -> Option<()> {
     match (u8::try_from(len), u16::try_from(len)) {
         (Ok(len @ ..0x10), _) => out.push(short | len),
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_what_python_writes() {
+    fn values_match_python_msgpack() {
         check(&json!(null), b"\xc0");
         check(&json!([true, false]), b"\x92\xc3\xc2");
         check(
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_attribute_is_none() {
+    fn invalid_attributes_decode_to_none() {
         let deep = [&[0x91; 100][..], &[0xc0]].concat();
         for bytes in [
             &b""[..],
@@ -294,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_decoded_is_encoded_again(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn decoded_values_round_trip(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Some(value) = decode(&bytes) {
                 prop_assert_eq!(decode(&encode(&value).unwrap()), Some(value));
             }

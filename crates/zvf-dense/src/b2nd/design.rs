@@ -1,4 +1,4 @@
-//! How an array is to be written.
+//! The description of an array to write.
 
 use serde_json::Value;
 use zvf_format::b2nd::{
@@ -11,12 +11,12 @@ use crate::{
     blosc::{BloscCodec, BloscFilter, ChunkEncoder, Split, slots},
 };
 
-/// Bytes of a block that fits the cache next to a core.
+/// Target length of a block in bytes; fits in the cache of a core.
 const BLOCK_BYTES: u64 = 32 << 10;
-/// Bytes of a chunk that is worth a request.
+/// Target length of a chunk in bytes; large enough to amortize a request.
 const CHUNK_BYTES: u64 = 2 << 20;
 
-/// What an array is, and how its chunks are encoded.
+/// The shape and type of an array, and the encoding of its chunks.
 ///
 /// ```
 /// use zvf_dense::{Dtype, b2nd::B2ndDesign, blosc::{BloscCodec, BloscFilter}};
@@ -43,8 +43,8 @@ pub struct B2ndDesign {
 }
 
 impl B2ndDesign {
-    /// An array of Blosc2, compressed with LZ4 after a shuffle, in chunks and
-    /// blocks that suit its shape.
+    /// Creates the design of a Blosc2 array with default chunk and block shapes, compressed with
+    /// shuffle and LZ4.
     pub fn new(shape: &[u64], dtype: Dtype) -> Self {
         let (chunk, block) = partition(shape, dtype.size());
         Self {
@@ -62,7 +62,7 @@ impl B2ndDesign {
         }
     }
 
-    /// Cut into these chunks and blocks.
+    /// Sets the chunk and block shapes.
     #[must_use]
     pub fn with_chunks(mut self, chunk: &[u64], block: &[u64]) -> Self {
         self.chunk = chunk.to_vec();
@@ -70,7 +70,7 @@ impl B2ndDesign {
         self
     }
 
-    /// Cut into these chunks, and they into blocks that suit them.
+    /// Sets the chunk shape and derives the block shape.
     #[must_use]
     pub fn with_chunk_shape(mut self, chunk: &[u64]) -> Self {
         self.block = halved(chunk, self.dtype.size(), BLOCK_BYTES);
@@ -78,7 +78,7 @@ impl B2ndDesign {
         self
     }
 
-    /// With this codec, at level 0 (raw) to 9.
+    /// Sets the codec and its level, 0 (raw) to 9.
     #[must_use]
     pub fn with_codec(mut self, codec: BloscCodec, level: u8) -> Self {
         self.codec = codec;
@@ -86,67 +86,67 @@ impl B2ndDesign {
         self
     }
 
-    /// With these filters, the first one applied first.
+    /// Sets the filters, in the order of their application.
     #[must_use]
     pub fn with_filters(mut self, filters: &[BloscFilter]) -> Self {
         self.filters = filters.to_vec();
         self
     }
 
-    /// With blocks split in this way.
+    /// Sets the policy for splitting blocks into streams.
     #[must_use]
     pub fn with_split(mut self, split: Split) -> Self {
         self.split = split;
         self
     }
 
-    /// For Caterva, which does not keep what items are, only how long.
+    /// Writes the metalayer of Caterva, which stores the length of items but not their type.
     #[must_use]
     pub fn for_caterva(mut self) -> Self {
         self.form = NdForm::Caterva;
         self
     }
 
-    /// With a metalayer in the header, whose length is for ever.
+    /// Adds a metalayer to the header. Its length cannot change later.
     #[must_use]
     pub fn with_metalayer(mut self, name: &str, body: &[u8]) -> Self {
         self.metalayers.push(Layer::new(name, body.to_vec()));
         self
     }
 
-    /// With an attribute: a metalayer in the trailer, of at most 31 bytes of name.
+    /// Adds an attribute: a metalayer in the trailer. Names have at most 31 bytes.
     ///
     /// # Errors
     ///
-    /// [`B2ndError::Large`] when it takes 4 GiB or more.
+    /// [`B2ndError::Large`] if a text or list in the value is too long for MessagePack.
     pub fn with_attribute(self, name: &str, value: &Value) -> Result<Self, B2ndError> {
         let body = attributes::encode(value).ok_or(B2ndError::Large)?;
         Ok(self.with_vlmetalayer(name, &body))
     }
 
-    /// With a metalayer in the trailer.
+    /// Adds a metalayer to the trailer.
     #[must_use]
     pub fn with_vlmetalayer(mut self, name: &str, body: &[u8]) -> Self {
         self.vlmetalayers.push(Layer::new(name, body.to_vec()));
         self
     }
 
-    /// What an element is.
+    /// Returns the element type.
     pub fn dtype(&self) -> &Dtype {
         &self.dtype
     }
 
-    /// Its shape, and how it is cut.
+    /// Returns the shape and its division into chunks and blocks.
     ///
     /// # Errors
     ///
-    /// When the shapes do not go together.
+    /// If the shapes are inconsistent.
     pub fn grid(&self) -> Result<ChunkGrid, crate::ChunkGridError> {
         let block = Some(self.block.clone());
         ChunkGrid::new(self.shape.clone(), self.chunk.clone(), block)
     }
 
-    /// The lengths and parts that are the same for all chunks.
+    /// Derives the frame header, the chunk encoder and the metalayers.
     pub(super) fn layout(&self, frame_type: FrameType) -> Result<Layout, B2ndError> {
         let typesize = u32::try_from(self.dtype.size()).map_err(|_| B2ndError::Large)?;
         let nd = nd_metalayer(
@@ -199,7 +199,7 @@ impl B2ndDesign {
     }
 }
 
-/// What is the same for all chunks of a frame that is written.
+/// The parts of a frame that do not depend on its chunks.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) spec: FrameSpec,
@@ -208,7 +208,7 @@ pub(super) struct Layout {
     pub(super) trailer: Vec<u8>,
 }
 
-/// Decoded lengths of blocks, chunks and all.
+/// Decoded lengths of a block, of a chunk, and of all chunks.
 pub(super) struct Lengths {
     pub(super) blocksize: u32,
     pub(super) chunksize: u32,
@@ -222,7 +222,7 @@ impl Lengths {
         block: &[u64],
         typesize: u32,
     ) -> Result<Self, B2ndError> {
-        /// Both leave room for a header within 31 bits.
+        /// Maximum lengths that leave space for a header within 31 bits.
         const MAX_CHUNK: u64 = 0x7fff_ffff - 32;
         const MAX_BLOCK: u64 = 536_866_816;
         let product = |mut axes: &mut dyn Iterator<Item = u64>| {
@@ -276,7 +276,7 @@ pub(super) fn nd_metalayer(
     })
 }
 
-/// A trailer with these metalayers, each a chunk.
+/// Encodes a trailer with these metalayers, each as a chunk.
 pub(super) fn trailer<'a>(
     layers: impl Iterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<Vec<u8>, B2ndError> {
@@ -289,15 +289,15 @@ pub(super) fn trailer<'a>(
     Ok(trailer.finish_trailer())
 }
 
-/// Chunks and blocks for an array of this shape.
+/// Derives chunk and block shapes for an array.
 fn partition(shape: &[u64], size: u64) -> (Vec<u64>, Vec<u64>) {
     let chunk = halved(shape, size, CHUNK_BYTES);
     let block = halved(&chunk, size, BLOCK_BYTES);
     (chunk, block)
 }
 
-/// Halves the longest axis until no more than `most` bytes are left, so that the
-/// parts are about as long everywhere.
+/// Halves the longest axis until at most `most` bytes remain, which gives parts of similar extent
+/// along all axes.
 fn halved(from: &[u64], size: u64, most: u64) -> Vec<u64> {
     let mut extents = from.to_vec();
     loop {

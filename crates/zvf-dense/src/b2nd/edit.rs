@@ -1,4 +1,4 @@
-//! Frames, changed in place.
+//! Changes to existing frames.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,19 +23,17 @@ use crate::{
     staged,
 };
 
-/// Changes an array in place: elements, shape, metalayers of the trailer.
+/// An editor that changes an array in place: elements, shape, and metalayers in the trailer.
 ///
-/// Nothing that is there is written over before [`commit`](Self::commit): new
-/// chunks, and then index and trailer, are put behind what is there, and the
-/// header, which is where all else is found from, is written last. Whoever reads
-/// before that sees the array as it was, also after a crash; what was put behind
-/// then belongs to nothing. What a change replaces stays in the file as dead
-/// space: write the array anew to be rid of it. In a sparse directory new chunks
-/// are new files, and those that nothing names any more are removed.
+/// Before [`commit`](Self::commit), existing bytes are never overwritten. New chunks are appended
+/// to the file, followed by the index and the trailer on commit. The header, which locates
+/// everything else, is written last. Until then, readers see the array without the changes, also
+/// after a crash; appended bytes are then unreferenced. Replaced chunks stay in the file as dead
+/// space; rewrite the array to reclaim it. In a sparse directory, new chunks are new files, and
+/// unreferenced files are removed.
 ///
-/// One process at a time may change an array. Chunks are written with codec and
-/// filters of the frame, but LZ4 in place of `BloscLZ` and LZ4HC, and without
-/// filters that are not known here.
+/// Only one process at a time may edit an array. Chunks are written with the codec and filters of
+/// the frame, but with LZ4 in place of `BloscLZ` and LZ4HC, and without unsupported filters.
 ///
 /// ```no_run
 /// use zvf_dense::{Hyperslab, b2nd::B2ndEditor};
@@ -49,28 +47,27 @@ use crate::{
 pub struct B2ndEditor {
     array: B2nd,
     path: PathBuf,
-    /// The frame's file, which in a sparse directory is written anew.
+    /// The file of a contiguous frame. In a sparse directory, the frame file is replaced instead.
     file: Option<File>,
     layout: Layout,
-    /// Metalayers of the header in their order; that of the array is made anew.
+    /// Metalayers of the header in their order. The array metalayer is rebuilt on commit.
     metalayers: Vec<(String, Vec<u8>)>,
     vlmetalayers: BTreeMap<String, Vec<u8>>,
     entries: Vec<u64>,
-    /// Bytes in the frame's file from the end of its header on, in a directory
-    /// those of all chunks.
+    /// Length of the file after its header; in a directory, the total length of all chunks.
     cbytes: u64,
-    /// Files of chunks that nothing names after the next commit.
+    /// Chunk files that are unreferenced after the next commit.
     stale: Vec<u64>,
     next_file: u64,
 }
 
 impl B2ndEditor {
-    /// Opens a file, or a sparse directory, to change it.
+    /// Opens a file or a sparse directory for editing.
     ///
     /// # Errors
     ///
-    /// When it cannot be read or written, is not an array, or has a header that
-    /// cannot be written.
+    /// If the path cannot be read or written, is not an array, or has a header that cannot be
+    /// rewritten.
     pub fn open(path: &Path) -> Result<Self, DenseError> {
         let array = B2nd::open(path)?;
         let name = array.name.clone();
@@ -104,7 +101,7 @@ impl B2ndEditor {
         };
         let numbers = entries.iter().filter(|entry| **entry >> 63 == 0);
         let cbytes = match &file {
-            // Behind all there is, be it the frame's or not.
+            // Append after all existing bytes, including bytes outside the frame.
             Some(file) => {
                 let len = file.metadata().map_err(io)?.len();
                 len.saturating_sub(u64::from(array.facts.header_len))
@@ -134,18 +131,18 @@ impl B2ndEditor {
         })
     }
 
-    /// The array, with all changes so far.
+    /// Returns the array with all changes so far.
     pub fn array(&self) -> &B2nd {
         &self.array
     }
 
-    /// Writes `bytes`, row-major, to what is selected. Chunks that are not
-    /// selected whole are read for what else is in them.
+    /// Writes `bytes`, in row-major order, to a selection. Partially selected chunks are read and
+    /// merged.
     ///
     /// # Errors
     ///
-    /// When the selection is not of this array, `bytes` are not as many, or a
-    /// chunk cannot be read or written. Chunks before that one are changed.
+    /// If the selection is not inside the array, the length of `bytes` does not match, or a chunk
+    /// cannot be read or written. Chunks before the failing one are changed.
     pub fn update(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let needed = self.array.byte_len(selection)?;
         if needed != bytes.len() {
@@ -174,13 +171,13 @@ impl B2ndEditor {
         Ok(())
     }
 
-    /// Gives the array another shape. What it loses is gone; what it gains is
-    /// zeros.
+    /// Changes the shape of the array. Elements outside the new shape are lost; new elements are
+    /// zero.
     ///
     /// # Errors
     ///
-    /// When it has another number of axes or is more than the format holds, or a
-    /// chunk at the edge cannot be read or written.
+    /// If the rank differs, the format does not allow the size, or a chunk at the edge cannot be
+    /// read or written.
     pub fn resize(&mut self, shape: &[u64]) -> Result<(), DenseError> {
         let old = self.array.grid.clone();
         let name = self.array.name.clone();
@@ -225,13 +222,13 @@ impl B2ndEditor {
         Ok(())
     }
 
-    /// Appends elements along an axis: `bytes`, row-major, of as many as there
-    /// are along the others.
+    /// Appends elements along an axis. `bytes` holds whole rows in row-major order, with the
+    /// extents of the array along the other axes.
     ///
     /// # Errors
     ///
-    /// When `bytes` are no whole number of rows, or as for
-    /// [`resize`](Self::resize) and [`update`](Self::update).
+    /// If `bytes` is not a whole number of rows, and as for [`resize`](Self::resize) and
+    /// [`update`](Self::update).
     pub fn append(&mut self, axis: usize, bytes: &[u8]) -> Result<(), DenseError> {
         let mut shape = self.array.shape().to_vec();
         let others = shape.iter().enumerate().filter(|(other, _)| *other != axis);
@@ -256,7 +253,7 @@ impl B2ndEditor {
         self.update(&Hyperslab::new(&starts, &shape, None)?, bytes)
     }
 
-    /// Sets a metalayer of the trailer, or removes it.
+    /// Sets a metalayer of the trailer; `None` removes it.
     pub fn set_vlmetalayer(&mut self, name: &str, body: Option<&[u8]>) {
         match body {
             Some(body) => {
@@ -272,8 +269,7 @@ impl B2ndEditor {
     ///
     /// # Errors
     ///
-    /// When the frame cannot be written. Either all changes are visible then, or
-    /// none.
+    /// If the frame cannot be written. Either all changes are visible afterwards, or none.
     pub fn commit(mut self) -> Result<(), DenseError> {
         self.publish()?;
         let name = self.array.name.clone();
@@ -302,7 +298,7 @@ impl B2ndEditor {
         published.map_err(|error| DenseError::io(&name, error))
     }
 
-    /// Bytes of all chunks of a directory.
+    /// Returns the total length of all chunk files of a directory.
     fn bytes_of_files(&self) -> io::Result<u64> {
         let numbers = self
             .entries
@@ -312,10 +308,10 @@ impl B2ndEditor {
         lens.sum()
     }
 
-    /// Gives files of a directory that few are left of lower numbers, and says whether
-    /// there are any: c-blosc2 takes numbers for places among the bytes of all
-    /// chunks, and opens no directory where the header of a chunk would end behind
-    /// these. Only after a commit are the numbers of what it replaced free.
+    /// Renumbers chunk files that have too high a number, and returns whether there were any.
+    /// c-blosc2 treats file numbers as offsets into the total length of all chunks, and rejects a
+    /// directory if the header of a chunk would end after it. Numbers of replaced files become free
+    /// only after a commit.
     fn renumber(&mut self) -> io::Result<bool> {
         let header = u64::try_from(HEADER_LEN).unwrap_or(u64::MAX);
         let most = self.cbytes.saturating_sub(header);
@@ -333,7 +329,7 @@ impl B2ndEditor {
         Ok(self.stale.len() > had)
     }
 
-    /// Header and tail as they are to be.
+    /// Encodes the new header and tail.
     fn frame(&mut self) -> Result<(Vec<u8>, Vec<u8>), B2ndError> {
         let grid = &self.array.grid;
         let form = self.array.form();
@@ -343,7 +339,7 @@ impl B2ndEditor {
         self.layout.metalayers = MetalayersBuilder::default();
         for (name, body) in &self.metalayers {
             let is_nd = name == form.name();
-            // The item type stays as it is spelt, so that the length does.
+            // Keep the item type as written, so that the length of the header does not change.
             let body = if is_nd {
                 with_axes(&nd, body)
             } else {
@@ -375,15 +371,14 @@ impl B2ndEditor {
         }
         for number in stale {
             if let Ok(number) = u32::try_from(number) {
-                // It is in no index any more: whether it goes does not matter.
+                // The file is unreferenced; a failure to remove it is harmless.
                 fs::remove_file(self.path.join(file_name(number))).ok();
             }
         }
         Ok(())
     }
 
-    /// Zeros what a chunk at the old edge has beyond it, where the new shape
-    /// would show it.
+    /// Zeroes the padding of chunks at the old edge, if the new shape would expose it.
     fn clear_edges(&mut self, old: &ChunkGrid, new: &ChunkGrid) -> Result<(), DenseError> {
         let mut cells = old.chunks(&Hyperslab::whole(old.shape()));
         while let Some(parts) = cells.next() {
@@ -406,7 +401,7 @@ impl B2ndEditor {
         Ok(())
     }
 
-    /// Writes a chunk anew: the elements of the array it has.
+    /// Rewrites a chunk with these elements of the array.
     fn put(&mut self, number: u64, chunk: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let name = self.array.name.clone();
         let broken = |error| DenseError::b2nd(&name, error);
@@ -441,7 +436,7 @@ impl B2ndEditor {
         Ok(())
     }
 
-    /// Puts an encoded chunk behind the others, and says where.
+    /// Appends an encoded chunk and returns its index entry.
     fn store(&mut self, encoded: &[u8]) -> io::Result<u64> {
         let len = u64::try_from(encoded.len()).unwrap_or(u64::MAX);
         let at = match &mut self.file {
@@ -461,8 +456,7 @@ impl B2ndEditor {
     }
 }
 
-/// Writes a chunk to a new file of a directory, with the next number that is
-/// free, and says which.
+/// Writes a chunk to a new file of a directory, under the next free number, and returns the number.
 fn create_file(folder: &Path, next: &mut u64, encoded: &[u8]) -> io::Result<u64> {
     loop {
         let number = *next;
@@ -470,7 +464,7 @@ fn create_file(folder: &Path, next: &mut u64, encoded: &[u8]) -> io::Result<u64>
         let name = u32::try_from(number).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let path = folder.join(file_name(name));
         match OpenOptions::new().write(true).create_new(true).open(path) {
-            // Another chunk's, or left by who was interrupted.
+            // The file belongs to another chunk or to an interrupted edit.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             file => {
                 let mut file = file?;
@@ -482,7 +476,7 @@ fn create_file(folder: &Path, next: &mut u64, encoded: &[u8]) -> io::Result<u64>
     }
 }
 
-/// Puts a tail at the end and, once it is on the disk, the header before all.
+/// Writes the tail at `end` and syncs it to disk before the header is written.
 fn publish(file: &mut File, end: u64, tail: &[u8], header: &[u8]) -> io::Result<()> {
     file.seek(SeekFrom::Start(end))?;
     file.write_all(tail)?;
@@ -492,7 +486,7 @@ fn publish(file: &mut File, end: u64, tail: &[u8], header: &[u8]) -> io::Result<
     file.sync_all()
 }
 
-/// The header of the frame, which was read before.
+/// Reads the header of the frame again.
 fn header_of(path: &Path, array: &B2nd) -> io::Result<Vec<u8>> {
     let len = usize::try_from(array.facts.header_len).unwrap_or(usize::MAX);
     let mut bytes = vec![0; len];
@@ -500,16 +494,16 @@ fn header_of(path: &Path, array: &B2nd) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The axes of one array metalayer before the item type of another.
+/// Combines the axes of one array metalayer with the item type of another.
 fn with_axes(axes: &[u8], dtype: &[u8]) -> Vec<u8> {
     let rank = usize::from(*axes.get(2).unwrap_or(&0));
-    // Three bytes, three list heads, and 19 bytes of markers and numbers an axis.
+    // Three bytes, three list headers, and 19 bytes of markers and numbers per axis.
     let end = rank.saturating_mul(19).saturating_add(6);
     let (head, rest) = (axes.get(..end), dtype.get(end..));
     [head.unwrap_or_default(), rest.unwrap_or_default()].concat()
 }
 
-/// Chunks like the frame's, as far as they are written here.
+/// Creates an encoder with the parameters of the frame, as far as encoding supports them.
 fn encoder(array: &B2nd) -> Result<ChunkEncoder, B2ndError> {
     let facts = &array.facts;
     let codec = match facts.codec {

@@ -1,12 +1,12 @@
-//! Chunks as they are encoded: block after block.
+//! The order of elements inside chunks: block after block.
 
 use crate::{
     AxisRange, ChunkGrid, GridCells, Hyperslab,
     strided::{BoxCopy, strides},
 };
 
-/// Puts elements of a chunk, row-major and only those in the array, into
-/// blocks. What is in no element is zeros. `None` when `bytes` are not as many.
+/// Copies the elements of a chunk inside the array from row-major order into blocks, and fills the
+/// padding with zeros. Returns `None` if `bytes` is too short.
 pub(super) fn blocks(
     grid: &ChunkGrid,
     size: usize,
@@ -46,8 +46,8 @@ pub(super) fn blocks(
     Some(())
 }
 
-/// Puts `bytes` of `selection`, row-major, where they belong in `into`, the
-/// elements of `chunk`, a part of the array that has them all.
+/// Copies the part of a selection inside `chunk` from `bytes`, the row-major elements of the
+/// selection, to `into`, the row-major elements of the chunk.
 pub(super) fn overlay(
     size: usize,
     selection: &Hyperslab,
@@ -77,8 +77,8 @@ pub(super) fn overlay(
     BoxCopy::new(size, axes.into_iter(), from, to)?.run(bytes, into)
 }
 
-/// Copies the elements of `chunk` out of `bytes`, the elements of `whole`, which
-/// has them all.
+/// Copies the elements of `chunk` from `bytes`, the row-major elements of `whole`, which contains
+/// the chunk.
 pub(super) fn cut(
     size: usize,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Where chunks are.
+//! The index of chunks.
 
 use zerocopy::{FromBytes, little_endian::U64};
 
@@ -7,36 +7,36 @@ use crate::blosc::{
     BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, ChunkError, Decoder, SpecialKind, Split,
 };
 
-/// Bytes of an entry.
+/// Length of an entry in bytes.
 const ENTRY: u32 = 8;
-/// Set in the entry of a chunk that takes no bytes.
+/// The flag of an entry whose chunk is not stored.
 const SPECIAL: u64 = 1 << 63;
 
-/// What the index says of each chunk.
+/// The decoded index.
 #[derive(Clone, Debug)]
 pub(super) enum Index {
-    /// The same of all, as in an array that was only created.
+    /// One entry for all chunks, as in an array without data.
     Same(u64),
-    /// Each its own.
+    /// One entry per chunk.
     Each(Vec<u64>),
 }
 
-/// What the index says of a chunk.
+/// The index entry of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// Where it starts, counted from the end of the header; in a sparse
-    /// directory the number of its file.
+    /// Offset of the chunk from the end of the header; in a sparse directory, the number of its
+    /// file.
     At(u64),
-    /// It takes no bytes.
+    /// A special chunk that is not stored.
     Special(SpecialKind),
 }
 
 impl Index {
-    /// Reads the index chunk of an array of so many chunks.
+    /// Parses the index chunk of an array with this number of chunks.
     ///
     /// # Errors
     ///
-    /// When it does not hold, or would take more than `budget` bytes.
+    /// If the index is damaged, or needs more than `budget` bytes.
     pub(super) fn parse(bytes: &[u8], chunks: u64, budget: u64) -> Result<Self, IndexError> {
         use B2ndError as E;
         if chunks == 0 {
@@ -69,11 +69,11 @@ impl Index {
         ))
     }
 
-    /// What is said of a chunk.
+    /// Returns the entry of a chunk.
     ///
     /// # Errors
     ///
-    /// [`B2ndError::Entry`] when it is no place and no kind there is.
+    /// [`B2ndError::Entry`] if the entry is neither an offset nor a known kind.
     pub(super) fn get(&self, chunk: u64) -> Result<Entry, B2ndError> {
         let entry = match self {
             Self::Same(entry) => *entry,
@@ -95,12 +95,12 @@ impl Index {
     }
 }
 
-/// Why there is no index.
+/// An error in reading the index.
 #[derive(Debug)]
 pub(super) enum IndexError {
-    /// It does not hold.
+    /// The index is damaged.
     Frame(B2ndError),
-    /// It takes so many bytes, more than may be used.
+    /// The index needs this many bytes, which exceeds the budget.
     Budget(u64),
 }
 
@@ -113,10 +113,10 @@ impl From<B2ndError> for IndexError {
 /// The entry of a chunk of zeros.
 pub(super) const ZEROS: u64 = 0x81 << 56;
 
-/// Bytes of a block of the index.
+/// Length of a block of the index chunk in bytes.
 const BLOCK: usize = 16 << 10;
 
-/// Encodes these entries as an index chunk; nothing where there are none.
+/// Encodes entries as an index chunk; empty if there are no entries.
 pub(super) fn encode(entries: &[u64]) -> Result<Vec<u8>, B2ndError> {
     let bytes: Vec<u8> = entries
         .iter()

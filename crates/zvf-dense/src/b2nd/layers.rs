@@ -1,8 +1,8 @@
-//! Metalayers of users.
+//! Metalayers defined by users.
 
 use zvf_format::b2nd::Metalayer;
 
-/// A metalayer: a name, and bytes.
+/// A metalayer: a name and bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layer {
     name: String,

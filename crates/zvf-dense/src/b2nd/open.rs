@@ -1,4 +1,4 @@
-//! A frame, opened.
+//! Opening of arrays.
 
 use std::{path::Path, sync::Arc};
 
@@ -19,13 +19,13 @@ use crate::{
     blosc::{BloscChunk, Decoder},
 };
 
-/// Memory that may be used for a read where nothing else is said: 4 GiB.
+/// Default memory limit of a read: 4 GiB.
 pub const DEFAULT_BUDGET: u64 = 1 << 32;
 
-/// The file in a sparse directory that is its frame.
+/// Name of the frame file in a sparse directory.
 pub const DIRECTORY_FRAME: &str = "chunks.b2frame";
 
-/// An array of Blosc2 or Caterva.
+/// A Blosc2 or Caterva array.
 ///
 /// ```no_run
 /// use zvf_dense::{DenseArray, Hyperslab, b2nd::B2nd};
@@ -50,35 +50,34 @@ pub struct B2nd {
     pub(super) budget: u64,
 }
 
-/// What the header of a frame says. Codec and filters are the defaults of who
-/// wrote it: each chunk has its own.
+/// The header of a frame. Codec and filters are the defaults of the writer; each chunk has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameFacts {
-    /// Where the chunks are.
+    /// Location of the chunks: in the frame, or in separate files.
     pub frame_type: FrameType,
     /// Version of the frame format.
     pub version: u8,
-    /// Bytes of the header.
+    /// Length of the header in bytes.
     pub header_len: u32,
-    /// Bytes of the frame.
+    /// Length of the frame in bytes.
     pub frame_len: u64,
-    /// The codec's number.
+    /// Number of the codec.
     pub codec: u8,
     /// Compression level.
     pub level: u8,
-    /// Filters, first applied first: number and parameter.
+    /// Numbers and parameters of the filters, in the order of their application.
     pub filters: Vec<(u8, u8)>,
-    /// Bytes of an item.
+    /// Length of an item in bytes.
     pub typesize: u32,
-    /// Bytes of a block decoded.
+    /// Decoded length of a block in bytes.
     pub blocksize: u32,
-    /// Bytes of a chunk decoded.
+    /// Decoded length of a chunk in bytes.
     pub chunksize: u32,
-    /// Bytes of all chunks decoded.
+    /// Decoded length of all chunks in bytes.
     pub nbytes: u64,
-    /// Bytes of all chunks stored.
+    /// Stored length of all chunks in bytes.
     pub cbytes: u64,
-    /// Whether chunks have dictionaries.
+    /// Chunks have dictionaries.
     pub uses_dictionary: bool,
 }
 
@@ -105,22 +104,23 @@ impl FrameFacts {
 }
 
 impl B2nd {
-    /// Opens a file, or a sparse directory.
+    /// Opens a file or a sparse directory.
     ///
-    /// Reads the header, the end and the index of chunks.
+    /// Reads the header, the trailer and the chunk index.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is not an array.
+    /// If the path cannot be read, or is not an array.
     pub fn open(path: &Path) -> Result<Self, DenseError> {
         Self::open_with_budget(path, DEFAULT_BUDGET)
     }
 
-    /// [`open`](Self::open), with another bound on memory.
+    /// Opens a file or a sparse directory with a memory limit of `budget` bytes; see
+    /// [`open`](Self::open).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// See [`open`](Self::open).
     pub fn open_with_budget(path: &Path, budget: u64) -> Result<Self, DenseError> {
         if path.is_dir() {
             let frame = FileSource::open(&path.join(DIRECTORY_FRAME))?;
@@ -131,12 +131,12 @@ impl B2nd {
         Self::from_source(Arc::new(FileSource::open(path)?), 0, budget)
     }
 
-    /// Opens the frame that starts at `offset` of any source: memory, a mapped
-    /// file, or what has a frame inside.
+    /// Opens the frame at `offset` of a source: memory, a mapped file, or a container that embeds a
+    /// frame.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is not an array.
+    /// If the source cannot be read, or has no array at `offset`.
     pub fn from_source(
         source: Arc<dyn ByteSource>,
         offset: u64,
@@ -149,8 +149,8 @@ impl B2nd {
         Ok(opened.array(name, Place::Frame { source, chunks }, budget))
     }
 
-    /// Decodes everything: all blocks that have elements of the array, a chunk at
-    /// a time. `broken` is told each chunk that does not hold, and why.
+    /// Decodes all blocks with elements of the array, one chunk at a time. Calls `broken` with each
+    /// damaged chunk and the error.
     pub fn verify(&self, broken: &mut dyn FnMut(u64, DenseError)) {
         let mut cells = self.grid.chunks(&Hyperslab::whole(self.grid.shape()));
         let mut chunk = 0_u64;
@@ -164,29 +164,29 @@ impl B2nd {
         }
     }
 
-    /// What the header says.
+    /// Returns the header of the frame.
     pub fn facts(&self) -> &FrameFacts {
         &self.facts
     }
 
-    /// Whether it is an array of Blosc2 or of Caterva, which does not say what
-    /// its items are: they then are bytes without a meaning.
+    /// Returns the form of the array. Caterva does not store the item type, so its items are opaque
+    /// bytes.
     pub fn form(&self) -> NdForm {
         self.form
     }
 
-    /// The metalayers that users put into the header: names and bodies.
+    /// Iterates over the user metalayers of the header: names and bodies.
     pub fn metalayers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         layers::pairs(&self.metalayers)
     }
 
-    /// The metalayers of variable length: names and decoded bodies.
+    /// Iterates over the variable-length metalayers: names and decoded bodies.
     pub fn vlmetalayers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         layers::pairs(&self.vlmetalayers)
     }
 }
 
-/// What is known before it is said where chunks are.
+/// An opened frame without the location of its chunks.
 struct Opened {
     facts: FrameFacts,
     grid: ChunkGrid,
@@ -209,7 +209,7 @@ impl Opened {
         let frame = |error: FrameError| broken(error.into());
         let left = source.len().saturating_sub(offset);
         let read = |start: u64, len: u64| {
-            // A file that ends early is a broken frame, not a broken disk.
+            // A file that ends early is a damaged frame, not an I/O error.
             let end = start.checked_add(len).filter(|end| *end <= left);
             let end = end.ok_or_else(|| frame(FrameError::Truncated))?;
             source.read(offset.saturating_add(start)..offset.saturating_add(end))
@@ -241,7 +241,7 @@ impl Opened {
             source,
         })?;
 
-        // What follows the chunks: the index, then the trailer.
+        // The chunks are followed by the index and the trailer.
         let rest = header.chunks_span().end;
         let tail_start = header.frame_len().saturating_sub(TRAILER_TAIL_LEN);
         let tail = read(tail_start, TRAILER_TAIL_LEN)?;
@@ -290,7 +290,7 @@ impl Opened {
     }
 }
 
-/// The array's metalayer: that of Blosc2, else that of Caterva.
+/// Parses the array metalayer: of Blosc2, or else of Caterva.
 fn nd<'a>(
     header: FrameHeader<'_>,
     metalayers: &Metalayers<'a>,
@@ -323,7 +323,7 @@ fn dtype(name: &str, nd: &NdMetalayer<'_>, typesize: u32) -> Result<Dtype, Dense
     Ok(dtype)
 }
 
-/// Decodes the metalayers of a trailer, which together may take the budget.
+/// Decodes the metalayers of a trailer; their total length may not exceed the budget.
 fn vlmetalayers(name: &str, trailer: Trailer<'_>, budget: u64) -> Result<Vec<Layer>, DenseError> {
     let mut decoder = Decoder::default();
     let mut left = budget;

@@ -1,4 +1,4 @@
-//! The files chunks are in.
+//! The locations of stored chunks.
 
 use core::ops::Range;
 use std::{path::PathBuf, sync::Arc};
@@ -6,24 +6,24 @@ use std::{path::PathBuf, sync::Arc};
 use super::B2ndError;
 use crate::{ByteSource, DenseError, FileSource};
 
-/// Where an array's chunks are.
+/// The location of the chunks of an array.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// In the frame: this part of its source.
+    /// A range of the source of the frame.
     Frame {
         source: Arc<dyn ByteSource>,
         chunks: Range<u64>,
     },
-    /// Each in a file of this directory.
+    /// One file per chunk in this directory.
     Directory(PathBuf),
 }
 
-/// One stored chunk: a part of a source, to the end of what can be its.
+/// A stored chunk: a source and the maximum extent of the chunk in it.
 #[derive(Debug)]
 pub(super) struct Stored<'a> {
     source: SourceOf<'a>,
     start: u64,
-    /// Bytes from the start on that there are.
+    /// Number of available bytes from the start of the chunk.
     pub(super) space: u64,
 }
 
@@ -34,11 +34,11 @@ enum SourceOf<'a> {
 }
 
 impl Place {
-    /// The chunk that the index says is `at`.
+    /// Returns the stored chunk with index entry `at`.
     ///
     /// # Errors
     ///
-    /// When there is nothing, or its file cannot be opened.
+    /// If the entry is out of range, or the chunk file cannot be opened.
     pub(super) fn stored(&self, name: &str, chunk: u64, at: u64) -> Result<Stored<'_>, DenseError> {
         let nowhere = || DenseError::b2nd(name, B2ndError::Entry { chunk, entry: at });
         match self {
@@ -65,13 +65,13 @@ impl Place {
     }
 }
 
-/// The name of the file with this number.
+/// Returns the name of the chunk file with this number.
 pub(super) fn file_name(number: u32) -> String {
     format!("{number:08X}.chunk")
 }
 
 impl Stored<'_> {
-    /// How many bytes are best read together.
+    /// Returns the preferred length of a read in bytes.
     pub(super) fn run(&self) -> u64 {
         match &self.source {
             SourceOf::Shared(source) => source.run(),
@@ -79,9 +79,8 @@ impl Stored<'_> {
         }
     }
 
-    /// Bytes of the chunk: borrowed where they are in memory, else read into
-    /// `buffer`. More than [`space`](Self::space) is an error before memory is
-    /// reserved.
+    /// Returns bytes of the chunk: borrowed if the source is in memory, else read into `buffer`.
+    /// Ranges beyond [`space`](Self::space) are rejected before memory is reserved.
     pub(super) fn read<'b>(
         &'b self,
         range: Range<u64>,

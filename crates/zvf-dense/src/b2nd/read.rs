@@ -1,4 +1,4 @@
-//! Boxes of an array: which blocks, and on how many threads.
+//! Reads of boxes of an array, divided between threads.
 
 use core::ops::Range;
 
@@ -17,20 +17,20 @@ mod output;
 use chunk::Worker;
 use output::Output;
 
-/// From how many decoded bytes on blocks are decoded side by side.
+/// Minimum decoded length in bytes for decoding on several threads.
 const PARALLEL: u64 = 1 << 18;
-/// Windows for each thread, so that none waits long for another.
+/// Number of windows per thread, for load balance.
 const WINDOWS: usize = 4;
 
-/// Part of a read: a smaller selection, whose bytes follow each other.
+/// A part of a read: a smaller selection with contiguous output.
 struct Window<'a> {
     selection: Hyperslab,
     into: &'a mut [u8],
 }
 
 impl B2nd {
-    /// What reading `selection` takes: reads the block starts of each chunk it
-    /// touches, but no block.
+    /// Computes the cost of reading `selection`. Reads the block starts of each touched chunk, but
+    /// no blocks.
     pub(super) fn plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
         let bytes = self.byte_len(selection)?;
         let mut worker = Worker::new(self);
@@ -66,19 +66,18 @@ impl B2nd {
             let done = windows.map(|window| self.read_window(window));
             done.try_reduce(ReadPlan::default, |a, b| Ok(sum(a, b)))?
         };
-        // Windows may have parts of one chunk.
+        // Windows may share chunks, so chunks are counted over the whole selection.
         plan.chunks = self.grid.chunks_touched(selection);
         plan.bytes = needed;
         Ok(plan)
     }
 
-    /// One block of a chunk, decoded, with what it has beyond chunk and array.
-    /// Neither is read for another block but the first, where the filter delta
-    /// needs it.
+    /// Decodes one block of a chunk, including padding beyond the chunk and the array. Reads no
+    /// other block, except the first one if the delta filter needs it.
     ///
     /// # Errors
     ///
-    /// When there is no such block, or it cannot be read or decoded.
+    /// If the block does not exist, or cannot be read or decoded.
     pub fn block(&self, chunk: u64, block: u32) -> Result<Vec<u8>, DenseError> {
         let is_there = self.grid.chunk_count().is_some_and(|count| chunk < count)
             && self.facts.chunksize.checked_div(self.facts.blocksize) > Some(block);
@@ -105,8 +104,7 @@ impl B2nd {
         Ok(worker.taken())
     }
 
-    /// Calls `visit` with the number of each chunk that is touched, and what is
-    /// selected of it.
+    /// Calls `visit` with the number and the selected part of each touched chunk.
     fn walk(
         &self,
         selection: &Hyperslab,
@@ -115,7 +113,7 @@ impl B2nd {
         let mut cells = self.grid.chunks(selection);
         while let Some(parts) = cells.next() {
             let axes = parts.iter().zip(self.grid.chunk_counts());
-            // Below the number of chunks, which the header has been checked for.
+            // Cannot overflow: the header limits the number of chunks.
             let chunk = axes.fold(0_u64, |number, (part, count)| {
                 number.wrapping_mul(count).wrapping_add(part.cell)
             });
@@ -124,9 +122,9 @@ impl B2nd {
         Ok(())
     }
 
-    /// Cuts a read where windows share no block, along the first axis that has
-    /// more than one element: their bytes then follow each other. At the borders
-    /// of chunks if there are as many as threads, else of blocks.
+    /// Divides a read into windows that share no block, along the first axis with more than one
+    /// element, so that the output of a window is contiguous. Windows end at chunk borders if there
+    /// are at least as many chunks as threads, else at block borders.
     fn windows<'a>(
         &self,
         selection: &Hyperslab,
@@ -150,7 +148,7 @@ impl B2nd {
         for cut in cuts {
             let rows = usize::try_from(cut.end.saturating_sub(cut.start));
             let len = rows.ok().and_then(|rows| rows.checked_mul(row));
-            // The cuts together have the rows of the selection.
+            // The cuts cover the selection.
             let part = len.and_then(|len| rest.split_off_mut(..len));
             let into = part.ok_or(DenseError::Budget {
                 needed: u64::MAX,
@@ -169,7 +167,7 @@ impl B2nd {
         Ok(windows)
     }
 
-    /// Where a selection is cut along an axis, in its own elements.
+    /// Returns the ranges of a selection between cuts along an axis.
     fn cuts(&self, selection: &Hyperslab, axis: usize, threads: usize) -> Vec<Range<u64>> {
         let none = AxisRange::whole(0);
         let range = *selection.axes().get(axis).unwrap_or(&none);
@@ -186,8 +184,7 @@ impl B2nd {
         }
     }
 
-    /// Bytes of the blocks a selection touches; of the items it has where these
-    /// are more.
+    /// Returns the decoded length of the touched blocks in bytes.
     fn decoded_bytes(&self, selection: &Hyperslab) -> u64 {
         let axes = selection.axes().iter().zip(self.block_shape());
         let blocks = axes.map(|(axis, &block)| {
@@ -205,13 +202,13 @@ impl B2nd {
         usize::try_from(self.facts.typesize).unwrap_or(usize::MAX)
     }
 
-    /// Blocks of a chunk along each axis.
+    /// Iterates over the number of blocks of a chunk along each axis.
     fn block_counts(&self) -> impl ExactSizeIterator<Item = u64> {
         let axes = self.grid.chunk_shape().iter().zip(self.block_shape());
         axes.map(|(chunk, &block)| chunk.div_ceil(block.max(1)))
     }
 
-    /// An error in a chunk.
+    /// Creates an error in a chunk.
     pub(super) fn broken(&self, chunk: u64, source: ChunkError) -> DenseError {
         DenseError::b2nd(&self.name, B2ndError::Chunk { chunk, source })
     }
@@ -221,8 +218,7 @@ impl B2nd {
     }
 }
 
-/// Joins parts that follow each other so that there are at most `most`, of
-/// about as many elements each.
+/// Joins adjacent parts into at most `most` ranges with similar numbers of elements.
 fn joined(parts: impl Iterator<Item = CellPart>, count: u64, most: usize) -> Vec<Range<u64>> {
     let most = u64::try_from(most).unwrap_or(u64::MAX).max(1);
     let least = count.div_ceil(most);
@@ -237,7 +233,7 @@ fn joined(parts: impl Iterator<Item = CellPart>, count: u64, most: usize) -> Vec
     cuts
 }
 
-/// What two windows take together.
+/// Adds the costs of two windows.
 fn sum(a: ReadPlan, b: ReadPlan) -> ReadPlan {
     ReadPlan {
         blocks: a.blocks.saturating_add(b.blocks),

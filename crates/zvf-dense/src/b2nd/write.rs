@@ -1,4 +1,4 @@
-//! Frames, written.
+//! Writing of frames.
 
 use std::{
     fs,
@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, staged};
 
-/// Writes an array, chunk by chunk. Nothing is at its final place before it is
-/// complete; what was there is replaced then, but no directory is.
+/// A writer of arrays, chunk by chunk. The array appears at its path only when it is complete. It
+/// replaces an existing file, but not a directory with content.
 #[derive(Debug)]
 pub struct B2ndWriter {
     name: String,
@@ -28,10 +28,10 @@ pub struct B2ndWriter {
     layout: Layout,
     target: Target,
     entries: Vec<u64>,
-    /// Bytes of the chunks so far.
+    /// Total length of the chunks so far.
     cbytes: u64,
-    /// Files of chunks so far. They are numbered without the chunks of zeros,
-    /// which have none: c-blosc2 holds a number against the bytes of all chunks.
+    /// Number of chunk files so far. Chunks of zeros have no file and no number, because c-blosc2
+    /// compares numbers with the total length of all chunks.
     files: u32,
     chunk: Vec<u8>,
 }
@@ -44,11 +44,11 @@ enum Target {
 }
 
 impl B2ndWriter {
-    /// Writes a file.
+    /// Creates a file.
     ///
     /// # Errors
     ///
-    /// When no such array can be, or nothing can be written there.
+    /// If the format does not allow the design, or the file cannot be created.
     pub fn create(path: &Path, design: &B2ndDesign) -> Result<Self, DenseError> {
         let name = path.display().to_string();
         let file = staged::create(path).map_err(|error| DenseError::io(&name, error))?;
@@ -56,11 +56,11 @@ impl B2ndWriter {
         Self::new(name, design, FrameType::Contiguous, target)
     }
 
-    /// Writes a sparse directory, with a file for each chunk.
+    /// Creates a sparse directory with one file per chunk.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create).
+    /// See [`create`](Self::create).
     pub fn create_directory(path: &Path, design: &B2ndDesign) -> Result<Self, DenseError> {
         let name = path.display().to_string();
         let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
@@ -83,7 +83,7 @@ impl B2ndWriter {
         })?;
         let layout = design.layout(frame_type);
         let layout = layout.map_err(|error| DenseError::b2nd(&name, error))?;
-        // Room for the header, which is as long whatever it says in the end.
+        // Reserve space for the header. Its length does not depend on the final values.
         let header = layout.header(0, &layout.trailer);
         let header = header.map_err(|error| DenseError::b2nd(&name, error))?;
         let room = vec![0; header.len()];
@@ -105,11 +105,11 @@ impl B2ndWriter {
         })
     }
 
-    /// Encodes an array that is in memory, row-major, as a frame in memory.
+    /// Encodes an array, given in row-major order, as a frame in memory.
     ///
     /// # Errors
     ///
-    /// When no such array can be, or `bytes` are not as many.
+    /// If the format does not allow the design, or the length of `bytes` does not match.
     pub fn encode(design: &B2ndDesign, bytes: &[u8]) -> Result<Vec<u8>, DenseError> {
         let target = Target::Memory(Vec::new());
         let mut writer = Self::new("memory".into(), design, FrameType::Contiguous, target)?;
@@ -120,11 +120,11 @@ impl B2ndWriter {
         }
     }
 
-    /// Writes all chunks of an array that is in memory, row-major.
+    /// Writes all chunks of an array, given in row-major order.
     ///
     /// # Errors
     ///
-    /// When `bytes` are not as many, or cannot be written.
+    /// If the length of `bytes` does not match, or writing fails.
     pub fn put_all(&mut self, bytes: &[u8]) -> Result<(), DenseError> {
         let grid = self.grid.clone();
         let whole = Hyperslab::whole(grid.shape());
@@ -161,7 +161,7 @@ impl B2ndWriter {
         DenseError::b2nd(&self.name, error)
     }
 
-    /// Writes index, trailer and header, and gives back where to.
+    /// Writes the index, the trailer and the header, and returns the target.
     fn complete(self) -> Result<Target, DenseError> {
         if self.grid.chunk_count() != u64::try_from(self.entries.len()).ok() {
             let chunk = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
@@ -253,9 +253,9 @@ impl DenseSink for B2ndWriter {
                 file.and_then(|file| staged::publish(file, &path))
             }
             Target::Directory(folder, path) => {
-                // A directory that has something in it is not replaced.
+                // `rename` does not replace a directory with content.
                 fs::rename(folder.path(), path).map(|()| {
-                    // It has another name now.
+                    // The directory has been renamed, so it must not be removed on drop.
                     let _gone = folder.keep();
                 })
             }
@@ -266,7 +266,7 @@ impl DenseSink for B2ndWriter {
 }
 
 impl Layout {
-    /// The header of a frame with so many bytes of chunks and this after them.
+    /// Encodes the header of a frame with chunks of `cbytes` bytes, followed by `tail`.
     pub(super) fn header(&self, cbytes: u64, tail: &[u8]) -> Result<Vec<u8>, B2ndError> {
         let mut spec = self.spec;
         spec.cbytes = cbytes;
@@ -274,7 +274,7 @@ impl Layout {
         Ok(self.metalayers.finish_header(&spec)?)
     }
 
-    /// What follows the chunks: the index, where there are any, and the trailer.
+    /// Encodes the bytes after the chunks: the index, if there are chunks, and the trailer.
     pub(super) fn tail(&self, entries: &[u64]) -> Result<Vec<u8>, B2ndError> {
         let mut tail = index::encode(entries)?;
         tail.extend_from_slice(&self.trailer);

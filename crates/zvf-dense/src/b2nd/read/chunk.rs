@@ -1,4 +1,5 @@
-//! One chunk of a read: its blocks, found, read together and put into place.
+//! Reads of one chunk: locates its blocks, reads adjacent ones together, and copies them to the
+//! output.
 
 use core::ops::Range;
 
@@ -10,28 +11,28 @@ use crate::{
     strided::strides,
 };
 
-/// What one thread reads chunks with; keeps its buffers from one to the next.
+/// The state of a thread that reads chunks. Buffers are reused between chunks.
 pub(super) struct Worker<'a> {
     array: &'a B2nd,
-    /// Bytes between elements of a block.
+    /// Distance in bytes between neighbouring elements of a block along each axis.
     strides: Vec<usize>,
     decoder: Decoder,
     blocks: BlockStarts,
-    /// What is needed of each axis of blocks.
+    /// The selected blocks along each axis.
     axes: Vec<Vec<CellPart>>,
     parts: Vec<CellPart>,
     needed: Vec<Needed>,
     prefix: Vec<u8>,
     dictionary: Vec<u8>,
     run: Vec<u8>,
-    /// The first block, where others are decoded with it.
+    /// The first block, if other blocks need it for decoding.
     first: Vec<u8>,
     block: Vec<u8>,
     plan: ReadPlan,
 }
 
-/// A block that is needed: its number, which of the needed ones it is in
-/// row-major order, and where it is in the chunk.
+/// A selected block: its number, its row-major rank among the selected blocks, and its byte range
+/// in the chunk.
 #[derive(Clone, Copy)]
 struct Needed {
     block: u32,
@@ -40,7 +41,7 @@ struct Needed {
     end: u64,
 }
 
-/// A chunk whose header was read.
+/// A chunk with a parsed header.
 struct Open<'a> {
     number: u64,
     header: ChunkHeader,
@@ -53,7 +54,7 @@ impl<'a> Worker<'a> {
         let strides = strides(array.block_shape(), array.item_size());
         Self {
             array,
-            // The header says how many bytes a block has, and has been checked.
+            // `open` checks the block size, so strides do not overflow.
             strides: strides.unwrap_or_default(),
             decoder: Decoder::default(),
             blocks: BlockStarts::default(),
@@ -69,12 +70,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What all that was read or planned took.
+    /// Returns the cost of everything read or planned so far.
     pub(super) fn taken(&self) -> ReadPlan {
         self.plan
     }
 
-    /// Counts what reading parts of a chunk would take.
+    /// Adds the cost of reading parts of a chunk.
     pub(super) fn plan(
         &mut self,
         chunk: u64,
@@ -115,7 +116,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Decodes one block, padding and all.
+    /// Decodes one block including padding.
     pub(super) fn block(&mut self, chunk: u64, block: u32) -> Result<Vec<u8>, DenseError> {
         let array = self.array;
         let broken = |error| array.broken(chunk, error);
@@ -173,7 +174,7 @@ impl<'a> Worker<'a> {
         entry.map_err(|error| DenseError::b2nd(&self.array.name, error))
     }
 
-    /// Reads header and block starts of a chunk, at once.
+    /// Reads the header and the block starts of a chunk in one request.
     fn open(&mut self, number: u64, at: u64) -> Result<Open<'a>, DenseError> {
         let array = self.array;
         let facts = &array.facts;
@@ -217,8 +218,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Finds the blocks that are needed, in the order they are stored in, and
-    /// counts them.
+    /// Locates and counts the selected blocks, and sorts them by stored position.
     fn find(
         &mut self,
         open: &Open<'_>,
@@ -238,7 +238,7 @@ impl<'a> Worker<'a> {
         for rank in 0..total {
             pick(&self.axes, rank, &mut self.parts);
             let axes = self.parts.iter().zip(self.array.block_counts());
-            // Below the number of blocks, which the header has been checked for.
+            // Cannot overflow: the header limits the number of blocks.
             let block = axes.fold(0_u64, |block, (part, count)| {
                 block.wrapping_mul(count).wrapping_add(part.cell)
             });
@@ -344,13 +344,13 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Makes the buffers for blocks, within the budget.
+    /// Allocates the block buffers within the budget.
     fn make_room(&mut self, open: &Open<'_>) -> Result<(), DenseError> {
         if open.header.is_raw() {
             return Ok(());
         }
         let is_delta = open.header.needs_first_block();
-        // A block, the streams of one, and the first one.
+        // The block, its streams, and the first block for delta.
         let buffers = if is_delta { 3 } else { 2 };
         let blocksize = open.header.blocksize();
         let needed = u64::from(blocksize).saturating_mul(buffers);
@@ -363,7 +363,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// The value that a special chunk repeats; nothing where it is known.
+    /// Returns the repeated value of a special chunk; empty if the kind implies it.
     fn value<'b>(
         &self,
         open: &'b Open<'_>,
@@ -398,7 +398,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The parts of the needed block of this rank, one for each axis.
+/// Selects the parts of the block with this rank, one per axis.
 fn pick(axes: &[Vec<CellPart>], mut rank: usize, parts: &mut Vec<CellPart>) {
     parts.clear();
     for list in axes.iter().rev() {
@@ -409,8 +409,8 @@ fn pick(axes: &[Vec<CellPart>], mut rank: usize, parts: &mut Vec<CellPart>) {
     parts.reverse();
 }
 
-/// Takes blocks that are read together, of at most so many bytes unless it is
-/// one, and says where they are.
+/// Takes adjacent blocks to read together, and returns their range. A range exceeds `most` bytes
+/// only if it is a single block.
 fn next_run<'a>(rest: &mut &'a [Needed], most: u64) -> Option<(Range<u64>, &'a [Needed])> {
     let first = rest.first()?;
     let mut span = first.start..first.end;

@@ -1,19 +1,19 @@
-//! Where a read goes.
+//! The output buffer of a read.
 
 use crate::{AxisRange, CellPart, blosc::Special, strided::BoxCopy};
 
-/// Row-major bytes that are read into.
+/// A row-major output buffer.
 pub(super) struct Output<'a> {
     pub(super) bytes: &'a mut [u8],
-    /// Bytes from one element to the next along each axis.
+    /// Distance in bytes between neighbouring elements along each axis.
     pub(super) strides: &'a [usize],
-    /// Bytes of an element.
+    /// Length of an element in bytes.
     pub(super) size: usize,
 }
 
 impl Output<'_> {
-    /// The copy of `parts` of a block, whose elements are `strides` apart, to
-    /// their place.
+    /// Creates the copy of `parts` of a block to the output. `strides` are the distances between
+    /// elements of the block.
     pub(super) fn copy(
         &self,
         parts: &[CellPart],
@@ -33,8 +33,8 @@ impl Output<'_> {
         }
         let axes = axes.map(|((part, range), (&from_stride, &to_stride))| {
             let count = usize::try_from(part.count).unwrap_or(usize::MAX);
-            // Of one element the step may be past memory. Whatever else is past
-            // it is past the block.
+            // The step of a single element may exceed memory, so it is ignored. Any other step
+            // that large is outside the block and fails below.
             let step = match count {
                 0 | 1 => 0,
                 _ => usize::try_from(range.step()).unwrap_or(usize::MAX),
@@ -44,7 +44,7 @@ impl Output<'_> {
         BoxCopy::new(self.size, axes, from, to)
     }
 
-    /// Puts a repeated value wherever `parts` go.
+    /// Fills the output of `parts` with a repeated value.
     pub(super) fn fill(&mut self, special: &Special<'_>, parts: &[CellPart]) -> Option<()> {
         let mut start = 0_usize;
         let mut axes = Vec::with_capacity(parts.len());
@@ -53,7 +53,7 @@ impl Output<'_> {
             start = start.checked_add(at.checked_mul(stride)?)?;
             axes.push((usize::try_from(part.count).ok()?, stride));
         }
-        // What follows each other without a gap is filled at once.
+        // Fill contiguous rows at once.
         let mut run = self.size;
         while let Some(&(count, stride)) = axes.last() {
             if count != 1 && stride != run {
