@@ -1,5 +1,4 @@
-//! Boxes of an array of Blosc2, read into memory that is there; decoding and
-//! encoding of its chunks.
+//! Benchmarks of Blosc2: reads of boxes into existing memory, and decoding and encoding of chunks.
 
 #![expect(clippy::unwrap_used, reason = "a bench")]
 
@@ -14,7 +13,7 @@ use zvf_dense::{
 
 const EXTENT: u64 = 256;
 
-/// Waves with noise in the low bits, such as a scanner gives.
+/// Creates waves with noise in the low bits, similar to scanner data.
 fn volume() -> Vec<u8> {
     let mut state = 1_u32;
     let mut bytes = Vec::new();

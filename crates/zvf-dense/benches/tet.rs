@@ -1,5 +1,5 @@
-//! Opening, planning, reading, folding and writing `.tet` files, beside what
-//! the machine can do: copying as many bytes.
+//! Benchmarks of `.tet` files: opening, planning, reading, reducing and writing, compared with a
+//! memory copy of the same length.
 #![expect(clippy::unwrap_used, reason = "a bench")]
 
 use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
@@ -15,7 +15,7 @@ use zvf_dense::{
 
 const MIB: usize = 1 << 20;
 
-/// Slowly rising numbers with noise: neither all the same nor without a pattern.
+/// Creates a slowly rising sequence with noise, neither constant nor random.
 fn values(count: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut bytes = Vec::with_capacity(count * 4);

@@ -1,8 +1,8 @@
-//! Does with arrays of Blosc2 what is asked in JSON, a line each: how
-//! `cargo xtask conformance` and `cargo xtask bench dense` drive this crate from Python.
+//! Executes JSON requests on Blosc2 arrays, one per line. `cargo xtask conformance` and `cargo
+//! xtask bench dense` drive this crate through it from Python.
 //!
-//! Each request has `do`, a `path`, and what that needs; values go through files
-//! of raw bytes. The answer is `ok`, or `error` and why.
+//! Each request has `do`, a `path`, and the parameters of the operation. Values are exchanged in
+//! files of raw bytes. The answer is `ok`, or `error` with the message.
 
 use std::{
     error::Error,
@@ -66,7 +66,7 @@ fn answer(request: &Value) -> Result<String, Box<dyn Error>> {
     Ok(String::new())
 }
 
-/// An array, by what it is called.
+/// Opens an array; the file extension selects the format.
 fn open(path: &Path) -> Result<Box<dyn DenseArray>, Box<dyn Error>> {
     let extension = path.extension().and_then(|end| end.to_str());
     Ok(match extension {
@@ -80,7 +80,7 @@ fn open(path: &Path) -> Result<Box<dyn DenseArray>, Box<dyn Error>> {
     })
 }
 
-/// Writes a dataset of `<f4`.
+/// Writes a dataset of type `<f4`.
 fn write_tet(request: &Value, path: &Path) -> Done {
     let compression = match request["zstd"] == true {
         true => Compression::Zstd(1),
@@ -94,7 +94,7 @@ fn write_tet(request: &Value, path: &Path) -> Done {
     Ok(())
 }
 
-/// How many microseconds copying memory takes.
+/// Returns the times of memory copies in microseconds.
 fn copy(request: &Value) -> Result<String, Box<dyn Error>> {
     let len = usize::try_from(request["bytes"].as_u64().ok_or("no bytes")?)?;
     let mut from = Buffer::zeros(len).ok_or("no memory")?;
@@ -108,7 +108,7 @@ fn copy(request: &Value) -> Result<String, Box<dyn Error>> {
     })
 }
 
-/// How many microseconds sampling random positions takes, reading included.
+/// Returns the times of sampling random positions in microseconds, including reads.
 fn sample(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
     let array = open(path)?;
     let count = usize::try_from(request["count"].as_u64().ok_or("no count")?)?;
@@ -144,13 +144,13 @@ fn timed(request: &Value, mut act: impl FnMut() -> Done) -> Result<String, Box<d
     Ok(times)
 }
 
-/// How many microseconds reading each of the selections takes.
+/// Returns the time of reading each selection in microseconds.
 fn time(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
     let array = open(path)?;
     let mut times = String::new();
     for request in request["selections"].as_array().ok_or("no selections")? {
         let selection = selection(request, array.shape())?;
-        // Memory that is there already, or new one.
+        // Read into existing or new memory.
         let mut room = match request["into"] == true {
             true => Buffer::zeros(array.byte_len(&selection)?).ok_or("no memory")?,
             false => Vec::new().into(),

@@ -1,4 +1,4 @@
-//! A box of a `.tet` or `.b2nd` file: what reading it touches, and what is in it.
+//! Reads a box of a `.tet` or `.b2nd` file and prints its cost and its first bytes.
 //!
 //! ```text
 //! cargo run --package zvf-dense --example slices -- volume.b2nd 0,0,0 2,2,2

@@ -76,7 +76,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
+    /// The errors of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
     fn slice(&self, selection: &Hyperslab) -> Result<Buffer, DenseError> {
         self.slice_within(selection, self.budget())
     }
@@ -85,7 +85,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
+    /// The errors of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
     fn slice_within(&self, selection: &Hyperslab, budget: u64) -> Result<Buffer, DenseError> {
         let len = self.byte_len(selection)?;
         let needed = u64::try_from(len).unwrap_or(u64::MAX);
@@ -108,7 +108,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`slice`](Self::slice), and the first error of `visit`.
+    /// The errors of [`slice`](Self::slice), and the first error of `visit`.
     fn visit_chunks(&self, visit: &mut ChunkVisitor<'_>) -> Result<(), DenseError> {
         let grid = self.grid();
         let mut cells = grid.chunks(&Hyperslab::whole(grid.shape()));

@@ -51,7 +51,7 @@ pub trait ByteSource: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`read_into`](Self::read_into), with the name of the source.
+    /// The errors of [`read_into`](Self::read_into), with the name of the source.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Cow<'_, [u8]>>, DenseError> {
         ranges
             .iter()
@@ -63,7 +63,7 @@ pub trait ByteSource: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`read_into`](Self::read_into), with the name of the source.
+    /// The errors of [`read_into`](Self::read_into), with the name of the source.
     fn read(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>, DenseError> {
         let in_file = |error| DenseError::io(self.name(), error);
         let ends = || in_file(io::ErrorKind::UnexpectedEof.into());

@@ -1,4 +1,4 @@
-//! Arrays of Blosc2 and Caterva.
+//! Tests of Blosc2 and Caterva arrays.
 
 mod counted;
 mod edited;
@@ -24,8 +24,8 @@ pub(crate) fn open_at(bytes: Vec<u8>, offset: u64) -> Result<B2nd, DenseError> {
     B2nd::from_source(Arc::new(source), offset, DEFAULT_BUDGET)
 }
 
-/// Every recorded frame that is whole and in one file, and not refused for its
-/// filter.
+/// Iterates over the recorded frames that are complete, in a single file, and without an
+/// unsupported filter.
 pub(crate) fn recorded(golden: &Golden) -> impl Iterator<Item = (&str, &[u8])> {
     golden.files().filter(|(name, _)| {
         let extension = Path::new(name).extension();

@@ -1,4 +1,4 @@
-//! From any array to any other, and back.
+//! Conversions between array formats and back.
 
 use std::{path::Path, sync::Arc};
 
@@ -42,7 +42,7 @@ fn through_npy(folder: &Path, array: &dyn DenseArray, chunk: &[u64]) {
 }
 
 #[test]
-fn npy_holds_every_dtype_and_rank() {
+fn npy_round_trips_every_dtype_and_rank() {
     let folder = tempfile::tempdir().unwrap();
     for dtype in [
         "u1",
@@ -59,7 +59,7 @@ fn npy_holds_every_dtype_and_rank() {
     through_npy(folder.path(), &counted("<f4", &[]), &[]);
     through_npy(folder.path(), &counted("<f4", &[0, 3]), &[1, 2]);
     through_npy(folder.path(), &counted("<f4", &[9]), &[4]);
-    // Slabs that are not whole rows: 70 × 40 × 3000 elements are more than 16 MiB.
+    // Slabs of partial rows: a slab of whole rows would take more than 16 MiB.
     through_npy(
         folder.path(),
         &counted("<f8", &[70, 40, 1000]),
@@ -96,7 +96,7 @@ fn npy_in_fortran_order_is_read() {
 }
 
 #[test]
-fn views_are_boxes_of_boxes_in_little_endian_order() {
+fn views_compose_boxes_in_little_endian_order() {
     let bytes = (0..24_u16).flat_map(u16::to_be_bytes).collect();
     let array = MemoryArray::new("a", ">u2".parse().unwrap(), vec![4, 6], bytes).unwrap();
     let outer = Hyperslab::new(&[1, 0], &[4, 6], Some(&[2, 2])).unwrap();

@@ -1,4 +1,4 @@
-//! The public side of the crate.
+//! Integration tests of the public API.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod b2nd;
@@ -11,7 +11,7 @@ mod tet;
 #[cfg(feature = "zarr")]
 mod zarr;
 
-/// A recorded file in memory.
+/// Opens the bytes of a recorded file.
 #[cfg(feature = "store")]
 fn tet_of(bytes: &[u8]) -> zvf_dense::tet::TetFile {
     let source = zvf_dense::MemorySource::new("bytes", bytes.to_vec());
@@ -19,7 +19,7 @@ fn tet_of(bytes: &[u8]) -> zvf_dense::tet::TetFile {
     zvf_dense::tet::TetFile::open(std::sync::Arc::new(source), options).unwrap()
 }
 
-/// The most memory the process had, in bytes.
+/// Returns the peak memory of the process in bytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -1,4 +1,4 @@
-//! Reductions against plain loops, and against what numpy said of the recorded files.
+//! Reductions compared with plain loops, and with the results of NumPy for the recorded files.
 #![expect(
     clippy::float_cmp,
     clippy::cast_precision_loss,
@@ -28,14 +28,14 @@ fn near(found: f64, expected: f64, what: &str) {
     );
 }
 
-/// JSON cannot say NaN or infinity: text stands for them.
+/// Reads a number; JSON represents NaN and infinity as text.
 fn number(value: &Value) -> f64 {
     let text = value.as_str().and_then(|text| text.parse().ok());
     value.as_f64().or(text).unwrap_or(f64::NAN)
 }
 
 #[test]
-fn recorded_files_give_what_numpy_gives() {
+fn reductions_of_recorded_files_match_numpy() {
     let golden = Golden::open("tet");
     let expected = golden.json("expected.json");
     let mut checked = 0;
@@ -113,7 +113,7 @@ const KINDS: [Reduction; 14] = [
     Reduction::NanStd,
 ];
 
-/// By the definition, in the simplest way.
+/// Computes a reduction directly from its definition.
 fn plain(values: &[f64], reduction: Reduction) -> f64 {
     use Reduction as R;
     let skips = matches!(
@@ -152,7 +152,7 @@ fn plain(values: &[f64], reduction: Reduction) -> f64 {
 }
 
 #[test]
-fn any_axes_are_what_plain_loops_find() {
+fn reductions_over_any_axes_match_plain_loops() {
     let shape = [3_u64, 4, 5];
     let values: Vec<f64> = (0..60)
         .map(|at| match at % 17 {
@@ -166,7 +166,7 @@ fn any_axes_are_what_plain_loops_find() {
         .collect();
     let dtype = ">f8".parse().unwrap();
     let memory = MemoryArray::new("a", dtype, shape.to_vec(), bytes).unwrap();
-    // A reduction of boxes of an array that is cut differently.
+    // Reduce over every combination of axes and compare with groups of elements.
     for axes in [
         vec![],
         vec![0],
@@ -218,7 +218,7 @@ fn any_axes_are_what_plain_loops_find() {
 }
 
 #[test]
-fn integers_are_exact_beyond_what_floats_hold() {
+fn integer_sums_are_exact_beyond_f64() {
     let values = [u64::MAX, u64::MAX - 1, 1 << 53, (1 << 53) + 1];
     let bytes = values
         .iter()
@@ -235,7 +235,7 @@ fn integers_are_exact_beyond_what_floats_hold() {
 }
 
 #[test]
-fn sums_of_floats_lose_nothing_to_order() {
+fn float_sums_compensate_rounding() {
     let mut values = vec![1e16, 1.0, -1e16];
     values.extend([1.0; 5]);
     let bytes = values
@@ -243,7 +243,7 @@ fn sums_of_floats_lose_nothing_to_order() {
         .flat_map(|value: &f64| value.to_le_bytes())
         .collect();
     let array = MemoryArray::new("a", "<f8".parse().unwrap(), vec![2, 4], bytes).unwrap();
-    // One value after the other: the rounding of each is carried along.
+    // Columns have two values each. Compensated summation carries the rounding error of each step.
     let columns = reduce(&array, Reduction::Sum, &[0]).unwrap();
     let found: Vec<f64> = columns.values.iter().map(|value| value.to_f64()).collect();
     assert_eq!(found, [1e16 + 1.0, 2.0, -1e16 + 1.0, 2.0]);
@@ -257,7 +257,7 @@ fn sums_of_floats_lose_nothing_to_order() {
 }
 
 #[test]
-fn every_value_is_in_one_bin() {
+fn histograms_count_every_value_once() {
     let values: Vec<f32> = (0..1000_u16).map(|at| f32::from(at) / 10.0).collect();
     let mut bytes: Vec<u8> = values
         .iter()
@@ -286,7 +286,7 @@ fn every_value_is_in_one_bin() {
 }
 
 #[test]
-fn what_is_no_number_or_no_axis_is_refused() {
+fn invalid_dtypes_and_axes_are_rejected() {
     let text = MemoryArray::new("a", "S2".parse().unwrap(), vec![2], vec![0; 4]).unwrap();
     assert!(reduce(&text, Reduction::Sum, &[]).is_err());
     let array = MemoryArray::new("a", "u1".parse().unwrap(), vec![2, 2], vec![0; 4]).unwrap();

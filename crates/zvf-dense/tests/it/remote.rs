@@ -1,4 +1,4 @@
-//! Files in a store: what is asked of it.
+//! Requests for files in an object store.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use zvf_dense::{
 use zvf_testkit::golden::Golden;
 
 #[test]
-fn a_selection_of_many_tiles_is_one_batch_of_ranges() {
+fn many_adjacent_tiles_take_one_request() {
     let golden = Golden::open("tet");
     let bytes = golden.file("good/f64_2d_edges_zstd.tet");
     let store = Store::from_memory([("in/a.tet", bytes.to_vec())]).unwrap();
@@ -27,7 +27,7 @@ fn a_selection_of_many_tiles_is_one_batch_of_ranges() {
     let array = file.dataset_at(0).unwrap();
     let before = store.activity().requests;
     let whole = array.slice(&Hyperslab::whole(array.shape())).unwrap();
-    // Nine tiles side by side are one request.
+    // Nine adjacent tiles take one request.
     assert_eq!(store.activity().requests - before, 1);
     let local = super::tet_of(bytes).dataset_at(0).unwrap();
     assert!(whole == local.slice(&Hyperslab::whole(local.shape())).unwrap());
@@ -35,7 +35,7 @@ fn a_selection_of_many_tiles_is_one_batch_of_ranges() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error() {
+fn missing_files_and_ranges_are_errors() {
     let store = Store::from_memory([("a.tet", vec![0_u8; 4])]).unwrap();
     assert!(StoreSource::of(store.clone(), "b.tet", "b".to_owned()).is_err());
     let source = StoreSource::of(store, "a.tet", "a".to_owned()).unwrap();

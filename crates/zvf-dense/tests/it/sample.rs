@@ -1,4 +1,4 @@
-//! Samples against plain loops over the whole array.
+//! Samples compared with plain loops over the whole array.
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -18,7 +18,7 @@ use zvf_dense::{
     sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
 };
 
-/// Numbers that look random, and are the same every time.
+/// A deterministic random number generator.
 struct Draw(u64);
 
 impl Draw {
@@ -33,13 +33,13 @@ impl Draw {
         self.next() % end
     }
 
-    /// From `low` up to `high`.
+    /// Returns a number from `low` to below `high`.
     fn float(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.below(1 << 30) as f64 / f64::from(1 << 30))
     }
 }
 
-/// An array of chunks that counts how often each is read.
+/// An array of chunks that counts the reads of each chunk.
 #[derive(Debug)]
 struct Counted {
     inner: MemoryArray,
@@ -93,7 +93,7 @@ impl DenseArray for Counted {
     }
 }
 
-/// A volume of floats, some NaN.
+/// Creates a volume of floats; one in `nans` is NaN on average.
 fn volume(draw: &mut Draw, shape: &[u64], nans: u64) -> (MemoryArray, Vec<f64>) {
     let count = shape.iter().product::<u64>();
     let values = (0..count).map(|_| match nans > 0 && draw.below(nans) == 0 {
@@ -110,7 +110,7 @@ fn volume(draw: &mut Draw, shape: &[u64], nans: u64) -> (MemoryArray, Vec<f64>) 
     (array, values)
 }
 
-/// The weight of voxel `k` before its index is clamped, at a distance.
+/// Returns the weight of a voxel at a signed distance, before its index is clamped.
 fn weight(interpolation: Interpolation, distance: f64) -> f64 {
     let d = distance.abs();
     match interpolation {
@@ -123,7 +123,7 @@ fn weight(interpolation: Interpolation, distance: f64) -> f64 {
     }
 }
 
-/// Weighs every voxel there is, and three beyond each edge.
+/// Weighs all voxels of the volume, and three beyond each edge.
 fn plain(
     values: &[f64],
     shape: &[u64],
@@ -184,7 +184,7 @@ fn floats(bytes: &[u8]) -> Vec<f64> {
 }
 
 #[test]
-fn all_interpolations_are_what_plain_loops_say() {
+fn interpolations_match_plain_loops() {
     let mut draw = Draw(0x1234_5678);
     for round in 0..90 {
         let axes = 1 + round % 3;
@@ -196,7 +196,7 @@ fn all_interpolations_are_what_plain_loops_say() {
         let (array, values) = volume(&mut draw, &full, nans);
         let chunk: Vec<u64> = full.iter().map(|extent| 1 + draw.below(*extent)).collect();
         let array = Counted::new(array, &chunk);
-        // Any map, of which the voxels are known.
+        // Use a random matrix near the identity.
         let mut matrix: Vec<f64> = Vec::new();
         for row in 0..axes {
             let own = (0..=axes).map(|at| draw.float(-0.4, 0.4) + f64::from(u8::from(at == row)));
@@ -223,7 +223,7 @@ fn all_interpolations_are_what_plain_loops_say() {
                 interpolation,
                 affine: Some(affine.clone()),
                 outside: is_edge.then_some(Outside::Edge),
-                // Hardly more than what is around one point.
+                // Limit memory to little more than the voxels around one point.
                 budget: Some(16 * columns * 4_u64.pow(axes as u32) + draw.below(3000)),
             };
             let sampler = Sampler::new(&array, axes, &options).unwrap();
@@ -261,7 +261,8 @@ fn every_chunk_is_read_once() {
         positions.extend([24.0, 20.0, 16.0].map(|extent| draw.float(-0.4, extent - 0.6)));
     }
     let chunks = 3 * 4 * 4;
-    // Nearest needs no voxels of others, however little memory there is.
+    // Nearest interpolation needs a single tile per point, so it reads each chunk once with any
+    // memory.
     let room = [Some(8 * 5 * 4 * 16), Some(3 * 8 * 5 * 4 * 16), None];
     for (interpolation, rooms) in [
         (Interpolation::Nearest, &room[..]),
@@ -282,7 +283,7 @@ fn every_chunk_is_read_once() {
             assert!(reads.values().all(|count| *count == 1), "{reads:?}");
         }
     }
-    // Few points far apart touch their own chunks only.
+    // A few distant points touch only their own chunks.
     array.reads.lock().unwrap().clear();
     let options = SampleOptions {
         interpolation: Interpolation::Nearest,
@@ -295,7 +296,7 @@ fn every_chunk_is_read_once() {
 }
 
 #[test]
-fn integers_stay_what_they_are() {
+fn nearest_keeps_integers_exact() {
     let values = [i64::MAX, -3, i64::MIN, 7];
     let bytes = values
         .iter()
@@ -325,7 +326,7 @@ fn integers_stay_what_they_are() {
 }
 
 #[test]
-fn what_cannot_be_sampled_is_refused() {
+fn invalid_arrays_and_options_are_rejected() {
     let array = |dtype: &str, shape: &[u64], len| {
         let dtype = Dtype::parse(dtype).unwrap();
         MemoryArray::new("array", dtype, shape.to_vec(), vec![0; len]).unwrap()

@@ -1,4 +1,4 @@
-//! Tetration files.
+//! Tests of Tetration files.
 
 mod golden;
 mod hostile;
@@ -11,7 +11,7 @@ use zvf_dense::{
     tet::{TetFile, TetOptions},
 };
 
-/// Opens bytes as a file.
+/// Opens the bytes of a file.
 fn open(name: &str, bytes: &[u8]) -> Result<TetFile, DenseError> {
     let source = MemorySource::new(name, bytes.to_vec());
     TetFile::open(Arc::new(source), TetOptions::default())

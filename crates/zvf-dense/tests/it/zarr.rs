@@ -1,4 +1,4 @@
-//! Zarr arrays in folders.
+//! Tests of Zarr arrays in folders.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use zvf_dense::{
 use crate::convert::{counted, read};
 
 #[test]
-fn zarr_is_written_and_read_in_every_codec() {
+fn zarr_round_trips_in_every_codec() {
     let folder = tempfile::tempdir().unwrap();
     let codecs = [
         ZarrCompression::Raw,
@@ -40,7 +40,7 @@ fn zarr_is_written_and_read_in_every_codec() {
             let selection = Hyperslab::new(&[1, 0], &[5, 7], Some(&[3, 2])).unwrap();
             assert!(back.slice(&selection).unwrap() == array.slice(&selection).unwrap());
             assert_eq!(back.read_plan(&selection).unwrap().chunks, 6);
-            // What is there is not written over.
+            // An existing array is not overwritten.
             let grid = back.grid().clone();
             let again = ZarrSink::create(&path, array.dtype(), grid, codec, &attributes, None);
             assert!(again.is_err());

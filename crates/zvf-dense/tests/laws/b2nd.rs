@@ -1,22 +1,23 @@
-//! What holds for any bytes taken for an array of Blosc2: run by the mutation
-//! test and by the fuzz target `dense_b2nd`.
+//! Invariants of Blosc2 arrays for arbitrary bytes, used by the mutation test and the fuzz target
+//! `dense_b2nd`.
 
 use std::sync::Arc;
 
 use zvf_dense::{DenseArray, Hyperslab, MemorySource, b2nd::B2nd};
 
-/// Memory that bytes may ask for.
+/// Memory limit for untrusted input.
 const BUDGET: u64 = 1 << 20;
 
-/// Parts are what the whole has there, and plans what reads take. Says whether
-/// the bytes are an array, and whether all of it can be read.
+/// Checks that a part of the array equals the same part of the whole, and that a plan equals the
+/// cost of the read. Returns whether the bytes are an array, and whether the whole array can be
+/// read.
 pub(crate) fn array(bytes: &[u8]) -> (bool, bool) {
     let source = MemorySource::new("bytes", bytes.to_vec());
     let Ok(array) = B2nd::from_source(Arc::new(source), 0, BUDGET) else {
         return (false, false);
     };
     let whole = array.slice(&Hyperslab::whole(array.shape()));
-    // The second element along each axis, or the only one.
+    // Select the second element along each axis, or the only one.
     let start: Vec<u64> = array
         .shape()
         .iter()

@@ -1,15 +1,15 @@
-//! What holds for any bytes taken for Blosc chunks: run by the mutation test and
-//! by the fuzz target `dense_blosc`.
+//! Invariants of Blosc chunks for arbitrary bytes, used by the mutation test and the fuzz target
+//! `dense_blosc`.
 
 use zvf_dense::blosc::{BloscChunk, Decoder};
 
-/// Memory that bytes may ask for.
+/// Memory limit for untrusted input.
 const BUDGET: u64 = 1 << 20;
-/// Blocks of a chunk that are decoded alone.
+/// Maximum number of blocks of a chunk that are decoded separately.
 const BLOCKS: u32 = 32;
 
-/// Blocks decoded alone are those of the whole chunk: of the bytes as a chunk, or
-/// of the chunks in them as a frame.
+/// Checks that separately decoded blocks equal the blocks of the whole chunk. The bytes are tried
+/// as a chunk, and as a frame with chunks.
 pub(crate) fn chunks(bytes: &[u8]) {
     chunk(bytes);
     if let Ok(frame) = zvf_format::b2nd::Frame::parse(bytes) {

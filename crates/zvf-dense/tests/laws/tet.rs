@@ -1,5 +1,5 @@
-//! What must hold for any bytes taken for a Tetration file: run by the mutation
-//! test and by the fuzz target `dense_tet`.
+//! Invariants of Tetration files for arbitrary bytes, used by the mutation test and the fuzz target
+//! `dense_tet`.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use zvf_dense::{
     tet::{MemoryBudget, TetFile, TetOptions, verify},
 };
 
-/// What a result may take.
+/// Memory limit for a result.
 const BUDGET: u64 = 1 << 20;
 
-/// Opens the bytes and reads all there is, as far as it can be; whether it can.
+/// Opens the bytes and reads everything that is readable. Returns whether everything was.
 ///
 /// # Panics
 ///
-/// When a read takes more than the budget, ways to the same bytes do not
-/// agree, or `verify` takes what cannot be opened.
+/// If a read exceeds the budget, if two ways to read the same bytes disagree, or if `verify`
+/// accepts a file that cannot be read.
 pub(crate) fn tet(bytes: &[u8]) -> bool {
     let budget = MemoryBudget {
         bytes: Some(BUDGET),
@@ -43,14 +43,14 @@ pub(crate) fn tet(bytes: &[u8]) -> bool {
             }
         }
         is_read &= read.is_ok();
-        // The last element, and every other one.
+        // Select the last element, and every other element.
         let last: Vec<u64> = array.shape().iter().map(|extent| extent - 1).collect();
         let corner = Hyperslab::new(&last, array.shape(), None);
         let zeros = vec![0; last.len()];
         let sparse = Hyperslab::new(&zeros, array.shape(), Some(&vec![2; last.len()]));
         for selection in [corner, sparse].into_iter().flatten() {
             let part = array.slice(&selection);
-            // What can be read as a whole can be read in part.
+            // If the whole array is readable, so is each part.
             assert!(part.is_ok() || read.is_err());
         }
     }

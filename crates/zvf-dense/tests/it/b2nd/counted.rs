@@ -1,4 +1,4 @@
-//! What a read touches: as many blocks, reads and bytes as it has to.
+//! Costs of reads: blocks, requests and bytes are minimal.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use zvf_testkit::golden::Golden;
 
 use super::{recorded, written::sample};
 
-/// Bytes like those of a file: what is read of them is counted.
+/// A source in memory that counts reads like a file.
 #[derive(Debug)]
 struct Counting {
     bytes: MemorySource,
@@ -69,7 +69,7 @@ fn counting(frame: Vec<u8>, offset: u64) -> (B2nd, Arc<Counts>) {
     (array, counts)
 }
 
-/// Reads on one thread, where a run of blocks is never cut in two.
+/// Reads on a single thread, where runs of blocks are not divided.
 fn taken(array: &B2nd, counts: &Counts, selection: &Hyperslab) -> (ReadPlan, u64) {
     let mut bytes = vec![0; array.byte_len(selection).unwrap()];
     let alone = rayon::ThreadPoolBuilder::new()
@@ -86,10 +86,10 @@ fn taken(array: &B2nd, counts: &Counts, selection: &Hyperslab) -> (ReadPlan, u64
     (plan, reads)
 }
 
-/// The two arrays that the format's reference measured, with items of one byte:
-/// blocks of planes along each axis, and in how many reads.
+/// The two arrays in the benchmarks of the reference implementation, with items of one byte: blocks
+/// and requests for planes along each axis.
 #[test]
-fn planes_and_points_decode_the_blocks_they_touch() {
+fn planes_and_points_decode_only_touched_blocks() {
     let cases = [
         (
             &[400_u64, 300, 150],
@@ -106,7 +106,7 @@ fn planes_and_points_decode_the_blocks_they_touch() {
     ];
     for (shape, chunk, block, planes) in cases {
         let items = usize::try_from(shape.iter().product::<u64>()).unwrap();
-        // Raw, which is fast to write and has lengths that are known.
+        // Raw chunks are fast to write and have known lengths.
         let design = B2ndDesign::new(shape, Dtype::parse("|u1").unwrap())
             .with_chunks(chunk, block)
             .with_codec(BloscCodec::Lz4, 0);
@@ -138,10 +138,9 @@ fn planes_and_points_decode_the_blocks_they_touch() {
     }
 }
 
-/// Coded chunks, dictionaries, deltas, repeated values: what a plan says is what
-/// is read.
+/// Plans equal the costs of reads for coded chunks, dictionaries, deltas and repeated values.
 #[test]
-fn plans_of_recorded_frames_hold() {
+fn plans_of_recorded_frames_match_reads() {
     let golden = Golden::open("b2nd");
     let mut selections = 0;
     for (_, bytes) in recorded(&golden) {
@@ -159,9 +158,9 @@ fn plans_of_recorded_frames_hold() {
     assert!(selections > 120, "{selections}");
 }
 
-/// A step passes over blocks, and they are not decoded.
+/// Blocks between the steps of a selection are not decoded.
 #[test]
-fn steps_pass_over_blocks() {
+fn steps_skip_untouched_blocks() {
     let design = B2ndDesign::new(&[1000], Dtype::parse("<i2").unwrap()).with_chunks(&[100], &[10]);
     let frame = B2ndWriter::encode(&design, &sample(2000, 2)).unwrap();
     let (array, counts) = counting(frame, 0);

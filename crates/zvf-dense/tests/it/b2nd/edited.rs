@@ -1,4 +1,4 @@
-//! Arrays changed in place, beside arrays in memory.
+//! In-place changes compared with the same changes in memory.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ use super::{
     written::{picked, sample},
 };
 
-/// An array in memory.
+/// An array in memory, the model of the tests.
 struct Model {
     shape: Vec<u64>,
     size: usize,
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn any_changes_are_those_of_an_array_in_memory(
+    fn edits_match_an_array_in_memory(
         shape in [1..10_u64, 1..10_u64],
         chunk in [1..7_u64, 1..7_u64],
         block in [1..7_u64, 1..7_u64],
@@ -169,8 +169,8 @@ proptest! {
     }
 }
 
-/// c-blosc2 opens a directory only where the number of each file and the length
-/// of a chunk's header are together no more than the bytes of all files.
+/// Checks the limit of c-blosc2 for directories: the number of each file plus the length of a chunk
+/// header is at most the total length of all files.
 fn check_numbers(path: &Path) {
     let files = fs::read_dir(path).unwrap().map(Result::unwrap);
     let chunks: Vec<(u64, u64)> = files
@@ -188,7 +188,7 @@ fn check_numbers(path: &Path) {
 }
 
 #[test]
-fn files_of_a_directory_that_is_nearly_all_zeros_have_low_numbers() {
+fn sparse_directories_of_mostly_zeros_use_low_file_numbers() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("array.b2nd");
     let design = B2ndDesign::new(&[60], Dtype::parse("|u1").unwrap()).with_chunks(&[1], &[1]);
@@ -216,9 +216,9 @@ fn files_of_a_directory_that_is_nearly_all_zeros_have_low_numbers() {
     change([59, 60], 0);
 }
 
-/// Growing again does not bring back what a shrink took, whoever shrank it.
+/// Growth exposes zeros, not the elements before an earlier shrink, even by another program.
 #[test]
-fn what_a_foreign_shrink_left_behind_is_not_shown() {
+fn growth_hides_elements_of_an_earlier_shrink() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("shrunk.b2nd");
     fs::write(&path, Golden::open("b2nd").file("l_shrunk.b2nd")).unwrap();
@@ -238,7 +238,7 @@ fn what_a_foreign_shrink_left_behind_is_not_shown() {
 }
 
 #[test]
-fn nothing_is_seen_before_a_commit() {
+fn changes_are_invisible_before_commit() {
     let folder = TempDir::new().unwrap();
     let dtype = Dtype::parse("|u1").unwrap();
     let design = B2ndDesign::new(&[6], dtype).with_chunks(&[4], &[2]);
@@ -253,7 +253,7 @@ fn nothing_is_seen_before_a_commit() {
             [1, 2, 3, 4, 5, 6]
         );
         drop(editor);
-        // What the interrupted change left is in nobody's way.
+        // Leftovers of an interrupted change do no harm.
         let mut editor = B2ndEditor::open(&path).unwrap();
         editor.update(&whole, &[7; 6]).unwrap();
         editor.commit().unwrap();
@@ -261,9 +261,9 @@ fn nothing_is_seen_before_a_commit() {
     }
 }
 
-/// Every recorded frame can be changed, whatever wrote it.
+/// Recorded frames of any writer can be edited.
 #[test]
-fn recorded_frames_are_changed() {
+fn recorded_frames_can_be_edited() {
     let golden = Golden::open("b2nd");
     let folder = TempDir::new().unwrap();
     let mut changed = 0;
@@ -285,7 +285,7 @@ fn recorded_frames_are_changed() {
             None,
         )
         .unwrap();
-        // A float that loses nothing where mantissas are cut.
+        // A float that survives truncation of its mantissa.
         let mut value = vec![0; size];
         value[size - 1] = 0x41;
         editor.update(&one, &value).unwrap();

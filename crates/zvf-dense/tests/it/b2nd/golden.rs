@@ -1,4 +1,4 @@
-//! The archive `testdata/b2nd.tar.gz`.
+//! Tests with the archive `testdata/b2nd.tar.gz`.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use zvf_testkit::golden::{Golden, unhex};
 
 use super::{open, open_at};
 
-/// A filter of a plugin, which is refused.
+/// The filter of a plugin, which is rejected.
 const NDCELL: &str = "f_ndcell";
 
 fn is_sha256(bytes: &[u8], want: &Value) -> bool {
@@ -26,7 +26,7 @@ fn numbers(value: &Value) -> Vec<u64> {
     list.iter().map(|n| n.as_u64().unwrap()).collect()
 }
 
-/// The array of a case; a sparse directory is laid out on disk.
+/// Opens the array of a case; a sparse directory is extracted to disk.
 fn array(golden: &Golden, case: &Value, folder: &TempDir) -> Result<B2nd, DenseError> {
     let path = case["path"].as_str().unwrap();
     if !case["kind"].as_str().unwrap().ends_with("sframe") {

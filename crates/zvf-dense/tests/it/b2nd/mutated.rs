@@ -1,4 +1,4 @@
-//! Recorded frames with bytes changed: refused or read, in bounded memory.
+//! Mutated frames are rejected or read, in bounded memory.
 
 use zvf_testkit::golden::Golden;
 
@@ -10,9 +10,9 @@ mod array_law;
 #[path = "../../laws/blosc.rs"]
 mod chunk_law;
 
-/// Mutants of all frames together, about.
+/// Approximate number of mutants over all frames.
 const MUTANTS: usize = 30_000;
-/// Longer frames are too slow to be read so often.
+/// Maximum length of a mutated frame; longer ones take too much time.
 const LONGEST: usize = 6000;
 
 struct Random(u64);
@@ -29,7 +29,7 @@ impl Random {
 
 fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..=random.below(2) {
-        // Half of them where headers are, at either end.
+        // Half of the mutations hit the headers at both ends.
         let at = match random.below(4) {
             0 => random.below(bytes.len().min(200)),
             1 => bytes.len() - 1 - random.below(bytes.len().min(150)),
@@ -62,7 +62,7 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
 }
 
 #[test]
-fn no_mutant_does_harm() {
+fn mutated_frames_are_rejected_or_read() {
     let golden = Golden::open("b2nd");
     let files = recorded(&golden).filter(|(_, bytes)| bytes.len() <= LONGEST);
     let frames: Vec<&[u8]> = files.map(|(_, bytes)| bytes).collect();
@@ -77,13 +77,13 @@ fn no_mutant_does_harm() {
         read += usize::from(is_whole);
         chunk_law::chunks(&bytes);
     }
-    // Most of a frame is data, in which any byte may be another.
+    // Most of a frame is data, where any byte is valid.
     assert!(
         opened > MUTANTS / 4 && read > MUTANTS / 20,
         "{opened} {read}"
     );
     assert!(read < opened, "damage was seen");
-    // Other tests of this program run beside this one.
+    // Other tests run concurrently in this process.
     let grown = peak() - before;
     assert!(grown < 256 << 20, "{grown} bytes more");
 }

@@ -10,7 +10,7 @@ use zvf_dense::{
 
 use super::open;
 
-/// Elements that are neither noise nor all the same.
+/// Creates elements that are neither random nor constant.
 pub(crate) fn sample(len: usize, kind: u8) -> Vec<u8> {
     let byte = |at: usize| match kind {
         0 => 0,
@@ -21,7 +21,7 @@ pub(crate) fn sample(len: usize, kind: u8) -> Vec<u8> {
     (0..len).map(byte).collect()
 }
 
-/// What a selection has of an array in memory, one element at a time.
+/// Selects elements of an array in memory one by one.
 pub(crate) fn picked(shape: &[u64], size: usize, bytes: &[u8], selection: &Hyperslab) -> Vec<u8> {
     let mut starts = vec![0];
     for (extent, axis) in shape.iter().zip(selection.axes()) {
@@ -53,11 +53,11 @@ fn filters() -> impl Strategy<Value = Vec<BloscFilter>> {
     ]
 }
 
-/// Extent, chunk, block, and start, stop and step of what is selected.
+/// Extent, chunk, block, and the start, stop and step of the selection.
 type Axis = (u64, u64, u64, [u64; 3]);
 
 prop_compose! {
-    /// An axis: extent, chunk, block, and what is selected of it.
+    /// An axis: extent, chunk, block, and selection.
     fn axis()(extent in 0..14_u64, chunk in 1..16_u64, of_block in 1..16_u64, a in 0..14_u64, b in 0..14_u64, step in 1..5_u64)
         -> Axis
     {
@@ -70,7 +70,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_array_comes_back(
+    fn any_array_round_trips(
         axes in prop::collection::vec(axis(), 0..4),
         dtype in prop_oneof![Just("<f4"), Just("|u1"), Just(">i2"), Just("<f8"), Just("|S5"), Just("|V300"), Just("[('a', '<i4'), ('b', '<f8')]")],
         codec in prop_oneof![Just(BloscCodec::Lz4), Just(BloscCodec::Zlib), Just(BloscCodec::Zstd)],
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn a_large_read_on_many_threads_is_the_same() {
+fn parallel_reads_match_sequential_reads() {
     let shape = [70, 90, 33];
     let bytes = sample(70 * 90 * 33 * 4, 1);
     let cuts: [(&[u64], &[u64]); 3] = [
@@ -157,10 +157,10 @@ fn a_large_read_on_many_threads_is_the_same() {
     }
 }
 
-/// Rows of every length are copied each in its own way, and of planes across wide blocks only
-/// what they have is put together.
+/// Copies have special cases for row lengths. Planes across wide blocks join only the selected
+/// items.
 #[test]
-fn rows_of_any_length_and_planes_of_wide_blocks() {
+fn rows_of_any_length_and_planes_of_wide_blocks_are_read() {
     let shape = [5, 24, 73];
     for (dtype, size) in [("|u1", 1), ("<i2", 2), ("<f4", 4), ("<f8", 8)] {
         let bytes = sample(5 * 24 * 73 * size, 1);
@@ -185,7 +185,7 @@ fn rows_of_any_length_and_planes_of_wide_blocks() {
 }
 
 #[test]
-fn nothing_is_there_before_all_chunks_are() {
+fn files_appear_only_when_all_chunks_are_written() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("array.b2nd");
     let design = B2ndDesign::new(&[4], Dtype::parse("<i2").unwrap()).with_chunks(&[2], &[2]);

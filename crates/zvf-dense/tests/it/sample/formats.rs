@@ -1,4 +1,4 @@
-//! Every format and dtype that there is, against the same plain loops.
+//! Samples of every format and dtype, compared with plain loops.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,18 +15,18 @@ use super::{Draw, plain};
 const SHAPE: [u64; 3] = [9, 11, 13];
 const CHUNK: [u64; 3] = [4, 6, 5];
 const BLOCK: [u64; 3] = [2, 3, 5];
-/// Numbers, most of them in both byte orders.
+/// Numeric dtypes, most of them in both byte orders.
 const DTYPES: [&str; 13] = [
     "|u1", "|i1", "<i2", ">i2", "<u2", "<i4", ">u4", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8",
 ];
 
-/// Elements of a dtype, and what they are.
+/// Creates elements of a dtype, as bytes and as values.
 fn elements(draw: &mut Draw, dtype: &str) -> (Vec<u8>, Vec<f64>) {
     let is_big = dtype.starts_with('>');
     let is_float = dtype.contains('f');
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for _ in 0..SHAPE.iter().product::<u64>() {
-        // Small numbers, which all of these hold exactly.
+        // Small numbers, which all dtypes represent exactly.
         let sign = if dtype.contains('u') { 0 } else { 60 };
         let number = i16::try_from(draw.below(120)).unwrap() - sign;
         let is_nan = is_float && draw.below(9) == 0;
@@ -70,7 +70,7 @@ fn npy(path: &Path, array: &MemoryArray) -> Box<dyn DenseArray> {
     Box::new(NpyArray::open(source, None).unwrap())
 }
 
-/// Tetration has no other byte order, and no half floats.
+/// Writes a `.tet` file; `None` for dtypes that the format lacks, such as big-endian ones.
 fn tet(
     path: &Path,
     dtype: &str,
@@ -113,7 +113,7 @@ mod zarr {
         Box::new(ZarrArray::open(path, None).unwrap())
     }
 
-    /// Raw chunks, each whole, as Zarr 2 has them at edges, too.
+    /// Writes raw chunks, which Zarr 2 stores at full size at the edges too.
     pub(super) fn v2(path: &Path, dtype: &str, array: &MemoryArray) -> Box<dyn DenseArray> {
         fs::create_dir(path).unwrap();
         let metadata = format!(
@@ -151,10 +151,10 @@ mod zarr {
     }
 }
 
-/// The values of positions, whatever type they are.
+/// Samples positions and converts the values to `f64`.
 fn sampled(array: &dyn DenseArray, options: &SampleOptions, positions: &[f64]) -> Vec<f64> {
     let sampler = Sampler::new(array, 3, options).unwrap();
-    // By two calls, of which the second finds what the first has read.
+    // Two calls; the second one uses tiles that the first one read.
     let (first, second) = positions.split_at(positions.len() / 6 * 3);
     let mut bytes = sampler.sample(first).unwrap().values;
     bytes.extend(sampler.sample(second).unwrap().values);
@@ -183,10 +183,10 @@ fn numbers(values: &MemoryArray) -> Vec<f64> {
 }
 
 #[test]
-fn every_format_and_dtype_gives_what_plain_loops_say() {
+fn samples_of_every_format_and_dtype_match_plain_loops() {
     let mut draw = Draw(0x5eed_1234);
     let folder = tempfile::tempdir().unwrap();
-    // A map that turns, so that axes are told apart; some points land outside.
+    // A rotation tells axes apart; some points are outside.
     let matrix = [
         0.9, 0.2, -0.1, 0.3, -0.2, 1.1, 0.15, 0.2, 0.1, -0.15, 0.95, 0.1, 0.0, 0.0, 0.0, 1.0,
     ];
@@ -194,7 +194,7 @@ fn every_format_and_dtype_gives_what_plain_loops_say() {
     for _ in 0..24 {
         positions.extend([8.0, 10.0, 12.0].map(|end| draw.float(-1.0, end + 1.5)));
     }
-    // No number, beyond all numbers, and just on voxels and borders.
+    // NaN, infinity, and positions exactly on voxels and borders.
     positions.extend([f64::NAN, 1.0, 1.0, f64::INFINITY, 0.0, 0.0]);
     positions.extend([
         0.0, 0.0, 0.0, 4.0, 6.0, 5.0, 8.0, 10.0, 12.0, -0.5, 0.0, 0.0,
@@ -275,7 +275,7 @@ fn every_format_and_dtype_gives_what_plain_loops_say() {
     }
 }
 
-/// What plain loops say, and 77 outside.
+/// Computes the value of plain loops; 77 outside.
 fn expected(
     values: &[f64],
     at: &[f64],
@@ -290,7 +290,7 @@ fn expected(
         .zip(ends)
         .all(|(at, end)| (-0.5..=end).contains(at));
     match (is_nan, is_edge, is_inside) {
-        // The edge of no number: 0 of integers that stay what they are.
+        // NaN positions at the edge: integers have no NaN and give 0.
         (true, true, _) if interpolation == Interpolation::Nearest && !dtype.contains('f') => 0.0,
         (true, true, _) => f64::NAN,
         (true, false, _) | (_, false, false) => 77.0,

@@ -1,4 +1,4 @@
-//! How often blocks are read over several calls, as a command makes them batch by batch.
+//! Numbers of block reads over several calls, as in a command that samples in batches.
 
 use std::{
     collections::BTreeMap,
@@ -16,8 +16,7 @@ use zvf_dense::{
 
 use super::{Draw, volume};
 
-/// An array of blocks in chunks that counts how often each block is read, and how many bytes
-/// were asked for.
+/// An array of blocks in chunks that counts the reads of each block and the requested bytes.
 #[derive(Debug)]
 struct Blocks {
     inner: MemoryArray,
@@ -37,7 +36,8 @@ impl Blocks {
         }
     }
 
-    /// How often each block was read since the last time: blocks, and the most reads of one.
+    /// Returns the number of blocks read since the last call, and the maximum number of reads of
+    /// one block.
     fn take(&self) -> (usize, u64) {
         let reads = std::mem::take(&mut *self.reads.lock().unwrap());
         (reads.len(), reads.into_values().max().unwrap_or(0))
@@ -70,8 +70,7 @@ impl DenseArray for Blocks {
     }
 
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
-        // Blocks end where their chunk does: their places are those in a grid of blocks
-        // where these divide chunks, as they do here.
+        // Blocks divide chunks evenly here, so they form a grid over the whole array.
         let blocks = self.grid.block_shape().unwrap().to_vec();
         let blocks = ChunkGrid::new(self.shape().to_vec(), blocks, None).unwrap();
         let mut cells = blocks.chunks(selection);
@@ -89,10 +88,10 @@ const SHAPE: [u64; 3] = [48, 24, 32];
 const CHUNK: [u64; 3] = [16, 12, 32];
 const BLOCK: [u64; 3] = [4, 12, 16];
 const BLOCKS: usize = 12 * 2 * 2;
-/// Of a voxel, as it is read and as it is weighed.
+/// Memory of a voxel in bytes, including its stored form.
 const VOXEL: u64 = 16;
 
-/// Points of chunks of a store, in the order of these: layers along the first axis.
+/// Creates batches of points in the order of the chunks of a store: layers along the first axis.
 fn layers(draw: &mut Draw, layer: u64) -> Vec<Vec<f64>> {
     let count = SHAPE[0].div_ceil(layer);
     let batch = |at: u64| {
@@ -122,12 +121,12 @@ fn each_block_is_read_once_over_all_batches() {
         (Interpolation::Nearest, whole),
         (Interpolation::Linear, whole),
         (Interpolation::Cubic, whole),
-        // Much less than all there is: what two batches share, and what one needs.
+        // Much less memory than the whole array: tiles shared by two batches plus tiles of one.
         (Interpolation::Nearest, 3 * layer_of_blocks),
         (Interpolation::Linear, 4 * layer_of_blocks),
         (Interpolation::Cubic, 5 * layer_of_blocks),
     ] {
-        // Batches that end within blocks.
+        // Batches that end inside blocks.
         let batches = layers(&mut draw, 7);
         let options = SampleOptions {
             interpolation,
@@ -139,7 +138,7 @@ fn each_block_is_read_once_over_all_batches() {
             sampler.sample(batch).unwrap();
         }
         assert_eq!(array.take(), (BLOCKS, 1), "{interpolation:?} in {room}");
-        // As random batches, which each need all: once where all fits.
+        // Random batches each need all blocks, which are read once if they fit.
         if room == whole {
             let sampler = Sampler::new(&array, 3, &options).unwrap();
             for _ in 0..5 {
@@ -153,10 +152,10 @@ fn each_block_is_read_once_over_all_batches() {
     }
 }
 
-/// What few points needed is not read again when there are many, of any type of voxels and
-/// whatever the interpolation, and values are those of little memory.
+/// Blocks cached for a few points are not read again when many points follow, for any dtype and
+/// interpolation. Values equal those with little memory.
 #[test]
-fn few_points_and_then_many() {
+fn many_points_reuse_blocks_of_few() {
     for (dtype, interpolation) in [
         ("<f4", Interpolation::Linear),
         (">f4", Interpolation::Cubic),
@@ -165,13 +164,13 @@ fn few_points_and_then_many() {
         ("<i4", Interpolation::Cubic),
     ] {
         let mut draw = Draw(5);
-        // Two values of each voxel.
+        // Two values per voxel.
         let shape = [48, 24, 32, 2];
         let dtype = Dtype::parse(dtype).unwrap();
         let len = shape.iter().product::<u64>() * dtype.size();
         let bytes = (0..len).map(|at| match at % 2 {
             0 => draw.next().to_le_bytes()[3],
-            // No NaN, nor anything like it.
+            // Avoids NaN and infinity.
             _ => 0x3f,
         });
         let array = MemoryArray::new("volume", dtype, shape.to_vec(), bytes.collect()).unwrap();
@@ -195,7 +194,7 @@ fn few_points_and_then_many() {
         let found = sampled(None, &[&few, &many, &few, &many]);
         let (blocks, most) = array.take();
         assert_eq!(most, 1, "{interpolation:?}");
-        // Nobody needs chunks in the middle of the first axis, and those at its end only few.
+        // The points leave out chunks in the middle of the first axis, and need few at its end.
         assert!((BLOCKS / 3..BLOCKS).contains(&blocks), "{blocks}");
         assert_eq!((&found[0], &found[1]), (&found[2], &found[3]));
         let room = block.iter().product::<u64>() * VOXEL;
@@ -205,7 +204,7 @@ fn few_points_and_then_many() {
     }
 }
 
-/// Blocks without a point near are left alone, and so are those of which voxels weigh nothing.
+/// Blocks without points nearby are not read, nor are blocks whose voxels have no weight.
 #[test]
 fn only_blocks_around_points_are_read() {
     let (array, values) = volume(&mut Draw(3), &SHAPE, 0);
@@ -215,22 +214,22 @@ fn only_blocks_around_points_are_read() {
         ..SampleOptions::default()
     };
     let sampler = Sampler::new(&array, 3, &options).unwrap();
-    // On the last voxel of a block: its neighbour, in the next, weighs nothing.
+    // On the last voxel of a block, the neighbour in the next block has no weight.
     let found = sampler.sample(&[3.0, 11.0, 15.0]).unwrap();
     assert_eq!(
         super::floats(&found.values),
         [values[3 * 24 * 32 + 11 * 32 + 15]]
     );
-    // Blocks of 6 KiB are read two at a time, as they are in one chunk.
+    // Small blocks of one chunk are read together.
     assert!(array.take().0 <= 4);
     sampler.sample(&[3.0, 11.0, 15.0]).unwrap();
     assert_eq!(array.take(), (0, 0));
 }
 
-/// Memory for less than a layer: blocks may be read again, but never all at once, and values
-/// are those of more memory.
+/// With memory for less than a layer, blocks may be read again, but never all of them, and values
+/// do not change.
 #[test]
-fn little_memory_reads_blocks_again_and_says_the_same() {
+fn little_memory_rereads_blocks_without_changing_values() {
     let mut draw = Draw(11);
     let (array, _) = volume(&mut draw, &SHAPE, 40);
     let array = Blocks::new(array, &CHUNK, &BLOCK);

@@ -1,4 +1,4 @@
-//! Every recorded file: 45 that hold, 72 that do not.
+//! Tests with all recorded files: 45 valid and 72 damaged ones.
 
 use std::{fs, sync::Arc};
 
@@ -27,7 +27,7 @@ fn selection(value: &Value, shape: &[u64]) -> Hyperslab {
     Hyperslab::new(&part("start", &|_| 0), &stops, Some(&part("step", &|_| 1))).unwrap()
 }
 
-/// Files may ask for budgets smaller than they are.
+/// Returns options that override the budgets in files, which may be smaller than the file.
 fn unlimited() -> TetOptions {
     let bytes = Some(1 << 30);
     let budget = MemoryBudget { bytes, bps: None };
@@ -50,7 +50,7 @@ fn check_memory(name: &str, bytes: &[u8], expected: &Value) {
     }
 }
 
-/// Everything that was recorded of one file.
+/// Checks a file against everything recorded about it.
 fn check(file: &TetFile, expected: &Value) {
     let name = expected["file"].as_str().unwrap();
     let superblock = &expected["superblock"];
@@ -90,7 +90,7 @@ fn check(file: &TetFile, expected: &Value) {
         }
         let chunks = expected["chunks"].as_array().unwrap();
         assert_eq!(array.read_plan(&whole).unwrap().chunks, chunks.len() as u64);
-        // The reference cannot be asked about datasets without a name of their own.
+        // The reference implementation cannot select datasets without a unique name.
         let selections = expected["selections"].as_array();
         let is_asked = !array.name().is_empty() && name != "duplicate_names.tet";
         assert!(selections.is_some() || !is_asked, "{name}");
@@ -114,7 +114,7 @@ fn check(file: &TetFile, expected: &Value) {
 }
 
 #[test]
-fn good_files_are_what_was_recorded_of_them() {
+fn valid_files_match_their_records() {
     let golden = Golden::open("tet");
     let expected = golden.json("expected.json");
     let files = expected["files"].as_array().unwrap();
@@ -139,7 +139,8 @@ fn good_files_are_what_was_recorded_of_them() {
     }
 }
 
-/// Those of the damaged files that nothing in the format can tell, or that are none.
+/// Damaged files that are accepted, because the format cannot detect the damage or it has no
+/// effect.
 const HARMLESS: [(&str, &str); 5] = [
     (
         "name_padding_nonzero.tet",
@@ -163,7 +164,7 @@ const HARMLESS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Those that only decoding tells: they open, and `verify` or a read refuses them.
+/// Damaged files that open: only decoding detects the damage.
 const DECODED: [&str; 4] = [
     "row_codec_zstd_on_raw.tet",
     "zstd_magic.tet",
@@ -172,7 +173,7 @@ const DECODED: [&str; 4] = [
 ];
 
 #[test]
-fn bad_files_are_refused_but_those_that_are_harmless() {
+fn damaged_files_are_rejected_unless_harmless() {
     let golden = Golden::open("tet");
     let expected = golden.json("expected_bad.json");
     let files = expected["files"].as_array().unwrap();

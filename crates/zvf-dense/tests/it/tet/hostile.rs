@@ -1,4 +1,4 @@
-//! Damaged files: refused or read, in bounded memory, and without a panic.
+//! Damaged files are rejected or read, in bounded memory, without a panic.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use law::tet as walk;
 use crate::peak;
 
 #[test]
-fn thirty_thousand_mutants_do_no_harm() {
+fn mutated_files_are_rejected_or_read() {
     let golden = Golden::open("tet");
     let good = golden.files().filter(|(path, _)| path.starts_with("good/"));
     let good: Vec<_> = good.filter(|(_, bytes)| bytes.len() < 9000).collect();
@@ -36,7 +36,7 @@ fn thirty_thousand_mutants_do_no_harm() {
         let (_, bytes) = good[round % good.len()];
         let mut mutant = bytes.to_vec();
         for _ in 0..=next(3) {
-            // Most faults that matter are before the payloads and at the end.
+            // Most significant damage is before the payloads and at the end.
             let len = mutant.len();
             let at = match next(4) {
                 0 => next(len),
@@ -66,18 +66,18 @@ fn thirty_thousand_mutants_do_no_harm() {
             false => refused += 1,
         }
     }
-    // Both happen: neither is the walk blind nor are mutants all the same.
+    // Both outcomes must occur, otherwise the mutations test nothing.
     assert!(
         read > 3000 && refused > 10_000,
         "{read} read, {refused} refused"
     );
-    // A result is at most 1 MiB, and beside it at most 64 MiB may be taken.
+    // A result takes at most 1 MiB, plus at most 64 MiB while reading.
     let grown = peak() - before;
     assert!(grown < 128 << 20, "{grown} bytes more");
 }
 
 #[test]
-fn every_prefix_is_refused() {
+fn every_prefix_is_rejected() {
     let golden = Golden::open("tet");
     for name in ["footer_v2_zone_index", "f64_1d_edges_zstd"] {
         let bytes = golden.file(&format!("good/{name}.tet"));
@@ -89,7 +89,7 @@ fn every_prefix_is_refused() {
 }
 
 #[test]
-fn a_bomb_is_an_error_and_no_memory() {
+fn decompression_bombs_are_rejected_without_allocation() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bomb.tet");
     let len = 16 << 20;
@@ -102,7 +102,7 @@ fn a_bomb_is_an_error_and_no_memory() {
     writer.finish().unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     assert!(bytes.len() < 4096);
-    // The frame says sixteen million bytes, the tile has one.
+    // The frame declares 16 MiB, the tile one byte.
     let edit = |bytes: &mut Vec<u8>, at: usize, value: u64| {
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
     };
@@ -116,7 +116,7 @@ fn a_bomb_is_an_error_and_no_memory() {
     let before = peak();
     let found = verify(source, TetOptions::default(), true).unwrap();
     assert!(!found.is_ok());
-    // The tile says 2^50 bytes: refused by the budget, before memory.
+    // The tile declares 2^50 bytes: the budget rejects it before memory is reserved.
     for at in [record, record + 8, row + 80] {
         edit(&mut bytes, at, 1 << 50);
     }
@@ -130,15 +130,15 @@ fn a_bomb_is_an_error_and_no_memory() {
         "{error}"
     );
     assert!(array.slice(&Hyperslab::whole(array.shape())).is_err());
-    // Neither what the frame nor what the tile says was reserved.
+    // Neither declared length was reserved.
     let grown = peak() - before;
     assert!(grown < 8 << 20, "{grown} bytes more");
 }
 
-/// A result is at most what the caller says, else what the file asks for, to the byte; and
-/// what many zstd tiles unpack to is in memory a tile at a time.
+/// The budget of the caller, or else of the file, limits results to the byte. Many zstd tiles are
+/// decoded one batch at a time.
 #[test]
-fn budgets_are_kept_to_the_byte() {
+fn budgets_limit_results_to_the_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tet");
     let (len, chunk) = (512_u64 << 20, 1 << 20);
@@ -181,7 +181,7 @@ fn budgets_are_kept_to_the_byte() {
             budget: 1000
         })
     ));
-    // All of it, far beyond the budget, chunk by chunk; beside that 64 MiB may be taken.
+    // Visit all chunks, far beyond the budget, with at most 64 MiB of additional memory.
     let before = peak();
     let mut seen = 0;
     let array = of_caller.dataset("a").unwrap();

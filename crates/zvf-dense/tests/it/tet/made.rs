@@ -1,4 +1,4 @@
-//! Files made by the writer.
+//! Files created by the writer.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -14,7 +14,7 @@ use zvf_dense::{
 
 use super::open;
 
-/// Bytes without a pattern that a tile could repeat.
+/// Creates bytes without repetitions.
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let next = || {
@@ -52,7 +52,7 @@ fn holds(file: &TetFile, datasets: &[(DatasetSpec, Vec<u8>)]) {
     }
 }
 
-/// Three datasets; the first leaves the next at an odd place.
+/// Creates three datasets; the first one ends at an unaligned offset.
 fn three() -> Vec<(DatasetSpec, Vec<u8>)> {
     let (first, bytes) = spec("a", TetDtype::U8, &[3], &[2]);
     let attributes = Map::from_iter([("unit".to_owned(), json!("mV"))]);
@@ -68,7 +68,7 @@ fn three() -> Vec<(DatasetSpec, Vec<u8>)> {
 }
 
 #[test]
-fn equal_input_makes_equal_files_that_start_datasets_aligned() {
+fn equal_input_gives_equal_files_with_aligned_datasets() {
     let folder = tempfile::tempdir().unwrap();
     let options = WriteOptions {
         memory_budget_bps: 40,
@@ -100,7 +100,7 @@ fn equal_input_makes_equal_files_that_start_datasets_aligned() {
         let first = starts.iter().find(|(dataset, _)| *dataset == id).unwrap();
         assert_eq!(first.1 % 8, 0);
     }
-    // Nothing to say, no footer.
+    // Without content, no footer is written.
     let plain = write(
         &folder.path().join("c.tet"),
         &three()[..1],
@@ -112,7 +112,7 @@ fn equal_input_makes_equal_files_that_start_datasets_aligned() {
 }
 
 #[test]
-fn checksums_tell_a_changed_bit() {
+fn checksums_detect_a_changed_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tet");
     let options = WriteOptions {
@@ -138,7 +138,7 @@ fn checksums_tell_a_changed_bit() {
 }
 
 #[test]
-fn appending_keeps_what_was_there_byte_for_byte() {
+fn appending_keeps_existing_content() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tet");
     let all = three();
@@ -161,7 +161,7 @@ fn appending_keeps_what_was_there_byte_for_byte() {
     holds(&file, &all);
     assert_eq!(file.footer().unwrap().history.len(), 2);
     assert_eq!(file.memory_budget_bytes(), 1 << 20);
-    // As if it had been written at once, but for the history.
+    // Equal to a file written at once with the combined history.
     let options = WriteOptions {
         history: file.footer().unwrap().history.clone(),
         ..options
@@ -173,7 +173,7 @@ fn appending_keeps_what_was_there_byte_for_byte() {
 }
 
 #[test]
-fn recorded_files_are_appended_to() {
+fn recorded_files_can_be_appended_to() {
     let golden = zvf_testkit::golden::Golden::open("tet");
     let folder = tempfile::tempdir().unwrap();
     for name in [
@@ -208,7 +208,7 @@ fn recorded_files_are_appended_to() {
 }
 
 #[test]
-fn what_is_not_finished_leaves_no_file() {
+fn unfinished_writers_leave_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tet");
     let (spec, bytes) = spec("a", TetDtype::U8, &[4], &[2]);
@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read((shape, chunk, ranges) in shapes(), tag in 1_u32..11, level in 0_i32..3) {
+    fn written_files_round_trip((shape, chunk, ranges) in shapes(), tag in 1_u32..11, level in 0_i32..3) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tet");
         let dtype = TetDtype::from_tag(tag).unwrap();
@@ -253,7 +253,7 @@ proptest! {
         let written = write(&path, &[(spec, bytes.clone())], &WriteOptions::default());
         let file = open("a", &written).unwrap();
         let array = file.dataset("a").unwrap();
-        // The same box of a file of one tile, through the other kind of source.
+        // Read the same box from a file with one tile, through another kind of source.
         let plain = folder.path().join("plain.tet");
         let one = DatasetSpec::new("a", dtype, &shape, &shape);
         let mut writer = TetWriter::create(&plain, vec![one], WriteOptions::default()).unwrap();
@@ -268,7 +268,7 @@ proptest! {
         let selection = Hyperslab::new(&part(|r| r.0), &part(|r| r.1), Some(&steps)).unwrap();
         let found = array.slice(&selection).unwrap();
         prop_assert!(found == plain.slice(&selection).unwrap());
-        // One by one, by the definition.
+        // Select elements one by one, directly from the definition.
         let size = usize::try_from(dtype.size()).unwrap();
         let mut cells = zvf_dense::GridCells::new(selection.axes(), &vec![1; shape.len()]);
         let mut expected = Vec::new();
