@@ -28,12 +28,12 @@ pub use object::Reduction;
 
 use crate::{
     dataset::Dataset,
-    editing::{element, stale},
     error::Error,
     location::Location,
-    nodes,
-    writing::{
-        objects::{Arrays, encoded, text},
+    nodes::{self, element},
+    stale::mark_stale,
+    writer::{
+        encode::{Arrays, encoded, text},
         run,
     },
 };
@@ -332,7 +332,7 @@ fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, E
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, transaction.root())?;
     let touched: BTreeSet<String> = chunks.iter().map(|chunk| format!("0/{chunk}")).collect();
-    let root = stale(root.attributes().clone(), &touched);
+    let root = mark_stale(root.attributes().clone(), &touched);
     Ok(text(&zvf_build::group_metadata(&root)))
 }
 

@@ -1,4 +1,12 @@
-//! An open store.
+//! An open store: its metadata, queries and counts.
+
+mod evidence;
+mod info;
+mod level_info;
+mod node_copy_check;
+mod object_count;
+pub(crate) mod opening;
+mod query;
 
 use core::fmt;
 use futures_util::future::BoxFuture;
@@ -15,13 +23,12 @@ use zvf_model::{
 use zvf_query::{LevelCache, Session};
 use zvf_store::{CellReader, OpenOptions, Store};
 
-use crate::{
-    doubt::NodeCopyCheck,
-    error::Error,
-    location::Location,
-    nodes,
-    opening::{self, Opened},
-};
+use self::{node_copy_check::NodeCopyCheck, opening::Opened};
+use crate::{error::Error, location::Location, nodes};
+
+pub use info::StoreInfo;
+pub use level_info::LevelInfo;
+pub(crate) use level_info::count_level;
 
 /// An open store: what it is and what it says.
 ///

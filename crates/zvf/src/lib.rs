@@ -22,44 +22,42 @@
 //! # Ok(()) }
 //! ```
 
-mod ask;
 mod attribute;
 mod dataset;
-mod doubt;
-mod editing;
+mod editor;
 mod error;
-mod evidence;
-mod info;
-mod level;
 mod location;
-mod migrating;
+mod migrate;
 mod nodes;
-mod objects;
-mod opening;
 mod pyramid;
-mod repairing;
-mod validating;
-mod writing;
+mod repair;
+mod run_task;
+mod stale;
+mod task_runner;
+mod validate;
+mod writer;
 
 pub use attribute::{
     AttributeReport, AttributeSpec, Reduction, VertexFn, write_object_attribute,
     write_vertex_attribute,
 };
 pub use dataset::Dataset;
-pub use editing::{ChangeSummary, Editor};
+pub use dataset::{LevelInfo, StoreInfo};
+pub use editor::{ChangeSummary, Editor};
 pub use error::Error;
-pub use info::{LevelInfo, StoreInfo};
 pub use location::Location;
-pub use migrating::{MigrateOptions, MigrateReport, migrate};
+pub use migrate::{MigrateOptions, MigrateReport, migrate};
 pub use pyramid::{
     AutoLevels, CrossLevel, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
     PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
 };
-pub use repairing::{RepairReport, repair};
-pub use validating::validate;
-pub use writing::{
-    CreateOptions, Existing, GeometrySource, Progress, TaskRunner, WriteReport, create,
-    create_from_plan, create_from_source, run_task,
+pub use repair::{RepairReport, repair};
+pub use run_task::run_task;
+pub use task_runner::TaskRunner;
+pub use validate::validate;
+pub use writer::{
+    CreateOptions, Existing, GeometrySource, Progress, WriteReport, create, create_from_plan,
+    create_from_source,
 };
 pub use zvf_build as build;
 pub use zvf_format as format;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use zvf_model::{
     key::Key,
     node_copy::Known,
@@ -83,4 +84,23 @@ pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<Cell
         node: key.clone(),
         source,
     })
+}
+
+/// Returns the index of a chunk's cell in an array, counted from the array's origin.
+pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Error> {
+    let attributes = &array.metadata().attributes;
+    let origin = attributes
+        .get("chunk_grid_origin")
+        .and_then(Value::as_array);
+    let origin = origin.into_iter().flatten().filter_map(Value::as_i64);
+    let origin = origin.chain(core::iter::repeat(0));
+    let steps = chunk.iter().zip(origin).map(|(at, origin)| {
+        let step = at
+            .checked_sub(origin)
+            .and_then(|step| u64::try_from(step).ok());
+        step.ok_or_else(|| Error::NoCells {
+            node: array.node().clone(),
+        })
+    });
+    steps.collect()
 }

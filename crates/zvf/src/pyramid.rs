@@ -6,15 +6,15 @@
     reason = "shares, extents and choices, none of which needs to be exact"
 )]
 
+mod auto;
 mod between;
 mod build;
 mod clear;
-mod coarse;
 mod deep;
+mod design;
 mod job;
 mod metadata;
 mod objects;
-mod plan;
 pub(crate) mod refresh;
 mod resume;
 mod shards;
@@ -42,20 +42,16 @@ use zvf_store::{OpenOptions, Store, Transaction};
 
 use self::{
     build::Build,
-    coarse::Coarsening,
-    plan::Known,
-    source::{SortedLinks, Source},
+    design::Coarsening,
+    source::{Known, SortedLinks, Source},
 };
 use crate::{
-    dataset::Dataset,
-    error::Error,
-    location::Location,
-    nodes,
-    writing::{TaskRunner, objects::text},
+    dataset::Dataset, error::Error, location::Location, nodes, task_runner::TaskRunner,
+    writer::encode::text,
 };
 
-pub use coarse::{LevelDesign, ObjectSelection};
-pub use plan::{AutoLevels, MethodKind};
+pub use auto::{AutoLevels, MethodKind};
+pub use design::{LevelDesign, ObjectSelection};
 pub use refresh::refresh_pyramid;
 
 /// Which links between levels are stored.
@@ -269,7 +265,7 @@ fn make<'a>(
             let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
                 made.there += 1;
                 let there = dataset.level(target).await?;
-                let info = Box::pin(crate::level::count(&dataset, &there)).await?;
+                let info = Box::pin(crate::dataset::count_level(&dataset, &there)).await?;
                 (info.vertices.unwrap_or(0), info.chunks)
             } else {
                 let making = level_at(&source, target, &design, &coarsening, options);

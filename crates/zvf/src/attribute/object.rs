@@ -21,8 +21,8 @@ use crate::{
     dataset::Dataset,
     error::Error,
     pyramid::form,
-    writing::{
-        objects::{Arrays, encoded},
+    writer::{
+        encode::{Arrays, encoded},
         run,
     },
 };

@@ -26,16 +26,16 @@ use zvf_store::Transaction;
 
 use super::{
     LevelDesign, PyramidOptions,
-    coarse::Coarsening,
-    job::{Job, Opened, Outcome, Place, Shared},
-    shards::{self, Groups, Shards},
+    design::Coarsening,
+    job::{Job, NewCell, Opened, Outcome, Place, Shared},
+    shards::{self, Ends, Groups, Shards},
     source::{SortedLinks, Source},
     tally::Tally,
 };
 use crate::{
     error::Error,
-    writing::{
-        objects::{Arrays, encoded},
+    writer::{
+        encode::{Arrays, encoded},
         run,
     },
 };
@@ -297,7 +297,7 @@ impl<'a> Build<'a> {
         if let Some((stale, beside)) = &self.only {
             groups.retain(|chunk, _| stale.contains(chunk) || beside.contains(chunk));
         }
-        self.by_shard(groups)
+        Groups::new(&self.shared, groups)
     }
 
     /// Makes some of the chunks.
@@ -518,5 +518,23 @@ fn bin_shape(source: &Source<'_>, design: &LevelDesign) -> Vec<f64> {
         // Cells of the reference are bins.
         Some(cell) => scaled.zip(cell).map(|(bin, cell)| bin.max(*cell)).collect(),
         None => scaled.collect(),
+    }
+}
+
+impl Build<'_> {
+    /// Puts cells, those of shards once all of theirs were made.
+    pub(super) async fn put_cells(
+        &mut self,
+        shared: &Arc<Shared>,
+        new: Vec<NewCell>,
+        ends: &Ends,
+        done: usize,
+    ) -> Result<(), Error> {
+        let encoded = shared.encode(new)?;
+        self.tally.count_puts(encoded.put);
+        self.shards.hold(encoded.held)?;
+        let mut objects = encoded.objects;
+        objects.extend(self.shards.objects(ends, done).await?);
+        self.put_objects(objects).await
     }
 }

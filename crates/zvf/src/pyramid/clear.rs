@@ -5,8 +5,7 @@ use zvf_format::path::Delta;
 use zvf_model::{key::Key, level::LevelId};
 use zvf_store::{Store, Transaction};
 
-use super::refresh::CHUNKS;
-use crate::{error::Error, nodes};
+use crate::{error::Error, nodes, stale::STALE_CHUNKS};
 
 /// Files of levels.
 const MOST_FILES: usize = 1 << 26;
@@ -92,13 +91,13 @@ pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: boo
     if let Some(nodes) = nodes.and_then(Value::as_array_mut) {
         nodes.retain(|node| !is_gone(node.get("name")));
     }
-    if let Some(chunks) = root.get_mut(CHUNKS).and_then(Value::as_object_mut) {
+    if let Some(chunks) = root.get_mut(STALE_CHUNKS).and_then(Value::as_object_mut) {
         // What changed in levels that others are made of anew is in those.
         chunks.retain(|level, _| {
             LevelId::parse(level).is_some_and(|level| level.offset(1) < Some(first))
         });
         if chunks.is_empty() {
-            root.remove(CHUNKS);
+            root.remove(STALE_CHUNKS);
         }
     }
     if let Some(stale) = root

@@ -20,11 +20,22 @@ use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_query::CellLinks;
 use zvf_store::CellArray;
 
-use super::{shards::Held, source::Payloads};
+use super::source::Payloads;
 use crate::{
     error::Error,
-    writing::objects::{Arrays, encoded},
+    writer::encode::{Arrays, encoded},
 };
+
+/// A cell that is stored in a shard.
+pub(super) struct ShardCell {
+    pub(super) path: String,
+    /// The shard, counted in shards.
+    pub(super) at: Vec<u64>,
+    pub(super) array: CellArray,
+    pub(super) key: Key,
+    pub(super) number: u64,
+    pub(super) payload: Bytes,
+}
 
 /// What all jobs of a level have in common.
 #[derive(Clone)]
@@ -91,7 +102,7 @@ pub(super) struct Outcome {
     pub(super) parents: Vec<(ChunkCoord, Vec<u32>)>,
     pub(super) put: Vec<Put>,
     /// Cells of shards, which are put with others.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<ShardCell>,
 }
 
 /// A cell that was put.
@@ -406,7 +417,7 @@ pub(super) struct Encoded {
     pub(super) objects: Vec<(Key, Bytes)>,
     pub(super) put: Vec<Put>,
     /// Those of shards.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<ShardCell>,
 }
 
 /// A cell of a shard, if it is one.
@@ -415,7 +426,7 @@ fn in_shard(
     path: &str,
     at: &[u64],
     output: Output,
-) -> Result<Option<Held>, Error> {
+) -> Result<Option<ShardCell>, Error> {
     let Output::Cell { index, payload, .. } = output else {
         return Ok(None);
     };
@@ -424,7 +435,7 @@ fn in_shard(
         source,
     })?;
     Ok(match place {
-        (key, Some(number)) => Some(Held {
+        (key, Some(number)) => Some(ShardCell {
             path: path.to_owned(),
             at: at.to_vec(),
             array: array.clone(),

@@ -16,8 +16,8 @@ use super::build::Build;
 use crate::{
     error::Error,
     nodes,
-    writing::{
-        objects::{Arrays, encoded},
+    writer::{
+        encode::{Arrays, encoded},
         run,
     },
 };

@@ -18,14 +18,16 @@ use zvf_store::Store;
 
 use super::{
     LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport, build::Build,
-    coarse::Coarsening, kept, make, metadata, source::Source, stats,
+    design::Coarsening, kept, make, metadata, source::Source, stats,
 };
-use crate::{dataset::Dataset, error::Error, location::Location, nodes, writing::objects::text};
-
-/// Where the root names chunks that changed since the next level was made.
-pub(crate) const CHUNKS: &str = "zvf_stale_chunks";
-/// Where it names levels that are behind.
-pub(crate) const LEVELS: &str = "zvf_stale_levels";
+use crate::{
+    dataset::Dataset,
+    error::Error,
+    location::Location,
+    nodes,
+    stale::{STALE_CHUNKS, STALE_LEVELS},
+    writer::encode::text,
+};
 
 /// Chunks of a level that changed; all of them when nothing says which.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +81,11 @@ fn refresh_in<'a>(
         let mut made = PyramidReport::default();
         loop {
             let dataset = Dataset::open_store(store.clone()).await?;
-            let stale = dataset.root().other.get(LEVELS).and_then(Value::as_array);
+            let stale = dataset
+                .root()
+                .other
+                .get(STALE_LEVELS)
+                .and_then(Value::as_array);
             let stale = stale.into_iter().flatten().filter_map(Value::as_u64);
             let stale = stale.filter_map(|level| u32::try_from(level).ok()).min();
             let Some(number) = stale.filter(|number| *number > 0) else {
@@ -138,7 +144,7 @@ fn refresh_in<'a>(
 /// Which chunks of a level changed since the next was made.
 fn changed(dataset: &Dataset, id: LevelId) -> ChangedChunks {
     let arity = dataset.root().axes.len();
-    let known = dataset.root().other.get(CHUNKS);
+    let known = dataset.root().other.get(STALE_CHUNKS);
     let names = known.and_then(|levels| levels.get(id.to_string())?.as_array());
     let Some(names) = names else {
         return ChangedChunks::All;
@@ -351,23 +357,23 @@ fn settled(
     level: LevelId,
     changed: &BTreeSet<ChunkCoord>,
 ) -> Map<String, Value> {
-    if let Some(stale) = root.get_mut(LEVELS).and_then(Value::as_array_mut) {
+    if let Some(stale) = root.get_mut(STALE_LEVELS).and_then(Value::as_array_mut) {
         stale.retain(|own| own.as_u64() != Some(u64::from(level.number())));
         if stale.is_empty() {
-            root.remove(LEVELS);
+            root.remove(STALE_LEVELS);
         }
     }
     let has_next = level
         .offset(1)
         .is_some_and(|next| dataset.levels().contains(&next));
-    let mut chunks = match root.remove(CHUNKS) {
+    let mut chunks = match root.remove(STALE_CHUNKS) {
         Some(Value::Object(chunks)) => chunks,
         _ => Map::new(),
     };
     if let Some(before) = level.offset(-1) {
         chunks.remove(&before.to_string());
     }
-    if has_next && root.contains_key(LEVELS) {
+    if has_next && root.contains_key(STALE_LEVELS) {
         let entry = chunks.entry(level.to_string()).or_insert_with(|| json!([]));
         if let Some(known) = entry.as_array_mut() {
             let names = changed.iter().map(|chunk| json!(chunk.to_string()));
@@ -376,7 +382,7 @@ fn settled(
         }
     }
     if !chunks.is_empty() {
-        root.insert(CHUNKS.to_owned(), Value::Object(chunks));
+        root.insert(STALE_CHUNKS.to_owned(), Value::Object(chunks));
     }
     root
 }

@@ -2,12 +2,8 @@
 
 use zvf_model::level::LevelId;
 
-use super::{
-    CrossLevel, LevelDesign, PyramidOptions, metadata,
-    refresh::{self, LEVELS},
-    stats,
-};
-use crate::{dataset::Dataset, error::Error};
+use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
+use crate::{dataset::Dataset, error::Error, stale::STALE_LEVELS};
 
 /// Whether a level is there as it would be made now, and nothing changed since.
 pub(super) async fn is_made(
@@ -26,7 +22,7 @@ pub(super) async fn is_made(
     };
     let is_linked =
         metadata::stored(root) == storage && root.cross_level_depth == i32::try_from(depth).ok();
-    if !is_linked || root.other.contains_key(LEVELS) {
+    if !is_linked || root.other.contains_key(STALE_LEVELS) {
         return Ok(false);
     }
     let says = refresh::attributes(dataset, &level.to_string()).await?;

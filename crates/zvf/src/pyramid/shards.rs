@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     ops::Range,
-    sync::Arc,
 };
 
 use bytes::Bytes;
@@ -14,11 +13,10 @@ use zvf_store::CellArray;
 
 use super::{
     LevelDesign,
-    build::Build,
-    job::{NewCell, Place, Shared},
+    job::{Place, ShardCell, Shared},
     source::Source,
 };
-use crate::{error::Error, writing::run};
+use crate::{error::Error, writer::run};
 
 /// How cells of a level are written: in shards as those of the level that it is made of,
 /// where nothing else is said.
@@ -32,17 +30,6 @@ pub(super) fn form(
     let sharding = sharding.unwrap_or_else(|| source.sharding());
     let place = (&coarse.extent, coarse.arity);
     Ok(form.sharded(&sharding, place, source.bytes())?)
-}
-
-/// A cell of a shard.
-pub(super) struct Held {
-    pub(super) path: String,
-    /// The shard, counted in shards.
-    pub(super) at: Vec<u64>,
-    pub(super) array: CellArray,
-    pub(super) key: Key,
-    pub(super) number: u64,
-    pub(super) payload: Bytes,
 }
 
 /// Shards that more cells may come for.
@@ -71,6 +58,34 @@ pub(super) struct Groups {
 }
 
 impl Groups {
+    /// Orders chunks so that those of a shard follow each other.
+    pub(super) fn new(shared: &Shared, groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>>) -> Self {
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.coarse, chunk));
+        let mut ends = Ends::default();
+        for (step, (chunk, fine)) in groups.iter().enumerate() {
+            ends.meet(shared, &shared.coarse, chunk, step);
+            for chunk in fine {
+                ends.meet(shared, &shared.fine, chunk, step);
+            }
+        }
+        let mut open_until = 0;
+        let mut is_whole = Vec::with_capacity(groups.len());
+        for (step, (chunk, fine)) in groups.iter().enumerate() {
+            is_whole.push(open_until <= step);
+            let own = ends.of(shared, &shared.coarse, chunk);
+            let fine = fine
+                .iter()
+                .map(|chunk| ends.of(shared, &shared.fine, chunk));
+            open_until = fine.fold(open_until.max(own), usize::max);
+        }
+        Self {
+            all: groups,
+            ends,
+            is_whole,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
@@ -112,7 +127,7 @@ impl Ends {
 
 impl Shards {
     /// Holds cells.
-    pub(super) fn hold(&mut self, cells: Vec<Held>) -> Result<(), Error> {
+    pub(super) fn hold(&mut self, cells: Vec<ShardCell>) -> Result<(), Error> {
         for cell in cells {
             if self.put.contains(&cell.key) {
                 // To put it again would drop the cells that it has.
@@ -168,52 +183,5 @@ impl Shards {
             made.collect()
         })
         .await
-    }
-}
-
-impl Build<'_> {
-    /// Puts those of a shard together.
-    pub(super) fn by_shard(&self, groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>>) -> Groups {
-        let shared = &self.shared;
-        let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.coarse, chunk));
-        let mut ends = Ends::default();
-        for (step, (chunk, fine)) in groups.iter().enumerate() {
-            ends.meet(shared, &shared.coarse, chunk, step);
-            for chunk in fine {
-                ends.meet(shared, &shared.fine, chunk, step);
-            }
-        }
-        let mut open_until = 0;
-        let mut is_whole = Vec::with_capacity(groups.len());
-        for (step, (chunk, fine)) in groups.iter().enumerate() {
-            is_whole.push(open_until <= step);
-            let own = ends.of(shared, &shared.coarse, chunk);
-            let fine = fine
-                .iter()
-                .map(|chunk| ends.of(shared, &shared.fine, chunk));
-            open_until = fine.fold(open_until.max(own), usize::max);
-        }
-        Groups {
-            all: groups,
-            ends,
-            is_whole,
-        }
-    }
-
-    /// Puts cells, those of shards once all of theirs were made.
-    pub(super) async fn put_cells(
-        &mut self,
-        shared: &Arc<Shared>,
-        new: Vec<NewCell>,
-        ends: &Ends,
-        done: usize,
-    ) -> Result<(), Error> {
-        let encoded = shared.encode(new)?;
-        self.tally.count_puts(encoded.put);
-        self.shards.hold(encoded.held)?;
-        let mut objects = encoded.objects;
-        objects.extend(self.shards.objects(ends, done).await?);
-        self.put_objects(objects).await
     }
 }

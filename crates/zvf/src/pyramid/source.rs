@@ -23,8 +23,17 @@ use zvf_model::{
 };
 use zvf_query::{CellLinks, LinkCells, Objects, Session, StoredArray, predicate::Scope};
 
-use super::{coarse::Coarsening, plan::Known};
+use super::design::Coarsening;
 use crate::{dataset::Dataset, error::Error, nodes};
+
+/// Size of a level that another level is built from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) vertices: u64,
+    pub(super) chunks: u64,
+    /// Ratio of the vertices of the next finer level to its own.
+    pub(super) fewer: Option<f64>,
+}
 
 /// A level, opened to be read chunk by chunk.
 pub(super) struct Source<'a> {
@@ -296,7 +305,7 @@ impl<'a> Source<'a> {
 
     /// How many vertices and chunks there are.
     pub(super) async fn known(&self) -> Result<Known, Error> {
-        let info = crate::level::count(self.dataset, &self.metadata).await?;
+        let info = crate::dataset::count_level(self.dataset, &self.metadata).await?;
         Ok(Known {
             vertices: info.vertices.unwrap_or(0),
             chunks: info.chunks,

@@ -7,7 +7,7 @@ use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{Rows, Values};
 
-use super::{coarse::ObjectSelection, source::Source};
+use super::{design::ObjectSelection, source::Source};
 use crate::error::Error;
 
 /// Chunks that are read at a time.

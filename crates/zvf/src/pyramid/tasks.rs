@@ -15,7 +15,7 @@ use zvf_store::OpenOptions;
 use super::{
     CrossLevel, PyramidOptions,
     build::Build,
-    coarse::Coarsening,
+    design::Coarsening,
     form,
     shards::Groups,
     source::{SortedLinks, Source},
@@ -25,7 +25,8 @@ use super::{
 use crate::{
     dataset::Dataset,
     error::Error,
-    writing::{TaskRunner, get_json, put_json, run, scratch_error},
+    task_runner::{TaskRunner, read_json, scratch_error, write_json},
+    writer::run,
 };
 
 /// Tasks to each process, so that all are busy to the end.
@@ -49,7 +50,7 @@ impl Build<'_> {
             source,
         })?;
         let shared = scratch.path().join("level.json");
-        put_json(&shared, &self.says())?;
+        write_json(&shared, &self.says())?;
         let mut tasks = Vec::new();
         let ranges = groups.cut(runner.at_once().saturating_mul(EACH));
         for (number, range) in ranges.into_iter().enumerate() {
@@ -58,13 +59,13 @@ impl Build<'_> {
             let says = json!({
                 "level": shared, "result": result, "first": range.start, "end": range.end,
             });
-            put_json(&task, &says)?;
+            write_json(&task, &says)?;
             tasks.push((task, result));
         }
         let files: Vec<PathBuf> = tasks.iter().map(|(task, _)| task.clone()).collect();
         run(move || runner.run(&files).map_err(Error::Source)).await?;
         for (_, result) in tasks {
-            let says = get_json(&result.with_extension("json"))?;
+            let says = read_json(&result.with_extension("json"))?;
             let rows = says["rows"].as_str().ok_or_else(|| no_task(&result))?;
             let rows = Path::new(rows);
             let rows = fs::read(rows).map_err(|source| scratch_error(rows, source))?;
@@ -105,7 +106,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
     let (Some(path), Some(result)) = (name("level"), name("result")) else {
         return Err(no_task(Path::new("task")));
     };
-    let level = get_json(&path)?;
+    let level = read_json(&path)?;
     let missing = || no_task(&path);
     let text = |member: &str| level[member].as_str().ok_or_else(missing);
     let number = |says: &Value| says.as_u64().and_then(|number| u32::try_from(number).ok());
@@ -176,7 +177,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
     let rows = kept.map_err(|source| scratch_error(&result, source))?;
     let staged = build.transaction.staged_journal();
     let staged: Value = serde_json::from_slice(&staged).map_err(|_| no_task(&result))?;
-    put_json(
+    write_json(
         &result.with_extension("json"),
         &json!({"tally": tally, "rows": rows, "staged": staged}),
     )

@@ -13,7 +13,7 @@ use super::super::{build::Build, tally::Part};
 use crate::{
     error::Error,
     nodes,
-    writing::objects::{Arrays, text},
+    writer::encode::{Arrays, text},
 };
 
 /// Nodes of a level.
@@ -148,7 +148,7 @@ impl Before {
         };
         let array = Arrays::of(&[node])?.get(path)?;
         for chunk in gone {
-            let index = crate::editing::element(&array, chunk)?;
+            let index = nodes::element(&array, chunk)?;
             let (key, _) = array.locate(&index).map_err(|source| Error::Index {
                 node: array.node().clone(),
                 source,

@@ -22,9 +22,13 @@ use zvf_store::Creation;
 use crate::{
     error::Error,
     location::Location,
-    writing::{
-        CreateOptions, WriteReport, conclude, copies_nodes, named, objects, objects::Arrays, root,
-        run, under_way::make_and_put,
+    task_runner::scratch_error,
+    writer::{
+        CreateOptions, WriteReport, conclude, copies_nodes,
+        encode::{self, Arrays},
+        named,
+        pipeline::make_and_put,
+        root, run,
     },
 };
 
@@ -52,8 +56,7 @@ pub trait GeometrySource: Send {
     fn tables(&self) -> Geometry;
 }
 
-pub use task::{TaskRunner, run_task};
-pub(crate) use task::{get as get_json, put as put_json};
+pub(crate) use task::run_part;
 
 /// Memory when nobody says how much.
 const MEMORY: u64 = 1 << 30;
@@ -246,7 +249,7 @@ impl Making<'_> {
             let plan = splitter.finish(results, tables)?;
             let outputs = plan.rest()?;
             let arrays = Arrays::of(&outputs)?;
-            let objects = objects::encoded(&arrays, outputs)?;
+            let objects = encode::encoded(&arrays, outputs)?;
             Ok((plan, objects))
         })
         .await?;
@@ -270,7 +273,7 @@ impl Making<'_> {
             let put = async |objects| Ok::<(), Error>(self.creation.put_many(objects).await?);
             results.push(shared.make(path, put, &mut written).await?);
             // What was made is not needed again.
-            std::fs::remove_file(path).map_err(|source| failed(path, source))?;
+            std::fs::remove_file(path).map_err(|source| scratch_error(path, source))?;
             if let Some(progress) = &self.options.progress {
                 progress(number as u64 + 1, pieces.len() as u64);
             }
@@ -309,13 +312,13 @@ impl Shared {
         let (of, by_number) = (Arc::clone(&self.outline), Arc::clone(&self.chunks));
         let path = pieces.to_path_buf();
         let part = run(move || {
-            let bytes = std::fs::read(&path).map_err(|source| failed(&path, source))?;
+            let bytes = std::fs::read(&path).map_err(|source| scratch_error(&path, source))?;
             Ok(of.part(&bytes, &by_number)?)
         })
         .await?;
         let part = Arc::new(part);
         let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
-        let make = move |task| objects::encoded(&to, of.run(task)?);
+        let make = move |task| encode::encoded(&to, of.run(task)?);
         let made = make_and_put(Vec::new(), part.tasks(), make, put, |_| ()).await?;
         written.add(&made);
         let part = Arc::into_inner(part).ok_or(Error::Interrupted)?;
@@ -332,17 +335,11 @@ fn file(folder: &Path, part: usize) -> PathBuf {
     folder.join(part.to_string())
 }
 
-pub(crate) fn failed(path: &Path, source: std::io::Error) -> Error {
-    Error::Scratch {
-        path: path.display().to_string(),
-        source,
-    }
-}
-
 fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let file = FileOptions::new().create(true).append(true).open(path);
-    let mut file: File = file.map_err(|source| failed(path, source))?;
-    file.write_all(bytes).map_err(|source| failed(path, source))
+    let mut file: File = file.map_err(|source| scratch_error(path, source))?;
+    file.write_all(bytes)
+        .map_err(|source| scratch_error(path, source))
 }
 
 /// A count of rows that fit, within reason.

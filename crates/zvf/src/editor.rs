@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use zvf_build::{
     Geometry, OutOfBounds, Output, WritePlan,
     edit::{Edits, LevelChange, LevelSnapshot},
@@ -21,12 +21,10 @@ use crate::{
     dataset::Dataset,
     error::Error,
     location::Location,
-    nodes,
-    pyramid::refresh::{CHUNKS, LEVELS},
-    writing::objects::{self, Arrays, encoded},
+    nodes::{self, element},
+    stale::mark_stale,
+    writer::encode::{self, Arrays, encoded},
 };
-
-pub(crate) use load::element;
 
 /// Changes a store of generation 0.9. Every verb is one transaction: readers see all
 /// of it or nothing, and so does whoever comes after a process that died.
@@ -91,9 +89,6 @@ impl fmt::Debug for Editor {
         f.debug_tuple("Editor").field(&self.address).finish()
     }
 }
-
-/// Chunks that the root names because they changed; with more, all did.
-const MOST_STALE: usize = 1 << 14;
 
 /// The array and element of a cell, and what it holds now.
 type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
@@ -409,8 +404,8 @@ impl Editor {
         for name in &edits.touched {
             transaction.touch(name.clone());
         }
-        let root = stale(edits.root, &edits.touched);
-        Ok((objects::text(&zvf_build::group_metadata(&root)), changed))
+        let root = mark_stale(edits.root, &edits.touched);
+        Ok((encode::text(&zvf_build::group_metadata(&root)), changed))
     }
 
     /// What edits are as objects: those to put, and those that go.
@@ -526,48 +521,4 @@ fn planned(
         }
     }
     Ok(WritePlan::new(geometry, design)?)
-}
-
-/// Notes that coarser levels are of what was there before, and where.
-pub(crate) fn stale(
-    mut root: Map<String, Value>,
-    touched: &BTreeSet<String>,
-) -> Map<String, Value> {
-    let datasets = root
-        .get("multiscales")
-        .and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
-    let paths = datasets
-        .into_iter()
-        .flatten()
-        .filter_map(|dataset| dataset.get("path")?.as_str());
-    let coarser: Vec<u64> = paths
-        .filter_map(|path| path.parse().ok())
-        .filter(|level| *level > 0)
-        .collect();
-    if coarser.is_empty() {
-        return root;
-    }
-    let was_behind = root.insert(LEVELS.to_owned(), json!(coarser)).is_some();
-    let mut chunks = match root.remove(CHUNKS) {
-        Some(Value::Object(chunks)) => chunks,
-        _ => Map::new(),
-    };
-    // Where it is not known any more what changed before, it is not known now.
-    if !was_behind || chunks.contains_key("0") {
-        let known = chunks.remove("0");
-        let known = known
-            .as_ref()
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let mut names: BTreeSet<&str> = known.filter_map(Value::as_str).collect();
-        names.extend(touched.iter().filter_map(|name| name.strip_prefix("0/")));
-        if names.len() <= MOST_STALE {
-            chunks.insert("0".to_owned(), json!(names));
-        }
-    }
-    if !chunks.is_empty() {
-        root.insert(CHUNKS.to_owned(), Value::Object(chunks));
-    }
-    root
 }

@@ -17,7 +17,8 @@ use zvf_model::{
 use zvf_query::LevelCache;
 use zvf_store::{ListError, Read, Store};
 
-use crate::{error::Error, evidence, nodes};
+use super::evidence;
+use crate::{error::Error, nodes};
 
 /// What a store turned out to be.
 pub(crate) struct Opened {

@@ -1,10 +1,11 @@
 //! What is in a store, counted.
 
 use futures_util::future::{BoxFuture, try_join_all};
-use zvf_model::{generation::Generation, grid::Bounds, level::LevelId, root::GeometryKind};
+use zvf_model::{generation::Generation, grid::Bounds, root::GeometryKind};
 use zvf_store::ListError;
 
-use crate::{dataset::Dataset, error::Error, level};
+use super::{Dataset, LevelInfo, count_level};
+use crate::error::Error;
 
 /// A summary of a store.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,31 +26,6 @@ pub struct StoreInfo {
     /// What was wrong in the metadata of the store and its levels and could be
     /// read past.
     pub notes: Vec<String>,
-}
-
-/// What is in a level. Further geometries of a composite store are in
-/// [`bytes`](Self::bytes) only.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LevelInfo {
-    /// Its number.
-    pub level: LevelId,
-    /// Vertices in all chunks; `None` when they are encoded with Draco, which
-    /// is not decoded.
-    pub vertices: Option<u64>,
-    /// Chunks that have vertices.
-    pub chunks: u64,
-    /// Objects that are not empty; `None` without an object index.
-    pub objects: Option<u64>,
-    /// Links within the level that are stored, inside chunks and between them;
-    /// `None` when a family of them does not say how many it has.
-    pub links: Option<u64>,
-    /// Bytes of all its files.
-    pub bytes: u64,
-    /// Whether a finer level was changed since it was made of it.
-    pub is_behind: bool,
-    /// Whether its points are on no coarser level, and are drawn together with these.
-    pub is_additive: bool,
 }
 
 impl Dataset {
@@ -109,7 +85,7 @@ impl Dataset {
             .map(ToString::to_string);
         let of_layout = self.detection().notes.iter().map(ToString::to_string);
         let notes = of_layout.chain(of_metadata).collect();
-        let levels = levels.iter().map(|level| level::count(self, level));
+        let levels = levels.iter().map(|level| count_level(self, level));
         let root = self.root();
         Ok(StoreInfo {
             generation: self.detection().generation,

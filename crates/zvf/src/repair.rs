@@ -14,10 +14,10 @@ use crate::{
     error::Error,
     location::Location,
     nodes,
-    validating::validate_store,
-    writing::{
+    validate::validate_store,
+    writer::{
         MOST_FILES,
-        objects::{self, Arrays, encoded},
+        encode::{self, Arrays, encoded},
     },
 };
 
@@ -189,7 +189,7 @@ async fn stage(
         for change in changes {
             set(&mut json, change);
         }
-        objects.push((file, objects::text(&json)));
+        objects.push((file, encode::text(&json)));
     }
     for (array, cells) in cells {
         objects.extend(rewritten(store, array, cells).await?);
@@ -199,7 +199,7 @@ async fn stage(
         transaction.touch(key.as_str());
     }
     transaction.put_many(objects).await?;
-    Ok(objects::text(&root))
+    Ok(encode::text(&root))
 }
 
 /// Begins the copy of the nodes anew, from those that are there.

@@ -6,7 +6,10 @@ use zvf_build::{
 };
 use zvf_model::{grid::ChunkCoord, root::GeometryKind};
 
-use super::{LevelDesign, ObjectSelection, source::Source};
+use super::{
+    LevelDesign, ObjectSelection,
+    source::{Known, Source},
+};
 use crate::error::Error;
 
 /// Vertices of a level that is coarse enough.
@@ -97,15 +100,6 @@ pub struct AutoLevels {
     /// How many cells of a level go in one object; as many as of the store's when not
     /// said.
     pub sharding: Option<ShardingPolicy>,
-}
-
-/// What is known of a level that another is made of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub(super) vertices: u64,
-    pub(super) chunks: u64,
-    /// How many times fewer vertices it has than the one before.
-    pub(super) fewer: Option<f64>,
 }
 
 /// Some of a level.

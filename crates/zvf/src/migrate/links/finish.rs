@@ -8,7 +8,7 @@ use zvf_query::LinkCells;
 use super::Links;
 use crate::{
     error::Error,
-    migrating::{Migration, extras::child, level::Level},
+    migrate::{Migration, extras::child, level::Level},
 };
 
 impl Migration<'_> {

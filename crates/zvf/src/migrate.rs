@@ -25,11 +25,10 @@ use crate::{
     error::Error,
     location::Location,
     nodes::{self, named},
-    writing::{
+    writer::{
         Existing, Progress, Sink, WriteReport, begin_replace, conclude, copies_nodes,
-        finish_replace, name_of,
-        objects::{Arrays, encoded, text},
-        run,
+        encode::{Arrays, encoded, text},
+        finish_replace, name_of, run,
     },
 };
 

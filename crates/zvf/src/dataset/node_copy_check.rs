@@ -13,7 +13,8 @@ use zvf_model::{key::Key, level::LevelId, node_copy::Known};
 use zvf_query::LevelCache;
 use zvf_store::{CellReader, Read, Store};
 
-use crate::{error::Error, nodes, opening};
+use super::opening;
+use crate::{error::Error, nodes};
 
 const OPEN: u8 = 0;
 const CONFIRMED: u8 = 1;

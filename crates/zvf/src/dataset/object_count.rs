@@ -11,7 +11,8 @@ use zvf_model::{
 };
 use zvf_store::{CellArray, CellRead};
 
-use crate::{dataset::Dataset, error::Error, nodes};
+use super::Dataset;
+use crate::{error::Error, nodes};
 
 /// More chunks of an array of manifests than any known store has. Those that are
 /// not there cost a writer nothing, but who asks for them.

@@ -12,12 +12,13 @@ use zvf_model::{
     grid::ChunkCoord,
     key::Key,
     layout::{ChunkForm, CrossChunkForm, LinkForm, LinkOffsets, Part},
-    level::LevelMetadata,
+    level::{LevelId, LevelMetadata},
     zarr::{Array, Node},
 };
 use zvf_store::{CellRead, ChunkForm as CellForm, Read};
 
-use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes, objects};
+use super::{Dataset, object_count};
+use crate::{error::Error, nodes};
 
 /// More files in a level than any known store has.
 const MOST_FILES: usize = 1 << 26;
@@ -28,8 +29,36 @@ const HEADERS: usize = 1024;
 /// Count and length, before the one payload of a plain cell.
 const FRAME_HEADER: u64 = 8;
 
+/// What is in a level. Further geometries of a composite store are in
+/// [`bytes`](Self::bytes) only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelInfo {
+    /// Its number.
+    pub level: LevelId,
+    /// Vertices in all chunks; `None` when they are encoded with Draco, which
+    /// is not decoded.
+    pub vertices: Option<u64>,
+    /// Chunks that have vertices.
+    pub chunks: u64,
+    /// Objects that are not empty; `None` without an object index.
+    pub objects: Option<u64>,
+    /// Links within the level that are stored, inside chunks and between them;
+    /// `None` when a family of them does not say how many it has.
+    pub links: Option<u64>,
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// Whether a finer level was changed since it was made of it.
+    pub is_behind: bool,
+    /// Whether its points are on no coarser level, and are drawn together with these.
+    pub is_additive: bool,
+}
+
 /// Counts a level.
-pub(crate) async fn count(dataset: &Dataset, level: &LevelMetadata) -> Result<LevelInfo, Error> {
+pub(crate) async fn count_level(
+    dataset: &Dataset,
+    level: &LevelMetadata,
+) -> Result<LevelInfo, Error> {
     Counter::new(dataset, level).await?.count().await
 }
 
@@ -108,7 +137,7 @@ impl<'a> Counter<'a> {
             return Ok(None);
         };
         let index = ObjectIndex::parse(&key, node.attributes())?.value;
-        let present = objects::present(self.dataset, self.level.level, &index).await?;
+        let present = object_count::present(self.dataset, self.level.level, &index).await?;
         Ok(Some(present))
     }
 

@@ -9,7 +9,7 @@ use zvf_store::{CellArray, CellRead, CellReader, Read, Store};
 
 use crate::{
     error::Error,
-    nodes::{self, cell_array, named},
+    nodes::{self, cell_array, element, named},
 };
 
 /// Families whose members are found by listing, and how deep they are.
@@ -174,25 +174,6 @@ fn array(nodes: &BTreeMap<String, Value>, path: &str) -> Result<(Array, CellArra
     let array = array.ok_or_else(|| Error::NoCells { node: key.clone() })?;
     let cells = cell_array(&key, array.clone())?;
     Ok((array, cells))
-}
-
-/// The element of a chunk in an array.
-pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Error> {
-    let attributes = &array.metadata().attributes;
-    let origin = attributes
-        .get("chunk_grid_origin")
-        .and_then(Value::as_array);
-    let origin = origin.into_iter().flatten().filter_map(Value::as_i64);
-    let origin = origin.chain(core::iter::repeat(0));
-    let steps = chunk.iter().zip(origin).map(|(at, origin)| {
-        let step = at
-            .checked_sub(origin)
-            .and_then(|step| u64::try_from(step).ok());
-        step.ok_or_else(|| Error::NoCells {
-            node: array.node().clone(),
-        })
-    });
-    steps.collect()
 }
 
 /// The chunks that an array lists.

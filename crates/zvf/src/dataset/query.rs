@@ -5,7 +5,8 @@ use core::ops::ControlFlow;
 use futures_util::future::{BoxFuture, join};
 use zvf_query::{Counts, Explanation, OperatorReport, Query, QueryReport, QueryResult};
 
-use crate::{dataset::Dataset, error::Error};
+use super::Dataset;
+use crate::error::Error;
 
 /// What takes batches.
 type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;

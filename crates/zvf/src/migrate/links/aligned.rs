@@ -14,7 +14,7 @@ use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 use super::Links;
 use crate::{
     error::Error,
-    migrating::{
+    migrate::{
         Migration,
         level::Level,
         no_place,

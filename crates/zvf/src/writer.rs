@@ -1,8 +1,8 @@
 //! Making stores.
 
-mod large;
-pub(crate) mod objects;
-mod under_way;
+pub(crate) mod encode;
+mod pipeline;
+mod streamed;
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
@@ -14,15 +14,15 @@ use zvf_store::{
     CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
 };
 
-use crate::{error::Error, location::Location, nodes};
+use crate::{error::Error, location::Location, nodes, task_runner::TaskRunner};
 
 use self::{
-    objects::{Arrays, encoded},
-    under_way::make_and_put,
+    encode::{Arrays, encoded},
+    pipeline::make_and_put,
 };
 
-pub use large::{GeometrySource, TaskRunner, create_from_source, run_task};
-pub(crate) use large::{failed as scratch_error, get_json, put_json};
+pub(crate) use streamed::run_part;
+pub use streamed::{GeometrySource, create_from_source};
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -362,5 +362,5 @@ pub(crate) async fn run<T: Send + 'static>(
 
 /// The root of a plan.
 fn root(plan: &WritePlan) -> Bytes {
-    objects::text(&zvf_build::group_metadata(&plan.root()))
+    encode::text(&zvf_build::group_metadata(&plan.root()))
 }

@@ -1,0 +1,27 @@
+//! The entry point of worker processes.
+
+use std::path::Path;
+
+use futures_util::future::BoxFuture;
+use zvf_store::OpenOptions;
+
+use crate::{error::Error, pyramid, task_runner::read_json, writer};
+
+/// Runs the task that the file `task` describes. Running a task twice leaves the same result.
+///
+/// Called by the processes that a [`TaskRunner`](crate::TaskRunner) starts. `open` are the
+/// options of the store that is written.
+///
+/// # Errors
+///
+/// [`Error`] when the file is not a task, or the store cannot be written.
+pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
+    Box::pin(async move {
+        let json = read_json(task)?;
+        if json.get("level").is_some() {
+            pyramid::tasks::run_task(&json, open).await
+        } else {
+            writer::run_part(&json, open).await
+        }
+    })
+}

@@ -1,0 +1,67 @@
+//! Stale levels: the record in the root of coarser levels that no longer match level 0.
+//!
+//! | attribute of the root | holds |
+//! |---|---|
+//! | [`STALE_LEVELS`] | levels built before the last change of a finer one |
+//! | [`STALE_CHUNKS`] | chunks that changed since, by level; a missing list means all chunks |
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+/// Attribute of the root: chunks that changed since the next level was built.
+pub(crate) const STALE_CHUNKS: &str = "zvf_stale_chunks";
+/// Attribute of the root: levels that are stale.
+pub(crate) const STALE_LEVELS: &str = "zvf_stale_levels";
+
+/// Maximum number of changed chunks listed in the root; beyond it all chunks count as changed.
+const MAX_STALE_CHUNKS: usize = 1 << 14;
+
+/// Marks every coarser level stale, and lists the chunks of level 0 that changed.
+///
+/// `touched` are paths of cells; those of level 0 start with `0/`. The list is dropped once the
+/// root does not know every earlier change or it would exceed [`MAX_STALE_CHUNKS`].
+pub(crate) fn mark_stale(
+    mut root: Map<String, Value>,
+    touched: &BTreeSet<String>,
+) -> Map<String, Value> {
+    let datasets = root
+        .get("multiscales")
+        .and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
+    let paths = datasets
+        .into_iter()
+        .flatten()
+        .filter_map(|dataset| dataset.get("path")?.as_str());
+    let coarser: Vec<u64> = paths
+        .filter_map(|path| path.parse().ok())
+        .filter(|level| *level > 0)
+        .collect();
+    if coarser.is_empty() {
+        return root;
+    }
+    let was_behind = root
+        .insert(STALE_LEVELS.to_owned(), json!(coarser))
+        .is_some();
+    let mut chunks = match root.remove(STALE_CHUNKS) {
+        Some(Value::Object(chunks)) => chunks,
+        _ => Map::new(),
+    };
+    // After a change that was not recorded by chunk, the list would be incomplete.
+    if !was_behind || chunks.contains_key("0") {
+        let known = chunks.remove("0");
+        let known = known
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let mut names: BTreeSet<&str> = known.filter_map(Value::as_str).collect();
+        names.extend(touched.iter().filter_map(|name| name.strip_prefix("0/")));
+        if names.len() <= MAX_STALE_CHUNKS {
+            chunks.insert("0".to_owned(), json!(names));
+        }
+    }
+    if !chunks.is_empty() {
+        root.insert(STALE_CHUNKS.to_owned(), Value::Object(chunks));
+    }
+    root
+}

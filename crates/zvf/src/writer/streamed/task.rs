@@ -1,0 +1,79 @@
+//! Parts that other processes make: tasks as files.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use zvf_build::large::{Outline, PartitionResult};
+use zvf_store::OpenOptions;
+
+use super::Shared;
+use crate::{
+    error::Error,
+    task_runner::{read_json, write_json},
+    writer::WriteReport,
+};
+
+/// A task and where what comes of it is left.
+pub(super) struct Task {
+    file: PathBuf,
+    result: PathBuf,
+}
+
+/// Writes down a task for each file of pieces.
+pub(super) fn hand_out(
+    address: &str,
+    folder: &Path,
+    outline: &Value,
+    pieces: &[PathBuf],
+) -> Result<Vec<Task>, Error> {
+    let shared = folder.join("outline.json");
+    write_json(&shared, outline)?;
+    let mut tasks = Vec::with_capacity(pieces.len());
+    for (number, pieces) in pieces.iter().enumerate() {
+        let task = Task {
+            file: folder.join(format!("task-{number}.json")),
+            result: folder.join(format!("result-{number}.json")),
+        };
+        let says = json!({
+            "address": address, "outline": shared, "pieces": pieces, "result": task.result,
+        });
+        write_json(&task.file, &says)?;
+        tasks.push(task);
+    }
+    Ok(tasks)
+}
+
+/// The files of tasks.
+pub(super) fn files(tasks: &[Task]) -> Vec<PathBuf> {
+    tasks.iter().map(|task| task.file.clone()).collect()
+}
+
+/// What came of all tasks.
+pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteReport), Error> {
+    let mut written = WriteReport::default();
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let json = read_json(&task.result)?;
+        results.push(PartitionResult::from_json(&json["part"])?);
+        written.objects += json["objects"].as_u64().unwrap_or(0);
+        written.bytes += json["bytes"].as_u64().unwrap_or(0);
+    }
+    Ok((results, written))
+}
+
+/// Runs the task described by `json`: makes one part of a store and records its result.
+pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Error> {
+    let text = |key: &str| json[key].as_str().unwrap_or_default();
+    let (outline, chunks) = Outline::from_json(&read_json(Path::new(text("outline")))?)?;
+    let store = open.create(text("address"))?;
+    let mut written = WriteReport::default();
+    let put_many = async |objects| Ok::<(), Error>(store.put_many(objects).await?);
+    let shared = Shared::new(outline, chunks)?;
+    let part = shared
+        .make(Path::new(text("pieces")), put_many, &mut written)
+        .await?;
+    let result = json!({
+        "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,
+    });
+    write_json(Path::new(text("result")), &result)
+}
