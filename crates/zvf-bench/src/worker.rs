@@ -309,7 +309,7 @@ impl Worker {
         }
         let address = self.address()?;
         let mut options = PyramidOptions::default();
-        options.replace = true;
+        options.overwrite = true;
         options.levels = PyramidLevels::Auto(like_the_reference(&self.data));
         let memory = Memory::watch();
         let pyramid = zvf::build_pyramid(&address, &options);

@@ -337,6 +337,14 @@ pub enum Error {
         /// Why.
         source: serde_json::Error,
     },
+    /// A query result holds rows that geometry cannot express.
+    #[error("{what} cannot be written: {why}")]
+    NotGeometry {
+        /// The rows.
+        what: String,
+        /// Why.
+        why: &'static str,
+    },
     /// Geometry cannot be read.
     #[error("the geometry cannot be read")]
     Source(#[source] Box<dyn core::error::Error + Send + Sync>),

@@ -26,6 +26,7 @@ mod attribute;
 mod dataset;
 mod editor;
 mod error;
+mod geometry;
 mod location;
 mod migrate;
 mod nodes;
@@ -45,6 +46,7 @@ pub use dataset::Dataset;
 pub use dataset::{LevelInfo, StoreInfo};
 pub use editor::{ChangeSummary, Editor};
 pub use error::Error;
+pub use geometry::IntoGeometry;
 pub use location::Location;
 pub use migrate::{MigrateOptions, MigrateReport, migrate};
 pub use pyramid::{
@@ -56,7 +58,7 @@ pub use run_task::run_task;
 pub use task_runner::TaskRunner;
 pub use validate::validate;
 pub use writer::{
-    CreateOptions, Existing, GeometrySource, Progress, WriteReport, create, create_from_plan,
+    CreateOptions, GeometrySource, Progress, WriteReport, create, create_from_plan,
     create_from_source,
 };
 pub use zvf_build as build;

@@ -26,44 +26,129 @@ use crate::{
     location::Location,
     nodes::{self, named},
     writer::{
-        Existing, Progress, Sink, WriteReport, begin_replace, conclude, copies_nodes,
+        Progress, Sink, WriteReport, begin_replace, conclude, copies_nodes,
         encode::{Arrays, encoded, text},
         finish_replace, name_of, run,
     },
 };
 
-/// How a store is migrated.
-#[derive(Clone, Default)]
+/// Options of [`migrate`].
+///
+/// ```
+/// use zvf::{MigrateOptions, build::Profile};
+///
+/// let options = MigrateOptions::new(Profile::V08).overwrite(true).skip_damaged(true);
+/// assert_eq!(options.profile, Profile::V08);
+/// ```
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct MigrateOptions {
-    /// The generation and form of the new store.
+    /// Generation and form of the new store. Default: 0.9.
     pub profile: Profile,
-    /// How its cells are compressed.
+    /// Compression of its cells.
     pub compression: CellCompression,
-    /// Name of the new collection where the old one has none; the folder of its address by
-    /// default.
+    /// Name of the new collection where the old one has none. Default: the folder of its address.
     pub name: Option<String>,
-    /// Whether its cells carry checksums; where the profile has them when not said.
+    /// Adds checksums to its cells. Default: as the profile does.
     pub checksum: Option<bool>,
-    /// Whether what cannot be read is left out and listed; it stops the migration
-    /// otherwise.
+    /// Leaves out and lists parts that cannot be read. Default: such a part is an error.
     pub skip_damaged: bool,
-    /// What takes the place of a store that is there. With [`Existing::Replace`] that
-    /// may be the one that is read.
-    pub existing: Existing,
-    /// Who is told how far it is, in cells; their number grows as parts are opened.
+    /// Replaces an existing store in one transaction, which may be the one that is read.
+    /// Default: an existing store is an error.
+    pub overwrite: bool,
+    /// Called with the number of cells written and of all known so far. The second number grows
+    /// as arrays are opened.
     pub progress: Option<Progress>,
-    /// Whether the root does without a [copy of the nodes](zvf_model::node_copy).
-    pub no_node_copy: bool,
-    /// How both stores are opened.
+    /// Adds a [copy of the nodes](zvf_model::node_copy) to a root of 0.9. Default: `true`.
+    pub node_copy: bool,
+    /// Options both stores are opened with.
     pub open: OpenOptions,
+}
+
+impl Default for MigrateOptions {
+    fn default() -> Self {
+        Self::new(Profile::default())
+    }
+}
+
+impl MigrateOptions {
+    /// Returns the default options for a store of `profile`.
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            compression: CellCompression::default(),
+            name: None,
+            checksum: None,
+            skip_damaged: false,
+            overwrite: false,
+            progress: None,
+            node_copy: true,
+            open: OpenOptions::default(),
+        }
+    }
+
+    /// Sets the compression of cells.
+    #[must_use]
+    pub fn compression(mut self, compression: CellCompression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets the name of a collection that has none.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets whether cells carry checksums.
+    #[must_use]
+    pub fn checksum(mut self, checksum: bool) -> Self {
+        self.checksum = Some(checksum);
+        self
+    }
+
+    /// Sets whether parts that cannot be read are left out and listed.
+    #[must_use]
+    pub fn skip_damaged(mut self, skip_damaged: bool) -> Self {
+        self.skip_damaged = skip_damaged;
+        self
+    }
+
+    /// Sets whether an existing store is replaced.
+    #[must_use]
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets the callback for progress.
+    #[must_use]
+    pub fn progress(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Sets whether the root gets a copy of the nodes.
+    #[must_use]
+    pub fn node_copy(mut self, node_copy: bool) -> Self {
+        self.node_copy = node_copy;
+        self
+    }
+
+    /// Sets the options both stores are opened with.
+    #[must_use]
+    pub fn open(mut self, open: OpenOptions) -> Self {
+        self.open = open;
+        self
+    }
 }
 
 impl core::fmt::Debug for MigrateOptions {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("MigrateOptions")
             .field("profile", &self.profile)
-            .field("existing", &self.existing)
+            .field("overwrite", &self.overwrite)
             .field("skip_damaged", &self.skip_damaged)
             .finish_non_exhaustive()
     }
@@ -166,16 +251,14 @@ fn migrate_in<'a>(
     Box::pin(async move {
         let form = MigrationTarget::new(options.profile, options.compression, options.checksum)?;
         let source = source.surveyed().await?;
-        let copies = copies_nodes(options.profile, options.no_node_copy);
+        let copies = copies_nodes(options.profile, options.node_copy);
         let failed = |source| Error::Create {
             address: store.to_string(),
             source,
         };
-        let begun = match (store.begin_create().await, options.existing) {
-            (Err(CreateError::Leftovers), Existing::Replace) => {
-                store.begin_create_replacing_leftovers().await
-            }
-            (Err(CreateError::AlreadyExists), Existing::Replace) => {
+        let begun = match (store.begin_create().await, options.overwrite) {
+            (Err(CreateError::Leftovers), true) => store.begin_create_replacing_leftovers().await,
+            (Err(CreateError::AlreadyExists), true) => {
                 let (sink, before) = begin_replace(store, copies).await?;
                 let migration = Migration::new(&source, &form, &sink, options);
                 let root = migration.run(name).await?;

@@ -106,28 +106,114 @@ impl Default for PyramidLevels {
     }
 }
 
-/// How levels are made.
+/// Options of [`build_pyramid`] and [`refresh_pyramid`].
+///
+/// ```
+/// use zvf::{AutoLevels, CrossLevel, PyramidOptions};
+///
+/// let mut levels = AutoLevels::default();
+/// levels.levels = Some(2);
+/// let options = PyramidOptions::new()
+///     .levels(levels)
+///     .cross_level(CrossLevel::None)
+///     .overwrite(true);
+/// assert!(options.overwrite);
+/// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct PyramidOptions {
-    /// The levels.
+    /// Levels to build.
     pub levels: PyramidLevels,
-    /// What becomes of the values of attributes, by name; what suits their type when
-    /// not said.
+    /// Aggregation of the values of attributes, by name. Default: one that suits the type.
     pub rules: BTreeMap<String, Aggregation>,
-    /// Which links between levels are stored.
+    /// Links between levels to store.
     pub cross_level: CrossLevel,
-    /// How many levels links go over; all when `None`.
+    /// Maximum number of levels that a link spans. Default: no limit.
     pub depth: Option<u32>,
-    /// Whether levels that are there are replaced.
-    pub replace: bool,
-    /// Who is told how far it is.
+    /// Replaces existing levels. Default: levels that differ from the design are an error.
+    pub overwrite: bool,
+    /// Called after each chunk.
     pub progress: Option<LevelProgress>,
-    /// Who makes the chunks of levels: other processes, that open the store by its address.
-    /// All cores of this one when `None`, and always where levels are made anew in part.
+    /// Runs the tasks of a level in other processes, which open the store by its address.
+    /// Default: all cores of this process. A partial refresh always runs in this process.
     pub runner: Option<Arc<dyn TaskRunner>>,
-    /// How the store is opened.
+    /// Options the store is opened with.
     pub open: OpenOptions,
+}
+
+impl PyramidOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the levels to build: [`AutoLevels`], or a `Vec` of [`LevelDesign`].
+    #[must_use]
+    pub fn levels(mut self, levels: impl Into<PyramidLevels>) -> Self {
+        self.levels = levels.into();
+        self
+    }
+
+    /// Sets the aggregation of the values of attribute `name`.
+    #[must_use]
+    pub fn rule(mut self, name: impl Into<String>, rule: Aggregation) -> Self {
+        self.rules.insert(name.into(), rule);
+        self
+    }
+
+    /// Sets the links between levels to store.
+    #[must_use]
+    pub fn cross_level(mut self, links: CrossLevel) -> Self {
+        self.cross_level = links;
+        self
+    }
+
+    /// Sets the maximum number of levels that a link spans.
+    #[must_use]
+    pub fn depth(mut self, levels: u32) -> Self {
+        self.depth = Some(levels);
+        self
+    }
+
+    /// Sets whether existing levels are replaced.
+    #[must_use]
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets the callback that is called after each chunk.
+    #[must_use]
+    pub fn progress(mut self, progress: LevelProgress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Sets the runner of tasks.
+    #[must_use]
+    pub fn runner(mut self, runner: Arc<dyn TaskRunner>) -> Self {
+        self.runner = Some(runner);
+        self
+    }
+
+    /// Sets the options the store is opened with.
+    #[must_use]
+    pub fn open(mut self, open: OpenOptions) -> Self {
+        self.open = open;
+        self
+    }
+}
+
+impl From<AutoLevels> for PyramidLevels {
+    fn from(levels: AutoLevels) -> Self {
+        Self::Auto(levels)
+    }
+}
+
+impl From<Vec<LevelDesign>> for PyramidLevels {
+    fn from(levels: Vec<LevelDesign>) -> Self {
+        Self::Explicit(levels)
+    }
 }
 
 impl core::fmt::Debug for PyramidOptions {
@@ -346,7 +432,7 @@ async fn level_at(
     check_rules(source, options)?;
     let form = form(dataset).await?;
     let there: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
-    if there.iter().any(|level| *level >= target) && !options.replace {
+    if there.iter().any(|level| *level >= target) && !options.overwrite {
         return Err(Error::NoPyramid {
             why: "there are coarser levels already; --overwrite replaces them, --refresh makes those anew \
                   that are behind",

@@ -38,45 +38,102 @@ pub struct WriteReport {
     pub transaction: u64,
 }
 
-/// What is told while tasks are done: how many are, and of how many.
+/// Callback for progress: the number of finished tasks, and of all tasks.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// How a store is made.
-#[derive(Clone, Default)]
+/// Options of [`create`], [`create_from_source`] and [`create_from_plan`].
+///
+/// ```
+/// use zvf::CreateOptions;
+///
+/// let options = CreateOptions::new().overwrite(true).node_copy(false);
+/// assert!(options.overwrite);
+/// ```
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct CreateOptions {
-    /// What takes the place of a store that is there.
-    pub existing: Existing,
-    /// Who is told how far it is.
+    /// Replaces an existing store in one transaction, and deletes the leftovers of an unfinished
+    /// one. Default: an existing store is an error.
+    pub overwrite: bool,
+    /// Called after each task.
     pub progress: Option<Progress>,
-    /// The most memory that geometry may take on its way, for
-    /// [`create_from_source`]; 1 GiB when not said.
+    /// Maximum number of bytes of geometry held by [`create_from_source`]. Default: 1 GiB.
     pub memory: Option<u64>,
-    /// Who makes the parts of a store for [`create_from_source`]; this process when not
-    /// said.
+    /// Runs the tasks of [`create_from_source`]. Default: this process.
     pub runner: Option<Arc<dyn TaskRunner>>,
-    /// Whether the root does without a [copy of the nodes](zvf_model::node_copy), which
-    /// saves requests where the store is read over the network.
-    pub no_node_copy: bool,
-    /// How the store is opened.
+    /// Adds a [copy of the nodes](zvf_model::node_copy) to the root, which saves requests over
+    /// the network. Only stores of 0.9 have one. Default: `true`.
+    pub node_copy: bool,
+    /// Options the store is opened with.
     pub open: OpenOptions,
 }
 
-/// What happens to what is there already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// It stays, and nothing is written.
-    #[default]
-    Refuse,
-    /// A store is replaced at once, when all of the new one is there. What a writer
-    /// left in a bucket without finishing is deleted.
-    Replace,
+impl Default for CreateOptions {
+    fn default() -> Self {
+        Self {
+            overwrite: false,
+            progress: None,
+            memory: None,
+            runner: None,
+            node_copy: true,
+            open: OpenOptions::default(),
+        }
+    }
+}
+
+impl CreateOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether an existing store is replaced.
+    #[must_use]
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets the callback that is called after each task.
+    #[must_use]
+    pub fn progress(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Sets the maximum number of bytes of geometry held by [`create_from_source`].
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Sets the runner of the tasks of [`create_from_source`].
+    #[must_use]
+    pub fn runner(mut self, runner: Arc<dyn TaskRunner>) -> Self {
+        self.runner = Some(runner);
+        self
+    }
+
+    /// Sets whether the root gets a copy of the nodes.
+    #[must_use]
+    pub fn node_copy(mut self, node_copy: bool) -> Self {
+        self.node_copy = node_copy;
+        self
+    }
+
+    /// Sets the options the store is opened with.
+    #[must_use]
+    pub fn open(mut self, open: OpenOptions) -> Self {
+        self.open = open;
+        self
+    }
 }
 
 impl core::fmt::Debug for CreateOptions {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("CreateOptions")
-            .field("existing", &self.existing)
+            .field("overwrite", &self.overwrite)
             .finish_non_exhaustive()
     }
 }
@@ -179,17 +236,15 @@ fn create_in<'a>(
         };
         let plan = Arc::new(plan);
         let progress = options.progress.as_ref();
-        let begun = match (store.begin_create().await, options.existing) {
-            (Err(CreateError::Leftovers), Existing::Replace) => {
-                store.begin_create_replacing_leftovers().await
-            }
-            (Err(CreateError::AlreadyExists), Existing::Replace) => {
+        let begun = match (store.begin_create().await, options.overwrite) {
+            (Err(CreateError::Leftovers), true) => store.begin_create_replacing_leftovers().await,
+            (Err(CreateError::AlreadyExists), true) => {
                 return replace(store, &plan, options).await;
             }
             (begun, _) => begun,
         };
         let mut creation = begun.map_err(failed)?;
-        if copies_nodes(plan.profile(), options.no_node_copy) {
+        if copies_nodes(plan.profile(), options.node_copy) {
             creation.write_node_copy();
         }
         let made = put_all(&Sink::Creation(&creation), &plan, progress).await;
@@ -199,8 +254,8 @@ fn create_in<'a>(
 
 /// Whether the root gets a copy of the nodes: of 0.9, where there are few. Before,
 /// every chunk is one.
-pub(crate) fn copies_nodes(profile: Profile, without: bool) -> bool {
-    profile == Profile::V09 && !without
+pub(crate) fn copies_nodes(profile: Profile, node_copy: bool) -> bool {
+    profile == Profile::V09 && node_copy
 }
 
 /// Ends a creation: with the root, or without anything.
@@ -233,7 +288,7 @@ async fn replace(
     plan: &Arc<WritePlan>,
     options: &CreateOptions,
 ) -> Result<WriteReport, Error> {
-    let copies = copies_nodes(plan.profile(), options.no_node_copy);
+    let copies = copies_nodes(plan.profile(), options.node_copy);
     let (sink, before) = begin_replace(store, copies).await?;
     let written = put_all(&sink, plan, options.progress.as_ref()).await?;
     finish_replace(sink, before, root(plan), written).await

@@ -5,7 +5,7 @@ mod output;
 use std::{error::Error, sync::Arc};
 
 use zvf::{
-    Existing, MigrateOptions,
+    MigrateOptions,
     build::{CellCompression, Profile},
 };
 
@@ -75,10 +75,10 @@ pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<d
     options.profile = arguments.profile;
     options.compression = arguments.compression;
     options.checksum = arguments.no_checksum.then_some(false);
-    options.no_node_copy = arguments.no_node_copy;
+    options.node_copy = !arguments.no_node_copy;
     options.skip_damaged = arguments.skip_damaged;
     if arguments.overwrite {
-        options.existing = Existing::Replace;
+        options.overwrite = true;
     }
     let meter = ProgressMeter::default();
     let shown = meter.clone();

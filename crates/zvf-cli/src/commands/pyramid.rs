@@ -240,7 +240,7 @@ fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {
         -1 => None,
         depth => Some(u32::try_from(depth).map_err(|_| PyramidUsageError::Depth(depth))?),
     };
-    options.replace = arguments.overwrite;
+    options.overwrite = arguments.overwrite;
     let workers = arguments.workers.map(usize::from);
     options.runner = workers.map(|workers| WorkerPool::new(workers).shared());
     Ok(options)

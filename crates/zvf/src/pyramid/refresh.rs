@@ -133,7 +133,7 @@ fn refresh_in<'a>(
                 designs.extend(stats::recipe(&says).map(|recipe| recipe.design));
             }
             options.levels = PyramidLevels::Explicit(designs);
-            options.replace = true;
+            options.overwrite = true;
             let more = Box::pin(make(store, &options, first.number() - 1)).await?;
             made.levels.extend(more.levels);
             return Ok(made);

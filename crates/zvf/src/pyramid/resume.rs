@@ -12,7 +12,7 @@ pub(super) async fn is_made(
     design: &LevelDesign,
     options: &PyramidOptions,
 ) -> Result<bool, Error> {
-    if options.replace || !dataset.surveyed().await?.levels().contains(&level) {
+    if options.overwrite || !dataset.surveyed().await?.levels().contains(&level) {
         return Ok(false);
     }
     let root = dataset.root();

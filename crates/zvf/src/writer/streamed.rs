@@ -140,7 +140,7 @@ fn create_streamed<'a>(
         let speaks =
             tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
         let design = named(design, location.address());
-        let copies = copies_nodes(design.profile, options.no_node_copy);
+        let copies = copies_nodes(design.profile, options.node_copy);
         let mut survey = GeometrySurvey::new(design, speaks)?;
         let row = |geometry: &Geometry| {
             let attributes = geometry

@@ -262,7 +262,7 @@ fn a_store_made_without_a_copy_stays_without() {
         let store = Store::from_memory(none).unwrap();
         let plan = WritePlan::new(case.geometry, case.design).unwrap();
         let mut options = CreateOptions::default();
-        options.no_node_copy = true;
+        options.node_copy = false;
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         let editor = Editor::open(store.clone()).await.unwrap();
         editor.compact().await.unwrap();

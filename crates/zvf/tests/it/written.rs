@@ -11,6 +11,7 @@ pub(crate) mod content;
 pub(crate) mod edits;
 mod formulas;
 mod large;
+mod query_results;
 pub(crate) mod random;
 mod round_trip;
 mod steps;

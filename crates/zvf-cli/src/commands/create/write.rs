@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{
-    CreateOptions, Existing, WriteReport,
+    CreateOptions, WriteReport,
     build::{Attribute, Design, Geometry, Values},
 };
 
@@ -169,9 +169,9 @@ impl CreateSettings {
             .workers
             .map(|workers| WorkerPool::new(workers).shared());
         if self.overwrite {
-            how.existing = Existing::Replace;
+            how.overwrite = true;
         }
-        how.no_node_copy = self.no_node_copy;
+        how.node_copy = !self.no_node_copy;
         how.memory = self.memory;
         how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
         Ok(how)

@@ -3,7 +3,7 @@
 use std::{error::Error, path::Path, time::Instant};
 
 use zvf::{
-    AutoLevels, CreateOptions, Dataset, Existing, PyramidLevels, PyramidOptions,
+    AutoLevels, CreateOptions, Dataset, PyramidLevels, PyramidOptions,
     build::{AxisSpec, CellCompression, Design, Geometry, GeometryKind},
     validation,
 };
@@ -127,7 +127,7 @@ impl DemoStore {
         design.axes = Some(axes.to_vec());
         let mut options = CreateOptions::default();
         if overwrite {
-            options.existing = Existing::Replace;
+            options.overwrite = true;
         }
         zvf::create(&address, (self.geometry)(seed, fewer), design, &options).await?;
         let mut automatic = AutoLevels::default();

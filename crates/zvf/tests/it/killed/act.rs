@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use zvf::{CreateOptions, Editor, Error, Existing, OpenOptions};
+use zvf::{CreateOptions, Editor, Error, OpenOptions};
 use zvf_build::{Geometry, GeometryKind, OutOfBounds, Profile, ShardingPolicy, Values};
 use zvf_model::key::Key;
 
@@ -144,7 +144,7 @@ impl Act {
                 let mut options = CreateOptions::default();
                 options.open = open.clone();
                 // What a dead process left in a bucket has to be replaced by force.
-                options.existing = Existing::Replace;
+                options.overwrite = true;
                 let Case {
                     geometry, design, ..
                 } = match self.verb {

@@ -145,7 +145,7 @@ fn a_store_that_is_there_stays() {
             );
             assert!(is_there, "{refused:?}");
         }
-        options.existing = zvf::Existing::Replace;
+        options.overwrite = true;
         // In its place only when that is asked for.
         migrate(&old, &new, &options).await.unwrap();
         let source = Dataset::open(&old).await.unwrap();

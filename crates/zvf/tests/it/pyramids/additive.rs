@@ -90,7 +90,7 @@ fn each_point_is_on_one_level_and_all_are_seen() {
         // The same as levels that replace each other.
         automatic.additive = false;
         options.levels = PyramidLevels::Auto(automatic);
-        options.replace = true;
+        options.overwrite = true;
         build_pyramid(&store, &options).await.unwrap();
         let dataset = Dataset::open(store.clone()).await.unwrap();
         for level in 1..4 {

@@ -125,7 +125,7 @@ fn recorded_pyramids_are_made_again() {
         options.levels = PyramidLevels::Explicit(levels.collect());
         options.cross_level = recorded.cross_level;
         options.depth = Some(recorded.depth);
-        options.replace = true;
+        options.overwrite = true;
         block_on(async {
             let made = build_pyramid(&store, &options).await;
             let made = made.unwrap_or_else(|error| panic!("{}: {error:?}", recorded.store));

@@ -265,7 +265,7 @@ fn recorded_stores_get_levels_in_which_nothing_is_found() {
             let mut options = PyramidOptions::default();
             options.levels = PyramidLevels::Auto(automatic);
             options.cross_level = CrossLevel::Explicit;
-            options.replace = true;
+            options.overwrite = true;
             match block_on(build_pyramid(&store, &options)) {
                 Ok(made) => {
                     count += usize::from(!made.levels.is_empty());

@@ -160,7 +160,7 @@ fn check(seed: u64, kind: GeometryKind) {
             let twin = Store::from_memory(files(&store).await).unwrap();
             let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
             refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
-            options.replace = true;
+            options.overwrite = true;
             build_pyramid(&twin, &options).await.unwrap();
             let (ours, whole) = (
                 comparable(files(&store).await),

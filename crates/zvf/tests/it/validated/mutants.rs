@@ -103,7 +103,7 @@ fn made(geometry: Geometry, design: Design) -> Files {
         let store = Store::from_memory(none).unwrap();
         let mut options = CreateOptions::default();
         // It would find most of what is changed here before any other rule.
-        options.no_node_copy = true;
+        options.node_copy = false;
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         snapshot(&store).await
     })

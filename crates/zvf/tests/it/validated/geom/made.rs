@@ -100,7 +100,7 @@ pub(super) fn created(geometry: Geometry, design: Design) -> Made {
     let address = address.to_str().unwrap();
     let mut options = CreateOptions::default();
     // It would find most of what is changed here before any other rule.
-    options.no_node_copy = true;
+    options.node_copy = false;
     block_on(zvf::create(address, geometry, design, &options)).unwrap();
     let mut found = Files::new();
     let mut open = vec![(folder.path().join("store"), String::new())];

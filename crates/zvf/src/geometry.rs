@@ -1,0 +1,200 @@
+//! Query results as geometry to write.
+
+use std::collections::{BTreeMap, HashMap};
+
+use zvf_build::{Attribute, Geometry, Numbers, Values};
+use zvf_format::numeric::Kind;
+use zvf_query::{Column, NO_OBJECT, QueryResult, Rows};
+
+use crate::error::Error;
+
+/// Conversion into [`Geometry`], which [`create`](crate::create) and
+/// [`Editor::append`](crate::Editor::append) take.
+///
+/// ```
+/// use zvf::{CreateOptions, Dataset, IntoGeometry, Query};
+/// use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let source = folder.path().join("points.zv").display().to_string();
+/// # let target = folder.path().join("copy.zv").display().to_string();
+/// # let points = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
+/// # let design = Design::new(GeometryKind::Points);
+/// # zvf::create(&source, &points, design, &CreateOptions::default()).await?;
+/// let result = Dataset::open(&source).await?.query(&Query::new()).await?;
+/// let geometry = result.into_geometry()?;
+/// let design = Design::new(GeometryKind::Points);
+/// zvf::create(&target, geometry, design, &CreateOptions::default()).await?;
+/// # assert_eq!(Dataset::open(&target).await?.query(&Query::new()).await?.positions.len(), 2);
+/// # Ok(()) }
+/// ```
+pub trait IntoGeometry {
+    /// Converts the value. Columns of numbers, paths and links are moved, not copied; words of
+    /// dictionaries become strings.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotGeometry`] when the value holds rows that geometry cannot express.
+    fn into_geometry(self) -> Result<Geometry, Error>;
+}
+
+/// Converts the vertices, paths, links, attributes and groups of a result.
+///
+/// Missing floating-point values become NaN. These results are rejected: missing integers,
+/// vertices without an object beside vertices with one, vertices of several objects, and
+/// attributes of fragments that differ within an object. Parts of the store that the query
+/// [skipped](QueryResult::skipped) are absent from the geometry.
+impl IntoGeometry for QueryResult {
+    fn into_geometry(self) -> Result<Geometry, Error> {
+        let fragment = fragment_attributes(&self)?;
+        let mut geometry = Geometry::new(numbers(self.positions));
+        if let Some(parts) = self.parts {
+            geometry.part_offsets = Some(parts.offsets);
+            geometry.part_objects = Some(parts.objects);
+        }
+        geometry.object_ids = self.object_ids.map_or(Ok(None), object_ids)?;
+        if let Some(links) = self.links {
+            geometry.link_width = usize::try_from(links.width).unwrap_or(usize::MAX);
+            // Rows of a result are fewer than `i64::MAX`, and the allocation is reused.
+            let ends = links.ends.into_iter().map(u64::cast_signed);
+            geometry.links = ends.collect();
+        }
+        geometry.vertex = attributes(self.vertex)?;
+        geometry.link = attributes(self.link)?;
+        if !self.objects.is_empty() {
+            geometry.object = attributes(self.object)?;
+            geometry.fragment = fragment;
+            geometry.objects = Some(self.objects);
+        }
+        let mut groups = BTreeMap::new();
+        for group in self.groups {
+            let id = u32::try_from(group.id).map_err(|_| Error::NotGeometry {
+                what: format!("group {}", group.id),
+                why: "its number exceeds 32 bits",
+            })?;
+            groups.insert(id, group.members);
+        }
+        geometry.groups = groups;
+        Ok(geometry)
+    }
+}
+
+/// Moves rows of numbers.
+fn numbers(rows: Rows) -> Numbers {
+    Numbers {
+        columns: usize::try_from(rows.columns).unwrap_or(usize::MAX),
+        kind: rows.kind,
+        bytes: rows.bytes,
+    }
+}
+
+/// Returns the object of each vertex; `None` when no vertex has an object.
+fn object_ids(ids: Vec<i64>) -> Result<Option<Vec<i64>>, Error> {
+    if ids.iter().all(|id| *id == NO_OBJECT) {
+        return Ok(None);
+    }
+    if ids.iter().any(|id| *id < 0) {
+        return Err(Error::NotGeometry {
+            what: "vertices".to_owned(),
+            why: "some belong to no object or to several; query by object to tell them apart",
+        });
+    }
+    Ok(Some(ids))
+}
+
+fn attributes(columns: Vec<Column>) -> Result<Vec<Attribute>, Error> {
+    columns.into_iter().map(attribute).collect()
+}
+
+/// Moves a column. Missing floating-point values become NaN, missing words `None`.
+fn attribute(column: Column) -> Result<Attribute, Error> {
+    let values = match column.values {
+        zvf_query::Values::Numbers(rows) => {
+            let mut values = numbers(rows);
+            if let Some(missing) = column.missing {
+                let nan: &[u8] = match values.kind {
+                    Kind::Float32 => &f32::NAN.to_le_bytes(),
+                    Kind::Float64 => &f64::NAN.to_le_bytes(),
+                    _ => {
+                        return Err(Error::NotGeometry {
+                            what: format!("attribute {}", column.name),
+                            why: "it lacks values, and integers have none that means missing",
+                        });
+                    }
+                };
+                let size = values.row_size();
+                let rows = values.bytes.chunks_exact_mut(size).zip(missing);
+                for (row, _) in rows.filter(|(_, is_missing)| *is_missing) {
+                    row.chunks_exact_mut(nan.len())
+                        .for_each(|value| value.copy_from_slice(nan));
+                }
+            }
+            Values::Numbers(values)
+        }
+        zvf_query::Values::Words { codes, words } => {
+            let missing = column.missing.unwrap_or_default();
+            let texts = codes.iter().enumerate().map(|(row, code)| {
+                let is_missing = missing.get(row).copied().unwrap_or(false);
+                let word = usize::try_from(*code).ok().and_then(|code| words.get(code));
+                word.filter(|_| !is_missing).cloned()
+            });
+            Values::Text(texts.collect())
+        }
+    };
+    Ok(Attribute {
+        name: column.name,
+        values,
+    })
+}
+
+/// Returns attributes of fragments with a row for each object of the result. The result has a
+/// row for each vertex.
+fn fragment_attributes(result: &QueryResult) -> Result<Vec<Attribute>, Error> {
+    if result.fragment.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut first_row: HashMap<i64, usize> = HashMap::new();
+    let mut owners: Vec<i64> = Vec::with_capacity(result.positions.len());
+    if let Some(parts) = &result.parts {
+        for (id, ends) in parts.objects.iter().zip(parts.offsets.windows(2)) {
+            let rows = ends
+                .iter()
+                .map(|end| usize::try_from(*end).unwrap_or(usize::MAX));
+            owners.resize(rows.max().unwrap_or(0).min(result.positions.len()), *id);
+        }
+    } else if let Some(ids) = &result.object_ids {
+        owners.clone_from(ids);
+    }
+    for (row, id) in owners.iter().enumerate() {
+        first_row.entry(*id).or_insert(row);
+    }
+    let mut attributes = Vec::with_capacity(result.fragment.len());
+    for column in &result.fragment {
+        let whole = attribute(column.clone())?;
+        let first = |id: &i64| first_row.get(id).copied().unwrap_or(usize::MAX);
+        let is_uniform = match &whole.values {
+            Values::Numbers(values) => owners
+                .iter()
+                .enumerate()
+                .all(|(row, id)| values.row(row) == values.row(first(id))),
+            Values::Text(texts) => owners
+                .iter()
+                .enumerate()
+                .all(|(row, id)| texts.get(row) == texts.get(first(id))),
+        };
+        if !is_uniform {
+            return Err(Error::NotGeometry {
+                what: format!("attribute {} of fragments", column.name),
+                why: "it differs within an object; leave it out of the query",
+            });
+        }
+        let rows = result.objects.iter().map(first);
+        attributes.push(Attribute {
+            values: whole.values.gather(rows),
+            name: whole.name,
+        });
+    }
+    Ok(attributes)
+}
