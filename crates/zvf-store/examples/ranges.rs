@@ -1,4 +1,4 @@
-//! Parts of objects of a store, and what asking for them took: near ranges become one request.
+//! Reads byte ranges of objects and prints the number of requests: nearby ranges share a request.
 //!
 //! ```text
 //! cargo run --package zvf-store --example ranges -- tracts.zv zarr.json 0/zarr.json

@@ -1,12 +1,19 @@
-//! Reads stores of the Zarr Vectors Format from disks, zip files, memory, web
-//! servers and buckets, with few requests, and writes them to disks, memory and
-//! buckets.
+//! Stores of the Zarr Vectors Format on disks, in zip files, memory, buckets and on web servers:
+//! batched reads, decoded cells, and atomic writes.
 //!
-//! [`Store::open`] takes an address, [`Store::read`] a batch of keys and ranges.
-//! What goes out is decided before anything does: equal reads are one, near
-//! ranges of an object are merged ([`coalesce`]), and no object is asked for its
-//! size. What comes back is all that was asked for or a [`ReadError`] with the
-//! key; an absent object is `None`.
+//! | entry point | use |
+//! |---|---|
+//! | [`Store::open`], [`OpenOptions`] | open a store to read it |
+//! | [`Store::read`], [`Store::read_each`] | read a batch of keys and byte ranges |
+//! | [`CellReader`] | read and decode cells of arrays, with a cache |
+//! | [`CellArray::encode`], [`CellArray::encode_shard`] | encode cells and shards |
+//! | [`Store::create`], [`Store::begin_create`] | open a store for writing, create one atomically |
+//! | [`Store::begin`] | change many objects in a [`Transaction`] |
+//!
+//! [`Store::read`] plans all requests of a batch before it sends the first one. Equal reads share a
+//! request, nearby ranges of an object are merged ([`coalesce`]), and no request is made for the
+//! size of an object. A read returns all requested bytes, `None` for an absent object, or a
+//! [`ReadError`] with the key.
 //!
 //! ```
 //! use zvf_model::key::Key;
@@ -32,33 +39,33 @@
 //!
 //! # Cells
 //!
-//! [`CellReader`] reads the cells of arrays, each described by a [`CellArray`]:
-//! it knows which object and which part of it to ask for, undoes the codecs
-//! within a bound ([`ChunkCodecs`]), takes payloads out of their frames, and
-//! keeps the indexes of shards. It is what plans ask through the port
-//! [`Fetch`](zvf_model::fetch::Fetch), where each cell fails alone.
+//! A [`CellReader`] reads cells of arrays, each described by a [`CellArray`]. It locates the object
+//! and the byte range of a cell, decodes its codecs within a size limit ([`ChunkCodecs`]), unwraps
+//! the payload from its frame, and caches shard indexes. It implements
+//! [`Fetch`](zvf_model::fetch::Fetch), the port through which queries read; there, a damaged cell
+//! fails without affecting the other cells of its batch.
 //!
-//! [`CellArray::encode`] makes of a payload what is stored, and
-//! [`CellArray::encode_shard`] of many the object they share;
-//! [`CellArray::object_of`] says where it goes. What zarr-python writes, these
-//! write byte for byte, but for gzip.
+//! [`CellArray::encode`] encodes the payload of one cell, [`CellArray::encode_shard`] combines many
+//! cells into a shard, and [`CellArray::locate`] returns the key of a cell's object and its number in
+//! the shard. The encoded bytes are identical to those of zarr-python, except for gzip.
 //!
 //! # Writing
 //!
-//! [`Store::create`] opens a store to write to it. [`Store::put_many`],
-//! [`Store::put_if_absent`] and [`Store::delete_many`] change single objects, each of
-//! which is there whole or not at all.
+//! [`Store::create`] opens a store for writing. [`Store::put_many`], [`Store::put_if_absent`] and
+//! [`Store::delete_many`] change single objects; each object is written completely or not at all.
 //!
-//! A [`Transaction`], from [`Store::begin`], changes many objects at once or
-//! none, whoever dies in between, and one that began at a state that others
-//! changed since is told. [`Creation`], from [`Store::begin_create`], makes a
-//! store or none. Whoever reads a store that others write to hands the bytes of
-//! its root to [`Store::committed_view`], and reads what that returns. How all this
-//! works, and what a bucket cannot promise, is in `docs/adr/0007`.
+//! A [`Transaction`] from [`Store::begin`] changes many objects atomically, even if its process dies
+//! at any point. Its commit fails with [`CommitError::Conflict`] when a transaction committed since it
+//! began touched the same names. A [`Creation`] from [`Store::begin_create`] creates a complete store
+//! or none.
+//!
+//! To read a store that other processes write to, pass the bytes of its root to
+//! [`Store::committed_view`] and read from the returned store. The protocol, and its limits on
+//! buckets, are described in `docs/adr/0007`.
 //!
 //! # Kinds of store
 //!
-//! | address | feature | ranges merged within | most of a merged request | requests at once |
+//! | address | feature | largest merged gap | largest merged request | concurrent requests |
 //! |---|---|---|---|---|
 //! | `memory:` | | 8 KiB | 4 MiB | 1 |
 //! | a path, `file:` | | 16 KiB | 4 MiB | 16 |
@@ -68,10 +75,11 @@
 //! | `gs:` | `gcp` | as `http` | | |
 //! | `az:`, `abfs:` | `azure` | as `http` | | |
 //!
-//! Web servers and zip files can only be read.
+//! Over the network, gaps of more than 64 KiB are merged only in batches of more than 32 requests.
+//! Web servers and zip files are read-only.
 //!
-//! All is async and needs a tokio runtime for the network; the other kinds
-//! also work without one, on the calling thread.
+//! The API is async. Network stores need a tokio runtime; the other kinds also work without one, on
+//! the calling thread.
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::io::{GapPolicy, MergeLimits, MergePolicy};
 
-/// How requests to a kind of store are merged and how many are sent at once.
+/// Limits on merging and on concurrent requests for a kind of store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackendProfile {
     pub(crate) merge: MergePolicy,

@@ -3,7 +3,7 @@
 use core::{future::Future, time::Duration};
 use std::time::Instant;
 
-/// How often and for how long a failed request is retried.
+/// Limits on the number and the duration of retries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryPolicy {
     pub(crate) max_retries: usize,

@@ -1,7 +1,7 @@
 //! Direct writes of files, for stores in a folder.
 //!
-//! `object_store` writes every file on a thread of its own and reads its metadata back for an `ETag`.
-//! Where the tag is not needed, this takes longer than the write.
+//! `object_store` writes every file on a separate thread and reads its metadata back for an `ETag`.
+//! For writes without a precondition the tag is not needed, and this takes longer than the write.
 
 use std::{
     collections::HashMap,

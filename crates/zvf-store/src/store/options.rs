@@ -307,7 +307,7 @@ impl OpenOptions {
             address: address.to_owned(),
             source: Box::new(source),
         })?;
-        // As in a bucket, a folder without objects does not exist.
+        // Empty folders are removed, so that a folder without objects does not exist, as in a bucket.
         let files = files.with_automatic_cleanup(true).with_fsync(self.durable);
         let backend = Backend::Objects(Arc::new(files));
         let name = address.to_owned();
