@@ -1,4 +1,4 @@
-//! Buckets that lose answers or compare nothing, which no address opens.
+//! Commits to simulated buckets that lose responses or ignore preconditions.
 
 use core::fmt;
 use std::sync::{
@@ -21,20 +21,20 @@ use crate::{
     store::{OpenOptions, Store},
 };
 
-/// What is wrong with a conditional put of the root.
+/// A fault in a conditional put of the root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flaw {
-    /// The bucket knows no conditions, and says so.
+    /// The bucket does not support preconditions and returns an error.
     Unknown,
-    /// It does not know them, and puts.
+    /// The bucket ignores preconditions and writes the object.
     Ignored,
-    /// It is done, and the answer is that to a second one.
+    /// The put succeeds and is repeated; the response is that of the repetition.
     DoneTwice,
-    /// It is done, and the answer is lost.
+    /// The put succeeds, but its response is lost.
     DoneUnheard,
-    /// It is not done, and no answer comes.
+    /// The put is lost.
     Unheard,
-    /// The same, and somebody else commits meanwhile.
+    /// The put is lost, and another writer commits meanwhile.
     TakenOver,
 }
 
@@ -42,7 +42,7 @@ enum Flaw {
 struct Bucket {
     memory: InMemory,
     flaw: Flaw,
-    /// Whether it has yet to happen.
+    /// True until the fault has occurred.
     armed: AtomicBool,
 }
 
@@ -166,7 +166,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 
 const ROOT: &[u8] = b"{}";
 
-/// What comes of a commit, and of the object it puts.
+/// Commits a transaction that puts one object. Returns the result and the object read afterwards.
 fn commit(flaw: Flaw) -> (core::result::Result<u64, CommitError>, Option<bytes::Bytes>) {
     let store = bucket(flaw);
     now(async {
@@ -180,7 +180,7 @@ fn commit(flaw: Flaw) -> (core::result::Result<u64, CommitError>, Option<bytes::
             let again = transaction.commit(ROOT).await.unwrap_err();
             let over = matches!(again, CommitError::Failed(TransactionError::Finished));
             assert!(over, "{again:?}");
-            // It is needed, should the put arrive after all.
+            // The journal and the object stay, because the put may still arrive.
             transaction.abort().await.unwrap();
             let staged = store.list_reserved(&key(".zvf")).await.unwrap();
             assert_eq!(staged.len(), 2, "{staged:?}");
@@ -191,7 +191,7 @@ fn commit(flaw: Flaw) -> (core::result::Result<u64, CommitError>, Option<bytes::
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_is_recognised() {
+fn a_commit_with_a_lost_response_is_recognised() {
     for flaw in [Flaw::DoneTwice, Flaw::DoneUnheard] {
         let (committed, object) = commit(flaw);
         assert_eq!(committed.unwrap(), 1, "{flaw:?}");
@@ -200,7 +200,7 @@ fn a_commit_whose_answer_is_lost_is_recognised() {
 }
 
 #[test]
-fn a_commit_that_may_yet_arrive_is_uncertain() {
+fn a_commit_that_may_still_arrive_is_uncertain() {
     let (committed, object) = commit(Flaw::Unheard);
     let error = committed.unwrap_err();
     assert!(
@@ -211,7 +211,7 @@ fn a_commit_that_may_yet_arrive_is_uncertain() {
 }
 
 #[test]
-fn a_commit_that_cannot_arrive_any_more_is_not_uncertain() {
+fn a_commit_that_can_no_longer_arrive_is_not_uncertain() {
     let (committed, object) = commit(Flaw::TakenOver);
     let error = committed.unwrap_err();
     let moved = matches!(
@@ -226,7 +226,7 @@ fn a_commit_that_cannot_arrive_any_more_is_not_uncertain() {
 }
 
 #[test]
-fn a_bucket_without_conditions_is_refused() {
+fn a_bucket_without_preconditions_is_rejected() {
     for (flaw, at) in [
         (Flaw::Unknown, "zarr.json"),
         (Flaw::Ignored, "journal.json"),
@@ -244,7 +244,7 @@ fn a_bucket_without_conditions_is_refused() {
 }
 
 #[test]
-fn a_creation_whose_answer_is_lost_is_recognised() {
+fn a_creation_with_a_lost_response_is_recognised() {
     let create = |flaw| {
         now(async {
             let creation = bucket(flaw).begin_create().await?;

@@ -1,4 +1,4 @@
-//! Cells: whole and in part, plain, compressed and in shards.
+//! Reading of whole cells and parts: plain, compressed and sharded.
 
 use core::ops::Range;
 
@@ -55,7 +55,7 @@ fn cell<'a>(array: &'a CellArray, index: &'a [u64], part: Option<Range<u64>>) ->
 }
 
 #[test]
-fn a_part_of_a_plain_cell_is_one_request() {
+fn a_part_of_a_plain_cell_takes_one_request() {
     let array = vlen_array(None);
     let reader = CellReader::new(recorded(&[(KEY, frame(&numbered(1000)))]));
     let got = block_on(reader.read_one(cell(&array, &AT, Some(10..20)))).unwrap();
@@ -64,7 +64,7 @@ fn a_part_of_a_plain_cell_is_one_request() {
 }
 
 #[test]
-fn a_far_part_leaves_out_what_is_before() {
+fn a_distant_part_is_read_without_the_bytes_before_it() {
     let array = vlen_array(None);
     let reader = CellReader::new(recorded(&[(KEY, frame(&numbered(100_000)))]));
     let part = Some(50_000..50_010);
@@ -78,7 +78,7 @@ fn a_far_part_leaves_out_what_is_before() {
 }
 
 #[test]
-fn a_compressed_cell_is_read_whole() {
+fn a_compressed_cell_is_read_completely() {
     let array = vlen_array(Some("zstd"));
     let chunk = zstd::bulk::compress(&frame(&numbered(1000)), 3).unwrap();
     let reader = CellReader::new(recorded(&[(KEY, chunk)]));
@@ -88,7 +88,7 @@ fn a_compressed_cell_is_read_whole() {
 }
 
 #[test]
-fn numbers_have_no_frame() {
+fn numeric_cells_have_no_frame() {
     let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
     let array = described("a", metadata("float32", &json!([5, 5]), &codecs)).unwrap();
     let reader = CellReader::new(recorded(&[
@@ -112,7 +112,7 @@ fn numbers_have_no_frame() {
 }
 
 #[test]
-fn text_of_fixed_length_is_bytes() {
+fn fixed_length_text_is_returned_as_bytes() {
     let text = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
     let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
     let mut metadata = metadata("int8", &json!([1, 3]), &codecs);
@@ -132,7 +132,7 @@ fn text_of_fixed_length_is_bytes() {
 }
 
 #[test]
-fn an_empty_part_of_numbers_tells_absence() {
+fn an_empty_part_of_a_numeric_cell_distinguishes_absence() {
     let array = described("a", metadata("int8", &json!([5, 5]), &json!(["bytes"]))).unwrap();
     let reader = CellReader::new(recorded(&[("a/c/0/0", numbered(25))]));
     let read = |index: &[u64]| block_on(reader.read_one(cell(&array, index, Some(3..3))));
@@ -156,7 +156,7 @@ fn an_absent_cell_is_none() {
 }
 
 #[test]
-fn cells_of_many_arrays_are_one_round() {
+fn cells_of_several_arrays_are_read_in_one_batch() {
     let (plain, packed) = (vlen_array(None), {
         let codecs = json!([{"name": "vlen-bytes"}, {"name": "gzip"}]);
         let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs);
@@ -183,7 +183,7 @@ fn check_error(object: Vec<u8>, part: Option<Range<u64>>, is: impl Fn(&CellError
 }
 
 #[test]
-fn a_damaged_frame_is_refused() {
+fn a_damaged_frame_is_rejected() {
     let good = frame(&numbered(20));
     let is_frame = |e: &CellError| matches!(e, CellError::Frame { key, .. } if key.as_str() == KEY);
     let is_cut = |e: &CellError| matches!(e, CellError::Read(ReadError::Truncated { .. }));
@@ -201,21 +201,21 @@ fn a_damaged_frame_is_refused() {
     });
     let reversed = Range { start: 3, end: 2 };
     check_error(good.clone(), Some(reversed), is_part);
-    // The header says less than the object has.
+    // The frame declares a smaller size than it contains.
     let mut short = good;
     short[4] = 5;
     check_error(short, Some(0..6), is_part);
 }
 
 #[test]
-fn the_index_must_fit_the_array() {
+fn an_index_of_the_wrong_rank_is_rejected() {
     let array = vlen_array(None);
     let reader = CellReader::new(recorded(&[]));
     let error = block_on(reader.read_one(cell(&array, &[1], None))).unwrap_err();
     assert!(matches!(error, CellError::Index { .. }));
 }
 
-/// A shard of 2 × 2 cells: the index first or last, its checksum right.
+/// Builds a shard of 2 × 2 cells with its index at `location`.
 pub(crate) fn shard(cells: [Option<&[u8]>; 4], location: &str) -> Vec<u8> {
     let index_size = 4 * 16 + 4;
     let mut offset = if location == "start" { index_size } else { 0 };
@@ -240,7 +240,7 @@ pub(crate) fn shard(cells: [Option<&[u8]>; 4], location: &str) -> Vec<u8> {
 const SHARD: &str = "0/vertices/c/0/1";
 
 #[test]
-fn the_index_of_a_shard_is_read_once() {
+fn the_index_of_a_shard_is_cached() {
     for (location, index) in [("end", "the last 68 bytes"), ("start", "bytes 0..68")] {
         let array = sharded(location, None);
         let first = frame(&numbered(100));
@@ -278,7 +278,7 @@ fn compressed_cells_of_a_shard_are_read_by_range() {
 }
 
 #[test]
-fn damaged_shards_are_refused() {
+fn damaged_shards_are_rejected() {
     let array = sharded("end", None);
     let payload = frame(&numbered(100));
     let good = shard([Some(&payload), None, None, None], "end");
@@ -324,7 +324,7 @@ fn damaged_shards_are_refused() {
 }
 
 #[test]
-fn what_decodes_to_more_than_the_budget_is_refused() {
+fn a_cell_that_decodes_to_more_than_the_budget_is_rejected() {
     let array = vlen_array(Some("zstd"));
     let packed = zstd::bulk::compress(&frame(&vec![0; 10_000]), 3).unwrap();
     let options = OpenOptions::default().budget(9000);
@@ -365,7 +365,7 @@ fn check_refused(data_type: &str, chunk_shape: &Json, codecs: &Json, want: &Cell
 }
 
 #[test]
-fn arrays_whose_cells_cannot_be_read_are_refused() {
+fn unsupported_arrays_are_rejected() {
     use CellArrayError as E;
     let one = json!([1, 1]);
     check_refused(
@@ -383,7 +383,7 @@ fn arrays_whose_cells_cannot_be_read_are_refused() {
 }
 
 #[test]
-fn shardings_that_cannot_be_read_in_parts_are_refused() {
+fn unsupported_sharding_is_rejected() {
     let codecs = |field: &str, value: Json| {
         let mut sharding = json!({"name": "sharding_indexed", "configuration": {
             "chunk_shape": [1, 1], "codecs": ["vlen-bytes"],

@@ -1,4 +1,4 @@
-//! Merging ranges: what is asked for is fetched, and little else.
+//! Merging of ranges: every requested byte is fetched, and only allowed gaps besides.
 
 use core::ops::Range;
 
@@ -18,7 +18,7 @@ fn check(given: &[Pair], gap: u64, size: u64, want: &[Pair]) {
 }
 
 #[test]
-fn near_ranges_become_one() {
+fn nearby_ranges_are_merged() {
     check(&[], 10, 100, &[]);
     check(&[(0, 5), (15, 20)], 10, 100, &[(0, 20)]);
     check(&[(0, 5), (16, 20)], 10, 100, &[(0, 5), (16, 20)]);
@@ -28,7 +28,7 @@ fn near_ranges_become_one() {
 }
 
 #[test]
-fn a_merged_request_stays_below_its_limit() {
+fn a_merged_request_stays_within_its_size_limit() {
     check(&[(0, 60), (60, 120)], 10, 100, &[(0, 60), (60, 120)]);
     check(&[(0, 600), (10, 20)], 10, 100, &[(0, 600)]);
     let all = (0, u64::MAX);
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn order_does_not_matter(ranges in any_ranges(), gap in 0..60_u64, size in 0..300_u64) {
+    fn the_order_of_ranges_does_not_matter(ranges in any_ranges(), gap in 0..60_u64, size in 0..300_u64) {
         let limits = MergeLimits { gap, size };
         let reversed: Vec<Range<u64>> = ranges.iter().rev().cloned().collect();
         prop_assert_eq!(coalesce(&ranges, limits).fetches, coalesce(&reversed, limits).fetches);

@@ -1,4 +1,4 @@
-//! Undoing codecs: what is refused, and how much memory that takes.
+//! Decoding of chunks: correct output, rejected input, and bounded memory.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ fn zstd_of(bytes: &[u8]) -> Bytes {
     zstd::bulk::compress(bytes, 3).unwrap().into()
 }
 
-/// A frame that does not say its size, as streaming writers make it.
+/// Compresses to a frame without a declared size, as streaming writers do.
 fn zstd_stream_of(bytes: &[u8]) -> Bytes {
     zstd::stream::encode_all(bytes, 3).unwrap().into()
 }
@@ -41,7 +41,7 @@ fn crc_of(bytes: &[u8]) -> Bytes {
     [bytes, &sum].concat().into()
 }
 
-/// Blosc that stores instead of compressing: header, then the bytes.
+/// Builds a Blosc chunk that stores its bytes uncompressed after the header.
 fn blosc_of(bytes: &[u8]) -> Bytes {
     let size = u32::try_from(bytes.len()).unwrap();
     let mut chunk = vec![2, 1, 0b10, 1];
@@ -68,7 +68,7 @@ fn encoded(bytes: &[u8]) -> Vec<Encoded> {
 }
 
 #[test]
-fn codecs_are_undone() {
+fn every_codec_is_decoded() {
     for len in [0, 1, 1000, 300_000] {
         let bytes = numbered(len);
         let size = u64::try_from(len).unwrap();
@@ -82,7 +82,7 @@ fn codecs_are_undone() {
 }
 
 #[test]
-fn chains_are_undone_from_the_end() {
+fn codec_chains_are_decoded_in_reverse_order() {
     let bytes = numbered(5000);
     let chunk = crc_of(&gzip_of(&zstd_of(&crc_of(&bytes))));
     let chain = codecs(&["bytes", "crc32c", "zstd", "gzip", "crc32c"]);
@@ -91,7 +91,7 @@ fn chains_are_undone_from_the_end() {
 }
 
 #[test]
-fn streams_of_several_parts_are_one_chunk() {
+fn concatenated_streams_decode_to_one_chunk() {
     let (first, second) = (numbered(700), numbered(300));
     let both = [&first[..], &second].concat();
     for (name, parts) in [
@@ -105,7 +105,7 @@ fn streams_of_several_parts_are_one_chunk() {
 }
 
 #[test]
-fn a_chunk_of_another_size_is_refused() {
+fn a_chunk_of_the_wrong_size_is_rejected() {
     let bytes = numbered(1000);
     for (name, encoded) in encoded(&bytes) {
         let codecs = codecs(&["bytes", name]);
@@ -127,7 +127,7 @@ fn a_chunk_of_another_size_is_refused() {
 }
 
 #[test]
-fn every_prefix_is_refused() {
+fn every_prefix_is_rejected() {
     let bytes = numbered(300);
     for (name, encoded) in encoded(&bytes) {
         for end in 0..encoded.len() {
@@ -139,7 +139,7 @@ fn every_prefix_is_refused() {
 }
 
 #[test]
-fn damage_does_no_harm() {
+fn damaged_chunks_fail_or_decode_to_the_expected_size() {
     let bytes = numbered(300);
     for (name, encoded) in encoded(&bytes) {
         for at in 0..encoded.len() {
@@ -154,11 +154,11 @@ fn damage_does_no_harm() {
     }
 }
 
-/// A frame whose blocks repeat one byte: 4 bytes stand for 128 KiB.
+/// Builds a frame of blocks that repeat one byte: 4 bytes decode to 128 KiB.
 fn zstd_bomb(blocks: usize, declared: Option<u64>) -> Bytes {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd];
     match declared {
-        // Eight bytes of content size, window of 128 KiB.
+        // Descriptor: content size of 8 bytes. Window: 128 KiB.
         Some(size) => {
             frame.extend([0xc0, 0x38]);
             frame.extend(size.to_le_bytes());
@@ -174,7 +174,7 @@ fn zstd_bomb(blocks: usize, declared: Option<u64>) -> Bytes {
     frame.into()
 }
 
-/// So many MiB of zeros.
+/// Compresses `mib` MiB of zeros.
 fn gzip_bomb(mib: usize) -> Bytes {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let zeros = vec![0; 1 << 20];
@@ -184,7 +184,7 @@ fn gzip_bomb(mib: usize) -> Bytes {
     encoder.finish().unwrap().into()
 }
 
-/// The most this process ever held in memory, in bytes.
+/// Returns the peak resident memory of this process in bytes.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -193,10 +193,10 @@ fn peak() -> Option<u64> {
 }
 
 #[test]
-fn a_bomb_costs_no_more_than_the_limit() {
+fn a_decompression_bomb_uses_no_more_memory_than_the_limit() {
     let before = peak();
     let gib = 1 << 30;
-    // 32 KiB that expand to 1 GiB, with and without saying so, and lies.
+    // 32 KiB that expand to 1 GiB: with no declared size, the true size, and false sizes.
     let bombs = [
         ("zstd", zstd_bomb(8192, None)),
         ("zstd", zstd_bomb(8192, Some(gib))),
@@ -216,15 +216,15 @@ fn a_bomb_costs_no_more_than_the_limit() {
             assert!(refused, "{name}: {error:?}");
         }
     }
-    // Room for what the other tests hold at the same time.
+    // The margin covers other tests that run in parallel.
     if let (Some(before), Some(after)) = (before, peak()) {
         assert!(after - before < 200 << 20, "{} bytes", after - before);
     }
 }
 
 #[test]
-fn a_declared_size_that_the_bytes_cannot_hold_reserves_nothing() {
-    // Within the limit or over it, but no five bytes stand for a gigabyte.
+fn an_implausible_declared_size_allocates_nothing() {
+    // The declared gigabyte is within one limit and over the other, but five bytes cannot hold it.
     let codecs = codecs(&["bytes", "zstd"]);
     for limit in [1 << 31, 1 << 20] {
         let bomb = zstd_bomb(1, Some(1 << 30));
@@ -238,7 +238,7 @@ fn a_declared_size_that_the_bytes_cannot_hold_reserves_nothing() {
 
 #[cfg(feature = "blosc")]
 #[test]
-fn a_blosc_header_that_lies_is_refused() {
+fn a_false_size_in_a_blosc_header_is_rejected() {
     let mut chunk = blosc_of(&numbered(100)).to_vec();
     chunk[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
     let codecs = codecs(&["bytes", "blosc"]);
@@ -253,7 +253,7 @@ fn a_blosc_header_that_lies_is_refused() {
 }
 
 #[test]
-fn a_wrong_checksum_is_named() {
+fn a_wrong_checksum_is_reported_with_both_values() {
     let mut chunk = crc_of(b"payload").to_vec();
     chunk[0] ^= 1;
     let codecs = codecs(&["bytes", "crc32c"]);
@@ -273,7 +273,7 @@ fn check_refused(codecs: &Json, want: &CodecsError) {
 }
 
 #[test]
-fn lists_of_codecs_are_read() {
+fn codec_lists_are_parsed() {
     let form = |codecs: Json| parse(&codecs).unwrap().form();
     assert_eq!(form(json!(["bytes"])), ChunkForm::LittleEndian);
     let big = json!([{"name": "bytes", "configuration": {"endian": "big"}}]);
@@ -284,7 +284,7 @@ fn lists_of_codecs_are_read() {
 }
 
 #[test]
-fn lists_that_cannot_be_undone_are_refused() {
+fn unsupported_codec_lists_are_rejected() {
     let unsupported = |name: &str| CodecsError::Unsupported(name.to_owned());
     check_refused(&json!([{"name": "zstd"}]), &CodecsError::NoSerialiser);
     check_refused(&json!(["transpose", "bytes"]), &unsupported("transpose"));

@@ -1,4 +1,4 @@
-//! Transactions of writers that die.
+//! Transactions of writers that die at every possible operation.
 
 use core::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::{
     transactions::{ROOT, all, begun, change, left, new, old, read, state},
 };
 
-/// Dies at every operation; then readers see the old or the new state, and
-/// whoever begins next finishes the new one.
+/// Kills the writer at every operation. Readers then see the old or the new state, and the next
+/// transaction completes a committed one.
 #[test]
-fn whoever_dies_leaves_the_old_state_or_the_new() {
+fn a_crash_leaves_the_old_state_or_the_new() {
     Place::each(|place, killer| {
         let (mut before, mut during, mut after) = (0, 0, 0);
         for at in 1.. {
@@ -29,7 +29,7 @@ fn whoever_dies_leaves_the_old_state_or_the_new() {
                 break;
             }
         }
-        // The operation that commits is seen both before and after it is done.
+        // Hooks run before and after each operation, including the commit.
         assert!(
             before > 5 && during > 8 && after > 0,
             "{before} {during} {after}"
@@ -37,7 +37,8 @@ fn whoever_dies_leaves_the_old_state_or_the_new() {
     });
 }
 
-/// Whether the transaction was committed, and whether it had to be finished.
+/// Checks the store after a crash. Returns whether the transaction was committed, and whether it
+/// still had to be applied.
 async fn check_after_death(place: &Place, killer: &Killer) -> (bool, bool) {
     let store = place.open(killer);
     let (member, root) = state(&store).await;
@@ -52,7 +53,7 @@ async fn check_after_death(place: &Place, killer: &Killer) -> (bool, bool) {
     assert_eq!(all(&store).await, want, "as it lies there");
     let (member, _) = state(&store).await;
     assert_eq!(member.get("pending"), None);
-    // A reader that saw the mark before.
+    // A view taken before recovery still shows the committed state.
     assert_eq!(all(&followed).await, want, "as earlier readers see it");
 
     next.put(key("0/a"), "newer".into()).await.unwrap();
@@ -75,7 +76,7 @@ async fn check_after_death(place: &Place, killer: &Killer) -> (bool, bool) {
 }
 
 #[test]
-fn whoever_dies_finishing_for_the_dead_is_finished_for_too() {
+fn recovery_survives_crashes_during_recovery() {
     Place::each(|place, killer| {
         let mut deaths = 0;
         for at in 1.. {
@@ -108,7 +109,7 @@ fn whoever_dies_finishing_for_the_dead_is_finished_for_too() {
 }
 
 #[test]
-fn a_zip_of_a_store_that_is_being_changed_is_the_new_state() {
+fn a_zip_file_of_a_pending_transaction_shows_the_new_state() {
     if !cfg!(feature = "zip") {
         return;
     }
@@ -168,7 +169,7 @@ fn zip_of(folder: &std::path::Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn sweeping_leaves_what_is_committed() {
+fn sweeping_keeps_committed_objects() {
     Place::each(|place, killer| {
         let mut pending = 0;
         for at in 1.. {
@@ -193,10 +194,11 @@ fn sweeping_leaves_what_is_committed() {
     });
 }
 
-/// Where the killed process writes, and at which operation it ends.
+/// Environment variables of the child process: the path of its store, and the operation at which it
+/// aborts.
 const CHILD: [&str; 2] = ["ZVF_TEST_STORE", "ZVF_TEST_KILL_AT"];
 
-/// Run by the test below, as another process; alone it does nothing.
+/// The child process of the next test. Does nothing without its environment variables.
 #[test]
 fn a_process_that_is_killed() {
     let [Ok(path), Ok(at)] = CHILD.map(std::env::var) else {
@@ -238,9 +240,9 @@ fn a_killed_process_leaves_the_old_state_or_the_new_and_no_lock() {
     assert!(before > 2 && during > 3, "{before} {during}");
 }
 
-/// What `object_store` was writing is beside its place, and no listing has it.
+/// `object_store` writes to a temporary file next to the target, and omits it from listings.
 #[test]
-fn files_that_somebody_was_killed_writing_are_swept() {
+fn temporary_files_of_killed_processes_are_swept() {
     let killer = Killer::default();
     let place = Place::folder();
     let store = begun(&place, &killer);
@@ -269,9 +271,9 @@ fn files_that_somebody_was_killed_writing_are_swept() {
     assert_eq!(block_on(read(&store, "0/a")).unwrap(), "old a");
 }
 
-/// `object_store` deletes a file, and then the folder that it was alone in.
+/// `object_store` deletes a file and then its folder, if that is empty.
 #[test]
-fn a_folder_is_gone_though_somebody_was_killed_before_removing_it() {
+fn an_empty_folder_left_by_a_killed_process_is_removed() {
     let killer = Killer::default();
     let mut pending = 0;
     for at in 1.. {
@@ -301,7 +303,7 @@ fn a_folder_is_gone_though_somebody_was_killed_before_removing_it() {
     assert!(pending > 0);
 }
 
-/// Stores of other numbers of axes have chunks where others have folders of them.
+/// Replaces files with folders: chunks of stores with more axes lie deeper.
 async fn deepen(store: &Store) -> Result<u64, zvf_store::CommitError> {
     let mut transaction = store.begin().await?;
     transaction.delete(key("0/x/b")).await?;
@@ -317,7 +319,7 @@ async fn deepen(store: &Store) -> Result<u64, zvf_store::CommitError> {
     Ok(transaction.commit(ROOT).await?.transaction)
 }
 
-/// And the other way round.
+/// Replaces folders with files, after `deepen`.
 async fn flatten(store: &Store) -> Result<u64, zvf_store::CommitError> {
     let mut transaction = store.begin().await?;
     for at in ["0/x/b/c", "0/a/b/c", "0/x/d"] {
@@ -329,7 +331,7 @@ async fn flatten(store: &Store) -> Result<u64, zvf_store::CommitError> {
 }
 
 #[test]
-fn a_file_and_a_folder_change_places_whoever_dies() {
+fn files_and_folders_replace_each_other_despite_crashes() {
     Place::each(|place, killer| {
         for flat in [false, true] {
             for at in 1.. {

@@ -1,4 +1,4 @@
-//! Creating stores: there is one, or none.
+//! Atomic creation of stores.
 
 use zvf_model::key::Key;
 use zvf_store::{CreateError, Store, TransactionError};
@@ -46,7 +46,7 @@ fn a_store_is_created_once() {
 }
 
 #[test]
-fn what_is_there_already_is_not_touched() {
+fn existing_objects_are_not_touched() {
     Place::each(|place, killer| {
         let store = place.open(killer);
         block_on(async {
@@ -72,7 +72,7 @@ fn what_is_there_already_is_not_touched() {
 }
 
 #[test]
-fn whoever_dies_creating_leaves_no_store() {
+fn a_crash_during_creation_leaves_no_store_or_a_complete_one() {
     Place::each(|place, killer| {
         let (mut none, mut there) = (0, 0);
         for at in 1.. {
@@ -109,7 +109,7 @@ fn whoever_dies_creating_leaves_no_store() {
     });
 }
 
-/// On disk at once; in a bucket by force, if the dead one had begun.
+/// Creates the store after a crash: directly on disk, and in a bucket by replacing leftovers.
 async fn create_again(place: &Place, store: &Store) {
     match (place, create(store, "alive").await) {
         (_, Ok(())) => {}
@@ -124,7 +124,7 @@ async fn create_again(place: &Place, store: &Store) {
 }
 
 #[test]
-fn of_two_who_create_one_does() {
+fn one_of_two_concurrent_creations_succeeds() {
     Place::each(|place, killer| {
         let store = place.open(killer);
         block_on(async {
@@ -147,7 +147,7 @@ fn of_two_who_create_one_does() {
 }
 
 #[test]
-fn whoever_is_taken_over_by_force_is_told() {
+fn a_creation_that_was_taken_over_fails() {
     let place = Place::memory(&Killer::default());
     let store = place.open(&Killer::default());
     block_on(async {
@@ -194,7 +194,7 @@ fn an_aborted_creation_leaves_nothing() {
 }
 
 #[test]
-fn a_created_store_begins_at_transaction_0() {
+fn a_created_store_starts_at_transaction_0() {
     Place::each(|place, killer| {
         let store = place.open(killer);
         let root =

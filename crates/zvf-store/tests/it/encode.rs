@@ -1,4 +1,4 @@
-//! Encoding: what is undone again, what lies in a shard, and what is refused.
+//! Encoding of chunks, cells and shards: round trips, byte layout and rejected input.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn parse(codecs: &Json) -> Result<ChunkCodecs, CodecsError> {
     ChunkCodecs::new(&array.codecs)
 }
 
-/// One codec behind `bytes`.
+/// Returns a chain of `bytes` and one codec.
 fn codec(name: &str, configuration: &Json) -> ChunkCodecs {
     parse(&json!(["bytes", {"name": name, "configuration": configuration}])).unwrap()
 }
@@ -53,7 +53,7 @@ fn every_codec() -> Vec<Json> {
 }
 
 #[test]
-fn every_codec_undoes_what_it_encodes() {
+fn every_codec_round_trips() {
     for len in [0, 1, 7, 1000, 300_000] {
         let payload = numbered(len);
         for codec in every_codec() {
@@ -75,7 +75,7 @@ fn every_codec_undoes_what_it_encodes() {
 
 proptest! {
     #[test]
-    fn chains_undo_what_they_encode(
+    fn codec_chains_round_trip(
         payload in proptest::collection::vec(any::<u8>(), 0..3000),
         repeat in 1_usize..20,
         chain in proptest::collection::vec(0..every_codec().len(), 0..4),
@@ -92,7 +92,7 @@ proptest! {
 }
 
 #[test]
-fn a_chunk_is_as_its_codecs_are_configured() {
+fn encoding_follows_the_codec_configuration() {
     let payload = numbered(20_000);
     let size = |name, configuration| codec(name, &configuration).encode(&payload).unwrap().len();
     assert!(size("gzip", json!({"level": 0})) > 20_000);
@@ -112,13 +112,13 @@ fn a_chunk_is_as_its_codecs_are_configured() {
             &json!({"cname": "lz4", "shuffle": "shuffle", "typesize": 8}),
         );
         let chunk = shuffled.encode(&payload).unwrap();
-        // Flags: shuffled by bytes, LZ4. Then the size of an element.
+        // Byte 2 holds the flags (byte shuffle, LZ4), byte 3 the element size.
         assert_eq!((chunk[2] & 0b1110_0101, chunk[3]), (0b0010_0001, 8));
     }
 }
 
 #[test]
-fn a_configuration_nobody_follows_is_read_and_not_written() {
+fn an_invalid_configuration_is_accepted_only_for_decoding() {
     let mut bad = vec![
         ("zstd", json!({"level": "high"}), "level"),
         ("zstd", json!({"level": 5_000_000_000_u64}), "level"),
@@ -153,7 +153,7 @@ fn a_configuration_nobody_follows_is_read_and_not_written() {
 }
 
 #[test]
-fn a_cell_is_read_as_the_payload_it_was_encoded_from() {
+fn cells_round_trip() {
     for compressor in [None, Some("zstd"), Some("gzip"), Some("crc32c")] {
         let array = vlen_array(compressor);
         for payload in [numbered(0), numbered(1), numbered(5000)] {
@@ -178,7 +178,7 @@ fn read(array: &CellArray, key: &str, object: Bytes, index: &[u64]) -> Option<By
 }
 
 #[test]
-fn a_cell_of_several_byte_strings_is_their_frame() {
+fn a_cell_of_several_byte_strings_is_encoded_from_their_frame() {
     let codecs = json!([{"name": "vlen-bytes"}, {"name": "zstd"}]);
     let metadata = metadata("variable_length_bytes", &json!([1, 3]), &codecs);
     let array = described("0/a", metadata).unwrap();
@@ -203,7 +203,7 @@ fn a_cell_of_several_byte_strings_is_their_frame() {
 }
 
 #[test]
-fn elements_of_another_size_are_refused() {
+fn payloads_of_the_wrong_size_are_rejected() {
     let metadata = metadata("float32", &json!([2, 3]), &json!(["bytes", "zstd"]));
     let array = described("0/a", metadata).unwrap();
     for wrong in [0, 23, 25] {
@@ -222,11 +222,11 @@ fn elements_of_another_size_are_refused() {
 }
 
 #[test]
-fn a_shard_is_laid_out_as_the_reference_does() {
+fn shards_have_the_byte_layout_of_the_reference() {
     let array = sharded("end", None);
     let cells = [(2, "c"), (0, "a"), (1, "bb")].map(|(n, text)| (n, Bytes::from(text)));
     let shard = array.encode_shard(&cells).unwrap();
-    // Numbers count in C order; in the file the first axis runs fastest.
+    // Cell numbers are in C order; in the file, the first axis varies fastest.
     let (a, c, bb) = (frame(b"a"), frame(b"c"), frame(b"bb"));
     let body = [&a[..], &c, &bb].concat();
     assert_eq!(shard[..body.len()], body);
@@ -241,7 +241,7 @@ fn a_shard_is_laid_out_as_the_reference_does() {
 }
 
 #[test]
-fn a_shard_is_read_as_the_cells_it_was_encoded_from() {
+fn shards_round_trip() {
     for location in ["start", "end"] {
         for compressor in [None, Some("zstd"), Some("crc32c")] {
             let array = sharded(location, compressor);
@@ -273,7 +273,7 @@ fn a_shard_is_read_as_the_cells_it_was_encoded_from() {
 }
 
 #[test]
-fn cells_that_a_shard_does_not_have_are_refused() {
+fn cells_outside_the_shard_are_rejected() {
     let array = sharded("end", None);
     let cell = |number| (number, Bytes::from("x"));
     let error = array.encode_shard(&[cell(4)]).unwrap_err();

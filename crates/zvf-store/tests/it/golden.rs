@@ -1,4 +1,4 @@
-//! Every recorded cell, read through a store with its codecs.
+//! Golden stores: every recorded cell is read through a store and its codecs, and compared.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use zvf_testkit::golden::{Golden, unhex};
 
 use crate::support::{array, block_on, key};
 
-/// A store of an archive in memory, and its arrays.
+/// A store in memory, unpacked from a golden archive.
 struct Unpacked<'a> {
     golden: &'a Golden,
     prefix: String,
@@ -51,7 +51,7 @@ impl<'a> Unpacked<'a> {
     }
 }
 
-/// Counts for the conformance line.
+/// Counters for the conformance report.
 #[derive(Default)]
 struct Tally {
     stores: usize,
@@ -90,7 +90,7 @@ fn report(line: core::fmt::Arguments<'_>) {
     println!("conformance: {line}");
 }
 
-/// Coordinates of a chunk key, less where the array's grid begins.
+/// Returns the grid index of a chunk key: its coordinates minus the origin of the grid.
 fn index(key: &str, metadata: &Json) -> Vec<u64> {
     let origin = metadata["attributes"]["chunk_grid_origin"].as_array();
     let coords = key.split('.').map(|n| n.parse::<i64>().unwrap());
@@ -101,7 +101,7 @@ fn index(key: &str, metadata: &Json) -> Vec<u64> {
     coords.enumerate().map(less).collect()
 }
 
-/// A cell as recorded: where it is, and its payload.
+/// A recorded cell: its grid index and its payload.
 struct Recorded {
     index: Vec<u64>,
     payload: Vec<u8>,
@@ -181,8 +181,8 @@ fn golden_store_09() {
     assert!(tally.by_codecs.len() >= 6, "{:?}", tally.by_codecs);
 }
 
-/// How many items a chunk of a one-dimensional array of byte strings has; `None`
-/// for arrays of one item a chunk.
+/// Returns the number of items per chunk of a one-dimensional array of byte strings, or `None` for
+/// arrays with one item per chunk.
 fn items_of_chunk(unpacked: &Unpacked<'_>, node: &str) -> Option<u64> {
     let metadata = unpacked.metadata(node);
     let shape = &metadata["chunk_grid"]["configuration"]["chunk_shape"];
@@ -256,7 +256,7 @@ fn golden_store_09_every_object_decodes() {
     tally.print("zvf-09 chunks decoded to their declared size");
 }
 
-/// Indexes of all cells of the object at `object`, an index of the array's grid.
+/// Returns the indexes of all cells of an object, given by its index in the grid of objects.
 fn cells_of_object(array: &CellArray, object: &[u64]) -> Vec<Vec<u64>> {
     let metadata = array.metadata();
     let per = metadata.chunk_shape.iter().zip(metadata.decoded_shape());
@@ -272,8 +272,8 @@ fn cells_of_object(array: &CellArray, object: &[u64]) -> Vec<Vec<u64>> {
     cells
 }
 
-/// What is written is what the reference wrote, where its library compresses as
-/// this one does, and in any case what it reads as.
+/// Encodes each object again. The bytes equal those of the reference, unless its library compresses
+/// differently; the decoded cells are always equal.
 #[test]
 fn golden_store_09_every_object_encodes() {
     let golden = Golden::open("zvf-09");
@@ -346,7 +346,7 @@ fn golden_store_09_every_object_encodes() {
     );
 }
 
-/// Numbers that look random and are the same in every run.
+/// A pseudo-random generator with a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -372,7 +372,7 @@ fn golden_store_09_parts() {
             }
             for cell in recorded_09(&unpacked, &node, cells) {
                 let size = u64::try_from(cell.payload.len()).unwrap();
-                // Some 100 of each kind.
+                // Samples about 100 cells of each kind.
                 if size < 2 || numbers.below(if array.is_plain() { 5 } else { 2 }) > 0 {
                     continue;
                 }
@@ -383,7 +383,7 @@ fn golden_store_09_parts() {
                     index: &cell.index,
                     part,
                 };
-                // The index of a shard is read by whoever comes first.
+                // The first read of a shard also reads its index, so it is not measured.
                 let whole = unpacked.read(&[read(None)]);
                 let before = unpacked.store().activity();
                 unpacked.read(&[read(None)]);
@@ -428,7 +428,7 @@ fn golden_store_08() {
     check_old("zvf-08", 28);
 }
 
-/// Each blob of the older generations is an array of one chunk; some arrays of
+/// Checks a golden archive of an older generation. Each blob is an array of one chunk; some arrays of
 /// frames are recorded item by item.
 #[track_caller]
 fn check_old(name: &str, stores: usize) {
@@ -453,7 +453,7 @@ fn check_old(name: &str, stores: usize) {
             let want = unhex(hex.as_str().unwrap());
             match &got[0] {
                 Some(got) => assert_eq!(got, &want, "{store} {node}"),
-                // A chunk of nothing but the fill value, 0, is not written.
+                // A chunk that contains only the fill value, 0, is not stored.
                 None => assert!(want.iter().all(|&byte| byte == 0), "{store} {node}"),
             }
             tally.array(&unpacked.metadata(node), 1);
@@ -466,7 +466,7 @@ fn check_old(name: &str, stores: usize) {
     assert_eq!(tally.stores, stores);
 }
 
-/// An array of byte strings, recorded in C order of its elements.
+/// Checks an array of byte strings, recorded in C order of its elements.
 fn check_items(unpacked: &Unpacked<'_>, node: &str, items: &Json, tally: &mut Tally) {
     let metadata = unpacked.metadata(node);
     let array = unpacked.array(node);
@@ -508,7 +508,7 @@ fn check_items(unpacked: &Unpacked<'_>, node: &str, items: &Json, tally: &mut Ta
             );
         }
     } else {
-        // One axis, in chunks.
+        // One axis, several items per chunk.
         let length = usize::try_from(chunk[0]).unwrap();
         for (at, items) in items.chunks(length).enumerate() {
             let cell = CellRead {
@@ -529,8 +529,8 @@ fn check_items(unpacked: &Unpacked<'_>, node: &str, items: &Json, tally: &mut Ta
     tally.array(&metadata, items.len());
 }
 
-/// Compressed cells as the reference wrote them, cut and with each of some
-/// bytes changed: an error with the key, or as many bytes as the damage left.
+/// Truncates compressed cells of the reference and changes single bytes. Each read fails with the key,
+/// or, if the codec cannot detect the change, returns other bytes.
 #[test]
 fn golden_store_09_damage() {
     let golden = Golden::open("zvf-09");
@@ -573,9 +573,9 @@ fn golden_store_09_damage() {
                         assert_eq!(key.as_str(), path);
                         refused += 1;
                     }
-                    // blosc cannot tell a damaged size from a large one.
+                    // Blosc cannot distinguish a damaged size from a large one.
                     Err(CellError::ItemCount { .. } | CellError::OverBudget { .. }) => refused += 1,
-                    // zstd without a checksum cannot tell a changed literal.
+                    // Zstd without a checksum cannot detect a changed literal.
                     Ok(Some(_)) if !cut => changed += 1,
                     other => panic!("{path}: {other:?}"),
                 }

@@ -1,4 +1,4 @@
-//! Transactions in memory of writers that are held up while others go on.
+//! Transactions in memory whose writer is paused while other writers commit.
 
 use core::{future::Future, time::Duration};
 use std::sync::{
@@ -15,10 +15,10 @@ use crate::{
     transactions::{ROOT, begun, change, put, read, state},
 };
 
-/// A store in memory of which one writer can be held up.
+/// A store in memory with a writer that can be paused at a chosen operation.
 struct Held {
     store: Store,
-    /// Which operation of that writer, counted from 1.
+    /// The operation at which the writer pauses, counted from 1.
     at: Arc<AtomicUsize>,
     reached: mpsc::Receiver<String>,
     go_on: mpsc::Sender<()>,
@@ -47,8 +47,8 @@ impl Held {
         }
     }
 
-    /// Holds up the first transaction at an operation while others happen; what
-    /// came of it, and where it was, if it got that far.
+    /// Pauses a transaction at operation `at`, runs `others`, and resumes it. Returns its result, and
+    /// the name of the operation if the transaction reached it.
     fn during(
         &self,
         at: usize,
@@ -89,7 +89,7 @@ async fn replace(store: &Store, objects: &[(&str, &str)], delete: &[&str]) {
 }
 
 #[test]
-fn whoever_is_held_up_does_not_overwrite_what_came_later() {
+fn a_paused_writer_does_not_overwrite_later_commits() {
     let (mut committed, mut conflicts) = (Vec::new(), 0);
     for at in 1.. {
         let held = Held::new();
@@ -132,8 +132,9 @@ fn whoever_is_held_up_does_not_overwrite_what_came_later() {
 }
 
 #[test]
-fn whoever_is_held_up_after_the_commit_deletes_and_adds_nothing_later() {
-    // The root is put to commit and to settle; each put is seen before and after.
+fn a_writer_paused_after_its_commit_does_not_change_later_commits() {
+    // The root is put to commit, and again when the transaction is applied; each put calls the hook
+    // before and after.
     let mut puts_of_root = 0;
     for at in 1.. {
         let held = Held::new();
@@ -157,7 +158,7 @@ fn whoever_is_held_up_after_the_commit_deletes_and_adds_nothing_later() {
 }
 
 #[test]
-fn what_is_changed_from_outside_is_not_overwritten() {
+fn objects_changed_without_a_transaction_are_not_overwritten() {
     for at in 1.. {
         let held = Held::new();
         let store = &held.store;

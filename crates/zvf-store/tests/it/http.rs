@@ -1,4 +1,4 @@
-//! A web server of our own: what is asked of it, and what its faults become.
+//! Requests to a local web server, and the errors that its faults cause.
 
 use core::time::Duration;
 use std::{
@@ -15,30 +15,30 @@ use zvf_store::{ByteRange, CellReader, ListError, OpenError, OpenOptions, Read, 
 
 use crate::support::{block_on, bounded, full, key, numbered, part};
 
-/// What the server does instead of answering well.
+/// A fault in a response of the server.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    /// This status.
+    /// The response has this status.
     Status(u16),
-    /// The body ends after half of its bytes, and the connection with it.
+    /// The connection closes after half of the body.
     Cut,
-    /// The body stops after half of its bytes, and the connection stays.
+    /// The body stops after half of its bytes, and the connection stays open.
     Stall,
-    /// The body comes byte by byte.
+    /// The body is sent byte by byte.
     Slow,
-    /// All of the object, whatever range was asked for.
+    /// The response contains the whole object and ignores the range.
     Whole,
-    /// Another range than was asked for.
+    /// The response declares a different range.
     Elsewhere,
-    /// The body ends after half of its bytes, as was announced.
+    /// The response declares and contains half of the body.
     Short,
-    /// A body as large as this is announced.
+    /// The response declares a body of this size.
     Announce(u64),
 }
 
 struct Server {
     objects: BTreeMap<&'static str, Vec<u8>>,
-    /// Taken from the end, one for each request; the last one stays when `stuck`.
+    /// Taken from the end, one per request. If `stuck`, the last one applies to every request.
     faults: Mutex<Vec<Fault>>,
     stuck: bool,
     etag: bool,
@@ -80,7 +80,7 @@ impl Server {
         }
     }
 
-    /// Answers one request; a client that went away is none of our business.
+    /// Answers one request. Errors of a client that disconnected are ignored.
     async fn answer(&self, mut stream: TcpStream) -> Option<()> {
         let mut request = Vec::new();
         while !request.ends_with(b"\r\n\r\n") {
@@ -152,7 +152,7 @@ impl Server {
     }
 }
 
-/// The bytes a range header names; `None` when there are none of them.
+/// Returns the range in a range header, limited to `len`, or `None` if it is empty.
 fn range_of(range: &str, len: usize) -> Option<core::ops::Range<usize>> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let range = match (first, last) {
@@ -165,7 +165,7 @@ fn range_of(range: &str, len: usize) -> Option<core::ops::Range<usize>> {
 
 type Answers = Result<Vec<Option<Vec<u8>>>, ReadError>;
 
-/// Reads from a server and says what it was asked.
+/// Reads from a server. Returns the results and the requests that the server received.
 fn run(server: Server, options: &OpenOptions, reads: &[Read]) -> (Answers, Vec<String>) {
     let server = Arc::new(server);
     block_on(async {
@@ -206,7 +206,7 @@ fn check_error(server: Server, read: Read, is: impl Fn(&ReadError) -> bool) {
 }
 
 #[test]
-fn ranges_are_merged_and_sizes_never_asked_for() {
+fn ranges_are_merged_and_sizes_are_never_requested() {
     let all = numbered(100_000);
     let reads = [
         bounded("a", 70..80),
@@ -235,7 +235,7 @@ fn an_absent_object_is_none() {
 }
 
 #[test]
-fn a_server_that_recovers_is_asked_again() {
+fn server_errors_are_retried() {
     let all = numbered(100_000);
     let faults = [Fault::Status(503), Fault::Status(500)];
     let want = [Some(&all[..10])];
@@ -244,7 +244,7 @@ fn a_server_that_recovers_is_asked_again() {
 }
 
 #[test]
-fn statuses_become_errors_a_caller_can_tell_apart() {
+fn statuses_map_to_distinct_errors() {
     use ReadError as E;
     let read = || bounded("a", 0..10);
     let check = |status, is: fn(&E) -> bool| {
@@ -266,13 +266,13 @@ fn statuses_become_errors_a_caller_can_tell_apart() {
 }
 
 #[test]
-fn a_cut_body_is_resumed_or_an_error() {
+fn an_interrupted_body_is_resumed_or_fails() {
     let all = numbered(100_000);
     let want = [Some(&all[..1000])];
     let log = ["GET /s/a bytes=0-999", "GET /s/a bytes=500-999"];
     let reads = [bounded("a", 0..1000)];
     check(Server::new(&[Fault::Cut]), &reads, &want, &log);
-    // Without an entity tag the rest might be of another object.
+    // Without an entity tag, the object may have changed in between, so the read starts over.
     let untagged = |server| Server {
         etag: false,
         ..server
@@ -285,7 +285,7 @@ fn a_cut_body_is_resumed_or_an_error() {
 }
 
 #[test]
-fn a_slow_body_arrives_and_a_stalled_one_is_given_up() {
+fn a_slow_body_is_read_and_a_stalled_one_times_out() {
     let all = numbered(100_000);
     let reads = [bounded("a", 0..300)];
     let log = ["GET /s/a bytes=0-299"];
@@ -300,7 +300,7 @@ fn a_slow_body_arrives_and_a_stalled_one_is_given_up() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_unavailable() {
+fn an_unreachable_server_is_unavailable() {
     block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/s", listener.local_addr().unwrap());
@@ -312,7 +312,7 @@ fn a_server_that_is_not_there_is_unavailable() {
 }
 
 #[test]
-fn past_the_end_is_an_error() {
+fn a_range_past_the_end_is_an_error() {
     let truncated = |e: &ReadError| matches!(e, ReadError::Truncated { .. });
     for range in [
         ByteRange::Bounded(99_990..100_001),
@@ -325,7 +325,7 @@ fn past_the_end_is_an_error() {
 }
 
 #[test]
-fn a_server_without_ranges_is_read_whole() {
+fn a_server_without_range_support_is_asked_for_whole_objects() {
     let all = numbered(100_000);
     let reads = [bounded("a", 10..20)];
     let log = ["GET /s/a bytes=10-19", "GET /s/a whole"];
@@ -338,7 +338,7 @@ fn a_server_without_ranges_is_read_whole() {
 }
 
 #[test]
-fn another_range_than_asked_for_is_an_error() {
+fn a_response_with_a_different_range_is_an_error() {
     let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
     check_error(Server::stuck(Fault::Elsewhere), bounded("a", 10..20), is);
     let all = numbered(100_000);
@@ -348,9 +348,9 @@ fn another_range_than_asked_for_is_an_error() {
     check(server, &reads, &[Some(&all[10..20])], &log);
 }
 
-/// A body may end where it says, and short of the range it says it is.
+/// The body has its declared length, but is shorter than its declared range.
 #[test]
-fn fewer_bytes_than_the_range_says_are_asked_for_again() {
+fn a_body_shorter_than_its_range_is_retried() {
     let all = numbered(100_000);
     let reads = [bounded("a", 10..20)];
     let log = ["GET /s/a bytes=10-19"; 2];
@@ -361,14 +361,14 @@ fn fewer_bytes_than_the_range_says_are_asked_for_again() {
 }
 
 #[test]
-fn an_announced_size_over_the_budget_is_not_read() {
+fn a_declared_size_over_the_budget_is_not_read() {
     let server = Server::stuck(Fault::Announce(1 << 40));
     let is = |e: &ReadError| matches!(e, ReadError::OverBudget { size, .. } if *size == 1 << 40);
     check_error(server, full("a"), is);
 }
 
 #[test]
-fn a_web_server_that_cannot_list_is_told_from_one_that_fails() {
+fn missing_list_support_is_distinguished_from_server_errors() {
     let list = |status| {
         let server = Arc::new(Server::stuck(Fault::Status(status)));
         block_on(async {
@@ -397,7 +397,7 @@ fn a_web_server_that_cannot_list_is_told_from_one_that_fails() {
 }
 
 #[test]
-fn what_is_not_delivered_is_unavailable_to_plans() {
+fn server_errors_are_reported_to_queries_as_unavailable() {
     let server = Arc::new(Server::stuck(Fault::Status(503)));
     block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -416,7 +416,7 @@ fn what_is_not_delivered_is_unavailable_to_plans() {
 }
 
 #[test]
-fn options_have_the_names_their_users_know() {
+fn options_have_the_names_of_object_store() {
     let opened = |name: &str, value: &str| {
         let options = OpenOptions::default().option(name, value);
         options.open("http://localhost/s")

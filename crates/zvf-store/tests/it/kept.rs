@@ -1,4 +1,4 @@
-//! Cells that a reader keeps.
+//! The cache of decoded cells.
 
 use zvf_store::{CellArray, CellError, CellRead, CellReader, OpenOptions};
 
@@ -22,7 +22,7 @@ fn cells(array: &CellArray) -> [CellRead<'_>; 3] {
 }
 
 #[test]
-fn what_was_read_is_not_read_again() {
+fn cached_cells_are_not_read_again() {
     let array = vlen_array(Some("zstd"));
     let store = recorded(&KEYS.map(|key| (key, packed(&numbered(1000)))));
     let reader = CellReader::new(store).with_cache(1 << 20);
@@ -36,7 +36,7 @@ fn what_was_read_is_not_read_again() {
         log(reader.store()),
         [KEYS[0], KEYS[1]].map(|key| format!("{key} all bytes"))
     );
-    // Parts of what is kept, beside what is not; a clone keeps the same.
+    // A part of a cached cell and an uncached cell; clones share the cache.
     let part = CellRead {
         part: Some(10..20),
         ..second
@@ -50,7 +50,7 @@ fn what_was_read_is_not_read_again() {
 }
 
 #[test]
-fn a_reader_keeps_nothing_unless_it_is_asked_to() {
+fn nothing_is_cached_by_default() {
     let array = vlen_array(Some("zstd"));
     let store = recorded(&KEYS.map(|key| (key, packed(&numbered(1000)))));
     for reader in [
@@ -65,7 +65,7 @@ fn a_reader_keeps_nothing_unless_it_is_asked_to() {
 }
 
 #[test]
-fn errors_and_absent_cells_are_asked_for_again() {
+fn errors_and_absent_cells_are_not_cached() {
     let array = vlen_array(Some("zstd"));
     let store = recorded(&[(KEYS[0], b"nothing that is zstd".to_vec())]);
     let reader = CellReader::new(store).with_cache(1 << 20);
@@ -79,7 +79,7 @@ fn errors_and_absent_cells_are_asked_for_again() {
 }
 
 #[test]
-fn a_budget_counts_what_is_kept_as_what_is_read() {
+fn cached_cells_count_towards_the_budget() {
     let array = vlen_array(Some("zstd"));
     let options = OpenOptions::default().budget(2500);
     let objects = KEYS.map(|key| (key, packed(&numbered(1000))));
@@ -92,9 +92,9 @@ fn a_budget_counts_what_is_kept_as_what_is_read() {
     assert!(read.unwrap_err().is_over_budget());
 }
 
-/// All cells of a shard are read in one request: each is kept without the others.
+/// Reads cells of a shard: each is cached under its number, without its neighbours.
 #[test]
-fn cells_of_shards_are_kept_with_their_numbers() {
+fn cells_of_shards_are_cached_by_number() {
     let array = sharded("end", None);
     let payloads = [numbered(300), numbered(200)];
     let frames = payloads.clone().map(|payload| frame(&payload));

@@ -1,4 +1,4 @@
-//! The children of a place.
+//! Listing of one level and of whole subtrees.
 
 use zvf_store::{ListError, Store};
 
@@ -39,18 +39,18 @@ fn check(prefix: &str, folders: &[&str], files: &[(&str, u64)]) {
 }
 
 #[test]
-fn one_level_is_listed_in_order() {
+fn one_level_is_listed_in_sorted_order() {
     check("", &["0", "10"], &[("zarr.json", 9)]);
     check("0", &["links", "vertices"], &[("zarr.json", 11)]);
     check("0/links", &["+1", "-1"], &[]);
     check("0/vertices/c/0/0", &[], &[("0", 18)]);
     check("nothing", &[], &[]);
-    // A prefix is whole segments.
+    // Prefixes match whole segments.
     check("1", &[], &[]);
 }
 
 #[test]
-fn more_than_the_limit_is_an_error() {
+fn a_listing_over_the_limit_is_an_error() {
     let (stores, _folder) = stores();
     for store in stores {
         assert!(block_on(store.list(&key(""), 3)).is_ok());
@@ -60,7 +60,7 @@ fn more_than_the_limit_is_an_error() {
 }
 
 #[test]
-fn everything_below_is_listed_by_its_path_from_there() {
+fn a_subtree_is_listed_with_relative_paths() {
     let (stores, _folder) = stores();
     for store in stores {
         let below = |prefix: &str| {
@@ -76,7 +76,7 @@ fn everything_below_is_listed_by_its_path_from_there() {
             ("-1/zarr.json".to_owned(), 20),
         ];
         assert_eq!(below("0/links"), links, "{store}");
-        // A prefix is whole segments, and what is absent has nothing below.
+        // Prefixes match whole segments, and an absent prefix has no children.
         assert_eq!(below("1"), [], "{store}");
         assert_eq!(below("nothing"), [], "{store}");
         let error = block_on(store.list_all(&key("0"), 3)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Store tests that see only the public API.
+//! Integration tests of the public API.
 #![expect(
     clippy::panic,
     clippy::unwrap_used,

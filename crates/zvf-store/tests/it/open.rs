@@ -1,9 +1,9 @@
-//! Opening: what is an address, and what a build can open.
+//! Opening of stores by address, and the features that addresses need.
 
 use zvf_store::{OpenError, OpenOptions, Store};
 
 #[test]
-fn paths_must_lead_to_a_folder() {
+fn paths_must_be_folders() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     assert_eq!(Store::open(path).unwrap().to_string(), path);
@@ -30,7 +30,7 @@ fn check_feature(address: &str, feature: &str, compiled: bool) {
 }
 
 #[test]
-fn a_scheme_left_out_names_its_feature() {
+fn the_error_for_a_disabled_scheme_names_its_feature() {
     check_feature("http://localhost/x", "http", cfg!(feature = "http"));
     check_feature("https://localhost/x", "http", cfg!(feature = "http"));
     check_feature("s3://bucket/x", "aws", cfg!(feature = "aws"));
@@ -39,7 +39,7 @@ fn a_scheme_left_out_names_its_feature() {
 }
 
 #[test]
-fn memory_starts_empty() {
+fn a_memory_store_opens_and_rejects_invalid_keys() {
     assert!(Store::open("memory:").is_ok());
     let error = Store::from_memory([("../x", "x")]).unwrap_err();
     assert!(matches!(error, OpenError::Configuration { .. }));

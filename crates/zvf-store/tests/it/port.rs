@@ -1,4 +1,4 @@
-//! The port of plans: each cell fails alone, and nothing is fetched twice.
+//! The `Fetch` port of queries: cells fail individually, and nothing is fetched twice.
 
 use core::{error::Error, ops::Range};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn child(text: &str, part: Option<Range<u64>>) -> Wanted<CellArray> {
     Wanted { cell, part }
 }
 
-/// What a store of `objects` answers, and what it was asked.
+/// Fetches cells from a store of `objects`. Returns the results and the requests.
 fn cells(objects: &[(&str, Vec<u8>)], wanted: &[Wanted<CellArray>]) -> (Answers, Vec<String>) {
     let reader = CellReader::new(recorded(objects));
     let answers = block_on(reader.cells(wanted));
@@ -81,7 +81,7 @@ fn blob(payload: Vec<u8>) -> Objects<'static> {
     vec![(CHILD_NODE, node), (CHILD_CHUNK, payload)]
 }
 
-/// The only answer for a child with these metadata and this chunk.
+/// Fetches a child with the given metadata and chunk.
 fn only_child(metadata: &Json, chunk: Option<(&str, Vec<u8>)>) -> Answers {
     let mut objects = vec![(CHILD_NODE, json_bytes(metadata))];
     objects.extend(chunk);
@@ -89,7 +89,7 @@ fn only_child(metadata: &Json, chunk: Option<(&str, Vec<u8>)>) -> Answers {
 }
 
 #[test]
-fn a_child_is_its_metadata_and_its_chunk_side_by_side() {
+fn metadata_and_chunk_of_a_child_are_read_in_one_round_trip() {
     let wanted = [
         child(CHILD, None),
         child(CHILD, Some(10..20)),
@@ -114,7 +114,7 @@ fn a_child_is_its_metadata_and_its_chunk_side_by_side() {
 }
 
 #[test]
-fn an_empty_child_has_no_chunk_and_is_there() {
+fn an_empty_child_exists_without_a_chunk() {
     let answers = only_child(&blob_metadata(0), None);
     assert_eq!(answers[0].as_ref().unwrap(), &fetched(b"", 0));
     let objects = [(CHILD_NODE, json_bytes(&blob_metadata(0)))];
@@ -127,7 +127,7 @@ fn an_empty_child_has_no_chunk_and_is_there() {
 }
 
 #[test]
-fn half_a_child_is_damage() {
+fn a_child_without_metadata_or_chunk_is_damaged() {
     let (answers, _) = cells(&blob(numbered(9))[1..], &[child(CHILD, None)]);
     check_damaged(
         &answers[0],
@@ -141,7 +141,7 @@ fn half_a_child_is_damage() {
 }
 
 #[test]
-fn a_child_is_compressed_or_longer_than_its_array() {
+fn a_child_may_be_compressed_or_shorter_than_its_chunk() {
     let mut packed = blob_metadata(500);
     packed["codecs"] = json!(["bytes", "zstd"]);
     let chunk = zstd::bulk::compress(&numbered(500), 3).unwrap();
@@ -154,7 +154,7 @@ fn a_child_is_compressed_or_longer_than_its_array() {
 }
 
 #[test]
-fn the_chunk_of_a_child_may_have_another_name() {
+fn the_chunk_of_a_child_may_have_an_unusual_key() {
     let mut other = blob_metadata(5);
     other["chunk_key_encoding"] = json!({"name": "v2"});
     let objects = [
@@ -177,7 +177,7 @@ fn the_chunk_of_a_child_may_have_another_name() {
 }
 
 #[test]
-fn a_child_that_is_no_blob_is_refused() {
+fn a_child_that_is_not_a_blob_is_rejected() {
     let check = |field: &str, value: Json, cause: &str| {
         let mut metadata = blob_metadata(9);
         metadata[field] = value;
@@ -207,7 +207,7 @@ fn a_child_that_is_no_blob_is_refused() {
 }
 
 #[test]
-fn all_of_a_call_is_one_round_and_nothing_is_fetched_twice() {
+fn a_batch_shares_requests_and_fetches_nothing_twice() {
     let plain = vlen_array(None);
     let far = Some(50_000..50_010);
     let all = numbered(100_000);
@@ -251,7 +251,7 @@ fn all_of_a_call_is_one_round_and_nothing_is_fetched_twice() {
 }
 
 #[test]
-fn elements_and_children_share_what_they_have_in_common() {
+fn elements_and_children_share_requests() {
     let node = key(CHILD);
     let array = CellArray::new(node, array(blob_metadata(40))).unwrap();
     let cell = CellOf::Element(array, vec![0]);
@@ -297,7 +297,7 @@ fn the_size_is_that_of_the_whole_payload() {
 }
 
 #[test]
-fn a_damaged_cell_fails_alone() {
+fn a_damaged_cell_does_not_affect_other_cells() {
     let plain = vlen_array(None);
     let packed = vlen_array(Some("zstd"));
     let objects = [
@@ -331,7 +331,7 @@ fn a_damaged_cell_fails_alone() {
     assert_eq!(answers[0].as_ref().unwrap_err().key, key("0/vertices"));
 }
 
-/// A shard with a good first cell, and entry 1 set to these numbers.
+/// Builds a shard with a valid cell 0 and the given index entry for cell 1.
 fn with_entry(offset: u64, length: u64) -> Vec<u8> {
     let good = frame(b"good");
     let mut object = shard([Some(&good), None, None, None], "end");
@@ -344,7 +344,7 @@ fn with_entry(offset: u64, length: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_damaged_entry_of_a_shard_leaves_the_others_alone() {
+fn a_damaged_shard_entry_does_not_affect_other_cells() {
     let shards = sharded("end", None);
     for ((offset, length), cause) in [
         ((u64::MAX - 1, 8), "is not a range"),
@@ -361,7 +361,7 @@ fn a_damaged_entry_of_a_shard_leaves_the_others_alone() {
         check_damaged(&answers[0], cause);
         assert_eq!(answers[1].as_ref().unwrap(), &fetched(b"good", 4));
     }
-    // A frame that does not fill its entry.
+    // The frame and its index entry differ in length.
     for (length, cause) in [(13, "1 bytes left"), (11, "end inside item 0")] {
         let objects = [("0/vertices/c/0/0", with_entry(0, length))];
         let (answers, _) = cells(&objects, &[element(&shards, [0, 1], Some(0..1))]);
@@ -370,7 +370,7 @@ fn a_damaged_entry_of_a_shard_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_damaged_shard_leaves_the_others_alone() {
+fn a_damaged_shard_does_not_affect_other_shards() {
     let shards = sharded("end", None);
     let good = shard([Some(&frame(b"good")), None, None, None], "end");
     let mut flipped = good.clone();
@@ -404,7 +404,7 @@ fn a_damaged_shard_leaves_the_others_alone() {
 }
 
 #[test]
-fn what_is_over_the_budget_fails_alone() {
+fn a_cell_over_the_budget_does_not_affect_other_cells() {
     let plain = vlen_array(None);
     let packed = vlen_array(Some("zstd"));
     let zeros = zstd::bulk::compress(&frame(&vec![0; 5000]), 3).unwrap();
@@ -426,7 +426,7 @@ fn what_is_over_the_budget_fails_alone() {
     check_problem(&answers[1], FetchProblem::OverBudget, "memory budget");
     assert_eq!(answers[2].as_ref().unwrap(), &fetched(b"small", 5));
     assert!(reader.store().activity().bytes_read < 100);
-    // A range alone tells: nothing is asked for.
+    // The range alone exceeds the budget, so nothing is requested.
     log(reader.store());
     let answers = block_on(reader.cells(&[element(&plain, [0, 0], Some(0..1500))]));
     check_problem(&answers[0], FetchProblem::OverBudget, "budget of 1000");
@@ -434,7 +434,7 @@ fn what_is_over_the_budget_fails_alone() {
 }
 
 #[test]
-fn nodes_are_read_all_or_not_at_all() {
+fn one_damaged_node_fails_the_batch() {
     let group = json_bytes(&json!({"zarr_format": 3, "node_type": "group"}));
     let mut objects = blob(numbered(3));
     objects.push(("zarr.json", group));
@@ -477,7 +477,7 @@ fn children_are_folders() {
 }
 
 #[test]
-fn arrays_are_prepared_or_refused() {
+fn arrays_are_prepared_or_rejected() {
     let reader = CellReader::new(recorded(&[]));
     let good = Arc::new(array(blob_metadata(3)));
     let prepared = reader.array(&key("a"), Arc::clone(&good)).unwrap();

@@ -1,4 +1,4 @@
-//! What a read answers, in memory and on disk.
+//! Results of reads, in memory and on disk.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use zvf_store::{ByteRange, MergeLimits, OpenOptions, Read, ReadError, Store};
 
 use crate::support::{block_on, bounded, full, key, log, numbered, part};
 
-/// The same objects in every kind of store that needs no network.
+/// Returns stores with the given objects, in memory and on disk.
 fn stores(objects: &[(&str, Vec<u8>)]) -> (Vec<Store>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     for (key, bytes) in objects {
@@ -56,7 +56,7 @@ fn check_truncated(key: &str, range: &ByteRange) {
 }
 
 #[test]
-fn every_kind_of_range_is_answered() {
+fn every_kind_of_range_is_read() {
     let all = numbered(1000);
     let (stores, _folder) = stores(&objects());
     for store in stores {
@@ -78,7 +78,7 @@ fn every_kind_of_range_is_answered() {
 }
 
 #[test]
-fn keys_with_odd_characters_are_themselves() {
+fn keys_with_special_characters_are_not_escaped() {
     let (stores, _folder) = stores(&objects());
     for store in stores {
         let got = block_on(store.read_one(full("0/links/+1/a b%20c~"))).unwrap();
@@ -97,14 +97,14 @@ fn an_absent_object_is_none() {
         ByteRange::Suffix(4),
     ] {
         check("0/nothing", &range, None);
-        // Below a file, and a folder itself.
+        // A key below an object, and a key that is a folder on disk.
         check("empty/below", &range, None);
         check("0/vertices", &range, None);
     }
 }
 
 #[test]
-fn an_empty_object_is_there() {
+fn an_empty_object_is_not_absent() {
     let (stores, _folder) = stores(&objects());
     for store in stores {
         for range in [ByteRange::Full, ByteRange::From(0)] {
@@ -117,7 +117,7 @@ fn an_empty_object_is_there() {
 }
 
 #[test]
-fn an_empty_range_asks_nothing() {
+fn an_empty_range_makes_no_request() {
     let store = Store::from_memory(objects()).unwrap();
     for range in [ByteRange::Bounded(5..5), ByteRange::Suffix(0)] {
         let got = block_on(store.read_one(part("nothing", range))).unwrap();
@@ -127,7 +127,7 @@ fn an_empty_range_asks_nothing() {
 }
 
 #[test]
-fn past_the_end_is_an_error_and_never_fewer_bytes() {
+fn a_range_past_the_end_is_an_error() {
     check_truncated(CELL, &ByteRange::Bounded(999..1001));
     check_truncated(CELL, &ByteRange::Bounded(1000..1001));
     check_truncated(CELL, &ByteRange::Bounded(5000..6000));
@@ -144,7 +144,7 @@ fn check_over_budget(store: &Store, reads: &[Read]) {
 }
 
 #[test]
-fn more_than_the_budget_is_refused() {
+fn reads_over_the_budget_are_rejected() {
     let store = |budget| {
         let options = OpenOptions::default().budget(budget);
         options.from_memory(objects()).unwrap()
@@ -155,7 +155,7 @@ fn more_than_the_budget_is_refused() {
     check_over_budget(&store(99), &[bounded(CELL, 0..100)]);
     let absurd = store(u64::MAX - 1);
     check_over_budget(&absurd, &[bounded(CELL, 0..u64::MAX)]);
-    // Nothing is asked when the ranges alone tell.
+    // The ranges alone exceed the budget, so nothing is requested.
     assert_eq!(absurd.activity().requests, 0);
     let exact = store(1000);
     assert!(block_on(exact.read_one(full(CELL))).is_ok());
@@ -163,7 +163,7 @@ fn more_than_the_budget_is_refused() {
 }
 
 #[test]
-fn what_fits_the_budget_is_read_and_the_rest_fails_alone() {
+fn reads_within_the_budget_succeed_when_others_exceed_it() {
     let options = OpenOptions::default().budget(100).record_requests(true);
     let options = options.merge_limits(MergeLimits { gap: 0, size: 0 });
     let store = options.from_memory(objects()).unwrap();
@@ -198,7 +198,7 @@ fn what_fits_the_budget_is_read_and_the_rest_fails_alone() {
 }
 
 #[test]
-fn one_range_past_the_end_leaves_its_neighbours_alone() {
+fn a_range_past_the_end_does_not_affect_its_neighbours() {
     let (stores, _folder) = stores(&objects());
     for store in stores {
         let reads = [
@@ -222,7 +222,7 @@ fn one_range_past_the_end_leaves_its_neighbours_alone() {
 }
 
 #[test]
-fn answers_share_what_was_fetched() {
+fn results_share_the_fetched_buffer() {
     let store = Store::from_memory(objects()).unwrap();
     let reads = [bounded(CELL, 0..10), bounded(CELL, 20..30)];
     let got = block_on(store.read(&reads)).unwrap();
@@ -242,7 +242,7 @@ fn any_range() -> impl Strategy<Value = ByteRange> {
     ]
 }
 
-/// What the documentation says, spelled out over a slice.
+/// Returns the documented result of a read, computed from the whole object.
 fn model(object: Option<&[u8]>, range: &ByteRange) -> Result<Option<Vec<u8>>, ()> {
     if range.is_empty() {
         return Ok(Some(Vec::new()));
@@ -265,7 +265,7 @@ fn model(object: Option<&[u8]>, range: &ByteRange) -> Result<Option<Vec<u8>>, ()
 
 proptest! {
     #[test]
-    fn a_batch_answers_what_the_parts_would(
+    fn a_batch_returns_what_single_reads_return(
         len in 0..260_usize,
         ranges in prop::collection::vec((any_range(), 0..3_usize), 0..20),
         gap in 0..50_u64,

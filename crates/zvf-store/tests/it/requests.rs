@@ -1,4 +1,4 @@
-//! How many requests a read makes, and which.
+//! The requests that a batch of reads makes.
 
 use zvf_store::{ByteRange, MergeLimits, OpenOptions, Read, Store};
 
@@ -18,7 +18,7 @@ fn check(reads: &[Read], want: &[&str]) {
 }
 
 #[test]
-fn ranges_within_the_gap_are_one_request() {
+fn ranges_within_the_gap_limit_share_a_request() {
     let reads: Vec<Read> = (0..10)
         .map(|n| bounded("a", n * 1000..n * 1000 + 10))
         .collect();
@@ -26,7 +26,7 @@ fn ranges_within_the_gap_are_one_request() {
 }
 
 #[test]
-fn ranges_beyond_the_gap_are_two() {
+fn ranges_beyond_the_gap_limit_take_two_requests() {
     let reads = [bounded("a", 50_000..50_010), bounded("a", 0..10)];
     check(&reads, &["a bytes 0..10", "a bytes 50000..50010"]);
 }
@@ -40,13 +40,13 @@ fn equal_reads_are_fetched_once() {
 }
 
 #[test]
-fn a_suffix_is_asked_for_without_the_size() {
+fn a_suffix_is_read_without_requesting_the_size() {
     let suffix = part("a", ByteRange::Suffix(16));
     check(&[suffix], &["a the last 16 bytes"]);
 }
 
 #[test]
-fn all_of_an_object_holds_its_parts() {
+fn a_full_read_serves_ranges_of_the_object() {
     let reads = [
         bounded("a", 5..9),
         part("a", ByteRange::Suffix(3)),
@@ -57,7 +57,7 @@ fn all_of_an_object_holds_its_parts() {
 }
 
 #[test]
-fn open_ranges_hold_what_starts_behind() {
+fn an_open_range_serves_ranges_that_start_after_it() {
     let reads = [
         part("a", ByteRange::From(90_000)),
         part("a", ByteRange::From(80_000)),
@@ -68,7 +68,7 @@ fn open_ranges_hold_what_starts_behind() {
 }
 
 #[test]
-fn limits_can_be_set() {
+fn merge_limits_are_configurable() {
     let options = OpenOptions::default().record_requests(true);
     let options = options.merge_limits(MergeLimits { gap: 0, size: 20 });
     let store = options.from_memory([("a", numbered(100))]).unwrap();
@@ -79,7 +79,7 @@ fn limits_can_be_set() {
 }
 
 #[test]
-fn nothing_is_logged_unless_asked() {
+fn requests_are_not_logged_by_default() {
     let store = Store::from_memory([("a", numbered(10))]).unwrap();
     block_on(store.read_one(full("a"))).unwrap();
     assert_eq!(store.activity().requests, 1);

@@ -1,4 +1,4 @@
-//! Sizes of objects, without reading them.
+//! Object sizes from listings, without reads.
 
 use zvf_model::fetch::Fetch;
 use zvf_store::{CellReader, ListError, Store};
@@ -33,7 +33,7 @@ fn each_folder_is_listed_once_and_nothing_is_read() {
         ("0/vertices/c/0/0/1", None),
         ("zarr.json", Some(9)),
         ("0/vertices/c/0/0/10", Some(19)),
-        // A folder is no object, nor is the store, nor what is in no folder.
+        // A folder, the root, and an object in an absent folder have no size.
         ("0/vertices/c", None),
         ("", None),
         ("9/nothing", None),
@@ -53,7 +53,7 @@ fn each_folder_is_listed_once_and_nothing_is_read() {
 }
 
 #[test]
-fn more_in_a_folder_than_the_limit_is_an_error() {
+fn a_folder_over_the_limit_is_an_error() {
     let (stores, _folder) = stores();
     for store in stores {
         let keys = [key("0/vertices/c/0/0/0")];
@@ -65,7 +65,7 @@ fn more_in_a_folder_than_the_limit_is_an_error() {
 
 #[cfg(feature = "http")]
 #[test]
-fn where_nothing_can_be_listed_sizes_are_not_known() {
+fn sizes_need_a_server_that_can_list() {
     let web = zvf_testkit::web::Web::serve([].into(), 405);
     let reader = CellReader::new(Store::open(&web.address()).unwrap());
     let error = block_on(reader.sizes(&[key("0/a")])).unwrap_err();

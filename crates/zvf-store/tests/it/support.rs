@@ -1,4 +1,4 @@
-//! What several tests share.
+//! Test stores, keys, request logs and simulated crashes.
 
 use core::{future::Future, ops::Range};
 use std::{
@@ -17,7 +17,7 @@ use zvf_model::{
 };
 use zvf_store::{ByteRange, OpenOptions, Read, Store};
 
-/// Runs async code to its end.
+/// Runs a future to completion.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -25,24 +25,25 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// The numbers from 0, modulo 251, so that no two stretches are equal.
+/// Returns bytes that count from 0 modulo 251. The period is no power of two, so that ranges at the
+/// wrong offset are noticed.
 pub(crate) fn numbered(len: usize) -> Vec<u8> {
     (0..=250).cycle().take(len).collect()
 }
 
-/// A store in memory that keeps a log.
+/// Returns a store in memory that records its requests.
 pub(crate) fn recorded(objects: &[(&str, Vec<u8>)]) -> Store {
     let options = OpenOptions::default().record_requests(true);
     options.from_memory(objects.iter().cloned()).unwrap()
 }
 
-/// The log as text, a line for each request.
+/// Takes the request log, as one line of text per request.
 pub(crate) fn log(store: &Store) -> Vec<String> {
     let line = |read: Read| format!("{} {}", read.key, read.range);
     store.take_request_log().into_iter().map(line).collect()
 }
 
-/// A key; the root when empty.
+/// Parses a key; the empty text is the root.
 #[track_caller]
 pub(crate) fn key(text: &str) -> Key {
     match text {
@@ -63,7 +64,7 @@ pub(crate) fn part(text: &str, range: ByteRange) -> Read {
     Read::new(key(text), range)
 }
 
-/// The array that a `zarr.json` describes.
+/// Parses the array described by a `zarr.json`.
 #[track_caller]
 pub(crate) fn array(metadata: Json) -> Array {
     match Node::from_json(&key("zarr.json"), metadata).unwrap() {
@@ -72,13 +73,13 @@ pub(crate) fn array(metadata: Json) -> Array {
     }
 }
 
-/// Where a store is that outlives those who write to it.
+/// A location of a store that survives the death of its writers.
 pub(crate) enum Place {
     Memory(Store),
     Folder(tempfile::TempDir),
 }
 
-/// Kills whoever writes at the operation of this number, counted from 1.
+/// Kills a writer at the operation with a given number, counted from 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Killer {
     at: Arc<AtomicUsize>,
@@ -86,7 +87,7 @@ pub(crate) struct Killer {
 }
 
 impl Killer {
-    /// Whether `work` got through without being killed at `at`.
+    /// Runs `work` and kills it at operation `at`. Returns its output, or `None` if it was killed.
     pub(crate) fn survives<T>(&self, at: usize, work: impl Future<Output = T>) -> Option<T> {
         self.seen.store(0, SeqCst);
         self.at.store(at, SeqCst);
@@ -103,7 +104,7 @@ impl Killer {
 struct Killed;
 
 impl Place {
-    /// One of each kind, empty, with who writes there being killed on demand.
+    /// Runs `check` on an empty place of each kind, with a killer for its writers.
     pub(crate) fn each(check: impl Fn(&Self, &Killer)) {
         let killer = Killer::default();
         check(
@@ -121,7 +122,7 @@ impl Place {
         Self::Folder(tempfile::tempdir().unwrap())
     }
 
-    /// The store as another process sees it.
+    /// Opens the store as another process would.
     pub(crate) fn open(&self, killer: &Killer) -> Store {
         match self {
             Self::Memory(store) => store.clone(),
@@ -132,7 +133,7 @@ impl Place {
         }
     }
 
-    /// Another of the same kind, empty.
+    /// Returns an empty place of the same kind.
     pub(crate) fn another(&self, killer: &Killer) -> Self {
         match self {
             Self::Memory(_) => Self::memory(killer),
@@ -140,7 +141,7 @@ impl Place {
         }
     }
 
-    /// The folder on disk.
+    /// Returns the folder of a store on disk.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Memory(_) => None,
@@ -152,7 +153,7 @@ impl Place {
 impl Killer {
     fn options(&self) -> OpenOptions {
         let killer = self.clone();
-        // One after the other, so that an operation has a number.
+        // Operations run in sequence, so that their numbers are deterministic.
         OpenOptions::default()
             .concurrency(1)
             .write_hook(Arc::new(move |_, _| {

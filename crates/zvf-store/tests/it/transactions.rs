@@ -1,4 +1,4 @@
-//! Transactions: all or nothing, one after the other, whoever dies.
+//! Transactions: atomicity, isolation and conflicts.
 
 use core::{future::Future, time::Duration};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::support::{Killer, Place, block_on, full, key, log, recorded};
 pub(crate) const ROOT: &[u8] =
     br#"{"zarr_format": 3, "node_type": "group", "attributes": {"kept": [1.5]}}"#;
 
-/// Objects by key.
+/// Contents of objects, by key.
 pub(crate) type Objects = BTreeMap<String, String>;
 
 pub(crate) async fn put(store: &Store, objects: &[(&str, &str)]) {
@@ -23,7 +23,7 @@ pub(crate) async fn put(store: &Store, objects: &[(&str, &str)]) {
     store.put_many(objects.collect()).await.unwrap();
 }
 
-/// A store with a root and two objects.
+/// Creates a store with a root and two objects.
 pub(crate) fn begun(place: &Place, killer: &Killer) -> Store {
     let store = place.open(killer);
     let root = core::str::from_utf8(ROOT).unwrap();
@@ -34,7 +34,7 @@ pub(crate) fn begun(place: &Place, killer: &Killer) -> Store {
     store
 }
 
-/// The first transaction of most tests.
+/// Commits the transaction that most tests start with.
 pub(crate) async fn change(store: &Store) -> Result<u64, CommitError> {
     let mut transaction = store.begin().await?;
     transaction.put(key("0/a"), "new a".into()).await?;
@@ -64,7 +64,7 @@ pub(crate) async fn read(store: &Store, at: &str) -> Option<Bytes> {
     store.read_one(full(at)).await.unwrap()
 }
 
-/// Every object but the root, as reads, listings and sizes agree on them.
+/// Returns every object except the root, and checks that reads, listings and sizes agree.
 pub(crate) async fn all(store: &Store) -> Objects {
     let mut found = Objects::new();
     for at in ["0/a", "0/x/b", "0/y/c"] {
@@ -98,7 +98,7 @@ pub(crate) async fn all(store: &Store) -> Objects {
     found
 }
 
-/// What the root says of transactions.
+/// Returns the transaction state in the root, and the bytes of the root.
 pub(crate) async fn state(store: &Store) -> (Json, Bytes) {
     let root = read(store, "zarr.json").await.unwrap();
     let json: Json = serde_json::from_slice(&root).unwrap();
@@ -107,7 +107,7 @@ pub(crate) async fn state(store: &Store) -> (Json, Bytes) {
 }
 
 #[test]
-fn a_transaction_is_seen_after_its_commit_and_not_before() {
+fn a_transaction_is_visible_only_after_its_commit() {
     Place::each(|place, killer| {
         let store = begun(place, killer);
         block_on(async {
@@ -140,7 +140,7 @@ fn a_transaction_is_seen_after_its_commit_and_not_before() {
     });
 }
 
-/// What lies in the folder of transactions, on disk; elsewhere as if.
+/// Returns the names in the transaction folder on disk; for other stores, the expected names.
 pub(crate) fn left(place: &Place) -> Vec<String> {
     let Some(path) = place.path() else {
         return vec!["lock".to_owned(), "log/1.json".to_owned()];
@@ -182,7 +182,7 @@ fn an_aborted_transaction_leaves_nothing() {
 }
 
 #[test]
-fn what_a_transaction_may_not_write_is_refused() {
+fn reserved_keys_and_invalid_roots_are_rejected() {
     let store = recorded(&[("zarr.json", ROOT.to_vec())]);
     block_on(async {
         let mut transaction = store.begin().await.unwrap();
@@ -208,15 +208,15 @@ fn what_a_transaction_may_not_write_is_refused() {
     });
 }
 
-/// Parts of a transaction in other processes: what they put counts once it is taken.
+/// Other processes stage objects, which are committed once their journals are merged.
 #[test]
-fn others_put_for_a_transaction() {
+fn parts_of_other_processes_are_merged() {
     let store = recorded(&[("zarr.json", ROOT.to_vec())]);
     block_on(async {
         let mut transaction = store.begin().await.unwrap();
         transaction.put(key("0/a"), "mine".into()).await.unwrap();
         let mut staged = Vec::new();
-        // The same part twice at once, which puts nothing over what the other put.
+        // Two attempts at one part run concurrently; their staged objects do not collide.
         let mut parts = Vec::new();
         for _ in 0..2 {
             parts.push(store.join_transaction(transaction.id()).await.unwrap());
@@ -232,11 +232,11 @@ fn others_put_for_a_transaction() {
                 CommitError::Failed(TransactionError::Finished)
             ));
         }
-        // One that gives up takes its own along.
+        // An aborted part deletes its own staged objects.
         let mut gives_up = store.join_transaction(transaction.id()).await.unwrap();
         gives_up.put(key("0/c"), "x".into()).await.unwrap();
         gives_up.abort().await.unwrap();
-        // Nodes are put by the transaction alone.
+        // Only the main transaction may put nodes.
         let mut node = store.join_transaction(transaction.id()).await.unwrap();
         node.put(key("0/zarr.json"), "{}".into()).await.unwrap();
         let error = transaction
@@ -251,7 +251,7 @@ fn others_put_for_a_transaction() {
         for staged in [&other.staged_journal()[..], b"no json", b"{}"] {
             let mut journal = staged.to_vec();
             if staged == &other.staged_journal()[..] {
-                // Objects that wait for another transaction.
+                // Objects staged for another transaction.
                 let text = String::from_utf8(parts[0].staged_journal().to_vec()).unwrap();
                 journal = text.replace(transaction.id(), other.id()).into_bytes();
             }
@@ -272,7 +272,7 @@ fn others_put_for_a_transaction() {
             found,
             [Some("theirs 1".into()), Some("theirs 1".into()), None]
         );
-        // Made of another state.
+        // The part joined before the rebase, so its base is outdated.
         let mut next = store.begin().await.unwrap();
         let late = store.join_transaction(next.id()).await.unwrap();
         change(&store).await.unwrap();
@@ -286,7 +286,7 @@ fn others_put_for_a_transaction() {
 }
 
 #[test]
-fn a_store_at_rest_is_followed_without_a_request() {
+fn a_committed_view_of_an_idle_store_makes_no_request() {
     let store = recorded(&[("zarr.json", ROOT.to_vec())]);
     block_on(async {
         change(&store).await.unwrap();
@@ -300,7 +300,7 @@ fn a_store_at_rest_is_followed_without_a_request() {
 }
 
 #[test]
-fn two_that_touch_the_same_conflict() {
+fn transactions_that_touch_a_common_name_conflict() {
     Place::each(|place, killer| {
         let store = begun(place, killer);
         block_on(async {
@@ -324,7 +324,7 @@ fn two_that_touch_the_same_conflict() {
 }
 
 #[test]
-fn two_that_touch_nothing_in_common_both_commit() {
+fn transactions_that_touch_different_names_both_commit() {
     Place::each(|place, killer| {
         let store = begun(place, killer);
         block_on(async {
@@ -349,7 +349,7 @@ fn two_that_touch_nothing_in_common_both_commit() {
             }
             late.rebase().await.unwrap();
             assert_eq!(late.base(), 1);
-            // Not before what both changed is made anew.
+            // A commit needs every object that both transactions changed to be put again or discarded.
             let stale = |keys: &[&str], error: CommitError| match error {
                 CommitError::Stale { keys: found } => {
                     assert_eq!(found, keys.iter().map(|at| key(at)).collect::<Vec<_>>());
@@ -369,7 +369,7 @@ fn two_that_touch_nothing_in_common_both_commit() {
 }
 
 #[test]
-fn a_root_that_was_put_without_a_transaction_conflicts() {
+fn a_root_changed_without_a_transaction_conflicts() {
     Place::each(|place, killer| {
         let store = begun(place, killer);
         block_on(async {
@@ -413,7 +413,7 @@ fn logs_are_kept_for_256_transactions() {
     });
 }
 
-/// Adds one to a counter, and to the number of objects in the root.
+/// Increments a counter and creates the object `own`, in one transaction.
 async fn count(store: &Store, own: &str) {
     loop {
         let mut transaction = store.begin().await.unwrap();
@@ -439,7 +439,7 @@ async fn count(store: &Store, own: &str) {
     }
 }
 
-/// Runs eight at once, on two threads.
+/// Runs eight tasks concurrently, on two threads.
 fn eight<F: Future<Output = ()> + Send + 'static>(work: impl Fn(usize) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -455,7 +455,7 @@ fn eight<F: Future<Output = ()> + Send + 'static>(work: impl Fn(usize) -> F) {
 }
 
 #[test]
-fn of_many_at_once_no_commit_is_lost() {
+fn no_concurrent_commit_is_lost() {
     Place::each(|place, killer| {
         begun(place, killer);
         eight(|n| {
@@ -476,7 +476,7 @@ fn of_many_at_once_no_commit_is_lost() {
 }
 
 #[test]
-fn many_that_touch_nothing_in_common_all_commit() {
+fn concurrent_transactions_on_different_names_all_commit() {
     Place::each(|place, killer| {
         begun(place, killer);
         eight(|n| {
@@ -504,7 +504,7 @@ fn many_that_touch_nothing_in_common_all_commit() {
 }
 
 #[test]
-fn sweeping_takes_what_is_old_and_nobody_needs() {
+fn sweeping_deletes_old_staged_objects() {
     Place::each(|place, killer| {
         let store = begun(place, killer);
         block_on(async {
@@ -515,7 +515,7 @@ fn sweeping_takes_what_is_old_and_nobody_needs() {
                 .unwrap();
             assert_eq!(store.sweep(Duration::from_hours(1)).await.unwrap(), 0);
             assert_eq!(store.sweep(Duration::ZERO).await.unwrap(), 2);
-            // Its writer was not dead at all, and is told.
+            // The swept transaction was still running, so its commit fails.
             let error = abandoned.commit(ROOT).await.unwrap_err();
             assert!(
                 matches!(
@@ -530,7 +530,7 @@ fn sweeping_takes_what_is_old_and_nobody_needs() {
     });
 }
 
-/// A root in the middle of a transaction, and its journal.
+/// Returns a store with a pending transaction, and its root.
 fn with_journal(member: &Json, journal: Option<&Json>) -> (Store, Vec<u8>) {
     let root = json!({"zarr_format": 3, "attributes": {"zvf": member}}).to_string();
     let mut objects = vec![("zarr.json", root.clone().into_bytes())];
@@ -541,7 +541,7 @@ fn with_journal(member: &Json, journal: Option<&Json>) -> (Store, Vec<u8>) {
 }
 
 #[test]
-fn damaged_records_are_refused() {
+fn damaged_records_are_rejected() {
     let good = json!({"transaction": 1, "id": "ab", "pending": true});
     let journal = json!({"format": 1, "transaction": 1, "deletes": [], "touched": [],
         "puts": [{"key": "0/a", "staged": ".zvf/ab/0", "bytes": 1, "crc32c": 1, "was": null}]});
@@ -631,7 +631,7 @@ fn damaged_records_are_refused() {
 }
 
 #[test]
-fn a_pending_transaction_without_a_journal_is_applied() {
+fn a_pending_transaction_without_a_journal_counts_as_applied() {
     let member = json!({"transaction": 7, "id": "ab", "pending": true});
     let (store, root) = with_journal(&member, None);
     block_on(async {

@@ -1,4 +1,4 @@
-//! Web servers that cannot list, and how they are told from empty places.
+//! Web servers that cannot list, as opposed to empty prefixes.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -12,7 +12,7 @@ use zvf_testkit::web::Web;
 use crate::support::{block_on, key};
 
 #[test]
-fn a_server_that_finds_nothing_anywhere_cannot_list() {
+fn a_server_that_lists_nothing_at_the_root_cannot_list() {
     let files = [("s/zarr.json".to_owned(), b"{}".to_vec())];
     let web = Web::serve(files.into(), 404);
     let store = Store::open(&format!("{}/s", web.address())).unwrap();
@@ -22,7 +22,7 @@ fn a_server_that_finds_nothing_anywhere_cannot_list() {
         let error = block_on(store.list_all(&key("0"), 10)).unwrap_err();
         assert!(matches!(error, ListError::Unlistable { .. }), "{error:?}");
     }
-    // The top was asked for once.
+    // The root was listed once, to check that listing works.
     assert_eq!(web.take_log().len(), 5);
     assert_eq!(store.activity().lists, 5);
     let reader = CellReader::new(store);
@@ -30,7 +30,7 @@ fn a_server_that_finds_nothing_anywhere_cannot_list() {
     assert_eq!(error.problem, FetchProblem::Unlistable);
 }
 
-/// A server that lists the top, where one file is, and finds nothing below.
+/// Starts a WebDAV server that lists one file at the root and nothing below.
 fn webdav() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/s", listener.local_addr().unwrap());
@@ -60,13 +60,13 @@ fn webdav() -> String {
 }
 
 #[test]
-fn an_empty_place_of_a_server_that_lists_is_empty() {
+fn an_empty_prefix_on_a_listing_server_is_empty() {
     let store = Store::open(&webdav()).unwrap();
     for _ in 0..2 {
         let listing = block_on(store.list(&key("0"), 10)).unwrap();
         assert!(listing.folders.is_empty() && listing.files.is_empty());
     }
-    // Whether it lists was asked once.
+    // The check that listing works is made once.
     assert_eq!(store.activity().lists, 3);
     let top = block_on(store.list(&key(""), 10)).unwrap();
     assert_eq!(top.files.len(), 1);

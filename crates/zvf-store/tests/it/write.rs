@@ -1,4 +1,4 @@
-//! Putting and deleting objects, in memory and on disk.
+//! Puts and deletes of single objects, in memory and on disk.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use zvf_store::{OpenError, OpenOptions, Store};
 
 use crate::support::{block_on, full, key};
 
-/// Runs a check on every kind of store at hand.
+/// Runs a check in memory and on disk, with and without durable writes.
 fn on_each(check: impl Fn(OpenOptions, &str)) {
     check(OpenOptions::default(), "memory:");
     let folder = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn read(store: &Store, at: &str) -> Option<Bytes> {
 }
 
 #[test]
-fn objects_are_put_over_others_and_deleted() {
+fn objects_are_overwritten_and_deleted() {
     on_each(|options, address| {
         let store = options.create(address).unwrap();
         let put = |text: &'static str| {
@@ -51,7 +51,7 @@ fn objects_are_put_over_others_and_deleted() {
 }
 
 #[test]
-fn a_new_object_is_put_once() {
+fn put_if_absent_does_not_overwrite() {
     on_each(|options, address| {
         let store = options.create(address).unwrap();
         let put =
@@ -63,7 +63,7 @@ fn a_new_object_is_put_once() {
 }
 
 #[test]
-fn what_can_only_be_read_is_refused() {
+fn read_only_addresses_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
@@ -88,7 +88,7 @@ fn what_can_only_be_read_is_refused() {
 
 #[cfg(feature = "zip")]
 #[test]
-fn nothing_is_put_into_a_zip_file() {
+fn writes_to_a_zip_file_fail() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.zip");
     let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
@@ -108,7 +108,7 @@ fn nothing_is_put_into_a_zip_file() {
 }
 
 #[test]
-fn a_failure_names_the_key() {
+fn a_write_error_names_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(folder.path().to_str().unwrap()).unwrap();
     block_on(store.put_many(vec![(key("a"), "file".into())])).unwrap();
@@ -117,7 +117,7 @@ fn a_failure_names_the_key() {
 }
 
 #[test]
-fn tests_of_crashes_see_each_change_before_and_after() {
+fn the_write_hook_runs_before_and_after_each_change() {
     on_each(|options, address| {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let hook = Arc::clone(&seen);

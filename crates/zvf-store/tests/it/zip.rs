@@ -1,4 +1,4 @@
-//! Stores in zip files.
+//! Reading of stores in zip files.
 
 use std::io::Write;
 
@@ -31,7 +31,7 @@ impl Zipped {
 const METHODS: [CompressionMethod; 2] = [CompressionMethod::Stored, CompressionMethod::Deflated];
 
 #[test]
-fn entries_are_objects() {
+fn entries_are_read_and_listed_as_objects() {
     for method in METHODS {
         let zipped = Zipped::new(&[
             ("zarr.json", method, b"{}".to_vec()),
@@ -80,7 +80,7 @@ fn entries_are_objects() {
 }
 
 #[test]
-fn a_range_of_a_stored_entry_is_read_alone() {
+fn only_the_range_of_a_stored_entry_is_read() {
     for (method, want) in METHODS.into_iter().zip([10, 1000]) {
         let zipped = Zipped::new(&[("a", method, numbered(1000))]);
         let store = Store::open(&zipped.path()).unwrap();
@@ -90,7 +90,7 @@ fn a_range_of_a_stored_entry_is_read_alone() {
 }
 
 #[test]
-fn a_zipped_folder_is_the_store() {
+fn a_single_top_level_folder_is_the_store() {
     let stored = CompressionMethod::Stored;
     let zipped = Zipped::new(&[
         ("my.zv/zarr.json", stored, b"{}".to_vec()),
@@ -106,7 +106,7 @@ fn a_zipped_folder_is_the_store() {
 }
 
 #[test]
-fn names_that_are_no_keys_are_not_there() {
+fn entries_with_invalid_keys_are_ignored() {
     let stored = CompressionMethod::Stored;
     let zipped = Zipped::new(&[
         ("../evil", stored, numbered(9)),
@@ -117,7 +117,7 @@ fn names_that_are_no_keys_are_not_there() {
 }
 
 #[test]
-fn a_damaged_zip_is_refused() {
+fn a_damaged_zip_file_is_rejected() {
     let zipped = Zipped::new(&[("a", CompressionMethod::Stored, numbered(9))]);
     std::fs::write(zipped.path(), b"no zip").unwrap();
     let error = Store::open(&zipped.path()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Stores that lie or lack something, which no address opens.
+//! Reads from simulated stores with faulty responses or missing capabilities.
 
 use core::fmt;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::{
     store::{OpenOptions, Store},
 };
 
-/// What is wrong with a store.
+/// A fault of a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flaw {
-    /// It cannot be asked for the end of an object, as Azure cannot.
+    /// Suffix ranges are not supported, as on Azure.
     NoSuffix,
-    /// Bodies end a byte early.
+    /// Bodies are one byte short.
     Short,
-    /// Bodies have a byte too many.
+    /// Bodies have one byte too many.
     Long,
-    /// Bodies come in parts.
+    /// Bodies arrive in parts of three bytes.
     Parts,
 }
 
@@ -139,12 +139,12 @@ fn log(store: &Store) -> Vec<ByteRange> {
 }
 
 #[test]
-fn a_suffix_is_found_without_suffixes_and_without_head() {
+fn a_suffix_is_read_without_suffix_ranges_and_head_requests() {
     use ByteRange::{Bounded, Suffix};
     let store = flawed(Flaw::NoSuffix);
     assert_eq!(read(&store, "a", Suffix(3)).unwrap().unwrap(), "789");
     assert_eq!(log(&store), [Suffix(3), Bounded(0..1), Bounded(7..10)]);
-    // It is not tried again.
+    // The missing capability is remembered.
     assert_eq!(
         read(&store, "a", Suffix(10)).unwrap().unwrap(),
         "0123456789"
@@ -156,7 +156,7 @@ fn a_suffix_is_found_without_suffixes_and_without_head() {
 }
 
 #[test]
-fn a_body_of_another_length_than_announced_is_an_error() {
+fn a_body_of_unexpected_length_is_an_error() {
     for range in [
         ByteRange::Full,
         ByteRange::Bounded(2..7),
@@ -170,7 +170,7 @@ fn a_body_of_another_length_than_announced_is_an_error() {
 }
 
 #[test]
-fn a_body_in_parts_is_put_together() {
+fn a_body_in_parts_is_assembled() {
     let store = flawed(Flaw::Parts);
     assert_eq!(
         read(&store, "a", ByteRange::Full).unwrap().unwrap(),
@@ -184,7 +184,7 @@ fn a_body_in_parts_is_put_together() {
     );
 }
 
-/// A read of a bucket when neither the environment nor the machine knows who asks.
+/// Reads and lists a bucket without any credentials, and returns both errors.
 #[cfg(all(feature = "aws", feature = "azure"))]
 fn nobody(objects: Arc<dyn ObjectStore>) -> (ReadError, crate::io::ListError) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -211,10 +211,10 @@ fn nobody(objects: Arc<dyn ObjectStore>) -> (ReadError, crate::io::ListError) {
 
 #[cfg(all(feature = "aws", feature = "azure"))]
 #[test]
-fn without_credentials_the_error_says_so() {
+fn missing_credentials_are_reported() {
     use core::error::Error;
     use object_store::{aws::AmazonS3Builder, azure::MicrosoftAzureBuilder};
-    // Nobody listens there: the port is taken and given back.
+    // Binding and releasing a port yields an address without a listener.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let machine = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
