@@ -9,7 +9,7 @@ use tokio::{runtime::Runtime, time::Instant};
 use zvf::{
     CreateOptions, Dataset, OpenOptions, Query, QueryResult,
     query::{
-        Values,
+        ColumnValues,
         geometry::{Bbox, Mode},
         predicate::Predicate,
     },
@@ -236,8 +236,8 @@ fn size(answer: &QueryResult) -> u64 {
         .into_iter()
         .flatten()
         .map(|column| match &column.values {
-            Values::Numbers(rows) => rows.bytes.len(),
-            Values::Words { codes, .. } => codes.len() * 4,
+            ColumnValues::Numeric(rows) => rows.bytes.len(),
+            ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
         });
     let parts = answer.parts.as_ref();
     let words = parts.map_or(0, |parts| parts.offsets.len() + parts.objects.len())

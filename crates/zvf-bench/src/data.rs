@@ -4,7 +4,7 @@ use std::{fs, path::Path, str::FromStr};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use zvf::build::{Attribute, Design, Geometry, GeometryKind, Numbers, Values};
+use zvf::build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Values};
 
 use crate::random::Random;
 
@@ -103,9 +103,9 @@ impl Column {
             Self::Float(..) => zvf::format::numeric::Kind::Float32,
             Self::Whole(..) => zvf::format::numeric::Kind::Int32,
         };
-        let numbers = Numbers {
+        let numbers = NumericColumn {
             bytes: self.bytes(),
-            ..Numbers::new(kind, 1)
+            ..NumericColumn::new(kind, 1)
         };
         Attribute {
             name: self.name().to_owned(),
@@ -180,9 +180,9 @@ impl Data {
 
     /// What is written.
     pub(crate) fn geometry(&self) -> Geometry {
-        let positions = Numbers {
+        let positions = NumericColumn {
             bytes: self.position_bytes(),
-            ..Numbers::new(zvf::format::numeric::Kind::Float32, 3)
+            ..NumericColumn::new(zvf::format::numeric::Kind::Float32, 3)
         };
         let attributes = |columns: &[Column]| columns.iter().map(Column::attribute).collect();
         let mut geometry = Geometry::new(positions);

@@ -8,13 +8,13 @@ use std::{
     thread,
 };
 
-use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, WritePlan};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Output, WritePlan};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let positions = (0..30_000_u16).map(|at| f32::from(at % 1000) / 10.0);
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![10.0; 3]);
-    let plan = WritePlan::new(Geometry::new(Numbers::float32(3, positions)), design)?;
+    let plan = WritePlan::new(Geometry::new(NumericColumn::float32(3, positions)), design)?;
     let next = AtomicUsize::new(0);
     let made: Vec<Result<(usize, usize), zvf_build::BuildError>> = thread::scope(|scope| {
         let work = || {

@@ -4,9 +4,10 @@ use crate::{
     coordinates,
     design::{Design, OutOfBounds},
     error::BuildError,
-    geometry::{Attribute, Geometry, Numbers},
+    geometry::{Attribute, Geometry},
     objects,
 };
+use zvf_model::column::NumericColumn;
 
 /// Converts positions to the type that the design stores.
 pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, BuildError> {
@@ -67,7 +68,7 @@ pub(crate) fn bounded(
 }
 
 /// Returns the error that names the first vertex outside the bounds.
-fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> BuildError {
+fn first(positions: &NumericColumn, lower: &[f64], upper: &[f64]) -> BuildError {
     let mut values = Vec::new();
     for vertex in 0..positions.len() {
         coordinates::block(positions, vertex..vertex + 1, &mut values);
@@ -95,7 +96,7 @@ fn without(
     upper: &[f64],
 ) -> Result<Geometry, BuildError> {
     let positions = &geometry.positions;
-    let axes = positions.columns;
+    let axes = positions.row_len();
     let (mut keep, mut values) = (Vec::with_capacity(positions.len()), Vec::new());
     for start in (0..positions.len()).step_by(coordinates::BLOCK) {
         let end = (start + coordinates::BLOCK).min(positions.len());

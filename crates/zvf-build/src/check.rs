@@ -19,7 +19,7 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
     if !positions.bytes.len().is_multiple_of(size) {
         return Err(BuildError::PartialPositions {
             bytes: positions.bytes.len(),
-            axes: positions.columns,
+            axes: positions.row_len(),
             kind: positions.kind,
         });
     }

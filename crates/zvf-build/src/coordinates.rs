@@ -6,7 +6,9 @@ use half::f16;
 use rayon::prelude::*;
 use zvf_format::numeric::Kind;
 
-use crate::{error::BuildError, geometry::Numbers};
+use zvf_model::column::NumericColumn;
+
+use crate::error::BuildError;
 
 /// Rows converted at a time.
 pub(crate) const BLOCK: usize = 4096;
@@ -17,7 +19,7 @@ fn is_coordinate(kind: Kind) -> bool {
 }
 
 /// Reads rows as 64-bit floats.
-pub(crate) fn block(positions: &Numbers, rows: Range<usize>, out: &mut Vec<f64>) {
+pub(crate) fn block(positions: &NumericColumn, rows: Range<usize>, out: &mut Vec<f64>) {
     out.clear();
     let size = positions.row_size();
     let bytes = positions.bytes.get(rows.start * size..rows.end * size);
@@ -59,11 +61,11 @@ pub(crate) fn blocks(rows: usize) -> impl IndexedParallelIterator<Item = Range<u
 }
 
 /// Returns the minimum and maximum of each axis; fails at the first coordinate that is not finite.
-pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), BuildError> {
+pub(crate) fn extent(positions: &NumericColumn) -> Result<(Vec<f64>, Vec<f64>), BuildError> {
     if !is_coordinate(positions.kind) {
         return Err(BuildError::PositionKind(positions.kind));
     }
-    let axes = positions.columns;
+    let axes = positions.row_len();
     let of = |rows: Range<usize>| {
         let first = rows.start;
         let mut values = Vec::new();
@@ -104,14 +106,17 @@ pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), BuildE
 }
 
 /// Converts positions to another type.
-pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, BuildError> {
+pub(crate) fn converted(
+    positions: &NumericColumn,
+    kind: Kind,
+) -> Result<NumericColumn, BuildError> {
     if !is_coordinate(kind) {
         return Err(BuildError::PositionKind(kind));
     }
     if !is_coordinate(positions.kind) {
         return Err(BuildError::PositionKind(positions.kind));
     }
-    let axes = positions.columns;
+    let axes = positions.row_len();
     let of = |rows: Range<usize>| {
         let first = rows.start;
         let (mut values, mut bytes) = (Vec::new(), Vec::new());
@@ -138,9 +143,9 @@ pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, Buil
     };
     let parts: Vec<_> = blocks(positions.len()).map(of).collect();
     let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(Numbers {
+    Ok(NumericColumn {
         bytes: parts.concat(),
-        ..Numbers::new(kind, axes)
+        ..NumericColumn::new(kind, axes as u32)
     })
 }
 
@@ -247,7 +252,7 @@ mod tests {
 
     #[test]
     fn conversion_rejects_values_out_of_range() {
-        let doubles = |values: &[f64]| Numbers::float64(1, values.iter().copied());
+        let doubles = |values: &[f64]| NumericColumn::float64(1, values.iter().copied());
         let check = |value: f64, kind, holds: bool| {
             assert_eq!(
                 converted(&doubles(&[value]), kind).is_ok(),
@@ -292,7 +297,7 @@ mod tests {
         let mut values = vec![0.0; 3 * BLOCK * 3];
         values[BLOCK * 3 + 7] = f64::NAN;
         values[BLOCK * 6] = f64::INFINITY;
-        let found = extent(&Numbers::float64(3, values));
+        let found = extent(&NumericColumn::float64(3, values));
         let vertex = BLOCK + 2;
         assert!(
             matches!(&found, Err(BuildError::NotFinite { vertex: at, axis: 1, .. }) if *at == vertex),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use zvf_format::numeric::Kind;
+use zvf_model::column::NumericColumn;
 
 /// Kind of geometry that a store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,103 +81,11 @@ impl GeometryKind {
     }
 }
 
-/// Rows of numbers, the least significant byte first.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Numbers {
-    /// Type of a number.
-    pub kind: Kind,
-    /// Numbers of a row, at least one.
-    pub columns: usize,
-    /// The numbers, row by row.
-    pub bytes: Vec<u8>,
-}
-
-impl Numbers {
-    /// No rows.
-    pub fn new(kind: Kind, columns: usize) -> Self {
-        let columns = columns.max(1);
-        let bytes = Vec::new();
-        Self {
-            kind,
-            columns,
-            bytes,
-        }
-    }
-
-    /// Rows of 32-bit floats.
-    pub fn float32(columns: usize, values: impl IntoIterator<Item = f32>) -> Self {
-        let bytes = values.into_iter().flat_map(f32::to_le_bytes).collect();
-        Self {
-            bytes,
-            ..Self::new(Kind::Float32, columns)
-        }
-    }
-
-    /// Rows of 64-bit floats.
-    pub fn float64(columns: usize, values: impl IntoIterator<Item = f64>) -> Self {
-        let bytes = values.into_iter().flat_map(f64::to_le_bytes).collect();
-        Self {
-            bytes,
-            ..Self::new(Kind::Float64, columns)
-        }
-    }
-
-    /// Bytes of a row.
-    pub fn row_size(&self) -> usize {
-        self.kind.size() * self.columns.max(1)
-    }
-
-    /// Returns the number of rows.
-    pub fn len(&self) -> usize {
-        self.bytes.len() / self.row_size()
-    }
-
-    /// Returns whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// The bytes of a row; empty past the end.
-    pub fn row(&self, row: usize) -> &[u8] {
-        let size = self.row_size();
-        self.bytes
-            .get(row * size..(row + 1) * size)
-            .unwrap_or_default()
-    }
-
-    /// The bytes of these rows, one behind the other.
-    pub(crate) fn gathered(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
-        // Copies of a size that is known are a move or two.
-        match self.row_size() {
-            1 => self.gathered_of::<1>(rows),
-            2 => self.gathered_of::<2>(rows),
-            4 => self.gathered_of::<4>(rows),
-            8 => self.gathered_of::<8>(rows),
-            12 => self.gathered_of::<12>(rows),
-            16 => self.gathered_of::<16>(rows),
-            24 => self.gathered_of::<24>(rows),
-            size => {
-                let mut bytes = Vec::with_capacity(rows.len() * size);
-                rows.for_each(|row| bytes.extend_from_slice(self.row(row)));
-                bytes
-            }
-        }
-    }
-
-    fn gathered_of<const N: usize>(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
-        let (all, _) = self.bytes.as_chunks::<N>();
-        // All rows are there: what names them was checked.
-        let row = |row: usize| all.get(row).copied().unwrap_or([0; N]);
-        let rows: Vec<[u8; N]> = rows.map(row).collect();
-        rows.into_flattened()
-    }
-}
-
 /// Values of an attribute, one row for each vertex, link or object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Numbers.
-    Numbers(Numbers),
+    Numbers(NumericColumn),
     /// Text, or `None` for rows without a value.
     Text(Vec<Option<String>>),
 }
@@ -200,14 +108,7 @@ impl Values {
     #[must_use]
     pub fn gather(&self, rows: impl Iterator<Item = usize>) -> Self {
         match self {
-            Self::Numbers(numbers) => {
-                let mut bytes = Vec::new();
-                rows.for_each(|row| bytes.extend_from_slice(numbers.row(row)));
-                Self::Numbers(Numbers {
-                    bytes,
-                    ..Numbers::new(numbers.kind, numbers.columns)
-                })
-            }
+            Self::Numbers(numbers) => Self::Numbers(numbers.take(rows)),
             Self::Text(texts) => {
                 Self::Text(rows.map(|row| texts.get(row).cloned().flatten()).collect())
             }
@@ -228,7 +129,7 @@ pub struct Attribute {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geometry {
     /// Coordinates, one row for each vertex.
-    pub positions: Numbers,
+    pub positions: NumericColumn,
     /// Offsets of paths in `positions`: one more entry than there are paths. `None` for other
     /// geometry.
     pub part_offsets: Option<Vec<u64>>,
@@ -272,7 +173,7 @@ impl From<Geometry> for Cow<'_, Geometry> {
 
 impl Geometry {
     /// Creates geometry from positions alone.
-    pub fn new(positions: Numbers) -> Self {
+    pub fn new(positions: NumericColumn) -> Self {
         Self {
             positions,
             part_offsets: None,
@@ -297,7 +198,7 @@ impl Geometry {
 
     /// Returns the number of axes.
     pub fn axes(&self) -> usize {
-        self.positions.columns
+        self.positions.row_len()
     }
 
     /// Returns the number of links.

@@ -6,9 +6,9 @@
 //! task, [`WritePlan::rest`] everything that belongs to no chunk.
 //!
 //! ```
-//! use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, WritePlan};
+//! use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Output, WritePlan};
 //!
-//! let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 1.0, 1.0]);
+//! let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 1.0, 1.0]);
 //! let design = Design::new(GeometryKind::Points).chunk_shape([10.0; 3]);
 //! let plan = WritePlan::new(Geometry::new(positions), design)?;
 //! assert_eq!(plan.summary().chunks, 2);
@@ -56,8 +56,9 @@ pub use design::{
     AxisSpec, CellCompression, Design, OutOfBounds, Profile, Purpose, ShardingPolicy,
 };
 pub use error::BuildError;
-pub use geometry::{Attribute, Geometry, GeometryKind, Numbers, Values};
+pub use geometry::{Attribute, Geometry, GeometryKind, Values};
 pub use output::{Output, group_metadata};
 pub use parametric::{Formula, Parametric};
 pub use plan::{PlanSummary, WritePlan};
 pub use spatial_layout::SpatialLayout;
+pub use zvf_model::column::NumericColumn;

@@ -297,7 +297,7 @@ impl WritePlan {
 
     /// Encodes the coordinates of a chunk's vertices.
     pub(crate) fn positions(&self, chunk: u32) -> Vec<u8> {
-        self.geometry.positions.gathered(self.input(chunk))
+        self.geometry.positions.take(self.input(chunk)).bytes
     }
 
     /// Returns the row form of link arrays: links that are reordered keep the permutation of their

@@ -5,7 +5,8 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-use crate::{coordinates, design::Purpose, geometry::Numbers};
+use crate::{coordinates, design::Purpose};
+use zvf_model::column::NumericColumn;
 
 /// Target size of a vertex cell for object lookups.
 const LOOKUP: f64 = 128.0 * 1024.0;
@@ -34,7 +35,7 @@ pub(crate) struct Chosen {
 /// Chooses cubic chunks in which the median vertex shares its chunk with about as many bytes as the
 /// access pattern wants.
 pub(crate) fn choose(
-    positions: &Numbers,
+    positions: &NumericColumn,
     vertices: u64,
     (lower, upper): (&[f64], &[f64]),
     purpose: Purpose,
@@ -58,7 +59,7 @@ pub(crate) fn choose(
         false if far > 0.0 => far,
         false => 1.0,
     };
-    let axes = positions.columns;
+    let axes = positions.row_len();
     let sample = Sample::of(positions, vertices);
     let bytes = as_float(positions.row_size());
     let mut edge = above(most);
@@ -111,7 +112,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(positions: &Numbers, vertices: u64) -> Self {
+    fn of(positions: &NumericColumn, vertices: u64) -> Self {
         let rows = positions.len();
         let step = rows.div_ceil(SAMPLE).max(1);
         let (mut values, mut row) = (Vec::new(), Vec::new());
@@ -125,7 +126,7 @@ impl Sample {
         let scale = as_float(all.saturating_sub(1)) / as_float(count.saturating_sub(1)).max(1.0);
         Self {
             values,
-            axes: positions.columns,
+            axes: positions.row_len(),
             scale,
         }
     }
@@ -226,7 +227,7 @@ mod tests {
         // A lattice of 100^3 vertices is 12 MB.
         let values = (0..1_000_000u32)
             .flat_map(|at| [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32));
-        let positions = Numbers::float32(3, values);
+        let positions = NumericColumn::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
         for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
             let chosen = choose(&positions, 1_000_000, bounds, purpose, false);
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn identical_positions_end_the_search() {
-        let positions = Numbers::float32(2, vec![5.0; 600_000]);
+        let positions = NumericColumn::float32(2, vec![5.0; 600_000]);
         let chosen = choose(
             &positions,
             300_000,
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn single_position_gets_a_countable_chunk() {
         for (x, expected) in [(0.0, 1.0), (5.0, 5.0), (-2e9, 2e9)] {
-            let positions = Numbers::float64(2, [x, x]);
+            let positions = NumericColumn::float64(2, [x, x]);
             let chosen = choose(&positions, 1, (&[x; 2], &[x; 2]), Purpose::Auto, true);
             assert!(
                 (chosen.chunk[0] - expected).abs() <= expected * 1e-9,

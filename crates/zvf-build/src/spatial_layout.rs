@@ -10,9 +10,9 @@ use crate::{
     coordinates::{self, BLOCK},
     design::Design,
     error::BuildError,
-    geometry::Numbers,
     sizing,
 };
+use zvf_model::column::NumericColumn;
 
 /// Chunks, bins and bounds of a level.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,12 +34,12 @@ impl SpatialLayout {
     /// is all or a sample. `has_objects` means that fragments are objects rather than bins.
     pub(crate) fn of(
         design: &Design,
-        positions: &Numbers,
+        positions: &NumericColumn,
         (lower, upper): (Vec<f64>, Vec<f64>),
         has_objects: bool,
         vertices: u64,
     ) -> Result<Self, BuildError> {
-        let axes = positions.columns;
+        let axes = positions.row_len();
         let same = |what, found: usize| match found == axes {
             true => Ok(()),
             false => Err(BuildError::AxisCount {
@@ -167,7 +167,7 @@ pub(crate) struct Assigned {
 /// Assigns each vertex to a chunk and, if `binned`, a bin. `within` is the extent of the positions,
 /// if known.
 pub(crate) fn assign(
-    positions: &Numbers,
+    positions: &NumericColumn,
     space: &SpatialLayout,
     binned: bool,
     within: Option<(&[f64], &[f64])>,
@@ -380,7 +380,7 @@ impl<'a> Steps<'a> {
         &self,
         blocks: impl IndexedParallelIterator<Item = (Range<usize>, &'b mut [T])>,
         bin_of: &mut [u32],
-        positions: &Numbers,
+        positions: &NumericColumn,
         put: impl Fn(&mut T, u64) + Sync,
     ) {
         let count = self.axes.len();

@@ -10,15 +10,16 @@ use zvf_format::{
 
 use crate::{
     error::BuildError,
-    geometry::{Attribute, Numbers, Values},
+    geometry::{Attribute, Values},
 };
+use zvf_model::column::NumericColumn;
 
 /// Attribute whose values are stored in cells.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredColumn {
     pub(crate) name: String,
     /// Values, or dictionary codes of text.
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: NumericColumn,
     /// Attributes of the array node.
     pub(crate) says: Map<String, Value>,
 }
@@ -33,7 +34,7 @@ impl StoredColumn {
         let numbers = match attribute.values {
             Values::Numbers(numbers) => {
                 says.insert("dtype".to_owned(), json!(numbers.kind.name()));
-                let columns = numbers.columns;
+                let columns = numbers.row_len();
                 if columns > 1 {
                     let names: Vec<String> = (0..columns).map(|at| format!("ch{at}")).collect();
                     says.insert("channel_names".to_owned(), json!(names));
@@ -55,7 +56,7 @@ impl StoredColumn {
 
     /// Copies the bytes of the given rows in order.
     pub(crate) fn gather(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
-        self.numbers.gathered(rows)
+        self.numbers.take(rows).bytes
     }
 }
 
@@ -65,7 +66,7 @@ fn coded(
     texts: &[Option<String>],
     says: &mut Map<String, Value>,
     current: bool,
-) -> Result<Numbers, BuildError> {
+) -> Result<NumericColumn, BuildError> {
     let words: BTreeSet<&str> = texts.iter().flatten().map(String::as_str).collect();
     let too_many = || BuildError::UnsupportedKind {
         what: "text attribute",
@@ -96,9 +97,9 @@ fn coded(
     if let Some(missing) = dtype.missing() {
         says.insert("_FillValue".to_owned(), json!(missing));
     }
-    Ok(Numbers {
+    Ok(NumericColumn {
         bytes,
-        ..Numbers::new(kind, 1)
+        ..NumericColumn::new(kind, 1)
     })
 }
 
@@ -130,7 +131,11 @@ impl TableColumn {
         }
     }
 
-    fn numbers(name: &str, numbers: &Numbers, rows: &[Option<usize>]) -> Result<Self, BuildError> {
+    fn numbers(
+        name: &str,
+        numbers: &NumericColumn,
+        rows: &[Option<usize>],
+    ) -> Result<Self, BuildError> {
         // Booleans have no value left to serve as fill.
         let kind = match numbers.kind {
             Kind::Bool => Kind::UInt8,
@@ -143,7 +148,7 @@ impl TableColumn {
             !given.iter().any(is_fill)
         });
         let (json, fill) = fill.ok_or_else(|| BuildError::NoFillValue(name.to_owned()))?;
-        let absent = fill.repeat(numbers.columns);
+        let absent = fill.repeat(numbers.row_len());
         let mut bytes = Vec::with_capacity(rows.len() * absent.len());
         for row in rows {
             bytes.extend_from_slice(row.map_or(&absent, |row| numbers.row(row)));
@@ -153,7 +158,7 @@ impl TableColumn {
             data_type: json!(kind.name()),
             dtype: kind.name().to_owned(),
             size,
-            columns: numbers.columns,
+            columns: numbers.row_len(),
             bytes,
             fill: (json, fill),
             present: rows.iter().map(Option::is_some).collect(),
@@ -268,7 +273,7 @@ pub(crate) fn restored(
         .collect();
     match kind {
         Some(kind) => {
-            let mut numbers = Numbers::new(kind, columns);
+            let mut numbers = NumericColumn::new(kind, columns as u32);
             let size = numbers.row_size();
             for row in rows {
                 match row {
@@ -350,9 +355,9 @@ mod tests {
     fn attribute(kind: Kind, bytes: &[u8]) -> Attribute {
         Attribute {
             name: "a".to_owned(),
-            values: Values::Numbers(Numbers {
+            values: Values::Numbers(NumericColumn {
                 bytes: bytes.to_vec(),
-                ..Numbers::new(kind, 1)
+                ..NumericColumn::new(kind, 1)
             }),
         }
     }

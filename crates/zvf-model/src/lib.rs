@@ -58,6 +58,7 @@
 mod name;
 
 pub mod array;
+pub mod column;
 pub mod fetch;
 pub mod generation;
 pub mod grid;

@@ -51,7 +51,5 @@ pub use error::{Damage, Fault, QueryError};
 pub use plan::explain::{Explanation, OperatorReport, Reads};
 pub use plan::run::{Counts, QueryReport};
 pub use query::{Budget, Clip, LevelChoice, NearestTo, Query, Region, Selection, Shape};
-pub use result::{
-    Column, Group, LevelUse, Links, NO_OBJECT, Parts, QueryResult, Rows, SEVERAL_OBJECTS, Skipped,
-    Values,
-};
+pub use result::{Group, LevelUse, Links, NO_OBJECT, Parts, QueryResult, SEVERAL_OBJECTS, Skipped};
+pub use zvf_model::column::{Column, ColumnValues, NumericColumn};

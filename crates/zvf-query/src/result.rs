@@ -1,9 +1,13 @@
 //! What a query found.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
-use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows};
-use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
+use zvf_model::{
+    column::{Column, ColumnValues, NumericColumn},
+    grid::ChunkCoord,
+    key::Key,
+    level::LevelId,
+};
 
 /// No object: in [`QueryResult::object_ids`], of a vertex that none has.
 pub const NO_OBJECT: i64 = -1;
@@ -37,7 +41,7 @@ pub struct QueryResult {
     /// Names of the axes.
     pub axes: Vec<String>,
     /// Vertices: a row of coordinates each.
-    pub positions: Rows,
+    pub positions: NumericColumn,
     /// The object of each vertex, that which it was selected by where objects are
     /// selected; `None` when the store has no objects or they
     /// were not asked for, and for paths, which have [`parts`](Self::parts).
@@ -80,9 +84,9 @@ impl QueryResult {
 
     /// Keeps these vertices, in this order.
     pub(crate) fn keep_vertices(&mut self, rows: &[usize]) {
-        self.positions.gather(rows);
+        self.positions = self.positions.take(rows.iter().copied());
         for column in self.vertex.iter_mut().chain(&mut self.fragment) {
-            column.gather(rows);
+            *column = column.take(rows.iter().copied());
         }
         if let Some(ids) = &mut self.object_ids {
             *ids = gathered(ids, rows);
@@ -108,7 +112,7 @@ impl QueryResult {
         self.objects = gathered(&self.objects, rows);
         self.object
             .iter_mut()
-            .for_each(|column| column.gather(rows));
+            .for_each(|column| *column = column.take(rows.iter().copied()));
     }
 
     /// Bytes of its columns.
@@ -118,8 +122,8 @@ impl QueryResult {
             .into_iter()
             .flatten()
             .map(|column| match &column.values {
-                Values::Numbers(rows) => rows.bytes.len(),
-                Values::Words { codes, .. } => codes.len().saturating_mul(4),
+                ColumnValues::Numeric(rows) => rows.bytes.len(),
+                ColumnValues::Dictionary { codes, .. } => codes.len().saturating_mul(4),
             });
         let ids = self.object_ids.as_ref().map_or(0, Vec::len);
         let links = self.links.as_ref().map_or(0, |links| links.ends.len());
@@ -133,69 +137,6 @@ fn gathered<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter()
         .filter_map(|row| values.get(*row).cloned())
         .collect()
-}
-
-/// Rows of numbers, little-endian.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rows {
-    /// What a number is.
-    pub kind: Kind,
-    /// Numbers of a row, at least one.
-    pub columns: u32,
-    /// The numbers, row by row.
-    pub bytes: Vec<u8>,
-}
-
-impl Default for Rows {
-    fn default() -> Self {
-        Self::new(Kind::Float32, 1)
-    }
-}
-
-impl Rows {
-    /// No rows.
-    pub fn new(kind: Kind, columns: u32) -> Self {
-        let columns = columns.max(1);
-        let bytes = Vec::new();
-        Self {
-            kind,
-            columns,
-            bytes,
-        }
-    }
-
-    /// Bytes of a row.
-    pub fn row_size(&self) -> usize {
-        let columns = usize::try_from(self.columns).unwrap_or(usize::MAX);
-        self.kind.size().saturating_mul(columns)
-    }
-
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.bytes.len().checked_div(self.row_size()).unwrap_or(0)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn gather(&mut self, rows: &[usize]) {
-        let size = self.row_size();
-        let mut bytes = Vec::with_capacity(rows.len().saturating_mul(size));
-        for row in rows {
-            let from = row.saturating_mul(size);
-            let row = self.bytes.get(from..from.saturating_add(size));
-            bytes.extend_from_slice(row.unwrap_or_default());
-        }
-        self.bytes = bytes;
-    }
-
-    /// The rows as numbers.
-    pub fn view(&self) -> Option<NumericRows<'_>> {
-        let dtype = Dtype::new(self.kind, ByteOrder::Little);
-        NumericRows::parse(&self.bytes, dtype, self.columns.try_into().ok()?).ok()
-    }
 }
 
 /// Paths: runs of rows of [`QueryResult::positions`].
@@ -228,72 +169,6 @@ impl Links {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
-    }
-}
-
-/// A named attribute.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// Its name.
-    pub name: String,
-    /// Its values.
-    pub values: Values,
-    /// Rows that have no value, one bool each; `None` when all have one. What
-    /// stands in the values there has no meaning.
-    pub missing: Option<Vec<bool>>,
-}
-
-/// Values of a column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// Numbers, one or more a row.
-    Numbers(Rows),
-    /// Words of a dictionary, by their numbers.
-    Words {
-        /// For each row the number of its word.
-        codes: Vec<u32>,
-        /// The words.
-        words: Arc<[String]>,
-    },
-}
-
-impl Values {
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Numbers(rows) => rows.len(),
-            Self::Words { codes, .. } => codes.len(),
-        }
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl Column {
-    pub(crate) fn gather(&mut self, rows: &[usize]) {
-        match &mut self.values {
-            Values::Numbers(numbers) => numbers.gather(rows),
-            Values::Words { codes, .. } => *codes = gathered(codes, rows),
-        }
-        if let Some(missing) = &mut self.missing {
-            *missing = gathered(missing, rows);
-        }
-        if self
-            .missing
-            .as_ref()
-            .is_some_and(|missing| !missing.contains(&true))
-        {
-            self.missing = None;
-        }
-    }
-
-    /// Whether a row has no value.
-    pub fn is_missing(&self, row: usize) -> bool {
-        let missing = self.missing.as_ref().and_then(|rows| rows.get(row));
-        missing.copied().unwrap_or(false)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use zvf::{
     format::numeric::Kind,
-    query::{Column, Rows, Values},
+    query::{Column, ColumnValues, NumericColumn},
 };
 
 /// Returns all numbers as f64, row by row; `None` if the last row is incomplete.
-pub(crate) fn numbers(rows: &Rows) -> Option<Vec<f64>> {
+pub(crate) fn numbers(rows: &NumericColumn) -> Option<Vec<f64>> {
     let view = rows.view()?;
     // Fast paths for the usual types.
     Some(match rows.kind {
@@ -31,8 +31,8 @@ pub(crate) fn column<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column
 /// Returns the number of channels of a column.
 pub(crate) fn channels(column: &Column) -> u32 {
     match &column.values {
-        Values::Numbers(rows) => rows.columns,
-        Values::Words { .. } => 1,
+        ColumnValues::Numeric(rows) => rows.width,
+        ColumnValues::Dictionary { .. } => 1,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use zvf::{
     format::numeric::Kind,
-    query::{Column, NO_OBJECT, QueryResult, SEVERAL_OBJECTS, Values, predicate::Scope},
+    query::{Column, ColumnValues, NO_OBJECT, QueryResult, SEVERAL_OBJECTS, predicate::Scope},
 };
 
 use crate::{
@@ -156,7 +156,7 @@ impl Tints {
     fn values(&mut self, column: &Column, into: &mut Vec<u32>) -> Result<(), RenderError> {
         let before = into.len();
         match &column.values {
-            Values::Words { codes, words } => {
+            ColumnValues::Dictionary { codes, words } => {
                 self.meaning = Some(Meaning::Word);
                 let numbers: Vec<u32> = words.iter().map(|word| self.word(word)).collect();
                 into.extend(codes.iter().map(|code| {
@@ -165,7 +165,7 @@ impl Tints {
                     number.copied().unwrap_or(NO_VALUE)
                 }));
             }
-            Values::Numbers(rows) => {
+            ColumnValues::Numeric(rows) => {
                 let broken = RenderError::InvalidResult("an attribute ends inside a row");
                 let values = numbers(rows).ok_or(broken)?;
                 let width = channels(column);
@@ -195,7 +195,7 @@ impl Tints {
                         Meaning::Number
                     });
                     for (row, value) in values.into_iter().enumerate() {
-                        if !column.is_missing(row) {
+                        if !column.is_null(row) {
                             self.look(value, is_integer);
                         }
                         into.push((value as f32).to_bits());
@@ -209,9 +209,9 @@ impl Tints {
                 }
             }
         }
-        if column.missing.is_some() {
+        if column.nulls.is_some() {
             for (row, value) in into.iter_mut().skip(before).enumerate() {
-                if column.is_missing(row) {
+                if column.is_null(row) {
                     *value = NO_VALUE;
                 }
             }

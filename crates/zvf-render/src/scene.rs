@@ -1,6 +1,6 @@
 //! Query results as positions, paths and links to draw.
 
-use zvf::query::{QueryResult, Rows};
+use zvf::query::{NumericColumn, QueryResult};
 
 use crate::{
     column::numbers,
@@ -122,8 +122,12 @@ impl Scene {
         self.link_tints.clear();
     }
 
-    fn add_positions(&mut self, rows: &Rows, space: &mut Space) -> Result<(), RenderError> {
-        let width = usize::try_from(rows.columns).unwrap_or(usize::MAX);
+    fn add_positions(
+        &mut self,
+        rows: &NumericColumn,
+        space: &mut Space,
+    ) -> Result<(), RenderError> {
+        let width = rows.row_len();
         let values =
             numbers(rows).ok_or(RenderError::InvalidResult("positions end inside a row"))?;
         self.positions.reserve(rows.len());
@@ -149,7 +153,7 @@ mod tests {
 
     fn answer(positions: &[f32]) -> QueryResult {
         let mut answer = QueryResult::default();
-        answer.positions = Rows::new(Kind::Float32, 3);
+        answer.positions = NumericColumn::new(Kind::Float32, 3);
         answer.positions.bytes = positions
             .iter()
             .flat_map(|part| part.to_le_bytes())

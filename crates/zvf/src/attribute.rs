@@ -113,7 +113,7 @@ pub type VertexFn =
 /// those of vertices are, and coarser levels are behind from then on.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 /// use std::sync::Arc;
 /// use zvf::{AttributeSpec, Dataset, Query, format::numeric::Kind};
 ///
@@ -122,7 +122,7 @@ pub type VertexFn =
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
 /// # let points = Geometry::new(positions);
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
@@ -157,7 +157,7 @@ pub async fn write_vertex_attribute(
 /// Coarser levels are behind from then on.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 /// use std::sync::Arc;
 /// use zvf::{AttributeSpec, Reduction, format::numeric::Kind};
 ///
@@ -166,7 +166,7 @@ pub async fn write_vertex_attribute(
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # let mut paths = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
 /// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;

@@ -63,7 +63,7 @@ impl Dataset {
     /// generations apart: five round trips.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::Dataset;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -71,7 +71,7 @@ impl Dataset {
     /// # let folder = tempfile::tempdir()?;
     /// # let address = folder.path().join("points.zv").display().to_string();
     /// # let address = address.as_str();
-    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
@@ -93,7 +93,7 @@ impl Dataset {
     /// The same with options for the store.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::{Dataset, OpenOptions};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -101,7 +101,7 @@ impl Dataset {
     /// # let folder = tempfile::tempdir()?;
     /// # let address = folder.path().join("points.zv").display().to_string();
     /// # let address = address.as_str();
-    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);

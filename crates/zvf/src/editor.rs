@@ -35,7 +35,7 @@ use crate::{
 /// [asked to try again](Self::retries).
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::{Editor, build::OutOfBounds};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -43,12 +43,12 @@ use crate::{
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # let mut paths = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
 /// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
 /// let editor = Editor::open(address).await?;
-/// let mut more = Geometry::new(Numbers::float32(3, [1.0, 1.0, 0.0, 8.0, 2.0, 1.0]));
+/// let mut more = Geometry::new(NumericColumn::float32(3, [1.0, 1.0, 0.0, 8.0, 2.0, 1.0]));
 /// more.part_offsets = Some(vec![0, 2]);
 /// more.part_objects = Some(vec![9]);
 /// editor.append(&more, OutOfBounds::Reject).await?;

@@ -281,7 +281,7 @@ pub struct PyramidReport {
 /// interrupted leaves the levels that were complete. The same again goes on after them.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::PyramidOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -289,7 +289,7 @@ pub struct PyramidReport {
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # let mut paths = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
 /// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;

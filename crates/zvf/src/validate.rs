@@ -10,7 +10,7 @@ use crate::{error::Error, location::Location, nodes};
 /// not be able to open.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::validation::ValidateOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -18,7 +18,7 @@ use crate::{error::Error, location::Location, nodes};
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
 /// # let points = Geometry::new(positions);
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);

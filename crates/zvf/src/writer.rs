@@ -144,14 +144,14 @@ impl core::fmt::Debug for CreateOptions {
 ///
 /// ```
 /// use zvf::CreateOptions;
-/// use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// let points = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
+/// let points = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
 /// let design = Design::new(GeometryKind::Points);
 /// let written = zvf::create(address, &points, design, &CreateOptions::default()).await?;
 /// assert_eq!(written.summary.vertices, 2);

@@ -7,7 +7,7 @@ use zvf_format::numeric::{
 };
 
 use super::{aggregation::Aggregation, number::Number};
-use crate::geometry::Numbers;
+use zvf_model::column::NumericColumn;
 
 /// Values that cannot be aggregated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,24 +40,21 @@ pub enum AggregateError {
 ///
 /// [`AggregateError`] when the bytes end inside a row.
 pub fn aggregate(
-    numbers: &Numbers,
+    numbers: &NumericColumn,
     rule: Aggregation,
     parent: &[u32],
     count: usize,
     own: Option<&[u32]>,
     missing: Option<i64>,
-) -> Result<Numbers, AggregateError> {
-    let columns = u32::try_from(numbers.columns)
-        .ok()
-        .and_then(NonZeroU32::new);
-    let columns = columns.ok_or(AggregateError::Columns(numbers.columns))?;
+) -> Result<NumericColumn, AggregateError> {
+    let columns = NonZeroU32::new(numbers.width).ok_or(AggregateError::Columns(0))?;
     let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
     let rows = NumericRows::parse(&numbers.bytes, dtype, columns)?;
     macro_rules! dispatch {
         ($($kind:ident $number:ty,)*) => {
             match numbers.kind {
                 $(Kind::$kind => rows.elements::<$number>().map(|values| {
-                    let table = Table::new(values, numbers.columns, parent, count, missing);
+                    let table = Table::new(values, numbers.row_len(), parent, count, missing);
                     table.become_fewer(rule, own, numbers)
                 }),)*
             }
@@ -98,7 +95,12 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     /// Applies a rule to all rows.
-    fn become_fewer(&self, rule: Aggregation, own: Option<&[u32]>, numbers: &Numbers) -> Numbers {
+    fn become_fewer(
+        &self,
+        rule: Aggregation,
+        own: Option<&[u32]>,
+        numbers: &NumericColumn,
+    ) -> NumericColumn {
         let values = match rule {
             Aggregation::Own => self.own(own),
             Aggregation::Mean => self.summed(T::mean),
@@ -107,15 +109,15 @@ impl<'a, T: Number> Table<'a, T> {
             Aggregation::Max => self.least(|a, b| b.is_below(a)),
             Aggregation::Mode => self.mode(),
             Aggregation::Count => {
-                return Numbers {
+                return NumericColumn {
                     bytes: encode(&self.counted(), ByteOrder::Little),
-                    ..Numbers::new(Kind::UInt32, 1)
+                    ..NumericColumn::new(Kind::UInt32, 1)
                 };
             }
         };
-        Numbers {
+        NumericColumn {
             bytes: encode(&values, ByteOrder::Little),
-            ..Numbers::new(numbers.kind, numbers.columns)
+            ..NumericColumn::new(numbers.kind, numbers.width)
         }
     }
 

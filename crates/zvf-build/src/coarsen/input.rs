@@ -5,10 +5,12 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype},
 };
 
+use zvf_model::column::NumericColumn;
+
 use super::{
     AggregateError, Coarsener, NO_OBJECT, NO_VERTEX, Ownership, PathSegment, Topology, VertexBlock,
 };
-use crate::{coordinates, geometry::Numbers};
+use crate::coordinates;
 
 /// Stored data of a level within one chunk of the next.
 #[derive(Clone, Debug, Default)]
@@ -273,9 +275,9 @@ impl Coarsener {
         let mut part = Vec::new();
         for chunk in &input.chunks {
             let bytes = in_order(chunk.positions, self.positions);
-            let numbers = Numbers {
+            let numbers = NumericColumn {
                 bytes,
-                ..Numbers::new(self.positions.kind(), axes)
+                ..NumericColumn::new(self.positions.kind(), axes as u32)
             };
             coordinates::block(&numbers, 0..numbers.len(), &mut part);
             values.extend_from_slice(&part);
@@ -426,9 +428,9 @@ impl FineChunk<'_> {
         if index.extent() > rows as u64 {
             return Err(no_row(self, index.extent() - 1, rows));
         }
-        let numbers = Numbers {
+        let numbers = NumericColumn {
             bytes: in_order(self.positions, dtype),
-            ..Numbers::new(dtype.kind(), axes)
+            ..NumericColumn::new(dtype.kind(), axes as u32)
         };
         let mut places = Vec::new();
         coordinates::block(&numbers, 0..rows, &mut places);

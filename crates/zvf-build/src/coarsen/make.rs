@@ -14,7 +14,9 @@ use super::{
     input::{CoarsenError, CoarsenInput, FragmentReference, Gathered, in_order},
     order::Order,
 };
-use crate::{coordinates, geometry::Numbers, link_placement};
+use zvf_model::column::NumericColumn;
+
+use crate::{coordinates, link_placement};
 
 /// Encoded chunk of the coarser level.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -375,7 +377,7 @@ impl AggregatedAttribute {
         cells: &[Option<&[u8]>],
         counts: &[usize],
         names: &[&str],
-    ) -> Result<Option<Numbers>, CoarsenError> {
+    ) -> Result<Option<NumericColumn>, CoarsenError> {
         let size = self.dtype.size();
         let mut row = self.columns.map(|columns| columns * size);
         for ((cell, rows), name) in cells.iter().zip(counts).zip(names) {
@@ -403,7 +405,7 @@ impl AggregatedAttribute {
         let Some(row) = row.filter(|_| cells.iter().any(Option::is_some)) else {
             return Ok(None);
         };
-        let mut numbers = Numbers::new(self.dtype.kind(), row / size);
+        let mut numbers = NumericColumn::new(self.dtype.kind(), (row / size) as u32);
         let fill = self.fill();
         for (cell, rows) in cells.iter().zip(counts) {
             match cell {
@@ -452,7 +454,7 @@ impl AggregatedAttribute {
     /// Aggregates rows into `count` rows by the map `into`.
     pub(super) fn become_fewer(
         &self,
-        values: &Numbers,
+        values: &NumericColumn,
         into: &[u32],
         count: usize,
         own: Option<&[u32]>,

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use zvf_model::column::NumericColumn;
+
 use super::{
     change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
@@ -11,11 +13,7 @@ use super::{
     image::{CellKey, LevelSnapshot},
     tables::{self, Table},
 };
-use crate::{
-    coordinates,
-    geometry::{Attribute, Numbers},
-    plan::WritePlan,
-};
+use crate::{coordinates, geometry::Attribute, plan::WritePlan};
 
 impl LevelSnapshot {
     /// Appends planned geometry to chunks and tables.
@@ -97,9 +95,9 @@ impl LevelSnapshot {
             .iter()
             .flat_map(|fragment| fragment.rows().collect::<Vec<_>>())
             .collect();
-        let positions = Numbers {
+        let positions = NumericColumn {
             bytes: chunk.positions.clone(),
-            ..Numbers::new(self.positions, self.axes)
+            ..NumericColumn::new(self.positions, self.axes as u32)
         };
         let (count, bins) = match &self.bins {
             Some(bins) => {

@@ -9,10 +9,11 @@ use super::{
     image::LevelSnapshot,
 };
 use crate::{
-    geometry::{Attribute, Numbers, Values},
+    geometry::{Attribute, Values},
     plan::WritePlan,
     stored_column::StoredColumn,
 };
+use zvf_model::column::NumericColumn;
 
 impl LevelSnapshot {
     /// Returns added columns in the types of the store, by array path.
@@ -75,8 +76,8 @@ impl LevelSnapshot {
             says["encoding"].as_str() == Some("dictionary"),
         ) {
             (Values::Numbers(numbers), false) => {
-                let same = numbers.kind.name() == dtype && numbers.columns as u64 == columns;
-                let found = format!("{} x {}", numbers.columns, numbers.kind.name());
+                let same = numbers.kind.name() == dtype && numbers.row_len() as u64 == columns;
+                let found = format!("{} x {}", numbers.row_len(), numbers.kind.name());
                 if !same {
                     return Err(unlike(found));
                 }
@@ -130,9 +131,9 @@ impl LevelSnapshot {
             .flat_map(|code| code.to_le_bytes()[..kind.size()].to_vec());
         Ok(StoredColumn {
             name,
-            numbers: Numbers {
+            numbers: NumericColumn {
                 bytes: bytes.collect(),
-                ..Numbers::new(kind, 1)
+                ..NumericColumn::new(kind, 1)
             },
             says: Map::new(),
         })
@@ -144,7 +145,7 @@ impl LevelSnapshot {
         &mut self,
         plan: &WritePlan,
         owners: &[i64],
-    ) -> Result<BTreeMap<String, Numbers>, EditError> {
+    ) -> Result<BTreeMap<String, NumericColumn>, EditError> {
         let family = "0/fragment_attributes/";
         let paths = self.arrays.keys().filter(|path| path.starts_with(family));
         let stored: Vec<String> = paths.cloned().collect();
@@ -164,9 +165,9 @@ impl LevelSnapshot {
                     .map(zvf_format::numeric::Dtype::kind);
                 let kind = kind.unwrap_or(zvf_format::numeric::Kind::Int64);
                 let bytes = owners.iter().flat_map(|id| id.to_le_bytes());
-                let numbers = Numbers {
+                let numbers = NumericColumn {
                     bytes: bytes.collect(),
-                    ..Numbers::new(kind, 1)
+                    ..NumericColumn::new(kind, 1)
                 };
                 columns.insert(path, numbers);
                 continue;
@@ -185,7 +186,7 @@ impl LevelSnapshot {
                 .as_ref()
                 .map_or(&[][..], |objects| &objects.given);
             let column = self.column(what, &path, attribute)?;
-            let mut numbers = Numbers::new(column.numbers.kind, column.numbers.columns);
+            let mut numbers = NumericColumn::new(column.numbers.kind, column.numbers.width);
             for row in given {
                 match row {
                     Some(row) => numbers.bytes.extend_from_slice(column.numbers.row(*row)),

@@ -370,7 +370,7 @@ impl Table {
                     Kind::Bool => Kind::UInt8,
                     kind => kind,
                 };
-                (Some(kind), numbers.columns, kind.name().to_owned())
+                (Some(kind), numbers.row_len(), kind.name().to_owned())
             }
             crate::Values::Text(_) => (None, 1, "text".to_owned()),
         };

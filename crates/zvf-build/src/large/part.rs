@@ -10,7 +10,7 @@ use zvf_format::{
 use crate::{
     design::Profile,
     error::BuildError,
-    geometry::{Attribute, Geometry, Numbers, Values},
+    geometry::{Attribute, Geometry, Values},
     large::outline::{Field, Found, Outline},
     large::piece::Piece,
     link_placement::{LinkPlacement, Policy},
@@ -21,6 +21,7 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, VertexLayout},
 };
+use zvf_model::column::NumericColumn;
 
 /// Partition that is ready to be encoded.
 #[derive(Debug)]
@@ -117,7 +118,10 @@ impl Outline {
         plan::rest(&self.plan(Found {
             vertices: 0,
             vertex: columns.collect::<Result<_, _>>()?,
-            geometry: Geometry::new(Numbers::new(self.positions.0, self.positions.1)),
+            geometry: Geometry::new(NumericColumn::new(
+                self.positions.0,
+                self.positions.1 as u32,
+            )),
             layout: VertexLayout {
                 starts: vec![0],
                 fragment_starts: vec![0],
@@ -160,9 +164,9 @@ impl Outline {
         while !bytes.is_empty() {
             piece.read(&mut bytes, self.fields.len())?;
         }
-        let mut geometry = Geometry::new(Numbers {
+        let mut geometry = Geometry::new(NumericColumn {
             bytes: std::mem::take(&mut piece.positions),
-            ..Numbers::new(self.positions.0, self.positions.1)
+            ..NumericColumn::new(self.positions.0, self.positions.1 as u32)
         });
         let columns = self.fields.iter().zip(&piece.fields);
         let columns =
@@ -249,9 +253,9 @@ impl Field {
     /// Decodes a column; words get codes of the dictionary of all partitions.
     pub(super) fn column(&self, bytes: &[u8], current: bool) -> Result<StoredColumn, BuildError> {
         if let Some((kind, columns)) = self.numbers {
-            let numbers = Numbers {
+            let numbers = NumericColumn {
                 bytes: bytes.to_vec(),
-                ..Numbers::new(kind, columns)
+                ..NumericColumn::new(kind, columns as u32)
             };
             let attribute = Attribute {
                 name: self.name.clone(),

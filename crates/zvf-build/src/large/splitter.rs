@@ -10,7 +10,7 @@ use zvf_format::links::LinkWidth;
 use crate::{
     bounds,
     error::BuildError,
-    geometry::{Attribute, Geometry, Numbers, Values},
+    geometry::{Attribute, Geometry, Values},
     large::outline::{Found, Outline},
     large::part::{MadeChunk, PartitionResult},
     large::piece::Piece,
@@ -21,6 +21,7 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Fragment, Manifests, NO_OBJECT, VertexLayout},
 };
+use zvf_model::column::NumericColumn;
 
 /// Splits batches, in the order of the survey, into partitions.
 #[derive(Debug)]
@@ -195,7 +196,7 @@ impl Partitioner {
     }
 
     /// Converts attributes to numbers: words by order of appearance.
-    fn values(&mut self, attributes: &[Attribute]) -> Vec<Numbers> {
+    fn values(&mut self, attributes: &[Attribute]) -> Vec<NumericColumn> {
         let mut all = Vec::new();
         for (at, attribute) in attributes.iter().enumerate() {
             let texts = match &attribute.values {
@@ -205,7 +206,7 @@ impl Partitioner {
                 }
                 Values::Text(texts) => texts,
             };
-            let mut numbers = Numbers::new(zvf_format::numeric::Kind::UInt32, 1);
+            let mut numbers = NumericColumn::new(zvf_format::numeric::Kind::UInt32, 1);
             for text in texts {
                 let number = match text {
                     None => {
@@ -280,7 +281,7 @@ impl Partitioner {
             layout.fragment_starts.push(raw.len());
         }
         let mut geometry = Geometry {
-            positions: Numbers::new(outline.positions.0, outline.positions.1),
+            positions: NumericColumn::new(outline.positions.0, outline.positions.1 as u32),
             vertex: Vec::new(),
             link: Vec::new(),
             links: Vec::new(),

@@ -4,11 +4,12 @@ use crate::{
     bounds, check, coordinates,
     design::{AxisSpec, Design},
     error::BuildError,
-    geometry::{Geometry, GeometryKind, Numbers, Values},
+    geometry::{Geometry, GeometryKind, Values},
     large::outline::{Field, Outline},
     metadata, sharding,
     spatial_layout::SpatialLayout,
 };
+use zvf_model::column::NumericColumn;
 
 /// Upper bound on sampled rows.
 const SAMPLE: usize = 100_000;
@@ -18,7 +19,7 @@ const SAMPLE: usize = 100_000;
 pub struct GeometrySurvey {
     design: Design,
     extent: Option<(Vec<f64>, Vec<f64>)>,
-    sample: Option<Numbers>,
+    sample: Option<NumericColumn>,
     /// Distance between sampled rows.
     step: usize,
     vertices: u64,
@@ -100,7 +101,7 @@ impl GeometrySurvey {
         self.vertices += positions.len() as u64;
         let sample = self
             .sample
-            .get_or_insert_with(|| Numbers::new(positions.kind, positions.columns));
+            .get_or_insert_with(|| NumericColumn::new(positions.kind, positions.width));
         for row in 0..positions.len() {
             if (first + row as u64).is_multiple_of(self.step as u64) {
                 sample.bytes.extend_from_slice(positions.row(row));
@@ -153,7 +154,7 @@ impl GeometrySurvey {
         design.bounds = Some(bounds.clone());
         let axes: Vec<AxisSpec> = match &design.axes {
             Some(axes) => axes.clone(),
-            None => metadata::default_axes(sample.columns),
+            None => metadata::default_axes(sample.row_len()),
         };
         let space = SpatialLayout::of(&design, &sample, bounds, self.has_objects, self.vertices)?;
         let grid = space.grid(!self.has_objects)?;
@@ -167,7 +168,7 @@ impl GeometrySurvey {
             axes,
             grid,
             shard,
-            positions: (sample.kind, sample.columns),
+            positions: (sample.kind, sample.row_len()),
             has_objects: self.has_objects,
             fields: self.fields.unwrap_or_default(),
         })
@@ -179,7 +180,7 @@ impl Field {
         match &attribute.values {
             Values::Numbers(numbers) => Self {
                 name: attribute.name.clone(),
-                numbers: Some((numbers.kind, numbers.columns)),
+                numbers: Some((numbers.kind, numbers.row_len())),
                 words: Vec::new(),
                 missing: false,
             },

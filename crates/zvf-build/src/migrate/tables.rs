@@ -8,12 +8,13 @@ use zvf_format::{groups, numeric::Kind, open_rows};
 use super::{MigrationTarget, overlaid};
 use crate::{
     error::BuildError,
-    geometry::{Attribute, Numbers, Values},
+    geometry::{Attribute, Values},
     metadata::{self, ArrayNode},
     output::{Output, group_metadata, node},
     stored_column::TableColumn,
     tables::{self, MANIFESTS, Rows},
 };
+use zvf_model::column::NumericColumn;
 
 /// Rows of a table and their presence.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +61,7 @@ impl TableRows {
             data_type: json!(numbers.kind.name()),
             dtype: numbers.kind.name().to_owned(),
             size,
-            columns: numbers.columns,
+            columns: numbers.row_len(),
             bytes: numbers.bytes.clone(),
             fill: zero(numbers.kind.name(), size),
             present: (0..numbers.len()).map(|row| self.is_present(row)).collect(),
@@ -344,7 +345,7 @@ impl MigrationTarget {
     pub fn parametric(
         &self,
         old: [&Map<String, Value>; 3],
-        numbers: &Numbers,
+        numbers: &NumericColumn,
         names: Option<&[String]>,
     ) -> Result<Vec<Output>, BuildError> {
         let [group, objects, named] = old;
@@ -354,13 +355,13 @@ impl MigrationTarget {
         }
         let says = json!({
             "zv_array": "parametric_objects", "num_objects": numbers.len(),
-            "max_row_length": numbers.columns, "dtype": "float64",
+            "max_row_length": numbers.row_len(), "dtype": "float64",
         });
         let says = overlaid(objects, says);
         let (path, bytes) = ("parametric/objects", &numbers.bytes);
         if self.is_current() {
             let codecs = self.tables.codecs(metadata::bytes(8), 8);
-            let rows = Rows::floats(numbers.columns, bytes);
+            let rows = Rows::floats(numbers.row_len(), bytes);
             tables::rows(&mut outputs, codecs, path, says, &rows);
         } else {
             outputs.push(node(path, group_metadata(&says)));

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use zvf_format::{links::RowForm, numeric::Kind, path::ChunkCoords};
+use zvf_model::column::NumericColumn;
 
 use super::{objects, of_fragments, v09};
 use crate::{
@@ -117,7 +118,7 @@ impl Padded<'_> {
         let (kind, columns, rows, flat) = match family.split_once('/') {
             None => {
                 let positions = &plan.geometry.positions;
-                (positions.kind, positions.columns, vertices, false)
+                (positions.kind, positions.row_len(), vertices, false)
             }
             Some(("links", _)) => {
                 let inside = plan.links.iter().flat_map(|links| links.inside.values());
@@ -129,7 +130,7 @@ impl Padded<'_> {
                 let column = plan.vertex.iter().find(|column| column.name == name);
                 let numbers = column.map(|column| &column.numbers);
                 let kind = numbers.map_or(Kind::UInt8, |numbers| numbers.kind);
-                let columns = numbers.map_or(1, |numbers| numbers.columns);
+                let columns = numbers.map_or(1, NumericColumn::row_len);
                 (kind, columns, vertices, columns == 1)
             }
         };
@@ -269,7 +270,7 @@ fn link_attribute(column: &StoredColumn, tag: &str, crossing: Option<usize>) -> 
     says.insert("zv_array".to_owned(), json!(tag));
     says.insert("level_delta".to_owned(), json!(0));
     if let Some(links) = crossing {
-        let columns = column.numbers.columns;
+        let columns = column.numbers.row_len();
         let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
         says.insert("num_links".to_owned(), json!(links));
         says.insert("row_shape".to_owned(), json!(shape));

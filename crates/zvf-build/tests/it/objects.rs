@@ -1,13 +1,13 @@
 //! Attributes of objects, fragments and groups: every given value is stored.
 
 use zvf_build::{
-    Attribute, BuildError, CellCompression, Design, Geometry, GeometryKind, Numbers, OutOfBounds,
-    Output, Values, WritePlan,
+    Attribute, BuildError, CellCompression, Design, Geometry, GeometryKind, NumericColumn,
+    OutOfBounds, Output, Values, WritePlan,
 };
 
 /// Returns vertices at (0), (1), (2) and so on.
 fn row(vertices: u8) -> Geometry {
-    Geometry::new(Numbers::float32(1, (0..vertices).map(f32::from)))
+    Geometry::new(NumericColumn::float32(1, (0..vertices).map(f32::from)))
 }
 
 fn design(kind: GeometryKind) -> Design {
@@ -19,7 +19,7 @@ fn design(kind: GeometryKind) -> Design {
 fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> Attribute {
     Attribute {
         name: name.to_owned(),
-        values: Values::Numbers(Numbers::float64(1, values)),
+        values: Values::Numbers(NumericColumn::float64(1, values)),
     }
 }
 

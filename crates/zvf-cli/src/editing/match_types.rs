@@ -1,7 +1,7 @@
 //! Numbers of csv, which says nothing of types, in the types of a store.
 
 use zvf::{
-    build::{Attribute, Geometry, Numbers, Values},
+    build::{Attribute, Geometry, NumericColumn, Values},
     format::numeric::Kind,
     query::{self, Column, QueryResult},
 };
@@ -18,7 +18,7 @@ pub(super) fn to(like: &QueryResult, geometry: &mut Geometry) {
 fn all(like: &[Column], attributes: &mut [Attribute]) {
     for attribute in attributes {
         let own = like.iter().find(|column| column.name == attribute.name);
-        if let (Some(query::Values::Numbers(rows)), Values::Numbers(numbers)) =
+        if let (Some(query::ColumnValues::Numeric(rows)), Values::Numbers(numbers)) =
             (own.map(|column| &column.values), &mut attribute.values)
             && let Some(fitted) = fitted(numbers, rows.kind)
         {
@@ -35,7 +35,7 @@ enum Number {
 }
 
 /// The numbers in another type: whole ones as they are, floats as near as it goes.
-fn fitted(numbers: &Numbers, kind: Kind) -> Option<Numbers> {
+fn fitted(numbers: &NumericColumn, kind: Kind) -> Option<NumericColumn> {
     let mut bytes = Vec::with_capacity(numbers.len().saturating_mul(kind.size()));
     let (values, _) = numbers.bytes.as_chunks::<8>();
     for value in values {
@@ -47,9 +47,9 @@ fn fitted(numbers: &Numbers, kind: Kind) -> Option<Numbers> {
         };
         put(number, kind, &mut bytes)?;
     }
-    Some(Numbers {
+    Some(NumericColumn {
         bytes,
-        ..Numbers::new(kind, numbers.columns)
+        ..NumericColumn::new(kind, numbers.width)
     })
 }
 
@@ -107,13 +107,19 @@ mod tests {
 
     #[test]
     fn numbers_become_what_the_store_has() {
-        let numbers = Numbers::float64(1, [0.1, 3.0]);
-        let expected = Numbers::float32(1, [0.1, 3.0]);
+        let numbers = NumericColumn::float64(1, [0.1, 3.0]);
+        let expected = NumericColumn::float32(1, [0.1, 3.0]);
         assert_eq!(fitted(&numbers, Kind::Float32), Some(expected));
         assert_eq!(fitted(&numbers, Kind::Int16), None);
-        let whole = fitted(&Numbers::float64(1, [-2.0, 3.0]), Kind::Int16);
+        let whole = fitted(&NumericColumn::float64(1, [-2.0, 3.0]), Kind::Int16);
         assert_eq!(whole.unwrap().bytes, [254, 255, 3, 0]);
-        assert_eq!(fitted(&Numbers::float64(1, [-2.0]), Kind::UInt8), None);
-        assert_eq!(fitted(&Numbers::float64(1, [f64::NAN]), Kind::Int8), None);
+        assert_eq!(
+            fitted(&NumericColumn::float64(1, [-2.0]), Kind::UInt8),
+            None
+        );
+        assert_eq!(
+            fitted(&NumericColumn::float64(1, [f64::NAN]), Kind::Int8),
+            None
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use zvf::{
-    build::{Numbers, Values},
+    build::{NumericColumn, Values},
     format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
 
@@ -43,10 +43,10 @@ impl FileColumn {
     /// Ids, one a row.
     pub(super) fn ids(&self) -> Result<Vec<i64>, GeometryReadError> {
         let numbers = self.numbers()?;
-        if numbers.columns != 1 {
+        if numbers.row_len() != 1 {
             return Err(self.error(ColumnError::Columns {
                 expected: 1,
-                found: numbers.columns,
+                found: numbers.row_len(),
             }));
         }
         self.integers()
@@ -68,7 +68,7 @@ impl FileColumn {
         values.collect()
     }
 
-    pub(super) fn numbers(&self) -> Result<&Numbers, GeometryReadError> {
+    pub(super) fn numbers(&self) -> Result<&NumericColumn, GeometryReadError> {
         match &self.values {
             Values::Numbers(numbers) => Ok(numbers),
             Values::Text(_) => Err(self.error(ColumnError::Text)),
@@ -76,7 +76,7 @@ impl FileColumn {
     }
 }
 
-fn integers(numbers: &Numbers) -> Result<Vec<i64>, ColumnError> {
+fn integers(numbers: &NumericColumn) -> Result<Vec<i64>, ColumnError> {
     let view = view(numbers);
     let view = view.filter(|_| numbers.kind != Kind::Bool);
     let view = view.ok_or(ColumnError::NotIntegers(numbers.kind.name()))?;
@@ -93,9 +93,9 @@ fn integers(numbers: &Numbers) -> Result<Vec<i64>, ColumnError> {
     values.collect()
 }
 
-fn view(numbers: &Numbers) -> Option<NumericRows<'_>> {
+fn view(numbers: &NumericColumn) -> Option<NumericRows<'_>> {
     let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
-    let columns = u32::try_from(numbers.columns).ok()?.try_into().ok()?;
+    let columns = u32::try_from(numbers.row_len()).ok()?.try_into().ok()?;
     NumericRows::parse(&numbers.bytes, dtype, columns).ok()
 }
 
@@ -110,14 +110,14 @@ fn values(view: NumericRows<'_>) -> impl Iterator<Item = (usize, Value)> + '_ {
 
 /// Numbers of one column each, side by side. Of several kinds, they become
 /// float64.
-pub(super) fn join_channels(parts: &[&Numbers]) -> Result<Numbers, ColumnError> {
+pub(super) fn join_channels(parts: &[&NumericColumn]) -> Result<NumericColumn, ColumnError> {
     let Some(first) = parts.first() else {
-        return Ok(Numbers::new(Kind::Float64, 1));
+        return Ok(NumericColumn::new(Kind::Float64, 1));
     };
-    if let Some(part) = parts.iter().find(|part| part.columns != 1) {
+    if let Some(part) = parts.iter().find(|part| part.row_len() != 1) {
         return Err(ColumnError::Columns {
             expected: 1,
-            found: part.columns,
+            found: part.row_len(),
         });
     }
     if parts.iter().any(|part| part.kind != first.kind) {
@@ -125,7 +125,9 @@ pub(super) fn join_channels(parts: &[&Numbers]) -> Result<Numbers, ColumnError> 
         let floats = floats?;
         return join_channels(&floats.iter().collect::<Vec<_>>());
     }
-    let mut joined = Numbers::new(first.kind, parts.len());
+    // One part is one column of an input file or one axis of a table.
+    let width = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+    let mut joined = NumericColumn::new(first.kind, width);
     for row in 0..first.len() {
         for part in parts {
             joined.bytes.extend_from_slice(part.row(row));
@@ -136,10 +138,10 @@ pub(super) fn join_channels(parts: &[&Numbers]) -> Result<Numbers, ColumnError> 
 
 /// Does what is asked with rows that are missing; none is when `missing` is empty.
 pub(super) fn fill_missing(
-    numbers: Numbers,
+    numbers: NumericColumn,
     missing: &[bool],
     policy: MissingPolicy,
-) -> Result<Numbers, ColumnError> {
+) -> Result<NumericColumn, ColumnError> {
     let Some(row) = missing.iter().position(|missing| *missing) else {
         return Ok(numbers);
     };
@@ -168,7 +170,7 @@ pub(super) fn fill_missing(
 }
 
 /// The same numbers as float64, and NaN where they are missing.
-fn floats(numbers: &Numbers, missing: Option<&[bool]>) -> Result<Numbers, ColumnError> {
+fn floats(numbers: &NumericColumn, missing: Option<&[bool]>) -> Result<NumericColumn, ColumnError> {
     let view = view(numbers).ok_or(ColumnError::Inexact(0))?;
     let mut bytes = Vec::new();
     for (row, value) in values(view) {
@@ -184,9 +186,9 @@ fn floats(numbers: &Numbers, missing: Option<&[bool]>) -> Result<Numbers, Column
         let value = value.ok_or(ColumnError::Inexact(row))?;
         bytes.extend(value.to_le_bytes());
     }
-    Ok(Numbers {
+    Ok(NumericColumn {
         bytes,
-        ..Numbers::new(Kind::Float64, numbers.columns)
+        ..NumericColumn::new(Kind::Float64, numbers.width)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Whether an answer holds together, so that no writer has to wonder.
 
-use zvf::query::{Column, Links, Parts, QueryResult, Values};
+use zvf::query::{Column, ColumnValues, Links, Parts, QueryResult};
 
 use super::ResultWriteError;
 
@@ -11,8 +11,7 @@ pub(super) fn check(answer: &QueryResult) -> Result<(), ResultWriteError> {
     if answer.positions.view().is_none() {
         return Err(ResultWriteError::Broken("positions end inside a row"));
     }
-    let axes = usize::try_from(answer.positions.columns);
-    if vertices > 0 && axes != Ok(answer.axes.len()) {
+    if vertices > 0 && answer.positions.row_len() != answer.axes.len() {
         return Err(ResultWriteError::Broken("axes do not fit positions"));
     }
     if let Some(ids) = &answer.object_ids {
@@ -66,21 +65,21 @@ fn columns(scope: &str, columns: &[Column], needed: usize) -> Result<(), ResultW
     for column in columns {
         let name = || format!("{scope}.{}", column.name);
         rows(&name(), column.values.len(), needed)?;
-        if let Some(missing) = &column.missing {
+        if let Some(missing) = &column.nulls {
             rows(&format!("{}.missing", name()), missing.len(), needed)?;
         }
         match &column.values {
-            Values::Numbers(rows) if rows.view().is_none() => {
+            ColumnValues::Numeric(rows) if rows.view().is_none() => {
                 return Err(ResultWriteError::Broken("an attribute ends inside a row"));
             }
-            Values::Words { codes, words } => {
+            ColumnValues::Dictionary { codes, words } => {
                 let is_known = |code: &u32| usize::try_from(*code).is_ok_and(|c| c < words.len());
                 let mut rows = codes.iter().enumerate();
-                if !rows.all(|(row, code)| is_known(code) || column.is_missing(row)) {
+                if !rows.all(|(row, code)| is_known(code) || column.is_null(row)) {
                     return Err(ResultWriteError::Broken("a word is not in its dictionary"));
                 }
             }
-            Values::Numbers(_) => {}
+            ColumnValues::Numeric(_) => {}
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ use super::{
     output_table::OutputTable,
     staged::{Sink, Staged},
 };
-use infer::{ColumnValues, TypeInference};
+use infer::{InferredValues, TypeInference};
 use record::{CsvRecord, RecordReader};
 
 /// Reads a table.
@@ -41,13 +41,13 @@ pub(super) fn read_table(
     }
     let mut columns = Vec::with_capacity(inferred.len());
     for (name, inferred) in reader.names.iter().zip(&inferred) {
-        columns.push(
-            ColumnValues::new(inferred).map_err(|source| GeometryReadError::Column {
+        columns.push(InferredValues::new(inferred).map_err(|source| {
+            GeometryReadError::Column {
                 path: path.to_path_buf(),
                 column: name.clone(),
                 source,
-            })?,
-        );
+            }
+        })?);
     }
     let mut reader = CsvReader::open(path)?;
     if reader.names.len() != columns.len() {
@@ -233,7 +233,7 @@ fn write_rows(table: &OutputTable<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
     for row in 0..table.rows {
         for column in &table.columns {
             for channel in 0..column.channels() {
-                if column.is_missing(row) {
+                if column.is_null(row) {
                     // An empty field.
                 } else if let Some(word) = column.word(row) {
                     push_field(word, &mut line);

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use zvf::build::{Numbers, Values};
+use zvf::build::{NumericColumn, Values};
 
 use super::{
     ColumnError, GeometryReadError, GeometryReadOptions,
@@ -49,7 +49,7 @@ impl InputTable {
     fn positions(
         &mut self,
         asked: Option<&[String]>,
-    ) -> Result<(Numbers, Vec<String>), GeometryReadError> {
+    ) -> Result<(NumericColumn, Vec<String>), GeometryReadError> {
         let names = match asked.or(self.axes.as_deref()) {
             Some(names) => names.to_vec(),
             None => {
@@ -69,10 +69,10 @@ impl InputTable {
         let mut parts = Vec::with_capacity(columns.len());
         for column in &columns {
             let numbers = column.numbers()?;
-            if numbers.columns != 1 {
+            if numbers.row_len() != 1 {
                 return Err(column.error(ColumnError::Columns {
                     expected: 1,
-                    found: numbers.columns,
+                    found: numbers.row_len(),
                 }));
             }
             parts.push(numbers);

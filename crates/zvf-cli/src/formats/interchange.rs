@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::build::{Attribute, Geometry, Numbers, Values};
+use zvf::build::{Attribute, Geometry, NumericColumn, Values};
 
 use super::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions,
@@ -19,7 +19,7 @@ use crate::display::len_u64;
 pub(super) struct InterchangeArrays {
     pub(super) files: Vec<PathBuf>,
     pub(super) axes: Option<Vec<String>>,
-    pub(super) positions: Numbers,
+    pub(super) positions: NumericColumn,
     pub(super) object_ids: Option<Vec<i64>>,
     pub(super) part_offsets: Option<Vec<u64>>,
     pub(super) part_objects: Option<Vec<i64>>,
@@ -51,7 +51,7 @@ pub(super) struct GroupMembers {
 }
 
 impl InterchangeArrays {
-    pub(super) fn new(positions: Numbers) -> Self {
+    pub(super) fn new(positions: NumericColumn) -> Self {
         Self {
             files: Vec::new(),
             axes: None,
@@ -75,7 +75,7 @@ impl LinkRows {
     /// Takes one link from each row of `column`.
     pub(super) fn from_column(column: &FileColumn) -> Result<Self, GeometryReadError> {
         Ok(Self {
-            width: column.numbers()?.columns,
+            width: column.numbers()?.row_len(),
             ends: column.integers()?,
         })
     }

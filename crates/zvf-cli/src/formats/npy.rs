@@ -19,7 +19,7 @@ use std::{
 };
 
 use zvf::{
-    build::{Numbers, Values},
+    build::{NumericColumn, Values},
     format::numeric::{ByteOrder, Kind},
 };
 
@@ -123,9 +123,10 @@ impl NpyHeader {
                         *byte = u8::from(*byte != 0);
                     }
                 }
-                Values::Numbers(Numbers {
+                let width = u32::try_from(columns).map_err(|_| NpyReadError::Shape)?;
+                Values::Numbers(NumericColumn {
                     bytes,
-                    ..Numbers::new(kind, columns)
+                    ..NumericColumn::new(kind, width)
                 })
             }
             ElementType::Unicode { order, .. } if columns <= 1 => unicode(&bytes, size, order)?,

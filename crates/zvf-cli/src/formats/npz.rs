@@ -10,7 +10,7 @@ use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
 
 use zip::{CompressionMethod, ZipArchive};
 use zvf::{
-    build::{Numbers, Values},
+    build::{NumericColumn, Values},
     format::numeric::Kind,
 };
 
@@ -69,7 +69,7 @@ pub(super) fn read_tables(
     input: &InputFile,
     options: &GeometryReadOptions,
     leave: impl Fn(&str) -> bool,
-    axes: usize,
+    axes: u32,
 ) -> Result<InterchangeArrays, GeometryReadError> {
     let path = input.path();
     let file: Arc<Path> = path.into();
@@ -86,7 +86,7 @@ pub(super) fn read_tables(
     let nothing = FileColumn {
         file: Arc::clone(&file),
         label: "positions".to_owned(),
-        values: Values::Numbers(Numbers::new(Kind::Float32, axes)),
+        values: Values::Numbers(NumericColumn::new(Kind::Float32, axes)),
     };
     let mut whole = vec![(nothing, 2)];
     for (label, array) in columns {

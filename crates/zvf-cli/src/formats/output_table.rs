@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use zvf::{
     format::numeric::{Kind, NumericRows, Value},
-    query::{Column, QueryResult, Values},
+    query::{Column, ColumnValues, QueryResult},
 };
 
 use super::ResultWriteError;
@@ -155,7 +155,7 @@ impl<'a> OutputColumn<'a> {
     /// An attribute under this name.
     pub(crate) fn of(name: String, column: &'a Column) -> Result<Self, ResultWriteError> {
         let cells = match &column.values {
-            Values::Numbers(rows) => {
+            ColumnValues::Numeric(rows) => {
                 let view = rows.view();
                 let rows =
                     view.ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
@@ -166,12 +166,12 @@ impl<'a> OutputColumn<'a> {
                     channels: channels.unwrap_or(usize::MAX),
                 }
             }
-            Values::Words { codes, words } => OutputCells::Words { codes, words },
+            ColumnValues::Dictionary { codes, words } => OutputCells::Words { codes, words },
         };
         Ok(Self {
             name,
             cells,
-            missing: column.missing.as_deref(),
+            missing: column.nulls.as_deref(),
         })
     }
 
@@ -197,7 +197,7 @@ impl<'a> OutputColumn<'a> {
         self.missing.is_some()
     }
 
-    pub(crate) fn is_missing(&self, row: usize) -> bool {
+    pub(crate) fn is_null(&self, row: usize) -> bool {
         let missing = self.missing.and_then(|missing| missing.get(row));
         missing.copied().unwrap_or(false)
     }

@@ -207,7 +207,7 @@ impl<'a> PlyElement<'a> {
     fn row(&self, row: usize, sink: &mut Sink<'_>) -> io::Result<()> {
         for property in &self.properties {
             let value = property.column.value(row, property.channel);
-            let is_missing = property.column.is_missing(row);
+            let is_missing = property.column.is_null(row);
             property.scalar.put(value.filter(|_| !is_missing), sink)?;
         }
         Ok(())
@@ -258,7 +258,7 @@ impl PlyType {
         let (mut least, mut greatest) = (0, 0);
         for row in (0..).take_while(|row| column.value(*row, 0).is_some()) {
             for channel in 0..column.channels() {
-                if column.is_missing(row) {
+                if column.is_null(row) {
                     continue;
                 }
                 let value = integer(column.value(row, channel));

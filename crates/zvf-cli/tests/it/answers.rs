@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use zvf::{
     format::numeric::{ByteOrder, Element, Kind, encode},
-    query::{Column, Group, Links, Parts, QueryResult, Rows, Values},
+    query::{Column, ColumnValues, Group, Links, NumericColumn, Parts, QueryResult},
 };
 use zvf_cli::formats::{OutputFile, ResultWriteError, WrittenFiles, write};
 
@@ -30,8 +30,8 @@ pub(crate) fn text(answer: &QueryResult, name: &str) -> String {
     String::from_utf8(bytes(answer, name)).unwrap()
 }
 
-pub(crate) fn rows<T: Element>(columns: u32, values: &[T]) -> Rows {
-    let mut rows = Rows::new(T::KIND, columns);
+pub(crate) fn rows<T: Element>(columns: u32, values: &[T]) -> NumericColumn {
+    let mut rows = NumericColumn::new(T::KIND, columns);
     rows.bytes = encode(values, ByteOrder::Little);
     rows
 }
@@ -39,8 +39,8 @@ pub(crate) fn rows<T: Element>(columns: u32, values: &[T]) -> Rows {
 pub(crate) fn numbers<T: Element>(name: &str, columns: u32, values: &[T]) -> Column {
     Column {
         name: name.to_owned(),
-        values: Values::Numbers(rows(columns, values)),
-        missing: None,
+        values: ColumnValues::Numeric(rows(columns, values)),
+        nulls: None,
     }
 }
 
@@ -48,17 +48,20 @@ pub(crate) fn words(name: &str, codes: &[u32], words: &[&str]) -> Column {
     let words = words.iter().map(|word| (*word).to_owned());
     Column {
         name: name.to_owned(),
-        values: Values::Words {
+        values: ColumnValues::Dictionary {
             codes: codes.to_vec(),
             words: words.collect(),
         },
-        missing: None,
+        nulls: None,
     }
 }
 
 pub(crate) fn lacking(column: Column, missing: &[bool]) -> Column {
     let missing = Some(missing.to_vec());
-    Column { missing, ..column }
+    Column {
+        nulls: missing,
+        ..column
+    }
 }
 
 fn axes(names: &[&str]) -> Vec<String> {
@@ -73,20 +76,20 @@ pub(crate) fn points() -> QueryResult {
     answer.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
     answer.object_ids = Some(vec![7, -1, -2]);
     // 1.5, missing, -0.1 rounded to 11 bits.
-    let mut half = Rows::new(Kind::Float16, 1);
+    let mut half = NumericColumn::new(Kind::Float16, 1);
     half.bytes = vec![0x00, 0x3e, 0xff, 0xff, 0x66, 0xae];
     let half = Column {
         name: "half".to_owned(),
-        values: Values::Numbers(half),
-        missing: Some(vec![false, true, false]),
+        values: ColumnValues::Numeric(half),
+        nulls: Some(vec![false, true, false]),
     };
     // Any byte but 0 is true.
-    let mut flag = Rows::new(Kind::Bool, 1);
+    let mut flag = NumericColumn::new(Kind::Bool, 1);
     flag.bytes = vec![2, 0, 1];
     let flag = Column {
         name: "flag".to_owned(),
-        values: Values::Numbers(flag),
-        missing: None,
+        values: ColumnValues::Numeric(flag),
+        nulls: None,
     };
     answer.vertex = vec![
         lacking(
@@ -175,7 +178,7 @@ pub(crate) fn mesh(width: u32) -> QueryResult {
 pub(crate) fn nothing() -> QueryResult {
     let mut answer = QueryResult::default();
     answer.axes = axes(&["x", "y", "z"]);
-    answer.positions = Rows::new(Kind::Float32, 3);
+    answer.positions = NumericColumn::new(Kind::Float32, 3);
     answer.object_ids = Some(Vec::new());
     answer.links = Some(Links {
         width: 2,

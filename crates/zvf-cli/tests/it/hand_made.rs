@@ -4,7 +4,7 @@ use std::{fs::File, io::Write, path::Path};
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 use zvf::{
-    build::{Geometry, GeometryKind, Numbers, Values},
+    build::{Geometry, GeometryKind, NumericColumn, Values},
     format::numeric::{ByteOrder, Kind, encode},
 };
 use zvf_cli::formats::{
@@ -100,7 +100,7 @@ const SHAPE: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }
 fn headers_of_every_version_and_order() {
     let numbers = [1.0_f32, 2.0, 3.0, 4.0];
     let little = encode(&numbers, ByteOrder::Little);
-    let expected = Numbers::float32(2, numbers);
+    let expected = NumericColumn::float32(2, numbers);
     for version in 1..=3 {
         let bytes = array(version, SHAPE, &little);
         assert_eq!(geometry(&[("positions", bytes)]).positions, expected);
@@ -123,7 +123,7 @@ fn dimensions_beyond_the_second_are_columns() {
     let Values::Numbers(numbers) = &found.vertex[0].values else {
         panic!();
     };
-    assert_eq!((numbers.kind, numbers.columns), (Kind::UInt16, 6));
+    assert_eq!((numbers.kind, numbers.width), (Kind::UInt16, 6));
     assert_eq!(numbers.bytes, data);
     // The first dimension is the fastest: 0 is followed by what is a row on.
     let fortran: Vec<u16> = (0..6)
@@ -487,7 +487,7 @@ fn masks_say_what_is_missing() {
     ));
     reading.missing = MissingPolicy::Nan;
     let found = file(&path, &reading).unwrap().geometry;
-    let expected = Values::Numbers(Numbers::float64(1, [1.0, f64::NAN]));
+    let expected = Values::Numbers(NumericColumn::float64(1, [1.0, f64::NAN]));
     assert_eq!(found.vertex[0].values, expected);
     assert_eq!(
         found.vertex[1].values,

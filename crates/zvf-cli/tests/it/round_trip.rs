@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zvf::{
-    build::{Attribute, Geometry, GeometryKind, Numbers, Values},
+    build::{Attribute, Geometry, GeometryKind, NumericColumn, Values},
     format::numeric::Kind,
     query::{self, Column, QueryResult},
 };
@@ -46,29 +46,26 @@ fn again(
     file(&folder.path().join(name), reading)
 }
 
-fn numbers_of(rows: &query::Rows) -> Numbers {
+fn numbers_of(rows: &NumericColumn) -> NumericColumn {
     let mut bytes = rows.bytes.clone();
     if rows.kind == Kind::Bool {
         for byte in &mut bytes {
             *byte = u8::from(*byte > 0);
         }
     }
-    Numbers {
-        bytes,
-        ..Numbers::new(rows.kind, rows.columns.try_into().unwrap())
-    }
+    rows.with_bytes(bytes)
 }
 
 fn attributes(columns: &[Column]) -> Vec<Attribute> {
     let columns = columns.iter().map(|column| Attribute {
         name: column.name.clone(),
         values: match &column.values {
-            query::Values::Numbers(rows) => Values::Numbers(numbers_of(rows)),
-            query::Values::Words { codes, words } => {
+            query::ColumnValues::Numeric(rows) => Values::Numbers(numbers_of(rows)),
+            query::ColumnValues::Dictionary { codes, words } => {
                 let rows = codes.iter().enumerate();
                 let texts = rows.map(|(row, code)| {
                     let word = || words[usize::try_from(*code).unwrap()].clone();
-                    (!column.is_missing(row)).then(word)
+                    (!column.is_null(row)).then(word)
                 });
                 Values::Text(texts.collect())
             }
@@ -118,8 +115,8 @@ fn whole() -> QueryResult {
     let mut answer = points();
     answer.fragment.clear();
     for column in answer.vertex.iter_mut().chain(&mut answer.object) {
-        if matches!(column.values, query::Values::Numbers(_)) {
-            column.missing = None;
+        if matches!(column.values, query::ColumnValues::Numeric(_)) {
+            column.nulls = None;
         }
     }
     // Of tables, complex numbers are two columns.
@@ -206,7 +203,7 @@ fn missing_numbers_are_refused_or_nan() {
         let Values::Numbers(weight) = &found.link[0].values else {
             panic!();
         };
-        assert_eq!(*weight, Numbers::float64(1, [1.0, f64::NAN, 3.0]));
+        assert_eq!(*weight, NumericColumn::float64(1, [1.0, f64::NAN, 3.0]));
         // The greatest number of 64 bits is no float.
         let mut answer = in_axes(1);
         answer.vertex = vec![lacking(numbers("n", 1, &[u64::MAX, 0]), &[false, true])];
@@ -277,7 +274,7 @@ fn csv_keeps_numbers() {
     .unwrap();
     let geometry = found.geometry;
     let positions = [0.1, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0];
-    assert_eq!(geometry.positions, Numbers::float64(3, positions));
+    assert_eq!(geometry.positions, NumericColumn::float64(3, positions));
     assert_eq!(geometry.object_ids, Some(vec![7, -1, -2]));
     let expected = self::geometry(&whole());
     for (found, expected) in geometry.vertex.iter().zip(&expected.vertex) {
@@ -285,7 +282,7 @@ fn csv_keeps_numbers() {
         match (&found.values, &expected.values) {
             (Values::Text(found), Values::Text(expected)) => assert_eq!(found, expected),
             (Values::Numbers(found), Values::Numbers(expected)) => {
-                assert_eq!((found.len(), found.columns), (3, expected.columns));
+                assert_eq!((found.len(), found.width), (3, expected.width));
             }
             _ => panic!("{}", found.name),
         }

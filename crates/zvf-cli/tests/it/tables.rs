@@ -3,7 +3,7 @@
 use std::fs;
 
 use zvf::{
-    build::{Geometry, GeometryKind, Numbers, Values},
+    build::{Geometry, GeometryKind, NumericColumn, Values},
     format::numeric::Kind,
 };
 use zvf_cli::formats::{
@@ -44,11 +44,11 @@ fn columns_that_are_no_axes_are_attributes() {
         GeometryKind::Points,
     );
     assert_eq!(found.positions.kind, Kind::Int64);
-    assert_eq!((found.positions.columns, found.vertices()), (3, 2));
+    assert_eq!((found.positions.width, found.vertices()), (3, 2));
     // In the order of the file.
     assert_eq!(found.positions.bytes[8..16], 3_i64.to_le_bytes());
     assert_eq!(found.object_ids, Some(vec![7, 7]));
-    let radius = Values::Numbers(Numbers::float64(1, [0.5, 1.0]));
+    let radius = Values::Numbers(NumericColumn::float64(1, [0.5, 1.0]));
     assert_eq!(found.vertex[0].values, radius);
     assert_eq!(found.vertex[1].name, "kind");
     let kind = Values::Text(vec![Some("a".to_owned()), None]);
@@ -84,7 +84,10 @@ fn axes_go_by_name() {
     let names = ["t", "lon"].map(str::to_owned).to_vec();
     reading.axes = Some(names.clone());
     let found = read("lon,x,t\n1.5,2,3\n", &reading).unwrap();
-    assert_eq!(found.geometry.positions, Numbers::float64(2, [3.0, 1.5]));
+    assert_eq!(
+        found.geometry.positions,
+        NumericColumn::float64(2, [3.0, 1.5])
+    );
     assert_eq!(found.geometry.vertex[0].name, "x");
     assert_eq!(found.axes, Some(names));
     let error = read("x,y\n1,2\n", &reading).unwrap_err();
@@ -154,7 +157,7 @@ fn missing_numbers_become_nan_when_asked() {
     reading.missing = MissingPolicy::Nan;
     let found = read("x,a,b\n1,2,\n1,,0.5\n", &reading).unwrap().geometry;
     let values = |at: usize| found.vertex[at].values.clone();
-    let expected = |values| Values::Numbers(Numbers::float64(1, values));
+    let expected = |values| Values::Numbers(NumericColumn::float64(1, values));
     assert_eq!(values(0), expected([2.0, f64::NAN]));
     assert_eq!(values(1), expected([f64::NAN, 0.5]));
     // An id is no float, whatever is asked.
@@ -271,7 +274,10 @@ fn parquet_of_other_programs() {
     let found = file(&path, &GeometryReadOptions::new(GeometryKind::Points))
         .unwrap()
         .geometry;
-    assert_eq!(found.positions, Numbers::float64(2, [1.0, 0.1, 2.0, 0.2]));
+    assert_eq!(
+        found.positions,
+        NumericColumn::float64(2, [1.0, 0.1, 2.0, 0.2])
+    );
     for attribute in &found.vertex {
         let expected = Values::Text(vec![Some("a".to_owned()), None]);
         assert_eq!(attribute.values, expected, "{}", attribute.name);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use half::f16;
+use zerocopy::{FromBytes, TryFromBytes};
 
 use super::{ByteOrder, Kind};
 
@@ -120,6 +121,8 @@ mod sealed {
 
         /// All whole values in `bytes`.
         fn cut(bytes: &[u8]) -> &[Self::Raw];
+        /// The values in place, where the machine lays them out like this; see `as_slice`.
+        fn cast(raw: &[Self::Raw]) -> Option<&[Self]>;
         fn from_le(raw: Self::Raw) -> Self;
         fn from_be(raw: Self::Raw) -> Self;
         #[cfg(feature = "alloc")]
@@ -134,11 +137,22 @@ mod sealed {
 
 macro_rules! number {
     ($type:ident, $kind:ident, $value:expr) => {
+        number!($type, $kind, $value, |bytes| <[$type]>::ref_from_bytes(
+            bytes
+        )
+        .ok());
+    };
+    ($type:ident, $kind:ident, $value:expr, $cast:expr) => {
         impl sealed::Sealed for $type {
             type Raw = [u8; size_of::<Self>()];
 
             fn cut(bytes: &[u8]) -> &[Self::Raw] {
                 bytes.as_chunks().0
+            }
+
+            fn cast(raw: &[Self::Raw]) -> Option<&[Self]> {
+                let cast: fn(&[u8]) -> Option<&[Self]> = $cast;
+                cast(raw.as_flattened())
             }
 
             fn from_le(raw: Self::Raw) -> Self {
@@ -185,6 +199,10 @@ macro_rules! complex {
                 bytes.as_chunks().0.as_chunks().0
             }
 
+            fn cast(raw: &[Self::Raw]) -> Option<&[Self]> {
+                <[Self]>::ref_from_bytes(raw.as_flattened().as_flattened()).ok()
+            }
+
             fn from_le(raw: Self::Raw) -> Self {
                 raw.map($part::from_le_bytes)
             }
@@ -228,7 +246,10 @@ number!(u8, UInt8, |number| Value::UInt(number.into()));
 number!(u16, UInt16, |number| Value::UInt(number.into()));
 number!(u32, UInt32, |number| Value::UInt(number.into()));
 number!(u64, UInt64, Value::UInt);
-number!(f16, Float16, |number| Value::Float(number.to_f64()));
+// Without a feature of `half` that this crate does not need, `f16` is no type of zerocopy's.
+number!(f16, Float16, |number| Value::Float(number.to_f64()), |_| {
+    None
+});
 number!(f32, Float32, |number| Value::Float(number.into()));
 number!(f64, Float64, Value::Float);
 complex!(f32, Complex64);
@@ -239,6 +260,10 @@ impl sealed::Sealed for bool {
 
     fn cut(bytes: &[u8]) -> &[u8] {
         bytes
+    }
+
+    fn cast(raw: &[u8]) -> Option<&[Self]> {
+        <[Self]>::try_ref_from_bytes(raw).ok()
     }
 
     fn from_le(raw: u8) -> Self {
@@ -301,6 +326,22 @@ impl<'a, T: Element> Elements<'a, T> {
     /// Value `at`, or `None` past the end. Constant.
     pub fn get(&self, at: usize) -> Option<T> {
         self.raw.get(at).map(|raw| read(*raw, self.order))
+    }
+
+    /// Borrows the values without copying.
+    ///
+    /// `None` wherever that is impossible: the byte order is not the machine's, the memory is not
+    /// aligned for `T`, a `bool` is stored as a byte other than 0 or 1, or `T` is `f16`.
+    pub fn as_slice(&self) -> Option<&'a [T]> {
+        let native = if cfg!(target_endian = "little") {
+            ByteOrder::Little
+        } else {
+            ByteOrder::Big
+        };
+        if self.order != native && size_of::<T>() > 1 {
+            return None;
+        }
+        T::cast(self.raw)
     }
 
     /// The values in stored order.

@@ -6,6 +6,7 @@
 )]
 
 mod arrays;
+mod column;
 mod generation;
 mod golden_cells;
 mod golden_damage;

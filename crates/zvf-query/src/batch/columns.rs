@@ -16,9 +16,9 @@ use crate::{
     catalog::cell_rows::CellRows,
     error::Fault,
     predicate::{Datum, Number},
-    result::{Column, Rows, Values},
     selection::{RowRun, RowSelection},
 };
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 pub(crate) use finished::FinishedView;
 pub(crate) use gather::gather;
@@ -437,7 +437,7 @@ impl ColumnBuilder {
             .any_missing
             .then_some(core::mem::take(&mut self.missing));
         let values = match self.words {
-            Some(words) => Values::Words {
+            Some(words) => ColumnValues::Dictionary {
                 codes: self.codes,
                 words,
             },
@@ -447,9 +447,9 @@ impl ColumnBuilder {
                     self.columns = Some(u32::try_from(declared).unwrap_or(1).max(1));
                     self.fill_up();
                 }
-                Values::Numbers(Rows {
+                ColumnValues::Numeric(NumericColumn {
                     kind: self.metadata.dtype.kind(),
-                    columns: self.columns.unwrap_or(1),
+                    width: self.columns.unwrap_or(1),
                     bytes: self.bytes,
                 })
             }
@@ -457,7 +457,7 @@ impl ColumnBuilder {
         Column {
             name: self.name,
             values,
-            missing,
+            nulls: missing,
         }
     }
 }

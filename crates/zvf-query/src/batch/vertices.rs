@@ -4,6 +4,8 @@ mod bulk;
 
 use zvf_model::grid::ChunkCoord;
 
+use zvf_model::column::NumericColumn;
+
 use crate::{
     batch::columns::{ColumnBuilder, bytes_of, gather, push_runs},
     batch::loaded::LoadedChunks,
@@ -12,7 +14,7 @@ use crate::{
     catalog::schema::{Names, Schema},
     diagnostics::Diagnostics,
     error::{Damage, QueryError},
-    result::{NO_OBJECT, QueryResult, Rows as AnswerRows, SEVERAL_OBJECTS},
+    result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
     selection::{RowRun, RowSelection},
 };
 
@@ -75,7 +77,7 @@ impl Owners {
 /// Vertices put together.
 #[derive(Debug)]
 pub(crate) struct VertexBuilder {
-    positions: AnswerRows,
+    positions: NumericColumn,
     vertex: Vec<(usize, ColumnBuilder)>,
     fragment: Vec<(usize, ColumnBuilder)>,
     pub(crate) object_ids: Option<Vec<i64>>,
@@ -100,7 +102,7 @@ impl VertexBuilder {
             shown.map(builder).collect()
         };
         Self {
-            positions: AnswerRows::new(schema.dtype.kind(), axes),
+            positions: NumericColumn::new(schema.dtype.kind(), axes),
             vertex: builders(&schema.vertex, &shown.vertex),
             fragment: builders(&schema.fragment, &shown.fragment),
             object_ids: objects.then(Vec::new),
@@ -167,7 +169,7 @@ impl VertexBuilder {
             &mut self.positions.bytes,
             &chunk.positions,
             schema.dtype,
-            self.positions.columns,
+            self.positions.width,
             vertices,
         );
         for (at, builder) in &mut self.vertex {
@@ -245,7 +247,7 @@ impl VertexBuilder {
             return Ok(());
         }
         let positions = |chunk| loaded.get(chunk).map(|chunk| &*chunk.positions);
-        let columns = self.positions.columns;
+        let columns = self.positions.width;
         self.positions.bytes = gather(runs, schema.dtype, columns, &positions);
         for ((at, builder), width) in self.vertex.iter_mut().zip(widths) {
             let cells = |chunk| Some(&*loaded.get(chunk)?.vertex.get(*at)?.as_ref()?.bytes);

@@ -14,8 +14,9 @@ use crate::{
     catalog::level::{Level, Session},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    result::{Links, Values},
+    result::Links,
 };
+use zvf_model::column::ColumnValues;
 
 /// An additional geometry of a composite store. It has vertices and links, but neither objects nor
 /// attributes.
@@ -138,8 +139,8 @@ impl Session<'_> {
         let table = table.ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
         let column = self.table_column(&table, None, diagnostics).await?;
         let rows = match &column.values {
-            Values::Numbers(rows) => rows.view(),
-            Values::Words { .. } => None,
+            ColumnValues::Numeric(rows) => rows.view(),
+            ColumnValues::Dictionary { .. } => None,
         };
         let rows = rows.ok_or_else(|| Damage::new(&family.node, Fault::Kind))?;
         let mut ends = Vec::with_capacity(rows.rows().saturating_mul(width.get()));

@@ -12,8 +12,8 @@ use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
     predicate::Scope,
-    result::Column,
 };
+use zvf_model::column::Column;
 
 impl Session<'_> {
     /// Reads all objects of a level with their ids and fragments; `None` if it has no object

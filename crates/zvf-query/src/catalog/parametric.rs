@@ -18,8 +18,8 @@ use crate::{
     catalog::tables::{ByteStringArray, GroupList, RowArray},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    result::Column,
 };
+use zvf_model::column::Column;
 
 /// The parametric objects of a store. They belong to no level.
 #[derive(Clone, Debug)]

@@ -253,7 +253,7 @@ impl LevelQuery<'_> {
                     LinkBuilder::new(work.set.as_deref(), &self.shown.link),
                 );
                 let mut answer = self.empty_answer();
-                answer.positions = crate::result::Rows::new(
+                answer.positions = zvf_model::column::NumericColumn::new(
                     schema.dtype.kind(),
                     u32::try_from(schema.axes).unwrap_or(1),
                 );

@@ -320,7 +320,7 @@ fn kth(distances: &HashMap<usize, f64>, count: usize) -> Option<f64> {
 /// The squared distance of each path or link.
 fn distances(answer: &QueryResult, place: &[f64]) -> Vec<f64> {
     let dtype = Dtype::new(answer.positions.kind, ByteOrder::Little);
-    let axes = usize::try_from(answer.positions.columns).unwrap_or(1);
+    let axes = usize::try_from(answer.positions.width).unwrap_or(1);
     let positions = Coordinates::of(&answer.positions.bytes, dtype, axes);
     let at = |row: &u64| positions.at(usize::try_from(*row).unwrap_or(usize::MAX));
     if let Some(parts) = &answer.parts {
@@ -411,7 +411,7 @@ fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
     answer
         .link
         .iter_mut()
-        .for_each(|column| column.gather(chosen));
+        .for_each(|column| *column = column.take(chosen.iter().copied()));
     let rows: Vec<usize> = rows
         .iter()
         .filter_map(|row| usize::try_from(*row).ok())

@@ -1,5 +1,7 @@
 //! Predicates taken apart by what their rows are.
 
+use zvf_model::column::Column as AnswerColumn;
+
 use crate::{
     batch::columns::FinishedView,
     catalog::schema::Names,
@@ -7,7 +9,6 @@ use crate::{
     predicate::{
         ColumnRef, ColumnSource, Datum, FindError, Operand, Predicate, ResolvedColumn, Scope,
     },
-    result::Column as AnswerColumn,
 };
 
 /// A predicate as parts that must all hold, each about rows of one kind.

@@ -13,6 +13,8 @@ use zvf_model::{
     root::{GeometryKind, LinksConvention, RootMetadata},
 };
 
+use zvf_model::column::Column;
+
 use crate::{
     batch::columns::{CellView, FinishedView, Places},
     batch::vertices::{Owner, Owners, VertexBuilder},
@@ -28,7 +30,7 @@ use crate::{
     query::{Query, Shape},
     resolve::area::{Area, Space},
     resolve::filter::{ColumnView, Filter, Views, with_scopes},
-    result::{Column, QueryResult},
+    result::QueryResult,
     selection::RowRef,
     sync::lock,
 };
@@ -361,7 +363,7 @@ impl LevelQuery<'_> {
                 .kind(),
             None => zvf_format::numeric::Kind::Float32,
         };
-        answer.positions = crate::result::Rows::new(kind, axes);
+        answer.positions = zvf_model::column::NumericColumn::new(kind, axes);
         Ok(answer)
     }
 

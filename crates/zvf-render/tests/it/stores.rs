@@ -5,7 +5,7 @@ use std::f32::consts::TAU;
 use tempfile::TempDir;
 use zvf::{
     CreateOptions,
-    build::{Attribute, AxisSpec, Design, Geometry, GeometryKind, Numbers, Values},
+    build::{Attribute, AxisSpec, Design, Geometry, GeometryKind, NumericColumn, Values},
 };
 
 pub(crate) struct Made(TempDir);
@@ -33,7 +33,7 @@ pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
 }
 
 fn numbers(name: &str, values: Vec<f32>) -> Attribute {
-    let values = Values::Numbers(Numbers::float32(1, values));
+    let values = Values::Numbers(NumericColumn::float32(1, values));
     Attribute {
         name: name.to_owned(),
         values,
@@ -65,7 +65,7 @@ pub(crate) async fn points() -> Made {
             heights.push(turn * 5.0);
         }
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.vertex = vec![
         Attribute {
             name: "lane".to_owned(),
@@ -93,7 +93,7 @@ pub(crate) async fn paths() -> Made {
         offsets.push(u64::try_from(fa.len()).unwrap());
         lengths.push(100.0 + arch * 40.0);
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.part_offsets = Some(offsets);
     geometry.vertex = vec![numbers("fa", fa)];
     geometry.object = vec![numbers("length", lengths)];
@@ -135,7 +135,7 @@ pub(crate) async fn trees() -> Made {
             }
         }
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.object_ids = Some(objects);
     geometry.links = links;
     made(GeometryKind::Skeletons, geometry).await
@@ -165,7 +165,7 @@ pub(crate) async fn ring() -> Made {
             ]);
         }
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.link_width = 3;
     geometry.links = links;
     geometry.vertex = vec![numbers("height", height)];

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use zvf::{
     format::numeric::Value,
-    query::{Column, NO_OBJECT, QueryResult, Rows, SEVERAL_OBJECTS, Values},
+    query::{Column, ColumnValues, NO_OBJECT, NumericColumn, QueryResult, SEVERAL_OBJECTS},
 };
 
 use crate::Outcome;
@@ -51,14 +51,14 @@ fn columns(columns: &[Column]) -> Outcome<Json> {
 /// A value a row: a number or word, a list of several, null for none.
 pub(crate) fn column(column: &Column) -> Outcome<Json> {
     let mut found: Vec<Json> = match &column.values {
-        Values::Numbers(numbers) => {
+        ColumnValues::Numeric(numbers) => {
             let alone = |row: Vec<Json>| match <[Json; 1]>::try_from(row) {
                 Ok([value]) => value,
                 Err(row) => row.into(),
             };
             rows(numbers)?.into_iter().map(alone).collect()
         }
-        Values::Words { codes, words } => {
+        ColumnValues::Dictionary { codes, words } => {
             let word = |code: &u32| {
                 let word = usize::try_from(*code).ok().and_then(|code| words.get(code));
                 word.map_or(Json::Null, |word| json!(word))
@@ -67,17 +67,17 @@ pub(crate) fn column(column: &Column) -> Outcome<Json> {
         }
     };
     for (row, value) in found.iter_mut().enumerate() {
-        if column.is_missing(row) {
+        if column.is_null(row) {
             *value = Json::Null;
         }
     }
     Ok(found.into())
 }
 
-fn rows(rows: &Rows) -> Outcome<Vec<Vec<Json>>> {
+fn rows(rows: &NumericColumn) -> Outcome<Vec<Vec<Json>>> {
     let view = rows.view().ok_or("rows that end inside a row")?;
     let row = |row| {
-        let values = (0..rows.columns).filter_map(|column| view.value(row, column));
+        let values = (0..rows.width).filter_map(|column| view.value(row, column));
         values.map(number).collect()
     };
     Ok((0..view.rows()).map(row).collect())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Map;
-use zvf_build::{Numbers, Values as Stored, migrate::TableRows};
+use zvf_build::{NumericColumn, Values as Stored, migrate::TableRows};
 use zvf_format::{
     fragment::FragmentIndex,
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
@@ -83,7 +83,9 @@ impl Table {
 
     /// A row for each object; absent where no vertex has a value.
     fn rows(self, name: &str) -> TableRows {
-        let mut numbers = Numbers::new(Kind::Float64, self.columns);
+        // Callers read the columns through a view, whose width is a `u32`.
+        let width = u32::try_from(self.columns).unwrap_or(u32::MAX);
+        let mut numbers = NumericColumn::new(Kind::Float64, width);
         let mut present = Vec::with_capacity(self.cells.len() / self.columns.max(1));
         for row in self.cells.chunks(self.columns.max(1)) {
             present.push(row.iter().any(|(_, count)| *count > 0));

@@ -15,7 +15,7 @@ impl Dataset {
     /// All that a query selects, in memory at once.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::{Dataset, Query, query::geometry::Bbox};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -23,7 +23,7 @@ impl Dataset {
     /// # let folder = tempfile::tempdir()?;
     /// # let address = folder.path().join("points.zv").display().to_string();
     /// # let address = address.as_str();
-    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
@@ -58,7 +58,7 @@ impl Dataset {
     /// memory at a time; a break ends the query. Pieces in order are the answer.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
     /// use std::ops::ControlFlow;
     /// use zvf::{Dataset, Query};
     ///
@@ -67,7 +67,7 @@ impl Dataset {
     /// # let folder = tempfile::tempdir()?;
     /// # let address = folder.path().join("points.zv").display().to_string();
     /// # let address = address.as_str();
-    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
@@ -110,7 +110,7 @@ impl Dataset {
     /// that only an answer would show.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::{Dataset, Query};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -118,7 +118,7 @@ impl Dataset {
     /// # let folder = tempfile::tempdir()?;
     /// # let address = folder.path().join("points.zv").display().to_string();
     /// # let address = address.as_str();
-    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
@@ -147,7 +147,7 @@ impl Dataset {
     /// What a query would read, found out from metadata and listings.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::{Dataset, Query};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -155,7 +155,7 @@ impl Dataset {
     /// # let folder = tempfile::tempdir()?;
     /// # let address = folder.path().join("points.zv").display().to_string();
     /// # let address = address.as_str();
-    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);

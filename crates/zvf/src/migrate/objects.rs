@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use zvf_build::{
-    Numbers, Values as Stored,
+    NumericColumn, Values as Stored,
     migrate::{MigrationNote, TableRows},
 };
 use zvf_format::{manifest::ObjectManifest, numeric::Kind};
 use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryKind};
-use zvf_query::{Column, Damage, Fault, StoredManifests, Values, predicate::Scope};
+use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate::Scope};
 
 use super::{Migration, level::Level};
 use crate::error::Error;
@@ -152,7 +152,7 @@ impl Migration<'_> {
         if names.iter().any(|name| name == "object_id") {
             return Ok(());
         }
-        let mut numbers = Numbers::new(Kind::Int64, 1);
+        let mut numbers = NumericColumn::new(Kind::Int64, 1);
         numbers.bytes = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let rows = TableRows {
             name: "object_id".to_owned(),
@@ -452,7 +452,7 @@ fn rows_of(column: Column, order: &Order) -> TableRows {
         Order::Same(rows) => (*rows).max(there),
         Order::ById(rows) => rows.len() as u64,
     };
-    let missing = column.missing.as_deref();
+    let missing = column.nulls.as_deref();
     let source = |at: u64| {
         let row = match order {
             Order::Same(_) => Some(at),
@@ -465,8 +465,8 @@ fn rows_of(column: Column, order: &Order) -> TableRows {
     };
     let rows: Vec<Option<usize>> = (0..count).map(source).collect();
     let values = match &column.values {
-        Values::Numbers(own) => {
-            let mut numbers = Numbers::new(own.kind, own.columns as usize);
+        ColumnValues::Numeric(own) => {
+            let mut numbers = NumericColumn::new(own.kind, own.width);
             let size = numbers.row_size();
             numbers.bytes.reserve(rows.len() * size);
             for row in &rows {
@@ -478,7 +478,7 @@ fn rows_of(column: Column, order: &Order) -> TableRows {
             }
             Stored::Numbers(numbers)
         }
-        Values::Words { codes, words } => {
+        ColumnValues::Dictionary { codes, words } => {
             let word = |row: &Option<usize>| {
                 let code = codes.get((*row)?)?;
                 words.get(*code as usize).cloned()

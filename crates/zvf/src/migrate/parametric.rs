@@ -1,7 +1,7 @@
 //! Objects that are formulas.
 
 use serde_json::Value;
-use zvf_build::Numbers;
+use zvf_build::NumericColumn;
 use zvf_format::numeric::Kind;
 use zvf_query::Column;
 
@@ -18,18 +18,20 @@ impl Migration<'_> {
         let group = self.attributes("parametric").await?;
         let objects = self.attributes("parametric/objects").await?;
         let names = self.attributes("parametric/names").await?;
-        let longest = parametric
-            .objects
-            .iter()
-            .map(|object| object.coefficients.len() + 1);
+        let longest = parametric.objects.iter().map(|object| {
+            let coefficients = u32::try_from(object.coefficients.len());
+            coefficients.map_or(u32::MAX, |count| count.saturating_add(1))
+        });
         let declared = objects.get("max_row_length").and_then(Value::as_u64);
-        let declared = declared.and_then(|columns| usize::try_from(columns).ok());
+        let declared = declared.and_then(|columns| u32::try_from(columns).ok());
         let columns = longest.max().unwrap_or(1).max(declared.unwrap_or(1));
-        let mut numbers = Numbers::new(Kind::Float64, columns);
+        let mut numbers = NumericColumn::new(Kind::Float64, columns);
         for object in &parametric.objects {
             let row = [type_number(object.type_id)].into_iter();
             let row = row.chain(object.coefficients.iter().map(|own| own.value));
-            let row = row.chain(core::iter::repeat(f64::NAN)).take(columns);
+            let row = row
+                .chain(core::iter::repeat(f64::NAN))
+                .take(numbers.row_len());
             numbers.bytes.extend(row.flat_map(f64::to_le_bytes));
         }
         let called = parametric.objects.iter().map(|object| object.name.clone());

@@ -42,7 +42,7 @@ enum ChangedChunks {
 /// where others made the pyramid and said how, the level is made anew as a whole.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::{Editor, PyramidOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -50,7 +50,7 @@ enum ChangedChunks {
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # let mut paths = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
 /// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;

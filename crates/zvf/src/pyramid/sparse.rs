@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use zvf_build::coarsen::{FragmentReference, ObjectFacts, Strategy};
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
 use zvf_model::grid::ChunkCoord;
-use zvf_query::{Rows, Values};
+use zvf_query::{ColumnValues, NumericColumn};
 
 use super::{design::ObjectSelection, source::Source};
 use crate::error::Error;
@@ -61,12 +61,12 @@ pub(super) async fn kept(
             .session()
             .object_values(source.id, name, None)
             .await?;
-        let Values::Numbers(numbers) = &column.values else {
+        let ColumnValues::Numeric(numbers) = &column.values else {
             return Err(Error::NoPyramid {
                 why: "objects are kept by an attribute that is text",
             });
         };
-        let missing = column.missing.as_deref().unwrap_or_default();
+        let missing = column.nulls.as_deref().unwrap_or_default();
         for (row, own) in facts.iter_mut().enumerate() {
             own.value = match missing.get(row) {
                 Some(true) => None,
@@ -165,9 +165,9 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The first number of a row.
-fn number(rows: &Rows, row: usize) -> Option<f64> {
+fn number(rows: &NumericColumn, row: usize) -> Option<f64> {
     let dtype = Dtype::new(rows.kind, ByteOrder::Little);
-    let columns = core::num::NonZeroU32::new(rows.columns)?;
+    let columns = core::num::NonZeroU32::new(rows.width)?;
     let rows = NumericRows::parse(&rows.bytes, dtype, columns).ok()?;
     Some(match rows.value(row, 0)? {
         Value::Complex { re, .. } => re,

@@ -73,7 +73,7 @@ const COPIES: u64 = 16;
 /// use std::error::Error;
 /// use zvf::{
 ///     Dataset, Query,
-///     build::{Design, Geometry, GeometryKind, Numbers},
+///     build::{Design, Geometry, GeometryKind, NumericColumn},
 /// };
 ///
 /// /// Points on a line, made up as they are asked for.
@@ -90,7 +90,7 @@ const COPIES: u64 = 16;
 ///         let positions: Vec<f32> = more.flat_map(|at| [f32::from(at), 0.0, 0.0]).collect();
 ///         self.given += u16::try_from(positions.len() / 3)?;
 ///         let is_over = positions.is_empty();
-///         Ok((!is_over).then(|| Geometry::new(Numbers::float32(3, positions))))
+///         Ok((!is_over).then(|| Geometry::new(NumericColumn::float32(3, positions))))
 ///     }
 ///
 ///     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -99,7 +99,7 @@ const COPIES: u64 = 16;
 ///     }
 ///
 ///     fn tables(&self) -> Geometry {
-///         Geometry::new(Numbers::float32(3, []))
+///         Geometry::new(NumericColumn::float32(3, []))
 ///     }
 /// }
 ///

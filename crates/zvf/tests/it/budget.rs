@@ -14,7 +14,7 @@ use core::ops::ControlFlow;
 use proptest::prelude::*;
 use zvf::{Dataset, Error};
 use zvf_query::{
-    Budget, Query, QueryError, QueryResult, Rows,
+    Budget, NumericColumn, Query, QueryError, QueryResult,
     geometry::{Bbox, Position},
 };
 use zvf_testkit::stores::{Kind, Layers, Profile, Random, Recipe, Truth, layers};
@@ -53,14 +53,14 @@ fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
 }
 
 /// Rows as f64.
-fn numbers(rows: &Rows) -> Vec<Vec<f64>> {
+fn numbers(rows: &NumericColumn) -> Vec<Vec<f64>> {
     let view = rows.view().unwrap();
     let row = |row: usize| {
         let value = |column| match view.value(row, column) {
             Some(zvf_format::numeric::Value::Float(value)) => value,
             other => panic!("{other:?}"),
         };
-        (0..rows.columns).map(value).collect()
+        (0..rows.width).map(value).collect()
     };
     (0..rows.len()).map(row).collect()
 }
@@ -109,8 +109,8 @@ fn check_attributes(truth: &Truth, vertex: usize, answer: &QueryResult, row: usi
             .iter()
             .find(|own| own.name == column.name);
         let missing = own.is_none_or(|own| own.missing[vertex]);
-        assert_eq!(column.is_missing(row), missing, "{} {row}", column.name);
-        if let (Some(own), zvf_query::Values::Numbers(rows)) = (own, &column.values) {
+        assert_eq!(column.is_null(row), missing, "{} {row}", column.name);
+        if let (Some(own), zvf_query::ColumnValues::Numeric(rows)) = (own, &column.values) {
             let size = rows.row_size();
             let found = &rows.bytes[row * size..(row + 1) * size];
             assert!(missing || own.row(vertex) == found, "{} {row}", column.name);

@@ -1,7 +1,7 @@
 //! Parametric objects, headers and further geometries of every recorded store.
 
 use serde_json::{Value as Json, json};
-use zvf_query::{Column, LevelCache, Parametric, Values};
+use zvf_query::{Column, ColumnValues, LevelCache, Parametric};
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -35,10 +35,10 @@ fn read<'a>(expected: &'a Json, call: &str, name: &str) -> Option<&'a Json> {
 }
 
 fn floats(column: &Column) -> Vec<f64> {
-    let Values::Numbers(rows) = &column.values else {
+    let ColumnValues::Numeric(rows) = &column.values else {
         panic!("{column:?}")
     };
-    assert!(column.missing.is_none());
+    assert!(column.nulls.is_none());
     let rows = rows.view().unwrap();
     let value = |row| match rows.value(row, 0).unwrap() {
         zvf_format::numeric::Value::Float(value) => value,

@@ -8,7 +8,7 @@ use zvf_model::{
     level::LevelId,
 };
 use zvf_query::{
-    Column, LevelCache, QueryError, Selection, Session, StoredLinkFamily, StoredLinks, Values,
+    Column, ColumnValues, LevelCache, QueryError, Selection, Session, StoredLinkFamily, StoredLinks,
 };
 use zvf_testkit::golden::{Golden, unhex};
 
@@ -119,13 +119,13 @@ fn numbers(json: &Json, found: &mut Vec<f64>) {
 }
 
 fn values(column: &Column) -> Vec<f64> {
-    let Values::Numbers(rows) = &column.values else {
+    let ColumnValues::Numeric(rows) = &column.values else {
         panic!("{column:?}")
     };
     let view = rows.view().unwrap();
     let mut found = Vec::new();
     for row in 0..view.rows() {
-        for at in 0..rows.columns {
+        for at in 0..rows.width {
             found.push(match view.value(row, at).unwrap() {
                 Value::Int(number) => i32::try_from(number).unwrap().into(),
                 Value::UInt(number) => u32::try_from(number).unwrap().into(),
@@ -218,7 +218,7 @@ fn as_of_0_9(lists: bool) -> Tally {
                     numbers(&json["data"], &mut expected);
                     let column = named(found, name);
                     assert_eq!(values(column), expected, "{at}/{name}");
-                    assert_eq!(column.missing, None, "{at}/{name}");
+                    assert_eq!(column.nulls, None, "{at}/{name}");
                     tally.values += expected.len();
                 }
             }
@@ -328,7 +328,7 @@ fn older(archive: &str) {
                     numbers(&json["values"]["data"], &mut expected);
                     let column = named(family.unwrap(), name);
                     assert_eq!(values(column), expected, "{at}/{name}");
-                    assert_eq!(column.missing, None, "{at}/{name}");
+                    assert_eq!(column.nulls, None, "{at}/{name}");
                     tally.values += expected.len();
                 }
             }
@@ -356,7 +356,7 @@ fn blobs(expected: &Json, level: &str, delta: &str, family: &StoredLinkFamily, a
         }
         blobs.sort_unstable();
         let blobs: Vec<u8> = blobs.into_iter().flat_map(|(_, bytes)| bytes).collect();
-        let Values::Numbers(rows) = &column.values else {
+        let ColumnValues::Numeric(rows) = &column.values else {
             panic!("{column:?}")
         };
         assert_eq!(rows.bytes, blobs, "{at}/{}", column.name);

@@ -5,7 +5,7 @@ use zvf::Dataset;
 use zvf_format::numeric::Value;
 use zvf_model::level::LevelId;
 use zvf_query::{
-    Column, LevelCache, ScopedColumns, Session, Values,
+    Column, ColumnValues, LevelCache, ScopedColumns, Session,
     predicate::{Predicate, Scope, Truth},
 };
 use zvf_testkit::golden::Golden;
@@ -64,21 +64,17 @@ fn is_sentinel(dtype: &str, row: &[Json]) -> bool {
 
 /// Rows as expected, of which some have no value.
 fn check_column(column: &Column, expected: &[Vec<Json>], missing: &[bool], at: &str) -> usize {
-    let Values::Numbers(rows) = &column.values else {
+    let ColumnValues::Numeric(rows) = &column.values else {
         panic!("{at}: {column:?}")
     };
     assert_eq!(rows.len(), expected.len(), "{at}");
     let values = rows.view().unwrap();
     for (place, expected) in expected.iter().enumerate() {
-        assert_eq!(column.is_missing(place), missing[place], "{at} row {place}");
+        assert_eq!(column.is_null(place), missing[place], "{at} row {place}");
         if missing[place] {
             continue;
         }
-        assert_eq!(
-            usize::try_from(rows.columns).unwrap(),
-            expected.len(),
-            "{at}"
-        );
+        assert_eq!(usize::try_from(rows.width).unwrap(), expected.len(), "{at}");
         for (channel, expected) in (0..).zip(expected) {
             let found = values.value(place, channel).unwrap();
             assert!(
@@ -111,7 +107,7 @@ fn check_attribute(
     };
     let missing: Vec<bool> = expected.iter().enumerate().map(missing).collect();
     let column = read(None).unwrap();
-    let Values::Numbers(rows) = &column.values else {
+    let ColumnValues::Numeric(rows) = &column.values else {
         panic!("{at}: {column:?}")
     };
     assert_eq!(rows.kind.name(), dtype, "{at}");

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use zvf_build::{
-    Numbers,
+    NumericColumn,
     coarsen::{AggregateError, Aggregation, NO_VERTEX, aggregate},
 };
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
@@ -12,7 +12,7 @@ use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 /// Values and their parents.
 #[derive(Clone, Debug)]
 struct Case {
-    numbers: Numbers,
+    numbers: NumericColumn,
     parent: Vec<u32>,
     count: usize,
     missing: Option<i64>,
@@ -50,9 +50,9 @@ fn case() -> impl Strategy<Value = Case> {
                 move |(pool, picks, missing)| {
                     let rows = picks.iter().flat_map(|(pick, _)| pick.get(&pool).concat());
                     Case {
-                        numbers: Numbers {
+                        numbers: NumericColumn {
                             kind,
-                            columns,
+                            width: columns as u32,
                             bytes: rows.collect(),
                         },
                         parent: picks.iter().map(|(_, parent)| *parent).collect(),
@@ -65,11 +65,11 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn values(numbers: &Numbers) -> Vec<Vec<Value>> {
+fn values(numbers: &NumericColumn) -> Vec<Vec<Value>> {
     let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
-    let columns = (numbers.columns as u32).try_into().unwrap();
+    let columns = (numbers.width).try_into().unwrap();
     let rows = NumericRows::parse(&numbers.bytes, dtype, columns).unwrap();
-    let row = |row| (0..numbers.columns as u32).map(move |column| rows.value(row, column).unwrap());
+    let row = |row| (0..numbers.width).map(move |column| rows.value(row, column).unwrap());
     (0..numbers.len()).map(|at| row(at).collect()).collect()
 }
 
@@ -177,9 +177,9 @@ impl Case {
         assert_eq!(found.len(), *count, "{rule}");
         let expected = match rule {
             Aggregation::Count => (Kind::UInt32, 1),
-            _ => (kind, numbers.columns),
+            _ => (kind, numbers.width),
         };
-        assert_eq!((found.kind, found.columns), expected);
+        assert_eq!((found.kind, found.width), expected);
         let (rows, found) = (values(numbers), values(&found));
         for (number, found) in found.iter().enumerate() {
             let members = rows
@@ -279,7 +279,7 @@ proptest! {
 
 #[test]
 fn own_copies_the_kept_row() {
-    let numbers = Numbers::float32(2, (0..8_u8).map(f32::from));
+    let numbers = NumericColumn::float32(2, (0..8_u8).map(f32::from));
     let found = aggregate(
         &numbers,
         Aggregation::Own,
@@ -289,7 +289,7 @@ fn own_copies_the_kept_row() {
         None,
     )
     .unwrap();
-    assert_eq!(found, Numbers::float32(2, [6.0, 7.0, 4.0, 5.0]));
+    assert_eq!(found, NumericColumn::float32(2, [6.0, 7.0, 4.0, 5.0]));
     let short = aggregate(&numbers, Aggregation::Own, &[], 2, Some(&[9]), None).unwrap();
     assert!(
         short
@@ -302,12 +302,12 @@ fn own_copies_the_kept_row() {
 /// 64-bit integers never pass through floats.
 #[test]
 fn large_integers_are_exact() {
-    let numbers = |values: &[i64]| Numbers {
+    let numbers = |values: &[i64]| NumericColumn {
         bytes: values
             .iter()
             .flat_map(|value| value.to_le_bytes())
             .collect(),
-        ..Numbers::new(Kind::Int64, 1)
+        ..NumericColumn::new(Kind::Int64, 1)
     };
     let large = (1_i64 << 53) + 1;
     let check = |rule, values: &[i64], expected: i64| {
@@ -336,9 +336,9 @@ fn large_integers_are_exact() {
 fn truncated_rows_are_rejected() {
     for kind in Kind::ALL {
         for rule in Aggregation::ALL {
-            let numbers = |bytes: usize| Numbers {
+            let numbers = |bytes: usize| NumericColumn {
                 bytes: vec![0; bytes],
-                ..Numbers::new(kind, 3)
+                ..NumericColumn::new(kind, 3)
             };
             let row = 3 * kind.size();
             let found = |bytes| aggregate(&numbers(bytes), rule, &[0, 0], 1, None, None);
@@ -349,9 +349,9 @@ fn truncated_rows_are_rejected() {
             }
         }
     }
-    let none = Numbers {
-        columns: 0,
-        ..Numbers::new(Kind::Float32, 1)
+    let none = NumericColumn {
+        width: 0,
+        ..NumericColumn::new(Kind::Float32, 1)
     };
     let found = aggregate(&none, Aggregation::Mean, &[], 0, None, None);
     assert_eq!(found, Err(AggregateError::Columns(0)));

@@ -1,6 +1,6 @@
 //! Cells of a folded piece of cortex, as microscopes count them: points in layers, in micrometres.
 
-use zvf::build::{Attribute, Geometry, Numbers, Values};
+use zvf::build::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::{Random, noise};
 
@@ -51,7 +51,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         expression.push((mean * wave * (0.35 * random.normal()).exp()) as f32);
         made += 1;
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.vertex = vec![
         Attribute {
             name: "layer".to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         },
         Attribute {
             name: "expression".to_owned(),
-            values: Values::Numbers(Numbers::float32(1, expression)),
+            values: Values::Numbers(NumericColumn::float32(1, expression)),
         },
     ];
     geometry

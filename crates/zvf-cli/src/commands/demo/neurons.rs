@@ -1,6 +1,6 @@
 //! Neurons as trees that grow: a stem with a crown, roots around the body, an axon; in micrometres.
 
-use zvf::build::{Attribute, Geometry, Numbers, Values};
+use zvf::build::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::Random;
 
@@ -54,12 +54,12 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         name: name.to_owned(),
         values,
     };
-    let mut geometry = Geometry::new(Numbers::float32(3, made.positions));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, made.positions));
     geometry.object_ids = Some(made.objects);
     geometry.links = made.links;
     geometry.vertex = vec![attribute(
         "radius",
-        Values::Numbers(Numbers::float32(1, made.radii)),
+        Values::Numbers(NumericColumn::float32(1, made.radii)),
     )];
     geometry.object = vec![attribute("kind", Values::Text(made.kinds))];
     geometry

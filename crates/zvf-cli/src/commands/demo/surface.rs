@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zvf::build::{Attribute, Geometry, Numbers, Values};
+use zvf::build::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::noise;
 
@@ -20,10 +20,10 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         positions.extend(at.map(|part| part as f32));
         heights.push(height as f32);
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.link_width = 3;
     geometry.links = faces.into_iter().flatten().map(|row| row as i64).collect();
-    let values = Values::Numbers(Numbers::float32(1, heights));
+    let values = Values::Numbers(NumericColumn::float32(1, heights));
     geometry.vertex = vec![Attribute {
         name: "height".to_owned(),
         values,

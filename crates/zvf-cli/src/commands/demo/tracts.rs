@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf::build::{Attribute, Geometry, Numbers, Values};
+use zvf::build::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::Random;
 
@@ -269,8 +269,8 @@ impl Made {
             name: name.to_owned(),
             values,
         };
-        let numbers = |values| Values::Numbers(Numbers::float32(1, values));
-        let mut geometry = Geometry::new(Numbers::float32(3, self.positions));
+        let numbers = |values| Values::Numbers(NumericColumn::float32(1, values));
+        let mut geometry = Geometry::new(NumericColumn::float32(3, self.positions));
         geometry.part_offsets = Some(self.offsets);
         geometry.vertex = vec![attribute("fa", numbers(self.fa))];
         geometry.object = vec![

@@ -58,7 +58,7 @@ fn shown(table: &OutputTable<'_>, singular: &str, plural: &str) -> Vec<String> {
 }
 
 fn cell(column: &OutputColumn<'_>, row: usize) -> String {
-    if column.is_missing(row) {
+    if column.is_null(row) {
         return "-".to_owned();
     }
     if let Some(word) = column.word(row) {

@@ -1,7 +1,7 @@
 //! What the fields of a column are.
 
 use zvf::{
-    build::{Numbers, Values},
+    build::{NumericColumn, Values},
     format::numeric::Kind,
 };
 
@@ -79,16 +79,16 @@ impl TypeInference {
 
 /// A column under way.
 #[derive(Debug)]
-pub(super) struct ColumnValues {
+pub(super) struct InferredValues {
     values: Values,
     missing: Vec<bool>,
     has_missing: bool,
 }
 
-impl ColumnValues {
+impl InferredValues {
     pub(super) fn new(inferred: &TypeInference) -> Result<Self, ColumnError> {
         let values = match inferred.kind()? {
-            Some(kind) => Values::Numbers(Numbers::new(kind, 1)),
+            Some(kind) => Values::Numbers(NumericColumn::new(kind, 1)),
             None => Values::Text(Vec::new()),
         };
         Ok(Self {
@@ -141,7 +141,7 @@ impl ColumnValues {
     }
 }
 
-fn push(text: &str, numbers: &mut Numbers) -> Option<()> {
+fn push(text: &str, numbers: &mut NumericColumn) -> Option<()> {
     let bytes = &mut numbers.bytes;
     match numbers.kind {
         Kind::Bool => bytes.push(u8::from(bool_of(text)?)),

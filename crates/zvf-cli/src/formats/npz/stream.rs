@@ -10,7 +10,7 @@ use std::{
 
 use zvf::{
     GeometrySource,
-    build::{Attribute, Geometry, GeometryKind, Numbers, Values},
+    build::{Attribute, Geometry, GeometryKind, NumericColumn, Values},
 };
 
 use super::{ids, member_spans, read_tables};
@@ -106,6 +106,7 @@ impl NpzStream {
         }
         // All else is small; a vertex stands for all.
         let columns = positions.header.shape.get(1).copied().unwrap_or(1);
+        let columns = u32::try_from(columns).unwrap_or(u32::MAX);
         let small = read_tables(input, options, is_of_vertices, columns)?;
         let small = interchange::assemble(small, options)?;
         let mut tables = small.geometry;
@@ -266,7 +267,7 @@ impl GeometrySource for NpzStream {
 
     fn tables(&self) -> Geometry {
         Geometry {
-            positions: Numbers::new(self.tables.positions.kind, self.tables.positions.columns),
+            positions: NumericColumn::new(self.tables.positions.kind, self.tables.positions.width),
             vertex: Vec::new(),
             ..self.tables.clone()
         }

@@ -8,7 +8,7 @@ use std::{
 use zip::{ZipWriter, write::SimpleFileOptions};
 use zvf::{
     format::numeric::{Kind, NumericRows},
-    query::{Column, QueryResult, Values},
+    query::{Column, ColumnValues, QueryResult},
 };
 
 use crate::formats::{
@@ -150,25 +150,25 @@ impl NpzWriter<'_, '_> {
         for column in columns {
             let name = format!("{scope}.{}", column.name);
             let is_marked = match &column.values {
-                Values::Numbers(rows) => {
+                ColumnValues::Numeric(rows) => {
                     let rows = rows.view();
                     let rows =
                         rows.ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
                     self.numbers(&name, rows, column)?;
-                    nan(rows.dtype().kind()).is_none() && column.missing.is_some()
+                    nan(rows.dtype().kind()).is_none() && column.nulls.is_some()
                 }
-                Values::Words { codes, words } => {
+                ColumnValues::Dictionary { codes, words } => {
                     self.words(&name, codes, words, column)?;
                     // The empty word stands for none, unless there is one.
                     let mut rows = codes.iter().enumerate();
-                    rows.any(|(row, code)| word(words, *code).is_empty() && !column.is_missing(row))
+                    rows.any(|(row, code)| word(words, *code).is_empty() && !column.is_null(row))
                 }
             };
             if is_marked {
                 let rows = column.values.len();
                 self.start(&format!("{name}.missing"), "|b1", &[rows])?;
                 for row in 0..rows {
-                    self.put(&[u8::from(column.is_missing(row))])?;
+                    self.put(&[u8::from(column.is_null(row))])?;
                 }
             }
         }
@@ -193,13 +193,13 @@ impl NpzWriter<'_, '_> {
             }
             return Ok(());
         }
-        let (Some(nan), Some(_)) = (nan(kind), &column.missing) else {
+        let (Some(nan), Some(_)) = (nan(kind), &column.nulls) else {
             return self.put(bytes);
         };
         let row_size = kind.size().saturating_mul(width(rows)).max(1);
         let none = nan.repeat(width(rows));
         for (row, bytes) in bytes.chunks_exact(row_size).enumerate() {
-            self.put(if column.is_missing(row) { &none } else { bytes })?;
+            self.put(if column.is_null(row) { &none } else { bytes })?;
         }
         Ok(())
     }
@@ -213,7 +213,7 @@ impl NpzWriter<'_, '_> {
     ) -> Result<(), FillError> {
         let rows = codes.iter().copied().enumerate();
         let widths: Vec<usize> = words.iter().map(|word| word.chars().count()).collect();
-        let used = rows.clone().filter(|(row, _)| !column.is_missing(*row));
+        let used = rows.clone().filter(|(row, _)| !column.is_null(*row));
         let used = used.filter_map(|(_, code)| widths.get(usize::try_from(code).ok()?));
         // numpy has no text of no characters.
         let width = used.copied().max().unwrap_or(0).max(1);
@@ -225,7 +225,7 @@ impl NpzWriter<'_, '_> {
         }
         self.start(name, &format!("<U{width}"), &[codes.len()])?;
         for (row, code) in rows {
-            let is_missing = column.is_missing(row);
+            let is_missing = column.is_null(row);
             let text = if is_missing { "" } else { word(words, code) };
             npy::write_text(text, width, self)?;
         }

@@ -15,7 +15,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Schema};
 use zvf::{
-    build::{Numbers, Values},
+    build::{NumericColumn, Values},
     format::numeric::{ByteOrder, Element, Kind, encode},
 };
 
@@ -57,7 +57,7 @@ impl TableBuilder {
             let values = match ColumnShape::of(field.data_type()) {
                 Some(ColumnShape::Text) => Values::Text(Vec::new()),
                 Some(ColumnShape::Numbers(kind, columns)) => {
-                    Values::Numbers(Numbers::new(kind, columns))
+                    Values::Numbers(NumericColumn::new(kind, columns))
                 }
                 None => {
                     let found = field.data_type().to_string();
@@ -126,14 +126,14 @@ impl TableBuilder {
 enum ColumnShape {
     Text,
     /// So many of a kind in each row.
-    Numbers(Kind, usize),
+    Numbers(Kind, u32),
 }
 
 impl ColumnShape {
     /// `None` of what is not read.
     fn of(found: &DataType) -> Option<Self> {
         if let DataType::FixedSizeList(item, size) = found {
-            let size = usize::try_from(*size).ok().filter(|size| *size > 0)?;
+            let size = u32::try_from(*size).ok().filter(|size| *size > 0)?;
             return Some(Self::Numbers(kind(item.data_type())?, size));
         }
         match found {
@@ -189,7 +189,7 @@ impl ColumnBuilder {
                     return Err(foreign());
                 }
                 numbers.bytes.extend(bytes);
-                let columns = numbers.columns;
+                let columns = numbers.row_len();
                 let missing = (0..rows).map(|row| {
                     let first = row.saturating_mul(columns);
                     let mut items = first..first.saturating_add(columns);

@@ -148,7 +148,7 @@ impl<'a> EncodedColumn<'a> {
 
     fn array(&self, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
         let nulls = self.column.may_miss().then(|| {
-            let valid = rows.clone().map(|row| !self.column.is_missing(row));
+            let valid = rows.clone().map(|row| !self.column.is_null(row));
             NullBuffer::from(valid.collect::<Vec<bool>>())
         });
         // Of several channels, the row is null and not its numbers.
@@ -166,7 +166,7 @@ impl<'a> EncodedColumn<'a> {
             OutputCells::Words { codes, .. } => {
                 // What stands for a missing word may be beyond the dictionary.
                 let codes = rows.clone().map(|row| {
-                    let code = codes.get(row).filter(|_| !self.column.is_missing(row));
+                    let code = codes.get(row).filter(|_| !self.column.is_null(row));
                     code.copied().unwrap_or(0)
                 });
                 let codes = ScalarBuffer::from(codes.collect::<Vec<u32>>());

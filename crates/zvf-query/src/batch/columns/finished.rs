@@ -6,8 +6,8 @@ use super::cell_of;
 use crate::{
     predicate::{ColumnType, Datum, Scope},
     resolve::filter::ColumnView,
-    result::{Column, Values},
 };
+use zvf_model::column::{Column, ColumnValues};
 
 /// A finished column, row by row or through a list of rows.
 pub(crate) struct FinishedView<'a> {
@@ -29,16 +29,16 @@ impl ColumnView for FinishedView<'_> {
 
     fn channels(&self) -> Option<u32> {
         match &self.column.values {
-            Values::Numbers(rows) => Some(rows.columns),
-            Values::Words { .. } => Some(1),
+            ColumnValues::Numeric(rows) => Some(rows.width),
+            ColumnValues::Dictionary { .. } => Some(1),
         }
     }
 
     fn values(&self) -> ColumnType<'_> {
         match &self.column.values {
-            Values::Numbers(rows) if rows.kind == Kind::Bool => ColumnType::Bool,
-            Values::Numbers(_) => ColumnType::Numbers,
-            Values::Words { words, .. } => {
+            ColumnValues::Numeric(rows) if rows.kind == Kind::Bool => ColumnType::Bool,
+            ColumnValues::Numeric(_) => ColumnType::Numbers,
+            ColumnValues::Dictionary { words, .. } => {
                 ColumnType::Categories(words.iter().map(String::as_str).collect())
             }
         }
@@ -49,12 +49,14 @@ impl ColumnView for FinishedView<'_> {
             Some(rows) => rows.get(row).copied().flatten(),
             None => Some(row),
         };
-        let Some(row) = row.filter(|row| !self.column.is_missing(*row)) else {
+        let Some(row) = row.filter(|row| !self.column.is_null(*row)) else {
             return Datum::Missing;
         };
         match &self.column.values {
-            Values::Numbers(rows) => cell_of(rows.view().and_then(|rows| rows.value(row, channel))),
-            Values::Words { codes, .. } => codes
+            ColumnValues::Numeric(rows) => {
+                cell_of(rows.view().and_then(|rows| rows.value(row, channel)))
+            }
+            ColumnValues::Dictionary { codes, .. } => codes
                 .get(row)
                 .map_or(Datum::Missing, |code| Datum::Category(*code)),
         }

@@ -1,27 +1,24 @@
 //! Pieces of levels that differ.
 
-use zvf_format::numeric::{ByteOrder, encode};
+use zvf_format::numeric::{ByteOrder, Kind, encode};
+use zvf_model::column::{ColumnValues, NumericColumn};
 
 use super::*;
 
-fn numbers(kind: Kind, columns: u32, bytes: Vec<u8>) -> Values {
-    Values::Numbers(Rows {
-        kind,
-        columns,
-        bytes,
-    })
+fn numbers(kind: Kind, width: u32, bytes: Vec<u8>) -> ColumnValues {
+    ColumnValues::Numeric(NumericColumn { kind, width, bytes })
 }
 
-fn piece(rows: usize, vertex: Vec<(&str, Values)>) -> QueryResult {
-    let positions = Rows {
+fn piece(rows: usize, vertex: Vec<(&str, ColumnValues)>) -> QueryResult {
+    let positions = NumericColumn {
         kind: Kind::Float32,
-        columns: 1,
+        width: 1,
         bytes: encode(&vec![1.5_f32; rows], ByteOrder::Little),
     };
     let vertex = vertex.into_iter().map(|(name, values)| Column {
         name: name.to_owned(),
         values,
-        missing: None,
+        nulls: None,
     });
     QueryResult {
         positions,
@@ -30,8 +27,8 @@ fn piece(rows: usize, vertex: Vec<(&str, Values)>) -> QueryResult {
     }
 }
 
-fn words(codes: &[u32], words: &[&str]) -> Values {
-    Values::Words {
+fn words(codes: &[u32], words: &[&str]) -> ColumnValues {
+    ColumnValues::Dictionary {
         codes: codes.to_vec(),
         words: words.iter().map(ToString::to_string).collect(),
     }
@@ -52,10 +49,10 @@ fn rows_of_a_level_without_an_attribute_have_no_value() {
         panic!("{whole:?}")
     };
     assert_eq!(a.values, numbers(Kind::UInt8, 1, vec![1, 2, 0, 7]));
-    assert_eq!(a.missing, Some(vec![false, false, true, false]));
+    assert_eq!(a.nulls, Some(vec![false, false, true, false]));
     let bytes = vec![0, 0, 0, 0, 3, 4, 5, 6];
     assert_eq!(b.values, numbers(Kind::UInt8, 2, bytes));
-    assert_eq!(b.missing, Some(vec![true, true, false, false]));
+    assert_eq!(b.nulls, Some(vec![true, true, false, false]));
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl VertexBuilder {
         let row = self.positions.row_size();
         room.make(&mut self.positions.bytes, row);
         let parts = chunks.iter().map(|(chunk, runs)| (&*chunk.positions, runs));
-        let form = (schema.dtype, self.positions.columns);
+        let form = (schema.dtype, self.positions.width);
         let mut all = Copying::of(&mut self.positions.bytes, room.before, form, parts);
         for ((at, builder), width) in self.vertex.iter_mut().zip(widths) {
             let parts = chunks.iter().map(|(chunk, runs)| {

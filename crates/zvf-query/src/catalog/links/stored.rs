@@ -21,8 +21,9 @@ use crate::{
     error::{Damage, Fault, QueryError},
     predicate::Scope,
     query::Selection,
-    result::{Column, Rows, Skipped, Values},
+    result::Skipped,
 };
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 /// All links of a delta as stored: ends by chunk and row, including every copy of a link and known
 /// defects of writers.
@@ -284,7 +285,7 @@ fn column<'a>(
 ) -> Result<Column, QueryError> {
     let mut widths = cells.clone();
     let widths = widths.find_map(|(rows, values)| Some(values.filter(|_| rows > 0)?.columns));
-    let mut rows = Rows::new(metadata.dtype.kind(), widths.unwrap_or(1));
+    let mut rows = NumericColumn::new(metadata.dtype.kind(), widths.unwrap_or(1));
     let mut missing = Vec::new();
     for (count, values) in cells {
         missing.resize(missing.len().saturating_add(count), values.is_none());
@@ -312,7 +313,7 @@ fn column<'a>(
     }
     Ok(Column {
         name: name.to_owned(),
-        values: Values::Numbers(rows),
-        missing: missing.contains(&true).then_some(missing),
+        values: ColumnValues::Numeric(rows),
+        nulls: missing.contains(&true).then_some(missing),
     })
 }

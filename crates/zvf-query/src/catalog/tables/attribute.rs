@@ -23,8 +23,8 @@ use crate::{
     catalog::level::Session,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    result::{Column, Rows, Values},
 };
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 /// An attribute with one row per object or group.
 #[derive(Clone, Debug)]
@@ -199,9 +199,9 @@ impl Session<'_> {
             Element::Number(kind) => {
                 let columns = u32::try_from(array.columns);
                 let columns = columns.map_err(|_| Damage::new(array.node(), Fault::Range))?;
-                Values::Numbers(Rows {
+                ColumnValues::Numeric(NumericColumn {
                     kind,
-                    columns,
+                    width: columns,
                     bytes: read.bytes,
                 })
             }
@@ -408,10 +408,10 @@ fn no_text(key: &Key, row: u64) -> Damage {
     Damage::new(key, Fault::Row { row, source })
 }
 
-fn column(name: &str, values: Values, missing: Vec<bool>) -> Column {
+fn column(name: &str, values: ColumnValues, missing: Vec<bool>) -> Column {
     Column {
         name: name.to_owned(),
         values,
-        missing: missing.contains(&true).then_some(missing),
+        nulls: missing.contains(&true).then_some(missing),
     }
 }

@@ -2,51 +2,47 @@
 
 use zvf_format::numeric::{Kind, Value};
 
-use crate::{
-    predicate::{self, ColumnSource, Datum, FindError, Number, ResolvedColumn, Scope},
-    result::{Column, Values},
-};
+use zvf_model::column::{Column, ColumnValues};
 
-impl Column {
-    /// Returns the number of channels and the type for comparisons; `None` for complex numbers,
-    /// which cannot be compared.
-    pub fn comparable(&self) -> Option<(u32, predicate::ColumnType<'_>)> {
-        match &self.values {
-            Values::Numbers(rows) => match rows.kind {
-                Kind::Complex64 | Kind::Complex128 => None,
-                Kind::Bool => Some((rows.columns, predicate::ColumnType::Bool)),
-                _ => Some((rows.columns, predicate::ColumnType::Numbers)),
-            },
-            Values::Words { words, .. } => {
-                let words = words.iter().map(String::as_str).collect();
-                Some((1, predicate::ColumnType::Categories(words)))
-            }
+use crate::predicate::{self, ColumnSource, Datum, FindError, Number, ResolvedColumn, Scope};
+
+/// Returns the width and the type that predicates compare; `None` for complex
+/// numbers, which do not compare.
+fn comparable(column: &Column) -> Option<(u32, predicate::ColumnType<'_>)> {
+    match &column.values {
+        ColumnValues::Numeric(rows) => match rows.kind {
+            Kind::Complex64 | Kind::Complex128 => None,
+            Kind::Bool => Some((rows.width, predicate::ColumnType::Bool)),
+            _ => Some((rows.width, predicate::ColumnType::Numbers)),
+        },
+        ColumnValues::Dictionary { words, .. } => {
+            let words = words.iter().map(String::as_str).collect();
+            Some((1, predicate::ColumnType::Categories(words)))
         }
     }
+}
 
-    /// Returns one value for a predicate. Values past the end are missing.
-    pub fn cell(&self, channel: u32, row: usize) -> Datum {
-        if self.is_missing(row) {
-            return Datum::Missing;
+/// Returns one value; a row or channel past the end is missing.
+fn cell(column: &Column, channel: u32, row: usize) -> Datum {
+    if column.is_null(row) {
+        return Datum::Missing;
+    }
+    match &column.values {
+        ColumnValues::Numeric(rows) => {
+            let value = rows.view().and_then(|rows| rows.value(row, channel));
+            match value {
+                Some(Value::Bool(value)) => Datum::Bool(value),
+                Some(Value::Int(value)) => Datum::Number(Number::Int(value)),
+                Some(Value::UInt(value)) => Datum::Number(Number::UInt(value)),
+                Some(Value::Float(value)) => Datum::Number(Number::Float(value)),
+                Some(Value::Complex { .. }) | None => Datum::Missing,
+            }
         }
-        match &self.values {
-            Values::Numbers(rows) => {
-                let value = rows.view().and_then(|rows| rows.value(row, channel));
-                match value {
-                    Some(Value::Bool(value)) => Datum::Bool(value),
-                    Some(Value::Int(value)) => Datum::Number(Number::Int(value)),
-                    Some(Value::UInt(value)) => Datum::Number(Number::UInt(value)),
-                    Some(Value::Float(value)) => Datum::Number(Number::Float(value)),
-                    Some(Value::Complex { .. }) | None => Datum::Missing,
-                }
-            }
-            Values::Words { codes, words } => {
-                let code = codes.get(row).copied();
-                let code =
-                    code.filter(|code| usize::try_from(*code).is_ok_and(|c| c < words.len()));
-                code.filter(|_| channel == 0)
-                    .map_or(Datum::Missing, Datum::Category)
-            }
+        ColumnValues::Dictionary { codes, words } => {
+            let code = codes.get(row).copied();
+            let code = code.filter(|code| usize::try_from(*code).is_ok_and(|c| c < words.len()));
+            code.filter(|_| channel == 0)
+                .map_or(Datum::Missing, Datum::Category)
         }
     }
 }
@@ -69,7 +65,7 @@ impl ColumnSource for ScopedColumns<'_> {
         let columns = self.columns.iter().enumerate();
         let mut found = columns.filter_map(|(id, (scope, candidate))| {
             let scope = column.scope.is_none_or(|wanted| wanted == *scope);
-            let (channels, values) = candidate.comparable()?;
+            let (channels, values) = comparable(candidate)?;
             (scope && candidate.name == column.name).then_some(ResolvedColumn {
                 id,
                 channels,
@@ -85,6 +81,6 @@ impl ColumnSource for ScopedColumns<'_> {
 
     fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
         let column = self.columns.get(id);
-        column.map_or(Datum::Missing, |(_, column)| column.cell(channel, row))
+        column.map_or(Datum::Missing, |(_, column)| cell(column, channel, row))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use crate::result::Values;
+use zvf_model::column::ColumnValues;
 
 /// Builds dictionary codes while values are read. Codes are numbered in order of appearance.
 #[derive(Debug, Default)]
@@ -26,9 +26,9 @@ impl DictionaryBuilder {
         self.codes.push(number);
     }
 
-    pub(super) fn finish(self) -> Values {
+    pub(super) fn finish(self) -> ColumnValues {
         let words = self.in_order.iter().map(|word| (**word).to_owned());
-        Values::Words {
+        ColumnValues::Dictionary {
             codes: self.codes,
             words: words.collect(),
         }

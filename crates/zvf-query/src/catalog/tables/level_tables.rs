@@ -14,9 +14,9 @@ use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
     predicate::Scope,
-    result::Column,
     sync::lock,
 };
+use zvf_model::column::Column;
 
 /// Open attribute tables and groups of a level.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
     memory::{Memory, now},
-    result::{Column, Values},
 };
+use zvf_model::column::{Column, ColumnValues};
 
 const LEVEL: LevelId = LevelId::new(0);
 const AT: &str = "0/object_attributes/a";
@@ -25,20 +25,20 @@ fn read(memory: &Memory, rows: Option<&[u64]>) -> Result<Column, QueryError> {
 /// Rows as numbers or text, or none.
 fn shown(column: &Column) -> Vec<Option<Json>> {
     let rows = (0..column.values.len()).map(|row| match &column.values {
-        Values::Numbers(rows) => match rows.view().unwrap().value(row, 0).unwrap() {
+        ColumnValues::Numeric(rows) => match rows.view().unwrap().value(row, 0).unwrap() {
             Value::Int(value) => Json::from(value),
             Value::UInt(value) => Json::from(value),
             Value::Float(value) => Json::from(value),
             Value::Bool(value) => Json::from(value),
             Value::Complex { .. } => panic!("none here"),
         },
-        Values::Words { codes, words } => {
+        ColumnValues::Dictionary { codes, words } => {
             let code = usize::try_from(*codes.get(row).unwrap()).unwrap();
             Json::from(words.get(code).unwrap().clone())
         }
     });
     let rows = rows.enumerate();
-    rows.map(|(row, value)| (!column.is_missing(row)).then_some(value))
+    rows.map(|(row, value)| (!column.is_null(row)).then_some(value))
         .collect()
 }
 

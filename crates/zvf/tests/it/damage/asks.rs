@@ -72,7 +72,7 @@ async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
 /// The middle of what there is.
 fn middle(answer: &QueryResult) -> Option<Bbox> {
     let positions = answer.positions.view()?;
-    let columns = answer.positions.columns;
+    let columns = answer.positions.width;
     let axes = usize::try_from(columns).unwrap();
     let mut lo = vec![f64::INFINITY; axes];
     let mut hi = vec![f64::NEG_INFINITY; axes];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use zvf::QueryResult;
-use zvf_query::{Column, Values};
+use zvf_query::{Column, ColumnValues};
 use zvf_testkit::golden::Golden;
 
 use super::{
@@ -83,7 +83,9 @@ fn column_bits(one: &[Column], other: &[Column]) -> Option<u32> {
     let mut sum = 0;
     for (one, other) in one.iter().zip(other) {
         sum += match (&one.values, &other.values) {
-            (Values::Numbers(one), Values::Numbers(other)) => bits(&one.bytes, &other.bytes)?,
+            (ColumnValues::Numeric(one), ColumnValues::Numeric(other)) => {
+                bits(&one.bytes, &other.bytes)?
+            }
             _ if one == other => 0,
             _ => return None,
         };

@@ -3,23 +3,23 @@
 
 use std::collections::HashMap;
 
-use zvf_query::{Column, NO_OBJECT, QueryResult, Rows, SEVERAL_OBJECTS, Values};
+use zvf_query::{Column, ColumnValues, NO_OBJECT, NumericColumn, QueryResult, SEVERAL_OBJECTS};
 
 /// A value of a row as bytes; `None` when it has none.
 fn value(column: &Column, row: usize) -> Option<Vec<u8>> {
-    if column.is_missing(row) {
+    if column.is_null(row) {
         return None;
     }
     match &column.values {
-        Values::Numbers(rows) => Some(number(rows, row)),
-        Values::Words { codes, words } => {
+        ColumnValues::Numeric(rows) => Some(number(rows, row)),
+        ColumnValues::Dictionary { codes, words } => {
             let code = usize::try_from(codes[row]).unwrap();
             Some(words[code].as_bytes().to_vec())
         }
     }
 }
 
-fn number(rows: &Rows, row: usize) -> Vec<u8> {
+fn number(rows: &NumericColumn, row: usize) -> Vec<u8> {
     let size = rows.row_size();
     rows.bytes[row * size..][..size].to_vec()
 }

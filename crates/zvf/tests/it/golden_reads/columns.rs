@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use zvf_format::numeric::Value;
-use zvf_query::{Column, Rows, Values};
+use zvf_query::{Column, ColumnValues, NumericColumn};
 
 fn number(value: Value) -> Json {
     match value {
@@ -16,10 +16,10 @@ fn number(value: Value) -> Json {
 }
 
 /// Rows of numbers, each a list.
-pub(super) fn rows(rows: &Rows) -> Vec<Vec<Json>> {
+pub(super) fn rows(rows: &NumericColumn) -> Vec<Vec<Json>> {
     let view = rows.view().unwrap();
     let row = |row| {
-        let values = (0..rows.columns).map(|column| number(view.value(row, column).unwrap()));
+        let values = (0..rows.width).map(|column| number(view.value(row, column).unwrap()));
         values.collect()
     };
     (0..view.rows()).map(row).collect()
@@ -28,8 +28,8 @@ pub(super) fn rows(rows: &Rows) -> Vec<Vec<Json>> {
 /// Rows of an attribute, each a list; one without a value is null.
 pub(super) fn column(column: &Column) -> Vec<Vec<Json>> {
     let mut found = match &column.values {
-        Values::Numbers(numbers) => rows(numbers),
-        Values::Words { codes, words } => {
+        ColumnValues::Numeric(numbers) => rows(numbers),
+        ColumnValues::Dictionary { codes, words } => {
             let word = |code: &u32| {
                 let word = words.get(usize::try_from(*code).unwrap());
                 vec![word.map_or(Json::Null, |word| json!(word))]
@@ -38,7 +38,7 @@ pub(super) fn column(column: &Column) -> Vec<Vec<Json>> {
         }
     };
     for (at, row) in found.iter_mut().enumerate() {
-        if column.is_missing(at) {
+        if column.is_null(at) {
             *row = vec![Json::Null];
         }
     }
@@ -48,8 +48,8 @@ pub(super) fn column(column: &Column) -> Vec<Vec<Json>> {
 /// The type of numbers of an attribute.
 pub(super) fn dtype(column: &Column) -> Option<&'static str> {
     match &column.values {
-        Values::Numbers(rows) => Some(rows.kind.name()),
-        Values::Words { .. } => None,
+        ColumnValues::Numeric(rows) => Some(rows.kind.name()),
+        ColumnValues::Dictionary { .. } => None,
     }
 }
 

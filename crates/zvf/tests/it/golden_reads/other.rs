@@ -47,7 +47,7 @@ fn present_mask(work: &Work<'_>, tally: &mut Tally) {
     let name = work.call.args["attr_name"].as_str().unwrap();
     let column = session.object_values(LevelId::new(work.call.level()), name, None);
     let column = block_on(column).unwrap();
-    let present = (0..column.values.len()).map(|row| json!(u8::from(!column.is_missing(row))));
+    let present = (0..column.values.len()).map(|row| json!(u8::from(!column.is_null(row))));
     let expected = flat(work.call.expected.as_ref().unwrap());
     tally.equal(present.collect::<Vec<_>>(), expected, work.at);
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use zvf::{CreateOptions, Dataset, Editor, Error};
-use zvf_build::{Design, Geometry, GeometryKind, Numbers, OutOfBounds, Values};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Values};
 use zvf_format::numeric::Kind;
 use zvf_store::CommitError;
 
@@ -109,13 +109,13 @@ fn float(number: u64) -> f64 {
 }
 
 fn paths(places: &[f64], objects: &[Vec<u64>]) -> Geometry {
-    let mut geometry = Geometry::new(Numbers::float64(2, places.iter().copied()));
+    let mut geometry = Geometry::new(NumericColumn::float64(2, places.iter().copied()));
     let ends = objects.iter().scan(0, |end, tags| {
         *end += tags.len() as u64;
         Some(*end)
     });
     geometry.part_offsets = Some([0].into_iter().chain(ends).collect());
-    let mut tags = Numbers::new(Kind::UInt64, 1);
+    let mut tags = NumericColumn::new(Kind::UInt64, 1);
     tags.bytes = objects
         .iter()
         .flatten()

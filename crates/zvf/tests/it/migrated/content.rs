@@ -12,7 +12,7 @@ use zvf_model::{
     level::LevelId,
     metadata::Attributes,
 };
-use zvf_query::{Column, Selection, Values, predicate::Scope};
+use zvf_query::{Column, ColumnValues, Selection, predicate::Scope};
 
 /// A part with a cell for each chunk: what it says of its values, and the payloads.
 type Cells = (Json, BTreeMap<ChunkCoord, Vec<u8>>);
@@ -44,15 +44,15 @@ pub(super) struct Level {
 
 /// A value that two stores can agree on.
 fn value(column: &Column, row: usize) -> String {
-    if column.missing.as_ref().is_some_and(|missing| missing[row]) {
+    if column.nulls.as_ref().is_some_and(|missing| missing[row]) {
         return "absent".to_owned();
     }
     match &column.values {
-        Values::Numbers(rows) => {
+        ColumnValues::Numeric(rows) => {
             let size = rows.row_size();
             format!("{:?}", &rows.bytes[row * size..(row + 1) * size])
         }
-        Values::Words { codes, words } => words[codes[row] as usize].clone(),
+        ColumnValues::Dictionary { codes, words } => words[codes[row] as usize].clone(),
     }
 }
 

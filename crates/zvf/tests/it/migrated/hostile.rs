@@ -234,9 +234,9 @@ fn a_migration_that_is_given_up_leaves_no_store() {
 
 #[test]
 fn a_store_that_create_made_goes_there_and_back() {
-    use zvf::build::{Design, Geometry, GeometryKind, Numbers, WritePlan};
+    use zvf::build::{Design, Geometry, GeometryKind, NumericColumn, WritePlan};
     let rows = (0_u8..60).map(f32::from);
-    let mut geometry = Geometry::new(Numbers::float32(3, rows));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
     geometry.part_offsets = Some(vec![0, 7, 20]);
     let mut design = Design::new(GeometryKind::Lines);
     design.kind = GeometryKind::Polylines;

@@ -1,7 +1,7 @@
 //! Whether values of a column are those that are known.
 
 use zvf_format::numeric::{Kind, Value};
-use zvf_query::{Column, Values};
+use zvf_query::{Column, ColumnValues};
 use zvf_testkit::stores::{Attribute, Values as Known};
 
 use super::filter::value;
@@ -25,7 +25,7 @@ pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize
     let name = &attribute.name;
     let missing = attribute.missing[at];
     ensure!(
-        column.is_missing(row) == missing,
+        column.is_null(row) == missing,
         "row {row} of {name} is missing: {}",
         !missing
     );
@@ -34,7 +34,7 @@ pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize
     }
     match (&column.values, &attribute.values) {
         (
-            Values::Words { codes, words },
+            ColumnValues::Dictionary { codes, words },
             Known::Words {
                 codes: known,
                 words: all,
@@ -47,8 +47,8 @@ pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize
                 "row {row} of {name} is {found:?}, expected {word}"
             );
         }
-        (Values::Numbers(rows), Known::Numbers { kind, columns, .. }) => {
-            let form = (rows.kind, rows.columns);
+        (ColumnValues::Numeric(rows), Known::Numbers { kind, columns, .. }) => {
+            let form = (rows.kind, rows.width);
             ensure!(form == (*kind, *columns), "{name} is of {form:?}");
             let size = rows.row_size();
             let found = &rows.bytes[row * size..(row + 1) * size];
@@ -71,7 +71,7 @@ pub(super) fn between(
     attribute: &Attribute,
     (ends, t): ([usize; 2], f64),
 ) -> Verdict {
-    let (Values::Numbers(rows), Known::Numbers { columns, .. }) =
+    let (ColumnValues::Numeric(rows), Known::Numbers { columns, .. }) =
         (&column.values, &attribute.values)
     else {
         return nearer(column, row, attribute, (ends, t));

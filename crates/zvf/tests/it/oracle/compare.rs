@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use zvf_format::numeric::{Kind, Value};
 use zvf_query::{
-    Clip, Column, NO_OBJECT, Query, QueryResult, Region, Rows, Selection,
+    Clip, Column, NO_OBJECT, NumericColumn, Query, QueryResult, Region, Selection,
     geometry::{Bbox, Mode},
     predicate::Scope,
 };
@@ -66,7 +66,7 @@ impl Comparison<'_> {
             Kind::Float32
         };
         let columns = u32::try_from(self.truth.axes.len()).unwrap();
-        let found = (answer.positions.kind, answer.positions.columns);
+        let found = (answer.positions.kind, answer.positions.width);
         ensure!(found == (kind, columns), "positions are {found:?}");
         let whole = answer.positions.bytes.len() % answer.positions.row_size();
         ensure!(whole == 0, "{whole} bytes after the last position");
@@ -477,9 +477,9 @@ impl Comparison<'_> {
     }
 }
 
-fn numbers(rows: &Rows, row: usize) -> Vec<f64> {
+fn numbers(rows: &NumericColumn, row: usize) -> Vec<f64> {
     let view = rows.view().unwrap();
-    let columns = 0..rows.columns;
+    let columns = 0..rows.width;
     columns
         .map(|column| match view.value(row, column).unwrap() {
             Value::Float(value) => value,

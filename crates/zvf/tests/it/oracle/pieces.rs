@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use zvf::{Error, OpenOptions};
-use zvf_query::{Column, Counts, Query, QueryResult, Rows, Values};
+use zvf_query::{Column, ColumnValues, Counts, NumericColumn, Query, QueryResult};
 use zvf_testkit::stores::Made;
 
 use super::columns::{Verdict, ensure};
@@ -122,11 +122,11 @@ fn add(whole: &mut QueryResult, piece: QueryResult, number: usize) -> Verdict {
     Ok(())
 }
 
-fn add_rows(rows: &mut Rows, more: Rows) {
+fn add_rows(rows: &mut NumericColumn, more: NumericColumn) {
     if rows.is_empty() {
         *rows = more;
     } else {
-        assert!(more.is_empty() || (rows.kind, rows.columns) == (more.kind, more.columns));
+        assert!(more.is_empty() || (rows.kind, rows.width) == (more.kind, more.width));
         rows.bytes.extend(more.bytes);
     }
 }
@@ -140,11 +140,14 @@ fn add_columns(columns: &mut Vec<Column>, more: Vec<Column>) {
         };
         let mut missing = flags(column);
         missing.extend(flags(&more));
-        column.missing = Some(missing);
+        column.nulls = Some(missing);
         match (&mut column.values, more.values) {
             (values, more) if values.is_empty() => *values = more,
-            (Values::Numbers(rows), Values::Numbers(more)) => add_rows(rows, more),
-            (Values::Words { codes, .. }, Values::Words { codes: more, .. }) => codes.extend(more),
+            (ColumnValues::Numeric(rows), ColumnValues::Numeric(more)) => add_rows(rows, more),
+            (
+                ColumnValues::Dictionary { codes, .. },
+                ColumnValues::Dictionary { codes: more, .. },
+            ) => codes.extend(more),
             (values, more) => panic!("{values:?} and {more:?}"),
         }
     }
@@ -152,7 +155,7 @@ fn add_columns(columns: &mut Vec<Column>, more: Vec<Column>) {
 
 fn flags(column: &Column) -> Vec<bool> {
     let none = vec![false; column.values.len()];
-    column.missing.clone().unwrap_or(none)
+    column.nulls.clone().unwrap_or(none)
 }
 
 /// Without what may differ: flags that say nothing, columns of no rows, and the order
@@ -168,7 +171,7 @@ fn plain(mut answer: QueryResult) -> QueryResult {
         columns.retain(|column| !column.values.is_empty());
         columns.sort_by(|a, b| a.name.cmp(&b.name));
         for column in columns {
-            column.missing = Some(flags(column));
+            column.nulls = Some(flags(column));
         }
     }
     answer

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use zvf_format::numeric::{ByteOrder, Kind, Value, encode};
 use zvf_query::{
-    Column, Group, Links, NO_OBJECT, Parts, Query, QueryResult, Region, Rows, Selection, Values,
-    predicate::Scope,
+    Column, ColumnValues, Group, Links, NO_OBJECT, NumericColumn, Parts, Query, QueryResult,
+    Region, Selection, predicate::Scope,
 };
 use zvf_testkit::stores::{Attribute, Random, Truth, Values as Known};
 
@@ -23,7 +23,7 @@ pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> Query
     };
     let mut answer = QueryResult::default();
     answer.axes.clone_from(&truth.axes);
-    answer.positions = Rows::new(kind, u32::try_from(truth.axes.len()).unwrap());
+    answer.positions = NumericColumn::new(kind, u32::try_from(truth.axes.len()).unwrap());
     let spots = expected.rows.iter();
     let values = spots.flat_map(|spot| {
         let position = spot.position(truth).iter().enumerate();
@@ -121,10 +121,10 @@ fn positions(kind: Kind, values: &[f64]) -> Vec<u8> {
 fn interpolate(truth: &Truth, column: &mut Column, rows: &[Spot]) {
     let mut all = truth.vertex_attributes.iter();
     let attribute = all.find(|attribute| attribute.name == column.name).unwrap();
-    let Values::Numbers(values) = &mut column.values else {
+    let ColumnValues::Numeric(values) = &mut column.values else {
         return;
     };
-    if (values.kind, values.columns) != (Kind::Float32, 1) {
+    if (values.kind, values.width) != (Kind::Float32, 1) {
         return;
     }
     for (bytes, spot) in values.bytes.chunks_mut(4).zip(rows) {
@@ -155,21 +155,21 @@ fn columns(truth: &Truth, query: &Query, scope: Scope, rows: &[usize]) -> Vec<Co
 
 fn column(attribute: &Attribute, rows: &[usize]) -> Column {
     let values = match &attribute.values {
-        Known::Words { codes, words } => Values::Words {
+        Known::Words { codes, words } => ColumnValues::Dictionary {
             codes: rows.iter().map(|row| codes[*row]).collect(),
             words: Arc::from(words.clone()),
         },
         Known::Numbers { kind, columns, .. } => {
-            let mut values = Rows::new(*kind, *columns);
+            let mut values = NumericColumn::new(*kind, *columns);
             let bytes = rows.iter().flat_map(|row| attribute.row(*row));
             values.bytes = bytes.copied().collect();
-            Values::Numbers(values)
+            ColumnValues::Numeric(values)
         }
     };
     Column {
         name: attribute.name.clone(),
         values,
-        missing: Some(rows.iter().map(|row| attribute.missing[*row]).collect()),
+        nulls: Some(rows.iter().map(|row| attribute.missing[*row]).collect()),
     }
 }
 
@@ -194,18 +194,18 @@ pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryRes
     let columns = answer.vertex.iter().enumerate();
     for (number, column) in columns.filter(|(_, column)| !column.values.is_empty()) {
         let row = random.below(column.values.len());
-        if column.is_missing(row) {
+        if column.is_null(row) {
             continue;
         }
         with(&mut |wrong| match &mut wrong.vertex[number].values {
-            Values::Numbers(rows) => {
+            ColumnValues::Numeric(rows) => {
                 let size = rows.row_size();
                 rows.bytes[row * size] ^= 1;
             }
-            Values::Words { codes, .. } => codes[row] = u32::MAX,
+            ColumnValues::Dictionary { codes, .. } => codes[row] = u32::MAX,
         });
         with(&mut |wrong| {
-            let missing = wrong.vertex[number].missing.as_mut().unwrap();
+            let missing = wrong.vertex[number].nulls.as_mut().unwrap();
             missing[row] = true;
         });
     }

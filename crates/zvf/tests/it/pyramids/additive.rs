@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zvf::{
     AutoLevels, CreateOptions, Dataset, PyramidLevels, PyramidOptions, Query, Store,
-    build::{Attribute, Design, Geometry, GeometryKind, Numbers, Values, WritePlan},
+    build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Values, WritePlan},
     build_pyramid,
     query::LevelChoice,
 };
@@ -18,7 +18,7 @@ async fn numbers(dataset: &Dataset, level: u32) -> BTreeSet<u32> {
     let mut query = Query::new();
     query.level = LevelChoice::Number(LevelId::new(level));
     let answer = dataset.query(&query).await.unwrap();
-    let zvf::query::Values::Numbers(rows) = &answer.vertex[0].values else {
+    let zvf::query::ColumnValues::Numeric(rows) = &answer.vertex[0].values else {
         panic!("numbers are numbers")
     };
     let numbers = rows.bytes.chunks_exact(4);
@@ -48,9 +48,9 @@ fn each_point_is_on_one_level_and_all_are_seen() {
     let count = 6000;
     let positions =
         (0..count * 3).map(|_| f32::from(u16::try_from(random.below(16_000)).unwrap()) / 100.0);
-    let mut geometry = Geometry::new(Numbers::float32(3, positions.collect::<Vec<f32>>()));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions.collect::<Vec<f32>>()));
     let bytes = (0..u32::try_from(count).unwrap()).flat_map(u32::to_le_bytes);
-    let mut own = Numbers::new(zvf::format::numeric::Kind::UInt32, 1);
+    let mut own = NumericColumn::new(zvf::format::numeric::Kind::UInt32, 1);
     own.bytes = bytes.collect();
     geometry.vertex.push(Attribute {
         name: "number".to_owned(),

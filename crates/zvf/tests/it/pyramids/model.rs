@@ -11,7 +11,7 @@ use zvf_model::{
     layout::Part,
     level::LevelId,
 };
-use zvf_query::{Values, predicate::Scope};
+use zvf_query::{ColumnValues, predicate::Scope};
 
 /// A row of a chunk.
 pub(super) type At = (ChunkCoord, u64);
@@ -191,8 +191,8 @@ impl Level {
         let width = links.width as usize;
         for (at, ends) in links.ends.chunks_exact(width).enumerate() {
             let mut values = BTreeMap::new();
-            for column in answer.link.iter().filter(|column| !column.is_missing(at)) {
-                let Values::Numbers(numbers) = &column.values else {
+            for column in answer.link.iter().filter(|column| !column.is_null(at)) {
+                let ColumnValues::Numeric(numbers) = &column.values else {
                     continue;
                 };
                 let size = numbers.row_size();

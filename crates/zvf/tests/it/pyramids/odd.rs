@@ -11,7 +11,7 @@ use zvf::{
     validate,
     validation::ValidateOptions,
 };
-use zvf_build::{Design, Geometry, GeometryKind, Numbers, Profile, Values};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, Values};
 use zvf_format::numeric::Kind;
 use zvf_model::level::LevelId;
 use zvf_testkit::{golden::Golden, stores::Random};
@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// Numbers on both sides of zero, in eighths.
-fn places(random: &mut Random, count: usize, axes: usize) -> Numbers {
+fn places(random: &mut Random, count: usize, axes: usize) -> NumericColumn {
     let values = (0..count * axes).map(|_| random.between(-100, 100) as f32 / 8.0);
-    Numbers::float32(axes, values)
+    NumericColumn::float32(axes as u32, values)
 }
 
 /// Bins of two levels.
@@ -59,7 +59,7 @@ fn check(
 ) {
     let mut design = Design::new(kind);
     design.profile = profile;
-    design.chunk_shape = Some(vec![8.0; geometry.positions.columns]);
+    design.chunk_shape = Some(vec![8.0; geometry.positions.row_len()]);
     let mut options = PyramidOptions::default();
     options.levels = PyramidLevels::Explicit(levels);
     options.cross_level = CrossLevel::Explicit;
@@ -91,7 +91,7 @@ fn what_is_no_number_is_no_value() {
             }
         });
         let values: Vec<f32> = values.collect();
-        let values = Values::Numbers(Numbers::float32(1, values));
+        let values = Values::Numbers(NumericColumn::float32(1, values));
         geometry.vertex.push(attribute("depth", values));
         let words = (0..90).map(|at| (at % 4 != 0).then(|| format!("word {}", at % 3)));
         geometry
@@ -212,10 +212,10 @@ fn values_of_fragments_stay_with_their_objects() {
     // Far apart, so that none shares with another.
     let lines = (0..6).flat_map(|line| (0..20).map(move |at| (line, at)));
     let values = lines.flat_map(|(line, at)| [at as f32, line as f32 * 40.0, 1.0]);
-    let mut geometry = Geometry::new(Numbers::float32(3, values.collect::<Vec<f32>>()));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, values.collect::<Vec<f32>>()));
     geometry.part_offsets = Some((0..=6).map(|at| at * 20).collect());
     let own: Vec<f32> = (0..6).map(|_| random.below(100) as f32).collect();
-    let values = Values::Numbers(Numbers::float32(1, own.clone()));
+    let values = Values::Numbers(NumericColumn::float32(1, own.clone()));
     geometry.fragment.push(attribute("bundle", values));
     let mut design = Design::new(GeometryKind::Polylines);
     design.chunk_shape = Some(vec![8.0; 3]);
@@ -233,7 +233,7 @@ fn values_of_fragments_stay_with_their_objects() {
             let [column] = answer.fragment.as_slice() else {
                 panic!("{answer:?}")
             };
-            let zvf_query::Values::Numbers(rows) = &column.values else {
+            let zvf_query::ColumnValues::Numeric(rows) = &column.values else {
                 panic!()
             };
             assert_eq!(

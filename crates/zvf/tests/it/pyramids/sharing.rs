@@ -5,7 +5,7 @@ use zvf::{
     build::coarsen::{CoarsenMethod, Placement},
     build_pyramid,
 };
-use zvf_build::{Design, Geometry, GeometryKind, Numbers};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn};
 use zvf_testkit::stores::Random;
 
 use super::{bins::distance, model::Level, random::store_of};
@@ -39,7 +39,7 @@ fn tractogram() -> Geometry {
             offsets.push((values.len() / 3) as u64);
         }
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, values));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
     geometry.part_offsets = Some(offsets);
     geometry
 }

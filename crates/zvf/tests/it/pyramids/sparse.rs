@@ -7,7 +7,7 @@ use zvf::{
     build::coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     build_pyramid,
 };
-use zvf_build::{Design, Geometry, GeometryKind, Numbers, Values};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Values};
 use zvf_testkit::stores::Random;
 
 use super::{bins::distance, model::Level, random::store_of};
@@ -26,7 +26,7 @@ fn walks(random: &mut Random) -> Geometry {
         }
         offsets.push((values.len() / 3) as u64);
     }
-    let mut geometry = Geometry::new(Numbers::float32(3, values));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
     geometry.part_offsets = Some(offsets);
     let ids: Vec<i64> = (0..OBJECTS as i64).map(|at| (at * 7) % 31 + 100).collect();
     geometry.groups = BTreeMap::from([
@@ -39,7 +39,7 @@ fn walks(random: &mut Random) -> Geometry {
         3 => f32::NAN,
         _ => random.below(1000) as f32 / 8.0,
     });
-    let score = Values::Numbers(Numbers::float32(1, score));
+    let score = Values::Numbers(NumericColumn::float32(1, score));
     geometry.object.push(attribute("score", score));
     geometry
 }

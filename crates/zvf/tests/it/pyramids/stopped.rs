@@ -32,8 +32,7 @@ fn bins(cell: f64) -> LevelDesign {
 /// A store in chunks of 8, written and read with these options.
 async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
     let mut cases = (0..).map(|seed| random::case(seed, kind, Profile::V09));
-    let is_one =
-        |case: &Case| case.geometry.positions.columns == 3 && case.geometry.vertices() > 60;
+    let is_one = |case: &Case| case.geometry.positions.width == 3 && case.geometry.vertices() > 60;
     let Case {
         geometry,
         mut design,

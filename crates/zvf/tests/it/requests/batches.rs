@@ -1,7 +1,7 @@
 //! Answers piece by piece, each within a budget of memory.
 
 use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
-use zvf_query::{Column, QueryError, Selection, Values};
+use zvf_query::{Column, ColumnValues, QueryError, Selection};
 use zvf_testkit::stores::{Kind, Made, Recipe, make, wide};
 
 use super::{asked, kinds, opened};
@@ -19,8 +19,8 @@ fn size(answer: &QueryResult) -> u64 {
         .into_iter()
         .flatten()
         .map(|column| match &column.values {
-            Values::Numbers(rows) => rows.bytes.len(),
-            Values::Words { codes, .. } => codes.len() * 4,
+            ColumnValues::Numeric(rows) => rows.bytes.len(),
+            ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
         });
     let ends = answer.links.as_ref().map_or(0, |links| links.ends.len());
     let ids = answer.object_ids.as_ref().map_or(0, Vec::len);
@@ -42,15 +42,17 @@ fn join_columns(columns: &mut Vec<Column>, next: Vec<Column>) {
         let whole = columns.iter_mut().find(|other| other.name == column.name);
         let whole = whole.unwrap_or_else(|| panic!("{} came late", column.name));
         let before = whole.values.len();
-        if whole.missing.is_some() || column.missing.is_some() {
-            let missing = whole.missing.get_or_insert_with(|| vec![false; before]);
-            missing.extend(column.missing.unwrap_or_else(|| vec![false; rows]));
+        if whole.nulls.is_some() || column.nulls.is_some() {
+            let missing = whole.nulls.get_or_insert_with(|| vec![false; before]);
+            missing.extend(column.nulls.unwrap_or_else(|| vec![false; rows]));
         }
         match (&mut whole.values, column.values) {
-            (Values::Numbers(whole), Values::Numbers(next)) => whole.bytes.extend(next.bytes),
+            (ColumnValues::Numeric(whole), ColumnValues::Numeric(next)) => {
+                whole.bytes.extend(next.bytes);
+            }
             (
-                Values::Words { codes, words },
-                Values::Words {
+                ColumnValues::Dictionary { codes, words },
+                ColumnValues::Dictionary {
                     codes: next,
                     words: others,
                 },

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use zvf::{Dataset, Query};
-use zvf_build::{Attribute, Design, Geometry, Numbers, Values};
+use zvf_build::{Attribute, Design, Geometry, NumericColumn, Values};
 use zvf_model::level::LevelId;
 use zvf_query::{Column, predicate::Scope};
 
@@ -44,15 +44,17 @@ fn row(attributes: &[Attribute], at: usize) -> Row {
 
 fn read(columns: &[Column], at: usize) -> Row {
     let value = |column: &Column| {
-        if column.is_missing(at) {
+        if column.is_null(at) {
             return None;
         }
         Some(match &column.values {
-            zvf_query::Values::Numbers(rows) => {
+            zvf_query::ColumnValues::Numeric(rows) => {
                 let size = rows.row_size();
                 number(&rows.bytes[at * size..(at + 1) * size])
             }
-            zvf_query::Values::Words { codes, words } => words[codes[at] as usize].clone(),
+            zvf_query::ColumnValues::Dictionary { codes, words } => {
+                words[codes[at] as usize].clone()
+            }
         })
     };
     let row = columns.iter();
@@ -63,7 +65,7 @@ fn read(columns: &[Column], at: usize) -> Row {
 /// The tag of each vertex.
 fn tags(values: &Values) -> Vec<u64> {
     match values {
-        Values::Numbers(Numbers { bytes, .. }) => tags_of(bytes),
+        Values::Numbers(NumericColumn { bytes, .. }) => tags_of(bytes),
         Values::Text(_) => panic!("tags are numbers"),
     }
 }
@@ -226,7 +228,7 @@ impl Content {
             .iter()
             .find(|column| column.name == "tag")
             .unwrap();
-        let zvf_query::Values::Numbers(tags) = &tags.values else {
+        let zvf_query::ColumnValues::Numeric(tags) = &tags.values else {
             panic!("tags are numbers")
         };
         let tags = tags_of(&tags.bytes);

@@ -2,7 +2,8 @@
 
 use zvf::{CreateOptions, Dataset, Store};
 use zvf_build::{
-    BuildError, Design, Formula, Geometry, GeometryKind, Numbers, Parametric, Profile, WritePlan,
+    BuildError, Design, Formula, Geometry, GeometryKind, NumericColumn, Parametric, Profile,
+    WritePlan,
 };
 
 use crate::block_on;
@@ -33,7 +34,7 @@ fn plan(profile: Profile, parametric: Parametric) -> Result<WritePlan, BuildErro
     let mut design = Design::new(GeometryKind::Points);
     design.profile = profile;
     design.parametric = Some(parametric);
-    WritePlan::new(Geometry::new(Numbers::float32(3, [1.0; 6])), design)
+    WritePlan::new(Geometry::new(NumericColumn::float32(3, [1.0; 6])), design)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use zvf::{CreateOptions, GeometrySource, OpenOptions, TaskRunner};
-use zvf_build::{Attribute, Geometry, GeometryKind, Numbers, Profile, ShardingPolicy};
+use zvf_build::{Attribute, Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
 
 use super::random;
 use crate::block_on;
@@ -24,7 +24,7 @@ impl GeometrySource for Cut {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let all = &self.all;
         let first = self.next;
-        let mut batch = Geometry::new(Numbers::new(all.positions.kind, all.positions.columns));
+        let mut batch = Geometry::new(NumericColumn::new(all.positions.kind, all.positions.width));
         let rows = if let Some(offsets) = &all.part_offsets {
             let parts = offsets.len() - 1;
             if first >= parts {
@@ -76,7 +76,7 @@ impl GeometrySource for Cut {
             object: all.object.clone(),
             groups: all.groups.clone(),
             group: all.group.clone(),
-            ..Geometry::new(Numbers::new(all.positions.kind, all.positions.columns))
+            ..Geometry::new(NumericColumn::new(all.positions.kind, all.positions.width))
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use zvf_build::{
-    Attribute, CellCompression, Design, Geometry, GeometryKind, Numbers, Profile, ShardingPolicy,
-    Values,
+    Attribute, CellCompression, Design, Geometry, GeometryKind, NumericColumn, Profile,
+    ShardingPolicy, Values,
 };
 use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
@@ -158,15 +158,17 @@ impl Making<'_> {
         (self.random.between(-160, 240) as f64) / steps
     }
 
-    fn positions(&mut self, count: usize) -> Numbers {
+    fn positions(&mut self, count: usize) -> NumericColumn {
         let values: Vec<f64> = (0..count * self.axes).map(|_| self.place()).collect();
         self.numbers(&values)
     }
 
-    fn numbers(&self, values: &[f64]) -> Numbers {
+    fn numbers(&self, values: &[f64]) -> NumericColumn {
         match self.double {
-            true => Numbers::float64(self.axes, values.iter().copied()),
-            false => Numbers::float32(self.axes, values.iter().map(|value| *value as f32)),
+            true => NumericColumn::float64(self.axes as u32, values.iter().copied()),
+            false => {
+                NumericColumn::float32(self.axes as u32, values.iter().map(|value| *value as f32))
+            }
         }
     }
 
@@ -314,7 +316,7 @@ impl Making<'_> {
     }
 
     fn some(&mut self, rows: usize, kind: Kind, columns: usize) -> Values {
-        let mut numbers = Numbers::new(kind, columns);
+        let mut numbers = NumericColumn::new(kind, columns as u32);
         for _ in 0..rows * columns {
             let bytes = match kind {
                 Kind::Float32 => (self.random.unit() as f32).to_le_bytes().to_vec(),
@@ -329,7 +331,7 @@ impl Making<'_> {
     fn attributes(&mut self, geometry: &mut Geometry) {
         let vertices = geometry.vertices();
         let tags = (0..vertices as u64).map(|at| self.tag + at);
-        let mut tag = Numbers::new(Kind::UInt64, 1);
+        let mut tag = NumericColumn::new(Kind::UInt64, 1);
         tag.bytes = tags.flat_map(u64::to_le_bytes).collect();
         geometry.vertex.push(attribute("tag", Values::Numbers(tag)));
         if self.rich {
@@ -345,11 +347,11 @@ impl Making<'_> {
         geometry.vertex.push(attribute("word", words));
         let any = self.values(vertices, false);
         geometry.vertex.push(attribute("any", any));
-        let flag = Values::Numbers(Numbers {
+        let flag = Values::Numbers(NumericColumn {
             bytes: (0..vertices)
                 .map(|_| u8::from(self.random.chance(50)))
                 .collect(),
-            ..Numbers::new(Kind::Bool, 1)
+            ..NumericColumn::new(Kind::Bool, 1)
         });
         geometry.vertex.push(attribute("flag", flag));
         let kind = self.design.kind;

@@ -1,7 +1,7 @@
 //! Steps of paths from chunk to chunk: links where they are asked for, and nothing else is.
 
 use zvf::{CreateOptions, Editor, Store};
-use zvf_build::{Design, Geometry, GeometryKind, Numbers, OutOfBounds, Profile, WritePlan};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, WritePlan};
 
 use crate::{block_on, validated::own::is_sound};
 
@@ -10,7 +10,7 @@ fn path(chunks: u8) -> Geometry {
     let places =
         (0..chunks).flat_map(|at| [f32::from(at) * 10.0 + 1.0, f32::from(at) * 10.0 + 8.0]);
     let places = places.flat_map(|x| [x, 5.0]);
-    let mut geometry = Geometry::new(Numbers::float32(2, places));
+    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
     geometry.part_offsets = Some(vec![0, 2 * u64::from(chunks)]);
     geometry
 }

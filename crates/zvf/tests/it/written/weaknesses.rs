@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use zvf::{CreateOptions, Dataset, Editor, Error, Query, Store};
 use zvf_build::{
-    Attribute, BuildError, Design, Geometry, GeometryKind, Numbers, OutOfBounds, Values, WritePlan,
-    edit::EditError,
+    Attribute, BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Values,
+    WritePlan, edit::EditError,
 };
 use zvf_format::numeric::Kind;
 use zvf_model::key::Key;
@@ -40,17 +40,17 @@ fn design(kind: GeometryKind) -> Design {
 
 fn points(count: usize) -> Geometry {
     let values = (0..count * 3).map(|at| (at * 7 % 100) as f32);
-    Geometry::new(Numbers::float32(3, values))
+    Geometry::new(NumericColumn::float32(3, values))
 }
 
 /// Streamlines of twenty vertices that go through two chunks.
 fn streamlines(count: usize) -> Geometry {
     let values =
         (0..count).flat_map(|path| (0..20).flat_map(move |at| [at as f32, path as f32, 1.0]));
-    let mut geometry = Geometry::new(Numbers::float32(3, values));
+    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
     geometry.part_offsets = Some((0..=count as u64).map(|part| part * 20).collect());
     geometry.part_objects = Some((0..count as i64).collect());
-    let score = Numbers::float64(1, (0..count).map(|path| path as f64 / 2.0));
+    let score = NumericColumn::float64(1, (0..count).map(|path| path as f64 / 2.0));
     geometry
         .object
         .push(attribute("score", Values::Numbers(score)));
@@ -121,7 +121,7 @@ fn w3_what_is_edited_is_edited_in_place() {
         assert_eq!(answer.objects, (0..10).collect::<Vec<i64>>());
         assert_eq!(answer.positions.len(), 200);
         // It keeps what it had.
-        let zvf_query::Values::Numbers(scores) = &answer.object[0].values else {
+        let zvf_query::ColumnValues::Numeric(scores) = &answer.object[0].values else {
             panic!("scores are numbers")
         };
         assert_eq!(scores.bytes[3 * 8..4 * 8], 1.5f64.to_le_bytes());
@@ -170,7 +170,7 @@ fn w5_compacting_leaves_groups_with_their_members() {
 
 #[test]
 fn w6_positions_are_stored_as_what_they_are_declared() {
-    let check = |positions: Numbers, dtype: Option<Kind>| {
+    let check = |positions: NumericColumn, dtype: Option<Kind>| {
         block_on(async {
             let mut design = Design::new(GeometryKind::Points);
             design.dtype = dtype;
@@ -181,9 +181,9 @@ fn w6_positions_are_stored_as_what_they_are_declared() {
             answer.positions.bytes
         })
     };
-    let precise = Numbers::float64(1, [5.123_456_789_012]);
+    let precise = NumericColumn::float64(1, [5.123_456_789_012]);
     assert_eq!(check(precise.clone(), None), precise.bytes);
-    let mut whole = Numbers::new(Kind::Int32, 1);
+    let mut whole = NumericColumn::new(Kind::Int32, 1);
     whole.bytes = 16_777_217i32.to_le_bytes().to_vec();
     assert_eq!(check(whole.clone(), None), whole.bytes);
     let narrow = check(precise, Some(Kind::Float32));
@@ -268,7 +268,7 @@ fn refused(geometry: Geometry, kind: GeometryKind) -> BuildError {
 fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
     for rows in [5, 2, 0] {
         let mut geometry = points(3);
-        let values = Values::Numbers(Numbers::float32(1, vec![0.0; rows]));
+        let values = Values::Numbers(NumericColumn::float32(1, vec![0.0; rows]));
         geometry.vertex.push(attribute("a", values));
         let error = refused(geometry, GeometryKind::Points);
         let is_length =
@@ -286,7 +286,7 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
     }
     for name in ["", "a b", "../x", "1st", "a/b", "\u{e9}"] {
         let mut geometry = points(3);
-        let values = Values::Numbers(Numbers::float32(1, vec![0.0; 3]));
+        let values = Values::Numbers(NumericColumn::float32(1, vec![0.0; 3]));
         geometry.vertex.push(attribute(name, values));
         let error = refused(geometry, GeometryKind::Points);
         assert!(
@@ -297,7 +297,7 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
     for value in [f32::NAN, f32::INFINITY] {
         let mut values = vec![1.0; 9];
         values[4] = value;
-        let geometry = Geometry::new(Numbers::float32(3, values));
+        let geometry = Geometry::new(NumericColumn::float32(3, values));
         let error = refused(geometry, GeometryKind::Points);
         assert!(matches!(
             error,
@@ -350,8 +350,12 @@ fn links_without_the_values_they_should_have_are_not_added_to() {
     block_on(async {
         let mut geometry = points(3);
         geometry.links = vec![0, 1];
-        let weights =
-            |count: usize| attribute("w", Values::Numbers(Numbers::float32(1, vec![0.5; count])));
+        let weights = |count: usize| {
+            attribute(
+                "w",
+                Values::Numbers(NumericColumn::float32(1, vec![0.5; count])),
+            )
+        };
         geometry.link.push(weights(1));
         let mut design = design(GeometryKind::Graphs);
         design.chunk_shape = Some(vec![200.0; 3]);

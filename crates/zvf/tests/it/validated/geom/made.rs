@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use zvf::{CreateOptions, validation::ValidateOptions};
-use zvf_build::{Attribute, Design, Geometry, GeometryKind, Numbers, Profile, Values};
+use zvf_build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Profile, Values};
 use zvf_testkit::{
     damage::{Files, apply},
     golden::Golden,
@@ -19,7 +19,7 @@ pub(super) struct Made(pub(super) Files);
 
 /// Vertices in two dimensions, in chunks of 10.
 pub(super) fn vertices(places: &[[f32; 2]]) -> Geometry {
-    Geometry::new(Numbers::float32(2, places.iter().flatten().copied()))
+    Geometry::new(NumericColumn::float32(2, places.iter().flatten().copied()))
 }
 
 pub(super) fn design(kind: GeometryKind, profile: Profile) -> Design {
@@ -39,7 +39,7 @@ pub(super) fn graph() -> Geometry {
     geometry.links = vec![0, 1, 1, 2, 2, 3, 4, 1, 3, 4];
     geometry.link.push(Attribute {
         name: "weight".to_owned(),
-        values: Values::Numbers(Numbers::float32(1, [0.1, 0.2, 0.3, 0.4, 0.5])),
+        values: Values::Numbers(NumericColumn::float32(1, [0.1, 0.2, 0.3, 0.4, 0.5])),
     });
     geometry
 }
