@@ -1,5 +1,4 @@
-//! What the verbs of all dense arrays share: opening, selecting, writing, by
-//! what a file is called.
+//! Dense arrays: opening, slicing and converting them, with the format chosen by file name.
 
 mod convert;
 mod format;

@@ -1,33 +1,34 @@
-//! What commands take that read a file of geometry.
+//! Arguments of commands that read a file of geometry.
 
 use zvf::build::{GeometryKind, OutOfBounds};
 
 use super::{name_of, named};
 use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy};
 
-/// Which file is read, and how.
+/// The file to read, and how to read it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GeometryFileArgs {
-    /// The file: it ends in .npz, .csv, .parquet or .arrow. Of the last three, links,
-    /// objects and groups are in NAME.links.csv and so on beside NAME.csv.
+    /// File of geometry: .npz, .csv, .parquet or .arrow.
+    ///
+    /// The last three hold vertices; links, objects and groups are read from NAME.links.csv,
+    /// NAME.objects.csv and NAME.groups.csv beside NAME.csv.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     pub(crate) from: InputFile,
-    /// The table of links, when it is elsewhere.
+    /// Table of links, if it is not beside the file.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     links: Option<InputFile>,
-    /// What becomes of numbers that are missing: the file is refused, or they are
-    /// stored as NaN, and whole numbers as floats.
+    /// Treatment of missing numbers: refuse the file, or store NaN, which makes integers floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
     missing: MissingPolicy,
-    /// What happens to vertices outside the bounds: nothing is written, they are left
-    /// out, or the bounds grow.
+    /// Treatment of vertices outside the bounds: fail, drop them with all that needs them, or
+    /// extend the bounds.
     #[arg(long, help_heading = "Space", default_value = "raise",
         value_parser = named(OUT_OF_BOUNDS.map(|(what, _)| what), out_of_bounds_name))]
     pub(crate) out_of_bounds: OutOfBounds,
 }
 
 impl GeometryFileArgs {
-    /// How the file is to be read when it holds this kind, and its axes are called so.
+    /// Returns the options for reading a file with this kind of geometry and these axes.
     pub fn reading(&self, kind: GeometryKind, axes: Option<Vec<String>>) -> GeometryReadOptions {
         GeometryReadOptions {
             axes,

@@ -1,4 +1,4 @@
-//! Which part of a store is meant: by place, object, group and attribute.
+//! Selection of a part of a store: by region, object, group, chunk and attribute.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zvf::{
@@ -12,66 +12,69 @@ use zvf::{
 
 use super::values;
 
-/// Which part of a store is meant.
+/// Arguments that select a part of a store.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SelectionArgs {
-    /// What comes into a box: the lower bound of each axis, then the upper ones.
-    /// `inf` and `-inf` are bounds as well.
-    #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", group = "region", help_heading = "Place",
+    /// Select by a box: the lower bound of each axis, then the upper bounds.
+    ///
+    /// Bounds may be `inf` and `-inf`.
+    #[arg(long, value_name = "X0,Y0,Z0,X1,Y1,Z1", group = "region", help_heading = "Region",
         value_parser = Bbox::parse, allow_hyphen_values = true)]
     bbox: Option<Bbox>,
-    /// What comes into a sphere: its centre, then its radius.
-    #[arg(long, value_name = "x,y,z,r", group = "region", help_heading = "Place",
+    /// Select by a sphere: its centre, then its radius.
+    #[arg(long, value_name = "X,Y,Z,R", group = "region", help_heading = "Region",
         value_parser = values::sphere, allow_hyphen_values = true)]
     sphere: Option<Sphere>,
-    /// What is nearest to a place.
-    #[arg(long, value_name = "x,y,z", help_heading = "Place",
+    /// Select the vertices nearest to a position.
+    #[arg(long, value_name = "X,Y,Z", help_heading = "Region",
         value_parser = values::position, allow_hyphen_values = true)]
     nearest: Option<Position>,
-    /// How many of the nearest.
-    #[arg(long, value_name = "N", help_heading = "Place", requires = "nearest", default_value_t = 1,
+    /// Number of nearest vertices.
+    #[arg(long, value_name = "N", help_heading = "Region", requires = "nearest", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..))]
     k: u64,
-    /// Whether things come whole when they touch, only the part inside, or only
-    /// when entirely within.
-    #[arg(long, help_heading = "Place", default_value = Mode::default().name(),
+    /// Treatment of items that cross the border of the region.
+    ///
+    /// `touch` selects every item that enters the region, whole; `clip` cuts items at the border;
+    /// `within` selects items that lie entirely inside.
+    #[arg(long, help_heading = "Region", default_value = Mode::default().name(),
         value_parser = PossibleValuesParser::new(Mode::ALL.map(Mode::name))
             .map(|name| Mode::parse(&name).unwrap_or_default()))]
     mode: Mode,
 
-    /// Objects by id, with commas between or one an option.
+    /// Select objects by id; repeat the option or separate ids by commas.
     #[arg(
         long = "object",
         value_name = "ID",
-        help_heading = "What",
+        help_heading = "Selection",
         value_delimiter = ',',
         allow_hyphen_values = true
     )]
     objects: Vec<i64>,
-    /// The objects of groups, by their numbers.
+    /// Select the objects of groups, by group number.
     #[arg(
         long = "group",
         value_name = "ID",
-        help_heading = "What",
+        help_heading = "Selection",
         value_delimiter = ','
     )]
     groups: Vec<u64>,
-    /// Only what is in these chunks.
-    #[arg(long = "chunk", value_name = "i.j.k", help_heading = "What", value_delimiter = ',',
+    /// Select by chunk.
+    #[arg(long = "chunk", value_name = "I.J.K", help_heading = "Selection", value_delimiter = ',',
         value_parser = values::chunk, allow_hyphen_values = true)]
     chunks: Vec<ChunkCoord>,
-    /// What must hold of attributes, as "vertex.radius > 2 and kind = 'axon'".
-    #[arg(long = "where", value_name = "EXPR", help_heading = "What",
+    /// Filter by attributes, as "vertex.radius > 2 and kind = 'axon'".
+    #[arg(long = "where", value_name = "EXPR", help_heading = "Selection",
         value_parser = Predicate::parse, allow_hyphen_values = true)]
     filter: Option<Predicate>,
 }
 
 impl SelectionArgs {
-    /// Makes a query select that.
+    /// Adds the selection to a query.
     ///
     /// # Errors
     ///
-    /// [`QueryUsageError`] when options do not go together.
+    /// Returns [`QueryUsageError`] if options contradict each other.
     pub fn select(&self, query: &mut Query) -> Result<(), QueryUsageError> {
         query.region = match (self.bbox, self.sphere) {
             (Some(bbox), _) => Some(bbox.into()),
@@ -89,12 +92,12 @@ impl SelectionArgs {
         Ok(())
     }
 
-    /// Whether what is in space has the axes of the store: with others it would
-    /// select nothing, and not say why.
+    /// Checks that regions and positions have the axes of the store; with others they would
+    /// silently select nothing.
     ///
     /// # Errors
     ///
-    /// [`QueryUsageError::Axes`] when it has others.
+    /// Returns [`QueryUsageError::Axes`] if the number of axes differs.
     pub fn check_axes(&self, axes: &[&str]) -> Result<(), QueryUsageError> {
         let places = [
             ("--bbox", self.bbox.as_ref().map(Bbox::axes)),
@@ -114,17 +117,17 @@ impl SelectionArgs {
         Ok(())
     }
 
-    /// How places select.
+    /// Returns the treatment of items that cross the border of the region.
     pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The objects that are named.
+    /// Returns the selected object ids.
     pub(crate) fn objects(&self) -> &[i64] {
         &self.objects
     }
 
-    /// Whether objects are named, and nothing else is asked for.
+    /// Returns whether objects are selected by id and by nothing else.
     pub(crate) fn is_by_id(&self) -> bool {
         !self.objects.is_empty()
             && !self.is_by_place()
@@ -132,7 +135,7 @@ impl SelectionArgs {
             && self.filter.is_none()
     }
 
-    /// Whether nothing is asked for, so that all would be meant.
+    /// Returns whether nothing is selected explicitly, so that everything is.
     pub(crate) fn is_all(&self) -> bool {
         self.objects.is_empty()
             && !self.is_by_place()
@@ -140,17 +143,17 @@ impl SelectionArgs {
             && self.filter.is_none()
     }
 
-    /// The box.
+    /// Returns the box.
     pub(crate) fn bbox(&self) -> Option<&Bbox> {
         self.bbox.as_ref()
     }
 
-    /// Whether there is a condition.
+    /// Returns whether there is a filter.
     pub(crate) fn is_filtered(&self) -> bool {
         self.filter.is_some()
     }
 
-    /// Whether nothing can be in the box.
+    /// Returns whether the box is empty.
     pub(crate) fn is_in_empty_box(&self) -> bool {
         self.bbox.is_some_and(|bbox| bbox.is_empty())
     }
@@ -161,29 +164,29 @@ impl SelectionArgs {
     }
 }
 
-/// What an option gave, when it was there.
+/// Returns the values of an option, or `None` if it was not given.
 fn given<T: Clone>(values: &[T]) -> Option<Vec<T>> {
     (!values.is_empty()).then(|| values.to_vec())
 }
 
-/// Why arguments make no query.
+/// Arguments that form no query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryUsageError {
-    /// Cuts are of clipping.
-    #[error("--drop-cut says what clipping does; add --mode clip")]
+    /// `--drop-cut` without clipping.
+    #[error("--drop-cut only affects clipping; add --mode clip")]
     DropCut,
-    /// More are asked for than can be counted.
-    #[error("--k is more than this machine can count")]
+    /// `--k` exceeds the address space.
+    #[error("--k exceeds the address space of this machine; lower it")]
     Nearest,
-    /// Something in space has another number of axes than the store.
+    /// A region or position with a different number of axes than the store.
     #[error("{option} has {found} axes, the store has {}: {}; give a value for each", axes.len(), axes.join(", "))]
     Axes {
-        /// The option.
+        /// Option.
         option: &'static str,
-        /// Axes it has.
+        /// Its number of axes.
         found: usize,
-        /// Those of the store.
+        /// Axes of the store.
         axes: Vec<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! `zvf append`: a file of geometry, added to a store.
+//! `zvf append`: adds the geometry of a file to a store.
 
 use std::error::Error;
 
@@ -8,9 +8,9 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Adds the geometry in a file to a store that is there
+/// Add the geometry of a file to a store
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Objects without ids get new ones, above all others.
+#[command(after_help = "Objects without ids get new ones above the existing ids.
 
 Examples:
   zvf append tracts.zv --from more.csv
@@ -22,7 +22,7 @@ pub(crate) struct AppendArgs {
     addition: AdditionArgs,
 }
 
-/// Reads a file, and adds what is in it.
+/// Reads the file and appends its geometry.
 pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let AppendArgs { work, addition } = arguments;
     let opened = work.open(Operation::Append).await?;

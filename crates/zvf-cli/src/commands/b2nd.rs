@@ -10,8 +10,7 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Blosc2 .b2nd and Caterva .cat files, and sparse directories: dense arrays in chunks of
-/// blocks, beside vectors.
+/// Inspect, slice and write Blosc2 .b2nd and Caterva .cat arrays, dense arrays in chunks of blocks
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf b2nd create volume.npy volume.b2nd --chunks 16,16,16
@@ -28,15 +27,15 @@ enum B2ndCommand {
     Info(info::B2ndInfoArgs),
     Verify(verify::B2ndVerifyArgs),
     Slice(B2ndSliceArgs),
-    /// Writes an array of Blosc2 from a dense array of any kind.
+    /// Write a Blosc2 array from a dense array of any format
     Create(ConvertArgs),
     Convert(ConvertArgs),
 }
 
-/// Reads a box of an array: shows its first values, or writes it.
+/// Read a box of an array, and print its first values or write it
 #[derive(Debug, clap::Args)]
 struct B2ndSliceArgs {
-    /// The file or sparse directory.
+    /// File or sparse directory.
     file: PathBuf,
     #[command(flatten)]
     slice: SliceArgs,

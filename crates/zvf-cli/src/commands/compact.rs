@@ -1,4 +1,4 @@
-//! `zvf compact`.
+//! `zvf compact`: rewrites a store in compact form.
 
 use std::error::Error;
 
@@ -8,10 +8,10 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Tidies a store up after many changes
+/// Rewrite a store in compact form after many edits
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "What objects that went left behind goes, fragments and links are written in one piece, and objects are sorted.
+    after_help = "Removes the remains of deleted objects, merges fragments and links, and sorts objects.
 
 Examples:
   zvf compact tracts.zv"
@@ -21,7 +21,7 @@ pub(crate) struct CompactArgs {
     work: EditTargetArgs,
 }
 
-/// Tidies a store up.
+/// Compacts the store.
 pub(crate) async fn run(arguments: &CompactArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let work = &arguments.work;
     let opened = work.open(Operation::Compact).await?;

@@ -1,18 +1,18 @@
-//! `zvf completions`.
+//! `zvf completions`: prints shell completion scripts.
 
 use clap_complete::Shell;
 
-/// Prints what makes a shell complete `zvf`: the script to source
+/// Print a completion script for a shell, to be sourced
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf completions bash > zvf.bash")]
 pub(crate) struct CompletionsArgs {
-    /// The shell.
+    /// Shell.
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// The script for the shell that was named.
+/// Returns the completion script of the shell.
 pub(crate) fn script(arguments: &CompletionsArgs, command: &mut clap::Command) -> String {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, command, "zvf", &mut script);

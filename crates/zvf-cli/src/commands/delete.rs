@@ -1,4 +1,4 @@
-//! `zvf delete`: objects of a store, by id or by what a query finds.
+//! `zvf delete`: deletes objects, selected by id or by a query.
 
 use std::{collections::BTreeMap, error::Error};
 
@@ -16,10 +16,10 @@ use crate::{
     progress::Progress,
 };
 
-/// Deletes objects, and links to them
+/// Delete objects and the links to them
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Objects go whole: those of these ids, or those of which a query finds anything.
+    after_help = "Deletes whole objects: those with the given ids, or those of which the query finds any part.
 
 Examples:
   zvf delete tracts.zv --where \"object.length < 5\" --dry-run
@@ -31,35 +31,35 @@ pub(crate) struct DeleteArgs {
     work: EditTargetArgs,
     #[command(flatten)]
     selecting: SelectionArgs,
-    /// Says what would go, and changes nothing.
-    #[arg(long, help_heading = "Work")]
+    /// Print what would be deleted, and change nothing.
+    #[arg(long, help_heading = "Execution")]
     dry_run: bool,
-    /// Exits with 1 when there is nothing to delete.
-    #[arg(long, help_heading = "Work")]
+    /// Exit with 1 if there is nothing to delete.
+    #[arg(long, help_heading = "Execution")]
     fail_empty: bool,
 }
 
-/// Why nothing is deleted.
+/// A selection that cannot be deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum DeleteError {
-    #[error(
-        "nothing says what to delete; give --object, --group, --where, --bbox or another of them"
-    )]
+    #[error("no selection; give --object, --group, --where, --bbox or another selecting option")]
     All,
-    #[error("--mode clip cuts objects, which only go whole; use --mode touch or --mode within")]
+    #[error(
+        "--mode clip cuts objects, which can only be deleted whole; use --mode touch or --mode within"
+    )]
     Clip,
     #[error("there is no object {0}")]
     NoObject(i64),
     #[error("there is no group {0}")]
     NoGroup(u64),
     #[error(
-        "{0} has no objects; points that belong to none cannot be deleted yet, only left out of a new store: \
-         zvf query -o FILE, then zvf create"
+        "{0} has no objects, and points without objects cannot be deleted; write a new store without them with \
+         zvf query -o FILE and zvf create"
     )]
     NoObjects(String),
 }
 
-/// Finds the objects, and deletes them.
+/// Finds the objects and deletes them.
 pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let DeleteArgs {
         work, selecting, ..
@@ -84,12 +84,8 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
         let (ids, loose) = found(work, &opened, query).await?;
         drop(progress);
         if loose > 0 {
-            let vertices = count_noun(
-                loose,
-                "vertex that was found belongs",
-                "vertices that were found belong",
-            );
-            notes.push(format!("{vertices} to no object and cannot be deleted yet"));
+            let vertices = count_noun(loose, "selected vertex belongs", "selected vertices belong");
+            notes.push(format!("{vertices} to no object and cannot be deleted"));
         }
         ids
     };
@@ -113,8 +109,7 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     Ok(done)
 }
 
-/// The objects that a query finds something of, and how many vertices it finds that
-/// are of none.
+/// Returns the objects that a query finds, and the number of vertices it finds that belong to none.
 async fn found(
     work: &EditTargetArgs,
     opened: &EditSession,
@@ -130,7 +125,8 @@ async fn found(
     let loose = vertices.get(&NO_OBJECT).copied().unwrap_or(0);
     let mut ids = part.objects;
     if is_within && !ids.is_empty() {
-        // Parts and links were found that are within, and objects of which all is go.
+        // The query found parts and links within the region; only objects that lie within entirely
+        // are deleted.
         let whole = answer(work, opened, &whole(&ids)).await?;
         let all = vertices_of(&whole);
         ids.retain(|id| vertices.get(id) == all.get(id));
@@ -138,7 +134,7 @@ async fn found(
     Ok((ids, loose))
 }
 
-/// All of objects, but attributes.
+/// Returns a query for all of these objects, without attributes.
 fn whole(ids: &[i64]) -> Query {
     let mut query = Query::new().objects(ids);
     query.columns = Selection::none();
@@ -164,7 +160,7 @@ async fn answer(
     }
 }
 
-/// How many vertices each object has.
+/// Counts the vertices of each object.
 fn vertices_of(answer: &QueryResult) -> BTreeMap<i64, u64> {
     let mut vertices: BTreeMap<i64, u64> = BTreeMap::new();
     for id in answer.object_ids.iter().flatten() {

@@ -1,14 +1,14 @@
-//! `zvf demo`: sample stores, and what can be done with them.
+//! `zvf demo`: writes sample stores and runs queries on them.
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "numbers of the demo are small"
+    reason = "the numbers of the demo are small"
 )]
 mod cells;
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
-    reason = "numbers of the demo are small"
+    reason = "the numbers of the demo are small"
 )]
 mod neurons;
 mod output;
@@ -18,7 +18,7 @@ mod stores;
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
-    reason = "numbers of the demo are small"
+    reason = "the numbers of the demo are small"
 )]
 mod surface;
 #[expect(
@@ -26,7 +26,7 @@ mod surface;
     clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "numbers of the demo are small"
+    reason = "the numbers of the demo are small"
 )]
 mod tracts;
 
@@ -43,43 +43,43 @@ use crate::{outcome::CommandOutcome, progress::Progress};
 use output::DemoOutput;
 use stores::{DemoOptions, STORES};
 
-/// Writes sample stores into a folder and shows what can be done with them.
+/// Write sample stores into a folder and show what can be done with them.
 ///
-/// Streamlines of a brain, neurons, cells in layers, and a folded surface: makes their levels, validates
-/// them, asks five queries and says what each costs, draws pictures, and says what to try next.
+/// Writes streamlines of a brain, neurons, cells in layers and a folded surface, builds their
+/// levels, validates them, runs five queries with their costs, draws pictures, and suggests further
+/// commands.
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct DemoArgs {
-    /// The folder. It is made, and has to be empty if it is there.
+    /// Folder; created if it does not exist, otherwise it must be empty.
     #[arg(default_value = "zvf-demo")]
     folder: PathBuf,
-    /// What looks random is drawn from this number.
+    /// Seed of the random geometry.
     #[arg(long, value_name = "N", default_value_t = 7)]
     seed: u64,
-    /// Writes into a folder that is not empty. Stores and pictures of the demo are replaced,
-    /// and nothing else.
+    /// Write into a folder that is not empty, replacing only stores and pictures of the demo.
     #[arg(long)]
     overwrite: bool,
-    /// A twelfth of it all, and small pictures: for slow machines and tests.
+    /// Write a twelfth of the geometry and small pictures, for slow machines and tests.
     #[arg(long)]
     small: bool,
-    /// Prints one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Shows no progress.
+    /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
 enum DemoError {
-    #[error("{0} is not empty: name another folder, or add --overwrite")]
+    #[error("{0} is not empty; name another folder, or add --overwrite")]
     NotEmpty(String),
-    #[error("{folder} cannot be used")]
+    #[error("the folder {folder} cannot be used")]
     Folder { folder: String, source: io::Error },
 }
 
-/// What is being done, for who watches.
+/// The current step, for the progress line.
 #[derive(Clone, Default)]
 struct CurrentStep(Arc<Mutex<String>>);
 
@@ -96,7 +96,7 @@ impl CurrentStep {
     }
 }
 
-/// Does all of it.
+/// Runs the demo.
 pub(crate) async fn run(arguments: &DemoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let begun = Instant::now();
     let folder = &arguments.folder;
@@ -139,7 +139,7 @@ pub(crate) async fn run(arguments: &DemoArgs) -> Result<CommandOutcome, Box<dyn 
     })
 }
 
-/// Makes the folder, unless there is something in it that could be lost.
+/// Creates the folder; fails if it is not empty, unless `overwrite` is set.
 fn prepare(folder: &Path, overwrite: bool) -> Result<(), DemoError> {
     let failed = |source| DemoError::Folder {
         folder: folder.display().to_string(),

@@ -1,4 +1,4 @@
-//! `zvf doctor`: what this build can do, and what it finds around it.
+//! `zvf doctor`: reports the capabilities of this build and the state of the machine.
 
 use std::{env, error::Error, io::Write, path::PathBuf, thread};
 
@@ -13,12 +13,10 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Shows what this build can do and what it finds on this machine: version, features, kinds of
-/// stores, limits, memory
+/// Report version, features, supported stores, limits and memory
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exits with 1 when something is not as it should be: no folder for temporary files, or a store \
-that cannot be opened.
+    after_help = "Exits with 1 if the folder for temporary files is not writable or the store cannot be opened.
 
 Examples:
   zvf doctor
@@ -26,9 +24,9 @@ Examples:
   zvf doctor --json"
 )]
 pub(crate) struct DoctorArgs {
-    /// A store to open as well, as a test of the way to it.
+    /// Store to open, as a test of access to it.
     store: Option<String>,
-    /// Sign no request: for public buckets.
+    /// Send unsigned requests, for public buckets.
     #[arg(long)]
     anonymous: bool,
     /// Print one JSON object.
@@ -36,48 +34,48 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// A kind of store.
-struct Backend {
+/// A kind of storage.
+struct StorageKind {
     name: &'static str,
-    /// How its addresses start.
+    /// Prefix of its addresses.
     address: &'static str,
-    /// The feature that reads it, where one has to be asked for.
+    /// Cargo feature that enables it, if it is not always present.
     feature: Option<&'static str>,
     is_built: bool,
 }
 
-const BACKENDS: [Backend; 6] = [
-    Backend {
+const BACKENDS: [StorageKind; 6] = [
+    StorageKind {
         name: "a folder",
         address: "PATH",
         feature: None,
         is_built: true,
     },
-    Backend {
+    StorageKind {
         name: "a zip file",
         address: "PATH.zip",
         feature: None,
         is_built: true,
     },
-    Backend {
+    StorageKind {
         name: "a web server",
         address: "https:",
         feature: Some("http"),
         is_built: cfg!(feature = "http"),
     },
-    Backend {
-        name: "Amazon S3 and what speaks as it does",
+    StorageKind {
+        name: "Amazon S3 and compatible storage",
         address: "s3:",
         feature: Some("aws"),
         is_built: cfg!(feature = "aws"),
     },
-    Backend {
+    StorageKind {
         name: "Google Cloud Storage",
         address: "gs:",
         feature: Some("gcp"),
         is_built: cfg!(feature = "gcp"),
     },
-    Backend {
+    StorageKind {
         name: "Azure Blob Storage",
         address: "az:",
         feature: Some("azure"),
@@ -85,17 +83,17 @@ const BACKENDS: [Backend; 6] = [
     },
 ];
 
-/// What was found.
-struct Found {
+/// The report.
+struct DoctorReport {
     temporary: (PathBuf, Result<(), String>),
     cores: Option<u64>,
     memory: Option<u64>,
     budget: u64,
-    store: Option<Opened>,
+    store: Option<StoreCheck>,
 }
 
-/// What came of opening a store.
-struct Opened {
+/// Result of opening a store.
+struct StoreCheck {
     address: String,
     generation: Result<String, String>,
     requests: u64,
@@ -109,7 +107,7 @@ pub(crate) async fn run(arguments: &DoctorArgs) -> Result<CommandOutcome, Box<dy
         None => None,
         Some(address) => Some(open(address, arguments.anonymous).await),
     };
-    let found = Found {
+    let found = DoctorReport {
         temporary: (folder, temporary),
         cores: thread::available_parallelism()
             .ok()
@@ -129,26 +127,26 @@ pub(crate) async fn run(arguments: &DoctorArgs) -> Result<CommandOutcome, Box<dy
     })
 }
 
-/// Whether a file can be written and read there.
+/// Writes a temporary file, to test that the folder is writable.
 fn write_in(folder: &std::path::Path) -> std::io::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(b"zvf")?;
     file.sync_all()
 }
 
-async fn open(address: &str, anonymous: bool) -> Opened {
+async fn open(address: &str, anonymous: bool) -> StoreCheck {
     let options = OpenOptions::default().anonymous(anonymous);
     match Dataset::open_with(address, &options).await {
         Ok(dataset) => {
             let activity = dataset.store().activity();
-            Opened {
+            StoreCheck {
                 address: dataset.address().to_owned(),
                 generation: Ok(dataset.detection().generation.to_string()),
                 requests: activity.requests.saturating_add(activity.lists),
                 bytes: activity.bytes_read,
             }
         }
-        Err(error) => Opened {
+        Err(error) => StoreCheck {
             address: address.to_owned(),
             generation: Err(error_chain(&error)),
             requests: 0,
@@ -179,9 +177,9 @@ fn formats() -> Vec<&'static str> {
     built_in.map(Format::extension).collect()
 }
 
-impl Found {
+impl DoctorReport {
     fn is_well(&self) -> bool {
-        let opens = |store: &Opened| store.generation.is_ok();
+        let opens = |store: &StoreCheck| store.generation.is_ok();
         self.temporary.1.is_ok() && self.store.as_ref().is_none_or(opens)
     }
 
@@ -241,7 +239,7 @@ impl Found {
                 }
                 _ => String::new(),
             };
-            let Backend { name, address, .. } = backend;
+            let StorageKind { name, address, .. } = backend;
             line(title, format!("{name} ({address}){lack}"));
         }
         let budget = self.budget;

@@ -1,4 +1,4 @@
-//! `zvf edit`: objects in a file, in the place of those of a store.
+//! `zvf edit`: replaces objects of a store by those of a file.
 
 use std::error::Error;
 
@@ -10,10 +10,10 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Puts the objects in a file in the place of those of the same ids
+/// Replace objects of a store by those of a file with equal ids
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "They stay in their groups, and keep attributes of objects that the file does not give.
+    after_help = "Replaced objects stay in their groups and keep object attributes that the file lacks.
 
 Examples:
   zvf query tracts.zv --object 7 -o seven.csv
@@ -25,19 +25,21 @@ pub(crate) struct EditArgs {
     work: EditTargetArgs,
     #[command(flatten)]
     addition: AdditionArgs,
-    /// The objects that go for those in the file, which may have other ids: so they
-    /// are split, merged and renamed. No others go then.
+    /// Replace these objects instead; the file may have other ids.
+    ///
+    /// This splits, merges and renames objects. Objects with the ids of the file are then not
+    /// replaced.
     #[arg(
         long,
         value_name = "ID",
-        help_heading = "What",
+        help_heading = "Selection",
         value_delimiter = ',',
         allow_hyphen_values = true
     )]
     remove: Vec<i64>,
 }
 
-/// Reads a file, and puts what is in it in the place of what is there.
+/// Reads the file and replaces objects.
 pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let EditArgs {
         work,
@@ -67,7 +69,7 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     Ok(work.done(&report)?)
 }
 
-/// The objects that parts and vertices are of.
+/// Returns the ids of the objects of parts and vertices.
 fn objects(geometry: &Geometry) -> impl Iterator<Item = i64> {
     let ids = [&geometry.part_objects, &geometry.object_ids];
     ids.into_iter().flatten().flatten().copied()

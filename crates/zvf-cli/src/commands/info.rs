@@ -1,4 +1,4 @@
-//! `zvf info`.
+//! `zvf info`: describes a store.
 
 #[cfg(feature = "render")]
 mod plot;
@@ -10,19 +10,18 @@ use zvf::{Dataset, LevelInfo, OpenOptions, StoreInfo, model::root::GeometryKind}
 
 use crate::{display::group_digits, outcome::CommandOutcome, text_table};
 
-/// Shows what is in a store: generation, kinds of geometry, bounds, and what each level holds
+/// Describe a store: generation, kinds of geometry, bounds, and the contents of each level
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf info tracts.zv
   zvf info tracts.zv --json")]
 pub(crate) struct InfoArgs {
-    /// A folder, a .zip file, or an address of a kind this build knows.
+    /// Store: a folder, a .zip file, or an address that this build supports.
     store: String,
-    /// Sign no request: for public buckets.
+    /// Send unsigned requests, for public buckets.
     #[arg(long)]
     anonymous: bool,
-    /// Draws the sizes of levels, and how many vertices chunks and fragments have: a .png or
-    /// .svg file.
+    /// Draw the sizes of levels, chunks and fragments to a .png or .svg file.
     #[cfg(feature = "render")]
     #[arg(long, value_name = "FILE", value_parser = plot::file)]
     plot: Option<std::path::PathBuf>,
@@ -106,12 +105,15 @@ fn table(address: &str, info: &StoreInfo) -> Result<String, std::fmt::Error> {
     if !behind.is_empty() {
         write!(
             text,
-            "\nbehind what was changed since they were made: {behind}"
+            "\nout of date since the store changed (zvf pyramid --refresh): {behind}"
         )?;
     }
     let additive = of(|level| level.is_additive);
     if !additive.is_empty() {
-        write!(text, "\nadditive, drawn with all coarser ones: {additive}")?;
+        write!(
+            text,
+            "\nadditive, drawn together with all coarser levels: {additive}"
+        )?;
     }
     for note in &info.notes {
         write!(text, "\nnote: {note}")?;

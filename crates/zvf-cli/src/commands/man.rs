@@ -1,4 +1,4 @@
-//! `zvf man`.
+//! `zvf man`: writes manual pages.
 
 use std::{error::Error, fs, path::PathBuf};
 
@@ -7,16 +7,16 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Writes a manual page of each command into a folder, as zvf-query.1
+/// Write a manual page for each command into a folder, as zvf-query.1
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf man man1")]
 pub(crate) struct ManArgs {
-    /// The folder; made where it is not there.
+    /// Folder; created if it does not exist.
     folder: PathBuf,
 }
 
-/// Writes the pages of the command line.
+/// Writes the manual pages of `command`.
 pub(crate) fn run(
     arguments: &ManArgs,
     command: clap::Command,
@@ -24,7 +24,7 @@ pub(crate) fn run(
     let folder = &arguments.folder;
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(told)?;
-    // Not the one that `help` makes of every command.
+    // The help subcommand would repeat every page.
     let command = command.disable_help_subcommand(true);
     clap_mangen::generate_to(command, folder).map_err(told)?;
     let pages = len_u64(fs::read_dir(folder).map_err(told)?.count());

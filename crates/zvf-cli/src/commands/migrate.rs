@@ -1,4 +1,4 @@
-//! `zvf migrate`: a store of another generation, written anew.
+//! `zvf migrate`: rewrites a store as one of another generation.
 
 mod output;
 
@@ -19,57 +19,59 @@ use crate::{
 
 pub use output::MigrateOutput;
 
-/// What stores are migrated to.
+/// Profiles to which stores can be migrated.
 const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
 
-/// Writes a store of 0.6 to 0.9 anew, as one of 0.9 or 0.8
+/// Rewrite a store of 0.6 to 0.9 as one of 0.9 or 0.8
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "What is there stays as it is. Cells keep their bytes wherever both generations have the same; known mistakes
-of old writers are put right, and what the new store cannot hold is listed.
+    after_help = "The old store stays unchanged. Cells keep their bytes if both generations encode them equally. Known defects of
+old writers are repaired, and data that the new store cannot hold is listed.
 
 Examples:
   zvf migrate old.zv new.zv
   zvf migrate new.zv older.zv --profile 0.8"
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct MigrateArgs {
-    /// The store: a folder, a .zip file or an address.
+    /// Store to read: a folder, a .zip file or an address.
     #[arg(value_name = "IN")]
     store: String,
-    /// Where to write it.
+    /// Store to write.
     #[arg(value_name = "OUT")]
     out: String,
-    /// The generation of the new store.
+    /// Format generation of the new store.
     #[arg(long, default_value = Profile::default().name(),
         value_parser = named(PROFILES, Profile::name))]
     profile: Profile,
-    /// How cells are compressed: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
+    /// Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = values::compression)]
     compression: CellCompression,
-    /// Leaves out checksums of cells.
+    /// Write cells without checksums.
     #[arg(long)]
     no_checksum: bool,
-    /// Leaves the copy of the nodes out of the root, which saves requests where the
-    /// store is read over the network.
+    /// Omit the copy of all metadata nodes in the root.
+    ///
+    /// The copy saves requests when the store is read over the network.
     #[arg(long)]
     no_node_copy: bool,
-    /// Leaves out what cannot be read, and lists it.
+    /// Skip parts that cannot be read, and list them.
     #[arg(long)]
     skip_damaged: bool,
-    /// Replaces a store that is there. If that is the one that is read, it is migrated
-    /// in its place, all of it or not at all.
+    /// Replace an existing store.
+    ///
+    /// If the two stores are the same, it is migrated in place in one transaction.
     #[arg(long)]
     overwrite: bool,
-    /// Prints one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Shows no progress.
+    /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
 }
 
-/// Migrates a store.
+/// Migrates the store.
 pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let mut options = MigrateOptions::default();
     options.profile = arguments.profile;

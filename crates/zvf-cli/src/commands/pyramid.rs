@@ -1,4 +1,4 @@
-//! `zvf pyramid`: coarser levels of a store.
+//! `zvf pyramid`: builds coarser levels of a store.
 
 mod output;
 
@@ -26,82 +26,84 @@ use crate::{
 
 pub use output::PyramidOutput;
 
-/// Makes coarser levels of a store, which are what large stores are looked at with
+/// Build coarser levels of a store, for views of large regions
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without options it chooses how, and makes levels until the coarsest has less than 100 000 vertices or one chunk.
-Objects keep their ids, and all attributes and groups come along. Each level is there when all of it is.
+    after_help = "By default, the method follows from the kind of geometry, and the coarsest level has less than 100 000 vertices
+or one chunk. Objects keep their ids, attributes and groups. Each level appears when it is complete.
 
 Examples:
   zvf pyramid tracts.zv
   zvf pyramid tracts.zv --levels 2 --method bins --attribute fa=max
   zvf pyramid tracts.zv --refresh"
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct PyramidArgs {
-    /// The store: a folder or an address.
+    /// Store: a folder or an address.
     #[arg(value_name = "STORE")]
     store: String,
-    /// How vertices become fewer: bins are one vertex for all in a cell, subset some of
-    /// the points in a cell, simplify what lines need, stride every so many of a line,
-    /// collapse edges of a mesh that matter least.
-    #[arg(long, value_name = "WAY", value_parser = named(MethodKind::ALL, MethodKind::name))]
+    /// Method of reduction; chosen by the kind of geometry by default.
+    ///
+    /// `bins` keeps one vertex per grid cell, `subset` some points of each cell, `simplify` the
+    /// vertices that the shape of lines needs, `stride` every n-th vertex of a line, and `collapse`
+    /// collapses the edges of a mesh that change its shape least.
+    #[arg(long, value_name = "METHOD", value_parser = named(MethodKind::ALL, MethodKind::name))]
     method: Option<MethodKind>,
-    /// How many levels.
+    /// Number of levels.
     #[arg(long, value_name = "N")]
     levels: Option<u32>,
-    /// How much larger cells, tolerances or steps become with each level, one number a
-    /// level: cells begin with the store's bins. For meshes how many times fewer
-    /// vertices there are.
-    #[arg(long, value_name = "F,F", value_delimiter = ',')]
+    /// Growth of cells, tolerances or strides with each level, one number per level.
+    ///
+    /// The first cells are the store's bins. For meshes, the factor by which the number of vertices
+    /// shrinks.
+    #[arg(long, value_name = "FACTOR,…", value_delimiter = ',')]
     factors: Vec<f64>,
-    /// Extent of the first level's cells along each axis.
-    #[arg(long, value_name = "A,B,C", value_parser = extents)]
+    /// Extent of the grid cells of the first level along each axis.
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
     cell: Option<Extents>,
-    /// How far lines may move in the first level, and surfaces in all.
+    /// Maximum displacement of lines in the first level, or of surfaces in every level.
     #[arg(long, value_name = "DISTANCE")]
     tolerance: Option<f64>,
-    /// Puts the vertex of a cell at the one that is nearest to the middle.
+    /// Represent a cell by the vertex nearest to the mean instead of the mean.
     #[arg(long)]
     medoid: bool,
-    /// Lets objects share points, as paths always do.
+    /// Let objects share vertices, as paths always do.
     #[arg(long)]
     share: bool,
-    /// Points of a cell that stay in a subset.
+    /// Number of points that a subset keeps per cell.
     #[arg(long, value_name = "N")]
     keep: Option<u32>,
-    /// What is drawn by lot is drawn from this.
+    /// Seed of random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Drops components of meshes that have fewer faces.
+    /// Drop connected components of meshes with fewer faces than this.
     #[arg(long, value_name = "FACES", default_value_t = 0)]
     cull: u32,
-    /// Subsets hold each point once: a level has those that coarser ones do not have.
+    /// Make subsets disjoint: a level omits the points of coarser levels.
     #[arg(long)]
     additive: bool,
-    /// How many chunks make one of the next level, along each axis.
+    /// Number of chunks along each axis that form one chunk of the next level.
     #[arg(long, value_name = "N")]
     chunk_scale: Option<u32>,
-    /// Puts many chunks in one object: so many along each axis, as --shard=4,4,4, or auto,
-    /// or none; as the store's are where this is not said.
-    #[arg(long, value_name = "auto|none|A,B,C", value_parser = shards)]
+    /// Combine chunks in shards: a number of chunks along each axis, as --shard=4,4,4, auto or
+    /// none; by default as level 0.
+    #[arg(long, value_name = "auto|none|I,J,K", value_parser = shards)]
     shard: Option<ShardingPolicy>,
-    /// How many times fewer objects each level keeps, one number a level.
-    #[arg(long, value_name = "F,F", value_delimiter = ',')]
+    /// Factor by which the number of objects shrinks, one number per level.
+    #[arg(long, value_name = "FACTOR,…", value_delimiter = ',')]
     sparsity: Vec<f64>,
-    /// Which objects stay: random, length, coverage, group, or an attribute as
-    /// attribute:NAME or attribute:NAME:least.
-    #[arg(long, value_name = "HOW", default_value = "random")]
+    /// Choice of the objects to keep: random, length, coverage, group, attribute:NAME or
+    /// attribute:NAME:least.
+    #[arg(long, value_name = "CHOICE", default_value = "random")]
     sparsity_by: String,
-    /// What becomes of the values of an attribute: NAME=RULE with own, mean, sum, min,
-    /// max, mode or count.
+    /// Aggregation of an attribute: NAME=RULE with the rule own, mean, sum, min, max, mode or
+    /// count.
     #[arg(long, value_name = "NAME=RULE")]
     attribute: Vec<String>,
-    /// Which links between levels are stored: none, implicit from fine to coarse,
-    /// explicit both ways.
-    #[arg(long, value_name = "WHICH", default_value = "implicit", value_parser = named(STORAGES, storage))]
+    /// Links between levels: none, implicit (from fine to coarse) or explicit (both ways).
+    #[arg(long, value_name = "KIND", default_value = "implicit", value_parser = named(STORAGES, storage))]
     cross_level: CrossLevel,
-    /// How many levels links go over; -1 for all.
+    /// Maximum number of levels that a link spans; -1 for all.
     #[arg(
         long,
         value_name = "N",
@@ -109,21 +111,20 @@ pub struct PyramidArgs {
         allow_negative_numbers = true
     )]
     depth: i64,
-    /// Shares the chunks of each level among so many processes, as a cluster would.
+    /// Share the chunks of each level among this many processes, as a cluster would.
     #[arg(long, value_name = "N", conflicts_with = "refresh",
         value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// Replaces levels that are there.
+    /// Replace existing levels.
     #[arg(long)]
     overwrite: bool,
-    /// Makes levels anew that are behind since the store was changed, as they were made:
-    /// only the chunks that something changed in.
+    /// Rebuild only the chunks of existing levels that are out of date, with the original method.
     #[arg(long, conflicts_with_all = ["overwrite", "method", "levels", "factors"])]
     refresh: bool,
-    /// Prints one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Shows no progress.
+    /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -145,27 +146,29 @@ fn shards(text: &str) -> Result<ShardingPolicy, ValueError> {
     }
 }
 
-/// Why options make no sense.
+/// Options with invalid values.
 #[derive(Debug, thiserror::Error)]
 enum PyramidUsageError {
-    #[error("--factors are numbers above 1, and {0} is not")]
+    #[error("--factors must be above 1, and {0} is not")]
     Factor(f64),
-    #[error("--sparsity is how many times fewer objects stay, 1 or more, and {0} is not")]
+    #[error("--sparsity must be 1 or more, and {0} is not")]
     Sparsity(f64),
-    #[error("--depth is a number of levels, or -1 for all, and {0} is neither")]
+    #[error("--depth must be a number of levels, or -1 for all, and {0} is neither")]
     Depth(i64),
-    #[error("--tolerance is a distance above 0, and {0} is not")]
+    #[error("--tolerance must be a distance above 0, and {0} is not")]
     Tolerance(f64),
-    #[error("{0:?} is no choice of objects; use random, length, coverage, group or attribute:NAME")]
+    #[error(
+        "{0:?} is not a choice of objects; use random, length, coverage, group or attribute:NAME"
+    )]
     Choice(String),
 }
 
-/// Makes levels.
+/// Builds the levels.
 pub(crate) async fn run(arguments: &PyramidArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let mut options = options(arguments)?;
     let meter = ProgressMeter::default();
     let shown = meter.clone();
-    // Levels are counted one after the other: a bar that goes back is no bar.
+    // The total is reported per level. Sum the levels, so that the bar never moves backwards.
     let before = Mutex::new((None, 0, 0));
     options.progress = Some(Arc::new(move |level, done, of| {
         let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
@@ -246,7 +249,7 @@ fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {
     Ok(options)
 }
 
-/// Which objects stay.
+/// Parses the choice of objects to keep.
 fn kept(text: &str, seed: u64, fewer: f64) -> Result<ObjectSelection, PyramidUsageError> {
     let mut attribute = None;
     let strategy = match text.split_once(':') {

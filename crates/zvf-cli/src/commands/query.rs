@@ -1,4 +1,4 @@
-//! `zvf query`: a query from the command line, and its answer as text, JSON or a file.
+//! `zvf query`: runs a query and formats its result as text, JSON or a file.
 
 mod arguments;
 mod columns;
@@ -21,10 +21,10 @@ pub use arguments::QueryArgs;
 pub use output::{QueryOutput, ResultCounts};
 pub use preview::preview;
 
-/// Asks a store, and shows or writes what it finds.
+/// Runs the query, and prints or writes its result.
 pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let query = arguments.query()?;
-    // Nobody asks again.
+    // A single query gains nothing from a cell cache.
     let options = OpenOptions::default()
         .cache(0)
         .anonymous(arguments.anonymous)
@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     Ok(arguments.done(&report, outside)?)
 }
 
-/// The kind of geometry, or the name of the one that was asked for.
+/// Returns the kind of geometry, or the name of the selected one.
 fn geometry(arguments: &QueryArgs, dataset: &Dataset) -> String {
     if let Some(name) = &arguments.geometry {
         return name.clone();

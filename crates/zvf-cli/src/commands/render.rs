@@ -1,4 +1,4 @@
-//! `zvf render`.
+//! `zvf render`: draws a store as a picture.
 
 use std::{error::Error, path::PathBuf};
 
@@ -20,30 +20,30 @@ use crate::{
     progress::Progress,
 };
 
-/// Draws a store as a picture: points, lines, skeletons, graphs and meshes, with what
-/// colours mean, a scale bar and the axes.
+/// Draw a store as a picture, with a legend, a scale bar and the axes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf render tracts.zv -o tracts.png
   zvf render tracts.zv -o fa.png --color fa --view sagittal")]
-#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct RenderArgs {
-    /// A folder, a .zip file, or an address of a kind this build knows.
+    /// Store: a folder, a .zip file, or an address that this build supports.
     store: String,
-    /// The picture, a .png file.
+    /// Picture to write, a .png file.
     #[arg(short, long, value_name = "FILE", value_parser = png)]
     output: PathBuf,
 
-    /// What gives colours: an attribute, as fa or object.length; orientation, red along the
-    /// first axis, green along the second, blue along the third; object; or #rrggbb. Without,
-    /// directions of paths, objects of skeletons and graphs.
+    /// Source of colours: an attribute, orientation, object, or a fixed colour.
+    ///
+    /// `orientation` is red along the first axis, green along the second and blue along the third.
+    /// The default is orientation for paths, and object for skeletons and graphs.
     #[arg(
         long,
         value_name = "ATTR|orientation|object|#rrggbb",
         help_heading = "Look"
     )]
     color: Option<ColorBy>,
-    /// From where: axial, coronal, sagittal, iso, or azimuth,elevation in degrees.
+    /// Viewpoint: axial, coronal, sagittal, iso, or azimuth,elevation in degrees.
     #[arg(
         long,
         value_name = "VIEW",
@@ -51,53 +51,52 @@ pub(crate) struct RenderArgs {
         allow_hyphen_values = true
     )]
     view: Option<Viewpoint>,
-    /// Draws what is nearer larger.
+    /// Use a perspective projection.
     #[arg(long, help_heading = "Look")]
     perspective: bool,
-    /// Colours of numbers.
+    /// Colour map of numbers.
     #[arg(long, value_enum, default_value = "viridis", help_heading = "Look")]
     palette: Palette,
-    /// The numbers at both ends of the colours.
+    /// Numbers at the ends of the colour map.
     #[arg(long, value_name = "LOW,HIGH", value_parser = range, help_heading = "Look", allow_hyphen_values = true)]
     range: Option<(f64, f64)>,
-    /// What is drawn on.
+    /// Background colour.
     #[arg(long, value_enum, default_value = "dark", help_heading = "Look")]
     background: Ground,
-    /// Width of lines, and of points across, in dots.
-    #[arg(long, value_name = "DOTS", value_parser = stroke, help_heading = "Look")]
+    /// Width of lines and diameter of points, in pixels.
+    #[arg(long, value_name = "PIXELS", value_parser = stroke, help_heading = "Look")]
     stroke: Option<f32>,
-    /// Dots of a row, and rows.
+    /// Width and height of the picture in pixels.
     #[arg(long, value_name = "WxH", default_value = "1200x900", value_parser = size, help_heading = "Look")]
     size: (usize, usize),
-    /// What stands above; the name of the store without.
+    /// Title; by default the name of the store.
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
     title: Option<String>,
-    /// Draws nothing but what is in the store: no title, legend, scale or axes.
+    /// Draw only the geometry, without title, legend, scale bar or axes.
     #[arg(long, help_heading = "Look", conflicts_with = "title")]
     bare: bool,
 
-    /// The level of this number. Without it and --budget, the finest of at most 3 000 000
-    /// vertices, or the coarsest.
-    #[arg(long, value_name = "N", group = "of_level", help_heading = "What")]
+    /// Level number; by default the finest level with at most 3 000 000 vertices, or the coarsest.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "Selection")]
     level: Option<u32>,
-    /// As fine as so many vertices can be.
-    #[arg(long, value_name = "N", group = "of_level", help_heading = "What")]
+    /// Draw at most this many vertices, as fine as possible.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "Selection")]
     budget: Option<u64>,
-    /// Only what is in a box, cut at its sides: the lower bound of each axis, then the upper.
-    #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", value_parser = Bbox::parse,
-        help_heading = "What", allow_hyphen_values = true)]
+    /// Draw the contents of a box, clipped: the lower bound of each axis, then the upper bounds.
+    #[arg(long, value_name = "X0,Y0,Z0,X1,Y1,Z1", value_parser = Bbox::parse,
+        help_heading = "Selection", allow_hyphen_values = true)]
     bbox: Option<Bbox>,
-    /// A further geometry of a composite store.
-    #[arg(long, value_name = "NAME", help_heading = "What")]
+    /// Additional geometry of a composite store.
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     geometry: Option<String>,
 
-    /// Prints one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Shows no progress, and prints nothing but what is wrong.
+    /// Show no progress, and print nothing but warnings and errors.
     #[arg(long)]
     quiet: bool,
-    /// Sign no request: for public buckets.
+    /// Send unsigned requests, for public buckets.
     #[arg(long)]
     anonymous: bool,
 }
@@ -121,14 +120,14 @@ fn png(text: &str) -> Result<PathBuf, String> {
         .extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("png"));
     if !is_png {
-        return Err("pictures are written as .png".to_owned());
+        return Err("the file name must end in .png".to_owned());
     }
     formats::check_writable(&path).map_err(|error| error.to_string())?;
     Ok(path)
 }
 
 fn range(text: &str) -> Result<(f64, f64), &'static str> {
-    let wrong = "a range is two numbers with a comma between, the lower first";
+    let wrong = "write a range as two numbers separated by a comma, the lower first";
     let (low, high) = text.split_once(',').ok_or(wrong)?;
     let number = |text: &str| {
         text.trim()
@@ -143,13 +142,13 @@ fn range(text: &str) -> Result<(f64, f64), &'static str> {
 fn stroke(text: &str) -> Result<f32, &'static str> {
     let dots = text.parse::<f32>().ok();
     dots.filter(|dots| (0.1..=200.0).contains(dots))
-        .ok_or("a stroke has 0.1 to 200 dots")
+        .ok_or("the stroke must be 0.1 to 200 pixels")
 }
 
 fn size(text: &str) -> Result<(usize, usize), &'static str> {
     let sides = text.split_once('x');
     let sides = sides.and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
-    sides.ok_or("a size is written 1200x900")
+    sides.ok_or("write a size as 1200x900")
 }
 
 impl RenderArgs {
@@ -185,7 +184,7 @@ impl RenderArgs {
     }
 }
 
-/// The last part of an address.
+/// Returns the last component of an address.
 fn name(address: &str) -> String {
     let parts = address.split(['/', '\\']);
     let mut parts = parts.rev().filter(|part| !part.is_empty());
@@ -194,34 +193,34 @@ fn name(address: &str) -> String {
 
 /// Draws the picture.
 pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    // Nobody asks again.
+    // A single query gains nothing from a cell cache.
     let options = OpenOptions::default()
         .cache(0)
         .anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let progress = Progress::for_dataset(&dataset, arguments.quiet);
     let rendered = render(&dataset, &arguments.options()).await;
-    let rendered = rendered.map_err(|error| told(error, arguments, &dataset))?;
+    let rendered = rendered.map_err(|error| explain_empty(error, arguments, &dataset))?;
     formats::write_bytes(&arguments.output, &rendered.picture.png())?;
     drop(progress);
     let mut done = CommandOutcome::from(match (arguments.json, arguments.quiet) {
         (true, _) => serde_json::to_string_pretty(&object(arguments, &dataset, &rendered))?,
         (false, true) => String::new(),
-        (false, false) => sentence(arguments, &dataset, &rendered),
+        (false, false) => summary(arguments, &dataset, &rendered),
     });
     if !arguments.json {
         done.warnings.clone_from(&rendered.notes);
         if rendered.skipped_vertices > 0 {
             let left_out = count_noun(rendered.skipped_vertices, "vertex", "vertices");
             done.warnings
-                .push(format!("{left_out} without a place left out"));
+                .push(format!("{left_out} without a position skipped"));
         }
     }
     Ok(done)
 }
 
-/// Why there is no picture, with the way out.
-fn told(error: RenderError, arguments: &RenderArgs, dataset: &Dataset) -> Box<dyn Error> {
+/// Adds the reason to the error of an empty picture.
+fn explain_empty(error: RenderError, arguments: &RenderArgs, dataset: &Dataset) -> Box<dyn Error> {
     let bbox = arguments.bbox.as_ref();
     match (error, bbox.and_then(|bbox| outside_bounds(dataset, bbox))) {
         (RenderError::Store(error), _) => error.into(),
@@ -247,7 +246,7 @@ fn object(arguments: &RenderArgs, dataset: &Dataset, rendered: &RenderOutput) ->
     })
 }
 
-fn sentence(arguments: &RenderArgs, dataset: &Dataset, rendered: &RenderOutput) -> String {
+fn summary(arguments: &RenderArgs, dataset: &Dataset, rendered: &RenderOutput) -> String {
     let activity = dataset.store().activity();
     let levels: Vec<String> = rendered.levels.iter().map(LevelId::to_string).collect();
     format!(

@@ -1,4 +1,4 @@
-//! `zvf sample`.
+//! `zvf sample`: samples a volume at the vertices of a store.
 
 use std::{
     error::Error,
@@ -24,43 +24,44 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Gives every vertex the value that a volume has where it is, as an attribute of level 0, or every object what those of its vertices come to
+/// Sample a volume at every vertex of level 0 and store the values as an attribute of vertices or
+/// objects
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n is at n. Axes of the volume
-beyond those are values of each vertex. All is written in one transaction, or nothing.
+    after_help = "Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n is at n. Further axes of the volume
+become several values per vertex. The attribute is written in one transaction.
 
 Examples:
   zvf sample tracts.zv volume.npy --into t1 --outside edge
   zvf sample tracts.zv volume.npy --into mean_t1 --reduce object:mean"
 )]
 pub(crate) struct SampleArgs {
-    /// The store, of format 0.9.
+    /// Store, of format 0.9.
     store: String,
-    /// The volume: a .tet, .b2nd or .npy, or the folder of a Zarr array.
+    /// Volume: a .tet, .b2nd or .npy file, or the folder of a Zarr array.
     volume: PathBuf,
-    /// What the attribute is called.
+    /// Name of the attribute.
     #[arg(long, value_name = "NAME")]
     into: String,
-    /// How values between voxels are made.
-    #[arg(long, value_name = "HOW", default_value = "linear")]
+    /// Interpolation between voxels.
+    #[arg(long, value_name = "METHOD", default_value = "linear")]
     interp: Interp,
-    /// A matrix from positions to indices of voxels, of one more row and column than there
-    /// are axes: JSON, text, or .npy.
+    /// Matrix from positions to voxel indices, with one more row and column than there are axes: a
+    /// JSON, text or .npy file.
     #[arg(long, value_name = "FILE")]
     affine: Option<PathBuf>,
-    /// What a vertex has that is in no voxel: a number, or `edge` for the nearest voxel's.
-    /// NaN without, and 0 of integers.
+    /// Value of vertices outside the volume: a number, or `edge` for that of the nearest voxel; by
+    /// default NaN, or 0 for integers.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     outside: Option<Beyond>,
-    /// Which dataset of a .tet; not needed when it has one.
+    /// Dataset of a .tet file; optional if it has only one.
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
-    /// Give objects an attribute instead, of what the values of their vertices come to: object:
-    /// and one of mean, sum, min and max. Values that are NaN are left out.
-    #[arg(long, value_name = "OF:HOW")]
+    /// Store an attribute of objects, aggregated from their vertices without NaN: object:mean,
+    /// object:sum, object:min or object:max.
+    #[arg(long, value_name = "object:RULE")]
     reduce: Option<Reduced>,
-    /// Replace an attribute of that name.
+    /// Replace an existing attribute of this name.
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
@@ -72,7 +73,7 @@ pub(crate) struct SampleArgs {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Interp {
-    /// The voxel that is nearest; integers stay integers.
+    /// Nearest voxel; integers stay integers.
     Nearest,
     Linear,
     /// Catmull-Rom.
@@ -105,7 +106,7 @@ impl core::str::FromStr for Reduced {
             "object:sum" => Reduction::Sum,
             "object:min" => Reduction::Min,
             "object:max" => Reduction::Max,
-            _ => return Err("there are object:mean, object:sum, object:min and object:max"),
+            _ => return Err("use object:mean, object:sum, object:min or object:max"),
         }))
     }
 }
@@ -125,7 +126,7 @@ pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Er
     };
     let axes = Dataset::open(&asked.store).await?.root().axes.len();
     let array: Arc<dyn DenseArray> = Arc::from(array);
-    // One for all batches: what it has read for one it has for the next.
+    // All batches share one sampler, so that it caches voxels across batches.
     let sampler = Arc::new(Sampler::new(array, axes, &options)?);
     let mut spec = AttributeSpec::new(&asked.into, sampler.kind());
     spec.row_shape = sampler.row_shape().to_vec();
@@ -185,7 +186,7 @@ pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Er
     Ok(text.into())
 }
 
-/// The matrix in a file.
+/// Reads a matrix from a file.
 fn affine(path: &Path) -> Result<Affine, Box<dyn Error>> {
     let is_npy = path.extension().is_some_and(|end| end == "npy");
     if is_npy {

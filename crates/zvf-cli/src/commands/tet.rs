@@ -11,7 +11,7 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Tetration .tet files: dense arrays in tiles, beside vectors.
+/// Inspect, slice and write Tetration .tet files, dense arrays in tiles
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf tet create volume.tet --from t1=volume.npy --checksums
@@ -33,12 +33,12 @@ enum TetCommand {
     Convert(ConvertArgs),
 }
 
-/// Reads a box of a dataset: shows its first values, or writes it.
+/// Read a box of a dataset, and print its first values or write it
 #[derive(Debug, clap::Args)]
 struct TetSliceArgs {
-    /// The file.
+    /// File.
     file: PathBuf,
-    /// The dataset; not needed when there is one.
+    /// Dataset; optional if there is only one.
     dataset: Option<String>,
     #[command(flatten)]
     slice: SliceArgs,

@@ -1,4 +1,4 @@
-//! `zvf validate`: whether a store can be trusted.
+//! `zvf validate`: checks a store against the rules of the format, and repairs it.
 
 mod output;
 mod rules;
@@ -17,14 +17,14 @@ pub use output::{object, table};
 pub use rules::{rules_as_json, rules_as_text};
 pub use sarif::sarif;
 
-/// Findings of one rule that are shown to people, who see what is wrong by then.
+/// Maximum number of findings per rule in text output.
 const SHOWN: usize = 10;
 
-/// Says whether a store can be trusted, and what is wrong with it
+/// Check a store against the rules of the format
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "L1 looks at nodes, L2 at what they say, L3 at every cell and at what cells say of each other, L4 at whether
-it is the geometry that it says it is. Exits with 1 when something is an error.
+    after_help = "L1 checks nodes, L2 their metadata, L3 every cell and the relations between cells, L4 the geometry. Exits with 1
+if there is an error.
 
 Examples:
   zvf validate tracts.zv
@@ -32,33 +32,34 @@ Examples:
   zvf validate tracts.zv --repair
   zvf validate --rules"
 )]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ValidateArgs {
-    /// A folder, a .zip file, or an address of a kind this build knows.
+    /// Store: a folder, a .zip file, or an address that this build supports.
     #[arg(required_unless_present = "rules")]
     store: Option<String>,
-    /// How deep: 1 for nodes, 2 for metadata, 3 for cells, 4 for geometry. Each includes
-    /// those before it; 1 and 2 read no cells.
-    #[arg(long, value_name = "1..4", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
+    /// Depth of the checks: 1 nodes, 2 metadata, 3 cells, 4 geometry.
+    ///
+    /// Each includes the ones before it. Depths 1 and 2 read no cells.
+    #[arg(long, value_name = "DEPTH", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
     level: u8,
-    /// The most findings of one rule that are listed; all are counted. 10 in a table, 1000
-    /// otherwise.
+    /// Maximum number of findings listed per rule; all are counted.
+    ///
+    /// The default is 10 for text and 1000 for JSON and SARIF.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Sign no request: for public buckets.
+    /// Send unsigned requests, for public buckets.
     #[arg(long)]
     anonymous: bool,
-    /// First put right what can be without guessing, in one transaction: lists of chunks,
-    /// counts, capabilities, bounds, owners of fragments.
+    /// Repair the store first, in one transaction.
+    ///
+    /// Repairs only values that follow from other data: chunk lists, counts, capabilities, bounds,
+    /// owners of fragments.
     #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
     repair: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Print a SARIF 2.1.0 log, which code hosts and editors show.
+    /// Print a SARIF 2.1.0 log, for code hosts and editors.
     #[arg(long, conflicts_with = "json")]
     sarif: bool,
     /// List the rules, and validate nothing.
@@ -69,16 +70,16 @@ pub(crate) struct ValidateArgs {
     quiet: bool,
 }
 
-/// What was validated, for who shows it.
+/// A validated store, to be formatted.
 #[derive(Clone, Copy, Debug)]
 pub struct Validated<'a> {
-    /// The address, as it was given.
+    /// Address as given.
     pub store: &'a str,
-    /// How deep.
+    /// Depth of the checks.
     pub depth: Depth,
-    /// What was found.
+    /// Findings.
     pub report: &'a ValidationReport,
-    /// What was put right before, when that was asked for.
+    /// Repairs made before, if requested.
     pub repaired: Option<&'a RepairReport>,
 }
 
@@ -130,14 +131,14 @@ fn options(arguments: &ValidateArgs) -> ValidateOptions {
     options
 }
 
-/// The depth of a number from 1 to 4.
+/// Returns the depth of a number from 1 to 4.
 fn depth(number: u8) -> Depth {
     let mut depths = Depth::ALL.into_iter();
     let depth = depths.find(|depth| depth.number() == number);
     depth.unwrap_or(Depth::Semantics)
 }
 
-/// The address of the store as a URI that others can be relative to.
+/// Returns the address of the store as a base URI.
 fn base(address: &str) -> Result<String, Box<dyn Error>> {
     if address.contains("://") || address.starts_with("memory:") {
         return Ok(format!("{}/", address.trim_end_matches('/')));

@@ -1,4 +1,4 @@
-//! `convert`: any dense array to any other.
+//! `convert`: writes a dense array in another format.
 
 use std::{error::Error, path::PathBuf};
 
@@ -12,16 +12,14 @@ use super::{
 };
 use crate::outcome::CommandOutcome;
 
-/// Writes a dense array as one of another kind, chunk by chunk:
-/// .tet, .npy, .zarr and .b2nd, by
-/// what the files are called.
+/// Convert a dense array between .tet, .npy, .zarr and .b2nd, chunk by chunk
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConvertArgs {
-    /// What is read: a .tet, a .npy, a .b2nd or .cat, or the folder of a Zarr array.
+    /// Array to read: a .tet, .npy, .b2nd or .cat file, or the folder of a Zarr array.
     input: PathBuf,
-    /// What is written.
+    /// Array to write; its extension selects the format.
     output: PathBuf,
-    /// Which dataset of a .tet; not needed when it has one.
+    /// Dataset of a .tet file; optional if it has only one.
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
     #[command(flatten)]
@@ -36,11 +34,14 @@ pub(crate) struct ConvertArgs {
     quiet: bool,
 }
 
-/// Only to an array of Blosc2.
+/// Converts to Blosc2; fails if the output has another extension.
 pub(crate) fn create_b2nd(asked: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     if DenseFormat::of(&asked.output)? != DenseFormat::B2nd {
         let output = asked.output.display();
-        return Err(format!("{output} is not called .b2nd; zvf b2nd convert writes others").into());
+        return Err(format!(
+            "{output} does not end in .b2nd; write other formats with zvf b2nd convert"
+        )
+        .into());
     }
     convert(asked)
 }

@@ -1,4 +1,4 @@
-//! Opens an array of any kind.
+//! Formats of dense arrays, by file name, and opening them.
 
 use std::{error::Error, path::Path, sync::Arc};
 
@@ -11,17 +11,17 @@ use zvf_dense::{
     zarr::ZarrArray,
 };
 
-/// How much memory may be used.
+/// Memory limit.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct MemoryArgs {
-    /// The most bytes of memory for values at a time. Otherwise what a .tet asks for, or
-    /// a quarter of what is free.
+    /// Maximum number of bytes for values; by default the limit recorded in a .tet, or a quarter of
+    /// the free memory.
     #[arg(long, value_name = "BYTES")]
     memory: Option<u64>,
 }
 
 impl MemoryArgs {
-    /// What was said.
+    /// Returns the limit, if given.
     pub(crate) fn bytes(self) -> Option<u64> {
         self.memory
     }
@@ -36,7 +36,7 @@ impl MemoryArgs {
     }
 }
 
-/// What a path is called.
+/// A format of dense arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DenseFormat {
     Tet,
@@ -46,8 +46,8 @@ pub(crate) enum DenseFormat {
 }
 
 impl DenseFormat {
-    /// By the end of its name; other folders are taken for Zarr, unless they are sparse directories
-    /// of Blosc2.
+    /// Returns the format that a path names. A folder without a known extension is a sparse
+    /// directory of Blosc2 if it has that frame file, otherwise Zarr.
     pub(crate) fn of(path: &Path) -> Result<Self, String> {
         let extension = path
             .extension()
@@ -60,21 +60,21 @@ impl DenseFormat {
             _ if path.join(DIRECTORY_FRAME).is_file() => Ok(Self::B2nd),
             _ if path.is_dir() => Ok(Self::Zarr),
             _ => Err(format!(
-                "{} is called like no dense array; there are .tet, .npy, .zarr, .b2nd and .cat",
+                "{} has no extension of a dense array; use .tet, .npy, .zarr, .b2nd or .cat",
                 path.display()
             )),
         }
     }
 }
 
-/// Whether what is called so has chunks of its own.
+/// Returns whether arrays of the format have chunks.
 pub(crate) fn has_chunks(path: &Path) -> Result<bool, String> {
     Ok(DenseFormat::of(path)? != DenseFormat::Npy)
 }
 
-/// Opens an array of Blosc2: a file, a sparse directory, or an object at an address.
+/// Opens a Blosc2 array: a file, a sparse directory, or an object at an address.
 pub(crate) fn b2nd(path: &Path, memory: MemoryArgs) -> Result<B2nd, Box<dyn Error>> {
-    there(path)?;
+    check_exists(path)?;
     let budget = memory.memory.unwrap_or(DEFAULT_BUDGET);
     if path.is_dir() {
         return Ok(B2nd::open_with_budget(path, budget)?);
@@ -82,23 +82,23 @@ pub(crate) fn b2nd(path: &Path, memory: MemoryArgs) -> Result<B2nd, Box<dyn Erro
     Ok(B2nd::from_source(source(path)?, 0, budget)?)
 }
 
-/// The path as an address, if it is one.
+/// Returns the path as an address, if it has a scheme.
 fn address(path: &Path) -> Option<&str> {
     path.to_str().filter(|address| address.contains("://"))
 }
 
-/// Says it plainly where there is nothing; what is far away is asked later.
-fn there(path: &Path) -> Result<(), String> {
+/// Checks that a local path exists; remote objects are checked when read.
+fn check_exists(path: &Path) -> Result<(), String> {
     match address(path).is_some() || path.exists() {
         true => Ok(()),
         false => Err(format!(
-            "{} is not there; give a .tet, .npy, .b2nd or .cat, or the folder of a Zarr array",
+            "{} does not exist; give a .tet, .npy, .b2nd or .cat file, or the folder of a Zarr array",
             path.display()
         )),
     }
 }
 
-/// A file, or an object at an address.
+/// Opens a file, or an object at an address, as a source of bytes.
 pub(crate) fn source(path: &Path) -> Result<Arc<dyn ByteSource>, DenseError> {
     Ok(match address(path) {
         Some(address) => Arc::new(StoreSource::open(address, &OpenOptions::default())?),
@@ -108,21 +108,21 @@ pub(crate) fn source(path: &Path) -> Result<Arc<dyn ByteSource>, DenseError> {
 
 /// Opens a `.tet`.
 pub(crate) fn tet(path: &Path, memory: MemoryArgs) -> Result<TetFile, Box<dyn Error>> {
-    there(path)?;
+    check_exists(path)?;
     Ok(TetFile::open(source(path)?, memory.tet())?)
 }
 
-/// Opens an array; in a `.tet` the dataset of this name, or the only one.
+/// Opens an array; in a `.tet`, the named dataset, or the only one.
 pub(crate) fn open(
     path: &Path,
     dataset: Option<&str>,
     memory: MemoryArgs,
 ) -> Result<Box<dyn DenseArray>, Box<dyn Error>> {
-    there(path)?;
+    check_exists(path)?;
     let kind = DenseFormat::of(path)?;
     if let (Some(dataset), false) = (dataset, kind == DenseFormat::Tet) {
         return Err(format!(
-            "{} has no datasets, and {dataset:?} is asked for",
+            "{} has no named datasets; leave out {dataset:?}",
             path.display()
         )
         .into());
@@ -132,11 +132,15 @@ pub(crate) fn open(
             let file = tet(path, memory)?;
             let one = match (dataset, file.datasets()) {
                 (Some(name), _) => file.dataset(name)?,
-                (None, [_]) => file.dataset_at(0).ok_or("there is no dataset")?,
+                (None, [_]) => file.dataset_at(0).ok_or("the file has no dataset")?,
                 (None, datasets) => {
                     let names: Vec<&str> = datasets.iter().map(DatasetInfo::name).collect();
                     let names = names.join(", ");
-                    return Err(format!("{}: say which dataset of: {names}", path.display()).into());
+                    return Err(format!(
+                        "{} has several datasets; name one of {names}",
+                        path.display()
+                    )
+                    .into());
                 }
             };
             Box::new(one)

@@ -1,23 +1,23 @@
-//! A box on the command line.
+//! Arguments that select a box of an array.
 
 use zvf_dense::{Hyperslab, HyperslabError};
 
-/// Which elements.
+/// The elements to read.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct BoxArgs {
-    /// The first element along each axis; 0 without.
-    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    /// First element along each axis; the default is 0.
+    #[arg(long, value_name = "I,J,K", value_delimiter = ',')]
     start: Option<Vec<u64>>,
-    /// One past the last along each axis; the end without.
-    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    /// End along each axis, exclusive; the default is the extent.
+    #[arg(long, value_name = "I,J,K", value_delimiter = ',')]
     stop: Option<Vec<u64>>,
-    /// Every how many along each axis; 1 without.
-    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    /// Step along each axis; the default is 1.
+    #[arg(long, value_name = "I,J,K", value_delimiter = ',')]
     step: Option<Vec<u64>>,
 }
 
 impl BoxArgs {
-    /// The box in an array of this shape.
+    /// Returns the box in an array of this shape.
     pub(crate) fn selection(&self, shape: &[u64]) -> Result<Hyperslab, HyperslabError> {
         let zeros = vec![0; shape.len()];
         let start = self.start.as_deref().unwrap_or(&zeros);

@@ -1,4 +1,4 @@
-//! A box of an array, shown or written.
+//! `slice`: prints or writes a box of an array.
 
 use std::{error::Error, path::PathBuf};
 
@@ -8,15 +8,15 @@ use zvf_dense::{DenseArray, Hyperslab};
 use super::{BoxArgs, DenseTargetArgs, MemoryArgs, values::numbers, write::write};
 use crate::{display::group_digits, outcome::CommandOutcome};
 
-/// Values that are shown when none are written.
+/// Maximum number of printed values.
 const SHOWN: u64 = 64;
 
-/// What a box is asked for with.
+/// Arguments of `slice`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SliceArgs {
     #[command(flatten)]
     ranges: BoxArgs,
-    /// Where to write the box: .npy, .b2nd, .tet or .zarr.
+    /// Write the box to a .npy, .b2nd, .tet or .zarr.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct SliceArgs {
     quiet: bool,
 }
 
-/// Reads a box of `array`. Without a place to write it to, the first values are shown.
+/// Reads a box of `array`, and writes it or prints its first values.
 pub(crate) fn slice(
     array: &dyn DenseArray,
     asked: &SliceArgs,
@@ -95,14 +95,14 @@ pub(crate) fn slice(
     })
 }
 
-/// The first values of a box in row-major order. Rows of it are read, not all.
+/// Returns the first values of a box in row-major order, reading only the rows needed.
 fn first(
     array: &dyn DenseArray,
     selection: &Hyperslab,
 ) -> Result<Option<Vec<Value>>, Box<dyn Error>> {
     let mut wanted = SHOWN;
     let mut axes = selection.axes().to_vec();
-    // From the last axis on, as many as are shown.
+    // Limit each axis, from the last to the first, to the values that are printed.
     for axis in axes.iter_mut().rev() {
         let count = axis.count();
         *axis = axis.portion(0..wanted.max(1).min(count));

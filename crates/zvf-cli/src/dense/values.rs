@@ -1,15 +1,15 @@
-//! Values as people and JSON read them.
+//! Values and attributes as JSON and text.
 
 use serde_json::{Map, Value, json};
 use zvf::format::numeric::{NumericRows, Value as Number};
 use zvf_dense::Dtype;
 
-/// The first values of an array, where they are numbers.
+/// Returns the values of an array as JSON, if they are numbers.
 pub(super) fn numbers(dtype: &Dtype, bytes: &[u8]) -> Option<Vec<Value>> {
     let rows = NumericRows::parse(bytes, dtype.number()?, 1.try_into().ok()?).ok()?;
     let size = usize::try_from(dtype.size()).ok()?;
     let count = bytes.len().checked_div(size)?;
-    // Neither NaN nor infinity is a number in JSON.
+    // JSON has neither NaN nor infinity.
     let float = |value: f64| match value.is_finite() {
         true => json!(value),
         false => json!(value.to_string()),
@@ -26,7 +26,8 @@ pub(super) fn numbers(dtype: &Dtype, bytes: &[u8]) -> Option<Vec<Value>> {
     (0..count).map(value).collect()
 }
 
-/// Attributes as a format has them that knows text only, and what it cannot hold.
+/// Converts attributes to text, within the limits of `.tet`, and returns the names of those that do
+/// not fit.
 pub(super) fn attributes_as_text(
     attributes: &Map<String, Value>,
 ) -> (Map<String, Value>, Vec<String>) {

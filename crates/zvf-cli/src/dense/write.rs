@@ -1,4 +1,4 @@
-//! Writes an array as what its place is called.
+//! Writes an array in the format that its path names.
 
 use std::{error::Error, path::Path};
 
@@ -14,33 +14,31 @@ use zvf_dense::{
 use super::{format::DenseFormat, values::attributes_as_text};
 use crate::progress::{Progress, ProgressMeter};
 
-/// About what a chunk takes where nothing says how to cut.
+/// Approximate size of a chunk, in bytes, if neither the user nor the source sets one.
 const CHUNK: u64 = 1 << 20;
 
-/// How chunks are stored.
+/// Compression of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Compression {
-    /// As they are.
+    /// No compression.
     None,
     Zstd,
-    /// Not in a .tet.
+    /// Not for .tet.
     Gzip,
-    /// Not in a .tet: lz4, with bytes shuffled.
+    /// lz4 with shuffled bytes; not for .tet.
     Blosc,
 }
 
-/// How an array is to be written.
+/// Arguments for writing an array.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DenseTargetArgs {
-    /// Elements of a chunk along each axis. As they are read from without, or about 1 MiB
-    /// where that has none.
-    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    /// Elements of a chunk along each axis; by default as in the source, or about 1 MiB.
+    #[arg(long, value_name = "I,J,K", value_delimiter = ',')]
     chunks: Option<Vec<u64>>,
-    /// How chunks are stored. Without: as they are in a .tet, zstd in Zarr, blosc in a
-    /// .b2nd.
+    /// Compression of chunks; by default none for .tet, zstd for Zarr and blosc for .b2nd.
     #[arg(long, value_name = "CODEC")]
     compression: Option<Compression>,
-    /// How hard to compress.
+    /// Compression level.
     #[arg(
         long,
         value_name = "N",
@@ -48,12 +46,12 @@ pub(crate) struct DenseTargetArgs {
         allow_negative_numbers = true
     )]
     level: Option<i32>,
-    /// Write a checksum of each chunk of a .tet, where other readers do not look.
+    /// Write a checksum of each chunk of a .tet; other readers ignore it.
     #[arg(long)]
     checksums: bool,
 }
 
-/// What was written.
+/// A written array.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) chunks: u64,
@@ -62,14 +60,15 @@ pub(crate) struct Written {
 }
 
 impl DenseTargetArgs {
-    /// How chunks of a `.tet` are stored.
+    /// Returns the compression of a `.tet`.
     pub(crate) fn tet(&self) -> Result<tet::Compression, String> {
         match self.compression {
             None | Some(Compression::None) => Ok(tet::Compression::Raw),
             Some(Compression::Zstd) => Ok(tet::Compression::Zstd(self.level.unwrap_or(3))),
-            Some(Compression::Gzip | Compression::Blosc) => {
-                Err("a .tet has raw and zstd chunks only".to_owned())
-            }
+            Some(Compression::Gzip | Compression::Blosc) => Err(
+                "a .tet holds only uncompressed and zstd chunks; use --compression none or zstd"
+                    .to_owned(),
+            ),
         }
     }
 
@@ -77,7 +76,7 @@ impl DenseTargetArgs {
         let level = |or: u32| {
             let level = self.level.map_or(Ok(or), u32::try_from);
             let level = level.ok().filter(|level| *level < 10);
-            level.ok_or_else(|| "a level is 0 to 9".to_owned())
+            level.ok_or_else(|| "the compression level must be 0 to 9".to_owned())
         };
         Ok(match self.compression {
             None => ZarrCompression::Default,
@@ -88,11 +87,11 @@ impl DenseTargetArgs {
         })
     }
 
-    /// An array of Blosc2, with blocks as the array has them where chunks are the same.
+    /// Returns the design of a Blosc2 array, with the blocks of `array` if the chunks are equal.
     fn b2nd(&self, array: &dyn DenseArray, chunk: &[u64]) -> Result<B2ndDesign, String> {
         let level = self.level.unwrap_or(5);
         let level = u8::try_from(level).ok().filter(|level| *level < 10);
-        let level = level.ok_or("a level is 0 to 9")?;
+        let level = level.ok_or("the compression level must be 0 to 9")?;
         let design = B2ndDesign::new(array.shape(), array.dtype().clone());
         let grid = array.grid();
         let design = match grid.block_shape() {
@@ -111,7 +110,7 @@ impl DenseTargetArgs {
         self.checksums
     }
 
-    /// The extents of chunks: as asked for, as the array has them, or cubes.
+    /// Returns the extents of chunks: the requested ones, those of the array, or near-cubes.
     pub(crate) fn chunk(
         &self,
         array: &dyn DenseArray,
@@ -123,7 +122,7 @@ impl DenseTargetArgs {
                 Ok(chunks.clone())
             }
             Some(chunks) => Err(format!(
-                "--chunks has {} extents, and the array {} axes; none may be 0",
+                "--chunks has {} extents for an array of {} axes; give one above 0 for each axis",
                 chunks.len(),
                 shape.len()
             )),
@@ -133,7 +132,7 @@ impl DenseTargetArgs {
     }
 }
 
-/// The shape with its longest axes halved until a chunk is small.
+/// Halves the longest axes of the shape until a chunk is small.
 fn cubes(shape: &[u64], size: u64) -> Vec<u64> {
     let mut chunk: Vec<u64> = shape.iter().map(|extent| (*extent).max(1)).collect();
     let bytes = |chunk: &[u64]| {
@@ -154,7 +153,7 @@ fn cubes(shape: &[u64], size: u64) -> Vec<u64> {
     chunk
 }
 
-/// Writes a box of an array to a place, as what the place is called.
+/// Writes a box of an array to a path, in the format that the path names.
 pub(crate) fn write(
     array: &dyn DenseArray,
     selection: Hyperslab,
@@ -168,7 +167,7 @@ pub(crate) fn write(
     let chunk = match kind {
         DenseFormat::Npy => {
             let whole = Hyperslab::whole(view.shape()).byte_len(view.dtype().size());
-            // All at once where memory allows, so that nothing is read twice.
+            // One chunk if memory allows, so that nothing is read twice.
             match whole.is_some_and(|bytes| bytes <= view.scratch()) {
                 true => view.shape().to_vec(),
                 false => view.grid().chunk_shape().to_vec(),
@@ -204,8 +203,9 @@ pub(crate) fn write(
                     design = design.with_attribute(name, value)?;
                 } else {
                     let out = out.display();
-                    let lost =
-                        format!("{out}: attribute {name:?} is left out, its name is too long");
+                    let lost = format!(
+                        "{out}: attribute {name:?} is left out, because its name is too long"
+                    );
                     written.warnings.push(lost);
                 }
             }
@@ -230,7 +230,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// A dataset's name: that of the array, or of the file it is in.
+/// Returns a dataset's name: that of the array, or of its file.
 pub(crate) fn name(array: &dyn DenseArray, out: &Path) -> String {
     let path = Path::new(array.name());
     let stem = path
@@ -251,7 +251,7 @@ pub(crate) fn name(array: &dyn DenseArray, out: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// The dataset of a `.tet` that an array becomes, and what it loses.
+/// Returns the `.tet` dataset of an array, and a line for each attribute it cannot hold.
 pub(crate) fn spec(
     array: &dyn DenseArray,
     name: &str,
@@ -261,7 +261,7 @@ pub(crate) fn spec(
     let dtype = tet::dtype_of(array.dtype());
     let dtype = dtype.map_err(|_| {
         format!(
-            "elements are {}, and a .tet has f2, f4, f8, i2, i4, i8, u1, u2, u4 and u8 only",
+            "elements are {}, but a .tet holds only f2, f4, f8, i2, i4, i8, u1, u2, u4 and u8",
             array.dtype()
         )
     })?;
@@ -277,7 +277,7 @@ pub(crate) fn spec(
     Ok((spec, lost.collect()))
 }
 
-/// Writes all of an array to a sink, and shows how far it is.
+/// Writes an array to a sink with a progress line.
 pub(crate) fn pour(
     array: &dyn DenseArray,
     sink: Box<dyn DenseSink + '_>,

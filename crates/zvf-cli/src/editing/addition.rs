@@ -1,4 +1,4 @@
-//! Geometry out of a file, for a store that is there.
+//! Geometry of a file, to be added to an existing store.
 
 use std::error::Error;
 
@@ -11,33 +11,34 @@ use crate::{
     progress::Progress,
 };
 
-/// Which file is added, and how it is read.
+/// The file to add, and how to read it.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AdditionArgs {
     #[command(flatten)]
     pub(crate) input: GeometryFileArgs,
-    /// The columns of a table that are axes; those of the names that the store gives
-    /// its axes when not said.
+    /// Columns of a table that are axes; by default those with the names of the store's axes.
     #[arg(
         long,
-        value_name = "x,y,z",
+        value_name = "NAME,NAME",
         help_heading = "Space",
         value_delimiter = ','
     )]
     axes: Vec<String>,
 }
 
-/// Why a file is not added.
+/// A file that cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdditionError {
-    #[error("{0} does not say what it holds, so nobody knows how to read a file for it")]
+    #[error(
+        "{0} does not name its kind of geometry, so no file can be read for it; run zvf validate"
+    )]
     NoKind(String),
-    #[error("the file calls a group {0:?}; groups of a store that is there go by number")]
+    #[error("the file calls a group {0:?}; use the numbers of the store's groups")]
     GroupName(String),
 }
 
 impl AdditionArgs {
-    /// Reads the file as what the store holds.
+    /// Reads the file as geometry of the store's kind.
     pub(crate) async fn read(
         &self,
         work: &EditTargetArgs,
@@ -59,7 +60,7 @@ impl AdditionArgs {
             return Err(AdditionError::GroupName(name.clone()).into());
         }
         if self.input.from.format() == Format::Csv {
-            // The shortest answer that has every column.
+            // One row suffices to learn the type of every column.
             let like = opened.dataset.query(&Query::new().limit(1)).await?;
             match_types::to(&like, &mut input.geometry);
         }

@@ -1,4 +1,4 @@
-//! A store that is being changed.
+//! A session that edits a store.
 
 use std::error::Error;
 
@@ -11,23 +11,28 @@ use crate::{
     progress::Progress,
 };
 
-/// Which store is changed, and how that is shown.
+/// The store to edit, and the form of the output.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EditTargetArgs {
-    /// The store: a folder, or an address of a kind this build knows.
+    /// Store: a folder, or an address that this build supports.
     pub(crate) store: String,
-    /// How often to try again when others change the same at the same time.
-    #[arg(long, value_name = "N", help_heading = "Work", default_value_t = 16)]
+    /// Maximum number of retries after a conflict with a concurrent edit.
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Execution",
+        default_value_t = 16
+    )]
     retries: usize,
-    /// Prints one JSON object.
-    #[arg(long, help_heading = "Work")]
+    /// Print one JSON object.
+    #[arg(long, help_heading = "Execution")]
     json: bool,
-    /// Shows no progress, and prints nothing but what is wrong.
-    #[arg(long, help_heading = "Work")]
+    /// Show no progress, and print nothing but warnings and errors.
+    #[arg(long, help_heading = "Execution")]
     pub(crate) quiet: bool,
 }
 
-/// A store that is open.
+/// A store opened for editing.
 pub(crate) struct EditSession {
     pub(crate) editor: Editor,
     pub(crate) dataset: Dataset,
@@ -36,7 +41,7 @@ pub(crate) struct EditSession {
 }
 
 impl EditTargetArgs {
-    /// Opens the store to do this.
+    /// Opens the store for `operation`.
     pub(crate) async fn open(&self, operation: Operation) -> Result<EditSession, Box<dyn Error>> {
         let opened = Editor::open(&self.store).await;
         let editor = opened.map_err(|error| with_hint(operation, error))?;
@@ -50,7 +55,7 @@ impl EditTargetArgs {
         })
     }
 
-    /// What is to be printed.
+    /// Formats the result.
     pub(crate) fn done(&self, report: &EditOutput) -> Result<CommandOutcome, serde_json::Error> {
         let mut done = CommandOutcome::default();
         if self.json {
@@ -65,7 +70,7 @@ impl EditTargetArgs {
 }
 
 impl EditSession {
-    /// Waits for a change.
+    /// Runs an edit with a progress line.
     pub(crate) async fn change(
         &self,
         change: impl Future<Output = Result<ChangeSummary, zvf::Error>>,
@@ -77,7 +82,7 @@ impl EditSession {
         changed.map_err(|error| with_hint(self.operation, error))
     }
 
-    /// Levels that a change of the finest one leaves as they are.
+    /// Notes which coarser levels no longer match level 0.
     pub(crate) fn notes(&self) -> Vec<String> {
         let levels = self.dataset.levels().iter();
         let coarser: Vec<String> = levels

@@ -125,7 +125,7 @@ fn ids_come_with_commas_or_one_by_one() {
     let found = query(&["--chunk", "-1.0.2", "--chunk", "0.0.0,0.0.1"]);
     let chunks = [[-1, 0, 2], [0, 0, 0], [0, 0, 1]].map(ChunkCoord::new);
     assert_eq!(found.chunks, Some(chunks.to_vec()));
-    assert!(refused(&["--chunk", "0,0,x"]).contains("with points between"));
+    assert!(refused(&["--chunk", "0,0,x"]).contains("separated by points"));
     // The store is not taken for one more id.
     let line = ["zvf", "--object", "5", "store.zv"];
     assert!(Command::try_parse_from(line).is_ok());

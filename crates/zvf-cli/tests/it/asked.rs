@@ -194,7 +194,7 @@ fn a_box_that_is_the_wrong_way_round_is_said() {
     let place = Place::of("graph.zv");
     let output = place.query(&["--bbox", "1,1,1,0,2,2"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).starts_with("warning: a lower bound of --bbox"));
+    assert!(text(&output.stderr).starts_with("warning: the box is empty: a lower bound of --bbox"));
     place.done(&["--bbox", "1,1,1,0,2,2", "--quiet"]);
 }
 

@@ -154,11 +154,11 @@ fn additive_levels_and_those_behind_are_said_to_be() {
     assert_eq!(flags("additive"), [false, true, true]);
     let said = bench.says(&["info", "@a.zv"]);
     assert!(
-        said.contains("\nbehind what was changed since they were made: 1, 2\n"),
+        said.contains("\nout of date since the store changed (zvf pyramid --refresh): 1, 2\n"),
         "{said}"
     );
     assert!(
-        said.contains("\nadditive, drawn with all coarser ones: 1, 2"),
+        said.contains("\nadditive, drawn together with all coarser levels: 1, 2"),
         "{said}"
     );
 }

@@ -154,7 +154,7 @@ fn what_does_not_fit_the_store_is_refused() {
         ),
         (
             "x,y,z,object_id,fa\n1,1,1,6,a\n2,2,2,6,b\n",
-            "\"fa\" is 1 x float64 in the store and text",
+            "\"fa\" is 1 x float64 in the store, but text",
         ),
         ("x,y,object_id,fa\n1,1,6,1\n", "has no column z"),
         (
@@ -293,7 +293,9 @@ fn what_replaces_says_which() {
     let before = bench.answer("@a.zv", &[]);
     let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
     assert!(
-        said.contains("no vertex or path has an object id; --remove says"),
+        said.contains(
+            "no vertex or path has an object id; name the objects to replace with --remove"
+        ),
         "{said}"
     );
     assert_eq!(bench.answer("@a.zv", &[]), before);
@@ -318,7 +320,7 @@ fn links_to_others_are_not_lost() {
     bench.file("b.csv", "x,y,z,object_id\n1,0,0,5\n");
     let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
     let expected = "error: 1 links to other objects would be lost; \
-        put the objects at their other ends, and those links, in the file as well\n";
+        add the objects at their other ends, and the links, to the file\n";
     assert_eq!(said, expected);
     let said = bench.says(&["delete", "@a.zv", "--object", "5"]);
     assert!(
@@ -399,7 +401,11 @@ fn delete_says_why_not() {
             .contains("--bbox has 2 axes")
     );
     let clip = ["--bbox", "0,0,0,1,1,1", "--mode", "clip"];
-    assert!(bench.refused(&line(&clip)).contains("only go whole"));
+    assert!(
+        bench
+            .refused(&line(&clip))
+            .contains("only be deleted whole")
+    );
     assert!(
         bench
             .refused(&line(&["--group", "7"]))

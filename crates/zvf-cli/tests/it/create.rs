@@ -159,8 +159,8 @@ fn options_that_do_not_change_the_store() {
 
 #[test]
 fn says_what_is_wrong_with_a_value() {
-    assert!(refused(&["--chunk-shape", "1,0"]).contains("not above 0"));
-    assert!(refused(&["--bounds", "0,0,1"]).contains("3 numbers leave one alone"));
+    assert!(refused(&["--chunk-shape", "1,0"]).contains("must be above 0"));
+    assert!(refused(&["--bounds", "0,0,1"]).contains("3 numbers do not pair up"));
     assert!(refused(&["--compression", "lz4"]).contains("gzip:LEVEL"));
     assert!(refused(&["--dtype", "complex64"]).contains("float32"));
     assert!(refused(&["--memory", "lots"]).contains("2GiB"));

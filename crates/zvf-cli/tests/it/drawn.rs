@@ -145,7 +145,7 @@ fn stores_are_drawn(folder: &Path) {
     );
     refused(
         &["render", &tracts, "-o", &path("drawn.jpg")],
-        "written as .png",
+        "must end in .png",
     );
     refused(
         &["render", &tracts, "-o", &path("absent/drawn.png")],

@@ -139,7 +139,7 @@ fn a_folder_of_something_else_is_left_alone() {
         let said = bench.refused(&[&line[..], more].concat());
         assert!(said.contains("note.txt"), "{said}");
         assert!(
-            said.ends_with("choose another place, or move that away\n"),
+            said.ends_with("choose another address, or move the contents away\n"),
             "{said}"
         );
     }
@@ -172,7 +172,7 @@ fn what_is_refused_leaves_nothing_behind() {
             "polylines",
             "x,y\n1,1\n2,1\n",
             &[],
-            "a column part or object_id says",
+            "give a table a column part or object_id",
         ),
         (
             "points",

@@ -40,7 +40,7 @@ fn levels_are_made_named_and_refreshed() {
     let report = bench.json(&["validate", "@tracts.zv"]);
     assert_eq!(report["findings"], Value::Array(Vec::new()));
     let said = bench.says(&["pyramid", "@tracts.zv", "--refresh"]);
-    assert!(said.contains("no level is behind"), "{said}");
+    assert!(said.contains("no level is out of date"), "{said}");
     bench.says(&["delete", "@tracts.zv", "--object", "1"]);
     let refreshed = bench.json(&["pyramid", "@tracts.zv", "--refresh"]);
     let info = bench.json(&["info", "@tracts.zv"]);
@@ -59,10 +59,10 @@ fn what_makes_no_sense_is_refused() {
         &bench.path("cloud.zv"),
     );
     for (option, value, expected) in [
-        ("--factors", "0.5", "--factors are numbers above 1"),
-        ("--sparsity", "0.5", "--sparsity is how many times fewer"),
-        ("--tolerance", "0", "--tolerance is a distance above 0"),
-        ("--attribute", "fa", "an equals sign"),
+        ("--factors", "0.5", "--factors must be above 1"),
+        ("--sparsity", "0.5", "--sparsity must be 1 or more"),
+        ("--tolerance", "0", "--tolerance must be a distance above 0"),
+        ("--attribute", "fa", "ATTRIBUTE=RULE"),
         ("--depth", "-2", "-1 for all"),
     ] {
         let said = bench.refused(&["pyramid", "@cloud.zv", "--overwrite", option, value]);

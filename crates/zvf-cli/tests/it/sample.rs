@@ -255,5 +255,5 @@ fn objects_have_what_their_vertices_come_to() {
     let said = bench.refused(&[
         "sample", "@a.zv", "@v.npy", "--into", "a", "--reduce", "object:x",
     ]);
-    assert!(said.contains("there are object:mean"), "{said}");
+    assert!(said.contains("use object:mean"), "{said}");
 }

@@ -193,10 +193,10 @@ fn arrays_go_from_format_to_format_and_back() {
 fn what_is_refused_says_the_way_out() {
     let (bench, _) = bench(&["good/all_dtypes_raw.tet", "bad/magic.tet"]);
     let said = bench.refused(&["tet", "slice", "@all_dtypes_raw.tet"]);
-    assert!(said.contains("say which dataset of"), "{said}");
+    assert!(said.contains("several datasets; name one of"), "{said}");
     let said = bench.refused(&["tet", "slice", "@all_dtypes_raw.tet", "nope"]);
     assert!(
-        said.contains("there is no dataset \"nope\"; there are"),
+        said.contains("there is no dataset \"nope\"; the datasets are"),
         "{said}"
     );
     let said = bench.refused(&["tet", "info", "@magic.tet"]);
@@ -212,7 +212,8 @@ fn what_is_refused_says_the_way_out() {
         "999",
     ]);
     assert!(
-        said.contains("axes are selected") || said.contains("no dataset"),
+        said.contains("the selection has 1 axes, but the array has 2")
+            || said.contains("the selection has 1 axes, but the array has 2"),
         "{said}"
     );
 }
@@ -225,7 +226,7 @@ fn a_file_that_is_not_there_is_said_so() {
     let output = zvf(&["tet", "info", path]);
     assert_eq!(output.status.code(), Some(2));
     let expected = format!(
-        "error: {path} is not there; give a .tet, .npy, .b2nd or .cat, or the folder of a Zarr array\n"
+        "error: {path} does not exist; give a .tet, .npy, .b2nd or .cat file, or the folder of a Zarr array\n"
     );
     assert_eq!(text(&output.stderr), expected);
 }

@@ -1,4 +1,4 @@
-//! `zvf b2nd info`.
+//! `zvf b2nd info`: describes an array.
 
 use std::{error::Error, fmt::Write, path::PathBuf};
 
@@ -12,10 +12,10 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Shows what an array is, how it is cut and how its chunks are stored.
+/// Describe an array, its chunks and blocks, and their compression
 #[derive(Debug, clap::Args)]
 pub(crate) struct B2ndInfoArgs {
-    /// The file or sparse directory.
+    /// File or sparse directory.
     file: PathBuf,
     #[command(flatten)]
     memory: MemoryArgs,
@@ -78,7 +78,7 @@ fn table(asked: &B2ndInfoArgs, array: &B2nd) -> Result<String, Box<dyn Error>> {
         "blocks",
         extents(array.grid().block_shape().unwrap_or_default()),
     )?;
-    let unknown = format!("{} bytes of what nothing says", facts.typesize);
+    let unknown = format!("{} bytes of unknown type", facts.typesize);
     line("items", dtype(array).unwrap_or(unknown))?;
     let chunks = array.grid().chunk_count().unwrap_or(u64::MAX);
     let stored = format!(
@@ -117,7 +117,7 @@ fn kind(array: &B2nd) -> &'static str {
     }
 }
 
-/// Caterva does not say what items are.
+/// Returns the data type; Caterva does not record it.
 fn dtype(array: &B2nd) -> Option<String> {
     (array.form() == NdForm::B2nd).then(|| array.dtype().to_string())
 }

@@ -1,4 +1,4 @@
-//! `zvf b2nd verify`.
+//! `zvf b2nd verify`: decodes every chunk of an array.
 
 use std::{error::Error, path::PathBuf};
 
@@ -11,10 +11,10 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Decodes every chunk of an array. Exits with 1 when one does not hold.
+/// Decode every chunk of an array; exit with 1 if one is damaged
 #[derive(Debug, clap::Args)]
 pub(crate) struct B2ndVerifyArgs {
-    /// The file or sparse directory.
+    /// File or sparse directory.
     file: PathBuf,
     #[command(flatten)]
     memory: MemoryArgs,
@@ -31,7 +31,7 @@ pub(crate) fn run(asked: &B2ndVerifyArgs) -> Result<CommandOutcome, Box<dyn Erro
         let mut why = Vec::new();
         let mut cause: Option<&dyn Error> = error.source();
         while let Some(error) = cause {
-            // The number is said beside it.
+            // The chunk number is printed separately.
             why.extend(Some(error.to_string()).filter(|text| *text != format!("chunk {chunk}")));
             cause = error.source();
         }

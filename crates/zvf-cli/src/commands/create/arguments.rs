@@ -1,4 +1,4 @@
-//! What `zvf create` takes.
+//! Arguments of `zvf create`.
 
 use serde_json::Value;
 use zvf::{
@@ -16,112 +16,118 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Writes a store of the geometry in a file
+/// Create a store from a file of geometry
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The file is one that `zvf query -o` wrote, or a table with a row a vertex.
+    after_help = "Reads a file that `zvf query -o` wrote, or a table with one row per vertex.
 
 Examples:
   zvf create cells.zv --kind points --from cells.csv --axes x:micrometer,y:micrometer,z:micrometer
   zvf create wires.zv --kind graphs --from nodes.csv --links edges.csv --chunk-shape 50,50,50 --shard
   zvf create fibres.zv --kind streamlines --from tracts.csv --compression zstd"
 )]
-#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct CreateArgs {
-    /// Where the store is to be: a folder, or an address of a kind this build knows.
+    /// Store to create: a folder, or an address that this build supports.
     pub(super) out: String,
 
-    /// What the geometry is.
+    /// Kind of the geometry.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
     kind: GeometryKind,
     #[command(flatten)]
     pub(super) input: GeometryFileArgs,
 
-    /// The generation and form of the store.
+    /// Format generation and profile of the store.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
         value_parser = named(Profile::ALL, Profile::name))]
     profile: Profile,
-    /// Extent of a chunk along each axis; chosen when not said.
-    #[arg(long, value_name = "a,b,c", help_heading = "Store", value_parser = values::extents)]
+    /// Extent of a chunk along each axis; chosen automatically by default.
+    #[arg(long, value_name = "X,Y,Z", help_heading = "Store", value_parser = values::extents)]
     chunk_shape: Option<Extents>,
-    /// Extent of a bin along each axis: how points without objects are sorted inside
-    /// a chunk.
-    #[arg(long, value_name = "a,b,c", help_heading = "Store", value_parser = values::extents)]
+    /// Extent of a bin along each axis.
+    ///
+    /// Points without objects are sorted by bin inside a chunk.
+    #[arg(long, value_name = "X,Y,Z", help_heading = "Store", value_parser = values::extents)]
     bin_shape: Option<Extents>,
-    /// What coordinates are stored as; as they come when not said.
+    /// Data type of stored coordinates; by default that of the input.
     #[arg(long, help_heading = "Store", value_parser = named(DTYPES, Kind::name))]
     dtype: Option<Kind>,
-    /// How cells are compressed: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
-    /// Parts of cells can be read alone where they have no checksums either.
+    /// Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
+    ///
+    /// Parts of a cell can be read separately only if it has neither compression nor a checksum.
     #[arg(long, value_name = "CODEC", help_heading = "Store", default_value = "none",
         value_parser = values::compression)]
     compression: CellCompression,
-    /// Puts many chunks in one object: so many along each axis, as --shard=4,4,4, or
-    /// as many as make some 16 MB.
-    #[arg(long, value_name = "auto|a,b,c", help_heading = "Store", num_args = 0..=1,
+    /// Combine chunks in shards: a number of chunks along each axis, as --shard=4,4,4, or auto.
+    ///
+    /// Without a value, or with auto, a shard holds about 16 MB.
+    #[arg(long, value_name = "auto|I,J,K", help_heading = "Store", num_args = 0..=1,
         require_equals = true, default_missing_value = "auto",
         value_parser = values::sharding)]
     shard: Option<ShardingPolicy>,
-    /// What the store is read for, which decides how large chunks are.
+    /// Access pattern for which chunk sizes are chosen.
     #[arg(long, help_heading = "Store", default_value = "auto",
         value_parser = named(PURPOSES.map(|(purpose, _)| purpose), purpose_name))]
     purpose: Purpose,
-    /// Leaves out checksums of cells.
+    /// Write cells without checksums.
     #[arg(long, help_heading = "Store")]
     no_checksum: bool,
-    /// Leaves the copy of the nodes out of the root, which saves requests where the
-    /// store is read over the network.
+    /// Omit the copy of all metadata nodes in the root.
+    ///
+    /// The copy saves requests when the store is read over the network.
     #[arg(long, help_heading = "Store")]
     no_node_copy: bool,
 
-    /// The least of each axis, then the greatest; those of the vertices when not
-    /// said.
-    #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", help_heading = "Space",
+    /// Bounds of the store: the lower bound of each axis, then the upper bounds; by default those
+    /// of the vertices.
+    #[arg(long, value_name = "X0,Y0,Z0,X1,Y1,Z1", help_heading = "Space",
         value_parser = values::bounds, allow_hyphen_values = true)]
     bounds: Option<Bounds>,
-    /// The axes, in order, with a unit and a type where they have one; in a table, the
-    /// columns of these names.
-    #[arg(long, value_name = "x:micrometer,y,t:second:time", help_heading = "Space",
+    /// Axes in order, with optional units and types; for a table, the columns with these names.
+    #[arg(long, value_name = "NAME[:UNIT[:TYPE]],…", help_heading = "Space",
         value_parser = values::axes)]
     axes: Option<Axes>,
-    /// The coordinate reference system: JSON, a name, or @FILE with JSON.
+    /// Coordinate reference system: JSON, a name, or @FILE with JSON.
     #[arg(long, value_name = "JSON", help_heading = "Space", value_parser = values::crs)]
     crs: Option<Value>,
-    /// What the collection is called.
+    /// Name of the collection.
     #[arg(long, help_heading = "Space")]
     name: Option<String>,
 
-    /// The order of a link's ends is data: none is swapped.
+    /// Keep the order of the two ends of each link.
     #[arg(long, help_heading = "Links")]
     directed: bool,
-    /// Every chunk that a link touches gets a copy of it.
+    /// Store a copy of each link in every chunk that it touches.
     #[arg(long, help_heading = "Links")]
     duplicate: bool,
-    /// Steps of paths from chunk to chunk are stored as links too, as zarr-vectors does and
-    /// generations before 0.9 always do. Objects say them already.
+    /// Store steps of paths between chunks as links as well.
+    ///
+    /// Manifests already contain them. The Python package zarr-vectors writes them, and generations
+    /// before 0.9 always have them.
     #[arg(long, help_heading = "Links")]
     step_links: bool,
 
-    /// Refuses geometry that takes more memory than this, as 2GiB.
-    #[arg(long, value_name = "SIZE", help_heading = "Work", value_parser = values::size)]
+    /// Limit the memory for geometry, as 2GiB; fail if it needs more.
+    #[arg(long, value_name = "SIZE", help_heading = "Execution", value_parser = values::size)]
     memory: Option<u64>,
-    /// How many threads work; as many as there are processors when not said.
-    #[arg(long, value_name = "N", help_heading = "Work",
+    /// Number of threads; by default one per processor.
+    #[arg(long, value_name = "N", help_heading = "Execution",
         value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Shares the work among so many processes, as a cluster would: points and paths
-    /// in an npz file that is not packed.
-    #[arg(long, value_name = "N", help_heading = "Work", conflicts_with = "overwrite",
+    /// Share the work among this many processes, as a cluster would.
+    ///
+    /// Supports points and paths in an uncompressed npz file.
+    #[arg(long, value_name = "N", help_heading = "Execution", conflicts_with = "overwrite",
         value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// Replaces a store that is there.
-    #[arg(long, help_heading = "Work")]
+    /// Replace an existing store.
+    #[arg(long, help_heading = "Execution")]
     overwrite: bool,
-    /// Prints one JSON object.
-    #[arg(long, help_heading = "Work")]
+    /// Print one JSON object.
+    #[arg(long, help_heading = "Execution")]
     json: bool,
-    /// Shows no progress, and prints nothing but what is wrong.
-    #[arg(long, help_heading = "Work")]
+    /// Show no progress, and print nothing but warnings and errors.
+    #[arg(long, help_heading = "Execution")]
     pub(super) quiet: bool,
 }
 
@@ -130,7 +136,7 @@ const PURPOSES: [(Purpose, &str); 3] = [
     (Purpose::Lookup, "lookup"),
     (Purpose::Scan, "scan"),
 ];
-/// What coordinates can be.
+/// Data types of coordinates.
 const DTYPES: [Kind; 11] = [
     Kind::Float16,
     Kind::Float32,
@@ -149,18 +155,18 @@ fn purpose_name(purpose: Purpose) -> &'static str {
     name_of(&PURPOSES, purpose)
 }
 
-/// Why arguments make no design.
+/// Arguments that form no design.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateUsageError {
     /// Options with different numbers of axes.
     #[error("{one} has {of_one} axes and {other} has {of_other}; give a value for each axis")]
     Axes {
-        /// An option.
+        /// One option.
         one: &'static str,
         /// Its axes.
         of_one: usize,
-        /// Another.
+        /// Another option.
         other: &'static str,
         /// Its axes.
         of_other: usize,
@@ -168,11 +174,11 @@ pub enum CreateUsageError {
 }
 
 impl CreateArgs {
-    /// How the store is to be made.
+    /// Builds the design of the store.
     ///
     /// # Errors
     ///
-    /// [`CreateUsageError`] when options do not go together.
+    /// Returns [`CreateUsageError`] if options contradict each other.
     pub fn design(&self) -> Result<Design, CreateUsageError> {
         self.check_axes()?;
         let mut design = Design::new(self.kind);
@@ -196,14 +202,14 @@ impl CreateArgs {
         Ok(design)
     }
 
-    /// How the file is to be read.
+    /// Returns the options for reading the file.
     pub fn reading(&self) -> GeometryReadOptions {
         let axes = self.axes.as_ref();
         let axes = axes.map(|axes| axes.0.iter().map(|axis| axis.name.clone()).collect());
         self.input.reading(self.kind, axes)
     }
 
-    /// How it is written.
+    /// Returns the settings for writing the store.
     pub fn options(&self) -> CreateSettings {
         CreateSettings {
             memory: self.memory,
@@ -214,7 +220,7 @@ impl CreateArgs {
         }
     }
 
-    /// What is to be printed.
+    /// Formats the result.
     pub(super) fn done(&self, report: &CreateOutput) -> Result<CommandOutcome, serde_json::Error> {
         let mut done = CommandOutcome::default();
         if self.json {
@@ -229,7 +235,7 @@ impl CreateArgs {
         Ok(done)
     }
 
-    /// Before a file is read for nothing.
+    /// Checks that options agree on the number of axes, before the file is read.
     fn check_axes(&self) -> Result<(), CreateUsageError> {
         let shard = match &self.shard {
             Some(ShardingPolicy::Shape(chunks)) => Some(chunks.len()),

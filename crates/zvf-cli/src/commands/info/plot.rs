@@ -1,4 +1,4 @@
-//! `zvf info --plot`.
+//! `zvf info --plot`: charts of levels, chunks and fragments.
 
 use std::{
     error::Error,
@@ -10,12 +10,12 @@ use zvf_render::{Plot, level_statistics};
 
 use crate::formats;
 
-/// The name of a file that plots are written as.
+/// Parses the name of a plot file.
 pub(super) fn file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let is_known = ends_in(&path, "png") || ends_in(&path, "svg");
     if !is_known {
-        return Err("plots are written as .png or .svg".to_owned());
+        return Err("the file name must end in .png or .svg".to_owned());
     }
     formats::check_writable(&path).map_err(|error| error.to_string())?;
     Ok(path)
@@ -26,7 +26,7 @@ fn ends_in(path: &Path, end: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(end))
 }
 
-/// Draws how a store is cut up.
+/// Draws the sizes of levels, chunks and fragments.
 pub(super) async fn draw(
     dataset: &Dataset,
     info: &StoreInfo,

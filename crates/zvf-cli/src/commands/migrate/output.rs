@@ -1,11 +1,11 @@
-//! What a migration came to, for people and for programs.
+//! The result of a migration as text and as JSON.
 
 use serde_json::{Value, json};
 use zvf::{MigrateReport, build::migrate::MigrationNote};
 
 use crate::display::{count_noun, group_digits};
 
-/// What is said of a store that was migrated.
+/// The result of a migration, to be formatted.
 #[derive(Clone, Debug)]
 pub struct MigrateOutput {
     out: String,
@@ -13,7 +13,7 @@ pub struct MigrateOutput {
 }
 
 impl MigrateOutput {
-    /// Of the new store at this address.
+    /// Creates the output for the new store at `out`.
     pub fn new(out: &str, migrated: MigrateReport) -> Self {
         Self {
             out: out.to_owned(),
@@ -21,7 +21,7 @@ impl MigrateOutput {
         }
     }
 
-    /// As one JSON object.
+    /// Returns one JSON object.
     pub fn object(&self) -> Value {
         let migrated = &self.migrated;
         json!({
@@ -37,7 +37,7 @@ impl MigrateOutput {
         })
     }
 
-    /// As text.
+    /// Returns text.
     pub fn text(&self) -> String {
         let migrated = &self.migrated;
         let mut lines = vec![

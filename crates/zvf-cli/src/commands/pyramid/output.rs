@@ -1,11 +1,11 @@
-//! What levels came to, for people and for programs.
+//! The built levels as text and as JSON.
 
 use serde_json::{Value, json};
 use zvf::PyramidReport;
 
 use crate::display::{count_noun, group_digits};
 
-/// What is said of the levels of a store.
+/// The built levels, to be formatted.
 #[derive(Clone, Debug)]
 pub struct PyramidOutput {
     store: String,
@@ -14,7 +14,7 @@ pub struct PyramidOutput {
 }
 
 impl PyramidOutput {
-    /// Of the store at this address.
+    /// Creates the output for the store at this address.
     pub fn new(store: &str, made: PyramidReport, is_refresh: bool) -> Self {
         Self {
             store: store.to_owned(),
@@ -23,7 +23,7 @@ impl PyramidOutput {
         }
     }
 
-    /// As one JSON object.
+    /// Returns one JSON object.
     pub fn object(&self) -> Value {
         let levels = self.made.levels.iter().map(|level| {
             json!({
@@ -43,13 +43,13 @@ impl PyramidOutput {
         json!({"store": self.store, "there": self.made.there, "levels": levels.collect::<Vec<Value>>()})
     }
 
-    /// As text.
+    /// Returns text.
     pub fn text(&self) -> String {
         if self.made.levels.is_empty() {
             let why = match (self.is_refresh, self.made.there) {
-                (true, _) => "no level is behind",
-                (false, 0) => "it is small as it is, and no level was made",
-                (false, _) => "its levels are there already, made in this way",
+                (true, _) => "no level is out of date",
+                (false, 0) => "the store is small, so no level was built",
+                (false, _) => "its levels already exist, built with these options",
             };
             return format!("{}: {why}", self.store);
         }

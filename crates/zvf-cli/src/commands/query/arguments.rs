@@ -1,4 +1,4 @@
-//! What `zvf query` takes.
+//! Arguments of `zvf query`.
 
 use serde_json::{Value, json};
 use zvf::{
@@ -16,10 +16,10 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Finds vertices, paths, links and objects by place, object, group and attribute
+/// Query vertices, paths, links and objects by region, object, group and attribute
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "What is found is shown as a table, or written to a file with -o.
+    after_help = "Prints the first rows as a table; -o writes all rows to a file.
 
 Examples:
   zvf query tracts.zv --bbox 0,0,0,10,10,10
@@ -29,31 +29,33 @@ Examples:
   zvf query tracts.zv --budget 1000 --count
   zvf query tracts.zv --sphere 0,8,10,5 --explain"
 )]
-#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct QueryArgs {
-    /// A folder, a .zip file, or an address of a kind this build knows.
+    /// Store: a folder, a .zip file, or an address that this build supports.
     pub(super) store: String,
 
-    /// The level of this number; 0, the finest, unless said otherwise.
+    /// Level number; the default is 0, the finest.
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Level")]
     level: Option<u32>,
-    /// The coarsest level whose bins are at most so many times those of level 0.
-    #[arg(long, value_name = "S", group = "of_level", help_heading = "Level", value_parser = values::scale)]
+    /// Read the coarsest level whose bins are at most this many times as large as those of level 0.
+    #[arg(long, value_name = "FACTOR", group = "of_level", help_heading = "Level", value_parser = values::scale)]
     scale: Option<f64>,
-    /// The finest level of at most so many vertices.
+    /// Read the finest level with at most this many vertices.
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Level")]
     vertices: Option<u64>,
-    /// As fine as so many vertices of what is found can be: a level, and where there is
-    /// room for it the next finer.
+    /// Return at most this many vertices, as fine as possible.
+    ///
+    /// Reads one level, and the next finer one in the regions for which the budget suffices.
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Level",
         conflicts_with_all = ["nearest", "drill", "geometry", "chunks"])]
     budget: Option<u64>,
-    /// Where a budget has to be finest.
-    #[arg(long, value_name = "x,y,z", help_heading = "Level", requires = "budget",
+    /// Position around which a budget is spent first.
+    #[arg(long, value_name = "X,Y,Z", help_heading = "Level", requires = "budget",
         value_parser = values::position, allow_hyphen_values = true)]
     focus: Option<Position>,
-    /// Instead of what is found, what it is linked to so many levels on:
-    /// up to the coarser for positive numbers.
+    /// Return the vertices linked to the selected ones this many levels away.
+    ///
+    /// Positive numbers lead to coarser levels, negative numbers to finer ones.
     #[arg(
         long,
         value_name = "±N",
@@ -61,76 +63,76 @@ pub struct QueryArgs {
         allow_negative_numbers = true
     )]
     drill: Option<i32>,
-    /// A further geometry of a composite store.
+    /// Additional geometry of a composite store.
     #[arg(long, value_name = "NAME", help_heading = "Level")]
     pub(super) geometry: Option<String>,
 
     #[command(flatten)]
     pub(super) selecting: SelectionArgs,
-    /// With --mode clip: drops segments and faces that cross the border, rather
-    /// than cutting them.
-    #[arg(long, help_heading = "Place")]
+    /// With --mode clip, drop segments and faces that cross the border instead of cutting them.
+    #[arg(long, help_heading = "Region")]
     drop_cut: bool,
 
-    /// The value of the attribute that the level is chunked by.
+    /// Value of the attribute by which the level is chunked.
     #[arg(
         long,
         value_name = "VALUE",
-        help_heading = "What",
+        help_heading = "Selection",
         allow_hyphen_values = true
     )]
     chunked_by: Option<String>,
-    /// The attributes to read, as radius,object.length; none when empty, all
-    /// without.
-    #[arg(long, value_name = "a,b", help_heading = "What", value_parser = columns::parse)]
+    /// Attributes to read, as radius,object.length.
+    ///
+    /// The default is all; an empty value selects none.
+    #[arg(long, value_name = "NAME,NAME", help_heading = "Selection", value_parser = columns::parse)]
     select: Option<Selection>,
-    /// Leaves out which object a vertex belongs to, which can take much reading.
-    #[arg(long, help_heading = "What")]
+    /// Omit the object of each vertex, which can be expensive to read.
+    #[arg(long, help_heading = "Selection")]
     no_objects: bool,
-    /// The first so many vertices, paths or links.
-    #[arg(long, value_name = "N", help_heading = "What")]
+    /// Return at most this many vertices, paths or links.
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     limit: Option<u64>,
 
-    /// Prints how much there is, and no rows.
-    #[arg(long, help_heading = "Result", conflicts_with_all = ["explain", "output"])]
+    /// Print counts and no rows.
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["explain", "output"])]
     pub(super) count: bool,
-    /// Prints what would be read, and reads nothing of it.
-    #[arg(long, help_heading = "Result", conflicts_with = "output")]
+    /// Print the query plan without running it.
+    #[arg(long, help_heading = "Output", conflicts_with = "output")]
     pub(super) explain: bool,
-    /// Runs the query and prints its operators with what each of them read.
-    #[arg(long, help_heading = "Result", conflicts_with_all = ["explain", "count", "output", "fail_empty"])]
+    /// Run the query, and print the requests, bytes and round trips of each operator.
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["explain", "count", "output", "fail_empty"])]
     pub(super) analyze: bool,
-    /// Writes all rows to a file that ends in .csv, .npz, .arrow, .parquet, .ply
-    /// or .obj.
-    #[arg(short, long, value_name = "FILE", help_heading = "Result", value_parser = OutputFile::parse)]
+    /// Write all rows to a file: .csv, .npz, .arrow, .parquet, .ply or .obj.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output", value_parser = OutputFile::parse)]
     pub(super) output: Option<OutputFile>,
-    /// Leaves out what is damaged and lists it, rather than to fail.
-    #[arg(long, help_heading = "Result")]
+    /// Skip damaged parts and list them instead of failing.
+    #[arg(long, help_heading = "Output")]
     keep_going: bool,
-    /// Exits with 1 when nothing is found.
-    #[arg(long, help_heading = "Result", conflicts_with = "explain")]
+    /// Exit with 1 if nothing is found.
+    #[arg(long, help_heading = "Output", conflicts_with = "explain")]
     fail_empty: bool,
-    /// Prints one JSON object, with counts and without rows.
-    #[arg(long, help_heading = "Result")]
+    /// Print one JSON object, with counts and without rows.
+    #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
-    /// Shows no progress; with -o, prints nothing but what is wrong.
-    #[arg(long, help_heading = "Result")]
+    /// Show no progress; with -o, print nothing but warnings and errors.
+    #[arg(long, help_heading = "Output")]
     pub(super) quiet: bool,
-    /// Sign no request: for public buckets.
-    #[arg(long)]
+    /// Send unsigned requests, for public buckets.
+    #[arg(long, help_heading = "Access")]
     pub(super) anonymous: bool,
-    /// Reads every node of a store over the network, not their copy in the root: for
-    /// stores that another program changed.
-    #[arg(long)]
+    /// Read every metadata node of a remote store instead of the copy in the root.
+    ///
+    /// Needed if another program changed the store without updating the copy.
+    #[arg(long, help_heading = "Access")]
     pub(super) no_node_copy: bool,
 }
 
 impl QueryArgs {
-    /// The query they ask.
+    /// Builds the query.
     ///
     /// # Errors
     ///
-    /// [`QueryUsageError`] when options do not go together.
+    /// Returns [`QueryUsageError`] if options contradict each other.
     pub fn query(&self) -> Result<Query, QueryUsageError> {
         let mut query = Query::new();
         query.level = match (self.scale, self.vertices, self.budget) {
@@ -159,11 +161,11 @@ impl QueryArgs {
         Ok(query)
     }
 
-    /// Whether what is in space has the axes of the store.
+    /// Checks that regions and positions have the axes of the store.
     ///
     /// # Errors
     ///
-    /// [`QueryUsageError::Axes`] when it has others.
+    /// Returns [`QueryUsageError::Axes`] if the number of axes differs.
     pub fn check_axes(&self, axes: &[&str]) -> Result<(), QueryUsageError> {
         if let Some(found) = self
             .focus
@@ -179,7 +181,7 @@ impl QueryArgs {
         self.selecting.check_axes(axes)
     }
 
-    /// A plan as it is to be printed.
+    /// Formats a plan.
     pub(super) fn plan(&self, (text, json): (String, Value)) -> Result<String, serde_json::Error> {
         if self.json {
             return serde_json::to_string_pretty(&json!({ "plan": json }));
@@ -187,7 +189,7 @@ impl QueryArgs {
         Ok(text)
     }
 
-    /// What is to be printed, and how to exit; `outside` is why a box has nothing in it.
+    /// Formats the result. `outside` explains why a box is empty.
     pub(super) fn done(
         &self,
         report: &QueryOutput,
@@ -195,7 +197,7 @@ impl QueryArgs {
     ) -> Result<CommandOutcome, serde_json::Error> {
         let mut warnings = Vec::new();
         if !self.quiet && self.selecting.is_in_empty_box() {
-            let why = "a lower bound of --bbox is above the upper one: nothing can be in it";
+            let why = "the box is empty: a lower bound of --bbox is above the upper one";
             warnings.push(why.to_owned());
         } else if !self.quiet && !self.json && report.is_empty() {
             warnings.extend(outside);
@@ -204,7 +206,7 @@ impl QueryArgs {
         let text = if self.json {
             serde_json::to_string_pretty(&report.object())?
         } else if is_silent {
-            // What is lost is said all the same.
+            // Losses are reported in spite of --quiet.
             warnings.extend(report.losses());
             String::new()
         } else {

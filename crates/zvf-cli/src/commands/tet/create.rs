@@ -1,4 +1,4 @@
-//! `zvf tet create`.
+//! `zvf tet create`: writes datasets to a file.
 
 use std::{
     collections::BTreeSet,
@@ -17,25 +17,25 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Writes a file of one dataset or several, or adds datasets to one. Equal input makes
-/// equal files.
+/// Write one or several datasets to a file, or append them to one; equal input makes equal files
 #[derive(Debug, clap::Args)]
 pub(crate) struct TetCreateArgs {
-    /// The file to write.
+    /// File to write.
     file: PathBuf,
-    /// Where a dataset comes from: a .npy, a .zarr, or a .tet of one dataset. Named as the
-    /// file is, or as said before a `=`.
+    /// Source of a dataset: a .npy, a .zarr, or a .tet with one dataset.
+    ///
+    /// The dataset is named like the file, or NAME if given.
     #[arg(long, value_name = "[NAME=]FILE", required = true)]
     from: Vec<String>,
-    /// Add the datasets to the file, which is there.
+    /// Append the datasets to an existing file.
     #[arg(long)]
     append: bool,
     #[command(flatten)]
     target: DenseTargetArgs,
-    /// Bytes of memory that readers are asked to stay below.
+    /// Memory limit for readers in bytes, recorded in the file.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     memory_budget_bytes: u32,
-    /// The same in hundredths of a percent of their memory.
+    /// Memory limit for readers in hundredths of a percent of their memory, recorded in the file.
     #[arg(long, value_name = "BPS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     memory_budget_bps: u16,
     #[command(flatten)]
@@ -59,9 +59,10 @@ pub(crate) fn run(asked: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error
         let array = dense::open(path, None, asked.memory)?;
         let name = name.unwrap_or_else(|| dense::name(&*array, path));
         if !names.insert(name.clone()) {
-            return Err(
-                format!("two datasets would be called {name:?}; use --from NAME=FILE").into(),
-            );
+            return Err(format!(
+                "two datasets would be named {name:?}; name them with --from NAME=FILE"
+            )
+            .into());
         }
         arrays.push((name, array, dense::has_chunks(path)?));
     }

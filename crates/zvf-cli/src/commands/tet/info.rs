@@ -1,4 +1,4 @@
-//! `zvf tet info`.
+//! `zvf tet info`: describes a file.
 
 use std::{error::Error, fmt::Write, path::PathBuf};
 
@@ -13,43 +13,40 @@ use crate::{
     text_table,
 };
 
-/// Rows of the chunk table that are shown unless more are asked for.
+/// Default number of rows of the chunk table.
 const SHOWN: u64 = 32;
-/// Characters of a dataset's name in a table.
+/// Maximum number of characters of a dataset's name in a table.
 const NAME: usize = 40;
 
-/// Shows what is in a file: its datasets; on demand layout, chunks, memory budget,
-/// metadata and history.
+/// Describe a file: its datasets and, on request, layout, chunks, memory limit, metadata and
+/// history
 #[derive(Debug, clap::Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct TetInfoArgs {
-    /// The file.
+    /// File.
     file: PathBuf,
-    /// Show the superblock and where parts are.
+    /// Show the superblock and the position of each section.
     #[arg(long)]
     layout: bool,
-    /// Show the datasets; the default.
+    /// Show the datasets; this is the default.
     #[arg(long)]
     datasets: bool,
-    /// Show where each chunk is.
+    /// Show the position of each chunk.
     #[arg(long)]
     chunks: bool,
-    /// Show the memory budget of the file.
+    /// Show the memory limit recorded in the file.
     #[arg(long)]
     execution: bool,
-    /// Show how the file came to be.
+    /// Show the history of the file.
     #[arg(long)]
     history: bool,
     /// Show everything.
     #[arg(long)]
     all: bool,
-    /// The most rows of chunks that are shown; 0 for all. 32 in a table, all in JSON.
+    /// Maximum number of chunk rows, 0 for all; by default 32 in text and all in JSON.
     #[arg(short = 'n', value_name = "N")]
     rows: Option<u64>,
-    /// Only datasets with this in their name, and their chunks.
+    /// Show only datasets whose name contains this text, and their chunks.
     #[arg(long, value_name = "TEXT")]
     dataset: Option<String>,
     #[command(flatten)]
@@ -80,9 +77,9 @@ impl TetInfoArgs {
         info.is_some_and(|info| self.wants(info))
     }
 
-    /// How many rows of chunks are shown.
-    fn most(&self, or: u64) -> usize {
-        let most = match self.rows.unwrap_or(or) {
+    /// Returns the maximum number of chunk rows.
+    fn max_rows(&self, default: u64) -> usize {
+        let most = match self.rows.unwrap_or(default) {
             0 => u64::MAX,
             most => most,
         };
@@ -112,7 +109,7 @@ fn object(asked: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> 
     let datasets: Vec<Value> = datasets.collect();
     let chunks = file.with_index(|index| {
         let rows = index.iter().filter(|row| asked.wants_row(file, *row));
-        let rows = rows.take(asked.most(0)).map(|row| {
+        let rows = rows.take(asked.max_rows(0)).map(|row| {
             json!({
                 "dataset_id": row.dataset(),
                 "chunk_index": row.coordinate(),
@@ -245,7 +242,10 @@ fn execution(text: &mut String, file: &TetFile) -> std::fmt::Result {
         writeln!(text, "  memory_budget_percent  {percent}")?;
     }
     if bytes == 0 && bps == 0 {
-        writeln!(text, "  (nothing is said: 25 % of the memory that is free)")?;
+        writeln!(
+            text,
+            "  (none recorded: readers use 25 % of the free memory)"
+        )?;
     }
     Ok(())
 }
@@ -255,7 +255,7 @@ fn shape(extents: &[u64]) -> String {
     extents.join("×")
 }
 
-/// A name that fits in a table and on a line.
+/// Shortens a name to fit in a table, without control characters.
 fn short(name: &str) -> String {
     let mut marks = name
         .chars()
@@ -304,7 +304,7 @@ fn chunk_table(
         let wanted = (0_u64..)
             .zip(index)
             .filter(|(_, row)| asked.wants_row(file, *row));
-        let most = asked.most(SHOWN);
+        let most = asked.max_rows(SHOWN);
         let mut all = 0_usize;
         for (number, row) in wanted {
             all = all.saturating_add(1);
@@ -355,7 +355,7 @@ fn history(text: &mut String, file: &TetFile) -> std::fmt::Result {
         return writeln!(text, "  (none)");
     }
     for row in rows {
-        // Objects, or in old files three strings.
+        // History rows are objects, or three strings in old files.
         let part = |key: &str, at: usize| {
             let value = row.get(key).or_else(|| row.get(at));
             value.and_then(Value::as_str).unwrap_or("-").to_owned()

@@ -1,4 +1,4 @@
-//! `zvf tet verify`.
+//! `zvf tet verify`: checks a file.
 
 use std::{error::Error, path::PathBuf};
 
@@ -11,12 +11,12 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Checks whether a file can be trusted. Exits with 1 when something is an error.
+/// Check the structure and the payloads of a file; exit with 1 if there is an error
 #[derive(Debug, clap::Args)]
 pub(crate) struct TetVerifyArgs {
-    /// The file.
+    /// File.
     file: PathBuf,
-    /// Decode every payload, not just the first 128.
+    /// Decode every payload instead of the first 128.
     #[arg(long)]
     deep: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What was found, as text and as JSON.
+//! Findings as text and as JSON.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -11,7 +11,7 @@ use zvf::{
 use super::Validated;
 use crate::display::{count_noun, group_digits};
 
-/// Everything that was found, as one object.
+/// Returns all findings as one JSON object.
 pub fn object(validated: Validated<'_>) -> Value {
     let Validated {
         store,
@@ -52,7 +52,7 @@ fn one(finding: &Finding) -> Value {
     })
 }
 
-/// Everything that was found, by rule, the worst first, with what to do about it.
+/// Formats all findings by rule, errors first, with the remedy of each rule.
 pub fn table(validated: Validated<'_>) -> String {
     let Validated {
         store,
@@ -98,7 +98,7 @@ pub fn table(validated: Validated<'_>) -> String {
     text
 }
 
-/// What was put right.
+/// Formats the repairs.
 fn mended(repaired: &RepairReport) -> String {
     let Some(transaction) = repaired.transaction else {
         return "\nnothing that can be repaired without guessing\n".to_owned();
@@ -111,7 +111,7 @@ fn mended(repaired: &RepairReport) -> String {
     text
 }
 
-/// Findings by rule: errors first, then by code.
+/// Groups findings by rule: errors first, then by code.
 fn by_rule(report: &ValidationReport) -> Vec<(&'static Rule, Vec<&Finding>)> {
     let mut rules_found: BTreeMap<&str, (&'static Rule, Vec<&Finding>)> = BTreeMap::new();
     for finding in &report.findings {
@@ -121,7 +121,7 @@ fn by_rule(report: &ValidationReport) -> Vec<(&'static Rule, Vec<&Finding>)> {
             .or_insert((finding.rule, Vec::new()));
         list.push(finding);
     }
-    // With a limit of 0 nothing is listed.
+    // With a limit of 0, findings are counted but not listed.
     for rule in report.unlisted.keys().filter_map(|code| rules::find(code)) {
         rules_found.entry(rule.code).or_insert((rule, Vec::new()));
     }
@@ -141,7 +141,7 @@ fn line(finding: &Finding) -> String {
     }
 }
 
-/// What it comes to.
+/// Formats the number of findings and the extent of the checks.
 fn verdict(depth: Depth, report: &ValidationReport) -> String {
     let numbers = [
         (Severity::Error, "error", "errors"),

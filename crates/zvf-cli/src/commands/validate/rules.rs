@@ -1,9 +1,9 @@
-//! The rules themselves, as text and as JSON.
+//! The list of rules, as text and as JSON.
 
 use serde_json::{Value, json};
 use zvf::validation::{Remedy, rules};
 
-/// A line for each rule.
+/// Returns one line per rule.
 pub fn rules_as_text() -> String {
     let lines = rules::all().map(|rule| {
         let severity = rule.severity.to_string();
@@ -12,7 +12,7 @@ pub fn rules_as_text() -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// All that rules say.
+/// Returns all properties of all rules.
 pub fn rules_as_json() -> Value {
     let rules = rules::all().map(|rule| {
         json!({

@@ -1,4 +1,4 @@
-//! What was found, as a log of SARIF 2.1.0.
+//! Findings as a SARIF 2.1.0 log.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use zvf::validation::{Finding, Remedy, Severity, rules};
 use super::Validated;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// The name that places are relative to.
+/// Base id of the locations in a store.
 const BASE: &str = "STORE";
 
-/// The log of one run; `base` is the store's URI, which ends with a slash.
+/// Returns the log of one run. `base` is the URI of the store, with a final slash.
 pub fn sarif(validated: Validated<'_>, base: &str) -> Value {
     let report = validated.report;
     let results: Vec<Value> = report.findings.iter().map(result).collect();
@@ -83,7 +83,7 @@ fn result(finding: &Finding) -> Value {
     })
 }
 
-/// The file that a place in JSON is in; else the node's folder.
+/// Returns the `zarr.json` of a finding in metadata, otherwise the folder of the node.
 fn artifact(finding: &Finding) -> String {
     let slash = match finding.path.is_empty() {
         true => "",
@@ -95,7 +95,7 @@ fn artifact(finding: &Finding) -> String {
     }
 }
 
-/// Whether a place is one in a `zarr.json`.
+/// Returns whether a location lies in a `zarr.json`.
 fn is_json(place: &str) -> bool {
     let members = ["attributes", "nonempty_chunks", "shape", "data_type"];
     let more = ["chunk_grid", "codecs", "fill_value", "node_type"];
@@ -103,7 +103,7 @@ fn is_json(place: &str) -> bool {
     members.contains(&first) || more.contains(&first)
 }
 
-/// A path as part of a URI.
+/// Percent-encodes a path.
 pub(super) fn encoded(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! `docs/cli.md`: the options of every command, as the program has them.
+//! `docs/cli.md`: the options of every command, generated from the program.
 
 use std::{env, fmt::Write, fs};
 
@@ -11,15 +11,15 @@ const PAGE: &str = "docs/cli.md";
 const HEAD: &str = "\
 # Commands
 
-All options of `zvf`, as `zvf COMMAND --help` has them. `cargo test -p zvf-cli` fails when this page is not what the program says;
-`ZVF_UPDATE_SNAPSHOTS=1 cargo test -p zvf-cli --test it guide` writes it anew.
+All commands and options of `zvf`, as `zvf COMMAND --help` prints them. This page is generated:
+`ZVF_UPDATE_SNAPSHOTS=1 cargo test -p zvf-cli --test it guide` writes it, and `cargo test -p zvf-cli` fails if it is stale.
 
-Every command exits with 0 when it is done, 1 when the answer is no, and 2 when it could not be done. What `--json` prints is described in
-[What `--json` prints](json.md). Colours are left out where standard error is no terminal, and where `NO_COLOR` is set.
+The exit code is 0 on success, 1 if the answer is no, and 2 on failure or wrong usage. [JSON output](json.md) describes what
+`--json` prints. Output is not coloured if standard error is not a terminal or `NO_COLOR` is set.
 ";
 
 #[test]
-fn the_page_is_what_the_program_says() {
+fn the_page_matches_the_help_of_the_program() {
     let mut page = HEAD.to_owned();
     let mut command = zvf_cli::command().disable_help_subcommand(true);
     command.build();
@@ -40,7 +40,7 @@ fn write_command(command: &Command, above: &str, depth: usize, page: &mut String
     let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
     writeln!(page, "\n{} {name}\n", "#".repeat(depth)).unwrap();
     let about = text(command.get_about()).unwrap_or_default();
-    assert!(!about.is_empty(), "{name} says nothing of itself");
+    assert!(!about.is_empty(), "{name} has no description");
     writeln!(page, "{about}.\n").unwrap();
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
@@ -66,7 +66,7 @@ fn write_command(command: &Command, above: &str, depth: usize, page: &mut String
         }
         done.push(heading);
         let heading_text = heading.unwrap_or("Option");
-        writeln!(page, "\n| {heading_text} | does |\n|---|---|").unwrap();
+        writeln!(page, "\n| {heading_text} | description |\n|---|---|").unwrap();
         for argument in &arguments {
             if argument.get_help_heading() == heading {
                 write_argument(argument, page);
@@ -80,7 +80,13 @@ fn write_command(command: &Command, above: &str, depth: usize, page: &mut String
 
 fn write_argument(argument: &Arg, page: &mut String) {
     let escaped = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-    let mut help = argument.get_help().map(ToString::to_string).unwrap();
+    let help = argument.get_long_help().or_else(|| argument.get_help());
+    let help = help.unwrap().to_string().replace(
+        "
+
+", " ",
+    );
+    let mut help = help.trim_end_matches('.').to_owned();
     let is_flag = !argument.get_action().takes_values();
     let values: Vec<String> = argument
         .get_possible_values()
@@ -92,7 +98,7 @@ fn write_argument(argument: &Arg, page: &mut String) {
     }
     let defaults = argument.get_default_values();
     if !is_flag && let [default] = defaults {
-        write!(help, ". `{}` when not said", default.to_str().unwrap()).unwrap();
+        write!(help, ". Default: `{}`", default.to_str().unwrap()).unwrap();
     }
     let name = argument.to_string();
     writeln!(page, "| `{}` | {} |", escaped(&name), escaped(&help)).unwrap();
