@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zvf_build::{Attribute, Geometry, Numbers, Values};
+use zvf_build::{Attribute, Geometry, Values};
 use zvf_format::numeric::Kind;
-use zvf_query::{Column, NO_OBJECT, QueryResult, Rows};
+use zvf_model::column::{Column, ColumnValues};
+use zvf_query::{NO_OBJECT, QueryResult};
 
 use crate::error::Error;
 
@@ -13,14 +14,14 @@ use crate::error::Error;
 ///
 /// ```
 /// use zvf::{CreateOptions, Dataset, IntoGeometry, Query};
-/// use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let source = folder.path().join("points.zv").display().to_string();
 /// # let target = folder.path().join("copy.zv").display().to_string();
-/// # let points = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
+/// # let points = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
 /// # let design = Design::new(GeometryKind::Points);
 /// # zvf::create(&source, &points, design, &CreateOptions::default()).await?;
 /// let result = Dataset::open(&source).await?.query(&Query::new()).await?;
@@ -49,7 +50,7 @@ pub trait IntoGeometry {
 impl IntoGeometry for QueryResult {
     fn into_geometry(self) -> Result<Geometry, Error> {
         let fragment = fragment_attributes(&self)?;
-        let mut geometry = Geometry::new(numbers(self.positions));
+        let mut geometry = Geometry::new(self.positions);
         if let Some(parts) = self.parts {
             geometry.part_offsets = Some(parts.offsets);
             geometry.part_objects = Some(parts.objects);
@@ -81,15 +82,6 @@ impl IntoGeometry for QueryResult {
     }
 }
 
-/// Moves rows of numbers.
-fn numbers(rows: Rows) -> Numbers {
-    Numbers {
-        columns: usize::try_from(rows.columns).unwrap_or(usize::MAX),
-        kind: rows.kind,
-        bytes: rows.bytes,
-    }
-}
-
 /// Returns the object of each vertex; `None` when no vertex has an object.
 fn object_ids(ids: Vec<i64>) -> Result<Option<Vec<i64>>, Error> {
     if ids.iter().all(|id| *id == NO_OBJECT) {
@@ -111,9 +103,8 @@ fn attributes(columns: Vec<Column>) -> Result<Vec<Attribute>, Error> {
 /// Moves a column. Missing floating-point values become NaN, missing words `None`.
 fn attribute(column: Column) -> Result<Attribute, Error> {
     let values = match column.values {
-        zvf_query::Values::Numbers(rows) => {
-            let mut values = numbers(rows);
-            if let Some(missing) = column.missing {
+        ColumnValues::Numeric(mut values) => {
+            if let Some(nulls) = column.nulls {
                 let nan: &[u8] = match values.kind {
                     Kind::Float32 => &f32::NAN.to_le_bytes(),
                     Kind::Float64 => &f64::NAN.to_le_bytes(),
@@ -125,20 +116,20 @@ fn attribute(column: Column) -> Result<Attribute, Error> {
                     }
                 };
                 let size = values.row_size();
-                let rows = values.bytes.chunks_exact_mut(size).zip(missing);
-                for (row, _) in rows.filter(|(_, is_missing)| *is_missing) {
+                let rows = values.bytes.chunks_exact_mut(size).zip(nulls);
+                for (row, _) in rows.filter(|(_, is_null)| *is_null) {
                     row.chunks_exact_mut(nan.len())
                         .for_each(|value| value.copy_from_slice(nan));
                 }
             }
             Values::Numbers(values)
         }
-        zvf_query::Values::Words { codes, words } => {
-            let missing = column.missing.unwrap_or_default();
+        ColumnValues::Dictionary { codes, words } => {
+            let nulls = column.nulls.unwrap_or_default();
             let texts = codes.iter().enumerate().map(|(row, code)| {
-                let is_missing = missing.get(row).copied().unwrap_or(false);
+                let is_null = nulls.get(row).copied().unwrap_or(false);
                 let word = usize::try_from(*code).ok().and_then(|code| words.get(code));
-                word.filter(|_| !is_missing).cloned()
+                word.filter(|_| !is_null).cloned()
             });
             Values::Text(texts.collect())
         }
