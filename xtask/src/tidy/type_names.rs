@@ -7,7 +7,63 @@ use anyhow::Result;
 use super::modules;
 
 /// Names that several types may have, with the reason.
-const ALLOWED: &[(&str, &str)] = &[];
+const ALLOWED: &[(&str, &str)] = &[(
+    "Sealed",
+    "the conventional name of a supertrait that seals a trait",
+)];
+/// Names that are still to be told apart. TODO(#19): the list may only shrink.
+const KNOWN: &[&str] = &[
+    "Attribute",
+    "Bounds",
+    "Budget",
+    "CellKey",
+    "Chosen",
+    "ChunkForm",
+    "Codec",
+    "Column",
+    "Compression",
+    "Context",
+    "Corners",
+    "Counts",
+    "CrossLevel",
+    "Dataset",
+    "Dtype",
+    "DtypeError",
+    "Element",
+    "Extents",
+    "Fault",
+    "Form",
+    "Fragment",
+    "Fragments",
+    "Frame",
+    "Geometry",
+    "GeometryKind",
+    "Group",
+    "Items",
+    "Kind",
+    "Layout",
+    "LinkCell",
+    "LinkFamily",
+    "Memory",
+    "MemoryArray",
+    "Objects",
+    "Parametric",
+    "Part",
+    "PathSegment",
+    "Place",
+    "Policy",
+    "Profile",
+    "Progress",
+    "Random",
+    "ReadPlan",
+    "Reduction",
+    "Rows",
+    "ShardIndex",
+    "Sharding",
+    "Space",
+    "Truth",
+    "Values",
+];
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -20,7 +76,9 @@ pub(crate) fn findings() -> Result<Vec<String>> {
         }
     }
     let mut findings = Vec::new();
-    for (name, _) in ALLOWED {
+    let allowed = ALLOWED.iter().map(|(name, _)| name).chain(KNOWN);
+    let allowed: Vec<&str> = allowed.copied().collect();
+    for name in &allowed {
         if places.get(*name).is_none_or(|files| files.len() < 2) {
             findings.push(format!(
                 "`{name}` is allowed twice but is defined once or never"
@@ -28,7 +86,7 @@ pub(crate) fn findings() -> Result<Vec<String>> {
         }
     }
     for (name, files) in places {
-        if files.len() > 1 && !ALLOWED.iter().any(|(allowed, _)| *allowed == name) {
+        if files.len() > 1 && !allowed.contains(&name.as_str()) {
             findings.push(format!("`{name}` is defined in {}", files.join(", ")));
         }
     }
