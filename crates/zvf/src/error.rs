@@ -31,7 +31,7 @@ pub enum Error {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// There is no `zarr.json` at the address.
-    #[error("{address} is no Zarr store: it has no zarr.json")]
+    #[error("{address} is not a Zarr store: it has no zarr.json")]
     NoStore {
         /// The address.
         address: String,

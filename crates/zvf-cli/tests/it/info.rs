@@ -55,7 +55,7 @@ fn what_cannot_be_done_exits_with_2_and_says_why() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text(&output.stdout), "");
     let expected = format!(
-        "error: {address} is no Zarr store: it has no zarr.json; \
+        "error: {address} is not a Zarr store: it has no zarr.json; \
          give the root of a store, the folder whose zarr.json names zarr_vectors\n"
     );
     assert_eq!(text(&output.stderr), expected);
@@ -74,7 +74,7 @@ fn stores_in_a_folder_that_is_none_are_named() {
     let output = zvf(&["info", address]);
     assert_eq!(output.status.code(), Some(2));
     let expected = format!(
-        "error: {address} is no Zarr store: it has no zarr.json; give one of the stores in it: a.zv, b.zv\n"
+        "error: {address} is not a Zarr store: it has no zarr.json; give one of the stores in it: a.zv, b.zv\n"
     );
     assert_eq!(text(&output.stderr), expected);
 }

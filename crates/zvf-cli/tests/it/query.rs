@@ -39,7 +39,7 @@ fn a_store_that_is_not_there_is_named() {
     assert_eq!(
         says,
         format!(
-            "error: {address} is no Zarr store: it has no zarr.json; \
+            "error: {address} is not a Zarr store: it has no zarr.json; \
              give the root of a store, the folder whose zarr.json names zarr_vectors\n"
         )
     );

@@ -56,7 +56,7 @@ tracts.zv
 error  ZV-L3-002  a cell cannot be decoded
   0/vertices  chunk -1.0: crc32c differs
   and 1 200 more
-  mend: restore the file from a backup; otherwise the data of the chunk are lost
+  remedy: restore the file from a backup; otherwise the data of the chunk are lost
 
 error  ZV-L3-005  a wrong list of chunks
   0/vertex attributes/é  nonempty_chunks[3]: 7 is no text
@@ -64,7 +64,7 @@ error  ZV-L3-005  a wrong list of chunks
 
 note  ZV-L2-023  an unknown capability
   .  attributes.zarr_vectors.format_capabilities: \"x\"
-  mend: no action is needed; readers ignore unknown capabilities
+  remedy: no action is needed; readers ignore unknown capabilities
 
 1 202 errors, 1 note; checked to L3: 12 cells, 123 456 bytes
 1 of these can be repaired: zvf validate --repair tracts.zv";

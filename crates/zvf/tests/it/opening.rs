@@ -196,7 +196,7 @@ fn a_level_that_is_not_there_is_an_error_when_it_is_asked_for() {
     for id in [1, 7] {
         let error = block_on(dataset.level(LevelId::new(id))).unwrap_err();
         assert!(matches!(error, Error::AbsentLevel { .. }), "{error}");
-        assert_eq!(error.to_string(), format!("store has no level {id}"));
+        assert_eq!(error.to_string(), format!("memory: has no level {id}"));
     }
     // What is counted is what is there.
     let info = block_on(dataset.info()).unwrap();

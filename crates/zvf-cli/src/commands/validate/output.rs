@@ -81,7 +81,7 @@ pub fn table(validated: Validated<'_>) -> String {
         }
         let what = match rule.remedy {
             Remedy::Repair(_) => "repair",
-            Remedy::Advice(_) => "mend",
+            Remedy::Advice(_) => "remedy",
         };
         let _ = writeln!(text, "  {what}: {}", rule.remedy.text());
     }

@@ -41,7 +41,7 @@ pub fn sarif(validated: Validated<'_>, base: &str) -> Value {
 fn rule(rule: &zvf::validation::Rule) -> Value {
     let help = match rule.remedy {
         Remedy::Repair(text) => format!("zvf validate --repair: {text}."),
-        Remedy::Advice(text) => format!("To mend it: {text}."),
+        Remedy::Advice(text) => format!("Remedy: {text}."),
     };
     json!({
         "id": rule.code,

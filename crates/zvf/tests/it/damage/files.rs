@@ -94,8 +94,8 @@ fn says_where(message: &str, files: &Files) -> bool {
 
 /// What is said where something is gone that need not have been there.
 const WITHOUT_KEY: &[&str] = &[
-    "store has no level",
-    "store is no Zarr store: it has no zarr.json",
+    "memory: has no level",
+    "memory: is not a Zarr store: it has no zarr.json",
     "there is no level 1",
     "there is no group 0 in level 0",
     // Ids are numbers of rows then, which a note says.

@@ -97,7 +97,7 @@ const CASES: &[(&str, &[Row])] = &[
         "no_vertex_fragments",
         &by_bin("0/vertex_fragments: is missing"),
     ),
-    ("no_level", &opening("store has no level")),
+    ("no_level", &opening("memory: has no level")),
     (
         "nonempty_chunks_missing",
         &[(REST, Error("0/vertices: does not list its chunks"))],
