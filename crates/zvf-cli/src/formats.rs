@@ -1,6 +1,6 @@
 //! File formats of geometry: each module reads and writes one format.
 //!
-//! The extension of the file name selects the [`Format`]. [`read`] accepts what [`write`] writes,
+//! The extension of the file name selects the [`Format`]. [`read`] accepts what [`write()`] writes,
 //! so a query result becomes a store again without conversion. All rows are written, in the order
 //! of the result. Files appear under their names only when all of them are complete, so a run that
 //! fails leaves earlier files untouched.
@@ -140,7 +140,7 @@ pub struct GeometryInput {
     pub notes: Vec<String>,
 }
 
-/// Files written by [`write`].
+/// Files written by [`write()`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenFiles {

@@ -30,7 +30,7 @@ fn a_server_that_lists_nothing_at_the_root_cannot_list() {
     assert_eq!(error.problem, FetchProblem::Unlistable);
 }
 
-/// Starts a WebDAV server that lists one file at the root and nothing below.
+/// Starts a `WebDAV` server that lists one file at the root and nothing below.
 fn webdav() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/s", listener.local_addr().unwrap());
