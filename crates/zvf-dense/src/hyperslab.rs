@@ -88,7 +88,7 @@ impl AxisRange {
 /// let every_other_row = Hyperslab::new(&[0, 2], &[10, 5], Some(&[2, 1]))?;
 /// assert_eq!(every_other_row.shape(), [5, 3]);
 /// assert!(every_other_row.check(&[10, 4]).is_err());
-/// # Ok::<(), zvf_dense::SelectionError>(())
+/// # Ok::<(), zvf_dense::HyperslabError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hyperslab {
