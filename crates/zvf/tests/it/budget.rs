@@ -1,5 +1,5 @@
-//! As fine as so many vertices can be: what is chosen, against the rule gone through
-//! plainly, and what is given, against what was put in.
+//! Vertex budgets. The levels chosen are compared with a plain implementation of the rule, and the
+//! vertices returned with the known content of the store.
 
 mod additive;
 mod asked;
@@ -52,7 +52,7 @@ fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
     block_on(dataset.query(query)).unwrap_or_else(|error| panic!("{error:?}\n{query:?}"))
 }
 
-/// Rows as f64.
+/// Returns rows as `f64`.
 fn numbers(rows: &NumericColumn) -> Vec<Vec<f64>> {
     let view = rows.view().unwrap();
     let row = |row: usize| {
@@ -65,7 +65,7 @@ fn numbers(rows: &NumericColumn) -> Vec<Vec<f64>> {
     (0..rows.len()).map(row).collect()
 }
 
-/// The vertices of chunks of a level, in their order.
+/// Returns the vertices of chunks of a level, in stored order.
 fn vertices<'t>(
     truth: &'t Truth,
     is_in: impl Fn(&[i64]) -> bool + 't,
@@ -79,7 +79,7 @@ fn vertices<'t>(
     (0..truth.vertices.len()).filter(inside)
 }
 
-/// What is given of each level is what is in its chunks and the region, each vertex once.
+/// Checks that each level contributes exactly the vertices in its chunks and the region, each once.
 fn check_rows(made: &Layers, answer: &QueryResult, region: Option<&Bbox>) {
     let found = numbers(&answer.positions);
     let mut rows = 0;
@@ -101,7 +101,7 @@ fn check_rows(made: &Layers, answer: &QueryResult, region: Option<&Bbox>) {
     assert_eq!(Some(answer.level), finest);
 }
 
-/// Coarse levels have none.
+/// Checks attributes against the source. Coarse levels have no attributes.
 fn check_attributes(truth: &Truth, vertex: usize, answer: &QueryResult, row: usize) {
     for column in &answer.vertex {
         let own = truth
@@ -124,7 +124,7 @@ fn check_attributes(truth: &Truth, vertex: usize, answer: &QueryResult, row: usi
     }
 }
 
-/// The same answer counted, in batches, and only the first of it.
+/// Checks that counting, batches and a limit agree with the whole result.
 fn check_ways(dataset: &Dataset, query: &Query, answer: &QueryResult) {
     let counts = block_on(dataset.count(query)).unwrap();
     assert_eq!(counts.vertices, answer.positions.len() as u64);
@@ -156,7 +156,7 @@ fn total(made: &Layers, number: u32, additive: bool) -> u64 {
     sizes.sum()
 }
 
-/// Budgets that are worth a look.
+/// Returns a budget equal to, just below or between the sizes of levels.
 fn budget(made: &Layers, additive: bool, random: &mut Random) -> u64 {
     let top = u32::try_from(made.coarse.len()).unwrap();
     let of = |level| total(made, level, additive);
@@ -210,7 +210,7 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
         (used.level.number(), chunks.collect())
     });
     let mut used: rule::Drawn = used.collect();
-    // A level without vertices is named where it is all there is.
+    // A level without vertices is named only if the result has no other level.
     used.retain(|(_, chunks)| !chunks.is_empty());
     assert_eq!(
         used,
@@ -263,21 +263,21 @@ proptest! {
     #![proptest_config(config(96))]
 
     #[test]
-    fn regions_are_as_fine_as_there_is_room((recipe, levels, additive) in any_layers(&POINTS),
+    fn the_finest_levels_within_the_budget_are_returned((recipe, levels, additive) in any_layers(&POINTS),
         seed in any::<u64>())
     {
         check_whole(&layers(&recipe, levels, additive), additive, seed);
     }
 
     #[test]
-    fn boxes_have_no_more_than_they_may((recipe, levels, additive) in any_layers(&POINTS),
+    fn boxes_stay_within_the_budget((recipe, levels, additive) in any_layers(&POINTS),
         seed in any::<u64>())
     {
         check_box(&layers(&recipe, levels, additive), additive, seed);
     }
 }
 
-/// Tests of which all answers are of one level would find little.
+/// Guards against a vacuous test: random budgets must often produce results of several levels.
 #[test]
 fn random_budgets_mix_levels() {
     let mut mixed = 0;
@@ -295,9 +295,9 @@ fn random_budgets_mix_levels() {
     assert!(mixed > 15, "{mixed} of 30");
 }
 
-/// What fits as a whole is what is answered when the level is named.
+/// A level that fits as a whole gives the result of a query that names the level.
 #[test]
-fn a_level_that_fits_is_the_plain_answer() {
+fn a_level_within_the_budget_equals_a_query_by_level_number() {
     for seed in 0..12 {
         let kind = POINTS[usize::try_from(seed % 3).unwrap()];
         let made = layers(

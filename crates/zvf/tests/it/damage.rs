@@ -1,5 +1,5 @@
-//! Damaged stores: an error that names the key, or the right answer; never a
-//! silent difference.
+//! Damaged stores: a query returns an error that names the key, or the correct result; never a
+//! silently different one.
 
 mod any;
 pub(crate) mod asks;
@@ -15,7 +15,7 @@ use zvf_testkit::golden::Golden;
 /// Keys and bytes of a store.
 pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
-/// The files of a recorded store.
+/// Returns the files of a recorded store.
 fn files(golden: &Golden, store: &str) -> Files {
     let prefix = format!("{store}/");
     let files = golden.files();
@@ -34,7 +34,7 @@ pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
     Dataset::open(store).await
 }
 
-/// An error and its causes in one line.
+/// Joins an error and its causes into one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -45,7 +45,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// An answer, or why there is none.
+/// A query result, or the text of its error.
 pub(crate) type Told = Result<QueryResult, String>;
 
 pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
@@ -53,7 +53,7 @@ pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
     answer.map_err(|error| chain(&error))
 }
 
-/// Whether two answers are the same but for notes about known defects.
+/// Returns whether two results are equal except for notes about known defects.
 pub(crate) fn is_same(one: &QueryResult, other: &QueryResult) -> bool {
     let plain = |answer: &QueryResult| {
         let mut answer = answer.clone();

@@ -23,7 +23,7 @@ pub(crate) fn objects(parametric: &Parametric) -> Json {
     objects.collect()
 }
 
-/// What the reference read by this call, whatever form the archive has.
+/// Returns what the reference read with this call, in either format of the archives.
 fn read<'a>(expected: &'a Json, call: &str, name: &str) -> Option<&'a Json> {
     match expected["reads"].as_array() {
         Some(calls) => {
@@ -48,7 +48,7 @@ fn floats(column: &Column) -> Vec<f64> {
     (0..rows.rows()).map(value).collect()
 }
 
-/// What writers of the recorded stores gave: attributes and groups.
+/// Checks attributes and groups against the values that were written.
 fn check_tables(parametric: &Parametric, archive: &str, store: &str) {
     let members = |group| -> Vec<i64> {
         let groups = parametric.groups.as_ref().unwrap();
@@ -176,9 +176,9 @@ fn golden_extras_09() {
     check("zvf-09");
 }
 
-/// What a further geometry has none of is not left out of the question.
+/// Further geometries have positions only; queries for anything else are rejected.
 #[test]
-fn further_geometries_are_asked_for_by_place_alone() {
+fn further_geometries_are_queried_by_position_alone() {
     use zvf_query::{
         Query, QueryError, Selection,
         predicate::{Predicate, Scope},

@@ -1,4 +1,4 @@
-//! A store that may not list, behind the port that plans read through.
+//! A store that may refuse listings, behind the port that query plans read through.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use zvf_model::{
 };
 use zvf_store::CellArray;
 
-/// A store as it is, but for its listings.
+/// Delegates to a store, except for listings.
 pub(crate) struct FromStore {
     pub(crate) dataset: Dataset,
-    /// Whether it lists.
+    /// Allows listings.
     pub(crate) lists: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Counts of every recorded store, against what the reference decoded.
+//! Counts of every recorded store, compared with what the reference decoded.
 
 use serde_json::Value as Json;
 use zvf::{Dataset, LevelInfo, OpenOptions, StoreInfo};
@@ -6,7 +6,7 @@ use zvf_testkit::golden::Golden;
 
 use crate::block_on;
 
-/// The recorded stores of an archive: folder and expectation.
+/// Returns the recorded stores of an archive: folder and expectation.
 pub(crate) fn stores(golden: &Golden) -> Vec<(String, Json)> {
     let paths = golden.files().map(|(path, _)| path);
     let found = paths.filter_map(|path| {
@@ -41,7 +41,7 @@ fn length(json: &Json) -> u64 {
     u64::try_from(length).unwrap()
 }
 
-/// Values of an object, or none.
+/// Iterates over the values of an object; empty for `null`.
 fn each(json: &Json) -> impl Iterator<Item = &Json> {
     json.as_object()
         .into_iter()
@@ -57,14 +57,14 @@ fn row_bytes(dtype: &Json, axes: usize) -> u64 {
     size * u64::try_from(axes).unwrap()
 }
 
-/// Rows of a payload in hexadecimal digits.
+/// Counts the rows of a payload in hexadecimal digits.
 fn rows(hex: &Json, row: u64) -> u64 {
     let bytes = u64::try_from(hex.as_str().unwrap().len()).unwrap() / 2;
     assert_eq!(bytes % row, 0);
     bytes / row
 }
 
-/// Links of a family. One that is kept with each of its endpoints is one link.
+/// Counts the links of a family. A link stored with each endpoint counts once.
 fn recorded_links(family: &Json, policy: &Json) -> u64 {
     match policy["store"].as_str() {
         Some("duplicate") => policy["num_links"].as_u64().unwrap(),
@@ -127,7 +127,7 @@ fn golden_counts_09() {
     report("zvf-09", stores.len(), counts, "stores opened", "counts");
 }
 
-/// Rows of a chunk that its fragments reach.
+/// Returns the number of rows that the fragments of a chunk span.
 fn extent(fragments: &Json) -> u64 {
     let fragments = fragments.as_array().unwrap().iter();
     let ends = fragments.map(|fragment| match fragment["range"].as_array() {
@@ -148,7 +148,7 @@ fn older(archive: &str) {
     for (store, expected) in &stores {
         let info = info(&golden, store);
         let Some(levels) = expected["levels"].as_object() else {
-            // Shards the reference of that time could not read itself: only cells are recorded.
+            // The reference of that version could not read its own shards: only cells are recorded.
             let [level] = info.levels.as_slice() else {
                 panic!("{store}: {info:?}")
             };

@@ -1,8 +1,8 @@
-//! Recorded reads of every golden store, asked as queries, and levels as recorded.
+//! Recorded reads of every golden store, run as queries, and levels as recorded.
 //!
-//! The reference's answer is expected where it means what ours does. Where it
-//! does not, what ours must be is worked out from what is recorded of the level,
-//! and what both have in common is compared with the reference.
+//! Where the result of the reference has the same meaning as ours, the two must be equal. Otherwise
+//! the expected result is derived from the recorded level, and what both results have in common is
+//! compared with the reference.
 
 mod again;
 mod call;
@@ -23,13 +23,12 @@ use zvf_testkit::golden::Golden;
 use self::{call::Call, tally::Tally};
 use crate::golden::{open, stores};
 
-/// Every recorded read of an archive.
+/// Checks every recorded read of an archive.
 fn reads(archive: &str) -> Tally {
     reads_of(archive, |_| true, |dataset| dataset)
 }
 
-/// Those reads of an archive that are of points and paths, asked of what its stores
-/// become.
+/// Checks the recorded reads of points and paths, on the datasets that `become_of` returns.
 pub(crate) fn golden_points_and_paths(archive: &str, become_of: impl Fn(Dataset) -> Dataset) {
     let has_order = |call: &Call| !matches!(call.name.as_str(), "read_graph" | "read_mesh");
     let tally = reads_of(archive, has_order, become_of);

@@ -1,4 +1,4 @@
-//! Every file of some stores missing, emptied, cut and damaged.
+//! Every file of some stores removed, emptied, truncated and damaged.
 
 use zvf::{Dataset, Error, OpenOptions, StoreInfo};
 use zvf_testkit::golden::Golden;
@@ -23,7 +23,7 @@ fn info(files: Files) -> Result<StoreInfo, Error> {
     block_on(async { Dataset::open(store).await?.info().await })
 }
 
-/// What may happen to a file.
+/// Returns damaged versions of a file.
 fn damage(bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
     let mut damaged = vec![
         None,
@@ -40,7 +40,7 @@ fn damage(bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
     damaged
 }
 
-/// What is counted, without the bytes, which the damage may change.
+/// Returns the counts without byte sizes, which damage may change.
 fn counts(info: &StoreInfo) -> Vec<[Option<u64>; 4]> {
     let levels = info.levels.iter();
     levels
@@ -87,9 +87,9 @@ fn a_damaged_file_is_an_error_or_changes_no_count() {
     assert!(refused > 100, "{refused} refused, {same} the same");
 }
 
-/// Manifests in as many chunks as a number can say, none of them there.
+/// Manifests that name the greatest possible number of chunks, all of them missing.
 #[test]
-fn absent_chunks_are_not_looked_for_without_end() {
+fn requests_for_absent_chunks_are_bounded() {
     for (shape, chunk) in [
         (1_u64 << 60, 1_u64),
         (1 << 60, 1 << 60),

@@ -1,8 +1,7 @@
-//! Processes that are killed while they write, and several that write at once.
+//! Processes killed while they write, and several processes that write at once.
 //!
-//! The test binary runs itself as another process, which ends itself with SIGKILL
-//! at one operation of the store. What is there then must be read as exactly what
-//! was there before, or exactly what was to come.
+//! The test binary starts itself as a child process, which sends itself SIGKILL at one operation of
+//! the store. Readers must then see exactly the previous state or exactly the new one.
 
 mod act;
 mod child;

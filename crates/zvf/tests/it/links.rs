@@ -1,4 +1,4 @@
-//! Links of every recorded store, against what the reference decoded.
+//! Links of every recorded store, compared with what the reference decoded.
 
 use serde_json::Value as Json;
 use zvf::{Dataset, OpenOptions};
@@ -14,7 +14,7 @@ use zvf_testkit::golden::{Golden, unhex};
 
 use crate::{block_on, fetch::FromStore};
 
-/// The recorded stores of an archive: folder and expectation.
+/// Returns the recorded stores of an archive: folder and expectation.
 pub(crate) fn stores(golden: &Golden) -> Vec<(String, Json)> {
     let paths = golden.files().map(|(path, _)| path);
     let found = paths.filter_map(|path| {
@@ -43,7 +43,7 @@ fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
     FromStore { dataset, lists }
 }
 
-/// Calls with a session of the store.
+/// Calls `ask` with a session of the store.
 fn with<T>(fetch: &FromStore, ask: impl AsyncFnOnce(Session<'_>) -> T) -> T {
     let levels = LevelCache::default();
     let session = Session {
@@ -56,7 +56,7 @@ fn with<T>(fetch: &FromStore, ask: impl AsyncFnOnce(Session<'_>) -> T) -> T {
 }
 
 fn links(fetch: &FromStore, level: u32, delta: i32) -> Result<Option<StoredLinks>, QueryError> {
-    // All attributes cannot be found without a listing.
+    // Without a listing the names of all attributes are unknown.
     let columns = if fetch.lists {
         Selection::All
     } else {
@@ -75,7 +75,7 @@ fn deltas(fetch: &FromStore, level: u32) -> Vec<Delta> {
     })
 }
 
-/// A record as text: `0.0.0:1 1.0.0:0`.
+/// Formats records as text: `0.0.0:1 1.0.0:0`.
 fn records(family: Option<&StoredLinkFamily>) -> Vec<String> {
     let Some(family) = family else {
         return Vec::new();
@@ -99,7 +99,7 @@ fn chunk(json: &Json) -> String {
     }
 }
 
-/// Records as recorded, in either spelling of chunks.
+/// Formats recorded links as text, from either notation of chunks.
 fn recorded(json: &Json) -> Vec<String> {
     let record = |record: &Json| {
         let ends = record.as_array().unwrap().iter();
@@ -234,7 +234,7 @@ fn golden_links_09() {
     report("zvf-09", &tally);
 }
 
-/// Every family is either found whole or refused.
+/// Every family is either found completely or rejected.
 #[test]
 fn golden_links_09_of_stores_that_cannot_list() {
     let tally = as_of_0_9(false);
@@ -242,7 +242,7 @@ fn golden_links_09_of_stores_that_cannot_list() {
     report("zvf-09, not listed", &tally);
 }
 
-/// Rows of the groups of chunks, by chunk.
+/// Returns the rows of links inside chunks, by chunk.
 fn inside(json: &Json) -> Vec<String> {
     let chunks = json["chunks"].as_object().unwrap();
     let mut chunks: Vec<(Vec<i64>, String, &Json)> = chunks

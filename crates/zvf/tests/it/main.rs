@@ -1,4 +1,4 @@
-//! Every recorded store opened and counted, and stores that cannot be.
+//! Every recorded store opened and counted, and stores that cannot be opened.
 #![expect(
     clippy::panic,
     clippy::unwrap_used,

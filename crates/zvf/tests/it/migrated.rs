@@ -1,4 +1,4 @@
-//! Stores that were migrated hold what was in them.
+//! Migrated stores hold the content of their source.
 
 mod content;
 mod golden;
@@ -8,7 +8,7 @@ mod repaired;
 
 use zvf::{Dataset, Error, MigrateOptions, MigrateReport, Store, build::Profile};
 
-/// The store that another becomes, and what was said about it.
+/// Migrates a store; returns the new store and the report.
 async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, MigrateReport), Error> {
     let mut options = MigrateOptions::default();
     options.profile = profile;

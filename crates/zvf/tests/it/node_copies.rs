@@ -1,4 +1,4 @@
-//! The copy of the nodes in the root: what it saves, and what it may not cost.
+//! The copy of all nodes in the root: its savings and its consistency.
 
 use core::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
 
 type Files = Vec<(String, Vec<u8>)>;
 
-/// Everything in a store.
+/// Reads all files of a store.
 async fn files(store: &Store) -> Files {
     let listed = store.list_all(&Key::root(), 1 << 20).await.unwrap();
     let reads = listed
@@ -41,7 +41,7 @@ fn options() -> OpenOptions {
         .record_requests(true)
 }
 
-/// The same store, far away.
+/// Returns a store with the same files and remote latency.
 fn far(files: &Files) -> Store {
     options().from_memory(files.clone()).unwrap()
 }
@@ -50,7 +50,7 @@ async fn open(store: &Store) -> Result<Dataset, Error> {
     Dataset::open(store.clone()).await
 }
 
-/// A store of some graph, and the same once more is in it.
+/// Returns the files of a graph store before and after an append.
 async fn two_states() -> (Files, Files) {
     let mut case = random::case(3, GeometryKind::Graphs, Profile::V09);
     let store = edits::store(&mut case).await;
@@ -79,7 +79,7 @@ fn root(files: &mut Files, change: impl FnOnce(&mut Json)) {
     *bytes = json.to_string().into_bytes();
 }
 
-/// Files of nodes that were asked for, but the root's.
+/// Lists the requested `zarr.json` files, except the root.
 fn nodes_read(store: &Store) -> Vec<String> {
     let log = store
         .take_request_log()
@@ -89,7 +89,7 @@ fn nodes_read(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn a_store_far_away_is_opened_with_one_request_and_two_nodes_are_compared() {
+fn a_remote_store_opens_with_one_request_and_verifies_two_nodes() {
     block_on(async {
         let (files, _) = two_states().await;
         let store = far(&files);
@@ -108,7 +108,7 @@ fn a_store_far_away_is_opened_with_one_request_and_two_nodes_are_compared() {
 }
 
 #[test]
-fn a_store_at_hand_is_read_node_by_node() {
+fn a_local_store_is_read_node_by_node() {
     block_on(async {
         let (files, _) = two_states().await;
         let store = OpenOptions::default()
@@ -122,7 +122,7 @@ fn a_store_at_hand_is_read_node_by_node() {
 }
 
 #[test]
-fn whoever_opens_a_store_may_have_nodes_read() {
+fn the_node_copy_can_be_disabled() {
     block_on(async {
         let (files, _) = two_states().await;
         let store = options().node_copy(false).from_memory(files).unwrap();
@@ -133,7 +133,7 @@ fn whoever_opens_a_store_may_have_nodes_read() {
 }
 
 #[test]
-fn a_copy_that_nobody_kept_up_is_found_out_beside_the_first_cells() {
+fn a_stale_copy_is_detected_with_the_first_cells() {
     block_on(async {
         let (mut before, mut after) = two_states().await;
         let near = Store::from_memory(after.clone()).unwrap();
@@ -148,7 +148,7 @@ fn a_copy_that_nobody_kept_up_is_found_out_beside_the_first_cells() {
             old = root["attributes"]["zvf_nodes"].clone();
         });
         assert!(old.is_object());
-        // As a program leaves it that changes nodes and knows nothing of it.
+        // A program that does not know the copy changes nodes without it.
         root(&mut after, |root| {
             old["transaction"] = root["attributes"]["zvf"]["transaction"].clone();
             root["attributes"]["zvf_nodes"] = old;
@@ -167,7 +167,7 @@ fn a_copy_that_nobody_kept_up_is_found_out_beside_the_first_cells() {
 }
 
 #[test]
-fn a_copy_of_another_transaction_counts_for_nothing() {
+fn a_copy_of_another_transaction_is_ignored() {
     block_on(async {
         let (_, mut files) = two_states().await;
         root(&mut files, |root| {
@@ -187,7 +187,7 @@ fn a_copy_of_another_transaction_counts_for_nothing() {
 }
 
 #[test]
-fn a_copy_that_cannot_be_understood_is_an_error_that_names_the_place() {
+fn a_malformed_copy_is_an_error_that_names_its_location() {
     let group = json!([{"zarr_format": 3, "node_type": "group"}]);
     let bad = [
         (json!(7), "zvf_nodes: "),
@@ -246,14 +246,14 @@ fn a_copy_that_cannot_be_understood_is_an_error_that_names_the_place() {
                 text.contains(place) && text.contains("zarr.json"),
                 "{copy}: {text}"
             );
-            // What is at hand is read without it.
+            // A local store is read without the copy.
             open(&Store::from_memory(files).unwrap()).await.unwrap();
         }
     });
 }
 
 #[test]
-fn a_store_made_without_a_copy_stays_without() {
+fn a_store_created_without_a_copy_stays_without_one() {
     block_on(async {
         let mut case = random::case(3, GeometryKind::Graphs, Profile::V09);
         let axes = case.geometry.axes();

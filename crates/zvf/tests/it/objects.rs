@@ -1,4 +1,4 @@
-//! Objects of every recorded store, against what the reference decoded.
+//! Objects of every recorded store, compared with what the reference decoded.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) fn session<'a>(dataset: &'a Dataset, levels: &'a LevelCache) -> Sessi
     }
 }
 
-/// The pieces of an object as the expectations of 0.6 to 0.8 have them.
+/// Formats the pieces of an object as in the expectations of 0.6 to 0.8.
 fn manifest(objects: &Objects, place: usize) -> Json {
     let pieces = objects.fragments(place).iter().map(|piece| {
         let chunk = objects.chunk(piece.chunk).unwrap();
@@ -31,7 +31,7 @@ fn manifest(objects: &Objects, place: usize) -> Json {
     pieces.collect()
 }
 
-/// Both ways of reading objects give what is expected of each id.
+/// Checks that both ways of reading objects give the expected pieces of each id.
 fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, Json>) -> usize {
     let levels = LevelCache::default();
     let session = session(dataset, &levels);
@@ -41,7 +41,7 @@ fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, J
         let place = objects.find(*id).unwrap();
         assert_eq!(objects.id(place), Some(*id), "{at}");
         assert_eq!(&manifest(&objects, place), expected, "{at} object {id}");
-        // Alone, from a session that knows nothing.
+        // Reads one object in a session without cached data.
         let levels = LevelCache::default();
         let session = self::session(dataset, &levels);
         let asked = [*id, i64::MIN, *id];
@@ -65,7 +65,7 @@ fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, J
     expected.len()
 }
 
-/// Owners are the pieces the other way round.
+/// Checks that the owner index is the inverse of the pieces.
 fn owners(objects: &Objects, at: &str) {
     let mut expected: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for place in 0..objects.len() {

@@ -1,4 +1,4 @@
-//! Stores that are no store, too old, damaged, or in another place.
+//! Addresses without a store, and stores that are too old, damaged or elsewhere.
 
 use std::{error::Error as _, fs};
 
@@ -7,7 +7,7 @@ use zvf_testkit::golden::Golden;
 
 use crate::block_on;
 
-/// A recorded store in memory, after `change`.
+/// Opens a recorded store in memory after `change`.
 fn open(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<Dataset, Error> {
     let golden = Golden::open("zvf-07");
     let files = golden.files();
@@ -19,13 +19,13 @@ fn open(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<Dataset, Erro
     block_on(Dataset::open(store))
 }
 
-/// The counts of the same.
+/// Counts a recorded store after `change`.
 fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<StoreInfo, Error> {
     let dataset = open(change)?;
     block_on(dataset.info())
 }
 
-/// An error and its causes.
+/// Joins an error and its causes into one line.
 fn text(error: &Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -55,7 +55,7 @@ fn an_intact_store_is_counted() {
 }
 
 #[test]
-fn what_is_no_store_is_said() {
+fn an_address_without_a_store_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().to_str().unwrap();
     let error = block_on(Dataset::open(address)).unwrap_err();
@@ -67,13 +67,13 @@ fn what_is_no_store_is_said() {
 }
 
 #[test]
-fn a_store_without_levels_is_said() {
+fn a_store_without_levels_is_an_error() {
     let error = store(without("0/")).unwrap_err();
     assert!(matches!(error, Error::NoLevel { .. }), "{error}");
 }
 
 #[test]
-fn an_old_store_is_refused_with_its_version() {
+fn an_unsupported_version_is_named_in_the_error() {
     let aged = |key: &str, bytes: &[u8]| {
         let text = core::str::from_utf8(bytes).unwrap_or_default();
         match key {
@@ -115,7 +115,7 @@ fn damaged_metadata_name_their_key() {
 }
 
 #[test]
-fn a_folder_is_counted_as_memory_is() {
+fn a_folder_and_memory_have_equal_counts() {
     let golden = Golden::open("zvf-07");
     let folder = tempfile::tempdir().unwrap();
     for (path, bytes) in golden.files() {
@@ -131,10 +131,10 @@ fn a_folder_is_counted_as_memory_is() {
     assert_eq!(info.unwrap(), store(without("nothing")).unwrap());
 }
 
-/// Every truncation of every vertex cell of a plain store: an error, never fewer
+/// Every truncation of every uncompressed vertex cell is an error, never a result with fewer
 /// vertices.
 #[test]
-fn a_cut_cell_is_never_a_shorter_answer() {
+fn a_truncated_cell_is_never_a_shorter_result() {
     let golden = Golden::open("zvf-09");
     let prefix = "points_fragment_attributes/store.zarrvectors/";
     let files = || {

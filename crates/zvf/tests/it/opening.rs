@@ -1,4 +1,4 @@
-//! What opening asks of a store, request for request.
+//! The requests that opening a store takes.
 
 use serde_json::{Value as Json, json};
 use zvf::{
@@ -13,7 +13,7 @@ use crate::block_on;
 
 pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
-/// The recorded stores of an archive, by name.
+/// Returns the recorded stores of an archive by name.
 pub(crate) fn recorded(archive: &str) -> Vec<(String, Files)> {
     let golden = Golden::open(archive);
     let roots = golden.files().filter_map(|(path, _)| {
@@ -46,7 +46,7 @@ fn open(store: &Store) -> Result<Dataset, Error> {
     block_on(Dataset::open(store.clone()))
 }
 
-/// Requests since the last call, and listings since the beginning.
+/// Returns requests since the last call, and listings since the start.
 fn asked(store: &Store) -> (Vec<String>, u64) {
     let log = store.take_request_log().into_iter();
     let log = log.map(|read| format!("{} {}", read.key, read.range));
@@ -82,10 +82,9 @@ fn every_recorded_store_of_0_9_opens_with_three_requests() {
     }
 }
 
-/// Where the grid starts at the origin nothing says so, and shards look as those
-/// of 0.8.1 do.
+/// A grid at the origin has no offset in the metadata, and its shards look like those of 0.8.1.
 #[test]
-fn shards_at_the_origin_are_what_the_version_says() {
+fn shards_at_the_origin_follow_the_declared_version() {
     for (version, generation, lists) in [
         ("0.9.0", Generation::V0_9, false),
         ("0.8.1", Generation::V0_8_1, true),
@@ -105,13 +104,13 @@ fn shards_at_the_origin_are_what_the_version_says() {
     }
 }
 
-/// What is decided from one array is what all nodes tell, but for what the
-/// object index says of itself.
+/// Detection from one array equals detection from all nodes, except for the layout of the object
+/// index.
 #[test]
-fn the_short_way_decides_what_the_long_way_does() {
+fn detection_from_one_array_equals_detection_from_all_nodes() {
     for (name, files) in recorded("zvf-09") {
         let short = open(&in_memory(files.clone())).unwrap();
-        // Without names of levels nothing is taken on trust.
+        // Without a list of levels in the root, nothing is assumed.
         let mut files = files;
         change(&mut files, "zarr.json", |root| {
             root["attributes"]["multiscales"][0]["datasets"] = json!([]);
@@ -136,7 +135,7 @@ fn the_short_way_decides_what_the_long_way_does() {
 }
 
 #[test]
-fn older_stores_are_looked_at() {
+fn older_stores_are_probed() {
     let store = in_memory(store("zvf-07", "graph.zv"));
     open(&store).unwrap();
     let (requests, lists) = asked(&store);
@@ -163,7 +162,7 @@ fn older_stores_are_looked_at() {
 }
 
 #[test]
-fn a_store_too_old_is_refused_by_its_root_alone() {
+fn an_unsupported_version_is_rejected_from_the_root_alone() {
     let mut files = store("zvf-07", "graph.zv");
     change(&mut files, "zarr.json", |root| {
         root["attributes"]["zarr_vectors"]["zv_version"] = json!("0.4.1");
@@ -174,7 +173,7 @@ fn a_store_too_old_is_refused_by_its_root_alone() {
 }
 
 #[test]
-fn levels_are_read_when_they_are_asked_for() {
+fn levels_are_read_on_demand() {
     let store = in_memory(store("zvf-09", "pyramid_points/"));
     let dataset = open(&store).unwrap();
     let ids = [0, 1, 2].map(LevelId::new);
@@ -188,7 +187,7 @@ fn levels_are_read_when_they_are_asked_for() {
 }
 
 #[test]
-fn a_level_that_is_not_there_is_an_error_when_it_is_asked_for() {
+fn a_missing_level_is_an_error_on_access() {
     let mut files = store("zvf-09", "pyramid_points/");
     files.retain(|(key, _)| !key.starts_with("1/"));
     let dataset = open(&in_memory(files)).unwrap();
@@ -198,7 +197,7 @@ fn a_level_that_is_not_there_is_an_error_when_it_is_asked_for() {
         assert!(matches!(error, Error::AbsentLevel { .. }), "{error}");
         assert_eq!(error.to_string(), format!("memory: has no level {id}"));
     }
-    // What is counted is what is there.
+    // `info` counts what is stored.
     let info = block_on(dataset.info()).unwrap();
     let ids: Vec<u32> = info
         .levels
@@ -209,7 +208,7 @@ fn a_level_that_is_not_there_is_an_error_when_it_is_asked_for() {
 }
 
 #[test]
-fn a_level_that_the_root_does_not_name_is_counted() {
+fn a_level_missing_from_the_root_is_counted() {
     let mut files = store("zvf-09", "pyramid_points/");
     change(&mut files, "zarr.json", |root| {
         let datasets = &mut root["attributes"]["multiscales"][0]["datasets"];
@@ -226,9 +225,9 @@ fn a_level_that_the_root_does_not_name_is_counted() {
     assert_eq!(info.levels.len(), 3);
 }
 
-/// A store of 0.9 that starts with a coarser level.
+/// A store of 0.9 whose first level is a coarser one.
 #[test]
-fn the_first_level_there_is_counts() {
+fn detection_uses_the_first_existing_level() {
     let mut files = store("zvf-09", "pyramid_points/");
     files.retain(|(key, _)| !key.starts_with("0/"));
     let named = in_memory(files.clone());
@@ -245,9 +244,9 @@ fn the_first_level_there_is_counts() {
     assert_eq!(asked(&store), (expected.to_vec(), 0));
 }
 
-/// Versions that were edited, and stores without what confirms them.
+/// Stores with an edited version, and stores without the data that confirms their version.
 #[test]
-fn what_contradicts_its_version_is_looked_at() {
+fn a_contradicted_version_is_probed() {
     let mut files = store("zvf-07", "graph.zv");
     change(&mut files, "zarr.json", |root| {
         root["attributes"]["zarr_vectors"]["zv_version"] = json!("0.9.2");
@@ -263,7 +262,7 @@ fn what_contradicts_its_version_is_looked_at() {
     open(&seen).unwrap();
     assert!(seen.activity().lists > 0);
 
-    // Without its attributes the level may be cut otherwise.
+    // Without its attributes, the level may be chunked differently.
     let mut files = store("zvf-09", "graph_3d/");
     files.retain(|(key, _)| key != "0/zarr.json");
     let seen = in_memory(files);
@@ -273,7 +272,7 @@ fn what_contradicts_its_version_is_looked_at() {
     assert_eq!(level.notes.len(), 1);
 }
 
-/// Early stores of 0.9 kept links between chunks as 0.8 did.
+/// Early stores of 0.9 stored cross-chunk links in the layout of 0.8.
 #[test]
 fn links_of_an_older_generation_are_not_lost() {
     let old = |archive, name| {
@@ -299,12 +298,12 @@ fn links_of_an_older_generation_are_not_lost() {
         assert!(block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
     }
     assert_eq!(asked(&store).1, 2);
-    // Who counts looks at everything.
+    // `info` inspects everything.
     let error = block_on(dataset.info()).unwrap_err();
     assert!(matches!(error, Error::Generation(_)), "{error}");
 }
 
-/// All points of the first level, and nothing beside their places.
+/// All points of the first level, without attributes.
 pub(crate) fn places() -> Query {
     let mut query = Query::default();
     query.shape = Some(Shape::Points);
@@ -314,7 +313,7 @@ pub(crate) fn places() -> Query {
 }
 
 #[test]
-fn a_query_reads_nothing_again_that_opening_read() {
+fn a_query_reuses_what_opening_read() {
     let store = in_memory(store("zvf-09", "points_3d/"));
     let dataset = open(&store).unwrap();
     let answer = block_on(dataset.query(&places())).unwrap();

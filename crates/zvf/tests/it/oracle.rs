@@ -1,5 +1,4 @@
-//! Random queries on random stores, answered by the engine and by going through
-//! all there is.
+//! Random queries on random stores, answered by the engine and by exhaustive search.
 
 mod ask;
 mod clip;
@@ -26,8 +25,8 @@ use crate::{
     stores::{open, recipes},
 };
 
-/// What the engine answers; `None` when it says that it does not know how to: only the
-/// nearest of what something else selects as well.
+/// Runs the query; `None` if the engine reports it as unsupported, which is only allowed for
+/// `nearest` combined with certain other selections.
 async fn answer(made: &Made, query: &Query) -> Option<QueryResult> {
     match open(made).await.query(query).await {
         Ok(answer) => Some(answer),
@@ -59,7 +58,7 @@ fn check(made: &Made, query: &Query) {
     }
 }
 
-/// Asks for objects of which only some are there.
+/// Queries objects of which some are missing.
 fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
     query.owners = true;
     let strict = block_on(async { open(made).await.query(&query).await });
@@ -78,7 +77,7 @@ fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
     }
 }
 
-/// Recipes of any profile, half of them of the current one.
+/// Returns recipes of any profile, half of them of the current one.
 fn any_recipe(kinds: impl Fn(Kind) -> bool + 'static) -> impl Strategy<Value = Recipe> {
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kinds(*kind)).collect();
     let current = recipes(Profile::V09);
@@ -90,7 +89,7 @@ fn any_recipe(kinds: impl Fn(Kind) -> bool + 'static) -> impl Strategy<Value = R
     })
 }
 
-/// Queries on a store, and for each an answer made of what is expected.
+/// Returns queries on a store, each with a result rendered from the expected content.
 fn rendered(made: &Made, seed: u64) -> Vec<(Query, QueryResult)> {
     let mut random = Random::new(seed);
     let queries = (0..4).map(|_| {
@@ -113,7 +112,7 @@ fn verdict(made: &Made, query: &Query, answer: &QueryResult) -> Result<(), Strin
     comparison.with(&expected)
 }
 
-/// Whether parts of geometry are given, which may be so in many ways.
+/// Returns whether the query clips geometry, for which several results are correct.
 fn is_cut(query: &Query) -> bool {
     query.mode == Mode::Clip && query.region.is_some() && query.clip == Clip::Split
 }
@@ -126,7 +125,7 @@ fn check_some(recipe: &Recipe, seed: u64) {
     }
 }
 
-/// So many that a minute is enough for all, unless the environment says how many.
+/// Returns a number of cases that takes about a minute, unless the environment sets it.
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     match std::env::var_os("PROPTEST_CASES") {
@@ -142,7 +141,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_expected_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
+    fn the_expected_result_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
         let made = make(&recipe);
         for (query, answer) in rendered(&made, seed) {
             if !(is_cut(&query) && recipe.kind.is_linked()) {
@@ -151,9 +150,9 @@ proptest! {
         }
     }
 
-    /// One bit of a position or value, one link turned round, one path less.
+    /// Each damage is rejected: a bit of a position or value, a reversed link, a missing path.
     #[test]
-    fn nothing_else_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
+    fn damaged_results_are_rejected(recipe in any_recipe(|_| true), seed in any::<u64>()) {
         let made = make(&recipe);
         for (query, answer) in rendered(&made, seed) {
             if is_cut(&query) {
@@ -167,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn all_of_a_store_is_answered(recipe in any_recipe(|_| true)) {
+    fn queries_of_everything_are_answered(recipe in any_recipe(|_| true)) {
         check(&make(&recipe), &Query::new());
     }
 
@@ -181,9 +180,10 @@ proptest! {
         check_some(&recipe, seed);
     }
 
-    /// Strictly an error; otherwise they are missing, and the rest is there.
+    /// Missing objects fail a strict query; with `keep_going` they are reported as skipped and the
+    /// others are returned.
     #[test]
-    fn objects_that_are_not_there_are_missed(
+    fn missing_objects_are_reported(
         recipe in any_recipe(|_| true),
         seed in any::<u64>(),
     ) {
@@ -206,10 +206,10 @@ proptest! {
     }
 }
 
-/// Nothing in an old store says how many channels an attribute has that no link
-/// near has a value of.
+/// Nothing in an old store declares the number of channels of a link attribute without values near
+/// the selected links.
 #[test]
-fn channels_of_links_without_values_are_not_counted() {
+fn link_attributes_without_values_have_unknown_channels() {
     let made = make(&Recipe {
         seed: 5_361_853_626_081_567_481,
         kind: Kind::Skeleton,
@@ -226,7 +226,8 @@ fn channels_of_links_without_values_are_not_counted() {
     check(&made, &query.filter(filter));
 }
 
-/// Rows of a level whose fragments tile can do without them, selected objects cannot.
+/// A level whose fragments tile its chunks is read without the fragment rows; selected objects need
+/// them.
 #[test]
 fn objects_of_tiled_links_are_found_by_their_fragments() {
     for seed in [2, 4, 6] {
@@ -243,7 +244,7 @@ fn objects_of_tiled_links_are_found_by_their_fragments() {
     }
 }
 
-/// Tests with queries that select nothing or everything would find little.
+/// Guards against vacuous tests: random queries must often select a proper subset of a store.
 #[test]
 fn random_queries_select_some_of_a_store() {
     let mut random = Random::new(1);

@@ -1,5 +1,5 @@
-//! The profile `0.8-padded`, of which no store is recorded: one of 0.8.0 with its
-//! vertices moved into one array of numbers.
+//! The profile `0.8-padded`, which has no recorded store: a store of 0.8.0 whose vertices are moved
+//! into one numeric array.
 
 use serde_json::json;
 use zvf::{Dataset, Error, OpenOptions, StoreInfo};
@@ -7,7 +7,7 @@ use zvf_testkit::golden::Golden;
 
 use crate::block_on;
 
-/// The counts, with room for so many rows in a chunk.
+/// Counts the store, with capacity for `room` rows per chunk.
 fn info(room: usize) -> Result<StoreInfo, Error> {
     let golden = Golden::open("zvf-08");
     let files = golden.files().filter_map(|(path, bytes)| {
@@ -38,9 +38,9 @@ fn info(room: usize) -> Result<StoreInfo, Error> {
     block_on(async { Dataset::open(store).await?.info().await })
 }
 
-/// The chunks have 6 and 2.
+/// The chunks have 6 and 2 rows.
 #[test]
-fn rows_of_padded_arrays_are_those_that_fragments_use() {
+fn padded_rows_outside_fragments_are_ignored() {
     let info = info(64).unwrap();
     assert_eq!(info.profile, "0.8-padded");
     let level = &info.levels[0];
@@ -49,7 +49,7 @@ fn rows_of_padded_arrays_are_those_that_fragments_use() {
 }
 
 #[test]
-fn fragments_that_reach_past_the_array_are_an_error() {
+fn fragments_past_the_end_of_the_array_are_an_error() {
     let error = info(5).unwrap_err();
     assert!(
         matches!(

@@ -1,5 +1,5 @@
-//! Levels that are made: what is in them, against recorded ones, against what they
-//! should be by brute force, and however they are made.
+//! Pyramid levels: compared with recorded ones and with brute-force results, and equal however they
+//! are built.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

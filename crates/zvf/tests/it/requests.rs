@@ -1,4 +1,4 @@
-//! What queries cost: requests, bytes, and round trips that wait for each other.
+//! The cost of queries: requests, bytes, and dependent round trips.
 
 mod asked;
 mod batches;
@@ -21,10 +21,10 @@ use zvf_store::Read;
 
 use crate::block_on;
 
-/// A store's files by key.
+/// Files of a store by key.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Opens a store in memory that keeps a log, and takes what opening asked for.
+/// Opens a store in memory that records requests. Returns the requests of opening.
 fn opened(files: &Files, options: &OpenOptions) -> (Dataset, Vec<Read>) {
     let files = files
         .iter()

@@ -1,6 +1,5 @@
-//! Stores on real servers are what they are on disk, whatever happens on the
-//! way. `cargo xtask servers` starts the servers, fills them and runs these
-//! tests, which are ignored otherwise.
+//! Stores on real servers have the content that they have on disk, also with network faults. `cargo
+//! xtask servers` starts the servers, fills them and runs these tests, which are ignored otherwise.
 
 use std::{
     env, fs,
@@ -25,14 +24,14 @@ mod faults;
 #[cfg(unix)]
 mod killed;
 
-/// A server, and the client that reads it.
+/// A server and the client that reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     S3,
     Azure,
-    /// Google's client, at the S3 server: it asks in the dialect of S3.
+    /// The Google Cloud Storage client on the S3 server, with the S3 dialect.
     Gcs,
-    /// Which cannot list.
+    /// A server without listings.
     Http,
 }
 
@@ -56,8 +55,8 @@ impl Place {
         host.split('/').next().unwrap().parse().unwrap()
     }
 
-    /// Opens a store of the public bucket through a proxy, anonymously, so that
-    /// nothing is signed that the proxy may change.
+    /// Opens a store of the public bucket through a proxy, anonymously, because the proxy may
+    /// change requests and signatures would break.
     fn through(self, proxy: &Proxy, store: &str, options: &OpenOptions) -> Store {
         let options = options.clone().anonymous(true);
         let url = proxy.url();
@@ -78,7 +77,7 @@ impl Place {
     }
 }
 
-/// A variable that `cargo xtask servers` sets.
+/// Reads a variable that `cargo xtask servers` sets.
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask servers`"))
 }
@@ -95,7 +94,7 @@ fn report(line: core::fmt::Arguments<'_>) {
     println!("servers: {line}");
 }
 
-/// The names of the stores, as below the bucket.
+/// Lists the names of the stores below the bucket.
 fn names() -> Vec<String> {
     fn below(folder: &Path, found: &mut Vec<PathBuf>) {
         if folder.join("zarr.json").exists() {
@@ -119,20 +118,19 @@ fn names() -> Vec<String> {
     found.iter().map(name).collect()
 }
 
-/// The address of the same store on disk.
+/// Returns the address of the same store on disk.
 fn on_disk(store: &str) -> String {
     format!("{}/{store}", variable("ZVF_TEST_STORES"))
 }
 
-/// What a dataset answers, to be compared.
+/// Results of queries on a dataset, for comparison.
 #[derive(Debug, PartialEq)]
 struct Answers {
     info: Option<StoreInfo>,
     queries: Vec<QueryResult>,
 }
 
-/// Counting takes a server that lists, as does finding out which attributes
-/// there are.
+/// Queries a dataset. Counting and finding all attributes require a server with listings.
 async fn answers(dataset: &Dataset, lists: bool) -> Result<Answers, Error> {
     let bounds = dataset.root().bounds.as_ref().unwrap();
     let corners = bounds.lower().iter().zip(bounds.upper());
@@ -155,8 +153,8 @@ async fn answers(dataset: &Dataset, lists: bool) -> Result<Answers, Error> {
     Ok(found)
 }
 
-/// What a store holds, to be compared: all its objects in several ways, and all
-/// cells of its arrays.
+/// Content of a store, for comparison: all objects read in several ways, and all cells of its
+/// arrays.
 #[derive(Debug, PartialEq)]
 struct Contents {
     objects: Vec<Vec<Option<Vec<u8>>>>,
@@ -209,7 +207,7 @@ async fn contents(store: &Store, files: &[ListedFile]) -> Result<Contents, zvf_s
     Ok(Contents { objects, cells })
 }
 
-/// The arrays that cells can be read of.
+/// Opens the arrays with readable cells.
 async fn arrays(
     store: &Store,
     files: &[ListedFile],
@@ -230,7 +228,7 @@ async fn arrays(
     Ok(arrays)
 }
 
-/// Some cells of an array: all, when they are few.
+/// Samples the cells of an array; returns all if they are few.
 fn indexes(array: &Array) -> Vec<Vec<u64>> {
     let mut indexes = vec![Vec::new()];
     let chunk = match array.sharding() {
@@ -262,7 +260,7 @@ fn same(place: Place) {
                 assert_eq!(listed, files, "{address}");
             }
             let here = Dataset::open(&on_disk(&name)).await.unwrap();
-            // What is older takes a server that lists.
+            // Older generations require a server with listings.
             let generation = here.detection().generation;
             if place.lists() || generation == Generation::V0_9 {
                 let opened = Dataset::open(&address).await.unwrap();
@@ -286,24 +284,24 @@ fn same(place: Place) {
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn stores_in_an_s3_bucket() {
+fn stores_in_an_s3_bucket_equal_those_on_disk() {
     same(Place::S3);
 }
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn stores_in_an_azure_container() {
+fn stores_in_an_azure_container_equal_those_on_disk() {
     same(Place::Azure);
 }
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn stores_read_by_the_client_of_google() {
+fn stores_read_by_the_gcs_client_equal_those_on_disk() {
     same(Place::Gcs);
 }
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn stores_on_a_web_server() {
+fn stores_on_a_web_server_equal_those_on_disk() {
     same(Place::Http);
 }

@@ -1,4 +1,4 @@
-//! Random stores with known content: each opens, and holds what was put into it.
+//! Random stores with known content: each opens and contains what was written.
 
 use proptest::prelude::*;
 use zvf::{Dataset, OpenOptions};
@@ -6,7 +6,7 @@ use zvf_testkit::stores::{Cells, Kind, Made, Policy, Profile, Recipe, make};
 
 use crate::block_on;
 
-/// Opens what was made.
+/// Opens a generated store.
 pub(crate) async fn open(made: &Made) -> Dataset {
     let files = made.files.iter().cloned();
     let store = OpenOptions::default().from_memory(files).unwrap();
@@ -14,7 +14,7 @@ pub(crate) async fn open(made: &Made) -> Dataset {
     dataset.unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-/// Recipes of a profile.
+/// Returns recipes of a profile.
 pub(crate) fn recipes(profile: Profile) -> impl Strategy<Value = Recipe> {
     let shape = (
         proptest::sample::select(Kind::ALL.to_vec()),
@@ -83,32 +83,32 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn made_stores_of_09_are_counted(recipe in recipes(Profile::V09)) {
+    fn generated_stores_of_09_are_counted(recipe in recipes(Profile::V09)) {
         check(&recipe);
     }
 
     #[test]
-    fn made_stores_of_081_are_counted(recipe in recipes(Profile::V081)) {
+    fn generated_stores_of_081_are_counted(recipe in recipes(Profile::V081)) {
         check(&recipe);
     }
 
     #[test]
-    fn made_stores_of_080_are_counted(recipe in recipes(Profile::V080)) {
+    fn generated_stores_of_080_are_counted(recipe in recipes(Profile::V080)) {
         check(&recipe);
     }
 
     #[test]
-    fn made_stores_of_padded_are_counted(recipe in recipes(Profile::Padded)) {
+    fn generated_padded_stores_are_counted(recipe in recipes(Profile::Padded)) {
         check(&recipe);
     }
 
     #[test]
-    fn made_stores_of_07_are_counted(recipe in recipes(Profile::V07)) {
+    fn generated_stores_of_07_are_counted(recipe in recipes(Profile::V07)) {
         check(&recipe);
     }
 
     #[test]
-    fn made_stores_of_06_are_counted(recipe in recipes(Profile::V06)) {
+    fn generated_stores_of_06_are_counted(recipe in recipes(Profile::V06)) {
         check(&recipe);
     }
 }

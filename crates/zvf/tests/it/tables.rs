@@ -1,4 +1,4 @@
-//! Attributes of objects and groups, and groups, of every recorded store.
+//! Groups, and attributes of objects and groups, of every recorded store.
 
 use serde_json::Value as Json;
 use zvf::Dataset;
@@ -16,7 +16,7 @@ use crate::{
     objects::session,
 };
 
-/// A recorded number; what JSON has no word for is text.
+/// Parses a recorded number; values that JSON cannot represent are text.
 fn number(json: &Json) -> f64 {
     match json.as_str() {
         Some("NaN") => f64::NAN,
@@ -38,14 +38,14 @@ fn same(found: Value, expected: &Json) -> bool {
     }
 }
 
-/// A row as a list, whether or not it is one number.
+/// Returns a row as a list, also if it is a single number.
 fn row(json: &Json) -> Vec<Json> {
     json.as_array()
         .cloned()
         .unwrap_or_else(|| vec![json.clone()])
 }
 
-/// Whether a row has the value that writers from 0.8.1 on leave for no value.
+/// Returns whether a row has the sentinel for a missing value that writers use since 0.8.1.
 fn is_sentinel(dtype: &str, row: &[Json]) -> bool {
     let sentinel = |value: &Json| match dtype {
         "float32" | "float64" => value == "NaN",
@@ -62,7 +62,7 @@ fn is_sentinel(dtype: &str, row: &[Json]) -> bool {
     row.iter().all(sentinel)
 }
 
-/// Rows as expected, of which some have no value.
+/// Compares rows with the expected ones, of which some are missing.
 fn check_column(column: &Column, expected: &[Vec<Json>], missing: &[bool], at: &str) -> usize {
     let ColumnValues::Numeric(rows) = &column.values else {
         panic!("{at}: {column:?}")
@@ -86,7 +86,7 @@ fn check_column(column: &Column, expected: &[Vec<Json>], missing: &[bool], at: &
     expected.len()
 }
 
-/// The attribute read whole, and a few of its rows in another order.
+/// Reads the whole attribute, and a few of its rows in another order.
 fn check_attribute(
     session: &Session<'_>,
     (level, scope, name): (LevelId, Scope, &str),
@@ -133,7 +133,7 @@ fn check_attribute(
     count
 }
 
-/// Attributes of the scope by listing, so that none is forgotten.
+/// Checks all attributes of the scope by listing, so that none is forgotten.
 fn check_scope(
     session: &Session<'_>,
     (level, scope): (LevelId, Scope),
@@ -237,7 +237,7 @@ fn golden_tables_09() {
 }
 
 #[test]
-fn a_predicate_sees_missing_values() {
+fn predicates_treat_missing_values_as_null() {
     let golden = Golden::open("zvf-09");
     let dataset = open(&golden, "object_attr_absent/store.zarrvectors");
     let levels = LevelCache::default();

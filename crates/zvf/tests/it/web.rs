@@ -1,4 +1,4 @@
-//! Stores behind a web server that gives files and cannot list.
+//! Stores on a web server without listings.
 
 use std::error::Error as _;
 
@@ -18,7 +18,7 @@ use crate::{
     opening::{places, recorded},
 };
 
-/// The recorded stores of an archive, each in a folder of its name.
+/// Serves the recorded stores of an archive, each in a folder of its name.
 fn serve(archive: &str, refusal: u16) -> (Web, Vec<String>) {
     let stores = recorded(archive);
     let names = stores.iter().map(|(name, _)| name.clone()).collect();
@@ -37,14 +37,14 @@ fn open(web: &Web, name: &str) -> Result<Dataset, Error> {
     ))
 }
 
-/// What it was asked, in the order of paths: those of a round come in any.
+/// Returns the requests in the order of paths, because requests of a round arrive in any order.
 fn asked(web: &Web) -> Vec<String> {
     let mut log = web.take_log();
     log.sort();
     log
 }
 
-/// Servers say in different ways that they cannot list.
+/// Status codes with which servers reject listings.
 const REFUSALS: [u16; 4] = [404, 405, 403, 501];
 
 #[test]
@@ -64,7 +64,7 @@ fn every_recorded_store_of_0_9_opens_where_nothing_can_be_listed() {
 }
 
 #[test]
-fn old_stores_say_what_to_do() {
+fn the_error_of_an_old_store_contains_a_hint() {
     for refusal in REFUSALS {
         for archive in ["zvf-06", "zvf-07"] {
             let (web, names) = serve(archive, refusal);
@@ -85,7 +85,7 @@ fn old_stores_say_what_to_do() {
     }
 }
 
-/// What of a recorded store is left when it is opened over the web.
+/// Opens a recorded store over the web without the files below `gone`.
 fn without(name: &str, gone: &str) -> Result<Dataset, Error> {
     let stores = recorded("zvf-09").into_iter();
     let mut found = stores.filter(|(store, _)| store.starts_with(name));
@@ -96,22 +96,22 @@ fn without(name: &str, gone: &str) -> Result<Dataset, Error> {
 }
 
 #[test]
-fn what_is_missing_is_said_where_nothing_can_be_listed() {
-    // Nothing but vertices.
+fn missing_files_are_reported_without_a_listing() {
+    // Only the vertices are missing.
     let dataset = without("graph_3d/", "0/vertices/").unwrap();
     assert_eq!(dataset.layout().profile(), "0.9");
-    // What the level says of its chunks.
+    // The metadata of the level is missing.
     let error = without("graph_3d/", "0/zarr.json").unwrap_err();
     assert!(matches!(error, Error::MissingNode { .. }), "{error:?}");
     assert!(error.to_string().starts_with("0/zarr.json is missing"));
-    // A level that the root names.
+    // A level named by the root is missing.
     let error = without("pyramid_points/", "0/").unwrap_err();
     assert!(matches!(error, Error::AbsentLevel { .. }), "{error:?}");
     let error = without("graph_3d/", "zarr.json").unwrap_err();
     assert!(matches!(error, Error::NoStore { .. }), "{error:?}");
 }
 
-/// One array holds all chunks, so that none has to be found.
+/// One array holds all chunks, so no listing is required.
 #[test]
 fn native_shards_of_0_8_1_open_without_listing() {
     for refusal in REFUSALS {
@@ -127,7 +127,7 @@ fn native_shards_of_0_8_1_open_without_listing() {
 }
 
 #[test]
-fn what_cannot_be_listed_cannot_be_counted() {
+fn counting_without_a_listing_is_an_error() {
     for refusal in REFUSALS {
         let (web, names) = serve("zvf-09", refusal);
         let dataset = open(&web, &names[0]).unwrap();
@@ -145,7 +145,7 @@ fn what_cannot_be_listed_cannot_be_counted() {
 }
 
 #[test]
-fn old_links_are_looked_for_by_name() {
+fn legacy_links_are_probed_by_name() {
     for refusal in REFUSALS {
         let (web, _) = serve("zvf-09", refusal);
         let dataset = open(&web, "graph_3d/store.zarrvectors").unwrap();
@@ -164,8 +164,8 @@ fn old_links_are_looked_for_by_name() {
     }
 }
 
-/// Whatever a store holds is answered as from memory, or refused where that takes
-/// listing.
+/// Compares results with those of a store in memory. Queries that require a listing are counted as
+/// refused.
 fn answers(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
     let mut query = places();
     query.shape = shape;
@@ -204,10 +204,10 @@ fn points_need_no_listing() {
 }
 
 #[test]
-fn what_a_store_holds_hardly_needs_listing() {
+fn few_queries_need_a_listing() {
     let (same, refused) = answers("zvf-09", None);
     assert!(same > 50, "{same}");
-    // Links that are further apart than those that are tried, or not counted.
+    // Links to chunks beyond the probed offsets, or without a count.
     let expected = [
         "graph_2d_objects",
         "graph_3d",
@@ -221,7 +221,7 @@ fn what_a_store_holds_hardly_needs_listing() {
     assert_eq!(refused.collect::<Vec<_>>(), expected);
 }
 
-/// Without a listing, what is named is found.
+/// Named attributes are found without a listing.
 #[test]
 fn a_box_of_points_takes_named_attributes_and_three_requests() {
     let made = make(&Recipe {

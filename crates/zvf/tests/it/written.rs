@@ -1,4 +1,4 @@
-//! Stores that were written here, read back.
+//! Stores written by this library and read back.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

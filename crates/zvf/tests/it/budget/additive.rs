@@ -1,4 +1,4 @@
-//! Points that are on one level each.
+//! Additive levels: each point is stored on exactly one level.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +23,10 @@ fn number(level: u32) -> LevelChoice {
     LevelChoice::Number(LevelId::new(level))
 }
 
-/// All of the level and the coarser ones, the coarsest first; level 0 is whole.
+/// A query of a level also returns all coarser levels, coarsest first; level 0 alone holds
+/// everything.
 #[test]
-fn a_level_is_given_with_all_coarser_ones() {
+fn an_additive_level_includes_all_coarser_levels() {
     for (seed, kind) in (0..9).zip(super::POINTS.into_iter().cycle()) {
         let made = made(seed, kind);
         let dataset = block_on(open(&made.fine));
@@ -42,7 +43,7 @@ fn a_level_is_given_with_all_coarser_ones() {
             assert_eq!(levels, expected);
             super::check_ways(&dataset, &Query::new().level(number(level)), &answer);
         }
-        // All levels but 0 hold what level 0 does.
+        // All other levels together hold the content of level 0.
         let whole = ask(&dataset, &Query::new().level(number(1)))
             .positions
             .len();
@@ -50,9 +51,9 @@ fn a_level_is_given_with_all_coarser_ones() {
     }
 }
 
-/// Each is given once, with the groups that were asked for.
+/// An object on several levels is reported once, with the requested groups.
 #[test]
-fn objects_on_several_levels_are_named_once() {
+fn objects_on_several_levels_are_reported_once() {
     let made = made(13, Kind::ObjectPoints);
     let dataset = block_on(open(&made.fine));
     let objects = made.fine.truth.objects.as_ref().unwrap();
@@ -68,7 +69,7 @@ fn objects_on_several_levels_are_named_once() {
 }
 
 #[test]
-fn what_no_level_alone_can_say_is_refused() {
+fn queries_that_need_a_single_level_are_rejected() {
     let made = made(2, Kind::Points);
     let dataset = block_on(open(&made.fine));
     let place = Position::new(&[0.0; 3]).unwrap();
@@ -91,9 +92,9 @@ fn what_no_level_alone_can_say_is_refused() {
     assert!(matches!(found, Err(Error::Query(QueryError::Axes { .. }))));
 }
 
-/// Declared counts are those of what is given.
+/// Declared vertex counts are summed over all levels drawn together.
 #[test]
-fn declared_vertices_are_those_of_all_levels_drawn() {
+fn declared_vertices_are_summed_over_additive_levels() {
     let made = made(6, Kind::Points);
     let dataset = block_on(open(&made.fine));
     for level in 1..4 {
@@ -108,9 +109,9 @@ fn declared_vertices_are_those_of_all_levels_drawn() {
     }
 }
 
-/// It says nothing of paths.
+/// The additive flag applies to points only; paths are read from one level.
 #[test]
-fn other_geometry_is_read_by_itself() {
+fn the_additive_flag_does_not_apply_to_paths() {
     let made = made(3, Kind::ObjectPoints);
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(number(1)).shape(Shape::Paths);

@@ -1,4 +1,4 @@
-//! Budgets with everything else that can be asked for.
+//! Budgets combined with every other query option.
 
 use zvf::{Error, Query};
 use zvf_query::{
@@ -11,7 +11,7 @@ use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
 use super::{ask, check_rows, check_ways, rule, total};
 use crate::{block_on, stores::open};
 
-/// A store in which a budget between its levels mixes them.
+/// Returns a store and a budget between the sizes of its levels, which mixes levels.
 fn made(kind: Kind) -> (Layers, u64) {
     let recipe = Recipe {
         seed: 9,
@@ -31,10 +31,10 @@ fn levels(answer: &QueryResult) -> Vec<u32> {
     levels.map(|used| used.level.number()).collect()
 }
 
-/// Objects are counted by their own fragments; the whole of a few fits where the
-/// whole of the store does not.
+/// A query of objects counts only their own fragments, so a few objects may fit whole where the
+/// store does not.
 #[test]
-fn what_objects_have_is_counted() {
+fn object_queries_count_only_fragments_of_these_objects() {
     let (made, _) = made(Kind::ObjectPoints);
     let truth = &made.fine.truth;
     let objects = truth.objects.as_ref().unwrap();
@@ -55,7 +55,7 @@ fn what_objects_have_is_counted() {
             .map(|level| level.vertices)
             .sum();
         assert_eq!(told, own);
-        // Twice is twice as many.
+        // Naming an object twice does not return more than the budget.
         let twice = Query::new().objects([object.id, object.id]);
         let answer = block_on(dataset.query(&twice.level(Budget::new(2 * own - 1))));
         match answer {
@@ -65,14 +65,14 @@ fn what_objects_have_is_counted() {
     }
 }
 
-/// A filter leaves some of what was counted.
+/// The budget is applied before the filter, which then drops some of the chosen vertices.
 #[test]
-fn filters_leave_some_of_what_was_chosen() {
+fn filters_apply_after_the_budget() {
     let (made, most) = made(Kind::Points);
     let dataset = block_on(open(&made.fine));
     let whole = ask(&dataset, &Query::new().level(Budget::new(most)));
     let is_there = |query: &Query| ask(&dataset, query);
-    // Level 1 has no attribute: what is asked about it is refused, and not left out.
+    // Level 1 lacks the attribute. A query that uses it fails instead of skipping the level.
     let attribute = &made.fine.truth.vertex_attributes[0].name;
     let text = format!("vertex.\"{attribute}\" is not missing");
     if let Ok(predicate) = Predicate::parse(&text) {
@@ -99,7 +99,7 @@ fn filters_leave_some_of_what_was_chosen() {
 }
 
 #[test]
-fn spheres_are_counted_too() {
+fn budgets_apply_to_spheres() {
     let (made, _) = made(Kind::BinnedPoints);
     let dataset = block_on(open(&made.fine));
     let truth = &made.fine.truth;
@@ -123,9 +123,9 @@ fn spheres_are_counted_too() {
     assert!(sizes.contains(&1) && sizes.contains(&2), "{sizes:?}");
 }
 
-/// A box in a chunk that has more than may be given has less than that itself.
+/// A small box is read from the finest level even if its chunk alone exceeds the budget.
 #[test]
-fn a_small_box_is_as_fine_as_can_be() {
+fn a_small_box_uses_the_finest_level_that_fits() {
     let (made, _) = made(Kind::Points);
     let dataset = block_on(open(&made.fine));
     for vertex in made.fine.truth.vertices.iter().step_by(7) {
@@ -133,7 +133,7 @@ fn a_small_box_is_as_fine_as_can_be() {
         let region = Bbox::new(at, at).unwrap();
         let all = ask(&dataset, &Query::new().region(region)).positions.len() as u64;
         let query = Query::new().region(region).level(Budget::new(all));
-        // As long as there is room for one of each chunk that it is at the border of.
+        // The query fails where the vertices of the box on every level exceed the budget.
         if let Ok(answer) = block_on(dataset.query(&query)) {
             check_rows(&made, &answer, Some(&region));
         }
@@ -142,9 +142,9 @@ fn a_small_box_is_as_fine_as_can_be() {
     }
 }
 
-/// An index that cannot be read stops a strict query, and is told of otherwise.
+/// A damaged fragment index fails a strict query and is otherwise reported as skipped.
 #[test]
-fn damaged_counts_are_told_of() {
+fn a_damaged_fragment_index_is_reported() {
     let (mut made, most) = made(Kind::Points);
     for (key, bytes) in &mut made.fine.files {
         if key.starts_with("0/vertex_fragments/c/") {
@@ -161,16 +161,16 @@ fn damaged_counts_are_told_of() {
     };
     assert_eq!(damage.key.as_str(), "0/vertex_fragments");
     assert!(damage.chunk.is_some() && !matches!(damage.fault, Fault::Missing));
-    // What cannot be counted is not chosen.
+    // A chunk that cannot be counted is not chosen.
     let answer = ask(&dataset, &query.keep_going());
     assert!(answer.skipped.len() >= made.fine.truth.chunks().len());
     assert_eq!(levels(&answer), [1]);
     assert_eq!(answer.positions.len() as u64, total(&made, 1, false));
 }
 
-/// Of the coarsest level the rest is given.
+/// Undamaged chunks of the coarsest level are still returned.
 #[test]
-fn what_cannot_be_counted_of_the_coarsest_level_is_left_out() {
+fn damaged_chunks_of_the_coarsest_level_are_skipped() {
     let (mut made, _) = made(Kind::Points);
     let fragments = |(key, _): &(String, Vec<u8>)| key.starts_with("2/vertex_fragments/c/");
     let at = made.fine.files.iter().position(fragments).unwrap();

@@ -1,4 +1,4 @@
-//! What counting costs.
+//! The requests that counting takes.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn open(made: &Layers) -> Dataset {
     dataset
 }
 
-/// Requests of a query by level and part, but for metadata.
+/// Counts the requests of a query by level and array, without metadata.
 fn requests(dataset: &Dataset, query: &Query) -> BTreeMap<String, usize> {
     block_on(dataset.count(query)).unwrap();
     let mut parts = BTreeMap::new();
@@ -54,18 +54,18 @@ fn parts(parts: &[(&str, usize)]) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// A fragment index for each chunk of the level that fits and of the next, which does
-/// not; none of others, as what levels declare is right.
+/// Counting reads one fragment index for each chunk of the level that fits and of the next finer
+/// level, which does not fit. Other levels are not read because their declared counts are correct.
 #[test]
-fn counting_takes_a_fragment_index_a_chunk() {
+fn counting_reads_one_fragment_index_per_chunk() {
     let made = made(Cells::Plain);
     let [fine, middle, top] = [0, 1, 2].map(|level| chunks(&made, level));
     let query = |most| {
         let query = Query::new().level(Budget::new(most));
         query.columns(Selection::none()).owners(false)
     };
-    // Level 1 is out of reach; what is read of level 2 is in all its chunks, each with
-    // its fragments again, as they do not say that they tile.
+    // Level 1 is out of reach. All chunks of level 2 are read, and their fragments again because
+    // the level does not declare that fragments tile chunks.
     let little = total(&made, 2, false);
     let drawn = super::rule::drawn(&made, false, little, None);
     assert_eq!(drawn.len(), 1, "{drawn:?}");
@@ -76,7 +76,7 @@ fn counting_takes_a_fragment_index_a_chunk() {
         ("2/vertices", top),
     ];
     assert_eq!(requests(&dataset, &query(little)), parts(&expected));
-    // What was counted is known.
+    // The counted indexes are cached.
     let expected = [("2/vertices", top)];
     assert_eq!(requests(&dataset, &query(little)), parts(&expected));
     let all = requests(&open(&made), &query(u64::MAX));
@@ -88,9 +88,9 @@ fn counting_takes_a_fragment_index_a_chunk() {
     assert_eq!(all, parts(&expected));
 }
 
-/// Counted are only the chunks that a box reaches.
+/// A box counts only the chunks that it intersects.
 #[test]
-fn a_box_counts_the_chunks_it_reaches() {
+fn a_box_counts_only_the_chunks_it_intersects() {
     let made = made(Cells::Plain);
     let truth = &made.fine.truth;
     let at = &truth.vertices[0].position;
@@ -98,12 +98,12 @@ fn a_box_counts_the_chunks_it_reaches() {
     let query = Query::new().level(Budget::new(u64::MAX)).region(region);
     let requests = requests(&open(&made), &query.columns(Selection::none()));
     let read: usize = requests.values().sum();
-    // At a border several chunks are reached; there are dozens.
+    // A box at a border intersects several of the dozens of chunks.
     assert!(read <= 4 * 4, "{requests:?}");
     assert!(chunks(&made, 0) > 24);
 }
 
-/// Of a shard its index, and then what is wanted of it in one piece.
+/// A shard costs one request for its index and one for all requested cells.
 #[test]
 fn indexes_in_a_shard_take_two_requests() {
     let made = made(Cells::Sharded);
@@ -120,9 +120,9 @@ fn indexes_in_a_shard_take_two_requests() {
     assert!(shards.len() < chunks(&made, 2));
 }
 
-/// Nothing but counts is read for an explanation, and all that is told.
+/// `explain` reads only the counts, and its text contains all of them.
 #[test]
-fn explaining_reads_what_counting_takes() {
+fn explain_reads_only_the_counts() {
     let made = made(Cells::Plain);
     let dataset = open(&made);
     let most = total(&made, 1, false) + 1;
@@ -152,9 +152,9 @@ fn explaining_reads_what_counting_takes() {
     assert_eq!(vertices, told as u64);
 }
 
-/// What is declared only says where to begin.
+/// Declared counts only choose the level where counting starts.
 #[test]
-fn wrong_declarations_change_nothing() {
+fn wrong_declared_counts_do_not_change_the_result() {
     let mut made = made(Cells::Plain);
     let most = [1, 2].map(|level| total(&made, level, false) + 7);
     let queries = most.map(|most| Query::new().level(Budget::new(most)));

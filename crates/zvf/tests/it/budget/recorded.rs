@@ -1,4 +1,4 @@
-//! Levels that the reference made.
+//! Budgets on pyramids recorded from the reference implementation.
 
 use zvf::{Error, Query};
 use zvf_model::root::GeometryKind;
@@ -11,10 +11,10 @@ use crate::{
     golden::{open, stores},
 };
 
-/// For every budget the finest level that fits, or more of the next where points are
-/// on their own.
+/// Every budget selects the finest level that fits, or a mix with the next level where points have
+/// no links.
 #[test]
-fn recorded_levels_are_chosen() {
+fn budgets_choose_levels_of_recorded_pyramids() {
     let (mut stores_asked, mut mixed) = (0, 0);
     for archive in ["zvf-07", "zvf-08", "zvf-09", "zvf-examples"] {
         let golden = Golden::open(archive);
@@ -34,7 +34,7 @@ fn recorded_levels_are_chosen() {
             };
             let counts: Vec<u64> = levels.iter().map(|level| count(*level)).collect();
             let fewest = counts.iter().rev();
-            // Finer levels have more; a budget stops where one has too many.
+            // Finer levels are larger; a budget stops at the first level that exceeds it.
             let most = *counts.iter().max().unwrap();
             let step = usize::try_from(most / 24 + 1).unwrap();
             for budget in (0..=most).step_by(step).chain(counts.clone()) {

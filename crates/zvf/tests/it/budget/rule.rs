@@ -1,10 +1,10 @@
-//! The rule by which a budget chooses, by going through all there is.
+//! The budget rule, implemented by exhaustive search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_testkit::stores::{Layers, Truth};
 
-/// Chunks of each level, the coarsest first, and vertices of each.
+/// Chunks of each level with their vertex counts, coarsest level first.
 pub(super) type Drawn = Vec<(u32, BTreeMap<Vec<i64>, u64>)>;
 
 pub(super) fn level(made: &Layers, number: u32) -> &Truth {
@@ -14,7 +14,7 @@ pub(super) fn level(made: &Layers, number: u32) -> &Truth {
     }
 }
 
-/// Levels that are given together.
+/// Returns the levels that are drawn together.
 pub(super) fn drawn_with(made: &Layers, number: u32, additive: bool) -> Vec<u32> {
     let top = u32::try_from(made.coarse.len()).unwrap();
     match additive && number > 0 {
@@ -31,14 +31,14 @@ fn chunks(truth: &Truth) -> BTreeMap<Vec<i64>, u64> {
     chunks
 }
 
-/// How many chunks of level 0 a chunk is long.
+/// Returns the side of a chunk in chunks of level 0.
 #[expect(clippy::cast_possible_truncation, reason = "they are 1 to 4 times")]
 fn scale(made: &Layers, number: u32) -> i64 {
     let ratio = level(made, number).chunk_shape[0] / made.fine.truth.chunk_shape[0];
     ratio.round() as i64
 }
 
-/// What is given of a whole store.
+/// Applies the rule to a whole store.
 pub(super) fn drawn(made: &Layers, additive: bool, most: u64, focus: Option<&[f64]>) -> Drawn {
     let top = u32::try_from(made.coarse.len()).unwrap();
     let of = |number: u32| drawn_with(made, number, additive);
@@ -78,7 +78,7 @@ pub(super) fn drawn(made: &Layers, additive: bool, most: u64, focus: Option<&[f6
             }
         }
     }
-    // Again and again the first that fits, until none does.
+    // Refines the first chunk that fits, until none does.
     let mut refined: BTreeSet<Vec<i64>> = BTreeSet::new();
     let mut total = i64::try_from(size(&coarse)).unwrap();
     while !fine.is_empty() {

@@ -1,4 +1,4 @@
-//! Paths, and vertices with their links: all of one level.
+//! Paths and linked vertices, which come from a single level.
 
 use proptest::prelude::*;
 use zvf::{Error, Query};
@@ -20,7 +20,7 @@ const KINDS: [Kind; 5] = [
     Kind::Triangles,
 ];
 
-/// Vertices of a level as queries give them: of paths as often as paths have them.
+/// Counts the vertices of a level in query results: a vertex of several paths counts once per path.
 fn size(made: &Layers, number: u32) -> u64 {
     let truth = rule::level(made, number);
     let Some(objects) = truth
@@ -66,7 +66,7 @@ fn check(made: &Layers, seed: u64) {
     assert_eq!(answer, ask(&dataset, &plain));
 }
 
-/// Limits count paths and links here.
+/// Checks limits, which count paths and links here.
 fn check_ways_of(dataset: &zvf::Dataset, query: &Query, answer: &zvf::QueryResult) {
     if answer.positions.is_empty() {
         check_ways(dataset, query, answer);
@@ -76,7 +76,7 @@ fn check_ways_of(dataset: &zvf::Dataset, query: &Query, answer: &zvf::QueryResul
     assert_eq!(counts.levels, answer.levels);
 }
 
-/// What comes in beyond the chunks of a box counts as well.
+/// Vertices outside the chunks of a box count as well if a path or link includes them.
 fn check_box(made: &Layers, seed: u64) {
     let mut random = Random::new(seed);
     let truth = &made.fine.truth;
@@ -120,14 +120,14 @@ proptest! {
     #![proptest_config(config(64))]
 
     #[test]
-    fn the_finest_level_that_fits_is_given((recipe, levels, _) in any_layers(&KINDS),
+    fn the_finest_level_that_fits_is_returned((recipe, levels, _) in any_layers(&KINDS),
         seed in any::<u64>())
     {
         check(&layers(&recipe, levels, false), seed);
     }
 
     #[test]
-    fn what_leaves_a_box_is_counted((recipe, levels, _) in any_layers(&KINDS),
+    fn vertices_outside_the_box_of_a_path_are_counted((recipe, levels, _) in any_layers(&KINDS),
         seed in any::<u64>())
     {
         check_box(&layers(&recipe, levels, false), seed);

@@ -1,4 +1,4 @@
-//! Levels that are behind what was changed since they were made.
+//! Stale levels: levels not updated since the store changed.
 
 use serde_json::{Value as Json, json};
 use zvf::Query;
@@ -9,7 +9,7 @@ use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
 use super::ask;
 use crate::{block_on, stores::open};
 
-/// The same with levels that are behind.
+/// Marks levels of the store as stale.
 fn behind(mut made: Layers, levels: &Json) -> Layers {
     for (key, bytes) in &mut made.fine.files {
         if key == "zarr.json" {
@@ -30,7 +30,7 @@ fn made(kind: Kind, additive: bool, levels: &Json) -> Layers {
     behind(layers(&recipe, 3, additive), levels)
 }
 
-/// The level that is read, and what is said.
+/// Returns the level that a query reads, and its notes.
 fn read(made: &Layers, choice: impl Into<LevelChoice>) -> (u32, Vec<String>) {
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(choice);
@@ -45,7 +45,7 @@ fn passed(level: u32) -> String {
 }
 
 #[test]
-fn levels_that_are_behind_are_passed_over() {
+fn stale_levels_are_skipped() {
     for kind in [Kind::Points, Kind::Polylines] {
         let made = made(kind, false, &json!([1, 2]));
         let top = super::total(&made, 3, false);
@@ -69,13 +69,13 @@ fn levels_that_are_behind_are_passed_over() {
     }
 }
 
-/// As levels declare them.
+/// Returns the size that the level declares.
 fn rule_size(made: &Layers, level: u32) -> u64 {
     super::rule::level(made, level).vertices.len() as u64
 }
 
 #[test]
-fn one_that_is_named_is_read_with_a_note() {
+fn a_stale_level_named_by_number_is_read_with_a_note() {
     let made = made(Kind::Points, false, &json!([2]));
     let named = |level| read(&made, LevelChoice::Number(LevelId::new(level)));
     let note = "level 2 is behind: what was changed since it was made is not in it";
@@ -84,9 +84,9 @@ fn one_that_is_named_is_read_with_a_note() {
     assert_eq!(named(0), (0, Vec::new()));
 }
 
-/// What is given with a level that is behind is behind.
+/// A result that includes a stale additive level is stale.
 #[test]
-fn additive_levels_are_no_better_than_the_worst_of_them() {
+fn additive_levels_are_stale_if_one_of_them_is() {
     let made = made(Kind::Points, true, &json!([2]));
     let (level, notes) = read(&made, LevelChoice::Number(LevelId::new(1)));
     let note = "level 2 is behind: what was changed since it was made is not in it";
@@ -100,9 +100,9 @@ fn additive_levels_are_no_better_than_the_worst_of_them() {
     assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
 }
 
-/// What is no list of levels says nothing.
+/// A malformed list of stale levels is ignored.
 #[test]
-fn what_is_no_level_is_not_looked_at() {
+fn malformed_lists_of_stale_levels_are_ignored() {
     for levels in [
         json!("1"),
         json!({"1": true}),

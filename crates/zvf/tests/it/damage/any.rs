@@ -1,5 +1,5 @@
-//! Any bytes in the place of any file: no query panics, whatever its shape, and
-//! what strict queries answer, those that keep going answer too.
+//! Arbitrary bytes in any file. No query of any shape panics, and a query that succeeds strictly
+//! also succeeds with `keep_going`.
 
 use proptest::prelude::*;
 use zvf::Query;
@@ -32,7 +32,7 @@ fn queries(axes: usize) -> Vec<Query> {
     queries
 }
 
-/// Asks everything of a store one file of which is replaced.
+/// Runs every query on a store with one replaced file.
 async fn ask_all(files: &Files) {
     let Ok(dataset) = open(files).await else {
         return;
@@ -48,15 +48,15 @@ async fn ask_all(files: &Files) {
     let _ = dataset.count(&Query::new()).await;
 }
 
-/// What a file is replaced by.
+/// A replacement for the content of a file.
 #[derive(Clone, Debug)]
 enum Change {
     Bytes(Vec<u8>),
-    /// Some bytes set, at parts of its length.
+    /// Overwrites bytes at relative positions.
     Set(Vec<(prop::sample::Index, u8)>),
-    /// A number in eight bytes, at a part of its length.
+    /// Overwrites eight bytes at a relative position with an integer.
     Number(prop::sample::Index, i64),
-    /// The contents of another file.
+    /// Takes the content of another file.
     Other(prop::sample::Index),
 }
 
@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_bytes_in_a_made_store_are_no_panic(
+    fn arbitrary_bytes_in_a_generated_store_never_panic(
         recipe in any_profile(),
         file in any::<prop::sample::Index>(),
         what in changes(),
@@ -119,10 +119,10 @@ proptest! {
     }
 }
 
-/// Absurd numbers in cells of stores that are not compressed: one of three places
-/// of the first 300 bytes of each that says how many, which and where.
+/// Overwrites counts, indexes and offsets in uncompressed cells with extreme integers, at every
+/// third position of the first 300 bytes.
 #[test]
-fn any_number_in_cells_is_no_panic() {
+fn extreme_integers_in_cells_never_panic() {
     let recipe = Recipe {
         seed: 3,
         kind: Kind::StreamedSkeleton,

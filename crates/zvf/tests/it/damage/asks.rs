@@ -1,4 +1,4 @@
-//! What is asked of a store before and after it is damaged.
+//! Queries of a store before and after it is damaged.
 
 use zvf::{Dataset, Query, QueryResult};
 use zvf_format::numeric::Value;
@@ -9,13 +9,13 @@ use zvf_query::{
 
 use super::{Files, ask, open};
 
-/// A store and what it answers.
+/// An undamaged store and the results of its queries.
 pub(crate) struct Intact {
     pub(crate) files: Files,
     pub(crate) asked: Vec<Asked>,
 }
 
-/// A query and the answer of the undamaged store.
+/// A query and the result of the undamaged store.
 pub(crate) struct Asked {
     pub(crate) name: &'static str,
     pub(crate) query: Query,
@@ -23,12 +23,12 @@ pub(crate) struct Asked {
 }
 
 impl Intact {
-    /// Asks all that makes sense of a store.
+    /// Runs every applicable query.
     pub(crate) async fn of(files: Files) -> Self {
         let dataset = open(&files).await.unwrap();
         let mut asked = Vec::new();
         for (name, query) in queries(&dataset).await {
-            // What the undamaged store refuses makes no sense for it.
+            // A query that the undamaged store rejects does not apply to it.
             if let Ok(answer) = ask(&dataset, &query).await {
                 asked.push(Asked {
                     name,
@@ -69,7 +69,7 @@ async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
     queries
 }
 
-/// The middle of what there is.
+/// Returns a box around the middle of the result.
 fn middle(answer: &QueryResult) -> Option<Bbox> {
     let positions = answer.positions.view()?;
     let columns = answer.positions.width;

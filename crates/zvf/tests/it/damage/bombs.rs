@@ -1,6 +1,5 @@
-//! Stores that declare or hold absurd sizes: refused or answered within the
-//! memory budget. Each is asked in a process of its own, whose peak the kernel
-//! measures.
+//! Stores that declare or contain absurd sizes are rejected or answered within the memory budget.
+//! Each is queried in its own process, whose peak memory the kernel measures.
 
 #![cfg(target_os = "linux")]
 
@@ -17,11 +16,11 @@ use zvf_testkit::golden::Golden;
 use super::{Files, chain, files};
 use crate::block_on;
 
-/// What queries may take.
+/// Memory budget of queries.
 const BUDGET: u64 = 16 << 20;
-/// What the process may take, its own code and the test harness included.
+/// Memory limit of the process, including its code and the test harness.
 const MOST: u64 = 200 << 20;
-/// Names the bomb that a process is to ask.
+/// Environment variable that names the store for the child process.
 const WHICH: &str = "ZVF_TEST_BOMB";
 
 const POINTS: &str = "points_objects_groups";
@@ -29,13 +28,13 @@ const GRAPH: &str = "graph_2d_objects";
 const HUGE: u64 = 1 << 62;
 const LONG: &str = "a long fragment 2^16 times in a path";
 
-/// A store that is damaged, and how.
+/// A damaged store and the expected error.
 struct Bomb {
     name: &'static str,
     archive: &'static str,
     store: &'static str,
     arm: fn(&mut Files),
-    /// Part of what is said; empty where all may be answered.
+    /// Part of the expected message; empty if every query may succeed.
     says: &'static str,
 }
 
@@ -51,14 +50,14 @@ fn put(files: &mut Files, key: &str, bytes: Vec<u8>) {
     files.push((key.to_owned(), bytes));
 }
 
-/// Takes compression off an array, so that cells can be written by hand.
+/// Removes the compression of an array, so that cells can be written by hand.
 fn plain(files: &mut Files, node: &str) {
     edit(files, &format!("{node}/zarr.json"), |json| {
         json["codecs"].as_array_mut().unwrap().truncate(1);
     });
 }
 
-/// A frame of byte strings.
+/// Encodes a frame of byte strings.
 fn frame(items: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = u32::try_from(items.len()).unwrap().to_le_bytes().to_vec();
     for item in items {
@@ -72,7 +71,7 @@ fn words(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
 }
 
-/// A Zstandard frame of so many blocks that each decode to 128 KiB of zeros.
+/// Encodes a Zstandard frame of blocks that each decode to 128 KiB of zeros.
 fn zeros(blocks: u32, declared: Option<u64>) -> Vec<u8> {
     let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd];
     match declared {
@@ -90,7 +89,7 @@ fn zeros(blocks: u32, declared: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// A fragment index of these numbers of fragments and ranges, and then this.
+/// Encodes a fragment index with these counts of fragments and ranges, followed by `rest`.
 fn index(fragments: u32, ranges: u32, rest: &[u8]) -> Vec<u8> {
     let mut bytes = b"GFVZ\x01\0\0\0".to_vec();
     bytes.extend(fragments.to_le_bytes());
@@ -99,7 +98,7 @@ fn index(fragments: u32, ranges: u32, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A manifest of blocks of one fragment.
+/// Encodes a manifest of blocks of one fragment each.
 fn manifest(blocks: u32, chunk: &[i64], fragment: u64, written: u32) -> Vec<u8> {
     let mut bytes = blocks.to_le_bytes().to_vec();
     for _ in 0..written {
@@ -110,7 +109,7 @@ fn manifest(blocks: u32, chunk: &[i64], fragment: u64, written: u32) -> Vec<u8> 
     bytes
 }
 
-/// Manifests of which the first is this and the others are empty.
+/// Replaces the manifests by `first` and empty ones.
 fn manifests(files: &mut Files, objects: usize, first: Vec<u8>) {
     plain(files, "0/object_index/manifests");
     let mut items = vec![vec![0; 4]; objects];
@@ -572,7 +571,7 @@ fn queries(axes: usize) -> Vec<Query> {
     queries
 }
 
-/// What a process started by [`bombs_stay_within_the_budget`] does.
+/// Runs as the child process of [`bombs_stay_within_the_budget`].
 #[test]
 #[ignore = "run by another test, in a process of its own"]
 #[expect(clippy::print_stdout, reason = "this is how it reports")]
@@ -591,8 +590,8 @@ fn asks_a_bomb() {
         Err(error) => println!("told: {}", chain(&error)),
         Ok(dataset) => {
             let mut queries = queries(dataset.root().axes.len());
-            // The nearest are looked for in piece after piece, which takes no memory
-            // and too long.
+            // A nearest query searches batch by batch, which stays within memory but takes too
+            // long.
             queries.retain(|query| query.nearest.is_none() || bomb.name != LONG);
             for query in queries {
                 match block_on(dataset.query(&query)) {
@@ -605,7 +604,7 @@ fn asks_a_bomb() {
     println!("peak: {}", peak());
 }
 
-/// The most memory this process had, in bytes.
+/// Returns the peak memory of this process in bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Every file of a store of each kind missing, cut, longer and flipped.
+//! Every file of a store of each kind removed, truncated, extended and bit-flipped.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::{
 };
 use crate::block_on;
 
-/// A store of each kind: points with attributes, with objects and groups, chunked
-/// by an attribute, sharded and compressed; lines, polylines, graphs with
-/// attributes of links, skeletons, meshes, pyramids; and of each generation.
+/// A store of each kind: points with attributes, with objects and groups, chunked by an attribute,
+/// sharded and compressed; lines, polylines, graphs with link attributes, skeletons, meshes,
+/// pyramids; and a store of each generation.
 const STORES: &[(&str, &str)] = &[
     ("zvf-09", "points_attributes/store.zarrvectors"),
     ("zvf-09", "points_objects_groups/store.zarrvectors"),
@@ -43,14 +43,14 @@ const STORES: &[(&str, &str)] = &[
     ("zvf-08", "0.8.1/native_sharded.zv"),
 ];
 
-/// What is done to a file; `None` removes it.
+/// A change of a file; `None` removes the file.
 #[derive(Clone, Debug)]
 struct Harm {
     what: String,
     bytes: Option<Vec<u8>>,
 }
 
-/// A file without its end.
+/// Truncates a file.
 fn cut(bytes: &[u8], length: usize) -> Harm {
     Harm {
         what: format!("cut to {length}"),
@@ -58,7 +58,7 @@ fn cut(bytes: &[u8], length: usize) -> Harm {
     }
 }
 
-/// Gone, longer, and cut to nothing, half and all but the last byte.
+/// Returns these changes: removed, extended, and truncated to nothing, to half and by one byte.
 fn harms(bytes: &[u8]) -> Vec<Harm> {
     let longer = [bytes, &[0]].concat();
     let mut lengths = vec![0, bytes.len() / 2, bytes.len().saturating_sub(1)];
@@ -81,8 +81,8 @@ fn harmed(files: &Files, at: usize, harm: &Harm) -> Files {
     files
 }
 
-/// Whether a message says where: names a key of the store below its levels, or,
-/// of what the root and levels themselves say, what is not there.
+/// Returns whether a message names a location: a key of the store below its levels or, for errors
+/// about the root and the levels, the missing item.
 fn says_where(message: &str, files: &Files) -> bool {
     let nodes = files.iter().flat_map(|(key, _)| {
         let ends = key.match_indices('/').map(|(at, _)| at);
@@ -92,34 +92,34 @@ fn says_where(message: &str, files: &Files) -> bool {
     nodes.any(|node| message.contains(node)) || WITHOUT_KEY.iter().any(|m| message.contains(m))
 }
 
-/// What is said where something is gone that need not have been there.
+/// Messages without a key, about optional items that are missing.
 const WITHOUT_KEY: &[&str] = &[
     "memory: has no level",
     "memory: is not a Zarr store: it has no zarr.json",
     "there is no level 1",
     "there is no group 0 in level 0",
-    // Ids are numbers of rows then, which a note says.
+    // Without ids, objects are numbered by row, as a note says.
     "there is no object 4 in level 0",
-    // Without the node of its vertices a store of 0.9 looks like a mix.
+    // Without the vertices node, a store of 0.9 looks like a mix of generations.
     "vertices is as in generation 0.8.1, links as in 0.9",
 ];
 
-/// How an answer may differ although nothing was refused.
+/// An accepted difference of a result without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
-    /// A chunk of a table that is not there stands for its fill value: writers
-    /// leave out chunks that hold nothing else.
+    /// A missing chunk of a table stands for its fill value: writers omit chunks that hold only the
+    /// fill value.
     Fill,
-    /// A note says so.
+    /// A note reports the difference.
     Noted,
 }
 
-/// Whether the difference is a known one.
+/// Returns the kind of difference if it is an accepted one.
 fn known(key: &str, harm: &Harm, left: &QueryResult, whole: &QueryResult) -> Option<Known> {
     let mut same = whole.clone();
     same.notes.clone_from(&left.notes);
     if left.notes != whole.notes {
-        // Values of links are missing, or objects have other ids.
+        // Link values are missing, or objects have other ids.
         same.link.clone_from(&left.link);
         same.objects.clone_from(&left.objects);
         same.object_ids.clone_from(&left.object_ids);
@@ -135,7 +135,7 @@ fn known(key: &str, harm: &Harm, left: &QueryResult, whole: &QueryResult) -> Opt
     }
     same.object.clone_from(&left.object);
     if key.contains("/groups/") {
-        // Without members nothing is selected.
+        // Without members the query selects nothing.
         return (left.groups != whole.groups).then_some(Known::Fill);
     }
     (same == *left).then_some(Known::Fill)
@@ -147,13 +147,13 @@ struct Sums {
     same: u32,
     fill: u32,
     noted: u32,
-    /// Answers of queries that kept going, with something missing.
+    /// Results of `keep_going` queries with skipped items.
     less: u32,
     faults: Vec<String>,
 }
 
 impl Sums {
-    /// Asks a strict query and one that keeps going.
+    /// Runs the query strictly and, if `lenient`, with `keep_going`.
     async fn ask(&mut self, dataset: &Dataset, asked: &Asked, at: &At<'_>, lenient: bool) {
         match ask(dataset, &asked.query).await {
             Err(error) if says_where(&error, at.files) => self.refused += 1,
@@ -170,7 +170,7 @@ impl Sums {
         }
         let query = asked.query.clone().keep_going();
         let answer = match ask(dataset, &query).await {
-            // Without metadata nothing can be told apart from damage.
+            // Without metadata, intact data cannot be told from damaged data.
             Err(_) if at.key.ends_with("zarr.json") => return,
             Err(error) => return self.fault(at, asked, &format!("goes not on: {error}")),
             Ok(answer) => answer,
@@ -212,8 +212,8 @@ impl Sums {
     }
 }
 
-/// Whether what is missing is the file, the array it is of, or the one beside
-/// that contradicts it.
+/// Returns whether the reported item is the damaged file, its array, or the adjacent array that
+/// contradicts it.
 fn is_near(missing: &str, key: &str) -> bool {
     let below = |node: &str| key == node || key.starts_with(&format!("{node}/"));
     let parent = missing
@@ -224,7 +224,7 @@ fn is_near(missing: &str, key: &str) -> bool {
     below(missing) || (parent.contains('/') && below(parent)) || fragments
 }
 
-/// What was done, and where.
+/// A change and its location.
 struct At<'a> {
     store: &'a str,
     files: &'a Files,
@@ -243,7 +243,7 @@ fn each_store(mut each: impl FnMut(&str, &Intact)) {
     }
 }
 
-/// Harms one file and asks.
+/// Changes one file and runs the queries.
 fn harm(
     store: &str,
     intact: &Intact,
@@ -300,15 +300,15 @@ fn told(what: &str, sums: &Sums) {
     assert!(*refused > 1000 && *same > 100 && *less > 100);
 }
 
-/// Every file harmed in every way. All there is is asked for, and every so many
-/// of the other queries.
+/// Changes every file in every way. Runs the query of everything, and every `sample`th of the other
+/// queries.
 fn every_file(sample: usize) {
     let mut sums = Sums::default();
     each_store(|store, intact| {
         for (number, (key, bytes)) in intact.files.iter().enumerate() {
             let is_metadata = key.ends_with("zarr.json");
             for (which, damage) in harms(bytes).iter().enumerate() {
-                // No JSON is cut and still JSON.
+                // Truncated JSON never parses, so a few lengths suffice.
                 let few = is_metadata && which > 1;
                 let asks = |at: usize, name: &str| {
                     let chosen = (at + number + which).is_multiple_of(sample);
@@ -321,13 +321,13 @@ fn every_file(sample: usize) {
     told(&format!("files, one query in {sample}"), &sums);
 }
 
-/// With a fifth of the queries that make sense.
+/// Runs a fifth of the applicable queries.
 #[test]
-fn files_missing_cut_and_longer_are_seen() {
+fn removed_truncated_and_extended_files_are_detected() {
     every_file(5);
 }
 
-/// Files of less than 300 bytes cut to every length of which `sample` takes one.
+/// Truncates files of fewer than 300 bytes to every `sample`th length.
 fn lengths(sample: usize) {
     let mut sums = Sums::default();
     each_store(|store, intact| {
@@ -348,15 +348,15 @@ fn lengths(sample: usize) {
     told(&format!("lengths, one in {sample}"), &sums);
 }
 
-/// A tenth of the lengths of cells and a fortieth of those of metadata.
+/// Tries a tenth of the lengths of cells and a fortieth of those of metadata.
 #[test]
-fn files_cut_to_some_lengths_are_seen() {
+fn files_truncated_to_sampled_lengths_are_detected() {
     lengths(10);
 }
 
 #[test]
 #[ignore = "takes minutes; the two tests above take some lengths and queries"]
-fn files_harmed_in_any_way_are_seen() {
+fn files_damaged_in_every_way_are_detected() {
     every_file(1);
     lengths(1);
 }

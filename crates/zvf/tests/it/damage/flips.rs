@@ -1,5 +1,5 @@
-//! Bits flipped. Where bytes say how many and where, a flip is an error or
-//! changes nothing; where they are values, that value changes and nothing else.
+//! Flipped bits. A flip in a count or an offset is an error or changes nothing; a flip in a value
+//! changes only that value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,14 +32,14 @@ fn intact(golden: &Golden, store: &str) -> Intact {
     )))
 }
 
-/// The store with one bit of one file flipped.
+/// Returns the store with one bit of one file flipped.
 fn flipped(files: &Files, number: usize, bit: usize) -> Files {
     let mut files = files.clone();
     files[number].1[bit / 8] ^= 1 << (bit % 8);
     files
 }
 
-/// What became of a query.
+/// The outcome of a query.
 #[derive(Debug)]
 enum Told {
     Refused,
@@ -52,7 +52,7 @@ fn all_there_is(intact: &Intact) -> impl Iterator<Item = &Asked> {
     asked.filter(|asked| ["whole", "links"].contains(&asked.name))
 }
 
-/// Asks the store for all there is, along paths and with links where it has them.
+/// Queries the whole store, with paths and links if it has them.
 fn tell(intact: &Intact, files: &Files) -> Vec<Told> {
     block_on(async {
         let dataset = open(files).await;
@@ -72,7 +72,7 @@ fn tell(intact: &Intact, files: &Files) -> Vec<Told> {
     })
 }
 
-/// Bits that differ.
+/// Counts the bits that differ.
 fn bits(one: &[u8], other: &[u8]) -> Option<u32> {
     let pairs = one.iter().zip(other);
     let differ = pairs.map(|(one, other)| (one ^ other).count_ones()).sum();
@@ -93,8 +93,8 @@ fn column_bits(one: &[Column], other: &[Column]) -> Option<u32> {
     (one.len() == other.len()).then_some(sum)
 }
 
-/// Whether nothing but values of rows of the chunk's buffer changed: as many
-/// vertices as before, of the same objects, linked as before.
+/// Returns whether only values of vertex rows changed: the number of vertices, their objects and
+/// links are the same.
 fn only_values(left: &QueryResult, whole: &QueryResult) -> bool {
     let mut same = whole.clone();
     same.positions.bytes.clone_from(&left.positions.bytes);
@@ -102,31 +102,31 @@ fn only_values(left: &QueryResult, whole: &QueryResult) -> bool {
     same.notes.clone_from(&left.notes);
     let positions = bits(&left.positions.bytes, &whole.positions.bytes);
     let values = column_bits(&left.vertex, &whole.vertex);
-    // A vertex that is in several paths is there as often.
+    // A vertex of several paths appears once per path.
     let few = |bits: Option<u32>| bits.is_some_and(|bits| bits <= 4);
     *left == same && few(positions) && few(values)
 }
 
-/// Whether one link has other ends and all else is as before.
+/// Returns whether one link has other ends and everything else is unchanged.
 fn only_a_link(left: &QueryResult, whole: &QueryResult) -> bool {
     let (Some(links), Some(before)) = (&left.links, &whole.links) else {
         return false;
     };
     let width = usize::try_from(before.width).unwrap();
-    // Of skeletons the order of links goes by their child.
+    // Links of skeletons are ordered by child.
     let all = |ends: &[u64]| {
         let ends = ends.chunks(width).map(<[u64]>::to_vec);
         ends.collect::<BTreeSet<_>>()
     };
     let (links, before) = (all(&links.ends), all(&before.ends));
-    // One that nothing overrides any more is implied again.
+    // An implied link reappears once no stored link overrides it.
     links.difference(&before).count() <= 2
         && left.positions == whole.positions
         && left.vertex == whole.vertex
         && left.object_ids == whole.object_ids
 }
 
-/// Whether every vertex is one of those before.
+/// Returns whether every vertex occurs in the original result.
 fn no_new_vertex(left: &QueryResult, whole: &QueryResult) -> bool {
     let size = whole.positions.row_size();
     let before: BTreeSet<&[u8]> = whole.positions.bytes.chunks(size).collect();
@@ -134,23 +134,23 @@ fn no_new_vertex(left: &QueryResult, whole: &QueryResult) -> bool {
     now.all(|row| before.contains(row))
 }
 
-/// What the bytes of a cell are.
+/// The content of bytes in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Bytes {
-    /// Of how many and where.
+    /// Counts and offsets.
     Structure,
-    /// Coordinates, values of vertices.
+    /// Coordinates or vertex values.
     Values,
-    /// Rows of links.
+    /// Row numbers of links.
     Ends,
-    /// Which rows, which fragments.
+    /// Numbers of rows or fragments.
     Numbers,
-    /// Of anything else: values of objects and links, members.
+    /// Everything else: values of objects and links, members.
     Others,
 }
 
 fn kind_of(key: &str, at: usize) -> Bytes {
-    // The frame: number of items and length of the first.
+    // The frame header: number of items and length of the first.
     if at < 8 && !key.contains("object_attributes") && !key.contains("object_ids") {
         return Bytes::Structure;
     }
@@ -166,18 +166,18 @@ fn kind_of(key: &str, at: usize) -> Bytes {
 }
 
 #[test]
-fn flips_in_cells_are_seen_or_change_one_value() {
+fn flipped_bits_in_cells_are_detected_or_change_one_value() {
     flips_in_cells(4);
 }
 
 #[test]
-fn flips_in_metadata_are_seen_or_change_a_value_nothing_else_tells() {
+fn flipped_bits_in_metadata_are_detected_or_change_an_unconstrained_value() {
     flips_in_metadata(37);
 }
 
 #[test]
 #[ignore = "takes minutes; the two tests above take some of the bits"]
-fn flips_of_any_bit() {
+fn every_flipped_bit_is_detected_or_changes_one_value() {
     flips_in_cells(1);
     flips_in_metadata(1);
 }
@@ -195,7 +195,7 @@ fn flips_in_cells(sample: usize) {
             }
             for byte in 0..bytes.len() {
                 let kind = kind_of(key, byte);
-                // Of structure two bits of each byte, of the rest one of four bytes.
+                // Tests two bits of each structural byte and one bit in four of the other bytes.
                 let chosen: &[usize] = match kind {
                     _ if sample == 1 => &[0, 1, 2, 3, 4, 5, 6, 7],
                     Bytes::Structure => &[0, 5],
@@ -233,7 +233,7 @@ fn flips_in_cells(sample: usize) {
     assert!(sums[&(Bytes::Values, "other")] > 100);
 }
 
-/// The places in which two documents differ.
+/// Collects the JSON paths at which two documents differ.
 fn places(one: &Json, other: &Json, at: &str, found: &mut BTreeSet<String>) {
     match (one, other) {
         (Json::Object(one), Json::Object(other)) => {
@@ -242,7 +242,7 @@ fn places(one: &Json, other: &Json, at: &str, found: &mut BTreeSet<String>) {
                 let at = format!("{at}/{name}");
                 match (one.get(name), other.get(name)) {
                     (Some(one), Some(other)) => places(one, other, &at, found),
-                    // One that was renamed.
+                    // The key was renamed.
                     (Some(_), None) => drop(found.insert(format!("{at} gone"))),
                     _ => {}
                 }
@@ -258,17 +258,17 @@ fn places(one: &Json, other: &Json, at: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Where metadata hold what nothing else tells, so that another legal value is
-/// another answer: by the part of a level, or the root and the levels.
+/// Metadata paths of values that no other data constrains, so that another legal value gives
+/// another result; by array, or by root and level.
 const VALUES: &[(&str, &str)] = &[
-    // What axes are called, and how what is stored is to be read.
+    // Names of axes, and the interpretation of stored values.
     ("", "/attributes/multiscales/axes/name"),
     ("", "/attributes/zarr_vectors/geometry_types"),
     ("", "/attributes/zarr_vectors/links_convention"),
-    // The format has a default for vertices and their attributes.
+    // The format has a default type for vertices and their attributes.
     ("vertices", "/attributes/dtype gone"),
     ("vertex_attributes", "/attributes/dtype gone"),
-    // Rows past the last have no value, and cells that are not there are fill.
+    // Rows past the end and missing cells have the fill value.
     ("object_index", "/fill_value"),
     ("object_attributes", "/shape"),
     (

@@ -1,4 +1,4 @@
-//! The recorded damaged stores: what becomes of every query, case by case.
+//! The recorded damaged stores: the outcome of every query, case by case.
 
 use serde_json::Value as Json;
 use zvf_testkit::{damage::apply, golden::Golden};
@@ -6,29 +6,29 @@ use zvf_testkit::{damage::apply, golden::Golden};
 use super::{ask, asks::Intact, chain, files, is_same, open};
 use crate::block_on;
 
-/// What becomes of queries.
+/// The expected outcome of queries.
 #[derive(Clone, Copy)]
 enum Told {
-    /// An error that says this.
+    /// An error whose message contains this text.
     Error(&'static str),
-    /// The answer of the undamaged store.
+    /// The result of the undamaged store.
     Equal,
-    /// Another answer, of so many vertices, for a reason.
+    /// Another result, with this number of vertices and the reason.
     Differs(usize, &'static str),
 }
 use Told::{Differs, Equal, Error};
 
-/// Queries by their names, and what becomes of them.
+/// Names of queries and their outcome.
 type Row = (&'static [&'static str], Told);
 
-/// All there are, but for those named before.
+/// All queries not named earlier.
 const REST: &[&str] = &[];
 /// Opening the store.
 const OPENING: &[&str] = &["opening"];
-/// Those that look at fragments, which are bins. Others do not: the level claims
-/// that its fragments are all rows in order.
+/// Queries that read fragments as bins. Other queries do not, because the level declares that its
+/// fragments are all rows in order.
 const BY_BIN: &[&str] = &["box", "clip"];
-/// Those that look at no links.
+/// Queries that read no links.
 const NO_LINKS: &[&str] = &["points", "paths"];
 
 const TWO: &str = "the cell is a valid one of two vertices where five were";
@@ -47,8 +47,8 @@ const fn with_links(error: &'static str) -> [Row; 2] {
     [(NO_LINKS, Equal), (REST, Error(error))]
 }
 
-/// Every case and what becomes of it. What shows in metadata alone, such as an
-/// unknown convention, is noted when the store is opened.
+/// Every case and its outcome. Damage visible in metadata alone, such as an unknown convention, is
+/// noted when the store is opened.
 const CASES: &[(&str, &[Row])] = &[
     (
         "no_zarr_vectors_block",
@@ -279,7 +279,7 @@ const CASES: &[(&str, &[Row])] = &[
 ];
 
 #[test]
-fn every_recorded_case_has_its_outcome() {
+fn every_recorded_case_has_the_expected_outcome() {
     let golden = Golden::open("zvf-09");
     let cases = golden.json("invalid_cases.json");
     let cases = cases.as_array().unwrap();

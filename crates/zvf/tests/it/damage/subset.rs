@@ -1,11 +1,11 @@
-//! Whether what is left of an answer is part of the whole: nothing invented,
-//! nothing shifted. A value that is missing fits any.
+//! Tests that a partial result is a subset of the whole: nothing invented, nothing shifted. A
+//! missing value matches any value.
 
 use std::collections::HashMap;
 
 use zvf_query::{Column, ColumnValues, NO_OBJECT, NumericColumn, QueryResult, SEVERAL_OBJECTS};
 
-/// A value of a row as bytes; `None` when it has none.
+/// Returns the value of a row as bytes; `None` if it is null.
 fn value(column: &Column, row: usize) -> Option<Vec<u8>> {
     if column.is_null(row) {
         return None;
@@ -24,7 +24,7 @@ fn number(rows: &NumericColumn, row: usize) -> Vec<u8> {
     rows.bytes[row * size..][..size].to_vec()
 }
 
-/// A thing of an answer: what it must be known by, and values that may be missing.
+/// An item of a result: its identity, and values that may be missing.
 #[derive(Clone, Debug, PartialEq)]
 struct Thing {
     known_by: Vec<u8>,
@@ -33,10 +33,10 @@ struct Thing {
 }
 
 impl Thing {
-    /// Whether this can be what is left of `whole`.
+    /// Returns whether this item can be what remains of `whole`.
     fn is_left_of(&self, whole: &Self) -> bool {
         let object = match (self.object, whole.object) {
-            // Of several objects one may be left.
+            // One of several objects may remain.
             (None | Some(NO_OBJECT), _) | (Some(_), Some(SEVERAL_OBJECTS)) => true,
             (left, whole) => left == whole,
         };
@@ -58,7 +58,7 @@ fn values(columns: &[&Vec<Column>], row: usize) -> Vec<(String, Option<Vec<u8>>)
     values.collect()
 }
 
-/// Vertices, those of paths with their object.
+/// Lists the vertices; those of paths with their object.
 fn vertices(answer: &QueryResult) -> Vec<Thing> {
     let mut things: Vec<Thing> = (0..answer.positions.len())
         .map(|row| Thing {
@@ -92,7 +92,7 @@ fn parts(answer: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
         .collect()
 }
 
-/// Consecutive vertices of paths.
+/// Lists pairs of consecutive vertices of paths.
 fn segments(answer: &QueryResult) -> Vec<Thing> {
     let mut segments = Vec::new();
     for (object, rows) in parts(answer) {
@@ -140,8 +140,7 @@ fn objects(answer: &QueryResult) -> Vec<Thing> {
         .collect()
 }
 
-/// Each thing of `left` is another one of `whole`. The most determined are matched
-/// first.
+/// Matches each item of `left` with a different item of `whole`, the most specific items first.
 fn check(what: &str, left: &[Thing], whole: &[Thing]) -> Result<(), String> {
     let mut free: HashMap<&[u8], Vec<&Thing>> = HashMap::new();
     for thing in whole {
@@ -164,7 +163,7 @@ fn check(what: &str, left: &[Thing], whole: &[Thing]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `left` is part of `whole`; otherwise what is not.
+/// Checks that `left` is part of `whole`; the error names an item that is not.
 pub(super) fn is_part(left: &QueryResult, whole: &QueryResult) -> Result<(), String> {
     if left.parts.is_some() && whole.parts.is_none() {
         return Err("parts that were not there".to_owned());

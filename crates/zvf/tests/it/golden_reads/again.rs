@@ -1,5 +1,5 @@
-//! The same asked in other ways: counted, in pieces, and in a region that is
-//! everywhere, which is answered by other code.
+//! The same queries in other forms: counted, in batches, and with a region that covers everything,
+//! which takes another code path.
 
 use core::ops::ControlFlow;
 
@@ -50,7 +50,7 @@ pub(super) fn check(
     let query = query.region(everywhere.unwrap());
     for mode in [Mode::Touch, Mode::Within, Mode::Clip] {
         if mode == Mode::Clip && query.shape == Some(Shape::Links) {
-            // Faces come in triangles.
+            // Batches of faces contain triangles.
             continue;
         }
         let at = format!("{at}, everywhere, {mode}");

@@ -1,4 +1,4 @@
-//! A recorded read, and the query it is.
+//! A recorded read and the corresponding query.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,7 @@ use crate::block_on;
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) args: Json,
-    /// What the reference answered, or what it should have; `None` when it
-    /// refused.
+    /// The result of the reference, corrected where it is known to be wrong; `None` if it failed.
     pub(super) expected: Option<Json>,
 }
 
@@ -65,7 +64,7 @@ impl Call {
         chunks.map(integers).collect()
     }
 
-    /// The query, apart from how its region selects.
+    /// Returns the query without the mode of its region.
     pub(super) fn query(&self) -> Query {
         let level = LevelId::new(self.level());
         let mut query = Query::new().level(LevelChoice::Number(level));
@@ -97,7 +96,7 @@ fn integers(json: &Json) -> Option<Vec<i64>> {
     Some(list.map(|number| number.as_i64().unwrap()).collect())
 }
 
-/// What a recorded read is compared with.
+/// A recorded read and what it is compared with.
 pub(super) struct Work<'a> {
     pub(super) dataset: &'a Dataset,
     pub(super) level: &'a Level,
@@ -106,7 +105,7 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The first coordinate of chunks with the value the read asks for.
+    /// Returns the first coordinate of chunks with the requested value.
     pub(super) fn leading(&self) -> Option<i64> {
         let filter = self.call.args.get("attribute_filter")?.as_object()?;
         let value = filter.values().next()?;
@@ -118,9 +117,9 @@ impl Work<'_> {
         Some(index.map_or(-1, |index| index.try_into().unwrap()))
     }
 
-    /// Asks. Objects there are none of make an error, and are the only thing
-    /// missing when going on: the reference passes over them. What is damaged is
-    /// left out, as the reference leaves it out, and counted with its reason.
+    /// Runs the query. Missing objects are an error, and the only skipped items with `keep_going`,
+    /// because the reference skips them. Damaged data is skipped, as the reference does, and
+    /// counted with its reason.
     pub(super) fn ask(&self, query: &Query, tally: &mut Tally) -> Option<QueryResult> {
         let asked = self.call.object_ids().unwrap_or_default();
         let unknown = asked.iter().filter(|id| !self.level.has_object(**id));
@@ -146,8 +145,7 @@ impl Work<'_> {
     }
 }
 
-/// The answer, or what is left of it without what the reference's editor or
-/// writers damaged.
+/// Returns the result, without the data that the editor or the writers of the reference damaged.
 pub(super) fn whole(
     dataset: &Dataset,
     query: &Query,

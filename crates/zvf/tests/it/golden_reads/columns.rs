@@ -1,4 +1,4 @@
-//! Answers as the expectations spell them.
+//! Query results in the notation of the expectations.
 
 use serde_json::{Value as Json, json};
 use zvf_format::numeric::Value;
@@ -15,7 +15,7 @@ fn number(value: Value) -> Json {
     }
 }
 
-/// Rows of numbers, each a list.
+/// Returns rows of numbers as lists.
 pub(super) fn rows(rows: &NumericColumn) -> Vec<Vec<Json>> {
     let view = rows.view().unwrap();
     let row = |row| {
@@ -25,7 +25,7 @@ pub(super) fn rows(rows: &NumericColumn) -> Vec<Vec<Json>> {
     (0..view.rows()).map(row).collect()
 }
 
-/// Rows of an attribute, each a list; one without a value is null.
+/// Returns rows of an attribute as lists; a null row is `null`.
 pub(super) fn column(column: &Column) -> Vec<Vec<Json>> {
     let mut found = match &column.values {
         ColumnValues::Numeric(numbers) => rows(numbers),
@@ -45,7 +45,7 @@ pub(super) fn column(column: &Column) -> Vec<Vec<Json>> {
     found
 }
 
-/// The type of numbers of an attribute.
+/// Returns the numeric type of an attribute.
 pub(super) fn dtype(column: &Column) -> Option<&'static str> {
     match &column.values {
         ColumnValues::Numeric(rows) => Some(rows.kind.name()),
@@ -57,13 +57,13 @@ pub(super) fn named<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column>
     columns.iter().find(|column| column.name == name)
 }
 
-/// An array, whether or not its type and shape are recorded with it.
+/// Returns the array, recorded with or without its type and shape.
 pub(super) fn data(json: &Json) -> &Json {
     json.get("data").unwrap_or(json)
 }
 
-/// All numbers of a nested list, as attributes of several numbers a row are
-/// recorded flat by some readers.
+/// Flattens a nested list, because some readers recorded attributes of several channels as flat
+/// lists.
 pub(super) fn flat(json: &Json) -> Vec<Json> {
     match data(json) {
         Json::Array(list) => list.iter().flat_map(flat).collect(),

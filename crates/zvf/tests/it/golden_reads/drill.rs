@@ -1,4 +1,4 @@
-//! From level to level, along the recorded links between them.
+//! Queries from level to level, along the recorded cross-level links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::{
 
 type Rows = BTreeSet<(Coord, u64)>;
 
-/// Where the links between two levels lead, whichever of the two stores them.
+/// Follows the links between two levels, whichever of the two stores them.
 fn hop(expected: &Json, from: i32, to: i32, rows: &Rows) -> Option<Rows> {
     let stored = |level: i32, delta| recorded::links(expected, level.try_into().unwrap(), delta);
     let (links, first) = match stored(from, to - from) {
@@ -34,7 +34,7 @@ fn hop(expected: &Json, from: i32, to: i32, rows: &Rows) -> Option<Rows> {
     Some(linked.map(|ends| ends[1 - first].clone()).collect())
 }
 
-/// The same, or level by level where none are stored between the two.
+/// Follows the links between two levels, or level by level where none connect the two directly.
 fn reached(expected: &Json, from: i32, to: i32, rows: &Rows) -> Option<Rows> {
     let step = (to - from).signum();
     hop(expected, from, to, rows).or_else(|| {

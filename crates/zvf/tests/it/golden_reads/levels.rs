@@ -1,4 +1,4 @@
-//! Every level whole, against what is recorded of it.
+//! Every level as a whole, compared with its record.
 
 use serde_json::Value as Json;
 use zvf::{Dataset, Query, QueryResult};
@@ -19,7 +19,7 @@ use crate::{
     objects::session,
 };
 
-/// Fragments with their chunk's number and their own, in order.
+/// Iterates over fragments in order, with chunk number and fragment number.
 fn fragments(level: &Level) -> impl Iterator<Item = (usize, usize, &Fragment)> {
     let chunks = level.chunks.iter().enumerate();
     chunks.flat_map(|(chunk, of_chunk)| {
@@ -28,7 +28,7 @@ fn fragments(level: &Level) -> impl Iterator<Item = (usize, usize, &Fragment)> {
     })
 }
 
-/// The object of a fragment.
+/// Returns the object of a fragment.
 fn owner(level: &Level, chunk: usize, fragment: usize) -> i64 {
     let piece = (level.chunks[chunk].coord.clone(), fragment);
     let objects = level.objects.iter().flatten();
@@ -58,7 +58,7 @@ fn check(dataset: &Dataset, number: u32, level: &Level, tally: &mut Tally, at: &
     }
 }
 
-/// The chunks of a level that are allowed, in every shape they can be read in.
+/// Reads the allowed chunks of a level in every shape.
 fn part(
     dataset: &Dataset,
     query: &Query,
@@ -110,8 +110,7 @@ fn part(
     }
 }
 
-/// Whether links between chunks do not have the rows of their ends: those of
-/// lines, and of all paths up to 0.7.
+/// Returns whether cross-chunk links name wrong rows: those of lines, and of all paths up to 0.7.
 fn has_wrong_rows(dataset: &Dataset) -> bool {
     let old = [Generation::V0_6, Generation::V0_7].contains(&dataset.layout().generation);
     dataset.root().geometry_kinds.iter().any(|kind| match kind {
@@ -121,8 +120,8 @@ fn has_wrong_rows(dataset: &Dataset) -> bool {
     })
 }
 
-/// Objects that have a path, with their attributes, which another test compares
-/// with what is recorded.
+/// Returns the objects that have a path, with their attributes. Another test compares the
+/// attributes with the record.
 fn objects(
     dataset: &Dataset,
     answer: &QueryResult,
@@ -170,7 +169,7 @@ fn points(
             let values = fragment.attributes.get(&column.name).map(flat);
             let values = values.unwrap_or_default();
             if values.is_empty() && !fragment.rows.is_empty() {
-                // Nothing is stored of the chunk, or not so many rows.
+                // The chunk stores fewer rows, or none.
                 let chunk = &level.chunks[chunk].coord;
                 assert!(level.lacks(&column.name, chunk), "{at} {chunk:?}");
                 expected.extend(fragment.rows.iter().map(|_| Json::Null));
@@ -200,7 +199,7 @@ fn levels(archive: &str) -> Tally {
     for (store, expected) in stores(&golden) {
         let dataset = open(&golden, &store);
         let Some(levels) = expected["levels"].as_object() else {
-            // The reference of that time could not read its own shards: cells are recorded.
+            // The reference of that version could not read its own shards: cells are recorded.
             tally.reads += 1;
             let answer = block_on(dataset.query(&Query::new().shape(Shape::Points))).unwrap();
             let cells = expected["vlen"]["0/vertices"].as_array().unwrap().iter();

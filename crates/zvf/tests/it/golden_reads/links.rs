@@ -1,5 +1,5 @@
-//! Graphs, skeletons and meshes: what the recorded fragments and records make.
-//! With a region, what the reference answers is what lies within it.
+//! Graphs, skeletons and meshes, assembled from the recorded fragments and records. With a region,
+//! the result of the reference is restricted to the region.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use super::{
     tally::Tally,
 };
 
-/// Vertices, and links by number of vertex with the record each is.
+/// Vertices, and links by vertex number with their records.
 #[derive(Debug, PartialEq)]
 pub(super) struct Graph {
     pub(super) positions: Vec<Vec<Json>>,
@@ -30,7 +30,7 @@ pub(super) fn is_skeleton(dataset: &Dataset) -> bool {
     dataset.root().links_convention == Some(LinksConvention::ImplicitWithBranches)
 }
 
-/// A level without what is in other fragments.
+/// Assembles the selected fragments of a level.
 pub(super) fn of_level(
     level: &Level,
     is_skeleton: bool,
@@ -63,11 +63,11 @@ pub(super) fn of_level(
         }
         let ends = record.iter().map(|end| row_of.get(end).copied());
         let mut ends: Vec<Option<usize>> = ends.collect();
-        // Streamed skeletons store those between chunks from parent to child.
+        // Streamed skeletons store cross-chunk links from parent to child.
         if is_skeleton && stored.is_directed && record[0].0 != record[1].0 {
             ends.reverse();
         }
-        // Also when its parent is elsewhere, it is not the vertex before it.
+        // A child is not linked to the previous vertex, even if its parent is in another chunk.
         if is_skeleton && let Some(child) = ends[0] {
             parents.remove(&child);
         }
@@ -89,7 +89,7 @@ pub(super) fn of_level(
     }
 }
 
-/// What a box selects.
+/// Selects the part of a graph in a box.
 fn select(graph: Graph, bbox: &Bbox, mode: Mode) -> Graph {
     let numbers = |row: &Vec<Json>| row.iter().map(|value| value.as_f64().unwrap()).collect();
     let positions: Vec<Vec<f64>> = graph.positions.iter().map(numbers).collect();
@@ -141,7 +141,7 @@ pub(super) fn ends(answer: &QueryResult) -> Vec<Vec<usize>> {
     links.map(|link| link.iter().map(end).collect()).collect()
 }
 
-/// An answer is this part of a level, with its attributes.
+/// Compares a result with the selected part of a level, including attributes.
 pub(super) fn compare(
     answer: &QueryResult,
     graph: &Graph,
@@ -230,7 +230,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
             ends.sort_unstable();
             ends
         };
-        // One was taken for a child that is a parent: it lost its own parent.
+        // The reference took a parent for its child, so the parent lost its own parent.
         let ours: BTreeSet<_> = ends(&answer).iter().map(between).collect();
         let theirs: BTreeSet<_> = theirs.iter().map(between).collect();
         tally.equal(
@@ -244,7 +244,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         return;
     }
     if is_skeleton && chunks.is_some() && ends(&answer) != theirs {
-        // What the record of a link to elsewhere says, the reference does not see.
+        // The reference ignores records of links to other fragments.
         let whole = of_level(level, is_skeleton, |_, _| true);
         let position = |row: &usize| graph.positions[*row].clone();
         for link in theirs.iter().filter(|link| !ends(&answer).contains(link)) {

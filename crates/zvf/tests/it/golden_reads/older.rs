@@ -1,10 +1,10 @@
-//! Reads of the older archives: which they were is in no file of theirs.
+//! Reads of the older archives, which do not record their arguments.
 
 use serde_json::{Value as Json, json};
 
 use super::call::Call;
 
-/// Recorded reads of a store of generation 0.6 to 0.8.
+/// Returns the recorded reads of a store of generation 0.6 to 0.8.
 pub(super) fn calls(store: &str, reads: &Json) -> Vec<Call> {
     let stem = store.rsplit('/').next().unwrap();
     let stem = stem.strip_suffix(".zv").unwrap();
@@ -42,7 +42,7 @@ fn name(read: &str, expected: &Json) -> &'static str {
     }
 }
 
-/// Arguments as the script gave them that made the stores.
+/// Returns the arguments in the script that made the stores.
 fn args(store: &str, read: &str) -> Json {
     match (store, read) {
         ("lines", "ids") => json!({"object_ids": [1, 3]}),

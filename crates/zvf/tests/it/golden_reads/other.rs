@@ -1,4 +1,4 @@
-//! Recorded reads that are of no geometry as a whole.
+//! Recorded reads of anything but whole geometries.
 
 use serde_json::{Value as Json, json};
 use zvf_model::level::LevelId;
@@ -35,7 +35,7 @@ fn object_vertices(work: &Work<'_>, tally: &mut Tally) {
     let rows: Vec<Json> = found.iter().flat_map(|(_, rows)| rows.concat()).collect();
     match &work.call.expected {
         Some(expected) => tally.equal(rows, flat(expected), work.at),
-        // Refused by both.
+        // Both reject the read.
         None => tally.equal(found.len(), 0, work.at),
     }
     assert!(found.len() <= 1, "{}", work.at);
@@ -108,7 +108,7 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
         tally.equal(rows.len(), 0, work.at);
         return;
     }
-    // Only this reader moves positions to where they are.
+    // Only this reader applies the offset to positions.
     let offset = [100.0, 0.0, -50.0];
     let moved = rows.iter().flatten().zip(offset.iter().cycle());
     let moved: Vec<Json> = moved
@@ -140,7 +140,7 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
         expected["fragment_count"].as_u64(),
         work.at,
     );
-    // This reader has them fragment by fragment, and none between chunks.
+    // This reader returns links by fragment, without cross-chunk links.
     let mut theirs: Vec<Vec<usize>> =
         serde_json::from_value(expected["edges"]["data"].clone()).unwrap();
     theirs.sort();

@@ -1,5 +1,5 @@
-//! Paths: what the recorded fragments and manifests make, in a region by testing
-//! every segment. The reference cuts a region by whole chunks and end points.
+//! Paths, assembled from the recorded fragments and manifests; with a region, every segment is
+//! tested. The reference selects by whole chunks and end points.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use super::{
     tally::Tally,
 };
 
-/// An object's id and positions.
+/// Id of an object, and positions.
 pub(super) type Path = (i64, Vec<Vec<Json>>);
 
 pub(super) fn touches(bbox: &Bbox, path: &[Vec<Json>]) -> bool {
@@ -31,8 +31,8 @@ pub(super) fn touches(bbox: &Bbox, path: &[Vec<Json>]) -> bool {
     }
 }
 
-/// Paths of a level: objects in order, each cut into runs of pieces in chunks
-/// that are allowed. What has no vertex is no path.
+/// Returns the paths of a level in object order, each split into runs of pieces in allowed chunks.
+/// Runs without vertices are omitted.
 pub(super) fn of_level(
     level: &Level,
     ids: Option<&[i64]>,
@@ -71,7 +71,7 @@ pub(super) fn of_answer(answer: &QueryResult) -> Vec<Path> {
     paths.collect()
 }
 
-/// A path of the reference; older archives do not say which object it is of.
+/// A path of the reference; older archives do not record its object.
 type Theirs = (Option<i64>, Vec<Vec<Json>>);
 
 fn of_reference(expected: &Json) -> Vec<Theirs> {
@@ -117,7 +117,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         if reference.get("vertex_attributes").is_none() {
             tally.not_comparable("attributes of paths, which reads of this archive do not record");
         } else if is_given || theirs.is_empty() || found.is_empty() {
-            // Nothing is left out.
+            // Every path is returned.
         } else if rows.iter().any(|row| row.len() > 1) {
             tally.not_comparable("attributes of several numbers, which reads of paths drop");
         } else {
@@ -128,7 +128,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     }
 }
 
-/// What ours must be, from what is recorded of the level.
+/// Derives the expected result from the recorded level.
 fn expected(work: &Work<'_>, answer: &QueryResult) -> Vec<Path> {
     let call = work.call;
     let groups = answer.groups.iter();
@@ -150,7 +150,7 @@ fn expected(work: &Work<'_>, answer: &QueryResult) -> Vec<Path> {
     paths
 }
 
-/// Paths of both, and whether each is in both.
+/// Paths of both results, and whether each occurs in both.
 struct Both<'a> {
     ours: Vec<(&'a Path, bool)>,
     theirs: Vec<(&'a Theirs, bool)>,
@@ -169,7 +169,8 @@ impl<'a> Both<'a> {
         }
     }
 
-    /// What is in both comes in the same order; what is not is so for a reason.
+    /// Checks that common paths come in the same order, and that every other path has a known
+    /// reason.
     fn compare(&self, work: &Work<'_>, tally: &mut Tally) {
         let (call, at) = (work.call, work.at);
         let ours = self.ours.iter().filter(|(_, both)| *both);
@@ -178,7 +179,7 @@ impl<'a> Both<'a> {
         let theirs: Vec<_> = theirs.map(|(path, _)| &path.1).collect();
         tally.equal(ours, theirs, at);
         for (path, _) in self.ours.iter().filter(|(_, both)| !both) {
-            // Lines are kept by their ends, polylines by the chunks of vertices.
+            // The reference selects lines by their ends, polylines by the chunks of their vertices.
             let bbox = call.bbox().unwrap_or_else(|| panic!("{at}: {path:?}"));
             let is_inside = |row: &Vec<Json>| touches(&bbox, std::slice::from_ref(row));
             let why = "a path that crosses the box between vertices, which the reference drops";
@@ -186,7 +187,7 @@ impl<'a> Both<'a> {
             tally.not_comparable(why);
         }
         for _ in self.theirs.iter().filter(|(_, both)| !both) {
-            // That no segment comes into the box was compared.
+            // It was checked above that no segment enters the box.
             let is_by_chunk = call.bbox().is_some() && call.name == "read_polylines";
             let why = "a polyline outside of the box, which the reference keeps by its chunks";
             tally.equal(is_by_chunk, true, at);
@@ -194,7 +195,7 @@ impl<'a> Both<'a> {
         }
     }
 
-    /// Values of the vertices of what is in both.
+    /// Compares values of vertices of the common paths.
     fn compare_column(&self, column: &Column, values: &Json, tally: &mut Tally, at: &str) {
         tally.dtype(columns::dtype(column), values, at);
         let (ours, theirs) = (columns::column(column), flat(values));
@@ -207,7 +208,7 @@ impl<'a> Both<'a> {
     }
 }
 
-/// Rows of paths of which the length is given and whether they are in both.
+/// Returns the rows of common paths, given the length of each path and whether it is common.
 fn of_both(
     mut rows: impl Iterator<Item = Vec<Json>>,
     paths: impl Iterator<Item = (usize, bool)>,

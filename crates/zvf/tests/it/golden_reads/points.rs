@@ -1,4 +1,4 @@
-//! Points: what the reference answers is expected.
+//! Points: the result must equal that of the reference.
 
 use zvf_query::{Selection, Shape};
 
@@ -34,7 +34,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         tally.dtype(columns::dtype(column), values, &at);
         let (found, expected) = (columns::column(column).concat(), flat(values));
         if expected.len() % rows.len().max(1) != 0 {
-            // The whole level is compared with what is recorded of its cells.
+            // The whole level is compared with the record of its cells.
             tally.not_comparable("an attribute that read_points took for one of another type");
             continue;
         }
@@ -49,7 +49,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
             tally.differs(format!("{at}: read_points left out {name}"));
         }
     }
-    // Only these, as the read asked for them.
+    // The read requested only these columns.
     let columns = names.iter().map(|name| (None, name.clone())).collect();
     let query = call.query().shape(Shape::Points);
     let Some(only) = work.ask(&query.columns(Selection::Named(columns)), tally) else {

@@ -1,4 +1,4 @@
-//! A level as recorded, whatever form the archive has.
+//! A recorded level, in one form for all archives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,19 +14,19 @@ use crate::{block_on, objects::session};
 
 pub(super) type Coord = Vec<i64>;
 
-/// An object's id, and chunk and fragment of each of its pieces.
+/// Id of an object, and the chunk and fragment of each piece.
 pub(super) type Object = (i64, Vec<(Coord, usize)>);
 /// Chunk and row of each end of a link.
 pub(super) type Record = Vec<(Coord, u64)>;
 
 #[derive(Debug, Default)]
 pub(super) struct Level {
-    /// Chunks, ascending.
+    /// Chunks in ascending order.
     pub(super) chunks: Vec<Chunk>,
-    /// Objects in the order of their rows; `None` when there are none.
+    /// Objects in row order; `None` if there are none.
     pub(super) objects: Option<Vec<Object>>,
     pub(super) links: Links,
-    /// Values of the attribute that chunks it.
+    /// Values of the attribute by which the level is chunked.
     pub(super) chunked_by: Vec<Json>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Level {
 pub(super) struct Chunk {
     pub(super) coord: Coord,
     pub(super) fragments: Vec<Fragment>,
-    /// Attributes of fragments: type, and a row for each.
+    /// Attributes of fragments: type, and a row for each fragment.
     pub(super) attributes: BTreeMap<String, (String, Vec<Json>)>,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Fragment {
     /// Rows of the chunk.
     pub(super) rows: Vec<u64>,
     pub(super) positions: Vec<Vec<Json>>,
-    /// Attributes of vertices, as far as the reference could read them.
+    /// Vertex attributes, as far as the reference could read them.
     pub(super) attributes: BTreeMap<String, Json>,
 }
 
-/// Links of the family of delta 0 as stored, copies included.
+/// Links of the family with delta 0 as stored, including copies.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     pub(super) width: usize,
@@ -63,7 +63,7 @@ impl Level {
         objects.any(|(found, _)| *found == id)
     }
 
-    /// Whether a chunk has no values of an attribute that fit its vertices.
+    /// Returns whether a chunk lacks values of an attribute that match its vertices.
     pub(super) fn lacks(&self, name: &str, coord: &Coord) -> bool {
         let mut chunks = self.chunks.iter().filter(|chunk| chunk.coord == *coord);
         chunks.all(|chunk| {
@@ -103,8 +103,8 @@ fn positions(json: &Json) -> Vec<Vec<Json>> {
     list(json).iter().map(|row| list(row).to_vec()).collect()
 }
 
-/// Values of attributes of links of a generation whose expectations have none:
-/// as stored, which another test compares with the payloads.
+/// Adds stored link attributes of a generation whose expectations have none; another test compares
+/// them with the payloads.
 fn stored_attributes(links: &mut Links, number: u32, dataset: &Dataset) {
     let levels = LevelCache::default();
     let session = session(dataset, &levels);
@@ -128,7 +128,7 @@ fn stored_attributes(links: &mut Links, number: u32, dataset: &Dataset) {
     }
 }
 
-/// A level of an expectation.
+/// Reads a level from an expectation.
 pub(super) fn level(expected: &Json, number: u32, dataset: &Dataset) -> Level {
     let Some(json) = expected["levels"].get(number.to_string()) else {
         return Level::default();
@@ -149,7 +149,7 @@ pub(super) fn level(expected: &Json, number: u32, dataset: &Dataset) -> Level {
     level
 }
 
-/// Words for the codes of a dictionary.
+/// Replaces dictionary codes by their words.
 fn words(codes: Json, attributes: &Json) -> Json {
     let Some(words) = attributes["categories"].as_array() else {
         return codes;
@@ -218,7 +218,7 @@ fn current(json: &Json) -> Level {
     }
 }
 
-/// Rows of three float32, for what the reference of that time refused to read.
+/// Decodes rows of three float32 from a level that the reference of that version could not read.
 fn rows_of_blob(hex: &Json) -> Vec<Vec<Json>> {
     let bytes = hex.as_str().map(unhex).unwrap_or_default();
     let number = |bytes: &[u8]| json!(f32::from_le_bytes(bytes.try_into().unwrap()));
@@ -230,7 +230,7 @@ fn rows_of_blob(hex: &Json) -> Vec<Vec<Json>> {
 fn older(json: &Json, blobs: &Json, number: u32) -> Level {
     let chunks = fields(&json["chunks"]).map(|(key, chunk)| {
         let read = &chunk["vertices"];
-        // Only what is looked at when the reference refused.
+        // Only needed where the reference failed.
         let blob = rows_of_blob(&blobs[format!("{number}/vertices/{key}")]);
         let fragments = list(&chunk["fragments"]).iter();
         let fragments = fragments.enumerate().map(|(at, index)| {
@@ -285,10 +285,10 @@ fn older(json: &Json, blobs: &Json, number: u32) -> Level {
     }
 }
 
-/// Links of a delta other than 0 that are stored at a level, if any.
+/// Returns the links of a delta other than 0 stored at a level, if any.
 pub(super) fn links(expected: &Json, number: u32, delta: i32) -> Option<Links> {
     let json = expected["levels"].get(number.to_string())?;
-    // With a sign or without.
+    // The key has a sign in some archives.
     let mut families = fields(&json["links"]).chain(fields(&json["cross_chunk_links"]));
     let (delta, family) = families.find(|(text, _)| text.parse() == Ok(delta))?;
     let links = match json.get("chunk_keys") {
@@ -320,7 +320,7 @@ fn links_of_array(family: &Json) -> Links {
     }
 }
 
-/// Links inside chunks, then those between them.
+/// Returns links inside chunks, then cross-chunk links.
 fn older_links(json: &Json, delta: &str) -> Links {
     let (inside, between) = (&json["links"][delta], &json["cross_chunk_links"][delta]);
     let mut records: Vec<(Coord, Vec<Record>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What was compared, and what could not be.
+//! Counters of compared and skipped items.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -14,13 +14,13 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// One comparison of a whole array or list with what is recorded.
+    /// Compares a whole array or list with its record.
     pub(super) fn equal<T: PartialEq + Debug>(&mut self, found: T, expected: T, at: &str) {
         self.comparisons += 1;
         self.same(found, expected, at);
     }
 
-    /// A comparison of two answers of ours, which counts for nothing.
+    /// Compares two results of the engine; not counted as a comparison with the reference.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "either may be made on the spot"
@@ -31,7 +31,7 @@ impl Tally {
         }
     }
 
-    /// The type of an array, if it is recorded.
+    /// Compares the type of an array, if it is recorded.
     pub(super) fn dtype(&mut self, found: Option<&str>, array: &Json, at: &str) {
         let Some(expected) = array.get("dtype") else {
             return;
@@ -43,24 +43,24 @@ impl Tally {
         }
     }
 
-    /// What is not as it should be; all is told at the end.
+    /// Records a difference; all are reported at the end.
     pub(super) fn differs(&mut self, difference: String) {
         self.differences.push(difference);
     }
 
-    /// A part of a recorded read that ours is not expected to equal, and why.
+    /// Records a part of a read that cannot be compared, and why.
     pub(super) fn not_comparable(&mut self, reason: &'static str) {
         *self.reasons.entry(reason).or_default() += 1;
     }
 
-    /// That something was compared, and nothing is different.
+    /// Asserts that something was compared and nothing differs.
     pub(super) fn are_equal(&self) {
         let differences = self.differences.join("\n\n");
         assert!(self.differences.is_empty(), "{differences}");
         assert!(self.comparisons > 0);
     }
 
-    /// Prints all, and holds it against what is known to be so.
+    /// Prints the counters and compares them with the known numbers.
     #[expect(clippy::print_stdout, reason = "`xtask conformance` shows these lines")]
     pub(super) fn report(
         &self,

@@ -1,4 +1,4 @@
-//! What a process does to a store until it is killed.
+//! Operations of a child process on a store until it is killed.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,24 @@ use zvf_model::key::Key;
 use super::state::State;
 use crate::written::random::{self, Case};
 
-/// A verb of the library.
+/// A write operation of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Verb {
     Create,
-    /// Creates a store in the place of another, of another kind.
+    /// Replaces a store by a store of another kind.
     Replace,
     Append,
     Exchange,
     Remove,
     Compact,
-    /// Finishes what a process left that was killed appending.
+    /// Finishes the transaction of a process killed while appending.
     Finish,
-    /// Puts a store over another without a transaction: a control, which leaves
-    /// stores that are neither.
+    /// Overwrites a store without a transaction. This control leaves stores in neither state.
     Careless,
 }
 
 impl Verb {
-    /// What users do.
+    /// The operations available to users.
     pub(crate) const ALL: [Self; 7] = [
         Self::Create,
         Self::Replace,
@@ -39,7 +38,7 @@ impl Verb {
     ];
 }
 
-/// A verb, and the random store that it is done to.
+/// An operation and the random store to which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Act {
     pub(crate) verb: Verb,
@@ -47,13 +46,13 @@ pub(crate) struct Act {
     pub(crate) seed: u64,
 }
 
-/// What a store is to be like.
+/// A property of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Like {
     Plain,
     Sharded,
     Checked,
-    /// Of few objects, for servers that take long.
+    /// Few objects, because servers are slow.
     #[cfg_attr(
         not(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http")),
         expect(dead_code, reason = "no server")
@@ -62,7 +61,7 @@ pub(crate) enum Like {
 }
 
 impl Act {
-    /// The first one with a store of few chunks that the verb can be done to.
+    /// Returns the first act, by seed, whose store has few chunks and allows the operation.
     pub(crate) fn first(verb: Verb, kind: GeometryKind, like: Like, from: u64) -> Self {
         let acts = (from..).map(|seed| Self { verb, kind, seed });
         let mut acts = acts.filter(|act| act.suits(like));
@@ -88,12 +87,12 @@ impl Act {
 
     fn case(self) -> Case {
         let mut case = random::case(self.seed, self.kind, Profile::V09);
-        // Wherever it is made, it is the same.
+        // The name does not depend on the folder.
         case.design.name = Some("killed".to_owned());
         case
     }
 
-    /// As one word for another process.
+    /// Encodes the act as one word for the child process.
     pub(super) fn word(self) -> String {
         format!("{:?}/{}/{}", self.verb, self.kind.name(), self.seed)
     }
@@ -110,7 +109,7 @@ impl Act {
         }
     }
 
-    /// Makes what is there before. What [`Verb::Finish`] is about is only there
+    /// Creates the previous state. The transaction that [`Verb::Finish`] completes only exists
     /// after an [`Append`](Verb::Append) was killed.
     pub(super) async fn prepare(self, address: &str) {
         let Case {
@@ -132,7 +131,7 @@ impl Act {
         }
     }
 
-    /// Does it.
+    /// Runs the operation.
     pub(super) async fn perform(self, address: &str, open: &OpenOptions) -> Result<(), Error> {
         let Case {
             geometry, design, ..
@@ -143,7 +142,7 @@ impl Act {
             Verb::Create | Verb::Replace => {
                 let mut options = CreateOptions::default();
                 options.open = open.clone();
-                // What a dead process left in a bucket has to be replaced by force.
+                // Files that a killed process left in a bucket must be overwritten explicitly.
                 options.overwrite = true;
                 let Case {
                     geometry, design, ..
@@ -164,7 +163,7 @@ impl Act {
             }
             Verb::Exchange => {
                 let gone: Vec<i64> = match self.kind {
-                    // Their links lead to other objects, and would be lost.
+                    // Their links lead to other objects and would be lost.
                     GeometryKind::Graphs | GeometryKind::Mesh => first.into_iter().collect(),
                     _ => half(&first).into_iter().collect(),
                 };
@@ -195,7 +194,7 @@ impl Act {
         }
     }
 
-    /// A store to be put in the place of this one.
+    /// Returns an act whose store replaces the store of this one.
     fn other(self) -> Self {
         let at = GeometryKind::ALL
             .iter()
@@ -220,7 +219,7 @@ async fn editor(address: &str, open: &OpenOptions) -> Result<Editor, Error> {
     Editor::open_with(address, open).await
 }
 
-/// The same once more: other vertices at the same places, of other objects.
+/// Returns the same geometry with other vertices at the same positions, of other objects.
 fn later(geometry: &Geometry, round: u64) -> Geometry {
     let mut later = geometry.clone();
     for attribute in &mut later.vertex {
@@ -234,13 +233,13 @@ fn later(geometry: &Geometry, round: u64) -> Geometry {
     for id in ids.flatten() {
         *id += i64::try_from(round).unwrap() << 50;
     }
-    // What is said of a group is said already.
+    // The attributes of groups are already stored.
     later.groups.clear();
     later.group.clear();
     later
 }
 
-/// The objects of geometry that is stored alone.
+/// Returns the ids of the objects of geometry that is stored alone.
 fn ids(geometry: &Geometry) -> Vec<i64> {
     let parts = geometry.part_offsets.as_ref();
     let numbered = || parts.map(|offsets| (0..).take(offsets.len() - 1).collect());

@@ -1,4 +1,4 @@
-//! Another process, which is killed or not.
+//! A child process that may be killed.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -17,29 +17,29 @@ use zvf::OpenOptions;
 use super::{act::Act, kills::Stop, levels, writers};
 use crate::block_on;
 
-/// What the process is to do.
+/// Environment variable with the job of the child process.
 const JOB: &str = "ZVF_TEST_JOB";
 const ADDRESS: &str = "ZVF_TEST_ADDRESS";
-/// What it says begins with this.
+/// Prefix of the lines that the child process prints.
 const MARK: &str = "child: ";
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Killed,
-    /// After so many calls of the hook, in so many microseconds.
+    /// Completed after this many calls of the hook and this many microseconds.
     Done {
         calls: usize,
         micros: u64,
     },
 }
 
-/// Does something to the store at an address in a process that is stopped.
+/// Runs an act on the store at an address in a process that stops at `stop`.
 pub(super) fn run(act: Act, stop: Stop, address: &str) -> End {
     run_job(&act.word(), stop, address)
 }
 
-/// The same of what a word stands for.
+/// Runs the job that a word encodes.
 pub(super) fn run_job(word: &str, stop: Stop, address: &str) -> End {
     let output = command(&format!("{word} {}", stop.word()), address).output();
     let output = output.unwrap();
@@ -55,7 +55,7 @@ pub(super) fn run_job(word: &str, stop: Stop, address: &str) -> End {
     }
 }
 
-/// This program as another process.
+/// Returns a command that runs this program as a child process.
 pub(super) fn command(job: &str, address: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -65,7 +65,7 @@ pub(super) fn command(job: &str, address: &str) -> Command {
     command
 }
 
-/// The lines that a process said, which went well.
+/// Returns the lines that a successful process printed.
 pub(super) fn said(output: &Output) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -115,7 +115,7 @@ fn another_process() {
     say(&format!("{} {micros}", calls.load(Ordering::SeqCst)));
 }
 
-/// Nothing of this process runs on: neither its other threads nor its destructors.
+/// Ends the process at once: no other thread and no destructor runs.
 fn die() -> ! {
     kill_process(getpid(), Signal::KILL).unwrap();
     loop {

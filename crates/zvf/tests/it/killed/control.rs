@@ -1,4 +1,4 @@
-//! That what is looked for would be seen.
+//! Controls: the checks of this module detect stores in neither state.
 
 use zvf_build::GeometryKind;
 
@@ -11,9 +11,9 @@ use super::{
 };
 use crate::block_on;
 
-/// One object of the new state in a store of the old one, and the other way round.
+/// Detects one object of the new state in the old store, and the reverse.
 #[test]
-fn one_object_of_the_other_state_is_noticed() {
+fn one_object_of_the_other_state_is_detected() {
     let place = Place::folder();
     let act = Act::first(Verb::Append, GeometryKind::Points, Like::Plain, 0);
     let scene = Scene::new(act, &place);
@@ -31,7 +31,7 @@ fn one_object_of_the_other_state_is_noticed() {
             assert_eq!(sound == Which::New, to == &scene.new);
             files.push((name.clone(), bytes.clone()));
             block_on(place.fill(&files));
-            // A store so damaged that it cannot be read may also panic.
+            // A badly damaged store may also panic here.
             let address = place.address();
             let found = std::panic::catch_unwind(|| block_on(look(&scene, &address)));
             assert!(!matches!(found, Ok(Ok(_))), "{name} went unnoticed");
@@ -41,9 +41,9 @@ fn one_object_of_the_other_state_is_noticed() {
     assert!(noticed > 10, "{noticed}");
 }
 
-/// A writer without transactions, killed in the same way.
+/// A writer without transactions, killed in the same way, is detected.
 #[test]
-fn a_careless_writer_is_found_out() {
+fn a_writer_without_transactions_is_detected() {
     let place = Place::folder();
     let act = Act::first(Verb::Careless, GeometryKind::Points, Like::Plain, 0);
     let scene = Scene::new(act, &place);

@@ -10,16 +10,16 @@ use super::{
     scene::Scene,
 };
 
-/// Kills at operations, as the requirement has it.
+/// Minimum number of kills at operations, from the requirement.
 const LEAST: usize = 2_000;
-/// Kills of one store under one verb, spread evenly where there are more operations.
+/// Maximum number of kills of one store by one operation, spread evenly.
 const MOST: usize = 130;
-/// Kills at any time.
+/// Number of kills at random times.
 const AT_ANY_TIME: usize = 200;
-/// Processes at once: more than this machine may have cores, since files are waited for.
+/// Concurrent processes; more than the cores of this machine, because they wait for files.
 const AT_ONCE: usize = 4;
 
-/// Stores of every kind under every verb; some sharded, some with checksums.
+/// Returns stores of every kind for every operation; some sharded, some with checksums.
 fn scenes(place: &Place) -> Vec<Scene> {
     let likes = [Like::Plain, Like::Sharded, Like::Checked];
     let mut kinds = GeometryKind::ALL.into_iter().cycle();
@@ -35,7 +35,7 @@ fn scenes(place: &Place) -> Vec<Scene> {
 }
 
 #[test]
-fn whoever_is_killed_leaves_the_old_state_or_the_new() {
+fn a_killed_writer_leaves_the_old_or_the_new_state() {
     let place = Place::folder();
     let scenes = scenes(&place);
     let mut jobs = Vec::new();
@@ -64,7 +64,7 @@ fn whoever_is_killed_leaves_the_old_state_or_the_new() {
             "{verb:?}: {at_operations:?}"
         );
     }
-    // All that can be found is found, and often.
+    // Every outcome occurs, and often.
     let Some(least) = [at_operations.old, at_operations.new, at_operations.pending]
         .into_iter()
         .min()

@@ -1,4 +1,4 @@
-//! Killing processes, and looking at what they leave.
+//! Kills processes and checks the stores they leave.
 
 use std::{
     collections::BTreeMap,
@@ -20,35 +20,35 @@ use super::{
 };
 use crate::block_on;
 
-/// When a process is killed.
+/// The time at which a process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Never,
-    /// At a call of the hook, which is before or after an operation.
+    /// At a call of the hook, which runs before and after each operation.
     At(usize),
-    /// After so many microseconds, whatever it is doing.
+    /// After this many microseconds, at any point.
     After(u64),
 }
 
-/// What a store is that somebody died over.
+/// The state of a store after its writer was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Old,
     New,
 }
 
-/// What was found.
+/// Counters of the outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Processes that died of SIGKILL, by verb.
+    /// Processes that died of SIGKILL, by operation.
     pub(crate) killed: BTreeMap<Verb, usize>,
-    /// Those that left the old state.
+    /// Processes that left the old state.
     pub(crate) old: usize,
-    /// Those that left the new one.
+    /// Processes that left the new state.
     pub(crate) new: usize,
-    /// Of the latter, those that had committed and not finished.
+    /// Of these, processes that had committed but not finished.
     pub(crate) pending: usize,
-    /// Processes that were done before they were to be killed.
+    /// Processes that completed before they were killed.
     pub(crate) done: usize,
 }
 
@@ -76,7 +76,7 @@ impl Tally {
     }
 }
 
-/// Kills a process for each of these, several at once.
+/// Kills a process for each job, several concurrently.
 pub(crate) fn kill_all(place: &Place, jobs: &[(&Scene, Stop)], at_once: usize) -> Tally {
     let (next, tally) = (Mutex::new(jobs.iter()), Mutex::new(Tally::default()));
     thread::scope(|scope| {
@@ -96,7 +96,7 @@ pub(crate) fn kill_all(place: &Place, jobs: &[(&Scene, Stop)], at_once: usize) -
     tally.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A panic says what it is about itself.
+/// Locks a mutex, also after a panic, which reports its own cause.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -123,7 +123,7 @@ fn kill(place: &Place, scene: &Scene, stop: Stop, tally: &Mutex<Tally>) {
     }
 }
 
-/// Which of the two states a store is in, to readers; else what is wrong.
+/// Returns which of the two states readers see; otherwise describes the difference.
 pub(super) async fn look(scene: &Scene, address: &str) -> Result<Which, String> {
     let found = State::read(address).await;
     let found = found.map_err(|error| format!("cannot be read: {error:?}"))?;
@@ -143,8 +143,8 @@ pub(super) async fn look(scene: &Scene, address: &str) -> Result<Which, String> 
     })
 }
 
-/// The same of a store that nobody writes and nothing is left to do for: one that has the
-/// objects of a state, byte for byte, is read as that.
+/// Returns the state of a store without writers or unfinished transactions. A store whose objects
+/// equal those of a state byte for byte is in that state; other stores are read.
 async fn look_at_objects(scene: &Scene, address: &str) -> Result<Which, String> {
     if let Ok(store) = Store::open(address)
         && let Ok(files) = State::files(&store).await
@@ -159,9 +159,9 @@ async fn look_at_objects(scene: &Scene, address: &str) -> Result<Which, String> 
     look(scene, address).await
 }
 
-/// Does what the next writer does first, and looks again. A committed change stays;
-/// on a disk nothing is committed any more once its process is dead, while a server may
-/// still be doing what it was asked.
+/// Opens the store for writing, which recovers it, and reads its state again. A committed change
+/// stays. On a disk nothing is committed after the process is dead, while a server may still
+/// process requests.
 async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Which {
     let address = place.address();
     let opened = Editor::open(&address).await;
@@ -182,8 +182,8 @@ async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Whi
         (Place::Bucket(_), Which::Old) => {}
         _ => assert_eq!(after, before, "recovering changed it"),
     }
-    // The same again goes through. Where there is a store that takes as long as all else,
-    // and is not done every time.
+    // Running the operation again succeeds. Where a store exists this takes as long as everything
+    // else, so it is done for every fourth call.
     let again = scene.old.is_none() || !matches!(stop, Stop::At(call) if call % 4 > 0);
     if after == Which::Old && again {
         let open = OpenOptions::default();
@@ -196,7 +196,7 @@ async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Whi
     after
 }
 
-/// Once swept, a folder holds nothing but the store, the lock and the logs.
+/// Asserts that a swept folder holds nothing but the store, the lock and the logs.
 pub(super) async fn nothing_left(place: &Place) {
     let store = Store::open(&place.address()).unwrap();
     store.sweep(Duration::ZERO).await.unwrap();
@@ -210,7 +210,7 @@ pub(super) async fn nothing_left(place: &Place) {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-/// Says what was being done.
+/// Prints the act and the kill if the test panics.
 struct OnPanic<'a>(&'a Scene, Stop);
 
 impl Drop for OnPanic<'_> {

@@ -1,4 +1,4 @@
-//! Processes that are killed while they make levels.
+//! Processes killed while they build pyramid levels.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +20,17 @@ use crate::{
     written::random::{self, Case},
 };
 
-/// Kills of a store, spread evenly over its operations.
+/// Number of kills per store, spread evenly over its operations.
 const KILLS: usize = 16;
 
-/// A random store of a kind, and the levels that it gets.
+/// A random store of a kind and the levels to build.
 struct Build {
     kind: GeometryKind,
     seed: u64,
 }
 
 impl Build {
-    /// The first of few vertices that gets two levels.
+    /// Returns the first store with few vertices that gets two levels.
     fn first(kind: GeometryKind) -> Self {
         let builds = (0..).map(|seed| Self { kind, seed });
         let suits = |build: &Self| {
@@ -53,7 +53,7 @@ impl Build {
         }
     }
 
-    /// A place with the store, and so many levels.
+    /// Returns a place with the store and this many levels.
     fn place(&self, store: &Files, levels: usize) -> Place {
         let place = Place::folder();
         block_on(place.fill(store));
@@ -66,7 +66,7 @@ impl Build {
     }
 }
 
-/// What the other process does.
+/// Runs the job of the child process.
 pub(super) async fn perform(word: &str, address: &str, open: &OpenOptions) -> Result<(), Error> {
     let (kind, seed) = word.split_once('/').unwrap();
     let mut kinds = GeometryKind::ALL.into_iter();
@@ -83,10 +83,10 @@ async fn files(place: &Place) -> BTreeMap<String, Vec<u8>> {
     State::files(&store).await.unwrap()
 }
 
-/// What is there is the levels that were complete, and who makes them again goes on
-/// after those and comes to the same.
+/// The store holds exactly the completed levels, and a second build continues after them with the
+/// same result.
 #[test]
-fn a_build_that_is_killed_leaves_whole_levels_and_goes_on() {
+fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
     for kind in GeometryKind::ALL {
         let build = Build::first(kind);
         let about = format!("{kind:?}, seed {}", build.seed);
@@ -129,7 +129,7 @@ fn a_build_that_is_killed_leaves_whole_levels_and_goes_on() {
             });
             assert_eq!(again.there as usize, levels, "{about}, killed at {at}");
             assert!(block_on(files(&place)) == states[2], "{about}, at {at}");
-            // Where nothing was left to make, the next who writes finishes the transaction.
+            // If no level was missing, the next writer finishes the transaction.
             let open = OpenOptions::default();
             block_on(Editor::open_with(&place.address(), &open)).unwrap();
             block_on(nothing_left(&place));

@@ -1,5 +1,5 @@
-//! What the reference is known to get wrong when processes write at once or are killed,
-//! W12 to W16 as issues number it.
+//! Known defects of the reference with concurrent or killed writers, W12 to W16 as the issues
+//! number them.
 
 use std::sync::{
     Arc, Mutex,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::block_on;
 
-/// There, a list of chunks in one object was written by each from what it had read.
+/// In the reference, each writer updated a shared list of chunks from its own stale copy.
 #[test]
 fn w12_two_writers_on_disjoint_cells_lose_no_presence() {
     let way = Way {
@@ -34,13 +34,13 @@ fn w12_two_writers_on_disjoint_cells_lose_no_presence() {
     assert_eq!((outcome.committed, outcome.conflicts), (20, 0));
 }
 
-/// There, both got the next id, and the second object took the place of the first.
+/// In the reference, both sessions got the next id, and the second object overwrote the first.
 #[test]
 fn w13_two_sessions_never_get_the_same_id() {
     let (place, other) = (Place::folder(), Arc::new(Mutex::new(Vec::new())));
     let address = place.address();
     block_on(writers::begin(&address));
-    // In the middle of the first one's change the second makes one.
+    // The second session commits in the middle of the first one's change.
     let between = {
         let (address, other) = (address.clone(), Arc::clone(&other));
         move || {
@@ -54,9 +54,9 @@ fn w13_two_sessions_never_get_the_same_id() {
     assert_eq!((other, mine), (vec![1, 2], vec![3, 4]));
 }
 
-/// The same of one that is not to try again: it is told, and nothing of it is there.
+/// Without retries, the first session gets a conflict and leaves nothing.
 #[test]
-fn w13_who_does_not_try_again_is_told_of_the_conflict() {
+fn w13_a_session_without_retries_gets_the_conflict() {
     let place = Place::folder();
     let address = place.address();
     block_on(writers::begin(&address));
@@ -94,8 +94,8 @@ async fn append(
 
 type Hook = dyn Fn(&str, &Key) + Send + Sync;
 
-/// Calls something before the first operation, on a thread of its own: this one is in
-/// the middle of something.
+/// Calls a function before the first operation, on another thread because this one is inside a call
+/// of the store.
 fn once(call: impl Fn() + Send + Sync + 'static) -> Arc<Hook> {
     let (called, call) = (AtomicBool::new(false), Arc::new(call));
     Arc::new(move |_, _| {
@@ -123,23 +123,22 @@ fn killed(verb: Verb, kind: GeometryKind, like: Like) -> Tally {
     tally
 }
 
-/// There, 2,122 vertices of neither the 1,000 before nor the 4,000 to come, while the
-/// metadata spoke of 4,000.
+/// The reference left 2,122 vertices, neither the previous 1,000 nor the new 4,000, while the
+/// metadata declared 4,000.
 #[test]
 fn w14_a_kill_during_a_rewrite_leaves_one_state() {
     killed(Verb::Replace, GeometryKind::Points, Like::Plain);
 }
 
-/// There, a pyramid in the making was advertised and empty. None is written yet; for
-/// whatever is advertised every [state](super::state::State) that is read is held to
-/// count as many vertices as it gives, and to be the old one or the new one, levels
-/// included.
+/// The reference advertised an unfinished, empty pyramid. Every [state](super::state::State) that
+/// is read here must hold as many vertices as it declares and equal the old or the new state,
+/// levels included.
 #[test]
-fn w15_a_kill_never_leaves_more_advertised_than_is_there() {
+fn w15_a_kill_never_leaves_declared_data_missing() {
     killed(Verb::Append, GeometryKind::Streamlines, Like::Sharded);
 }
 
-/// There, 18 of 200 vertices were left to be read.
+/// The reference left 18 of 200 vertices readable.
 #[test]
 fn w16_a_kill_during_an_edit_leaves_one_state() {
     killed(Verb::Exchange, GeometryKind::Graphs, Like::Plain);

@@ -1,4 +1,4 @@
-//! Where stores are that are written to until somebody dies.
+//! Locations of the stores to which killed processes write.
 
 use std::{
     fs,
@@ -10,23 +10,23 @@ use tempfile::TempDir;
 use zvf::OpenOptions;
 use zvf_model::key::Key;
 
-/// A folder, or a place in a bucket.
+/// A folder, or a prefix in a bucket.
 #[derive(Debug)]
 pub(crate) enum Place {
     Folder(TempDir),
-    /// An address below which nobody else writes.
+    /// An address below which no other test writes.
     Bucket(String),
 }
 
-/// Objects by name, also those of transactions.
+/// Objects by name, including those of transactions.
 pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
-    /// A folder where files are quick: in memory, if the system has that. What a killed
-    /// process leaves is the same there as on a disk, only a power cut is not; files are
-    /// made fifteen times as fast. `ZVF_TEST_ON_DISK` asks for a disk all the same.
+    /// Returns a folder in memory if the system has one: files are created fifteen times as fast. A
+    /// killed process leaves the same files there as on a disk; only power cuts differ.
+    /// `ZVF_TEST_ON_DISK` requests a disk.
     pub(crate) fn folder() -> Self {
         let memory = Path::new("/dev/shm");
         match std::env::var_os("ZVF_TEST_ON_DISK") {
@@ -37,12 +37,12 @@ impl Place {
         }
     }
 
-    /// A folder where the system has those that do not last.
+    /// Returns a folder in the temporary directory of the system.
     pub(crate) fn on_disk() -> Self {
         Self::Folder(tempfile::tempdir().unwrap())
     }
 
-    /// A new one beside it.
+    /// Returns a new place next to this one.
     pub(super) fn another(&self) -> Self {
         match self {
             Self::Folder(folder) => {
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// Puts objects, whatever is there.
+    /// Writes objects, replacing existing ones.
     pub(super) async fn fill(&self, files: &Files) {
         match self {
             Self::Folder(_) => {
@@ -79,7 +79,7 @@ impl Place {
                 let store = OpenOptions::default().create(address).unwrap();
                 let objects = files.iter();
                 let objects = objects
-                    // Of no use there.
+                    // The lock has no use in a bucket.
                     .filter(|(name, _)| name != ".zvf/lock")
                     .map(|(name, bytes)| (Key::parse(name).unwrap(), bytes.clone().into()));
                 store.put_many(objects.collect()).await.unwrap();
@@ -87,8 +87,8 @@ impl Place {
         }
     }
 
-    /// Deletes what is in a bucket: the server looks at all of its objects when it lists
-    /// some. Folders go by themselves.
+    /// Deletes the objects in a bucket, because the server visits all of its objects for every
+    /// listing. Folders delete themselves.
     pub(super) async fn empty(&self) {
         let Self::Bucket(address) = self else {
             return;
@@ -101,7 +101,7 @@ impl Place {
         store.delete_many(keys.collect()).await.unwrap();
     }
 
-    /// What is in the folder: also what no reader looks at.
+    /// Returns all files of the folder, including those that readers ignore.
     pub(super) fn files(&self) -> Files {
         let mut files = Vec::new();
         let root = PathBuf::from(self.address());

@@ -1,4 +1,4 @@
-//! A store before a change and after it.
+//! A store before and after a change.
 
 use super::{
     act::{Act, Verb},
@@ -9,24 +9,24 @@ use super::{
 };
 use crate::block_on;
 
-/// What is there before an act, and after it.
+/// The states before and after an act.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(super) act: Act,
-    /// What is there before, also what no reader looks at.
+    /// The files before the act, including those that readers ignore.
     pub(super) files: Files,
-    /// The call at which somebody was killed before, for [`Verb::Finish`].
+    /// The call at which the previous process was killed, for [`Verb::Finish`].
     left: Option<usize>,
-    /// `None` where there is no store.
+    /// `None` if there is no store.
     pub(super) old: Option<State>,
     pub(super) new: State,
-    /// How often the hook is called when nobody is killed.
+    /// Number of hook calls of an undisturbed run.
     pub(crate) calls: usize,
     pub(super) micros: u64,
 }
 
 impl Scene {
-    /// Does it once to the end, at such a place.
+    /// Runs the act to its end.
     pub(crate) fn new(act: Act, place: &Place) -> Self {
         let before = Place::folder();
         block_on(act.prepare(&before.address()));
@@ -55,7 +55,7 @@ impl Scene {
         }
     }
 
-    /// A place with what was there before.
+    /// Returns a place with the state before the act.
     pub(super) fn set(&self, place: &Place) -> Place {
         set(self.act, &self.files, self.left, place)
     }
@@ -72,7 +72,7 @@ fn set(act: Act, files: &Files, left: Option<usize>, place: &Place) -> Place {
     place
 }
 
-/// What is to be finished.
+/// Returns the append that [`Verb::Finish`] completes.
 fn appending(act: Act) -> Act {
     Act {
         verb: Verb::Append,
@@ -80,7 +80,7 @@ fn appending(act: Act) -> Act {
     }
 }
 
-/// The first call at which appending is committed: it leaves the most to do.
+/// Returns the first call after the append has committed, which leaves the most work.
 fn first_left(act: Act, files: &Files, place: &Place) -> usize {
     let mut calls = 1..;
     let left = calls.find(|at| {

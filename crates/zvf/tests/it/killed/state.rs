@@ -1,4 +1,4 @@
-//! What a store is to whoever reads it.
+//! The state of a store as readers see it.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use zvf_store::{OpenError, Read};
 
 use crate::written::content::Content;
 
-/// All of a store.
+/// The content of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     pub(super) content: Content,
-    /// Counted from what is stored.
+    /// Counted from the stored data.
     pub(super) info: StoreInfo,
-    /// Every object but those of transactions, byte for byte; of the root all but
-    /// what it says of transactions.
+    /// Every object except those of transactions, byte for byte; the root without its record of
+    /// transactions.
     pub(super) files: BTreeMap<String, Vec<u8>>,
 }
 
 impl State {
-    /// As a reader finds it, who changes nothing; `None` where there is no store.
+    /// Reads a store without changing it; `None` if there is no store.
     pub(crate) async fn read(address: &str) -> Result<Option<Self>, Error> {
         let dataset = match Dataset::open(address).await {
             Err(Error::NoStore { .. } | Error::Open(OpenError::NotFound(_))) => return Ok(None),
@@ -42,7 +42,7 @@ impl State {
         }))
     }
 
-    /// Its objects as readers see them: none where there is no store.
+    /// Returns the objects that readers see; empty if there is no store.
     pub(super) async fn files(store: &Store) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let root = store
             .read_one(Read::full(Key::parse("zarr.json").unwrap()))
@@ -68,7 +68,7 @@ impl State {
         Ok(files)
     }
 
-    /// Whether a transaction is left that was committed and not finished.
+    /// Returns whether a committed transaction is unfinished.
     pub(super) async fn is_pending(address: &str) -> bool {
         let Ok(store) = Store::open(address) else {
             return false;
@@ -81,7 +81,7 @@ impl State {
         json["attributes"]["zvf"]["pending"] == true
     }
 
-    /// What of another is not the same, in a few words.
+    /// Summarizes the differences from another state.
     pub(super) fn differs(&self, other: &Self) -> String {
         let names = self.files.keys().chain(other.files.keys());
         let mut names: Vec<&String> = names

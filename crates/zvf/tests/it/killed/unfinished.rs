@@ -1,4 +1,4 @@
-//! Changes that are committed and cannot be finished.
+//! Changes that are committed but cannot be finished.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use zvf_store::CommitError;
 use super::{place::Place, writers};
 use crate::{block_on, written::content::Content};
 
-/// The first object cannot be moved to its place, and a moment later it could: trying
-/// again would add all of it twice.
+/// The rename of the first object fails at first and would succeed later; retrying the whole change
+/// would add its content twice.
 #[test]
-fn a_change_that_was_committed_is_not_made_again() {
+fn a_committed_change_is_not_repeated() {
     let place = Place::folder();
     let address = place.address();
     block_on(writers::begin(&address));
@@ -40,7 +40,7 @@ fn a_change_that_was_committed_is_not_made_again() {
         }
         renames.fetch_add(usize::from(operation == "rename"), Ordering::SeqCst);
     };
-    // One after the other, so that the second call is after the first rename.
+    // Operations run one by one, so that the second call follows the first rename.
     let open = OpenOptions::default()
         .concurrency(1)
         .write_hook(Arc::new(hook));

@@ -1,4 +1,4 @@
-//! Several processes that append to one store at once.
+//! Several processes that append to one store concurrently.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,28 +20,28 @@ use crate::{
     written::{content::Content, random::attribute},
 };
 
-/// Vertices of an object that is added.
+/// Vertices of an appended object.
 const LENGTH: u64 = 3;
 /// Objects of one append.
 const OBJECTS: u64 = 2;
 /// Extent of a chunk.
 const CHUNK: f64 = 10.0;
 
-/// How several write.
+/// Parameters of concurrent writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) writers: u64,
-    /// Appends of each.
+    /// Appends of each writer.
     pub(crate) appends: u64,
-    /// Whether all write to the same chunks, or each to its own.
+    /// All write to the same chunks instead of each to its own.
     pub(crate) overlapping: bool,
-    /// Whether objects come with ids.
+    /// Objects are appended with ids.
     pub(crate) given: bool,
-    /// How often a writer tries again.
+    /// Number of retries of a writer.
     pub(crate) retries: usize,
 }
 
-/// What became of all appends.
+/// Outcome of all appends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) committed: u64,
@@ -74,8 +74,8 @@ impl Way {
         (way, number(0), parts[6].to_owned())
     }
 
-    /// What a writer appends, and the tags of each object. Of the chunks along the first
-    /// axis each object touches two.
+    /// Returns the geometry that a writer appends, and the tags of each object. Each object
+    /// intersects two chunks along the first axis.
     fn addition(self, writer: u64, append: u64) -> (Geometry, Vec<Vec<u64>>) {
         let first = match self.overlapping {
             true => 0.0,
@@ -127,7 +127,7 @@ fn paths(places: &[f64], objects: &[Vec<u64>]) -> Geometry {
     geometry
 }
 
-/// A store of one object, in the chunks that all write to.
+/// Creates a store of one object in the chunks that all writers share.
 pub(super) async fn begin(address: &str) {
     let geometry = paths(&[1.0, 1.0, 12.0, 1.0], &[vec![1, 2]]);
     let mut design = Design::new(GeometryKind::Polylines);
@@ -138,12 +138,12 @@ pub(super) async fn begin(address: &str) {
         .unwrap();
 }
 
-/// Objects without ids in the chunks that all write to.
+/// Returns objects without ids in the shared chunks.
 pub(super) fn of(writer: u64) -> Geometry {
     SHARED.addition(writer, 0).0
 }
 
-/// The tags of these objects.
+/// Returns the tags of these objects.
 pub(super) fn tags(writer: u64) -> Vec<Vec<u64>> {
     SHARED.addition(writer, 0).1
 }
@@ -156,7 +156,7 @@ const SHARED: Way = Way {
     retries: 0,
 };
 
-/// Lets several processes write at once, and looks at what is there then.
+/// Runs several writer processes concurrently and checks the resulting store.
 pub(crate) fn run(way: Way, place: &Place) -> Outcome {
     let address = place.address();
     block_on(begin(&address));
@@ -215,7 +215,7 @@ pub(crate) fn run(way: Way, place: &Place) -> Outcome {
     outcome
 }
 
-/// That all of these objects are there once and nothing else.
+/// Asserts that each of these objects is stored once, and no other.
 pub(super) async fn check(address: &str, committed: &BTreeMap<i64, Vec<u64>>) {
     let dataset = Dataset::open(address).await.unwrap();
     let content = Content::read(&dataset).await;
@@ -230,7 +230,7 @@ pub(super) async fn check(address: &str, committed: &BTreeMap<i64, Vec<u64>>) {
     assert_eq!(info.notes, Vec::<String>::new());
 }
 
-/// What each process does.
+/// Runs the appends of one process.
 pub(super) fn write(job: &str, address: &str) {
     let (way, writer, go) = Way::of_word(job);
     let go = Path::new(&go);
@@ -259,7 +259,7 @@ pub(super) fn write(job: &str, address: &str) {
     });
 }
 
-/// Eight processes, five appends each.
+/// Runs eight processes with five appends each.
 fn eight(overlapping: bool, given: bool, retries: usize) -> Outcome {
     let way = Way {
         writers: 8,
@@ -271,31 +271,31 @@ fn eight(overlapping: bool, given: bool, retries: usize) -> Outcome {
     run(way, &Place::folder())
 }
 
-/// Enough that nobody gives up.
+/// Enough retries that every writer succeeds.
 pub(crate) const MANY: usize = 10_000;
 
 #[test]
-fn eight_append_to_chunks_of_their_own_with_ids() {
+fn eight_writers_append_to_separate_chunks_with_ids() {
     assert_eq!(eight(false, true, 0).conflicts, 0);
 }
 
 #[test]
-fn eight_append_to_chunks_of_their_own_without_ids() {
+fn eight_writers_append_to_separate_chunks_without_ids() {
     assert_eq!(eight(false, false, MANY).conflicts, 0);
 }
 
 #[test]
-fn eight_append_to_the_same_chunks_with_ids() {
+fn eight_writers_append_to_the_same_chunks_with_ids() {
     assert_eq!(eight(true, true, MANY).conflicts, 0);
 }
 
 #[test]
-fn eight_append_to_the_same_chunks_without_ids() {
+fn eight_writers_append_to_the_same_chunks_without_ids() {
     assert_eq!(eight(true, false, MANY).conflicts, 0);
 }
 
 #[test]
-fn eight_that_do_not_try_again_conflict_and_lose_nothing() {
+fn eight_writers_without_retries_conflict_and_lose_nothing() {
     let outcome = eight(true, false, 0);
     assert!(
         outcome.committed > 0 && outcome.conflicts > 0,

@@ -1,4 +1,4 @@
-//! All that is in a store, whatever generation it is of.
+//! The content of a store of any generation.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use zvf_model::{
 };
 use zvf_query::{Column, ColumnValues, Selection, predicate::Scope};
 
-/// A part with a cell for each chunk: what it says of its values, and the payloads.
+/// An array with a cell for each chunk: the type of its values, and the payloads.
 type Cells = (Json, BTreeMap<ChunkCoord, Vec<u8>>);
 /// Chunk and row of each end, and the values of all attributes.
 pub(super) type Record = (Vec<(ChunkCoord, u64)>, BTreeMap<String, String>);
@@ -31,18 +31,18 @@ pub(super) struct Content {
 pub(super) struct Level {
     pub(super) says: BTreeMap<&'static str, Json>,
     pub(super) cells: BTreeMap<String, Cells>,
-    /// The manifest of each id; of an object without pieces none.
+    /// The manifest of each id; an object without pieces has none.
     pub(super) manifests: Option<BTreeMap<i64, Vec<u8>>>,
-    /// Values of each attribute of objects, by id.
+    /// Values of each object attribute, by id.
     pub(super) objects: BTreeMap<String, BTreeMap<i64, String>>,
     pub(super) groups: Vec<Vec<i64>>,
     pub(super) group_columns: BTreeMap<String, Vec<String>>,
-    /// By delta and number of ends: how often each record is there.
+    /// Number of copies of each record, by delta and number of ends.
     pub(super) links: BTreeMap<(Delta, u32), BTreeMap<Record, usize>>,
     pub(super) composite: Vec<String>,
 }
 
-/// A value that two stores can agree on.
+/// Formats a value in a form common to all generations.
 fn value(column: &Column, row: usize) -> String {
     if column.nulls.as_ref().is_some_and(|missing| missing[row]) {
         return "absent".to_owned();
@@ -182,7 +182,7 @@ impl Level {
             level.group_columns.insert(name.clone(), column(&values));
         }
         for delta in session.stored_link_deltas(id).await.unwrap() {
-            // Where another level's chunks are, only that level says.
+            // The chunks of another level are in the metadata of that level.
             let target = id.offset(delta.levels());
             if !target.is_some_and(|target| dataset.levels().contains(&target)) {
                 continue;
@@ -230,7 +230,7 @@ impl Level {
             let cells = session.stored_cells(&stored, stored.chunks()).await;
             let cells = stored.chunks().iter().cloned().zip(cells);
             let cells = cells.map(|(chunk, cell)| (chunk, cell.unwrap().to_vec()));
-            // An empty cell and none are the same.
+            // An empty cell equals a missing one.
             let cells: BTreeMap<_, _> = cells.filter(|(_, cell)| !cell.is_empty()).collect();
             let (node, says) = (stored.node(), stored.attributes());
             let says = match part {
@@ -275,7 +275,7 @@ impl Level {
     }
 }
 
-/// Objects by the ids that they had, where the new store has those as an attribute.
+/// Renumbers objects by their former ids, which the new store has as an attribute.
 pub(super) fn renamed(mut content: Content) -> Content {
     for level in content.levels.values_mut() {
         let Some(ids) = level.objects.remove("object_id") else {
@@ -300,7 +300,7 @@ pub(super) fn renamed(mut content: Content) -> Content {
     content
 }
 
-/// Says what is different, and not everything.
+/// Asserts equality with a short message.
 #[track_caller]
 pub(super) fn same(found: &Content, expected: &Content, at: &str) {
     assert_eq!(found.root, expected.root, "{at}");

@@ -1,4 +1,4 @@
-//! Every recorded store, there and back, with all that is said about it.
+//! Every recorded store migrated forth and back, with the reports.
 
 use zvf::{Dataset, MigrateReport, build::Profile};
 use zvf_format::path::Delta;
@@ -19,7 +19,7 @@ const BRIDGES: &str =
     "links between pieces of paths that named other rows than those of their ends";
 const WIDTH: &str = "cells of links of another number of ends";
 
-/// What a report says, one line each.
+/// Formats a report, one line per item.
 fn lines(store: &str, report: &MigrateReport) -> Vec<String> {
     let line = |sign: char| {
         let store = store.to_owned();
@@ -34,8 +34,8 @@ fn lines(store: &str, report: &MigrateReport) -> Vec<String> {
     repaired.chain(report.lost.iter().map(line('-'))).collect()
 }
 
-/// What the store that was read has, less what the report says is not there and what
-/// it says is right now, which other tests look at.
+/// Removes from the source content what the report lists as lost or repaired; other tests check
+/// these.
 fn without(mut content: Content, report: &MigrateReport) -> Content {
     let says = |what: &str| {
         let mut findings = report.repaired.iter().chain(&report.lost);
@@ -62,7 +62,7 @@ async fn there(source: &Dataset, profile: Profile, store: &str) -> (Dataset, Vec
     let found = renamed(without(whole.clone(), &report));
     same(&found, &without(expected, &report), store);
     let said = lines(store, &report);
-    // What is right stays as it is.
+    // A second migration changes nothing.
     let (again, report) = migrated(&target, profile).await.unwrap();
     assert_eq!(report.repaired, [], "{store}");
     same(&Content::of(&again).await, &whole, store);
@@ -131,7 +131,7 @@ fn golden_09_to_08_and_back() {
 }
 
 #[test]
-fn recorded_reads_are_answered_as_before() {
+fn migrated_stores_return_the_recorded_reads() {
     for archive in ["zvf-06", "zvf-07", "zvf-08"] {
         for profile in [Profile::V09, Profile::V08] {
             golden_points_and_paths(archive, |source| {

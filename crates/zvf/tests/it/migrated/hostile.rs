@@ -1,4 +1,4 @@
-//! Damaged stores, stores that are there already, and migrations that are given up.
+//! Damaged sources, existing targets, and cancelled migrations.
 
 use std::{
     collections::BTreeMap,
@@ -41,8 +41,8 @@ async fn opened(files: &BTreeMap<String, Vec<u8>>) -> Result<Dataset, Error> {
     Dataset::open(store).await
 }
 
-/// Every file in turn is missing, cut or turned: the migration fails and names what
-/// it is in, or the store that comes out has all that can be read of the other.
+/// Each file in turn is removed, truncated or flipped. The migration fails and names the location,
+/// or the new store holds everything readable of the source.
 fn damaged(profile: Made09) {
     let whole: BTreeMap<String, Vec<u8>> = made(profile).files.into_iter().collect();
     let expected = block_on(async { Content::of(&opened(&whole).await.unwrap()).await });
@@ -64,11 +64,11 @@ fn damaged(profile: Made09) {
                 let at = format!("{profile:?} {key} {damage}");
                 let error = match migrated(&source, Profile::V09).await {
                     Ok((target, _)) => {
-                        // Tables have filling where nothing is stored.
+                        // Missing chunks of tables have the fill value.
                         let found = Content::of(&target).await;
                         let here = Content::of(&source).await;
                         same(&found, &here, &at);
-                        // Of tables, rows that are there are read without the rest.
+                        // Tables: the existing rows are read without the missing ones.
                         let is_table = key.contains("_attributes/") && !key.contains("/links");
                         assert!(damage == "missing" || is_table, "{at}");
                         return;
@@ -93,7 +93,7 @@ fn damaged(profile: Made09) {
                     );
                     let target = Dataset::open(store).await.unwrap();
                     let found = Content::of(&target).await;
-                    // Groups of links are made anew.
+                    // Link fragments are rebuilt.
                     let is_index = key.contains("link_fragments");
                     assert!(is_index || found.levels != expected.levels, "{at}");
                     skipped += 1;
@@ -120,7 +120,7 @@ fn damage_is_named_09() {
 }
 
 #[test]
-fn a_store_that_is_there_stays() {
+fn an_existing_target_is_kept_without_overwrite() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (old, new) = (path("old.zv"), path("new.zv"));
@@ -146,7 +146,7 @@ fn a_store_that_is_there_stays() {
             assert!(is_there, "{refused:?}");
         }
         options.overwrite = true;
-        // In its place only when that is asked for.
+        // It is replaced only with `overwrite`.
         migrate(&old, &new, &options).await.unwrap();
         let source = Dataset::open(&old).await.unwrap();
         assert_eq!(source.layout().profile(), "0.8");
@@ -167,7 +167,7 @@ fn a_store_that_is_there_stays() {
     });
 }
 
-/// Gives a future up once so many steps of it are done.
+/// Cancels a future after a number of polls.
 struct Steps<F> {
     work: F,
     done: Arc<AtomicUsize>,
@@ -188,7 +188,7 @@ impl<F: Future + Unpin> Future for Steps<F> {
 }
 
 #[test]
-fn a_migration_that_is_given_up_leaves_no_store() {
+fn a_cancelled_migration_leaves_no_store() {
     let made = made(Made09::V080);
     let mut given_up = 0;
     for most in (0..).step_by(4) {
@@ -216,7 +216,7 @@ fn a_migration_that_is_given_up_leaves_no_store() {
             }
             assert!(found.is_err(), "after {most} steps");
             given_up += 1;
-            // And whoever comes next can make one there.
+            // A later migration can create a store there.
             if most % 8 == 0 {
                 let source = open(&made).await;
                 let options = MigrateOptions::default();
@@ -233,7 +233,7 @@ fn a_migration_that_is_given_up_leaves_no_store() {
 }
 
 #[test]
-fn a_store_that_create_made_goes_there_and_back() {
+fn a_created_store_survives_migration_and_back() {
     use zvf::build::{Design, Geometry, GeometryKind, NumericColumn, WritePlan};
     let rows = (0_u8..60).map(f32::from);
     let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
@@ -266,14 +266,14 @@ fn a_store_that_create_made_goes_there_and_back() {
                 true => {
                     let json = |bytes: &[u8]| {
                         let mut json: serde_json::Value = serde_json::from_slice(bytes).unwrap();
-                        // The same of the nodes below the root, which are compared themselves.
+                        // The copies of the nodes differ; the nodes themselves are compared.
                         if let Some(attributes) = json
                             .get_mut("attributes")
                             .and_then(serde_json::Value::as_object_mut)
                         {
                             attributes.remove("zvf_nodes");
                         }
-                        // In any order.
+                        // Link arrays may come in another order.
                         if let Some(present) = json
                             .pointer_mut("/attributes/zarr_vectors_level/arrays_present")
                             .and_then(serde_json::Value::as_array_mut)

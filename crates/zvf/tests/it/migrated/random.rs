@@ -14,19 +14,20 @@ use super::{
 };
 use crate::{block_on, stores::recipes};
 
-/// What comes out of it is what was there, and the same again.
+/// Checks that a migrated store has the content of its source, and that a second migration is
+/// idempotent.
 async fn check(source: &Dataset, truth: &Truth, target: Target, at: &str) {
     let mut expected = Content::of(source).await;
     let (made, report) = migrated(source, target).await.unwrap();
     let found = Content::of(&made).await;
-    // Padded cells are longer than what is in use of them.
+    // Padded cells are longer than their used part.
     let is_padded = source.layout().profile() == "0.8-padded";
     if report
         .repaired
         .iter()
         .any(|found| found.what.contains("pieces of paths"))
     {
-        // Up to 0.7 all of them name row 0.
+        // Up to 0.7 every record names row 0.
         let records = links(truth);
         expected
             .levels
@@ -49,7 +50,7 @@ async fn check(source: &Dataset, truth: &Truth, target: Target, at: &str) {
     same(&renamed(across), &renamed(found), at);
 }
 
-/// Links as they should be, where none has attributes.
+/// Returns the expected links of a store without link attributes.
 fn links(truth: &Truth) -> BTreeMap<Record, usize> {
     assert!(truth.recipe.kind.is_paths());
     let mut records = BTreeMap::new();
@@ -77,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_stores_stay_what_they_are(recipe in any_recipe(), target in any_target()) {
+    fn random_stores_keep_their_content(recipe in any_recipe(), target in any_target()) {
         let made = zvf_testkit::stores::make(&recipe);
         block_on(async {
             let source = crate::stores::open(&made).await;
@@ -86,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn levels_and_links_between_them_stay(
+    fn levels_and_cross_level_links_are_kept(
         recipe in proptest::sample::select(vec![Profile::V09, Profile::V080])
             .prop_flat_map(recipes),
         target in any_target(),
@@ -102,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_part_of_the_format_is_copied() {
+fn unknown_files_and_attributes_are_copied() {
     let made = zvf_testkit::stores::make(&Recipe::default());
     let mut files = made.files.clone();
     let mine = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"mine": 1}}"#;

@@ -1,4 +1,4 @@
-//! What writers got wrong is right after.
+//! Known defects of older writers are repaired by migration.
 
 use zvf::{Dataset, build::Profile};
 use zvf_format::path::Delta;
@@ -9,7 +9,7 @@ use zvf_testkit::golden::Golden;
 use super::migrated;
 use crate::{block_on, golden::open};
 
-/// The bytes of a vertex.
+/// Returns the bytes of a vertex.
 async fn vertex(dataset: &Dataset, chunk: &ChunkCoord, row: u64, size: usize) -> Vec<u8> {
     let session = dataset.session();
     let part = session
@@ -25,7 +25,8 @@ async fn vertex(dataset: &Dataset, chunk: &ChunkCoord, row: u64, size: usize) ->
     cell[at..at + size].to_vec()
 }
 
-/// Ends of all links between chunks are vertices that follow each other on a path.
+/// Asserts that the ends of all cross-chunk links are consecutive vertices of a path, and counts
+/// the links.
 async fn bridges(dataset: &Dataset, store: &str) -> usize {
     let paths = dataset
         .query(&Query::new().shape(Shape::Paths))
@@ -73,7 +74,7 @@ fn links_between_pieces_of_paths_name_their_ends() {
 }
 
 #[test]
-fn links_that_were_right_are_not_called_repaired() {
+fn correct_links_are_not_reported_as_repaired() {
     let golden = Golden::open("zvf-09");
     for store in ["polylines_3d", "polylines_reentrant", "lines_crossing_only"] {
         let source = open(&golden, &format!("{store}/store.zarrvectors"));

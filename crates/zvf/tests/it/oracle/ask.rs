@@ -1,4 +1,4 @@
-//! Random queries that have something to do with a store.
+//! Random queries that match part of a store.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use zvf_testkit::stores::{Attribute, Random, Truth, Values};
 
 use super::filter::{all_attributes, attributes, value};
 
-/// A query.
+/// Returns a random query.
 pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
     let mut query = Query::new();
     let by_chunk = random.chance(20);
@@ -25,7 +25,7 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
     if random.chance(65) && !by_chunk && !truth.vertices.is_empty() {
         query.region = Some(region(truth, random));
     }
-    // Spheres cut nothing.
+    // Spheres do not clip.
     if matches!(query.region, Some(Region::Sphere(_))) {
         query.clip = Clip::Drop;
     }
@@ -75,7 +75,7 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
     query
 }
 
-/// A place near vertices.
+/// Returns a position near vertices.
 fn somewhere(truth: &Truth, random: &mut Random) -> Vec<f64> {
     let axes = 0..truth.axes.len();
     axes.map(|axis| {
@@ -130,7 +130,7 @@ fn chunks(truth: &Truth, random: &mut Random) -> Vec<ChunkCoord> {
     if let Some(first) = truth.chunks().first()
         && random.chance(20)
     {
-        // One that is not there.
+        // A chunk that does not exist.
         chunks.push(first.iter().map(|_| 77).collect());
     }
     chunks.into_iter().map(ChunkCoord::new).collect()
@@ -151,8 +151,8 @@ fn columns(truth: &Truth, random: &mut Random) -> Selection {
     Selection::Named(named)
 }
 
-/// Parts that look at links, or at objects, or at vertices and what they belong
-/// to. `None` when there is nothing to look at.
+/// Returns a predicate on links, or on objects, or on vertices and their owners; `None` if the
+/// store has none of these.
 fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
     let all = all_attributes(truth);
     let parts: Vec<String> = (0..=random.below(2))
@@ -164,7 +164,7 @@ fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
                 3 => vec![Scope::Group],
                 _ => vec![Scope::Vertex, Scope::Fragment],
             };
-            // Of what has no value, an old store does not say how many channels it has.
+            // An old store does not record the number of channels of an attribute without values.
             let known = all.iter().filter(|(scope, attribute)| {
                 scopes.contains(scope) && attribute.missing.contains(&false)
             });

@@ -1,4 +1,4 @@
-//! What is left of paths and links that are cut at the border of a box.
+//! Paths and links clipped at the border of a box.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use zvf_testkit::stores::Truth;
 
 use super::expect::Spot;
 
-/// Links that were cut.
+/// Clipped links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cut {
-    /// Edges that are longer than nothing, with their two ends.
+    /// Edges of positive length, with their two ends.
     pub(super) edges: Vec<(usize, [Spot; 2])>,
-    /// Area of all faces.
+    /// Total area of the faces.
     pub(super) area: f64,
 }
 
-/// Runs of what is kept.
+/// Returns the runs of kept items.
 pub(super) fn runs(len: usize, keep: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for at in (0..len).filter(|at| keep(*at)) {
@@ -28,7 +28,7 @@ pub(super) fn runs(len: usize, keep: impl Fn(usize) -> bool) -> Vec<Range<usize>
     runs
 }
 
-/// The parts of a path in a box.
+/// Returns the parts of a path in a box.
 pub(super) fn path(truth: &Truth, path: &[usize], bbox: &Bbox) -> Vec<Vec<Spot>> {
     if let [vertex] = path {
         let point = &truth.vertices[*vertex].position;
@@ -53,7 +53,7 @@ pub(super) fn path(truth: &Truth, path: &[usize], bbox: &Bbox) -> Vec<Vec<Spot>>
     parts
 }
 
-/// The part of a segment in a box.
+/// Returns the part of a segment in a box.
 fn segment(truth: &Truth, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
     let positions = ends.map(|end| truth.vertices[end].position.as_slice());
     let part = bbox.clip_segment(positions)?;
@@ -70,7 +70,7 @@ fn segment(truth: &Truth, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
     Some([spot(part.t0, &part.start), spot(part.t1, &part.end)])
 }
 
-/// What is left of links.
+/// Clips links.
 pub(super) fn links(truth: &Truth, links: &[usize], bbox: &Bbox) -> Cut {
     let mut cut = Cut::default();
     for link in links {
@@ -99,7 +99,7 @@ pub(super) fn links(truth: &Truth, links: &[usize], bbox: &Bbox) -> Cut {
     cut
 }
 
-/// Area of a fan of triangles, in any dimension.
+/// Returns the area of a fan of triangles, in any dimension.
 pub(super) fn area(polygon: &[&[f64]]) -> f64 {
     let triangle = |pair: &[&[f64]]| {
         let side = |to: &[f64]| -> Vec<f64> {

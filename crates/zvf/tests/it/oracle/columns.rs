@@ -1,4 +1,4 @@
-//! Whether values of a column are those that are known.
+//! Comparison of column values with the known ones.
 
 use zvf_format::numeric::{Kind, Value};
 use zvf_query::{Column, ColumnValues};
@@ -6,7 +6,7 @@ use zvf_testkit::stores::{Attribute, Values as Known};
 
 use super::filter::value;
 
-/// What is wrong with it.
+/// Success, or a description of the difference.
 pub(super) type Verdict = Result<(), String>;
 
 macro_rules! ensure {
@@ -20,7 +20,7 @@ macro_rules! ensure {
 
 pub(super) use ensure;
 
-/// A value of the answer beside one that is known.
+/// Compares a value of the result with a known one.
 pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize) -> Verdict {
     let name = &attribute.name;
     let missing = attribute.missing[at];
@@ -63,8 +63,8 @@ pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize
     Ok(())
 }
 
-/// A value of a new vertex: between those of the ends when they are floats,
-/// that of the nearer otherwise.
+/// Compares a value at a new vertex: interpolated between the ends for floats, otherwise taken from
+/// the nearer end.
 pub(super) fn between(
     column: &Column,
     row: usize,
@@ -106,7 +106,7 @@ fn nearer(
     (ends, t): ([usize; 2], f64),
 ) -> Verdict {
     let nearer = same(column, row, attribute, ends[usize::from(t > 0.5)]);
-    // In the middle, both are.
+    // In the middle, either end is correct.
     if nearer.is_err() && (t - 0.5).abs() < 1e-9 {
         return same(column, row, attribute, ends[usize::from(t <= 0.5)]);
     }

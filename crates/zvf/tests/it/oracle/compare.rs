@@ -1,4 +1,4 @@
-//! Whether an answer is what is expected, and how it differs.
+//! Comparison of a result with the expected one.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use super::{
     filter::attributes,
 };
 
-/// An answer beside what it answers.
+/// A result and the query it answers.
 pub(super) struct Comparison<'a> {
     pub(super) truth: &'a Truth,
     pub(super) query: &'a Query,
@@ -25,7 +25,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Whether it is what is expected; otherwise how it differs.
+    /// Checks the result; the error describes the first difference.
     pub(super) fn with(&self, expected: &Expected) -> Verdict {
         self.frame()?;
         let kind = self.truth.recipe.kind;
@@ -55,7 +55,7 @@ impl Comparison<'_> {
         self.columns(&rows, expected)
     }
 
-    /// What does not depend on what is selected.
+    /// Checks everything that does not depend on the selection.
     fn frame(&self) -> Verdict {
         let answer = self.answer;
         ensure!(answer.axes == self.truth.axes, "axes {:?}", answer.axes);
@@ -85,7 +85,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// The box that geometry is cut at, when it is.
+    /// Returns the box that clips geometry, if any.
     fn bbox(&self) -> Option<&Bbox> {
         let cuts = self.query.mode == Mode::Clip && self.query.clip == Clip::Split;
         let cuts = cuts && !self.truth.recipe.kind.is_points();
@@ -95,7 +95,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// How far two positions along an axis may be apart and be the same cut.
+    /// Returns the tolerance for clipped positions along an axis.
     fn slack(&self, axis: usize) -> f64 {
         let sizes = self
             .truth
@@ -141,7 +141,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Whether a new vertex is in the box, as far as its type can say.
+    /// Checks that a new vertex lies in the box, as far as its numeric type can represent it.
     fn in_box(&self, row: usize, found: &[f64]) -> Verdict {
         let Some(bbox) = self.bbox() else {
             return Ok(());
@@ -153,7 +153,7 @@ impl Comparison<'_> {
             } else {
                 self.next(*value, true)
             };
-            // Of a thin box, no number of the type may be in it.
+            // A thin box may contain no number of the type.
             let none_is = if value > hi { next < *lo } else { next > *hi };
             ensure!(
                 inside || none_is,
@@ -181,9 +181,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Pairs rows of the answer with those expected. Where paths are cut, places
-    /// that repeat count once: whether a path that touches the border has one or
-    /// two vertices there is not said.
+    /// Pairs rows of the result with the expected ones. On clipped paths, repeated positions count
+    /// once: a path that touches the border may have one or two vertices there.
     fn paths<'e>(&self, expected: &'e Expected) -> Result<Vec<(usize, &'e Spot)>, String> {
         let found = self.answer.parts.as_ref().unwrap();
         let offsets = found
@@ -255,7 +254,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Whether the answer says which objects are in it: of paths always.
+    /// Returns whether the result contains object ids; always true for paths.
     fn tells_objects(&self) -> bool {
         self.query.owners || self.truth.recipe.kind.is_paths()
     }
@@ -286,7 +285,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Links that were cut, and the vertices in the box among the new ones.
+    /// Checks clipped links, and that the new vertices lie in the box.
     fn cut_links(&self, expected: &Expected, cut: &clip::Cut) -> Verdict {
         let rows = self.answer.positions.len();
         let mut inside = expected.rows.iter().peekable();
@@ -358,7 +357,7 @@ impl Comparison<'_> {
         if self.truth.recipe.kind.is_skeleton() {
             let children: Vec<usize> = ends.iter().step_by(2).copied().collect();
             ensure!(children.is_sorted(), "links of {children:?}");
-            // New vertices come last, so that which child is where follows from the answer.
+            // New vertices come last, so the position of each child follows from the result.
             let mut left = known;
             for (row, edge) in found {
                 let mut rest = left.iter();
@@ -394,7 +393,7 @@ impl Comparison<'_> {
                                 fragment
                             };
                             let exact = columns::same(column, *row, attribute, at);
-                            // Where a new vertex falls on another, either may be given.
+                            // Where a new vertex coincides with another, either is correct.
                             if self.bbox().is_none() {
                                 exact?;
                             }
@@ -436,8 +435,8 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Columns of a scope with what is known of them. All that were asked for must
-    /// be there, and no other.
+    /// Pairs the columns of a scope with the known attributes. All requested columns must be
+    /// present, and no other.
     fn pairs<'c>(
         &'c self,
         columns: &'c [Column],
@@ -462,7 +461,7 @@ impl Comparison<'_> {
             ensure!(found.next().is_none(), "{} is there twice", attribute.name);
             pairs.push((column, attribute));
         }
-        // What chunks are divided by may be told as well.
+        // The chunking attribute may be returned as well.
         let chunked_by = self.truth.chunked_by.as_ref().map(|(name, _)| name);
         let others = columns
             .iter()

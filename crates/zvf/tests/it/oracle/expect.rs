@@ -1,5 +1,5 @@
-//! What a query must answer, from what the documentation says and what is known
-//! to be in the store: every vertex, path and link is looked at, nothing is skipped.
+//! The expected result of a query, derived from the documentation and the known content of the
+//! store. Every vertex, path and link is examined, nothing is pruned.
 
 use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 
@@ -14,27 +14,27 @@ use zvf_testkit::stores::{Object, Truth};
 
 use super::{clip, filter::Filter};
 
-/// What an answer holds, by what is in the store.
+/// The expected content of a result, by items of the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Expected {
-    /// What each row is.
+    /// Identity of each row.
     pub(super) rows: Vec<Spot>,
     /// Paths: the object and the rows of each.
     pub(super) parts: Option<Vec<(i64, Range<usize>)>>,
-    /// Links: which, and the rows of its ends.
+    /// Links: number, and the rows of the ends.
     pub(super) links: Option<Vec<(usize, Vec<usize>)>>,
     /// Ids of objects.
     pub(super) objects: Vec<i64>,
-    /// Vertices and links on the border of the box, which may come in any order.
+    /// Vertices and links on the border of the box, in any order.
     pub(super) cut: Option<clip::Cut>,
 }
 
-/// What a row of an answer is.
+/// Identity of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Spot {
     /// A vertex of the store.
     Vertex(usize),
-    /// A new one between two.
+    /// A new vertex between two others.
     Between {
         position: Vec<f64>,
         ends: [usize; 2],
@@ -52,14 +52,14 @@ impl Spot {
     }
 }
 
-/// A truth and what is asked of it.
+/// Known content and a query of it.
 pub(super) struct Asked<'a> {
     pub(super) truth: &'a Truth,
     pub(super) query: &'a Query,
     filter: Filter<'a>,
 }
 
-/// What must be answered.
+/// Returns the expected result.
 pub(super) fn expect(truth: &Truth, query: &Query) -> Expected {
     let asked = Asked {
         truth,
@@ -79,8 +79,8 @@ pub(super) fn expect(truth: &Truth, query: &Query) -> Expected {
 }
 
 impl Asked<'_> {
-    /// The ids that are asked for, `None` when none are: objects as named, then
-    /// members of groups by ascending id.
+    /// Returns the requested ids, `None` without such a selection: objects as named, then members
+    /// of groups by ascending id.
     fn ids(&self) -> Option<Vec<i64>> {
         if self.query.objects.is_none() && self.query.groups.is_none() {
             return None;
@@ -101,7 +101,7 @@ impl Asked<'_> {
         objects.find(|object| object.id == id)
     }
 
-    /// Objects by row of the index, or as asked for.
+    /// Returns objects in index order, or as requested.
     fn objects(&self, ids: Option<&[i64]>) -> Vec<&Object> {
         match ids {
             Some(ids) => ids.iter().filter_map(|id| self.object(*id)).collect(),
@@ -127,7 +127,7 @@ impl Asked<'_> {
         self.in_region(Primitive::Point(self.position(vertex)), false)
     }
 
-    /// Whether the chunk may be looked at.
+    /// Returns whether the query may select from the chunk.
     fn chunk(&self, chunk: &[i64]) -> bool {
         let listed = self.query.chunks.as_ref().is_none_or(|chunks| {
             let mut chunks = chunks.iter();
@@ -141,13 +141,13 @@ impl Asked<'_> {
         listed && value
     }
 
-    /// Whether objects and chunks let a vertex be selected.
+    /// Returns whether the objects and chunks of the query allow a vertex.
     fn eligible(&self, vertex: usize) -> bool {
         let vertex = &self.truth.vertices[vertex];
         self.chunk(&vertex.chunk) && self.filter.object(vertex.object)
     }
 
-    /// Those of `items` that are nearest, the nearest first; all without a place.
+    /// Returns the nearest of `items`, nearest first; all if the query has no position.
     fn nearest<T>(&self, items: Vec<T>, squared: impl Fn(&T, &NearestTo) -> f64) -> Vec<T> {
         let Some(nearest) = &self.query.nearest else {
             return items;
@@ -197,7 +197,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Objects that vertices are of, in the order they come in.
+    /// Returns the objects of vertices, in order of appearance.
     fn objects_of(&self, vertices: &[usize]) -> Vec<i64> {
         let found = vertices
             .iter()
@@ -255,7 +255,7 @@ impl Asked<'_> {
         expected
     }
 
-    /// An object's path, cut to where chunks are.
+    /// Splits the path of an object into runs in allowed chunks.
     fn runs(&self, object: &Object) -> Vec<Vec<usize>> {
         let mut runs: Vec<Vec<usize>> = vec![Vec::new()];
         for fragment in &object.fragments {
@@ -289,7 +289,7 @@ impl Asked<'_> {
             }
     }
 
-    /// What of a path is selected.
+    /// Returns the selected parts of a path.
     fn clipped(&self, path: &[usize]) -> Vec<Vec<Spot>> {
         let is_true: Vec<bool> = path
             .iter()
@@ -311,7 +311,7 @@ impl Asked<'_> {
         parts
     }
 
-    /// Graphs, skeletons and meshes.
+    /// Handles graphs, skeletons and meshes.
     fn linked(&self, ids: Option<&[i64]>) -> Expected {
         let chosen = |vertex: &usize| {
             let object = self.truth.vertices[*vertex].object;
@@ -328,7 +328,7 @@ impl Asked<'_> {
             there && self.selects_link(*link)
         };
         let links: Vec<usize> = self.link_order().into_iter().filter(is_selected).collect();
-        // When links are selected, vertices are there for their sake.
+        // If links are selected, vertices are included only as their ends.
         let picks = self.query.limit.is_some() && !links.is_empty();
         let by_links = picks || self.query.nearest.is_some() || self.filter.is_on_links();
         let links = self.nearest(links, |link, nearest| self.squared_to_link(*link, nearest));
@@ -380,7 +380,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Links as stored; those of skeletons by child.
+    /// Returns links in stored order; those of skeletons by child.
     fn link_order(&self) -> Vec<usize> {
         let mut order = self.truth.link_order.clone();
         let implied = self.truth.links.iter().enumerate();
@@ -394,7 +394,7 @@ impl Asked<'_> {
 
     fn selects_link(&self, link: usize) -> bool {
         let corners = self.corners(link);
-        // A link that is cut is in when some of it is.
+        // A clipped link is selected if part of it lies in the box.
         let cuts = self.query.mode == Mode::Clip && self.query.clip == Clip::Split;
         let all = self.query.mode != Mode::Touch && !cuts;
         let primitive = match corners.as_slice() {
@@ -404,7 +404,7 @@ impl Asked<'_> {
         self.in_region(primitive, all) && self.selects_link_by_filter(link)
     }
 
-    /// Of a link that is cut, all ends must be true: there is nothing between.
+    /// All ends of a clipped link must satisfy the predicate, because nothing lies between them.
     fn selects_link_by_filter(&self, link: usize) -> bool {
         let mut ends = self.truth.links[link].ends.iter();
         if self.query.mode == Mode::Touch {

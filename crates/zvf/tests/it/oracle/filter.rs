@@ -1,4 +1,4 @@
-//! Predicates over what is known to be in a store.
+//! Predicates over the known content of a store.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use zvf_query::predicate::{
 };
 use zvf_testkit::stores::{Attribute, Truth, Values};
 
-/// The parts of a predicate, by what they select.
+/// The parts of a predicate, by scope.
 pub(super) struct Filter<'a> {
     truth: &'a Truth,
     vertices: Vec<BoundPredicate>,
     objects: Vec<BoundPredicate>,
     links: Vec<BoundPredicate>,
-    /// Each for itself: they need not hold of one group.
+    /// Separate predicates: different groups may satisfy them.
     groups: Vec<BoundPredicate>,
 }
 
-/// What a row is.
+/// The scope of a row.
 #[derive(Clone, Copy)]
 enum Rows {
     Vertices,
@@ -66,7 +66,7 @@ impl<'a> Filter<'a> {
         !self.links.is_empty()
     }
 
-    /// Whether a part of it is about objects or groups alone.
+    /// Returns whether a part concerns only objects or groups.
     pub(super) fn is_on_objects(&self) -> bool {
         !self.objects.is_empty() || !self.groups.is_empty()
     }
@@ -79,7 +79,7 @@ impl<'a> Filter<'a> {
         self.holds(&self.links, Rows::Links, link)
     }
 
-    /// Of what has no object, nothing holds.
+    /// Evaluates the object part; false for rows without an object.
     pub(super) fn object(&self, id: Option<i64>) -> bool {
         if !self.is_on_objects() {
             return true;
@@ -109,7 +109,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Whose attribute a column is.
+/// Returns the scope of the attribute of a column.
 fn scope(truth: &Truth, column: &ColumnRef) -> Scope {
     let mut all = all_attributes(truth).into_iter();
     let found = all.find(|(scope, attribute)| {
@@ -118,7 +118,7 @@ fn scope(truth: &Truth, column: &ColumnRef) -> Scope {
     found.unwrap().0
 }
 
-/// All attributes there are but those of groups.
+/// Returns all attributes except those of groups.
 pub(super) fn attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
     let of = |scope, attributes: &'_ [Attribute]| -> Vec<(Scope, usize)> {
         (0..attributes.len()).map(|at| (scope, at)).collect()
@@ -143,7 +143,7 @@ pub(super) fn attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
         .collect()
 }
 
-/// Those of groups as well.
+/// Returns all attributes.
 pub(super) fn all_attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
     let groups = truth.group_attributes.iter();
     let groups = groups.map(|attribute| (Scope::Group, attribute));
@@ -209,7 +209,7 @@ impl ColumnSource for Table<'_> {
     }
 }
 
-/// A number of an attribute.
+/// Returns one number of an attribute.
 pub(super) fn value(attribute: &Attribute, row: usize, channel: u32) -> Value {
     let Values::Numbers {
         kind,

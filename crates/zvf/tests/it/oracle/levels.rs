@@ -1,5 +1,4 @@
-//! Stores of two levels: which is chosen, and what the vertices of one are linked to
-//! in the other.
+//! Stores of two levels: level choice, and cross-level links.
 
 use std::collections::BTreeSet;
 
@@ -24,13 +23,13 @@ fn any_pyramid() -> impl Strategy<Value = (Recipe, CrossLevel)> {
     (profile.prop_flat_map(recipes), links)
 }
 
-/// A query on level 0 or 1, of a kind that says which vertices of the store it selects.
+/// Returns a query on level 0 or 1 that reports which vertices of the store it selects.
 fn ask(truth: &Truth, level: u32, random: &mut Random) -> Query {
     let mut query = ask::ask(truth, random);
     query.level = LevelChoice::Number(LevelId::new(level));
     query.columns = Selection::All;
     query.clip = Clip::Drop;
-    // A vertex of several objects is that of the one it was asked for by.
+    // A vertex of several objects is reported with the object by which it was requested.
     if level == 1 && !truth.recipe.kind.is_paths() {
         query.objects = None;
         query.groups = None;
@@ -48,7 +47,7 @@ fn panic_at(made: &Pyramid, query: &Query, verdict: Verdict) {
     }
 }
 
-/// Vertices of a level alone, as what is linked to comes.
+/// Returns the vertices of a level as points, the form of drill results.
 fn as_points(truth: &Truth) -> Truth {
     let mut truth = truth.clone();
     truth.recipe.kind = Kind::ObjectPoints;
@@ -56,7 +55,7 @@ fn as_points(truth: &Truth) -> Truth {
     truth
 }
 
-/// These vertices as an answer, by chunk and row.
+/// Returns these vertices as an expected result, by chunk and row.
 fn vertices(truth: &Truth, at: &BTreeSet<usize>, limit: Option<u64>) -> Expected {
     let mut at: Vec<usize> = at.iter().copied().collect();
     at.sort_by_key(|at| (&truth.vertices[*at].chunk, truth.vertices[*at].row));
@@ -79,7 +78,7 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
     };
     let mut random = Random::new(seed);
     let mut query = ask(from, u32::from(!up), &mut random);
-    // Which of several objects a vertex is of does not matter here.
+    // The reported owner of a shared vertex does not matter here.
     query.owners = true;
     let limit = query.limit.take();
     let start = expect::expect(from, &query);
@@ -107,7 +106,7 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
     let mut to = as_points(to);
     to.groups.clone_from(&from.groups);
     let expected = vertices(&to, &reached, limit);
-    // What was asked of the level it starts at is not asked of where it leads.
+    // Conditions of the query apply to the level where it starts, not to the target level.
     let mut plain = Query::new();
     plain.groups.clone_from(&query.groups);
     let comparison = Comparison {
@@ -118,7 +117,7 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
     panic_at(made, &query, comparison.with(&expected));
 }
 
-/// An answer of level 1, counted and in batches as well.
+/// Checks a result of level 1, including counts and batches.
 fn check_coarse(made: &Pyramid, query: &Query) {
     let Some(answer) = answer(made, query) else {
         return;
@@ -146,14 +145,14 @@ fn check_coarse(made: &Pyramid, query: &Query) {
     panic_at(made, query, verdict);
 }
 
-/// The level that is counted.
+/// Returns the level that `count` chooses.
 fn counted(made: &Pyramid, choice: LevelChoice) -> Result<u32, String> {
     let query = Query::new().level(choice);
     let counts = block_on(async { open(&made.fine).await.count(&query).await });
     let counts = counts.map_err(|error| format!("{error:?}"))?;
     let (fine, coarse) = (&made.fine.truth.vertices, &made.coarse.vertices);
     let level = u32::from(counts.level == LevelId::new(1));
-    // Vertices of paths are counted as often as paths have them.
+    // Vertices of paths are counted once per path.
     if !made.fine.truth.recipe.kind.is_paths() {
         let expected = [fine.len(), coarse.len()][level as usize];
         if counts.vertices != expected as u64 {
@@ -199,7 +198,7 @@ proptest! {
         }
     }
 
-    /// Each path has its own vertices, whoever else has them, also where it is cut.
+    /// Each path has its own copy of shared vertices, also when clipped.
     #[test]
     fn paths_that_share_vertices_are_answered((recipe, links) in any_pyramid(),
         seed in any::<u64>())
@@ -232,7 +231,7 @@ proptest! {
 }
 
 #[test]
-fn a_limit_on_what_is_linked_to_is_none_on_where_it_starts() {
+fn a_limit_applies_to_the_target_level_of_a_drill() {
     let made = pyramid(&Recipe::default(), CrossLevel::Implicit);
     let coarse = made.coarse.vertices.len() as u64;
     assert!(coarse < made.fine.truth.vertices.len() as u64);
@@ -241,9 +240,9 @@ fn a_limit_on_what_is_linked_to_is_none_on_where_it_starts() {
     assert_eq!(answer.positions.len() as u64, coarse);
 }
 
-/// All objects were left out of the coarser level.
+/// The coarser level has no objects.
 #[test]
-fn nothing_is_linked_where_a_family_has_no_arrays() {
+fn a_link_family_without_arrays_links_nothing() {
     let mut seeds = 0_u64..;
     let made = seeds.find_map(|seed| {
         let recipe = Recipe {

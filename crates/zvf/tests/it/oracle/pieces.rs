@@ -1,4 +1,4 @@
-//! The same answer in pieces, and counted.
+//! Results in batches, and counts.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use zvf_testkit::stores::Made;
 
 use super::columns::{Verdict, ensure};
 
-/// Opens a store with little memory; `None` when it is too little for metadata.
+/// Opens a store with a small memory budget; `None` if the budget is too small for metadata.
 async fn open(made: &Made, budget: u64) -> Option<zvf::Dataset> {
     let files = made.files.iter().cloned();
     let options = OpenOptions::default().budget(budget);
@@ -16,8 +16,7 @@ async fn open(made: &Made, budget: u64) -> Option<zvf::Dataset> {
     zvf::Dataset::open(store).await.ok()
 }
 
-/// Whether batches are what is answered at once. Less memory than a chunk takes is
-/// no fault.
+/// Checks that batches equal the whole result. A budget below the size of a chunk is not a failure.
 pub(super) async fn batches(
     made: &Made,
     query: &Query,
@@ -60,7 +59,7 @@ pub(super) async fn batches(
     Ok(())
 }
 
-/// Whether as much is counted as is answered.
+/// Checks that counts equal the result.
 pub(super) fn counts(answer: &QueryResult, counts: &Counts) -> Verdict {
     let length = |length: usize| length as u64;
     let tells_objects = answer.object_ids.is_some() || answer.parts.is_some();
@@ -77,7 +76,7 @@ pub(super) fn counts(answer: &QueryResult, counts: &Counts) -> Verdict {
     Ok(())
 }
 
-/// Appends a piece; numbers of rows count from the start.
+/// Appends a batch; row numbers are relative to the whole result.
 fn add(whole: &mut QueryResult, piece: QueryResult, number: usize) -> Verdict {
     if number == 0 {
         *whole = piece;
@@ -158,8 +157,7 @@ fn flags(column: &Column) -> Vec<bool> {
     column.nulls.clone().unwrap_or(none)
 }
 
-/// Without what may differ: flags that say nothing, columns of no rows, and the order
-/// of columns.
+/// Removes irrelevant differences: empty flags, columns without rows, and the order of columns.
 fn plain(mut answer: QueryResult) -> QueryResult {
     answer.first_row = 0;
     for columns in [

@@ -1,4 +1,4 @@
-//! Answers made of what is expected, to test the comparison with.
+//! Results rendered from the expected content, to test the comparison.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
     filter::{attributes, value},
 };
 
-/// The answer that is expected; nothing that was cut but positions is in it.
+/// Renders the expected result; of clipped parts only positions.
 pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> QueryResult {
     let kind = if truth.recipe.double {
         Kind::Float64
@@ -88,7 +88,7 @@ pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> Query
     answer
 }
 
-/// The vertex whose attributes a row has.
+/// Returns the vertex whose attributes a row has.
 fn vertex(spot: &Spot) -> usize {
     match spot {
         Spot::Vertex(vertex) => *vertex,
@@ -96,7 +96,7 @@ fn vertex(spot: &Spot) -> usize {
     }
 }
 
-/// The float32 next to a value, towards the inside of bounds.
+/// Returns the `f32` nearest to a value, rounded towards the inside of bounds.
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
 fn narrowed(value: f64, bounds: Option<[f64; 2]>) -> f64 {
     let near = value as f32;
@@ -116,7 +116,7 @@ fn positions(kind: Kind, values: &[f64]) -> Vec<u8> {
     encode(&values.collect::<Vec<f32>>(), ByteOrder::Little)
 }
 
-/// Gives new vertices what is between the values of their ends.
+/// Interpolates the values of new vertices between their ends.
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
 fn interpolate(truth: &Truth, column: &mut Column, rows: &[Spot]) {
     let mut all = truth.vertex_attributes.iter();
@@ -173,7 +173,7 @@ fn column(attribute: &Attribute, rows: &[usize]) -> Column {
     }
 }
 
-/// The same answer with one thing wrong, each time another.
+/// Returns copies of the result with one error each.
 pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryResult> {
     let mut all = Vec::new();
     let mut with = |change: &mut dyn FnMut(&mut QueryResult)| {

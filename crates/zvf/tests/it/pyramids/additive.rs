@@ -1,4 +1,4 @@
-//! Levels that hold each point once.
+//! Additive levels, which hold each point once.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use zvf_testkit::stores::Random;
 
 use crate::{block_on, validated::own::is_sound};
 
-/// Numbers of points, which are an attribute too.
+/// Returns the numbers of the points, which are stored as an attribute.
 async fn numbers(dataset: &Dataset, level: u32) -> BTreeSet<u32> {
     let mut query = Query::new();
     query.level = LevelChoice::Number(LevelId::new(level));
@@ -43,7 +43,7 @@ async fn stored(store: &Store, dataset: &Dataset, level: u32) -> u64 {
 }
 
 #[test]
-fn each_point_is_on_one_level_and_all_are_seen() {
+fn each_point_is_on_one_level_and_every_query_sees_all() {
     let mut random = Random::new(5);
     let count = 6000;
     let positions =
@@ -87,7 +87,7 @@ fn each_point_is_on_one_level_and_all_are_seen() {
                 "level {level} and coarser"
             );
         }
-        // The same as levels that replace each other.
+        // The same options with levels that replace each other.
         automatic.additive = false;
         options.levels = PyramidLevels::Auto(automatic);
         options.overwrite = true;

@@ -1,4 +1,4 @@
-//! All vertices of an object in a cell become one, in their middle.
+//! The bins method: all vertices of an object in a cell become one vertex at their mean or medoid.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use zvf_build::GeometryKind;
 
 use super::step::Step;
 
-/// A cell, and whose it is: of paths nobody's, else an object's, of trees a connected
-/// piece of one.
+/// A cell and the owner of its vertices: none for paths, a connected component of an object for
+/// trees, otherwise an object.
 type Key = (Vec<i64>, Option<i64>, usize);
 
 pub(super) fn check(step: &Step<'_>, cell: &[f64]) {
@@ -63,7 +63,7 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64]) {
     }
 }
 
-/// How often each vertex counts.
+/// Returns the weight of each vertex.
 fn times(step: &Step<'_>) -> Vec<f64> {
     if !step.fine.is_named && !step.coarse.is_named {
         return vec![1.0; step.fine.vertices.len()];
@@ -87,7 +87,7 @@ fn keys(step: &Step<'_>, cell: &[f64]) -> Vec<Key> {
     };
     let mut pieces = vec![0; count];
     if fine.kind == Some(GeometryKind::Skeletons) {
-        // The least vertex that is reached without leaving cell or object.
+        // Each vertex gets the least vertex that is reachable without leaving cell or object.
         pieces = (0..count).collect();
         let mut is_done = false;
         while !is_done {

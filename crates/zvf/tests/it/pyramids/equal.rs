@@ -1,4 +1,4 @@
-//! However levels are made, they are the same bytes.
+//! Levels are equal byte for byte, however they are built.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use crate::block_on;
 
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-/// What is in a store, but for transactions.
+/// Returns the files of a store, without those of transactions.
 pub(super) async fn files(store: &Store) -> Files {
     let names = store.list_all(&Key::root(), usize::MAX).await.unwrap();
     let names = names.into_iter().map(|file| file.name);
@@ -36,7 +36,7 @@ pub(super) async fn files(store: &Store) -> Files {
     files
 }
 
-/// A store with its levels, made with links of this kind.
+/// Returns a store with its levels, built with this kind of cross-level links.
 async fn made(seed: u64, kind: GeometryKind, profile: Profile, links: CrossLevel) -> Files {
     let mut wanted = wanted(seed, kind, profile).await;
     wanted.options.cross_level = links;
@@ -45,7 +45,8 @@ async fn made(seed: u64, kind: GeometryKind, profile: Profile, links: CrossLevel
     files(&wanted.store).await
 }
 
-/// Runs a future of a store in memory where there is no runtime: all work is done here.
+/// Runs a future of a store in memory without a runtime, so that all work happens on this thread
+/// pool.
 fn polled<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -79,13 +80,13 @@ fn levels_are_the_same_on_any_number_of_threads() {
     });
 }
 
-/// Links between levels are all that is not there without them.
+/// Without cross-level links, only these links are missing.
 #[test]
-fn levels_are_the_same_whatever_links_are_stored() {
+fn levels_do_not_depend_on_the_stored_cross_level_links() {
     let is_said = |name: &str| {
         let parts: Vec<&str> = name.split('/').collect();
         let is_link = matches!(parts.get(1), Some(&"links" | &"cross_chunk_links"));
-        // The root, levels and groups tell of links.
+        // The metadata of the root, levels and groups mention links.
         let tells = parts.len() < 3 || is_link && parts.len() == 3;
         !(is_link && parts.get(2) != Some(&"0") || tells && name.ends_with("zarr.json"))
     };

@@ -1,4 +1,4 @@
-//! Recorded pyramids, made again with the same options.
+//! Recorded pyramids, rebuilt with the same options.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use zvf_testkit::golden::Golden;
 
 use crate::{block_on, golden::open, validated::own::is_sound};
 
-/// How a recorded pyramid was made.
+/// The options of a recorded pyramid.
 struct Recorded {
     store: &'static str,
-    /// Bins of each level, and how many chunks make one.
+    /// Bin size of each level, and the factor between chunk sizes.
     levels: &'static [(f64, u32)],
     cross_level: CrossLevel,
     depth: u32,
@@ -55,7 +55,7 @@ const RECORDED: [Recorded; 5] = [
     },
 ];
 
-/// The bits of positions, row by row.
+/// The bytes of positions, row by row.
 type Places = Vec<Vec<u8>>;
 
 async fn places(dataset: &Dataset, level: u32, object: Option<i64>) -> Places {
@@ -74,7 +74,7 @@ async fn places(dataset: &Dataset, level: u32, object: Option<i64>) -> Places {
         .collect()
 }
 
-/// What is in a level: the vertices of each object in their order, or all of them.
+/// Returns the vertices of each object of a level in order, or all vertices.
 async fn contents(dataset: &Dataset, level: u32) -> BTreeMap<Option<i64>, Places> {
     let session = dataset.session();
     let objects = session.object_list(LevelId::new(level)).await.unwrap();
@@ -85,13 +85,13 @@ async fn contents(dataset: &Dataset, level: u32) -> BTreeMap<Option<i64>, Places
         for place in 0..objects.len() {
             let id = objects.id(place).unwrap();
             let mut own = places(dataset, level, Some(id)).await;
-            // The order of what is no path is nobody's.
+            // The order of vertices is not defined except on paths.
             if dataset.root().geometry_kinds.contains(&GeometryKind::Mesh) {
                 own.sort_unstable();
             }
             all.insert(Some(id), own);
         }
-        // A vertex of several objects comes with each.
+        // A vertex of several objects is returned with each.
         everything.dedup();
     }
     all.insert(None, everything);
@@ -99,7 +99,7 @@ async fn contents(dataset: &Dataset, level: u32) -> BTreeMap<Option<i64>, Places
 }
 
 #[test]
-fn recorded_pyramids_are_made_again() {
+fn recorded_pyramids_are_reproduced() {
     let golden = Golden::open("zvf-09");
     for recorded in RECORDED {
         let path = format!("{}/store.zarrvectors", recorded.store);

@@ -1,4 +1,4 @@
-//! Lines of fewer vertices, and how far they are from what they were.
+//! Simplified lines, and their distance from the original.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) fn check(step: &Step<'_>, tolerance: Option<f64>) {
             .any(|at| fine.vertices[*at].bits == vertex.bits);
         assert!(own, "{:?} is where none was, {about}", vertex.place);
     }
-    // Ends and branch points stay where they are.
+    // End points and branch points keep their positions.
     for vertex in fixed(fine) {
         if let Some(parent) = step.into[vertex] {
             let (old, new) = (&fine.vertices[vertex], &coarse.vertices[parent]);
@@ -44,7 +44,7 @@ pub(super) fn check(step: &Step<'_>, tolerance: Option<f64>) {
     }
 }
 
-/// Vertices that lines end at or meet in.
+/// Returns end points and branch points of lines.
 fn fixed(level: &Level) -> Vec<usize> {
     let mut near: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     let mut ends = BTreeSet::new();
@@ -68,7 +68,7 @@ fn fixed(level: &Level) -> Vec<usize> {
     ends.into_iter().collect()
 }
 
-/// Connected pieces, by the least vertex.
+/// Labels connected components by their least vertex.
 fn pieces(level: &Level) -> Vec<usize> {
     let mut pieces: Vec<usize> = (0..level.vertices.len()).collect();
     let all = joined(level);
@@ -84,7 +84,7 @@ fn pieces(level: &Level) -> Vec<usize> {
     }
 }
 
-/// Straight lines of each piece; a lone vertex is one to itself.
+/// Returns the segments of each component; each vertex is also a segment of length zero.
 fn segments(level: &Level) -> BTreeMap<usize, Vec<[usize; 2]>> {
     let pieces = pieces(level);
     let mut segments: BTreeMap<usize, Vec<[usize; 2]>> = BTreeMap::new();
@@ -95,7 +95,7 @@ fn segments(level: &Level) -> BTreeMap<usize, Vec<[usize; 2]>> {
     segments
 }
 
-/// Vertices that a line goes between.
+/// Returns pairs of vertices connected by a path or link.
 fn joined(level: &Level) -> Vec<[usize; 2]> {
     let paths = level.objects.iter().flatten().filter(|_| level.is_named);
     let paths = paths.flat_map(|(_, path)| path.windows(2).map(|pair| [pair[0], pair[1]]));
@@ -103,7 +103,7 @@ fn joined(level: &Level) -> Vec<[usize; 2]> {
     paths.chain(links).collect()
 }
 
-/// How far a place is from a straight line.
+/// Returns the distance of a position from a segment.
 fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
     let along: f64 = (0..place.len())
         .map(|axis| (place[axis] - from[axis]) * (to[axis] - from[axis]))

@@ -1,4 +1,4 @@
-//! A level as it is stored, row by row, read without what makes levels.
+//! The stored content of a level, row by row, read without the code that builds levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,65 +13,64 @@ use zvf_model::{
 };
 use zvf_query::{ColumnValues, predicate::Scope};
 
-/// A row of a chunk.
+/// A chunk and a row in it.
 pub(super) type At = (ChunkCoord, u64);
 
-/// A vertex that is stored.
+/// A stored vertex.
 #[derive(Clone, Debug)]
 pub(super) struct Vertex {
     pub(super) at: At,
     pub(super) place: Vec<f64>,
-    /// Its coordinates as they are stored.
+    /// Stored bytes of its coordinates.
     pub(super) bits: Vec<u8>,
-    /// Values of its attributes as they are stored; those of chunks without any are
-    /// not there.
+    /// Stored bytes of its attributes; chunks without the attribute have none.
     pub(super) values: BTreeMap<String, Vec<u8>>,
 }
 
-/// What an attribute is.
+/// Properties of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct About {
     pub(super) kind: Kind,
-    /// The code of a missing word, where values are codes.
+    /// The code of a missing word, if values are dictionary codes.
     pub(super) missing: Option<i64>,
     pub(super) is_coded: bool,
-    /// Values of a row, where the node says.
+    /// Number of channels, if the node declares it.
     pub(super) columns: Option<u64>,
 }
 
-/// A link, and its values.
+/// A link and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Link {
     pub(super) ends: Vec<usize>,
     pub(super) values: BTreeMap<String, Vec<u8>>,
 }
 
-/// All of a level.
+/// The content of a level.
 #[derive(Debug, Default)]
 pub(super) struct Level {
     pub(super) number: u32,
     pub(super) axes: usize,
-    /// Extents of a chunk.
+    /// Size of a chunk.
     pub(super) chunk: Vec<f64>,
-    /// By chunk and row.
+    /// Ordered by chunk and row.
     pub(super) vertices: Vec<Vertex>,
     pub(super) index: BTreeMap<At, usize>,
     pub(super) about: BTreeMap<String, About>,
-    /// Ids in their order, and the vertices that each names.
+    /// Ids in stored order, with the vertices that each object names.
     pub(super) objects: Option<Vec<(i64, Vec<usize>)>>,
     /// Vertices of fragments.
     pub(super) fragments: BTreeMap<(ChunkCoord, u32), Vec<usize>>,
     pub(super) links: Vec<Link>,
     pub(super) link_about: BTreeMap<String, Kind>,
-    /// Whether objects name vertices in an order, and may share them.
+    /// Objects name vertices in an order and may share them.
     pub(super) is_named: bool,
     pub(super) kind: Option<GeometryKind>,
-    /// Whether the order of ends is data.
+    /// The order of ends is data.
     pub(super) is_directed: bool,
 }
 
 impl Level {
-    /// What is stored.
+    /// Reads the stored content.
     pub(super) async fn read(dataset: &Dataset, number: u32, design: &Design) -> Self {
         let kind = design.kind;
         let (session, id) = (dataset.session(), LevelId::new(number));
@@ -176,11 +175,11 @@ impl Level {
         own.map(|(_, vertex)| *vertex)
     }
 
-    /// Links as a query has them, also those that only the order of rows implies.
+    /// Reads links as a query returns them, including those implied by the order of rows.
     async fn links_of(&mut self, dataset: &Dataset, id: LevelId) {
         let query = Query::new().level(LevelChoice::Number(id));
         let answer = dataset.query(&query).await.unwrap();
-        // By chunk, then by fragment, then as the fragment has them.
+        // Ordered by chunk, then by fragment, then within the fragment.
         let rows: Vec<usize> = self.fragments.values().flatten().copied().collect();
         assert_eq!(rows.len(), answer.positions.len());
         let size = answer.positions.row_size();
@@ -205,7 +204,7 @@ impl Level {
         }
     }
 
-    /// The object of each vertex, where one has none or one.
+    /// Returns the object of each vertex, in stores with at most one object per vertex.
     pub(super) fn owners(&self) -> Vec<Option<i64>> {
         let mut owners = vec![None; self.vertices.len()];
         for (id, own) in self.objects.iter().flatten() {
@@ -216,14 +215,14 @@ impl Level {
         owners
     }
 
-    /// Objects that have vertices.
+    /// Returns the objects that have vertices.
     pub(super) fn present(&self) -> BTreeSet<i64> {
         let objects = self.objects.iter().flatten();
         let present = objects.filter(|(_, own)| !own.is_empty());
         present.map(|(id, _)| *id).collect()
     }
 
-    /// The vertices that an object names.
+    /// Returns the vertices that an object names.
     pub(super) fn of(&self, id: i64) -> &[usize] {
         let mut objects = self.objects.iter().flatten();
         objects
@@ -231,7 +230,7 @@ impl Level {
             .map_or(&[], |own| &own.1)
     }
 
-    /// The cell of this extent that a vertex is in.
+    /// Returns the cell of this size that contains a vertex.
     pub(super) fn cell(&self, vertex: usize, extent: &[f64]) -> Vec<i64> {
         let place = self.vertices[vertex].place.iter().zip(extent);
         place
@@ -244,8 +243,8 @@ impl Level {
     }
 }
 
-/// Links from the vertices of a level to those of another, as they are stored at the
-/// first; `None` where there are none of this kind.
+/// Returns the links from vertices of a level to those of another, as stored on the first; `None`
+/// if there are none.
 pub(super) async fn between(
     dataset: &Dataset,
     from: &Level,

@@ -1,4 +1,4 @@
-//! Levels of stores that are unlike others.
+//! Levels of unusual stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,13 @@ use crate::{
     written::random::attribute,
 };
 
-/// Numbers on both sides of zero, in eighths.
+/// Returns coordinates on both sides of zero, in eighths.
 fn places(random: &mut Random, count: usize, axes: usize) -> NumericColumn {
     let values = (0..count * axes).map(|_| random.between(-100, 100) as f32 / 8.0);
     NumericColumn::float32(axes as u32, values)
 }
 
-/// Bins of two levels.
+/// Returns the designs of two levels of bins.
 fn bins(axes: usize, sparsity: Option<&ObjectSelection>) -> Vec<LevelDesign> {
     [(4.0, 1), (8.0, 2)]
         .into_iter()
@@ -48,7 +48,7 @@ fn bins(axes: usize, sparsity: Option<&ObjectSelection>) -> Vec<LevelDesign> {
         .collect()
 }
 
-/// Makes levels of geometry and holds them to everything.
+/// Builds levels of geometry and runs every check.
 fn check(
     geometry: Geometry,
     kind: GeometryKind,
@@ -78,12 +78,12 @@ fn check(
 const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
 
 #[test]
-fn what_is_no_number_is_no_value() {
+fn nan_counts_as_a_missing_value() {
     for rule in [None].into_iter().chain(Aggregation::ALL.map(Some)) {
         let mut random = Random::new(5);
         let mut geometry = Geometry::new(places(&mut random, 90, 2));
         let values = geometry.positions.bytes.chunks_exact(8).map(|place| {
-            // Whole cells have none.
+            // All values of some cells are NaN.
             let x = f32::from_le_bytes(place[..4].try_into().unwrap());
             match x < 0.0 || random.chance(40) {
                 true => f32::NAN,
@@ -114,7 +114,7 @@ fn what_is_no_number_is_no_value() {
 }
 
 #[test]
-fn words_have_no_mean() {
+fn averaging_rules_are_rejected_for_text() {
     let mut geometry = Geometry::new(places(&mut Random::new(1), 20, 2));
     let words = (0..20).map(|at| Some(format!("word {}", at % 3)));
     geometry
@@ -177,9 +177,9 @@ fn objects_may_be_empty_or_one_vertex() {
     }
 }
 
-/// Of each of these no other point can stand for it but one of another object.
+/// Points of different objects are never merged, so no level is smaller than the store.
 #[test]
-fn points_may_be_an_object_each() {
+fn every_point_may_be_an_object() {
     let mut random = Random::new(9);
     let mut geometry = Geometry::new(places(&mut random, 60, 3));
     geometry.object_ids = Some((0..60).collect());
@@ -209,7 +209,7 @@ fn points_may_be_an_object_each() {
 #[test]
 fn values_of_fragments_stay_with_their_objects() {
     let mut random = Random::new(3);
-    // Far apart, so that none shares with another.
+    // The lines are so far apart that no two share a vertex.
     let lines = (0..6).flat_map(|line| (0..20).map(move |at| (line, at)));
     let values = lines.flat_map(|(line, at)| [at as f32, line as f32 * 40.0, 1.0]);
     let mut geometry = Geometry::new(NumericColumn::float32(3, values.collect::<Vec<f32>>()));
@@ -248,9 +248,9 @@ fn values_of_fragments_stay_with_their_objects() {
     });
 }
 
-/// Whatever others recorded: nothing is found in a store that was not found before.
+/// Levels built on recorded stores add no findings to those of the store.
 #[test]
-fn recorded_stores_get_levels_in_which_nothing_is_found() {
+fn levels_of_recorded_stores_add_no_findings() {
     let mut refused = BTreeMap::new();
     let mut count = 0;
     for archive in ["zvf-09", "zvf-08"] {
@@ -270,7 +270,7 @@ fn recorded_stores_get_levels_in_which_nothing_is_found() {
                 Ok(made) => {
                     count += usize::from(!made.levels.is_empty());
                     let after = block_on(found(&store));
-                    // A store that is broken in some way may be so on all levels.
+                    // A defect of the store may appear on every level.
                     let code = |line: &&String| line.split(' ').next().map(str::to_owned);
                     let known: BTreeSet<_> = before.iter().filter_map(|line| code(&line)).collect();
                     let new = after.difference(&before);
@@ -279,7 +279,7 @@ fn recorded_stores_get_levels_in_which_nothing_is_found() {
                     let new: Vec<&String> = new.collect();
                     assert!(new.is_empty(), "{name}: {new:#?}");
                 }
-                // Damage is told of, and so is what is not made.
+                // Damage is reported, and so are unsupported levels.
                 Err(Error::Coarsen(_)) => {}
                 Err(Error::NoPyramid { why }) => {
                     refused.entry(why).or_insert_with(Vec::new).push(name);
@@ -301,7 +301,7 @@ fn recorded_stores_get_levels_in_which_nothing_is_found() {
     assert!(count > 60, "{count}, {refused:#?}");
 }
 
-/// Codes and paths of what is found.
+/// Returns codes and paths of the findings.
 async fn found(store: &Store) -> BTreeSet<String> {
     let report = validate(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings.into_iter();

@@ -1,4 +1,4 @@
-//! Levels of random stores, beside what they should be.
+//! Levels of random stores, compared with brute-force results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ use crate::{
     written::random::{self, Case},
 };
 
-/// A store of one level, and how more are to be made.
+/// A store of one level, and the options for building more.
 pub(crate) struct Wanted {
     pub(super) store: Store,
     pub(super) design: Design,
@@ -32,7 +32,7 @@ pub(crate) struct Wanted {
     pub(super) about: String,
 }
 
-/// Makes a store.
+/// Creates a store.
 pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> Store {
     let plan = WritePlan::new(geometry, design).unwrap();
     let none: [(&str, &[u8]); 0] = [];
@@ -42,12 +42,12 @@ pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> S
     store
 }
 
-/// Something random of everything.
+/// Returns a random store and random options.
 pub(crate) async fn wanted(seed: u64, kind: GeometryKind, profile: Profile) -> Wanted {
     wanted_in(seed, kind, profile, |_, _| {}).await
 }
 
-/// The same, of a store that is changed in some way, of so many axes.
+/// Returns a random store with this number of axes, after `change`.
 pub(super) async fn wanted_in(
     seed: u64,
     kind: GeometryKind,
@@ -167,7 +167,7 @@ fn kept(random: &mut Random) -> ObjectSelection {
 }
 
 impl Wanted {
-    /// Makes the levels, and holds them to everything.
+    /// Builds the levels and runs every check.
     pub(super) async fn check(&self) {
         let about = &self.about;
         let made = build_pyramid(&self.store, &self.options).await;
@@ -184,7 +184,7 @@ impl Wanted {
         tables(&dataset, &levels, about).await;
     }
 
-    /// What is said of levels is what is there.
+    /// Checks that the metadata of levels match their content.
     fn counts(&self, levels: &[Level], made: &PyramidReport) {
         let about = &self.about;
         for (level, made) in levels[1..].iter().zip(&made.levels) {
@@ -205,7 +205,7 @@ impl Wanted {
         }
     }
 
-    /// Every level beside the one before it, and beside those before that.
+    /// Compares every level with the previous one, and links with all earlier ones.
     async fn steps(&self, dataset: &Dataset, levels: &[Level], made: &PyramidReport) {
         let PyramidLevels::Explicit(designs) = &self.options.levels else {
             panic!("levels are given")
@@ -213,7 +213,7 @@ impl Wanted {
         let about = &self.about;
         let is_explicit = self.options.cross_level == CrossLevel::Explicit;
         let depth = self.options.depth.unwrap_or(u32::MAX);
-        // From each level to all that come after it.
+        // From each level to all coarser ones.
         let mut known: BTreeMap<(u32, u32), BTreeSet<(usize, usize)>> = BTreeMap::new();
         for (coarse, design) in levels[1..].iter().zip(designs) {
             let fine = &levels[coarse.number as usize - 1];
@@ -250,7 +250,7 @@ impl Wanted {
         }
     }
 
-    /// A query that goes from level to level goes along these links.
+    /// Checks that drill queries follow these links.
     async fn drill(
         &self,
         dataset: &Dataset,
@@ -292,7 +292,7 @@ impl Wanted {
     }
 }
 
-/// Objects and groups are on all levels what they are on the finest.
+/// Checks that objects and groups on all levels equal those of the finest.
 async fn tables(dataset: &Dataset, levels: &[Level], about: &str) {
     let session = dataset.session();
     let full = LevelId::FULL;
@@ -307,7 +307,7 @@ async fn tables(dataset: &Dataset, levels: &[Level], about: &str) {
         for name in names.iter() {
             let expected = session.object_values(full, name, None).await.unwrap();
             let found = session.object_values(id, name, None).await.unwrap();
-            // NaN is not equal to itself.
+            // NaN does not equal itself, so compare text.
             assert_eq!(
                 format!("{expected:?}"),
                 format!("{found:?}"),
@@ -358,36 +358,36 @@ fn check_all(kind: GeometryKind) {
 }
 
 #[test]
-fn levels_of_points_are_what_they_should_be() {
+fn levels_of_points_match_brute_force() {
     check_all(GeometryKind::Points);
 }
 
 #[test]
-fn levels_of_lines_are_what_they_should_be() {
+fn levels_of_lines_match_brute_force() {
     check_all(GeometryKind::Lines);
 }
 
 #[test]
-fn levels_of_polylines_are_what_they_should_be() {
+fn levels_of_polylines_match_brute_force() {
     check_all(GeometryKind::Polylines);
 }
 
 #[test]
-fn levels_of_streamlines_are_what_they_should_be() {
+fn levels_of_streamlines_match_brute_force() {
     check_all(GeometryKind::Streamlines);
 }
 
 #[test]
-fn levels_of_skeletons_are_what_they_should_be() {
+fn levels_of_skeletons_match_brute_force() {
     check_all(GeometryKind::Skeletons);
 }
 
 #[test]
-fn levels_of_graphs_are_what_they_should_be() {
+fn levels_of_graphs_match_brute_force() {
     check_all(GeometryKind::Graphs);
 }
 
 #[test]
-fn levels_of_meshes_are_what_they_should_be() {
+fn levels_of_meshes_match_brute_force() {
     check_all(GeometryKind::Mesh);
 }

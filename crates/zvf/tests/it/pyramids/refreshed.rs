@@ -1,4 +1,4 @@
-//! Levels that are refreshed after changes are those that are made anew as a whole.
+//! Refreshed levels equal levels rebuilt from scratch.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// All files of a store, but those of its transactions.
+/// Returns the files of a store, without those of transactions.
 async fn files(store: &Store) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for file in store.list_all(&Key::root(), 1 << 20).await.unwrap() {
@@ -38,7 +38,8 @@ async fn files(store: &Store) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// What may differ: numbers of transactions, and how far chunks moved that stayed.
+/// Normalizes what may differ: transaction numbers, and error bounds of chunks that were not
+/// rebuilt.
 fn comparable(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
     let text = |(name, bytes): (String, Vec<u8>)| {
         let json: Option<Value> = name
@@ -50,7 +51,8 @@ fn comparable(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
                 if let Some(attributes) = json.get_mut("attributes").and_then(Value::as_object_mut)
                 {
                     attributes.remove("zvf");
-                    // Of another transaction; that it is sound is checked beside.
+                    // The copy of the nodes belongs to another transaction; its validity is checked
+                    // separately.
                     attributes.remove("zvf_nodes");
                     if let Some(says) = attributes
                         .get_mut("zvf_pyramid")
@@ -68,7 +70,7 @@ fn comparable(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
     files.into_iter().map(text).collect()
 }
 
-/// The order of what is said says nothing.
+/// Sorts arrays whose order has no meaning.
 fn sorted(json: &mut Value) {
     match json {
         Value::Object(map) => {
@@ -190,27 +192,27 @@ fn check_kind(kind: GeometryKind) {
 }
 
 #[test]
-fn refreshed_points() {
+fn refreshed_levels_of_points_equal_rebuilt_ones() {
     check_kind(GeometryKind::Points);
 }
 
 #[test]
-fn refreshed_paths() {
+fn refreshed_levels_of_paths_equal_rebuilt_ones() {
     check_kind(GeometryKind::Streamlines);
     check_kind(GeometryKind::Lines);
 }
 
 #[test]
-fn refreshed_skeletons() {
+fn refreshed_levels_of_skeletons_equal_rebuilt_ones() {
     check_kind(GeometryKind::Skeletons);
 }
 
 #[test]
-fn refreshed_graphs() {
+fn refreshed_levels_of_graphs_equal_rebuilt_ones() {
     check_kind(GeometryKind::Graphs);
 }
 
 #[test]
-fn refreshed_meshes() {
+fn refreshed_levels_of_meshes_equal_rebuilt_ones() {
     check_kind(GeometryKind::Mesh);
 }

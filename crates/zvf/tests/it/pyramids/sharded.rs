@@ -1,4 +1,4 @@
-//! Levels whose cells share objects, as those of the store do or as is asked for.
+//! Sharded levels, with the sharding of the store or their own.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +27,8 @@ use crate::{
     },
 };
 
-/// The arrays with a cell for each chunk, with how many there is room for and in how many
-/// objects they are.
+/// Lists the arrays with a cell per chunk: path, capacity in cells, whether they are sharded, and
+/// number of objects.
 fn arrays(files: &Files) -> Vec<(String, u64, bool, usize)> {
     let mut arrays = Vec::new();
     for (name, bytes) in files {
@@ -53,8 +53,8 @@ fn pair(axes: usize) -> ShardingPolicy {
     ShardingPolicy::Shape(vec![2; axes])
 }
 
-/// Cells of all kinds, links between chunks and levels among them, are where they should
-/// be by brute force. An array of one cell needs no shard.
+/// Cells of all kinds, including cross-chunk and cross-level links, match brute force. An array of
+/// one cell needs no shard.
 #[test]
 fn levels_of_sharded_stores_are_sharded() {
     for kind in GeometryKind::ALL {
@@ -83,9 +83,9 @@ fn levels_of_sharded_stores_are_sharded() {
     }
 }
 
-/// What levels of the same store have, in shards and not.
+/// Levels of one store may be sharded or not.
 #[test]
-fn shards_of_levels_are_chosen() {
+fn the_sharding_of_levels_can_be_chosen() {
     block_on(async {
         for (asked, is_sharded) in [
             (None, false),
@@ -116,7 +116,7 @@ fn shards_of_levels_are_chosen() {
     });
 }
 
-/// Which arrays of levels are in shards.
+/// Lists the arrays of coarser levels, and whether they are sharded.
 async fn shards(store: &Store) -> BTreeSet<(String, bool)> {
     let own = arrays(&files(store).await).into_iter();
     let own = own.filter(|(path, ..)| !path.starts_with("0/"));
@@ -124,9 +124,9 @@ async fn shards(store: &Store) -> BTreeSet<(String, bool)> {
         .collect()
 }
 
-/// Neither a build that goes on nor one after a change loses what was asked for.
+/// Continuing a build and refreshing after an edit keep the requested sharding.
 #[test]
-fn shards_stay_when_levels_are_made_anew() {
+fn sharding_is_kept_when_levels_are_rebuilt() {
     for asked in [None, Some(ShardingPolicy::None), Some(ShardingPolicy::Auto)] {
         let mut case = random::case(33, GeometryKind::Graphs, Profile::V09);
         let axes = case.geometry.axes();
@@ -153,7 +153,7 @@ fn shards_stay_when_levels_are_made_anew() {
             let made = build_pyramid(&store, &options).await;
             assert_eq!(made.unwrap().levels.len(), 1);
             let first = shards(&store).await;
-            // The same and one more: what is there stays.
+            // With one more level, the existing level is kept.
             options.levels = PyramidLevels::Explicit(vec![level(2.0), level(4.0)]);
             let made = build_pyramid(&store, &options).await.unwrap();
             assert_eq!((made.there, made.levels.len()), (1, 1), "{asked:?}");
@@ -169,7 +169,7 @@ fn shards_stay_when_levels_are_made_anew() {
             let after = shards(&store).await;
             assert!(after.contains(&vertices(1)) && after.contains(&vertices(2)));
             is_sound(&store, "refreshed").await;
-            // Another form is another level.
+            // Another shard shape makes another level.
             let mut other = level(2.0);
             other.sharding = Some(ShardingPolicy::Shape(vec![3; axes]));
             options.levels = PyramidLevels::Explicit(vec![other]);
@@ -179,9 +179,9 @@ fn shards_stay_when_levels_are_made_anew() {
     }
 }
 
-/// Stores of 0.8 have no shards, and levels of theirs have none either.
+/// Stores of 0.8 have no shards, and neither can their levels.
 #[test]
-fn shards_that_are_not_possible_are_refused() {
+fn unsupported_sharding_is_rejected() {
     block_on(async {
         for (profile, sharding) in [
             (Profile::V08, ShardingPolicy::Auto),

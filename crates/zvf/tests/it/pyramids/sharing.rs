@@ -1,4 +1,4 @@
-//! Bundles of streamlines, of which many go through the same vertices of coarser levels.
+//! Bundles of streamlines, many of which share vertices of coarser levels.
 
 use zvf::{
     Dataset, LevelDesign, PyramidLevels, PyramidOptions,
@@ -15,7 +15,7 @@ const BUNDLES: usize = 6;
 const LINES: usize = 50;
 const POINTS: usize = 80;
 
-/// Lines along arcs, each a little beside that of its bundle.
+/// Returns lines along arcs, each slightly offset from that of its bundle.
 fn tractogram() -> Geometry {
     let mut random = Random::new(2026);
     let (mut values, mut offsets) = (Vec::new(), vec![0]);
@@ -45,7 +45,7 @@ fn tractogram() -> Geometry {
 }
 
 #[test]
-fn bundles_share_vertices_and_stay_where_they_were() {
+fn bundles_share_vertices_within_the_error_bound() {
     let mut design = Design::new(GeometryKind::Streamlines);
     design.chunk_shape = Some(vec![16.0; 3]);
     let mut options = PyramidOptions::default();
@@ -79,7 +79,7 @@ fn bundles_share_vertices_and_stay_where_they_were() {
                 "level {number}: {stored} for {named}"
             );
             assert_eq!((made.vertices, made.named), (stored as u64, named as u64));
-            // What is made of what moved may move again.
+            // Errors of successive levels add up.
             let moved: f64 = (0..number as usize)
                 .map(|at| [2.0, 4.0][at] * 3.0_f64.sqrt())
                 .sum();

@@ -1,4 +1,4 @@
-//! Which objects levels keep.
+//! Selection of the objects that levels keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::{block_on, validated::own::is_sound, written::random::attribute};
 
 const OBJECTS: usize = 30;
 
-/// Random walks of different lengths, with a score; some are in groups.
+/// Returns random walks of different lengths, with a score; some are in groups.
 fn walks(random: &mut Random) -> Geometry {
     let (mut values, mut offsets) = (Vec::new(), vec![0]);
     for _ in 0..OBJECTS {
@@ -44,7 +44,7 @@ fn walks(random: &mut Random) -> Geometry {
     geometry
 }
 
-/// A level of some objects: which those are, and the level before.
+/// Builds a level with some of the objects. Returns their ids and the previous level.
 async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeSet<i64>, Level) {
     let mut design = Design::new(GeometryKind::Polylines);
     design.chunk_shape = Some(vec![10.0; 3]);
@@ -71,12 +71,12 @@ async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeS
     is_sound(&store, &about).await;
     let dataset = Dataset::open(store).await.unwrap();
     let coarse = Level::read(&dataset, 1, &design).await;
-    // All are there, and those that are not kept are empty.
+    // All objects are listed; those not kept are empty.
     assert_eq!(coarse.objects.as_ref().map(Vec::len), Some(OBJECTS));
     (coarse.present(), Level::read(&dataset, 0, &design).await)
 }
 
-/// Those that are kept have no less of something than those that are not.
+/// Asserts that every kept object has at least the measure of every other.
 fn are_greatest(level: &Level, kept: &BTreeSet<i64>, of: impl Fn(i64) -> f64) {
     let (own, others): (Vec<i64>, Vec<i64>) = level
         .present()
@@ -93,14 +93,14 @@ fn are_greatest(level: &Level, kept: &BTreeSet<i64>, of: impl Fn(i64) -> f64) {
     );
 }
 
-/// Chunks of the coarser level that an object is in.
+/// Returns the chunks of the coarser level that an object intersects.
 fn chunks(level: &Level, id: i64) -> BTreeSet<Vec<i64>> {
     let own = level.of(id).iter();
     own.map(|vertex| level.cell(*vertex, &[20.0; 3])).collect()
 }
 
 #[test]
-fn levels_keep_the_objects_that_were_asked_for() {
+fn levels_keep_the_objects_that_the_strategy_selects() {
     for seed in 0..2 {
         let geometry = walks(&mut Random::new(seed));
         let make = |amount, strategy| block_on(kept(geometry.clone(), amount, strategy));
@@ -118,7 +118,7 @@ fn levels_keep_the_objects_that_were_asked_for() {
                     .map(|pair| distance(level.place(pair[0]), level.place(pair[1])))
                     .sum()
             };
-            // The reference measures whole paths; a step over a border counts there too.
+            // The reference measures whole paths, including segments across chunk borders.
             are_greatest(&level, &own, length);
             let (own, _) = make(amount, Strategy::Random { seed });
             assert_eq!(own.len(), count);
@@ -141,7 +141,7 @@ fn levels_keep_the_objects_that_were_asked_for() {
             }
             let (own, level) = make(amount, Strategy::Coverage);
             assert_eq!(own.len(), count);
-            // One after the other, each reaches most of what none did.
+            // The greedy choice covers the most uncovered chunks at each step.
             let all: BTreeSet<_> = level
                 .present()
                 .iter()
@@ -157,7 +157,7 @@ fn levels_keep_the_objects_that_were_asked_for() {
                 by_hand.extend(chunks(&level, most.unwrap()));
             }
             let enough = by_hand.len().min(all.len());
-            // What of several is taken first may lead elsewhere.
+            // Ties may be resolved differently and lead to another total.
             assert!(reached.len() + 2 >= enough, "{} of {enough}", reached.len());
         }
         let (own, _) = make(Amount::Count(2), Strategy::PerGroup { seed });

@@ -1,4 +1,4 @@
-//! A level beside the one that it was made of: what holds whatever the method.
+//! Properties of a level relative to its source level that hold for every method.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use super::{
     subset, values,
 };
 
-/// Two levels, and what vertices of the first became.
+/// Two levels and the mapping of vertices between them.
 pub(super) struct Step<'a> {
     pub(super) fine: &'a Level,
     pub(super) coarse: &'a Level,
-    /// By vertex of the finer level.
+    /// Indexed by vertex of the finer level.
     pub(super) into: Vec<Option<usize>>,
-    /// By vertex of the coarser one.
+    /// Indexed by vertex of the coarser level.
     pub(super) members: Vec<Vec<usize>>,
     pub(super) design: &'a LevelDesign,
     pub(super) rules: &'a BTreeMap<String, Aggregation>,
@@ -28,7 +28,7 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    /// With the links from one to the other that are stored.
+    /// Builds the mapping from the stored links between the levels.
     pub(super) fn new(
         (fine, coarse): (&'a Level, &'a Level),
         links: &BTreeSet<(usize, usize)>,
@@ -70,7 +70,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Vertices lie in the chunk of those they stand for.
+    /// Vertices lie in the chunk of the vertices that they replace.
     fn chunks(&self) {
         let about = &self.about;
         let axes = self.fine.axes;
@@ -96,8 +96,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Objects are those there were; each that is kept has what its vertices became, in
-    /// their order where they have one.
+    /// Objects are those of the finer level. Each kept object has the vertices that replace its
+    /// own, in their order if it has one.
     fn objects(&self) {
         let about = &self.about;
         let (Some(fine), Some(coarse)) = (&self.fine.objects, &self.coarse.objects) else {
@@ -136,7 +136,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Links are those there were between what their ends became.
+    /// Links are those of the finer level, mapped to the new vertices.
     fn links(&self) {
         let about = &self.about;
         let mut expected: BTreeMap<Vec<usize>, Vec<&Link>> = BTreeMap::new();
@@ -159,7 +159,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Ends as they are the same for links that are.
+    /// Normalizes ends, so that equal links compare equal.
     fn same(&self, mut ends: Vec<usize>) -> Vec<usize> {
         use zvf_build::GeometryKind::{Graphs, Mesh};
         match self.fine.kind {

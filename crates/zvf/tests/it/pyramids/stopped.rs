@@ -1,5 +1,4 @@
-//! Builds that fail leave the levels that were complete. Those that are killed are among
-//! the kills of all verbs.
+//! Failed builds leave the completed levels. Killed builds are tested with the other kills.
 
 use zvf::{
     CreateOptions, CrossLevel, LevelDesign, OpenOptions, PyramidLevels, PyramidOptions,
@@ -29,7 +28,7 @@ fn bins(cell: f64) -> LevelDesign {
     }
 }
 
-/// A store in chunks of 8, written and read with these options.
+/// Creates a store with chunks of 8, written and read with these options.
 async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
     let mut cases = (0..).map(|seed| random::case(seed, kind, Profile::V09));
     let is_one = |case: &Case| case.geometry.positions.width == 3 && case.geometry.vertices() > 60;
@@ -47,9 +46,9 @@ async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
     store
 }
 
-/// The second level has chunks of fewer axes.
+/// The chunks of the second level have too few axes.
 #[test]
-fn a_level_that_cannot_be_made_leaves_those_before() {
+fn a_failed_level_leaves_the_previous_ones() {
     for kind in GeometryKind::ALL {
         block_on(async {
             let open = OpenOptions::default();
@@ -65,7 +64,7 @@ fn a_level_that_cannot_be_made_leaves_those_before() {
             assert!(made.is_err(), "{made:?}");
             is_sound(&two, kind.name()).await;
             assert!(files(&one).await == files(&two).await, "{kind:?}");
-            // What is there is not replaced unless that is said.
+            // Existing levels are replaced only on request.
             options.levels = PyramidLevels::Explicit(vec![bins(8.0)]);
             let made = build_pyramid(&two, &options).await;
             assert!(
@@ -77,9 +76,10 @@ fn a_level_that_cannot_be_made_leaves_those_before() {
     }
 }
 
-/// There is nothing that it could do, and it would take a level to do it.
+/// The collapse method only applies to triangles. Other geometry is rejected before a level is
+/// read.
 #[test]
-fn what_is_no_triangles_does_not_collapse() {
+fn collapse_is_rejected_without_triangles() {
     for kind in GeometryKind::ALL {
         if kind == GeometryKind::Mesh {
             continue;
@@ -103,9 +103,9 @@ fn what_is_no_triangles_does_not_collapse() {
     }
 }
 
-/// A cell that was lost is told of, and nothing is written.
+/// A damaged cell is an error, and nothing is written.
 #[test]
-fn a_damaged_level_gets_none() {
+fn a_damaged_level_is_not_coarsened() {
     for kind in GeometryKind::ALL {
         block_on(async {
             let open = OpenOptions::default();

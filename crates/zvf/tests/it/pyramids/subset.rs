@@ -1,4 +1,4 @@
-//! Some points of each cell stay as they are.
+//! The subset method: some points of each cell keep their positions.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64], keep: usize) {
     let about = &step.about;
     let (fine, coarse) = (step.fine, step.coarse);
     let owners = fine.owners();
-    // Those that stay are the ones that became what lies where they are.
+    // A point is kept if it maps to a vertex at its own position.
     let stays = |vertex: usize| {
         step.into[vertex]
             .filter(|parent| coarse.vertices[*parent].bits == fine.vertices[vertex].bits)
@@ -24,7 +24,7 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64], keep: usize) {
         let key = (*owner, fine.cell(vertex, cell));
         *there.entry(key).or_default() += 1;
     }
-    // A cell in which an object has any keeps so many of it, or all.
+    // For each object, a cell keeps this many of its points, or all.
     for (cell, count) in &mut there {
         *count = (*count).min(keep);
         assert_eq!(Some(&*count), found.get(cell), "{cell:?}, {about}");

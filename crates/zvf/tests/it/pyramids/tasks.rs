@@ -1,4 +1,4 @@
-//! Levels whose chunks are made by others are those that one process makes.
+//! Levels whose chunks are built by separate tasks equal those that one process builds.
 
 use std::{
     error::Error,
@@ -23,10 +23,10 @@ use super::{
 };
 use crate::block_on;
 
-/// What is done before the first task.
+/// A call before the first task.
 type Before = Box<dyn Fn() -> Result<(), Box<dyn Error + Send + Sync>> + Send + Sync>;
 
-/// Does each task twice, the last first.
+/// Runs each task twice, in reverse order.
 #[derive(Default)]
 struct Twice {
     tasks: AtomicUsize,
@@ -84,7 +84,7 @@ async fn made(files: &Files, wanted: &Wanted, runner: Option<Arc<Twice>>) -> (Fi
 }
 
 #[test]
-fn chunks_may_be_made_by_others() {
+fn chunks_may_be_built_by_separate_tasks() {
     for kind in GeometryKind::ALL {
         let mut most = 0;
         for (seed, sharded) in [(40, false), (43, true)] {
@@ -105,9 +105,9 @@ fn chunks_may_be_made_by_others() {
     }
 }
 
-/// No level is there of which a task failed, or after the store changed under it.
+/// No level is written if one of its tasks failed or the store changed meanwhile.
 #[test]
-fn a_level_without_all_its_tasks_is_none() {
+fn a_level_with_a_failed_task_is_not_written() {
     block_on(async {
         let wanted = of(GeometryKind::Graphs, Profile::V09, 40, false).await;
         let folder = tempfile::tempdir().unwrap();
@@ -144,9 +144,9 @@ fn a_level_without_all_its_tasks_is_none() {
     });
 }
 
-/// Before 0.9 each chunk is an array of its own, which tasks do not make.
+/// Before 0.9 each chunk is an array of its own, which tasks do not create.
 #[test]
-fn older_profiles_are_refused() {
+fn older_profiles_are_rejected() {
     block_on(async {
         let wanted = of(GeometryKind::Points, Profile::V08, 40, false).await;
         let mut options = wanted.options.clone();

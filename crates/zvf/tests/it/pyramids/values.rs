@@ -1,4 +1,4 @@
-//! Values of a coarser level, by the rule of each attribute.
+//! Values of a coarser level, by the aggregation rule of each attribute.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{
     step::Step,
 };
 
-/// Attributes of vertices.
+/// Checks attributes of vertices.
 pub(super) fn check(step: &Step<'_>) {
     let keeps = step.design.method.keeps_vertices();
     for (name, about) in &step.fine.about {
@@ -41,7 +41,7 @@ pub(super) fn check(step: &Step<'_>) {
     }
 }
 
-/// Of what stays as it is all values are its own.
+/// Checks that kept vertices have their own values.
 fn own(step: &Step<'_>, keeps: bool) {
     let names = step.fine.about.iter();
     let names = names.filter(|(name, about)| step.rule(name, about, keeps) == Aggregation::Own);
@@ -61,7 +61,7 @@ fn own(step: &Step<'_>, keeps: bool) {
     }
 }
 
-/// Attributes of a link that stands for others.
+/// Checks attributes of a link that replaces others.
 pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
     for (name, kind) in &step.fine.link_about {
         let about = About {
@@ -77,7 +77,7 @@ pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
         let (Some(values), Some(value)) = (values, found.values.get(name)) else {
             panic!("{name} is lost, {}", step.about)
         };
-        // Links have no one that is kept.
+        // No link is kept unchanged.
         let mut rule = step.rule(name, &about, false);
         if *kind == Kind::UInt8 && matches!(value.len(), 3 | 4) && !step.rules.contains_key(name) {
             rule = Aggregation::Mean;
@@ -93,11 +93,11 @@ pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
 }
 
 impl Step<'_> {
-    /// What becomes of an attribute.
+    /// Returns the rule of an attribute.
     fn rule(&self, name: &str, about: &About, keeps: bool) -> Aggregation {
         if let Some(rule) = self.rules.get(name) {
             return match rule {
-                // Numbers that were counted are added up.
+                // Counts of the previous level are added up.
                 Aggregation::Count if self.fine.number > 0 => Aggregation::Sum,
                 rule => *rule,
             };
@@ -112,7 +112,7 @@ impl Step<'_> {
     }
 }
 
-/// Rows as numbers.
+/// Decodes rows as numbers.
 fn numbers(kind: Kind, row: &[u8]) -> Vec<Value> {
     let dtype = Dtype::new(kind, ByteOrder::Little);
     let rows = NumericRows::parse(row, dtype, core::num::NonZeroU32::MIN).unwrap();
@@ -138,13 +138,13 @@ fn float(value: &Value) -> f64 {
     }
 }
 
-/// Whether it is no value.
+/// Returns whether a value counts as missing.
 fn is_none(about: &About, value: &Value) -> bool {
     let is_missing = about.missing.map(i128::from) == whole(value);
     (about.missing.is_some() && is_missing) || matches!(value, Value::Float(x) if x.is_nan())
 }
 
-/// Compares what the rule makes of rows with what is there.
+/// Compares the aggregation of rows with the stored value.
 fn same(about: &About, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &str) {
     let all: Vec<Vec<Value>> = rows.iter().map(|row| numbers(about.kind, row)).collect();
     let has_all = |row: &&Vec<Value>| row.iter().all(|value| !is_none(about, value));
@@ -205,7 +205,7 @@ fn same(about: &About, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &
                 let count = wholes.len() as i128;
                 let sum: i128 = wholes.iter().sum();
                 let expected = match rule {
-                    // In the middle away from zero.
+                    // Round half away from zero.
                     Aggregation::Mean => {
                         let half = (2 * sum.abs() + count) / (2 * count);
                         half * sum.signum()
@@ -221,7 +221,7 @@ fn same(about: &About, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &
     }
 }
 
-/// NaN, a missing word, or zero.
+/// Asserts that the value is NaN, the missing word, or zero.
 fn nothing(about: &About, found: &[Value], title: &str) {
     for value in found {
         let is_nothing = match (about.missing, value) {
@@ -233,7 +233,7 @@ fn nothing(about: &About, found: &[Value], title: &str) {
     }
 }
 
-/// A number that orders as the value does.
+/// Returns an integer with the same order as the value.
 fn ordered(value: &Value) -> (i128, i64) {
     match value {
         Value::Float(value) => {

@@ -1,4 +1,4 @@
-//! A question of each kind.
+//! A query of each kind.
 
 use zvf::Query;
 use zvf_model::{grid::ChunkCoord, level::LevelId};
@@ -15,7 +15,7 @@ fn radius() -> Selection {
     Selection::Named(vec![(Some(Scope::Vertex), "radius".to_owned())])
 }
 
-/// A box that reaches so many chunks to each side of a place.
+/// Returns a box that extends `reach` chunks to each side of a position.
 pub(super) fn around(place: &[f64], chunk: &[f64], reach: f64) -> Bbox {
     let corner = |sign: f64| -> Vec<f64> {
         let axes = place.iter().zip(chunk);
@@ -25,7 +25,7 @@ pub(super) fn around(place: &[f64], chunk: &[f64], reach: f64) -> Bbox {
     Bbox::new(&corner(-1.0), &corner(1.0)).unwrap()
 }
 
-/// Questions about a store that was made.
+/// Returns queries of a generated store.
 pub(super) fn of(truth: &Truth) -> Vec<Ask> {
     let middle = &truth.vertices[truth.vertices.len() / 2];
     let place = &middle.position;
@@ -75,7 +75,7 @@ pub(super) fn of(truth: &Truth) -> Vec<Ask> {
     asks
 }
 
-/// Questions about a recorded store of several levels.
+/// Returns queries of a recorded store of several levels.
 pub(super) fn of_levels(place: &[f64], chunk: &[f64]) -> Vec<Ask> {
     let at = |level| {
         let query = Query::new().columns(Selection::none());

@@ -1,4 +1,4 @@
-//! Answers piece by piece, each within a budget of memory.
+//! Results in batches, each within a memory budget.
 
 use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
 use zvf_query::{Column, ColumnValues, QueryError, Selection};
@@ -7,7 +7,7 @@ use zvf_testkit::stores::{Kind, Made, Recipe, make, wide};
 use super::{asked, kinds, opened};
 use crate::block_on;
 
-/// Bytes of an answer.
+/// Returns the size of a result in bytes.
 fn size(answer: &QueryResult) -> u64 {
     let columns = [
         &answer.vertex,
@@ -65,7 +65,7 @@ fn join_columns(columns: &mut Vec<Column>, next: Vec<Column>) {
     }
 }
 
-/// Pieces one after the other, as they are documented.
+/// Concatenates batches as the documentation describes.
 fn joined(batches: Vec<QueryResult>) -> QueryResult {
     let mut batches = batches.into_iter();
     let mut whole = batches.next().unwrap();
@@ -117,7 +117,7 @@ fn check(name: &str, made: &Made, query: &Query, part: u64) {
         size(&batches[0])
     );
     assert_eq!(joined(batches), expected, "{name}");
-    // All at once they are too much for a budget below their size.
+    // A single result does not fit into a budget below its size.
     let least = of_size(made, budget.min(size(&expected) / 2));
     let error = block_on(least.query(query)).unwrap_err();
     let is_over = matches!(error, Error::Query(QueryError::OverBudget { .. }));
@@ -139,10 +139,9 @@ fn points_come_in_batches() {
     check("points", &large(Kind::BinnedPoints), &Query::new(), 10);
 }
 
-/// So many that all cores put them together where they are wanted in one piece; in
-/// batches they come one chunk after the other.
+/// Large results are assembled on all cores; batches come chunk by chunk. Both must be equal.
 #[test]
-fn many_are_the_same_in_one_piece() {
+fn large_results_equal_their_batches() {
     for kind in [Kind::BinnedPoints, Kind::Triangles] {
         let recipe = Recipe {
             seed: 6,
@@ -154,13 +153,13 @@ fn many_are_the_same_in_one_piece() {
     }
 }
 
-/// Which fragments each object has takes more of the budget than a tenth.
+/// The list of the fragments of each object takes more than a tenth of the budget.
 #[test]
 fn paths_come_in_batches() {
     check("paths", &large(Kind::Polylines), &Query::new(), 6);
 }
 
-/// Of wide rows fewer come at once.
+/// Batches of wide rows have fewer rows.
 #[test]
 fn columns_are_within_the_budget() {
     for seed in 0..8 {
@@ -194,9 +193,9 @@ fn edges_come_in_batches() {
     check("edges", &made, &Query::new(), 10);
 }
 
-/// One chunk, one path: what does not fit by itself is an error, not less.
+/// A single chunk or path that exceeds the budget is an error, never a shorter result.
 #[test]
-fn what_does_not_fit_is_an_error() {
+fn a_chunk_that_exceeds_the_budget_is_an_error() {
     for kind in [Kind::BinnedPoints, Kind::Polylines, Kind::Triangles] {
         let made = large(kind);
         let query = Query::new().columns(Selection::none());

@@ -1,5 +1,4 @@
-//! Answers do not depend on how many requests are on their way at once, nor on
-//! the order in which they are answered.
+//! Results do not depend on the number of concurrent requests or on the order of the responses.
 
 use core::future::poll_fn;
 use core::task::Poll;
@@ -26,7 +25,7 @@ use super::{
 };
 use crate::block_on;
 
-/// A store that answers everything by itself, and in any order.
+/// A store that answers every request separately and in any order.
 struct Scattered {
     cells: CellReader,
     random: Mutex<Random>,
@@ -40,7 +39,7 @@ impl Scattered {
         }
     }
 
-    /// Lets others go first, a few times or many.
+    /// Yields to other tasks a random number of times.
     async fn wait(&self) {
         let mut turns = self.random.lock().unwrap().below(12);
         poll_fn(|context| {
@@ -95,7 +94,7 @@ impl Fetch for Scattered {
 }
 
 #[test]
-fn answers_in_any_order_make_the_same_answer() {
+fn the_order_of_responses_does_not_change_the_result() {
     for (name, kind, _) in KINDS {
         for (cells_name, cells) in CELLS {
             let made = kinds::fixed(kind, cells);
@@ -119,9 +118,9 @@ fn answers_in_any_order_make_the_same_answer() {
     }
 }
 
-/// Files are read on other threads, and come in the order these are done.
+/// Files are read on several threads and arrive in the order in which these finish.
 #[test]
-fn answers_do_not_depend_on_how_much_is_read_at_once() {
+fn results_do_not_depend_on_the_number_of_concurrent_reads() {
     for (name, kind, _) in KINDS {
         let made = kinds::fixed(kind, Cells::Zstd);
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What one query cost.
+//! The cost of one query.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::block_on;
 
-/// A question.
+/// A named query.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
     pub(super) name: &'static str,
     pub(super) query: Query,
-    /// Whether only to count.
+    /// Count instead of query.
     pub(super) counts: bool,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     QueryResult(Box<QueryResult>),
@@ -34,12 +34,12 @@ pub(super) enum Found {
 #[derive(Debug)]
 pub(super) struct Cost {
     pub(super) found: Found,
-    /// Of opening the store.
+    /// Requests of opening the store.
     pub(super) open: Vec<Read>,
-    /// Of metadata, when nothing was open but the store.
+    /// Requests for metadata, after opening only the store.
     pub(super) metadata: Vec<Read>,
     pub(super) lists: Vec<String>,
-    /// Of cells, by the round they are in when metadata are known.
+    /// Requests for cells, by round, with all metadata cached.
     pub(super) data: BTreeMap<usize, Vec<Read>>,
 }
 
@@ -54,8 +54,7 @@ impl Ask {
         Ok(Found::QueryResult(Box::new(answer)))
     }
 
-    /// Asks twice: of a store that was just opened, and of one with all metadata
-    /// known.
+    /// Runs the query twice: on a newly opened store, and with all metadata cached.
     pub(super) fn cost(&self, files: &Files, options: &OpenOptions) -> Cost {
         let (dataset, open) = opened(files, options);
         let cold = Rounds::of(&dataset, false);
@@ -107,7 +106,7 @@ impl Ask {
         }
     }
 
-    /// The answer batch by batch.
+    /// Returns the result batch by batch.
     pub(super) fn batches(&self, dataset: &zvf::Dataset) -> Result<Vec<QueryResult>, zvf::Error> {
         let mut batches = Vec::new();
         let each = |batch| {
@@ -119,7 +118,7 @@ impl Ask {
     }
 }
 
-/// By key and place in the object.
+/// Orders reads by key and range.
 pub(super) fn order(a: &Read, b: &Read) -> core::cmp::Ordering {
     let start = |read: &Read| match &read.range {
         ByteRange::Full => (0, 0),
@@ -140,8 +139,8 @@ impl Cost {
         metadata.chain(self.data()).collect()
     }
 
-    /// Arrays and groups whose metadata were asked for, but for the root and the
-    /// level; and which of them are not there.
+    /// Lists the arrays and groups whose metadata was requested, except the root and the level;
+    /// separately, those that do not exist.
     pub(super) fn nodes(&self, files: &Files) -> (Vec<String>, Vec<String>) {
         let keys = self.open.iter().chain(&self.metadata);
         let keys = keys.map(|read| read.key.to_string());
@@ -150,7 +149,7 @@ impl Cost {
     }
 }
 
-/// The bytes that a read asks for.
+/// Returns the byte range of a read.
 pub(super) fn bytes(read: &Read, files: &Files) -> Range<u64> {
     let size = files.get(read.key.as_str()).map_or(0, Vec::len);
     let size = u64::try_from(size).unwrap();
@@ -162,7 +161,7 @@ pub(super) fn bytes(read: &Read, files: &Files) -> Range<u64> {
     }
 }
 
-/// How many they are.
+/// Adds up the bytes of reads.
 pub(super) fn sum<'r>(reads: impl IntoIterator<Item = &'r Read>, files: &Files) -> u64 {
     let sizes = reads.into_iter().map(|read| {
         let bytes = bytes(read, files);
@@ -171,7 +170,7 @@ pub(super) fn sum<'r>(reads: impl IntoIterator<Item = &'r Read>, files: &Files) 
     sizes.sum()
 }
 
-/// What is read more than once: objects, or parts of them.
+/// Lists objects and ranges that are read more than once.
 pub(super) fn read_twice<'r>(
     reads: impl IntoIterator<Item = &'r Read>,
     files: &Files,
@@ -182,7 +181,7 @@ pub(super) fn read_twice<'r>(
     for read in reads {
         let key = read.key.as_str();
         let range = bytes(read, files);
-        // An object that is not there is looked for once as well.
+        // A request for a missing object must not be repeated either.
         let is_absent = !files.contains_key(key);
         let overlaps = |other: &Range<u64>| range.start < other.end && other.start < range.end;
         let ranges = seen.entry(key).or_default();

@@ -1,4 +1,4 @@
-//! What is told of a query before it is asked.
+//! The explanation of a query before it runs.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use super::{
 };
 use crate::block_on;
 
-/// What is asked for first is told as it will be, and that it is not read.
+/// `explain` predicts the requests of the first round without reading data.
 #[test]
-fn the_first_round_is_as_explained() {
+fn explain_predicts_the_first_round() {
     for (name, kind, _) in KINDS {
         for (cells_name, cells) in CELLS {
             let made = kinds::fixed(kind, cells);
@@ -47,17 +47,17 @@ fn the_first_round_is_as_explained() {
                 let bytes = cost::sum(first, &files);
                 let told = explained.bytes().unwrap();
                 match cells {
-                    // A shard is told whole, and read in part.
+                    // Explained bytes of a shard are an upper bound, because only parts are read.
                     Cells::Sharded => assert!(told >= bytes, "{at}: {told} {bytes}"),
                     _ => assert_eq!(told, bytes, "{at}: {first:?}\n{explained:?}"),
                 }
-                // Of what is selected chunk by chunk no more is read.
+                // Selecting chunk by chunk reads no more than the explained maximum.
                 if made.truth.objects.is_none() && ask.query.nearest.is_none() {
                     let all = cost::sum(cost.data(), &files);
                     let most = explained.at_most.unwrap();
                     assert!(all <= most, "{at}: {all} of {most}");
                 }
-                // A round trip each is described.
+                // Each described step is one round trip.
                 let is_whole =
                     ask.query.nearest.is_some() || explained.then.len() + 1 >= cost.data.len();
                 assert!(is_whole, "{at}: {} rounds, {explained:?}", cost.data.len());

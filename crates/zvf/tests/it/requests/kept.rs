@@ -1,4 +1,4 @@
-//! What an open store reads once.
+//! Caching of cells in an open store.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use zvf_testkit::stores::Cells;
 use super::{Files, asked::around, kinds};
 use crate::block_on;
 
-/// Requests of a query.
+/// Counts the requests of a query.
 fn requests(dataset: &Dataset, query: &Query) -> usize {
     block_on(dataset.query(query)).unwrap();
     dataset.store().take_request_log().len()
@@ -23,7 +23,7 @@ fn write(files: &Files, folder: &Path) {
 }
 
 #[test]
-fn cells_of_a_place_are_read_once_and_those_of_whole_levels_each_time() {
+fn cells_of_regions_are_cached_and_those_of_whole_levels_are_not() {
     for (name, kind, _) in kinds::KINDS {
         for cells in [Cells::Zstd, Cells::Sharded] {
             let folder = tempfile::tempdir().unwrap();
@@ -38,13 +38,13 @@ fn cells_of_a_place_are_read_once_and_those_of_whole_levels_each_time() {
             requests(&open, &Query::new());
             assert!(
                 requests(&open, &near) > 0,
-                "{name}: a whole level leaves no cells"
+                "{name}: a whole level was cached"
             );
             assert_eq!(requests(&open, &near), 0, "{name}");
             let bare = options.clone().cache(0);
             let bare = block_on(Dataset::open_with(&address, &bare)).unwrap();
             requests(&bare, &near);
-            assert!(requests(&bare, &near) > 0, "{name}: nothing is kept");
+            assert!(requests(&bare, &near) > 0, "{name}: cached without a cache");
         }
     }
 }

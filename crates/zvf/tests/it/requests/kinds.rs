@@ -1,10 +1,10 @@
-//! A store of each kind, some dozen chunks each.
+//! A store of each kind with some dozen chunks.
 
 use zvf_testkit::stores::{Cells, Kind, Made, Recipe, make};
 
 use super::Files;
 
-/// Names, kinds and the seeds of stores that are of use, see [`fixed`].
+/// Names, kinds and suitable seeds of stores, see [`fixed`].
 pub(super) const KINDS: [(&str, Kind, u64); 6] = [
     ("points_in_bins", Kind::BinnedPoints, 40),
     ("points_of_objects", Kind::ObjectPoints, 13),
@@ -20,8 +20,8 @@ pub(super) const CELLS: [(&str, Cells); 3] = [
     ("sharded", Cells::Sharded),
 ];
 
-/// A store of a dozen chunks or two, with the attribute `radius`, groups, and
-/// objects that are numbered.
+/// Returns a store of one or two dozen chunks, with the attribute `radius`, groups, and objects
+/// with ids.
 pub(super) fn fixed(kind: Kind, cells: Cells) -> Made {
     let (_, _, seed) = KINDS
         .into_iter()

@@ -1,4 +1,4 @@
-//! The requests of every kind of query on every kind of store, kept as text.
+//! Snapshots of the requests of every kind of query on every kind of store.
 
 use core::fmt::Write;
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use super::{
     snapshot,
 };
 
-/// Widest line of a text.
+/// Maximum line width of a snapshot.
 const WIDTH: usize = 118;
 
-/// What a query asked for, in an order of its own.
+/// Formats the requests of a query in a canonical order.
 pub(super) fn text(
     ask: &Ask,
     cost: &Cost,
@@ -78,8 +78,7 @@ pub(super) fn text(
     text
 }
 
-/// The array of an object; those of links and of attributes are one for all steps
-/// from chunk to chunk.
+/// Returns the array of an object; link and attribute arrays of all chunk offsets count as one.
 fn family(key: &str) -> &str {
     let array = key.split_once("/c/").unwrap().0;
     let depth = match array.split('/').nth(1) {
@@ -91,7 +90,7 @@ fn family(key: &str) -> &str {
     &array[..end.unwrap().0]
 }
 
-/// A request: the object, and which part of it.
+/// Formats a request: the object and its range.
 fn part(read: &Read) -> String {
     let key = &read.key;
     match &read.range {
@@ -102,7 +101,7 @@ fn part(read: &Read) -> String {
     }
 }
 
-/// Words in lines that are not too wide.
+/// Wraps words into lines.
 fn wrap(text: &mut String, heading: &str, words: Vec<String>) {
     let mut line = heading.to_owned();
     if words.is_empty() {
@@ -122,15 +121,15 @@ fn wrap(text: &mut String, heading: &str, words: Vec<String>) {
     text.push('\n');
 }
 
-/// The most rounds for cells. With the attributes of objects, of which the others
-/// tell which, there is one more.
+/// Returns the maximum number of rounds for cells. Attributes of objects take one more round
+/// because the objects are known only after the others.
 fn most_rounds(kind: Kind, ask: &Ask) -> usize {
     let query = &ask.query;
     let of_objects = usize::from(query.columns == Selection::All && !ask.counts);
     let of_kind = match kind {
         // Groups, manifests, fragments, rows.
         _ if query.groups.is_some() => 4,
-        // Manifests, fragments, rows; with a region then the other ends of links.
+        // Manifests, fragments, rows; with a region also the other ends of links.
         _ if query.objects.is_some() && query.region.is_some() && kind.is_linked() => 4,
         _ if query.objects.is_some() => 3,
         _ if query.nearest.is_some() => 5,
@@ -138,9 +137,9 @@ fn most_rounds(kind: Kind, ask: &Ask) -> usize {
         Kind::BinnedPoints if query.region.is_some() => return 2,
         Kind::BinnedPoints => return 1,
         Kind::ObjectPoints => 1,
-        // Manifests and chunks in the region, fragments of others, rows of others.
+        // Manifests and chunks in the region, then fragments and then rows of other chunks.
         Kind::Polylines if query.region.is_some() => 3,
-        // Manifests, and then chunks; or what is in the region, and then other ends.
+        // Manifests, then chunks; or the region, then other ends.
         _ => 2,
     };
     of_kind + of_objects
@@ -160,7 +159,7 @@ fn check((name, kind, _): (&str, Kind, u64)) {
             let exact = cells == Cells::Plain;
             all.push_str(&text(&ask, &cost, &files, (exact, &mut before)));
             let at = format!("{name}, {cells_name}: {}", ask.name);
-            // Bytes in the gap between two that are wanted may be wanted later.
+            // Merged reads include gaps that a later read may request, so do not merge.
             let apart = OpenOptions::default().merge_limits(MergeLimits {
                 gap: 0,
                 size: 1 << 20,
@@ -173,7 +172,7 @@ fn check((name, kind, _): (&str, Kind, u64)) {
             if rounds > most {
                 faults.push(format!("{at}: {rounds} rounds, not {most}"));
             }
-            // Each node once, beside root and level.
+            // Each node is requested once, in addition to root and level.
             let (there, absent) = cost.nodes(&files);
             let metadata = cost.open.len() + cost.metadata.len();
             if metadata != 2 + there.len() + absent.len() {

@@ -1,5 +1,4 @@
-//! What recorded stores cost: from level to level, and that nothing is read twice
-//! of any of them.
+//! The cost of recorded stores: queries from level to level, and no repeated reads.
 
 use core::fmt::Write;
 
@@ -16,7 +15,7 @@ use super::{
 };
 use crate::opening::recorded;
 
-/// The first vertex of level 0 and the shape of chunks.
+/// Returns the first vertex of level 0 and the shape of chunks.
 fn first_vertex(files: &Files) -> Option<(Vec<f64>, Vec<f64>)> {
     let (dataset, _) = opened(files, &OpenOptions::default());
     let query = Query::new().columns(Selection::none()).keep_going();
@@ -37,7 +36,7 @@ fn first_vertex(files: &Files) -> Option<(Vec<f64>, Vec<f64>)> {
     Some((values, dataset.root().chunk_shape.extents().to_vec()))
 }
 
-/// Without bytes in gaps that may be wanted later.
+/// Disables merging, because gaps may be requested later.
 fn apart() -> OpenOptions {
     OpenOptions::default().merge_limits(MergeLimits {
         gap: 0,
@@ -75,9 +74,9 @@ fn requests_from_level_to_level() {
     }
 }
 
-/// Whole levels and boxes of every recorded store.
+/// Tests whole levels and boxes of every recorded store.
 #[test]
-fn nothing_is_read_twice_of_recorded_stores() {
+fn recorded_stores_are_never_read_twice() {
     let (mut stores, mut asks, mut faults) = (0, 0, Vec::new());
     for archive in ["zvf-06", "zvf-07", "zvf-08", "zvf-09"] {
         for (name, files) in recorded(archive) {
@@ -99,7 +98,7 @@ fn nothing_is_read_twice_of_recorded_stores() {
             for (what, query) in queries {
                 let ask: Ask = asked::ask(what, query.keep_going());
                 let cost = ask.cost(&files, &apart());
-                // Finding out what an old store is takes nodes that are read again.
+                // Detecting the generation of an old store takes nodes that are read again.
                 let opening = if archive == "zvf-09" {
                     0
                 } else {
@@ -117,8 +116,8 @@ fn nothing_is_read_twice_of_recorded_stores() {
             stores += 1;
         }
     }
-    // Declared as one number a row where it has two, which the first part of it that
-    // is read tells; then it is read whole.
+    // Declared with one channel, stored with two. The first partial read detects this, and then the
+    // cell is read as a whole.
     faults.retain(|fault| {
         !(fault.contains("polylines_reentrant/") && fault.contains("/vertex_attributes/uv/"))
     });

@@ -1,5 +1,4 @@
-//! A store behind the port, in which what is asked for side by side shares a
-//! round trip.
+//! A store behind the port in which concurrent calls share a round trip.
 
 use core::{future::poll_fn, task::Poll};
 use std::sync::{Arc, Mutex};
@@ -17,7 +16,7 @@ use zvf_store::{CellArray, CellReader, Read};
 pub(super) struct Trip {
     pub(super) round: usize,
     pub(super) what: What,
-    /// The requests it took, in the order they were sent.
+    /// Its requests, in the order in which they were sent.
     pub(super) reads: Vec<Read>,
 }
 
@@ -29,10 +28,10 @@ pub(super) enum What {
     Sizes,
 }
 
-/// A store in memory, read through here alone.
+/// A store in memory that is read only through this port.
 pub(super) struct Rounds {
     cells: CellReader,
-    /// Whether metadata are known already: asking for them takes no time.
+    /// Metadata is cached: its calls take no round.
     known: bool,
     gathering: Mutex<usize>,
     trips: Mutex<Vec<Trip>>,
@@ -41,7 +40,7 @@ pub(super) struct Rounds {
 impl Rounds {
     pub(super) fn of(dataset: &Dataset, known: bool) -> Self {
         Self {
-            // One of its own: indexes of shards are kept in it.
+            // A separate reader, because it caches shard indexes.
             cells: CellReader::new(dataset.store().clone()),
             known,
             gathering: Mutex::new(1),
@@ -53,8 +52,7 @@ impl Rounds {
         core::mem::take(&mut *self.trips.lock().unwrap())
     }
 
-    /// Waits until all that is asked for side by side is asked for, and gives the
-    /// number of the round.
+    /// Waits until all concurrent calls have arrived; returns the number of the round.
     async fn turn(&self) -> usize {
         let mine = *self.gathering.lock().unwrap();
         let mut waited = false;
@@ -68,7 +66,7 @@ impl Rounds {
         })
         .await;
         let mut gathering = self.gathering.lock().unwrap();
-        // The first to be answered: who asks from now on waited for an answer.
+        // The first response ends the round: later calls depended on it.
         *gathering = (*gathering).max(mine + 1);
         mine
     }
@@ -76,7 +74,7 @@ impl Rounds {
     async fn trip<T>(&self, what: What, answer: impl Future<Output = T>) -> T {
         let is_free = self.known && what != What::Cells;
         let round = if is_free { 0 } else { self.turn().await };
-        // A store in memory answers without waiting, so that the log is of this call.
+        // A store in memory responds without waiting, so the log contains only this call.
         let answer = answer.await;
         let reads = self.cells.store().take_request_log();
         self.trips.lock().unwrap().push(Trip { round, what, reads });

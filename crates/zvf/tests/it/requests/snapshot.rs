@@ -1,11 +1,11 @@
-//! Texts that are kept in `tests/snapshots`.
+//! Snapshots in `tests/snapshots`.
 
 use std::{env, fs, path::Path};
 
-/// Set to 1, it makes the tests write what they would compare.
+/// If set to 1, tests write snapshots instead of comparing them.
 const UPDATE: &str = "ZVF_UPDATE_SNAPSHOTS";
 
-/// Compares a text with the one that is kept under this name.
+/// Compares a text with the snapshot of this name.
 pub(crate) fn check(name: &str, found: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     let file = folder.join(format!("{name}.txt"));
@@ -22,7 +22,7 @@ pub(crate) fn check(name: &str, found: &str) {
     );
 }
 
-/// Lines that are only in one of them, below the heading they follow.
+/// Lists the lines that occur in only one text, below their heading.
 fn difference(kept: &str, found: &str) -> String {
     let (kept, found): (Vec<_>, Vec<_>) = (kept.lines().collect(), found.lines().collect());
     let mut common = vec![vec![0_usize; found.len() + 1]; kept.len() + 1];
@@ -67,7 +67,7 @@ fn difference(kept: &str, found: &str) -> String {
 }
 
 #[test]
-fn a_difference_is_told_line_by_line() {
+fn differences_are_listed_line_by_line() {
     let kept = "one\n  a\n  b\ntwo\n  c\n";
     let found = "one\n  a\n  x\ntwo\n  c\n  d\n";
     let expected = "  one\n-   b\n+   x\n  two\n+   d";

@@ -32,14 +32,14 @@ fn local(kind: Kind) -> Recipe {
     }
 }
 
-/// Links are found by the steps from chunk to chunk there can be.
+/// Links are found by trying the possible chunk offsets.
 #[test]
 fn named_columns_are_read_without_a_listing() {
     for (name, kind, _) in KINDS
         .into_iter()
         .filter(|(_, kind, _)| !kind.is_linked() || *kind == Kind::Triangles)
     {
-        // Links that go far are not looked for.
+        // Links to distant chunks are not tried.
         let made = match kind.is_linked() {
             true => wide(&local(kind), 3),
             false => kinds::fixed(kind, Cells::Plain),
@@ -64,7 +64,7 @@ fn named_columns_are_read_without_a_listing() {
 }
 
 #[test]
-fn all_columns_take_a_listing() {
+fn a_query_of_all_columns_requires_a_listing() {
     let made = kinds::fixed(Kind::BinnedPoints, Cells::Plain);
     let dataset = block_on(stores::open(&made));
     let unlisted = FromStore {

@@ -1,4 +1,4 @@
-//! What a box with one point costs in a store of a thousand chunks.
+//! The cost of a box with one point in a store of a thousand chunks.
 
 use core::fmt::Write;
 
@@ -26,7 +26,7 @@ fn recipe(kind: Kind, cells: Cells, size: usize) -> Recipe {
     }
 }
 
-/// A box around one vertex, and what it is asked for.
+/// Returns queries of a box around one vertex.
 fn asks(truth: &Truth) -> Vec<Ask> {
     let vertex = &truth.vertices[truth.vertices.len() / 2];
     let bbox = asked::around(&vertex.position, &truth.chunk_shape, 1e-6);
@@ -43,8 +43,7 @@ fn asks(truth: &Truth) -> Vec<Ask> {
     asks
 }
 
-/// All requests that are not of metadata bring less than `most` bytes, if that is
-/// given.
+/// Checks that each query reads less than `most` bytes of cells, if given.
 fn check(name: &str, kind: Kind, size: usize, most: Option<u64>) {
     let mut all = String::new();
     for (cells_name, cells) in CELLS {
@@ -74,9 +73,9 @@ fn check(name: &str, kind: Kind, size: usize, most: Option<u64>) {
     snapshot::check(&format!("wide_{name}"), &all);
 }
 
-/// 50 points in a chunk, 6 in a bin.
+/// 50 points per chunk, 6 per bin.
 #[test]
-fn one_point_of_a_thousand_chunks_takes_less_than_16_kb() {
+fn one_point_of_a_thousand_chunks_reads_less_than_16_kb() {
     check("points", Kind::BinnedPoints, 50_000, Some(16 << 10));
 }
 

@@ -1,4 +1,4 @@
-//! Who asks: the environment's account, or nobody.
+//! Credentials: from the environment, or anonymous.
 
 use zvf::OpenOptions;
 use zvf_store::{Read, ReadError, Store};
@@ -12,7 +12,7 @@ fn read(place: Place, bucket: &str, options: &OpenOptions) -> Result<bool, ReadE
     Ok(bytes.is_some())
 }
 
-/// Gives the error of an anonymous read of what is private.
+/// Returns the error of an anonymous read of a private object.
 fn denied(place: Place) -> ReadError {
     let known = OpenOptions::default().retries(0);
     let nobody = known.clone().anonymous(true);

@@ -1,5 +1,5 @@
-//! A proxy between client and server spoils answers: now and then, which must
-//! not be noticed, or always, which must be said.
+//! A proxy between client and server injects faults: occasional ones must not change results,
+//! permanent ones must be reported.
 
 use core::{error::Error as _, time::Duration};
 
@@ -11,11 +11,11 @@ use zvf_testkit::proxy::{Fault, Plan, Proxy};
 use super::{Answers, Contents, Place, answers, block_on, contents, on_disk, report};
 
 const STORE: &str = "sharded";
-/// More than any answer takes, less than the server is given.
+/// Longer than any response takes, shorter than the server timeout.
 const LATE: Duration = Duration::from_millis(3500);
 
-/// Short patience where the server is late or silent, long where it answers: a
-/// busy machine must not look like a fault.
+/// Short timeouts if the fault delays responses, long ones otherwise: a busy machine must not look
+/// like a fault.
 fn options(fault: Fault) -> OpenOptions {
     let patience = match fault {
         Fault::Stall => Duration::from_secs(2),
@@ -44,7 +44,7 @@ async fn everything(
     Ok((answers(&dataset, place.lists()).await?, contents))
 }
 
-/// Faults that come now and then: the data are the same, and there was a fault.
+/// Occasional faults: the data are equal, and faults occurred.
 fn overcome(place: Place, plans: &[Plan]) -> usize {
     let files = files();
     let disk = || Store::open(&on_disk(STORE)).unwrap();
@@ -64,7 +64,7 @@ fn overcome(place: Place, plans: &[Plan]) -> usize {
     faults
 }
 
-/// What lies below an error that a store gave.
+/// Returns the store error below an error.
 fn of_store(error: &Error) -> &ReadError {
     if let Error::Read(error) | Error::Cell(CellError::Read(error)) = error {
         return error;
@@ -84,8 +84,8 @@ fn of_store(error: &Error) -> &ReadError {
 
 type Is = fn(&ReadError) -> bool;
 
-/// Faults that stay, at one object: the error names it and says what it is, and
-/// everything else can be read.
+/// Permanent faults of one object: the error names the object and the fault, and everything else is
+/// readable.
 fn admit(place: Place, cases: &[(Fault, Is)]) {
     const KEY: &str = "0/vertices/c/0/0/0";
     let files = files();
@@ -114,12 +114,12 @@ fn admit(place: Place, cases: &[(Fault, Is)]) {
         let sizes = read.unwrap().into_iter().map(|bytes| bytes.unwrap().len());
         let want = others.iter().map(|f| usize::try_from(f.size).unwrap());
         assert!(sizes.eq(want), "{place:?} {fault:?}");
-        // Bounded: the first answer and the repeats of each way to ask.
+        // Bounded: the first response and the retries of each kind of request.
         assert!(proxy.faults() <= 24, "{fault:?}: {} times", proxy.faults());
     }
 }
 
-/// Faults of listing that stay.
+/// Permanent faults of listings.
 fn admit_lists(place: Place) {
     let lists = match place {
         Place::S3 | Place::Gcs => "list-type=2",
@@ -146,8 +146,8 @@ fn admit_lists(place: Place) {
     }
 }
 
-/// A whole object that comes as half of itself. The server says that it is all,
-/// so only what is in it can tell; it does, for all that is read whole.
+/// A whole object is cut in half while the server declares it complete. Only its content can reveal
+/// that, and does for every object that is read as a whole.
 fn doubt(place: Place) -> usize {
     if place == Place::Gcs {
         return 0;
@@ -175,8 +175,8 @@ fn doubt(place: Place) -> usize {
     doubted
 }
 
-/// Google's client has the same server as that of S3 and is read by the same
-/// code: for it one fault of each sentence that code looks for is enough.
+/// The Google client reads the same server through the same code as the S3 client, so one fault of
+/// each category is enough.
 fn matters(place: Place, plan: &Plan) -> bool {
     let few = [
         Fault::Status(503),
@@ -197,7 +197,7 @@ fn faults(place: Place) {
         Plan::once(Fault::Hangup),
         Plan::once(Fault::Cut),
         Plan::always(Fault::Late(Duration::from_millis(10))),
-        // These cost two seconds each time: only at some objects.
+        // These take two seconds each, so they apply to few objects.
         Plan::once(Fault::Stall).of("0/vertices/"),
         Plan::once(Fault::Late(LATE)).of("0/vertex_fragments/"),
         Plan::once(Fault::Short),
@@ -236,24 +236,24 @@ fn faults(place: Place) {
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn between_us_and_an_s3_bucket() {
+fn faults_of_an_s3_bucket_are_overcome_or_reported() {
     faults(Place::S3);
 }
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn between_us_and_an_azure_container() {
+fn faults_of_an_azure_container_are_overcome_or_reported() {
     faults(Place::Azure);
 }
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn between_the_client_of_google_and_its_server() {
+fn faults_of_the_gcs_client_are_overcome_or_reported() {
     faults(Place::Gcs);
 }
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn between_us_and_a_web_server() {
+fn faults_of_a_web_server_are_overcome_or_reported() {
     faults(Place::Http);
 }

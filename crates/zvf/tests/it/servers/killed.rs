@@ -1,13 +1,12 @@
-//! Processes killed while they write to a bucket, and several that write at once: the
-//! same tests as on a disk.
+//! Killed and concurrent writers on a bucket, with the same tests as on a disk.
 
 use super::{Place as Server, report};
 use crate::killed::{Act, Like, Place, Scene, Stop, Verb, Way, kill_all, write_at_once};
 use zvf_build::GeometryKind;
 
-/// Kills of each verb: as many as take some minutes. On a disk there are many more.
+/// Kills of each operation, which take some minutes. The tests on a disk have many more.
 const EACH: usize = 18;
-/// Processes at once; the server has one core to itself at most.
+/// Concurrent processes; the server has at most one core.
 const AT_ONCE: usize = 3;
 
 fn place(name: &str) -> Place {
@@ -16,7 +15,7 @@ fn place(name: &str) -> Place {
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn whoever_is_killed_in_a_bucket_leaves_the_old_state_or_the_new() {
+fn a_writer_killed_in_a_bucket_leaves_the_old_or_the_new_state() {
     let place = place("verbs");
     let likes = [Like::Tiny, Like::Sharded].into_iter().cycle();
     let kinds = GeometryKind::ALL.into_iter().cycle().skip(2);
@@ -55,7 +54,7 @@ fn whoever_is_killed_in_a_bucket_leaves_the_old_state_or_the_new() {
 
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
-fn four_write_to_a_bucket_at_once() {
+fn four_writers_append_to_a_bucket_concurrently() {
     let mut committed = 0;
     let mut conflicts = 0;
     for (name, overlapping, given, retries) in [

@@ -1,10 +1,10 @@
-//! Every field of every blob and every value of every `zarr.json` of a store of each
-//! kind, set to something wrong: found, or proven to be no harm.
+//! Mutation tests of validation: every field of every blob and every value of every `zarr.json`,
+//! for a store of each kind, set to a wrong value. Each mutant must be found or proven harmless.
 //!
-//! A mutant is no harm when every query is answered as before. A mutant that is a
-//! store of other, legal data (another coordinate in the same chunk) has no wrong
-//! value to be found but by its checksum: the same bytes in the store with checksums
-//! must be found. What is left is listed in `free.rs`, each with its reason.
+//! A mutant is harmless if every query gives the original result. A mutant with other legal data
+//! (another coordinate in the same chunk) can only be detected by a checksum, so the same change
+//! must be found in the store with checksums. The remaining mutants are listed in `free.rs`, each
+//! with its reason.
 
 mod fields;
 mod free;
@@ -28,13 +28,13 @@ use crate::{
 /// A changed file.
 pub(super) struct Mutant {
     pub(super) file: String,
-    /// What was changed, for who reads a failure.
+    /// Description of the change, for failure messages.
     pub(super) what: String,
     pub(super) bytes: Vec<u8>,
 }
 
-/// What random geometry has and is no fault: objects of several trees, links between
-/// objects, links that are there twice or lead back, faces turned differently.
+/// Findings of random geometry that is not damaged: objects of several trees, links between
+/// objects, duplicate and reversed links, inconsistently oriented faces.
 const TASTE: [&str; 6] = [
     "ZV-L4-023",
     "ZV-L4-030",
@@ -44,7 +44,7 @@ const TASTE: [&str; 6] = [
     "ZV-L4-042",
 ];
 
-/// What became of mutants.
+/// Counters of the outcomes.
 #[derive(Debug, Default)]
 struct Tally {
     made: usize,
@@ -55,7 +55,7 @@ struct Tally {
     missed: Vec<String>,
 }
 
-/// All files of a store in memory.
+/// Reads all files of a store.
 pub(super) async fn snapshot(store: &Store) -> Files {
     let listed = store.list_all(&Key::root(), 1 << 20).await.unwrap();
     let keys: Vec<Key> = listed
@@ -95,21 +95,21 @@ fn geometry(kind: GeometryKind) -> Geometry {
     making.geometry(20)
 }
 
-/// The store of a design, as files.
+/// Creates a store and returns its files.
 fn made(geometry: Geometry, design: Design) -> Files {
     let plan = WritePlan::new(geometry, design).unwrap();
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
         let mut options = CreateOptions::default();
-        // It would find most of what is changed here before any other rule.
+        // The copy of the nodes would reveal most changes before any other rule.
         options.node_copy = false;
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         snapshot(&store).await
     })
 }
 
-/// Puts `mutant` in the place of its file.
+/// Replaces a file by its mutant.
 fn with(files: &Files, mutant: &Mutant) -> Files {
     let files = files.iter().map(|(path, bytes)| {
         let bytes = match *path == mutant.file {
@@ -121,13 +121,13 @@ fn with(files: &Files, mutant: &Mutant) -> Files {
     files.collect()
 }
 
-/// With this variable all mutants are judged, else one of [`EACH`], which takes a minute
-/// rather than five.
+/// If this variable is set, all mutants are judged, otherwise one in [`EACH`], which takes one
+/// minute instead of five.
 const ALL: &str = "ZVF_TEST_ALL";
-/// Each kind begins at another, so that what all kinds have is judged in one of them.
+/// Each kind starts at another offset, so that what all kinds have in common is judged once.
 const EACH: usize = 3;
 
-/// Judges mutants of a store, from one on. `checked` is the same store with checksums.
+/// Judges mutants of a store, starting at an offset. `checked` is the same store with checksums.
 fn judge(plain: &Files, checked: &Files, first: usize) -> Tally {
     let each = match std::env::var_os(ALL) {
         Some(_) => 1,
@@ -146,7 +146,7 @@ fn judge(plain: &Files, checked: &Files, first: usize) -> Tally {
         .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
         .collect();
     let mut tally = Tally::default();
-    // What transactions leave behind is theirs to check.
+    // Files of transactions are not covered by these rules.
     for (path, bytes) in plain.iter().filter(|(path, _)| !path.starts_with(".zvf/")) {
         let mutants = match path.ends_with("zarr.json") {
             true => json::mutants(path, bytes),
@@ -191,9 +191,9 @@ fn is_harmless(intact: &Intact, files: &Files) -> bool {
     })
 }
 
-/// Whether the same change is found in the store with checksums.
+/// Returns whether the same change is found in the store with checksums.
 fn guarded(checked: &Files, original: &[u8], plain: &[u8], mutant: &Mutant) -> bool {
-    // The sum stands behind the same bytes, and is left as it was.
+    // The checksum follows the same bytes and is left unchanged.
     if original.len() != plain.len() + 4 || !original.starts_with(plain) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Stores that were made and changed here: nothing is found in them.
+//! Stores created and edited by this library have no findings.
 
 use zvf::{CreateOptions, Store, validate, validation::ValidateOptions};
 use zvf_build::{GeometryKind, Profile, WritePlan};
@@ -8,9 +8,9 @@ use crate::{
     written::random::{self, Case},
 };
 
-/// What geometry is like is not for who stores it to decide: objects of several trees,
-/// edges to themselves and between objects, links that are there twice, faces that are
-/// turned differently or crowd at an edge.
+/// Findings about geometry, which is the responsibility of the caller: objects of several trees,
+/// edges from a vertex to itself and between objects, duplicate links, inconsistently oriented
+/// faces, edges with more than two faces.
 const GEOMETRY: [&str; 6] = [
     "ZV-L4-023",
     "ZV-L4-030",
@@ -20,7 +20,7 @@ const GEOMETRY: [&str; 6] = [
     "ZV-L4-042",
 ];
 
-/// Nothing is found but that, not even a note.
+/// Asserts that a store has no other findings, not even notes.
 pub(crate) async fn is_sound(store: &Store, about: &str) {
     let report = validate(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings;
@@ -56,16 +56,16 @@ fn check_all(profile: Profile) {
 }
 
 #[test]
-fn nothing_is_found_in_stores_of_0_9() {
+fn stores_of_0_9_have_no_findings() {
     check_all(Profile::V09);
 }
 
 #[test]
-fn nothing_is_found_in_stores_of_0_8() {
+fn stores_of_0_8_have_no_findings() {
     check_all(Profile::V08);
 }
 
 #[test]
-fn nothing_is_found_in_padded_stores() {
+fn padded_stores_have_no_findings() {
     check_all(Profile::Padded);
 }

@@ -1,4 +1,4 @@
-//! Repairing: what is put right, what is left, and that answers come back.
+//! Repair: repaired and remaining findings, and query results after a repair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,12 +31,11 @@ fn repair(store: &Store) -> RepairReport {
     block_on(zvf::repair(store.clone(), &ValidateOptions::default())).unwrap()
 }
 
-/// Rules that say a repair mends them, and of which each case has a reason why it
-/// does not.
+/// Rules declared as repairable whose recorded cases are not, with the reason.
 const NOT_ALWAYS: [&str; 0] = [];
 
 #[test]
-fn what_can_be_repaired_is() {
+fn repairable_findings_are_repaired() {
     let mut archives: BTreeMap<String, Golden> = BTreeMap::new();
     let mut mended: BTreeSet<&str> = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -49,7 +48,7 @@ fn what_can_be_repaired_is() {
         let store = store_of(&files);
         let repaired = match block_on(zvf::repair(store.clone(), &ValidateOptions::default())) {
             Ok(repaired) => repaired,
-            // Without a root there is nothing to begin a transaction with.
+            // Without a root no transaction can begin.
             Err(error) => {
                 wrong.push(format!("{}: {error}", case.name));
                 continue;
@@ -103,10 +102,9 @@ fn geometry(design: &Design) -> Geometry {
     making.geometry(60)
 }
 
-/// Lists and counts of every kind of store, made wrong, and put right again: queries
-/// are answered as before.
+/// Wrong lists and counts in every kind of store are repaired: queries give the original results.
 #[test]
-fn answers_come_back() {
+fn repaired_stores_give_the_original_results() {
     for kind in GeometryKind::ALL {
         for sharding in [ShardingPolicy::None, ShardingPolicy::Shape(vec![2, 2])] {
             let mut design = Design::new(kind);

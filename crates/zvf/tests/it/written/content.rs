@@ -1,5 +1,5 @@
-//! What is in a store, whatever its chunks: vertices go by their attribute `tag`,
-//! which no two of them share.
+//! The content of a store, independent of its chunks. Vertices are identified by their attribute
+//! `tag`, which is unique.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
@@ -8,24 +8,24 @@ use zvf_build::{Attribute, Design, Geometry, NumericColumn, Values};
 use zvf_model::level::LevelId;
 use zvf_query::{Column, predicate::Scope};
 
-/// All there is.
+/// The content of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Content {
     /// By tag: coordinates, and attributes by name.
     pub(crate) vertices: BTreeMap<u64, (Vec<u8>, Row)>,
-    /// The object of each vertex, where there are objects and no paths.
+    /// The object of each vertex, in stores with objects and without paths.
     pub(crate) owners: BTreeMap<u64, i64>,
     /// Tags of paths by object.
     pub(crate) paths: BTreeMap<i64, Vec<u64>>,
     /// Tags of the ends of each link and its attributes, sorted.
     pub(crate) links: Vec<(Vec<u64>, Row)>,
-    /// Attributes by object: every object, also those without vertices.
+    /// Attributes by object, including objects without vertices.
     pub(crate) objects: BTreeMap<i64, Row>,
     /// Members and attributes by group.
     pub(crate) groups: BTreeMap<u64, (Vec<i64>, Row)>,
 }
 
-/// Values by name; those that are missing are not there.
+/// Values by name; missing values have no entry.
 pub(crate) type Row = BTreeMap<String, String>;
 
 fn number(bytes: &[u8]) -> String {
@@ -62,7 +62,7 @@ fn read(columns: &[Column], at: usize) -> Row {
         .collect()
 }
 
-/// The tag of each vertex.
+/// Returns the tag of each vertex.
 fn tags(values: &Values) -> Vec<u64> {
     match values {
         Values::Numbers(NumericColumn { bytes, .. }) => tags_of(bytes),
@@ -78,7 +78,7 @@ fn tags_of(bytes: &[u8]) -> Vec<u64> {
 }
 
 impl Content {
-    /// What geometry holds, as it is to be stored.
+    /// Returns the expected content of a store of this geometry.
     pub(crate) fn of(geometry: &Geometry, design: &Design) -> Self {
         let attribute = geometry
             .vertex
@@ -142,7 +142,7 @@ impl Content {
             content.objects.insert(*id, row(&geometry.object, at));
         }
         if design.profile != zvf_build::Profile::V09 {
-            // Ids are rows: there are objects in between.
+            // Ids are row numbers, so the ids in between are objects too.
             let last = content.objects.keys().next_back().copied();
             for id in 0..last.unwrap_or(-1) {
                 content.objects.entry(id).or_default();
@@ -165,7 +165,7 @@ impl Content {
         content
     }
 
-    /// Adds what geometry holds.
+    /// Adds the content of appended geometry.
     pub(crate) fn add(&mut self, more: Self) {
         let vertices = self.vertices.len() + more.vertices.len();
         self.vertices.extend(more.vertices);
@@ -187,7 +187,7 @@ impl Content {
                             own.0.push(id);
                         }
                     }
-                    // What a group has stays.
+                    // Existing attributes of a group are kept.
                     for (name, value) in row {
                         own.1.entry(name).or_insert(value);
                     }
@@ -196,7 +196,7 @@ impl Content {
         }
     }
 
-    /// Leaves out objects; how many links lost one end and not all.
+    /// Removes objects; returns the number of links that lose some but not all ends.
     pub(crate) fn remove(&mut self, ids: &BTreeSet<i64>) -> usize {
         let owners = self.owners.iter().filter(|(_, id)| ids.contains(id));
         let mut gone: BTreeSet<u64> = owners.map(|(tag, _)| *tag).collect();
@@ -218,7 +218,7 @@ impl Content {
         severed
     }
 
-    /// What a store holds.
+    /// Reads the content of a store.
     pub(crate) async fn read(dataset: &Dataset) -> Self {
         let answer = dataset.query(&Query::new()).await.unwrap();
         assert_eq!(answer.skipped, []);

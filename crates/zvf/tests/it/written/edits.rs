@@ -1,4 +1,4 @@
-//! Stores that are changed hold what they should, after every change.
+//! Edited stores have the expected content after every change.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{block_on, validated::own::is_sound};
 
-/// A store of a case whose bounds leave room for more.
+/// Creates the store of a case with bounds that leave room for more.
 pub(crate) async fn store(case: &mut Case) -> Store {
     let axes = case.geometry.axes();
     case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
@@ -34,7 +34,7 @@ async fn content(store: &Store) -> Content {
     content
 }
 
-/// Changes a store so many times.
+/// Applies a series of changes to a store.
 fn check(seed: u64, kind: GeometryKind) {
     let mut case = random::case(seed, kind, Profile::V09);
     let mut random = Random::new(seed ^ 0x5eed);
@@ -54,7 +54,7 @@ fn check(seed: u64, kind: GeometryKind) {
     });
 }
 
-/// One change of the store and of what is expected.
+/// Applies one change to the store and to the expected content.
 pub(crate) async fn change(
     editor: &Editor,
     case: &mut Case,
@@ -95,7 +95,7 @@ pub(crate) async fn change(
     }
 }
 
-/// Objects make place for others: refused where others are linked to them.
+/// Replaces objects; rejected if links of others lead to them.
 async fn replace(
     editor: &Editor,
     case: &mut Case,
@@ -120,7 +120,7 @@ async fn replace(
     "replace_objects"
 }
 
-/// The ids that a store gives to what has none.
+/// Assigns the ids that a store gives to objects without ids.
 fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
     let kind = case.design.kind;
     if kind.is_paths() && geometry.part_objects.is_none() {
@@ -131,12 +131,12 @@ fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
         geometry.object_ids = Some(vec![next; geometry.vertices()]);
     }
     let own = geometry.object_ids.is_some() || geometry.part_objects.is_some();
-    // What was written with fewer is found with fewer.
+    // Appended geometry must not have attributes that the store lacks.
     let lacks = |names: &[zvf_build::Attribute]| names.is_empty();
     if own && lacks(&case.geometry.object) {
         geometry.object.clear();
     }
-    // Groups with numbers of objects that a store gave.
+    // Groups refer to object ids that the store assigned.
     if !own || case.geometry.object.is_empty() {
         geometry.groups.clear();
         geometry.group.clear();
@@ -166,37 +166,37 @@ fn check_all(kind: GeometryKind) {
 }
 
 #[test]
-fn points_are_changed() {
+fn edits_of_points_have_the_expected_content() {
     check_all(GeometryKind::Points);
 }
 
 #[test]
-fn lines_are_changed() {
+fn edits_of_lines_have_the_expected_content() {
     check_all(GeometryKind::Lines);
 }
 
 #[test]
-fn polylines_are_changed() {
+fn edits_of_polylines_have_the_expected_content() {
     check_all(GeometryKind::Polylines);
 }
 
 #[test]
-fn skeletons_are_changed() {
+fn edits_of_skeletons_have_the_expected_content() {
     check_all(GeometryKind::Skeletons);
 }
 
 #[test]
-fn graphs_are_changed() {
+fn edits_of_graphs_have_the_expected_content() {
     check_all(GeometryKind::Graphs);
 }
 
 #[test]
-fn meshes_are_changed() {
+fn edits_of_meshes_have_the_expected_content() {
     check_all(GeometryKind::Mesh);
 }
 
 #[test]
-fn an_object_that_is_there_is_not_added_again() {
+fn appending_an_existing_object_is_an_error() {
     let mut case = random::case(3, GeometryKind::Polylines, Profile::V09);
     block_on(async {
         let store = store(&mut case).await;

@@ -1,4 +1,4 @@
-//! Formulas come back as they were written.
+//! Formulas are read back as written.
 
 use zvf::{CreateOptions, Dataset, Store};
 use zvf_build::{
@@ -38,7 +38,7 @@ fn plan(profile: Profile, parametric: Parametric) -> Result<WritePlan, BuildErro
 }
 
 #[test]
-fn formulas_come_back_in_every_profile() {
+fn formulas_are_read_back_in_every_profile() {
     for profile in Profile::ALL {
         block_on(async {
             let none: [(&str, &[u8]); 0] = [];
@@ -71,7 +71,7 @@ fn formulas_come_back_in_every_profile() {
 }
 
 #[test]
-fn formulas_that_do_not_fit_are_refused() {
+fn invalid_formulas_are_rejected() {
     let check = |object: Formula| {
         let parametric = Parametric {
             objects: vec![object],

@@ -1,4 +1,4 @@
-//! Geometry that comes in batches makes the same store as all at once.
+//! Geometry written in batches makes the same store as geometry written at once.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use zvf_build::{Attribute, Geometry, GeometryKind, NumericColumn, Profile, Shard
 use super::random;
 use crate::block_on;
 
-/// Geometry cut into batches.
+/// Geometry split into batches.
 struct Cut {
     all: Geometry,
     next: usize,
@@ -81,7 +81,7 @@ impl GeometrySource for Cut {
     }
 }
 
-/// Does every task twice, the last first, as if the first had died after its work.
+/// Runs every task twice in reverse order, as if the first worker had died after its work.
 struct Twice;
 
 impl TaskRunner for Twice {
@@ -113,7 +113,7 @@ fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
 fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     let mut case = random::case(seed, kind, profile);
     if case.geometry.part_offsets.is_some() && case.geometry.part_objects.is_none() {
-        // Batches without vertices would take their numbers along.
+        // Ids are assigned across batches, where empty paths would change the numbers.
         let parts = case.geometry.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
         case.geometry.part_objects = Some((0..parts).collect());
     }
@@ -129,7 +129,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
         case.design.sharding = ShardingPolicy::None;
     }
     let folder = tempfile::tempdir().unwrap();
-    // The folder's name is in the store.
+    // The name of the folder is stored in the root.
     let (whole, cut) = (folder.path().join("a/store"), folder.path().join("b/store"));
     let tasks = folder.path().join("c/store");
     let mut options = CreateOptions::default();
@@ -158,7 +158,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     same(&whole, &tasks, &about);
 }
 
-/// Whether two folders hold the same files.
+/// Asserts that two folders hold the same files.
 fn same(whole: &Path, other: &Path, about: &str) {
     let (mut expected, mut found) = (BTreeMap::new(), BTreeMap::new());
     files(whole, "", &mut expected);

@@ -39,7 +39,7 @@ fn check(seed: u64, kind: GeometryKind) {
         assert_eq!(expected.owners, found.owners, "{about}");
         assert_eq!(expected.paths, found.paths, "{about}");
         assert_eq!(expected.links, found.links, "{about}");
-        // Objects without vertices are in no result.
+        // Results do not contain objects without vertices.
         for (id, row) in &found.objects {
             assert_eq!(expected.objects.get(id), Some(row), "object {id}, {about}");
         }

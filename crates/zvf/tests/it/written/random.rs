@@ -1,4 +1,4 @@
-//! Random geometry, and designs to store it in.
+//! Random geometry, and random designs for storing it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use zvf_build::{
 use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
 
-/// Something random of everything.
+/// Random geometry and a random design.
 pub(crate) struct Case {
     pub(crate) geometry: Geometry,
     pub(crate) design: Design,
@@ -22,7 +22,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// More of the same, with objects from an id on.
+    /// Returns more geometry of the same kind, with object ids from `first_id` on.
     pub(crate) fn more(&mut self, random: &mut Random, size: usize, first_id: i64) -> Geometry {
         let mut making = Making {
             random,
@@ -41,20 +41,19 @@ impl Case {
     }
 }
 
-/// Vertices from this tag on.
+/// Generates vertices from this tag on.
 pub(crate) struct Making<'a> {
     pub(crate) random: &'a mut Random,
     pub(crate) design: &'a Design,
     pub(crate) axes: usize,
     pub(crate) double: bool,
     pub(crate) tag: u64,
-    /// Objects have ids from here on.
+    /// Least id of objects.
     pub(crate) first_id: i64,
-    /// Whether there are attributes, objects, groups; what a store has, additions
-    /// have too.
+    /// Adds attributes, objects and groups. Appended geometry must agree with the store.
     pub(crate) rich: bool,
     pub(crate) with_ids: bool,
-    /// Which types attributes have: what a store has, additions have too.
+    /// Selects the types of attributes. Appended geometry must agree with the store.
     pub(crate) taste: usize,
 }
 
@@ -144,7 +143,7 @@ impl Making<'_> {
             GeometryKind::Skeletons => self.trees(size),
             GeometryKind::Graphs => self.linked(size, 2),
             GeometryKind::Mesh => {
-                // Of a store all have the same.
+                // All links of a store have the same width.
                 let width = 3 + self.design.chunk_shape.iter().flatten().count() % 3;
                 self.linked(size, width)
             }
@@ -172,7 +171,7 @@ impl Making<'_> {
         }
     }
 
-    /// Different ids from the first on.
+    /// Returns distinct ids from the first on.
     fn ids(&mut self, count: usize) -> Vec<i64> {
         let mut ids = Vec::new();
         let mut next = self.first_id;
@@ -229,7 +228,7 @@ impl Making<'_> {
         geometry
     }
 
-    /// Vertices of objects; neighbours are near each other.
+    /// Returns vertices of objects, with neighbours close to each other.
     fn clumps(&mut self, size: usize) -> (Geometry, Vec<i64>) {
         let size = size.max(8);
         let mut geometry = Geometry::new(self.positions(size));
@@ -305,7 +304,7 @@ impl Making<'_> {
                     false => Some((*self.random.pick(&words)).to_owned()),
                 })
                 .collect();
-            // Whether there is a code for missing words is decided by the first.
+            // The first write decides whether a code for missing words exists.
             if let (true, Some(first)) = (some && self.tag == 0, texts.first_mut()) {
                 *first = None;
             }
@@ -373,7 +372,7 @@ impl Making<'_> {
         geometry.object.push(attribute("score", score));
         if self.design.profile == Profile::V09 {
             let names = self.values(objects, true);
-            // Of objects an empty text is no text.
+            // Objects have no empty text; it reads as missing.
             let names = match names {
                 Values::Text(texts) => Values::Text(
                     texts
@@ -404,7 +403,7 @@ impl Making<'_> {
     }
 }
 
-/// The objects of geometry.
+/// Returns the objects of geometry.
 fn known(geometry: &Geometry) -> Vec<i64> {
     match (
         &geometry.part_offsets,

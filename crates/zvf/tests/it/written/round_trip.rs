@@ -1,4 +1,4 @@
-//! What was written is what is read.
+//! Stores are read back as written.
 
 use zvf::{CreateOptions, Dataset, Store};
 use zvf_build::{GeometryKind, Profile, WritePlan};
@@ -32,7 +32,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     compare(&expected, &found, &about);
 }
 
-/// Says what is different, and not everything.
+/// Asserts equality with a short message.
 pub(super) fn compare(expected: &Content, found: &Content, about: &str) {
     for (tag, vertex) in &expected.vertices {
         assert_eq!(

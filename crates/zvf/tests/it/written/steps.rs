@@ -1,11 +1,12 @@
-//! Steps of paths from chunk to chunk: links where they are asked for, and nothing else is.
+//! Links between the pieces of a path in consecutive chunks, which are stored on request and change
+//! nothing else.
 
 use zvf::{CreateOptions, Editor, Store};
 use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, WritePlan};
 
 use crate::{block_on, validated::own::is_sound};
 
-/// A path through so many chunks of 10.
+/// Returns a path through a number of chunks of size 10.
 fn path(chunks: u8) -> Geometry {
     let places =
         (0..chunks).flat_map(|at| [f32::from(at) * 10.0 + 1.0, f32::from(at) * 10.0 + 8.0]);
@@ -15,7 +16,7 @@ fn path(chunks: u8) -> Geometry {
     geometry
 }
 
-/// How many links a store says it has; nothing where it has no links.
+/// Returns the number of links that a store declares; `None` if it declares none.
 async fn links(store: &Store) -> Option<u64> {
     let dataset = zvf::Dataset::open(store.clone()).await.unwrap();
     let info = dataset.info().await.unwrap();
@@ -23,7 +24,7 @@ async fn links(store: &Store) -> Option<u64> {
 }
 
 #[test]
-fn steps_are_links_where_they_are_asked_for() {
+fn links_between_pieces_are_stored_on_request() {
     for (step_links, profile) in [
         (false, Profile::V09),
         (true, Profile::V09),

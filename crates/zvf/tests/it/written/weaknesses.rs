@@ -1,5 +1,5 @@
-//! Ways in which writers are known to lose data, one test each: what was written and
-//! not asked to go is there. Those of writers that die or meet are in `killed`.
+//! Known ways in which writers lose data, one test each: everything written and not removed is
+//! still stored. Those of killed or concurrent writers are in `killed`.
 
 use bytes::Bytes;
 use zvf::{CreateOptions, Dataset, Editor, Error, Query, Store};
@@ -43,7 +43,7 @@ fn points(count: usize) -> Geometry {
     Geometry::new(NumericColumn::float32(3, values))
 }
 
-/// Streamlines of twenty vertices that go through two chunks.
+/// Returns streamlines of twenty vertices through two chunks.
 fn streamlines(count: usize) -> Geometry {
     let values =
         (0..count).flat_map(|path| (0..20).flat_map(move |at| [at as f32, path as f32, 1.0]));
@@ -67,7 +67,7 @@ fn attribute(name: &str, values: Values) -> Attribute {
 const RAISE: OutOfBounds = OutOfBounds::Reject;
 
 #[test]
-fn w1_what_is_added_does_not_take_the_place_of_what_is_there() {
+fn w1_append_keeps_existing_data() {
     block_on(async {
         let store = store(points(1000), design(GeometryKind::Points)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
@@ -85,7 +85,7 @@ fn w1_what_is_added_does_not_take_the_place_of_what_is_there() {
     });
 }
 
-/// Object 3 with its fifth vertex elsewhere.
+/// Returns object 3 with its fifth vertex moved.
 fn moved() -> Geometry {
     let mut geometry = streamlines(4);
     let first = 3 * 20 * 12;
@@ -98,7 +98,7 @@ fn moved() -> Geometry {
 }
 
 #[test]
-fn w2_a_vertex_that_is_moved_leaves_its_siblings_where_they_are() {
+fn w2_moving_a_vertex_keeps_the_other_vertices() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
@@ -110,7 +110,7 @@ fn w2_a_vertex_that_is_moved_leaves_its_siblings_where_they_are() {
 }
 
 #[test]
-fn w3_what_is_edited_is_edited_in_place() {
+fn w3_replaced_objects_keep_their_ids() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
@@ -120,7 +120,7 @@ fn w3_what_is_edited_is_edited_in_place() {
         let answer = read(&store, &Query::new()).await;
         assert_eq!(answer.objects, (0..10).collect::<Vec<i64>>());
         assert_eq!(answer.positions.len(), 200);
-        // It keeps what it had.
+        // The object keeps its attributes.
         let zvf_query::ColumnValues::Numeric(scores) = &answer.object[0].values else {
             panic!("scores are numbers")
         };
@@ -129,7 +129,7 @@ fn w3_what_is_edited_is_edited_in_place() {
 }
 
 #[test]
-fn w4_an_object_that_is_removed_is_gone_and_no_longer_counted() {
+fn w4_a_removed_object_is_neither_returned_nor_counted() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
@@ -152,7 +152,7 @@ fn w4_an_object_that_is_removed_is_gone_and_no_longer_counted() {
 }
 
 #[test]
-fn w5_compacting_leaves_groups_with_their_members() {
+fn w5_compacting_keeps_the_members_of_groups() {
     block_on(async {
         let mut geometry = streamlines(10);
         geometry.groups.insert(0, vec![4, 5]);
@@ -169,7 +169,7 @@ fn w5_compacting_leaves_groups_with_their_members() {
 }
 
 #[test]
-fn w6_positions_are_stored_as_what_they_are_declared() {
+fn w6_positions_are_stored_in_the_declared_type() {
     let check = |positions: NumericColumn, dtype: Option<Kind>| {
         block_on(async {
             let mut design = Design::new(GeometryKind::Points);
@@ -190,7 +190,7 @@ fn w6_positions_are_stored_as_what_they_are_declared() {
     assert_eq!(narrow, 5.123_457f32.to_le_bytes());
 }
 
-/// The same store with the text of a node changed.
+/// Returns the same store with replaced text in a node.
 async fn with_text(store: &Store, node: &str, from: &str, to: &str) -> Store {
     let key = Key::parse(node).unwrap();
     let bytes = store
@@ -206,7 +206,7 @@ async fn with_text(store: &Store, node: &str, from: &str, to: &str) -> Store {
 }
 
 #[test]
-fn w7_what_cannot_be_read_back_is_not_written() {
+fn w7_unreadable_data_is_not_written() {
     block_on(async {
         let store = store(points(10), design(GeometryKind::Points)).await;
         let draco = with_text(&store, "0/vertices/zarr.json", "\"raw\"", "\"draco\"").await;
@@ -220,7 +220,7 @@ fn w7_what_cannot_be_read_back_is_not_written() {
 }
 
 #[test]
-fn w8_a_damaged_store_is_not_written_as_if_it_were_whole() {
+fn w8_a_damaged_store_is_not_edited() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let cell = Key::parse("0/vertex_fragments/c/0/0/0").unwrap();
@@ -265,7 +265,7 @@ fn refused(geometry: Geometry, kind: GeometryKind) -> BuildError {
 }
 
 #[test]
-fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
+fn w10_inconsistent_lengths_and_indexes_are_rejected() {
     for rows in [5, 2, 0] {
         let mut geometry = points(3);
         let values = Values::Numbers(NumericColumn::float32(1, vec![0.0; rows]));
@@ -326,7 +326,7 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn refusals_leave_nothing_behind() {
+fn rejected_writes_leave_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let mut geometry = points(3);
@@ -346,7 +346,7 @@ fn refusals_leave_nothing_behind() {
 }
 
 #[test]
-fn links_without_the_values_they_should_have_are_not_added_to() {
+fn links_are_not_appended_where_stored_link_values_are_missing() {
     block_on(async {
         let mut geometry = points(3);
         geometry.links = vec![0, 1];
@@ -385,7 +385,7 @@ fn links_without_the_values_they_should_have_are_not_added_to() {
 }
 
 #[test]
-fn links_to_others_are_not_lost_by_edits() {
+fn edits_that_would_lose_links_to_others_are_rejected() {
     block_on(async {
         let mut geometry = points(4);
         geometry.object_ids = Some(vec![1, 1, 2, 2]);

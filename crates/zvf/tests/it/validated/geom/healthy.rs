@@ -1,4 +1,4 @@
-//! Nothing is found where nothing is wrong.
+//! Intact stores have no findings.
 
 use zvf_build::{CellCompression, GeometryKind, Profile, ShardingPolicy};
 use zvf_testkit::stores::{CrossLevel, Kind, Policy, Profile as Form, Recipe, make, pyramid};
@@ -6,7 +6,7 @@ use zvf_testkit::stores::{CrossLevel, Kind, Policy, Profile as Form, Recipe, mak
 use super::made::{Made, created, design, graph, mesh, paths, trees};
 
 #[test]
-fn in_what_is_created() {
+fn created_stores_have_no_findings() {
     for profile in Profile::ALL {
         let stores = [
             (GeometryKind::Graphs, graph()),
@@ -34,14 +34,14 @@ fn in_what_is_created() {
     }
 }
 
-/// What random geometry has and no store is the worse for: edges to themselves,
-/// links that are there twice, faces that are turned differently.
+/// Findings of random geometry that is not damaged: edges from a vertex to itself, duplicate links,
+/// inconsistently oriented faces.
 const RANDOM: [&str; 4] = ["ZV-L4-030", "ZV-L4-031", "ZV-L4-041", "ZV-L4-042"];
-/// What writers of old paths do.
+/// A habit of writers of old paths.
 const STEPS: &str = "ZV-L4-012";
 
 #[test]
-fn in_links_of_any_generation_and_policy() {
+fn links_of_every_generation_and_policy_have_no_findings() {
     for profile in Form::ALL {
         for (seed, kind) in (0..).zip(Kind::ALL) {
             for policy in Policy::ALL {
@@ -67,7 +67,7 @@ fn in_links_of_any_generation_and_policy() {
 }
 
 #[test]
-fn in_links_between_levels() {
+fn cross_level_links_have_no_findings() {
     for profile in [Form::V080, Form::V09] {
         for (seed, kind) in (0..).zip(Kind::ALL) {
             for links in [CrossLevel::Implicit, CrossLevel::Explicit] {
@@ -79,7 +79,7 @@ fn in_links_between_levels() {
                     ..Recipe::default()
                 };
                 let found = Made(pyramid(&recipe, links).fine.files).codes();
-                // Which share of objects such a level keeps, it does not say rightly.
+                // The declared share of kept objects of such a level is inaccurate.
                 let known = |code: &&str| RANDOM.contains(code) || *code == "ZV-L4-053";
                 let mut mine = found
                     .iter()
@@ -91,7 +91,7 @@ fn in_links_between_levels() {
     }
 }
 
-/// Whether a rule is one of links or geometry.
+/// Returns whether a rule concerns links or geometry.
 fn is_mine(code: &str) -> bool {
     code.starts_with("ZV-L4") || code.starts_with("ZV-L3-1")
 }

@@ -1,5 +1,4 @@
-//! Links that do not hold, are not where they should be, or are not those that
-//! there should be.
+//! Links that are invalid, misplaced, superfluous or missing.
 
 use serde_json::json;
 use zvf_build::{GeometryKind, Profile};
@@ -16,22 +15,22 @@ fn edges() -> Made {
     made(GeometryKind::Graphs)
 }
 
-/// L4 does not compare links that it cannot read.
+/// L4 does not compare unreadable links.
 const UNREAD: &str = "L4-000";
 
 #[test]
-fn that_cannot_be_decoded() {
+fn undecodable_links_are_found() {
     edges()
         .cell(INSIDE, |payload| payload.truncate(31))
         .breaks(&["L3-103", UNREAD]);
-    // Two rows in a group that says it starts in the middle of one.
+    // Two rows in a group that declares an odd offset.
     edges().number(BETWEEN, 1, 8).breaks(&["L3-103", UNREAD]);
     edges().number(BETWEEN, 2, 2).breaks(&["L3-104", UNREAD]);
     edges().number(BETWEEN, 3, -1).breaks(&["L3-105", UNREAD]);
 }
 
 #[test]
-fn to_vertices_that_are_not_there() {
+fn links_to_missing_vertices_are_found() {
     edges().number(INSIDE, 1, 3).breaks(&["L3-105"]);
     edges().number(BETWEEN, 4, 2).breaks(&["L3-105"]);
     let moved = edges()
@@ -50,7 +49,7 @@ fn to_vertices_that_are_not_there() {
 }
 
 #[test]
-fn whose_arrays_cannot_be_opened() {
+fn link_arrays_that_cannot_be_opened_are_found() {
     let codes = edges()
         .set("0/links/0/+1.0", "has_perm", &json!(false))
         .codes();
@@ -70,7 +69,7 @@ fn whose_arrays_cannot_be_opened() {
 }
 
 #[test]
-fn that_are_counted_wrongly() {
+fn wrong_link_counts_are_found() {
     let family = "0/links/0";
     let weight = "0/link_attributes/weight/0";
     edges()
@@ -87,9 +86,8 @@ fn that_are_counted_wrongly() {
 }
 
 #[test]
-fn that_are_grouped_wrongly() {
-    // One range of two links: its start and its length are the fourth and fifth
-    // number of 64 bits.
+fn wrong_link_groups_are_found() {
+    // One range of two links: its start and its length are the fourth and fifth 64-bit integers.
     edges().number(GROUPS, 4, 3).breaks(&["L3-113"]);
     edges().number(GROUPS, 4, 1).breaks(&["L3-113"]);
     edges()
@@ -99,7 +97,7 @@ fn that_are_grouped_wrongly() {
 }
 
 #[test]
-fn whose_values_are_others() {
+fn wrong_link_values_are_found() {
     edges()
         .cell(WEIGHT, |payload| payload.truncate(6))
         .breaks(&["L3-115"]);
@@ -128,7 +126,7 @@ fn whose_values_are_others() {
 }
 
 #[test]
-fn whose_copies_differ() {
+fn differing_copies_of_links_are_found() {
     let mut two = design(GeometryKind::Graphs, Profile::V09);
     two.duplicate = true;
     let copies = || created(graph(), two.clone());
@@ -142,7 +140,7 @@ fn whose_copies_differ() {
 }
 
 #[test]
-fn whose_ends_are_in_another_order() {
+fn wrong_order_of_ends_is_found() {
     // The first face between chunks has vertices 1 and 2 of the first chunk.
     let path = "0/links/0/0.0_+1.0/c/0/0";
     let turned = made(GeometryKind::Mesh).cell(path, |payload| {
@@ -153,7 +151,7 @@ fn whose_ends_are_in_another_order() {
     assert!(codes.contains("ZV-L3-108"), "{codes:?}");
 }
 
-/// A cell of links between chunks of 0.8, and its payload.
+/// Returns a store of 0.8 and the payloads of its cross-chunk link cells.
 fn cells(policy: Policy) -> (Made, Vec<String>) {
     let recipe = Recipe {
         seed: 5,
@@ -173,10 +171,10 @@ fn cells(policy: Policy) -> (Made, Vec<String>) {
 }
 
 #[test]
-fn that_lie_in_cells_of_another_order() {
+fn links_in_cells_of_another_order_are_found() {
     let (made, names) = cells(Policy::Directed);
     let name = names.first().unwrap();
-    // After the count and the offset of each record come order and rows.
+    // The count and the offset of each record are followed by the order and the rows.
     let file = format!("0/cross_chunk_links/0/{name}/c/0");
     let turned = made.bytes(&file, |payload| {
         let records = payload[0] as usize;
@@ -201,7 +199,7 @@ fn that_lie_in_cells_of_another_order() {
 }
 
 #[test]
-fn of_two_widths_and_two_generations() {
+fn links_of_two_widths_or_generations_are_found() {
     let codes = recorded("zvf-07", "lowlevel_fragments.zv").codes();
     assert!(codes.contains("ZV-L3-101"), "{codes:?}");
     let group = br#"{"zarr_format":3,"node_type":"group","attributes":{}}"#;

@@ -17,7 +17,7 @@ use crate::block_on;
 #[derive(Clone)]
 pub(super) struct Made(pub(super) Files);
 
-/// Vertices in two dimensions, in chunks of 10.
+/// Returns vertices in two dimensions, in chunks of 10.
 pub(super) fn vertices(places: &[[f32; 2]]) -> Geometry {
     Geometry::new(NumericColumn::float32(2, places.iter().flatten().copied()))
 }
@@ -31,8 +31,7 @@ pub(super) fn design(kind: GeometryKind, profile: Profile) -> Design {
     }
 }
 
-/// Five vertices in two chunks, and five edges: two and one inside chunks, two
-/// between them.
+/// Returns five vertices in two chunks, and five edges: two and one inside chunks, two across.
 pub(super) fn graph() -> Geometry {
     let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0], [12.0, 2.0]];
     let mut geometry = vertices(&places);
@@ -44,7 +43,7 @@ pub(super) fn graph() -> Geometry {
     geometry
 }
 
-/// A square of two faces in one chunk, and two more that reach into another.
+/// Returns a square of two faces in one chunk, and two faces that extend into another.
 pub(super) fn mesh() -> Geometry {
     let places = [
         [1.0, 1.0],
@@ -60,7 +59,7 @@ pub(super) fn mesh() -> Geometry {
     geometry
 }
 
-/// Two paths, of which one goes through three chunks and the other through two.
+/// Returns two paths, one through three chunks and one through two.
 pub(super) fn paths() -> Geometry {
     let places = [
         [1.0, 1.0],
@@ -76,7 +75,7 @@ pub(super) fn paths() -> Geometry {
     geometry
 }
 
-/// Two trees of two objects; one has a branch, and both go through two chunks.
+/// Returns two trees of two objects; one has a branch, and both span two chunks.
 pub(super) fn trees() -> Geometry {
     let places = [
         [1.0, 1.0],
@@ -99,7 +98,7 @@ pub(super) fn created(geometry: Geometry, design: Design) -> Made {
     let address = folder.path().join("store");
     let address = address.to_str().unwrap();
     let mut options = CreateOptions::default();
-    // It would find most of what is changed here before any other rule.
+    // The copy of the nodes would reveal most changes before any other rule.
     options.node_copy = false;
     block_on(zvf::create(address, geometry, design, &options)).unwrap();
     let mut found = Files::new();
@@ -121,7 +120,7 @@ pub(super) fn created(geometry: Geometry, design: Design) -> Made {
     Made(found)
 }
 
-/// A store as 0.9 has it, of one of the kinds above.
+/// Creates a store of 0.9 with geometry of a kind above.
 pub(super) fn made(kind: GeometryKind) -> Made {
     let geometry = match kind {
         GeometryKind::Graphs => graph(),
@@ -132,20 +131,20 @@ pub(super) fn made(kind: GeometryKind) -> Made {
     created(geometry, design(kind, Profile::V09))
 }
 
-/// A recorded store.
+/// Loads a recorded store.
 pub(super) fn recorded(archive: &str, store: &str) -> Made {
     Made(Golden::open(archive).store(store))
 }
 
 impl Made {
-    /// Sets an attribute of a node, by a path of names with dots.
+    /// Sets an attribute of a node; `path` is a list of names separated by dots.
     pub(super) fn set(mut self, node: &str, path: &str, value: &Value) -> Self {
         let edit = json!({"op": "set", "file": file(node), "path": steps(path), "value": value});
         apply(&mut self.0, &edit);
         self
     }
 
-    /// Takes an attribute of a node away.
+    /// Removes an attribute of a node.
     pub(super) fn del(mut self, node: &str, path: &str) -> Self {
         let edit = json!({"op": "del", "file": file(node), "path": steps(path)});
         apply(&mut self.0, &edit);
@@ -178,7 +177,7 @@ impl Made {
         self
     }
 
-    /// Changes the payload of a cell of an array of byte strings.
+    /// Changes the payload of a cell in an array of byte strings.
     #[track_caller]
     pub(super) fn cell(self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Self {
         self.bytes(path, |file| {
@@ -190,20 +189,20 @@ impl Made {
         })
     }
 
-    /// Sets one of the 64-bit numbers of a payload.
+    /// Sets one of the 64-bit integers of a payload.
     #[track_caller]
     pub(super) fn number(self, path: &str, at: usize, number: i64) -> Self {
         self.cell(path, |payload| set(payload, at, number))
     }
 
-    /// Every code that is found, each once.
+    /// Returns the code of every finding, once.
     pub(super) fn codes(&self) -> BTreeSet<String> {
         let lines = findings(&self.0, &ValidateOptions::default());
         let codes = lines.iter().map(|line| line.split(' ').next().unwrap());
         codes.map(str::to_owned).collect()
     }
 
-    /// These rules do not hold, and all others do.
+    /// Asserts that exactly these rules are violated.
     #[track_caller]
     pub(super) fn breaks(&self, expected: &[&str]) {
         let codes = self.codes();
@@ -213,7 +212,7 @@ impl Made {
     }
 }
 
-/// Sets one of the 64-bit numbers of some bytes.
+/// Sets one of the 64-bit integers of a buffer.
 pub(super) fn set(bytes: &mut [u8], at: usize, number: i64) {
     bytes[at * 8..at * 8 + 8].copy_from_slice(&number.to_le_bytes());
 }

@@ -1,4 +1,4 @@
-//! Levels that are not those of one pyramid.
+//! Levels that do not form one pyramid.
 
 use serde_json::json;
 
@@ -6,13 +6,12 @@ use super::made::{Made, recorded, set};
 
 const LEVEL: &str = "zarr_vectors_level";
 
-/// Three levels of polylines, linked both ways.
+/// Returns three levels of polylines, linked in both directions.
 fn pyramid() -> Made {
     recorded("zvf-09", "pyramid_polylines_depth2/store.zarrvectors")
 }
 
-/// What is found in the level or between levels, that is not found in the store as
-/// it was recorded.
+/// Asserts the findings on levels and between levels that the recorded store does not have.
 #[track_caller]
 fn breaks(damaged: &Made, expected: &[&str]) {
     let before = pyramid().codes();
@@ -21,7 +20,7 @@ fn breaks(damaged: &Made, expected: &[&str]) {
     assert_eq!(new, expected);
 }
 
-/// The first cell of the links of a delta.
+/// Returns the first cell of the links of a delta.
 fn first_cell(made: &Made, folder: &str) -> String {
     let mut cells = made.0.iter().map(|(path, _)| path);
     let cell = cells.find(|path| path.starts_with(folder) && path.contains("/c/"));
@@ -29,7 +28,7 @@ fn first_cell(made: &Made, folder: &str) -> String {
 }
 
 #[test]
-fn links_up_are_those_down() {
+fn links_up_must_mirror_links_down() {
     breaks(&pyramid(), &[]);
     let cell = first_cell(&pyramid(), "1/links/-1/");
     let other = pyramid().cell(&cell, |payload| {
@@ -43,7 +42,7 @@ fn links_up_are_those_down() {
 }
 
 #[test]
-fn every_vertex_has_a_parent() {
+fn every_vertex_must_have_a_parent() {
     let cell = first_cell(&pyramid(), "0/links/+1/");
     let orphan = pyramid().cell(&cell, |payload| {
         let at = 1 + payload[0] as usize;
@@ -56,7 +55,7 @@ fn every_vertex_has_a_parent() {
 }
 
 #[test]
-fn coarser_is_less() {
+fn a_coarser_level_must_be_smaller() {
     let datasets = "multiscales.0.datasets.1.coordinateTransformations";
     let finer = json!([
         {"type": "scale", "scale": [0.5, 0.5, 0.5]},
@@ -71,7 +70,7 @@ fn coarser_is_less() {
         *bytes = serde_json::to_vec(&root).unwrap();
     });
     assert!(bins.codes().contains("ZV-L4-052"), "{:?}", bins.codes());
-    // The first two levels, each in the place of the other.
+    // Swaps the first two levels.
     let swapped = pyramid().rename("0", "x").rename("1", "0").rename("x", "1");
     assert!(
         swapped.codes().contains("ZV-L4-051"),
@@ -81,7 +80,7 @@ fn coarser_is_less() {
 }
 
 #[test]
-fn objects_are_those_of_the_parent() {
+fn objects_must_match_those_of_the_parent() {
     let share = pyramid().set("1", &format!("{LEVEL}.object_sparsity"), &json!(0.01));
     breaks(&share, &["L4-053"]);
     let emptied = pyramid().remove("0/object_index/manifests/c/0");
@@ -93,7 +92,7 @@ fn objects_are_those_of_the_parent() {
 }
 
 #[test]
-fn levels_that_are_behind_are_not_compared() {
+fn stale_levels_are_not_compared() {
     let stale = pyramid().set("", "zvf_stale_levels", &json!([1, 2]));
     breaks(&stale, &["L4-059"]);
 }

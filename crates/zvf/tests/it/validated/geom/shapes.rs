@@ -1,4 +1,4 @@
-//! Geometry that is not what the store says it is.
+//! Geometry that contradicts the metadata of the store.
 
 use serde_json::json;
 use zvf::{OpenOptions, validate, validation::ValidateOptions};
@@ -14,7 +14,7 @@ fn set_root(made: Made, field: &str, value: &serde_json::Value) -> Made {
 }
 
 #[test]
-fn of_another_convention() {
+fn an_unsupported_convention_is_found() {
     let polylines = made(GeometryKind::Polylines);
     let codes = set_root(polylines, "links_convention", &json!("explicit")).codes();
     assert!(codes.contains("ZV-L4-001"), "{codes:?}");
@@ -25,7 +25,7 @@ fn of_another_convention() {
 }
 
 #[test]
-fn lines_have_two_ends() {
+fn lines_must_have_two_ends() {
     let lines = set_root(
         made(GeometryKind::Polylines),
         "geometry_types",
@@ -35,7 +35,7 @@ fn lines_have_two_ends() {
 }
 
 #[test]
-fn paths_go_from_chunk_to_chunk_by_links() {
+fn paths_must_be_linked_across_chunks() {
     let path = "0/links/0/+1.0/c/0/0";
     let linked = |profile| {
         let mut design = design(GeometryKind::Polylines, profile);
@@ -44,12 +44,13 @@ fn paths_go_from_chunk_to_chunk_by_links() {
     };
     let other = linked(Profile::V09).number(path, 3, 0);
     other.breaks(&["L4-011"]);
-    // In 0.9 objects say the steps, and no links are as good as all. Before, they were always there.
+    // In 0.9 the manifests define the path, so the links may all be absent.
+    // Before 0.9 they are required.
     let none = linked(Profile::V09).remove("0/links").codes();
     assert!(!none.contains("ZV-L4-011"), "{none:?}");
     let none = linked(Profile::V08).remove("0/cross_chunk_links").codes();
     assert!(none.contains("ZV-L4-011"), "{none:?}");
-    // Numbers of fragments where vertices should be.
+    // Fragment numbers instead of vertex numbers.
     let codes = recorded("zvf-09", "lines_mixed/store.zarrvectors").codes();
     assert!(
         codes.contains("ZV-L4-012") && !codes.contains("ZV-L4-011"),
@@ -63,20 +64,20 @@ fn paths_go_from_chunk_to_chunk_by_links() {
 }
 
 #[test]
-fn skeletons_are_trees() {
+fn skeletons_must_be_trees() {
     // The branch is the only link inside the first chunk: a child and its parent.
     let branch = "0/links/0/0.0/c/0/0";
     let skeleton = || made(GeometryKind::Skeletons);
     skeleton().number(branch, 1, 3).breaks(&["L4-021"]);
     skeleton().number(branch, 1, 4).breaks(&["L4-022"]);
-    // The links between chunks: two rows after the count and one offset.
+    // Cross-chunk links: two rows after the count and one offset.
     let between = "0/links/0/+1.0/c/0/0";
     let twice = skeleton().cell(between, |payload| {
         let again = payload[16..40].to_vec();
         let child = again[16..24].to_vec();
         payload[40..64].copy_from_slice(&again);
         payload[56..64].copy_from_slice(&child);
-        // The same child, and another parent.
+        // The same child with another parent.
         payload[48] ^= 1;
     });
     let codes = twice.codes();
@@ -88,7 +89,7 @@ fn skeletons_are_trees() {
 }
 
 #[test]
-fn edges_join_two_vertices_once() {
+fn edges_must_join_two_vertices_once() {
     let graph = |links: Vec<i64>| {
         let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0]];
         let mut geometry = vertices(&places);
@@ -104,7 +105,7 @@ fn edges_join_two_vertices_once() {
 }
 
 #[test]
-fn faces_share_edges_in_opposite_directions() {
+fn faces_must_share_edges_in_opposite_directions() {
     let with = |more: &[i64]| {
         let mut geometry = mesh();
         geometry.links.extend(more);
@@ -117,8 +118,8 @@ fn faces_share_edges_in_opposite_directions() {
 }
 
 #[test]
-fn what_takes_too_much_memory_is_not_done_and_said() {
-    // Cells of 16 kB; all edges and vertices are 36 kB.
+fn checks_that_exceed_the_memory_budget_are_reported_as_skipped() {
+    // Cells of 16 kB; all edges and vertices take 36 kB.
     let places: Vec<[f32; 2]> = (0..3000)
         .map(|at| [[0.0, 10.0, 20.0][at / 1000], 0.0])
         .collect();

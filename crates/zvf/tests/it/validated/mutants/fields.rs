@@ -1,4 +1,4 @@
-//! Every field of a blob, wrong.
+//! Mutants of every field of a blob.
 
 use serde_json::Value;
 use zvf_testkit::damage::Files;
@@ -12,7 +12,7 @@ struct Field {
     float: bool,
 }
 
-/// Blobs in which one field is another number.
+/// Returns blobs in which one field has another value.
 pub(super) fn mutants(files: &Files, file: &str, bytes: &[u8]) -> Vec<Mutant> {
     let (array, _) = file.split_once("/c/").unwrap_or_else(|| panic!("{file}"));
     let node = format!("{array}/zarr.json");
@@ -40,7 +40,7 @@ pub(super) fn mutants(files: &Files, file: &str, bytes: &[u8]) -> Vec<Mutant> {
             });
         }
     }
-    // Cut and longer.
+    // Truncated and extended.
     for bytes in [
         &bytes[..bytes.len() - 1],
         &bytes[..bytes.len() / 2],
@@ -88,13 +88,13 @@ fn others(old: &[u8], float: bool) -> Vec<Vec<u8>> {
     others
 }
 
-/// Cuts an object into its fields.
+/// Splits an object into its fields.
 fn fields(array: &str, node: &Value, bytes: &[u8]) -> Vec<Field> {
     let mut fields = Vec::new();
     let data_type = node["data_type"].as_str().unwrap_or_default();
     if data_type != "variable_length_bytes" {
         let (size, float) = element(data_type);
-        // The rest of a chunk is padding, of which one is enough.
+        // The rest of a chunk is padding; testing one padding field is enough.
         let rows = node["shape"].as_array().unwrap().iter();
         let count: u64 = rows.map(|extent| extent.as_u64().unwrap()).product();
         let count = usize::try_from(count).unwrap() + 1;

@@ -1,10 +1,10 @@
-//! Every value of a JSON document, wrong.
+//! Mutants of every value of a JSON document.
 
 use serde_json::{Value, json};
 
 use super::Mutant;
 
-/// Documents in which one value is another, of another kind, null or gone.
+/// Returns documents in which one value is changed, of another type, null or removed.
 pub(super) fn mutants(file: &str, bytes: &[u8]) -> Vec<Mutant> {
     let document: Value = serde_json::from_slice(bytes).unwrap();
     let mut places = Vec::new();
@@ -78,7 +78,7 @@ fn set(document: &mut Value, place: &[String], other: Option<&Value>) {
     }
 }
 
-/// What a value is set to; `None` takes it away.
+/// Returns replacements of a value; `None` removes it.
 fn others(value: &Value) -> Vec<Option<Value>> {
     let mut others = vec![None, Some(Value::Null)];
     let more: Vec<Value> = match value {
