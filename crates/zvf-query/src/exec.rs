@@ -4,7 +4,7 @@
 //! source (a scan, a join or another operator that needs all of its input) and the operators
 //! above it, which take each batch as it comes. What an operator needs to know of the query
 //! comes from the [`LevelQuery`](crate::resolve::query::LevelQuery) of its
-//! [`Context`](context::Context).
+//! [`ExecContext`](context::ExecContext).
 
 pub(crate) mod chunk_scan;
 pub(crate) mod clip;
@@ -21,3 +21,4 @@ pub(crate) mod object_columns;
 pub(crate) mod object_scan;
 pub(crate) mod operator;
 pub(crate) mod paths;
+pub(crate) mod pipeline;

@@ -42,14 +42,16 @@ pub use catalog::composite::{CompositeGeometry, CompositeGeometryLinks};
 pub use catalog::headers::Header;
 pub use catalog::level::{LevelCache, Session};
 pub use catalog::links::{CellLinks, LinkBlobs, LinkCells, StoredLinkFamily, StoredLinks};
-pub use catalog::objects::{ChunkOwners, ObjectFragment, ObjectLookup, Objects, StoredManifests};
-pub use catalog::parametric::{Coefficient, Parametric, ParametricObject};
+pub use catalog::objects::{ChunkOwners, ObjectFragment, ObjectLookup, ObjectSet, StoredManifests};
+pub use catalog::parametric::{Coefficient, ParametricGeometry, ParametricObject};
 pub use catalog::stored::{PaddedRows, StoredArray};
 pub use catalog::tables::{GroupList, ScopedColumns};
 pub use closest::closest;
 pub use error::{Damage, Fault, QueryError};
 pub use plan::explain::{Explanation, OperatorReport, Reads};
 pub use plan::run::{Counts, QueryReport};
-pub use query::{Budget, Clip, LevelChoice, NearestTo, Query, Region, Selection, Shape};
-pub use result::{Group, LevelUse, Links, NO_OBJECT, Parts, QueryResult, SEVERAL_OBJECTS, Skipped};
+pub use query::{Clip, LevelChoice, NearestTo, Query, Region, Selection, Shape, VertexBudget};
+pub use result::{
+    LevelUse, Links, NO_OBJECT, ObjectGroup, Parts, QueryResult, SEVERAL_OBJECTS, Skipped,
+};
 pub use zvf_model::column::{Column, ColumnValues, NumericColumn};

@@ -23,7 +23,7 @@ use crate::catalog::level::{LevelCache, Session};
 /// Uncompressed files by path, and the requests of each round trip. Changing a file discards open
 /// levels.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryStore {
     pub(crate) layout: Layout,
     pub(crate) lists: bool,
     pub(crate) budget: u64,
@@ -34,9 +34,9 @@ pub(crate) struct Memory {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct MemoryArray(Key, Arc<Array>);
+pub(crate) struct MemoryStoreArray(Key, Arc<Array>);
 
-impl CellSource for MemoryArray {
+impl CellSource for MemoryStoreArray {
     fn node(&self) -> &Key {
         &self.0
     }
@@ -50,7 +50,7 @@ impl CellSource for MemoryArray {
     }
 }
 
-impl Memory {
+impl MemoryStore {
     /// Creates a store with two axes and two levels of this geometry kind.
     pub(crate) fn new(generation: Generation, kind: &str, convention: &str) -> Self {
         let dataset = |level: &str| {
@@ -210,7 +210,7 @@ impl Memory {
         self.rounds.lock().unwrap().push(asked.collect());
     }
 
-    fn one(&self, wanted: &Wanted<MemoryArray>) -> Result<Option<Fetched>, FetchError> {
+    fn one(&self, wanted: &Wanted<MemoryStoreArray>) -> Result<Option<Fetched>, FetchError> {
         let path = path_of(wanted);
         let Some(bytes) = self.files.get(&path) else {
             return Ok(None);
@@ -243,7 +243,7 @@ fn cell_path(key: &str, element: &[u64]) -> String {
     format!("{key}/c{}", coords.collect::<String>())
 }
 
-fn path_of(wanted: &Wanted<MemoryArray>) -> String {
+fn path_of(wanted: &Wanted<MemoryStoreArray>) -> String {
     match &wanted.cell {
         CellOf::Element(array, element) => {
             array.1.chunk_key(&array.0, element).unwrap().to_string()
@@ -260,11 +260,11 @@ fn failed(key: Key, problem: FetchProblem) -> FetchError {
     }
 }
 
-impl Fetch for Memory {
-    type Array = MemoryArray;
+impl Fetch for MemoryStore {
+    type Array = MemoryStoreArray;
 
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<MemoryArray, FetchError> {
-        Ok(MemoryArray(node.clone(), array))
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<MemoryStoreArray, FetchError> {
+        Ok(MemoryStoreArray(node.clone(), array))
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
@@ -278,7 +278,7 @@ impl Fetch for Memory {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<MemoryArray>],
+        wanted: &[Wanted<MemoryStoreArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.round(wanted.iter().map(|wanted| match &wanted.part {
             Some(part) => format!("{} {part:?}", path_of(wanted)),

@@ -119,8 +119,8 @@ pub enum LevelChoice {
     /// The finest with at most so many vertices, as declared; the coarsest when
     /// all have more.
     Vertices(u64),
-    /// As fine as so many vertices of what is selected can be, see [`Budget`].
-    Budget(Budget),
+    /// As fine as so many vertices of what is selected can be, see [`VertexBudget`].
+    Budget(VertexBudget),
 }
 
 /// How many vertices an answer may have.
@@ -138,14 +138,14 @@ pub enum LevelChoice {
 /// other ends of links and new vertices on a border are not counted. An answer that
 /// has too many then is not given, and asked for again, coarser.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
+pub struct VertexBudget {
     /// Vertices, at most.
     pub vertices: u64,
     /// Where it has to be finest.
     pub focus: Option<Position>,
 }
 
-impl Budget {
+impl VertexBudget {
     /// So many vertices.
     pub fn new(vertices: u64) -> Self {
         Self {
@@ -162,8 +162,8 @@ impl Budget {
     }
 }
 
-impl From<Budget> for LevelChoice {
-    fn from(budget: Budget) -> Self {
+impl From<VertexBudget> for LevelChoice {
+    fn from(budget: VertexBudget) -> Self {
         Self::Budget(budget)
     }
 }

@@ -63,7 +63,7 @@ pub struct QueryResult {
     /// Attributes of objects: as many rows as there are `objects`.
     pub object: Vec<Column>,
     /// The groups that were asked for.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ObjectGroup>,
     /// What could not be read. Empty unless the query keeps going.
     pub skipped: Vec<Skipped>,
     /// Known defects of the store that the answer got around, and levels that are
@@ -174,7 +174,7 @@ impl Links {
 
 /// A group of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct ObjectGroup {
     /// Its number.
     pub id: u64,
     /// Its members, as stored.

@@ -5,7 +5,9 @@ use core::ops::ControlFlow;
 use zvf::{
     Dataset, Query,
     model::{level::LevelId, root::GeometryKind},
-    query::{Budget, LevelChoice, QueryError, QueryReport, QueryResult, Selection, geometry::Mode},
+    query::{
+        LevelChoice, QueryError, QueryReport, QueryResult, Selection, VertexBudget, geometry::Mode,
+    },
 };
 
 use crate::{
@@ -239,7 +241,7 @@ fn query(options: &RenderOptions, source: &Source) -> Query {
     let level = options.level.unwrap_or(match options.bbox {
         // A level's declared count does not tell how many vertices are in a box; a budget counts
         // them.
-        Some(_) => LevelChoice::Budget(Budget::new(DEFAULT_VERTEX_BUDGET)),
+        Some(_) => LevelChoice::Budget(VertexBudget::new(DEFAULT_VERTEX_BUDGET)),
         None => LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET),
     });
     let columns = match source {

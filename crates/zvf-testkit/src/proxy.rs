@@ -18,7 +18,7 @@ use std::{
 
 /// What becomes of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ProxyFault {
     /// Another status, with the words of a bucket that is asked too much.
     Status(u16),
     /// The connection closes instead.
@@ -41,7 +41,7 @@ pub enum Fault {
     Elsewhere,
 }
 
-impl Fault {
+impl ProxyFault {
     /// Whether an answer can have it, by whether a range was asked for.
     fn is_for(self, range: bool) -> bool {
         match self {
@@ -56,7 +56,7 @@ impl Fault {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The fault.
-    pub fault: Fault,
+    pub fault: ProxyFault,
     /// Part of the targets (path and query, unescaped) that it is for; all have
     /// the empty one.
     pub of: String,
@@ -66,12 +66,12 @@ pub struct Plan {
 
 impl Plan {
     /// The first answer for each target has it.
-    pub fn once(fault: Fault) -> Self {
+    pub fn once(fault: ProxyFault) -> Self {
         Self::times(fault, 1)
     }
 
     /// The first answers for each target have it.
-    pub fn times(fault: Fault, times: usize) -> Self {
+    pub fn times(fault: ProxyFault, times: usize) -> Self {
         Self {
             fault,
             of: String::new(),
@@ -80,7 +80,7 @@ impl Plan {
     }
 
     /// All answers have it.
-    pub fn always(fault: Fault) -> Self {
+    pub fn always(fault: ProxyFault) -> Self {
         Self::times(fault, usize::MAX)
     }
 
@@ -177,29 +177,29 @@ impl Shared {
         let request = Message::read(&mut BufReader::new(&client), false)?;
         let fault = self.fault(&request);
         match fault {
-            Some(Fault::Hangup) => return Ok(()),
-            Some(Fault::Late(time)) => thread::sleep(time),
+            Some(ProxyFault::Hangup) => return Ok(()),
+            Some(ProxyFault::Late(time)) => thread::sleep(time),
             _ => {}
         }
         let mut answer = match fault {
-            Some(Fault::Status(status)) => Message::busy(status),
-            Some(Fault::Whole) => self.forward(&request.without("range"))?,
+            Some(ProxyFault::Status(status)) => Message::busy(status),
+            Some(ProxyFault::Whole) => self.forward(&request.without("range"))?,
             _ => self.forward(&request)?,
         };
         let mut body = core::mem::take(&mut answer.body);
         let mut announced = body.len();
         match fault {
-            Some(Fault::Cut | Fault::Stall) => body.truncate(body.len() / 2),
-            Some(Fault::Short | Fault::Shrunk) => {
+            Some(ProxyFault::Cut | ProxyFault::Stall) => body.truncate(body.len() / 2),
+            Some(ProxyFault::Short | ProxyFault::Shrunk) => {
                 body.truncate(body.len() / 2);
                 announced = body.len();
             }
-            Some(Fault::Elsewhere) => answer.shift_range(),
+            Some(ProxyFault::Elsewhere) => answer.shift_range(),
             _ => {}
         }
         answer.body = body;
         client.write_all(&answer.bytes(announced))?;
-        if fault == Some(Fault::Stall) {
+        if fault == Some(ProxyFault::Stall) {
             // Until it leaves: it has nothing more to say.
             client.read_to_end(&mut Vec::new())?;
         }
@@ -207,7 +207,7 @@ impl Shared {
     }
 
     /// The fault for this request, counted.
-    fn fault(&self, request: &Message) -> Option<Fault> {
+    fn fault(&self, request: &Message) -> Option<ProxyFault> {
         let target = request.start.split(' ').nth(1).unwrap_or_default();
         // Clients differ in what they escape.
         let target = unescaped(target);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf::{
     Dataset, OpenOptions,
     model::level::LevelId,
-    query::{Budget, LevelChoice, geometry::Bbox},
+    query::{LevelChoice, VertexBudget, geometry::Bbox},
 };
 use zvf_render::{
     Background, ColorBy, Colormap, RenderError, RenderOptions, RenderOutput, Viewpoint, render,
@@ -172,7 +172,7 @@ impl RenderArgs {
         };
         options.level = match (self.level, self.budget) {
             (Some(level), _) => Some(LevelChoice::Number(LevelId::new(level))),
-            (None, Some(budget)) => Some(Budget::new(budget).into()),
+            (None, Some(budget)) => Some(VertexBudget::new(budget).into()),
             (None, None) => None,
         };
         options.bbox = self.bbox;

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use zvf::{
     format::numeric::{ByteOrder, Element, Kind, encode},
-    query::{Column, ColumnValues, Group, Links, NumericColumn, Parts, QueryResult},
+    query::{Column, ColumnValues, Links, NumericColumn, ObjectGroup, Parts, QueryResult},
 };
 use zvf_cli::formats::{OutputFile, ResultWriteError, WrittenFiles, write};
 
@@ -116,7 +116,7 @@ pub(crate) fn points() -> QueryResult {
         lacking(numbers("length", 1, &[0.1_f64, 1e300]), &[false, true]),
         lacking(numbers("count", 1, &[u64::MAX, 0]), &[false, true]),
     ];
-    answer.groups = vec![Group {
+    answer.groups = vec![ObjectGroup {
         id: 5,
         members: vec![12, 7],
     }];

@@ -4,7 +4,7 @@ use clap::Parser;
 use zvf::{
     model::{grid::ChunkCoord, level::LevelId},
     query::{
-        Budget, Clip, LevelChoice, NearestTo, Query, Region, Selection,
+        Clip, LevelChoice, NearestTo, Query, Region, Selection, VertexBudget,
         geometry::{Bbox, Mode, Position, Sphere},
         predicate::{Predicate, Scope},
     },
@@ -51,9 +51,9 @@ fn a_level_goes_by_number_scale_or_vertices() {
         LevelChoice::Vertices(1000)
     );
     let place = Position::new(&[-1.0, 2.0]).unwrap();
-    assert_eq!(query(&["--budget", "9"]).level, Budget::new(9).into());
+    assert_eq!(query(&["--budget", "9"]).level, VertexBudget::new(9).into());
     let found = query(&["--budget", "9", "--focus", "-1,2"]).level;
-    assert_eq!(found, Budget::new(9).focus(place).into());
+    assert_eq!(found, VertexBudget::new(9).focus(place).into());
     assert!(refused(&["--focus", "1,2"]).contains("--budget"));
     for other in [
         ["--level", "1"],

@@ -17,21 +17,28 @@ use crate::{
 #[derive(Clone, Copy)]
 pub struct Port<'a> {
     fetch: &'a dyn AnyFetch,
-    is_once: bool,
+    bypasses_cache: bool,
 }
 
 impl<'a> Port<'a> {
     /// A handle on `fetch`.
     pub fn new(fetch: &'a impl Fetch) -> Self {
-        let is_once = false;
-        Self { fetch, is_once }
+        let bypasses_cache = false;
+        Self {
+            fetch,
+            bypasses_cache,
+        }
     }
 
-    /// The same, whose cells nobody will ask for again: see [`Fetch::cells_once`].
+    /// Returns a handle whose cells are not cached, for a scan that reads each of them once: see
+    /// [`Fetch::cells_once`].
     #[must_use]
-    pub fn once(self) -> Self {
-        let is_once = true;
-        Self { is_once, ..self }
+    pub fn bypass_cache(self) -> Self {
+        let bypasses_cache = true;
+        Self {
+            bypasses_cache,
+            ..self
+        }
     }
 
     /// See [`Fetch::array`].
@@ -58,7 +65,7 @@ impl<'a> Port<'a> {
         self,
         wanted: &[Wanted<AnyArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.fetch.cells(wanted, self.is_once).await
+        self.fetch.cells(wanted, self.bypasses_cache).await
     }
 
     /// See [`Fetch::children`].
@@ -173,7 +180,7 @@ trait AnyFetch: Sync {
     fn cells<'f>(
         &'f self,
         wanted: &'f [Wanted<AnyArray>],
-        is_once: bool,
+        bypasses_cache: bool,
     ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>>;
     fn children<'f>(&'f self, key: &'f Key) -> Later<'f, Result<Vec<String>, FetchError>>;
     fn sizes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<u64>>, FetchError>>;
@@ -194,7 +201,7 @@ impl<F: Fetch> AnyFetch for F {
     fn cells<'f>(
         &'f self,
         wanted: &'f [Wanted<AnyArray>],
-        is_once: bool,
+        bypasses_cache: bool,
     ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>> {
         Box::pin(async move {
             let mut own = Vec::with_capacity(wanted.len());
@@ -205,7 +212,7 @@ impl<F: Fetch> AnyFetch for F {
                     Err(error) => others.push((at, error)),
                 }
             }
-            let mut answers = match is_once {
+            let mut answers = match bypasses_cache {
                 true => Fetch::cells_once(self, &own).await,
                 false => Fetch::cells(self, &own).await,
             };

@@ -1,8 +1,10 @@
 //! Putting columns together out of cells.
 
+mod copy;
 mod finished;
 mod gather;
 mod view;
+mod views;
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,7 +14,6 @@ use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 use zvf_model::array::CellAttribute;
 
 use crate::{
-    batch::vertices::{Copying, Room},
     catalog::cell_rows::CellRows,
     error::Fault,
     predicate::{Datum, Number},
@@ -20,9 +21,11 @@ use crate::{
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
+pub(crate) use copy::{Copying, Room};
 pub(crate) use finished::FinishedView;
 pub(crate) use gather::gather;
-pub(crate) use view::{CellView, Places};
+pub(crate) use view::{CellView, ColumnView, Places};
+pub(crate) use views::ColumnViews;
 
 /// Appends rows of `bytes`, little-endian.
 pub(crate) fn push_runs(

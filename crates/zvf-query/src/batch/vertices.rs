@@ -10,15 +10,13 @@ use crate::{
     batch::columns::{ColumnBuilder, bytes_of, gather, push_runs},
     batch::loaded::LoadedChunks,
     catalog::chunk::Chunk,
-    catalog::objects::Objects,
+    catalog::objects::ObjectSet,
     catalog::schema::{Names, Schema},
     diagnostics::Diagnostics,
     error::{Damage, QueryError},
     result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
     selection::{RowRun, RowSelection},
 };
-
-pub(crate) use bulk::{Copying, Room};
 
 /// The objects of a chunk's fragments, by fragment: rows of the object index.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +61,7 @@ impl Owners {
     }
 
     /// The id to give for a fragment, [`NO_OBJECT`] where objects are not known.
-    pub(crate) fn id(&self, fragment: u32, objects: Option<&Objects>) -> i64 {
+    pub(crate) fn id(&self, fragment: u32, objects: Option<&ObjectSet>) -> i64 {
         match self.of(fragment) {
             Owner::None => NO_OBJECT,
             Owner::One(place) => objects
@@ -92,10 +90,10 @@ impl VertexBuilder {
     /// For what of `schema` an answer shows.
     pub(crate) fn new(schema: &Schema, shown: &Names, objects: bool) -> Self {
         let axes = u32::try_from(schema.axes).unwrap_or(1);
-        let builders = |attributes: &[crate::catalog::schema::Attribute], names: &[String]| {
+        let builders = |attributes: &[crate::catalog::schema::ChunkAttribute], names: &[String]| {
             let attributes = attributes.iter().enumerate();
             let shown = attributes.filter(|(_, attribute)| names.contains(&attribute.name));
-            let builder = |(at, attribute): (usize, &crate::catalog::schema::Attribute)| {
+            let builder = |(at, attribute): (usize, &crate::catalog::schema::ChunkAttribute)| {
                 let builder = ColumnBuilder::new(&attribute.name, &attribute.metadata);
                 (at, builder)
             };

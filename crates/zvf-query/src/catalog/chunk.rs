@@ -18,7 +18,7 @@ use crate::{
     catalog::coordinates::Coordinates,
     catalog::fragments::{FragmentRows, FragmentTable},
     catalog::level::Session,
-    catalog::schema::{Attribute, Schema},
+    catalog::schema::{ChunkAttribute, Schema},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     selection::{LoadedRows, RowRef, RowRun, RowSelection},
@@ -32,12 +32,12 @@ pub(crate) struct ChunkRequest {
     pub(crate) chunk: ChunkCoord,
     /// Whether the fragments are wanted even where rows do not depend on them.
     pub(crate) fragments: bool,
-    pub(crate) rows: Rows,
+    pub(crate) rows: RequestedRows,
 }
 
 /// Which rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Rows {
+pub(crate) enum RequestedRows {
     All,
     /// Those of these fragments.
     Fragments(Vec<u32>),
@@ -234,7 +234,10 @@ impl Session<'_> {
     /// Asks for what is known to be needed.
     fn first(schema: &Schema, request: ChunkRequest, round: &mut Round) -> Open {
         let padded = schema.vertices.padded().is_some();
-        let by_index = matches!(request.rows, Rows::Fragments(_) | Rows::Bins { .. });
+        let by_index = matches!(
+            request.rows,
+            RequestedRows::Fragments(_) | RequestedRows::Bins { .. }
+        );
         let needed = schema.fragments.as_ref();
         let needed = needed.filter(|_| request.fragments || by_index || padded);
         let table = needed.and_then(|fragments| fragments.fragment_tables.get(&request.chunk));
@@ -248,7 +251,7 @@ impl Session<'_> {
             if !family.has(chunk) {
                 return Pieces::Absent;
             }
-            if request.rows == Rows::All || !family.is_plain() {
+            if request.rows == RequestedRows::All || !family.is_plain() {
                 let slot = round.ask(family, chunk, None);
                 return slot.map_or(Pieces::Absent, Pieces::Whole);
             }
@@ -271,7 +274,7 @@ impl Session<'_> {
             held: None,
             bins: None,
         };
-        if let Rows::These(rows) = &open.request.rows {
+        if let RequestedRows::These(rows) = &open.request.rows {
             let runs = rows.iter().map(|row| *row..row.saturating_add(1));
             open.held = Some(runs.collect());
             parts(schema, &mut open, 0, round);
@@ -377,10 +380,10 @@ fn second(
 ) -> Result<(), Damage> {
     let Some(family) = &schema.fragments else {
         return match open.request.rows {
-            Rows::All | Rows::These(_) => Ok(()),
+            RequestedRows::All | RequestedRows::These(_) => Ok(()),
             // Without an index a chunk is one fragment.
             _ => {
-                let unneeded = Rows::All;
+                let unneeded = RequestedRows::All;
                 open.request.rows = unneeded;
                 if matches!(open.positions, Pieces::Later) {
                     whole(schema, open, offset, round);
@@ -390,7 +393,10 @@ fn second(
         };
     };
     let wanted = open.request.fragments
-        || matches!(open.request.rows, Rows::Fragments(_) | Rows::Bins { .. })
+        || matches!(
+            open.request.rows,
+            RequestedRows::Fragments(_) | RequestedRows::Bins { .. }
+        )
         || schema.vertices.padded().is_some();
     if !wanted {
         return Ok(());
@@ -422,9 +428,9 @@ fn ask_named(
 ) -> Result<(), Damage> {
     let chunk = &open.request.chunk;
     let fragments = match &open.request.rows {
-        Rows::Fragments(fragments) => Some(fragments.clone()),
-        Rows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
-        Rows::All | Rows::These(_) | Rows::Bins { .. } => None,
+        RequestedRows::Fragments(fragments) => Some(fragments.clone()),
+        RequestedRows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
+        RequestedRows::All | RequestedRows::These(_) | RequestedRows::Bins { .. } => None,
     };
     if let Some(fragments) = fragments {
         let mut runs = Vec::with_capacity(fragments.len());
@@ -445,11 +451,11 @@ fn ask_named(
             }
         }
         open.held = Some(runs.into_iter().collect());
-        if matches!(open.request.rows, Rows::Bins { .. }) {
+        if matches!(open.request.rows, RequestedRows::Bins { .. }) {
             open.bins = Some(fragments);
         }
         parts(schema, open, offset, round);
-    } else if matches!(open.request.rows, Rows::Bins { .. }) {
+    } else if matches!(open.request.rows, RequestedRows::Bins { .. }) {
         whole(schema, open, offset, round);
     }
     Ok(())
@@ -497,7 +503,7 @@ fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
 }
 
 /// Bytes of a row as the attribute declares it.
-fn declared_row(attribute: &Attribute) -> u64 {
+fn declared_row(attribute: &ChunkAttribute) -> u64 {
     let columns = match attribute.array.padded() {
         Some(padded) => padded.columns,
         None => attribute.metadata.declared_columns().unwrap_or(1),

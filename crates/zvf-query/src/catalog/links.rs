@@ -87,7 +87,7 @@ pub(crate) struct LinkSet {
     /// vertices without updating the links.
     pub(crate) may_be_shuffled: bool,
     /// All cells, in the order of the format.
-    pub(crate) cells: Vec<LinkCell>,
+    pub(crate) cells: Vec<LinkCellSource>,
     sources: Vec<LinkSource>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct LinkAttribute {
 
 /// One cell of a [`LinkSet`].
 #[derive(Clone, Debug)]
-pub(crate) struct LinkCell {
+pub(crate) struct LinkCellSource {
     /// The chunk of each end in stored order. For a delta other than 0, one of the stored ends is in
     /// the level, the others are in its target. `None` for a table, whose records contain their
     /// chunks.
@@ -388,13 +388,13 @@ impl Session<'_> {
 #[derive(Debug, Default)]
 struct OpenedLinks {
     sources: Vec<LinkSource>,
-    cells: Vec<LinkCell>,
+    cells: Vec<LinkCellSource>,
 }
 
 /// What an attribute is: the same in all sources that have it.
 fn attribute(
     sources: &[LinkSource],
-    cells: &[LinkCell],
+    cells: &[LinkCellSource],
     at: usize,
     name: &str,
     diagnostics: &Diagnostics,

@@ -7,7 +7,7 @@ use zvf_model::level::LevelId;
 
 use crate::{
     catalog::level::Session,
-    catalog::objects::{ObjectLookup, Objects},
+    catalog::objects::{ObjectLookup, ObjectSet},
     catalog::tables::GroupList,
     diagnostics::Diagnostics,
     error::QueryError,
@@ -26,7 +26,7 @@ impl Session<'_> {
     pub fn object_list(
         &self,
         level: LevelId,
-    ) -> BoxFuture<'_, Result<Option<Arc<Objects>>, QueryError>> {
+    ) -> BoxFuture<'_, Result<Option<Arc<ObjectSet>>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
             self.objects(&level, &Diagnostics::new(false)).await

@@ -38,7 +38,7 @@ struct ObjectCache {
     /// Ids of all objects.
     ids: Mutex<Option<Arc<ObjectIds>>>,
     /// All objects.
-    objects: Mutex<Option<Arc<Objects>>>,
+    objects: Mutex<Option<Arc<ObjectSet>>>,
 }
 
 /// All or some objects of a level, in the order of the object index.
@@ -46,7 +46,7 @@ struct ObjectCache {
 /// A *position* is an index into this list, a *row* an index into the object index. Attributes of
 /// objects are indexed by row.
 #[derive(Debug, Default)]
-pub struct Objects {
+pub struct ObjectSet {
     /// Chunks in the manifests. Chunk numbers index this list.
     chunks: Vec<ChunkCoord>,
     /// Chunk numbers, sorted by chunk.
@@ -66,13 +66,13 @@ pub struct Objects {
 /// A fragment that an object consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectFragment {
-    /// Number of the chunk, for [`Objects::chunk`].
+    /// Number of the chunk, for [`ObjectSet::chunk`].
     pub chunk: u32,
     /// Index of the fragment in the chunk.
     pub fragment: u32,
 }
 
-impl Objects {
+impl ObjectSet {
     /// Returns the chunk with this number.
     pub fn chunk(&self, number: u32) -> Option<&ChunkCoord> {
         self.chunks.get(usize::try_from(number).ok()?)

@@ -24,7 +24,7 @@ use zvf_model::column::Column;
 /// The parametric objects of a store. They belong to no level.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Parametric {
+pub struct ParametricGeometry {
     /// Types of objects, by id.
     pub types: BTreeMap<u64, ParametricType>,
     /// The objects.
@@ -78,7 +78,7 @@ impl Session<'_> {
     /// # Errors
     ///
     /// Returns [`QueryError`] if data is damaged.
-    pub fn parametric(&self) -> BoxFuture<'_, Result<Option<Parametric>, QueryError>> {
+    pub fn parametric(&self) -> BoxFuture<'_, Result<Option<ParametricGeometry>, QueryError>> {
         Box::pin(async move {
             let node = self.root_key(&RootPart::Parametric)?;
             let keys = [
@@ -139,7 +139,7 @@ impl Session<'_> {
             let columns = try_join(attributes, group_attributes);
             let (objects, (groups, columns)) = join(objects, join(groups, columns)).await;
             let (attributes, group_attributes) = columns?;
-            Ok(Some(Parametric {
+            Ok(Some(ParametricGeometry {
                 types,
                 objects: objects?,
                 attributes,

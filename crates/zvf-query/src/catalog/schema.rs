@@ -26,13 +26,13 @@ pub(crate) struct Schema {
     pub(crate) axes: usize,
     /// Fragment indexes; `None` if each chunk is one fragment.
     pub(crate) fragments: Option<Arc<ChunkedArray>>,
-    pub(crate) vertex: Vec<Attribute>,
-    pub(crate) fragment: Vec<Attribute>,
+    pub(crate) vertex: Vec<ChunkAttribute>,
+    pub(crate) fragment: Vec<ChunkAttribute>,
 }
 
 /// An attribute with values in cells of chunks.
 #[derive(Clone, Debug)]
-pub(crate) struct Attribute {
+pub(crate) struct ChunkAttribute {
     pub(crate) name: String,
     pub(crate) array: Arc<ChunkedArray>,
     pub(crate) metadata: Arc<CellAttribute>,
@@ -255,7 +255,7 @@ impl Session<'_> {
         level: &Level,
         scope: Scope,
         names: &[String],
-    ) -> Result<Vec<Attribute>, QueryError> {
+    ) -> Result<Vec<ChunkAttribute>, QueryError> {
         let opened = names.iter().map(|name| async move {
             let part = match scope {
                 Scope::Fragment => Part::FragmentAttribute(name),
@@ -265,7 +265,7 @@ impl Session<'_> {
                 return Err(Self::absent_attribute(level, scope, name)?);
             };
             let metadata = CellAttribute::parse(&family.node, &family.attributes)?.value;
-            Ok(Attribute {
+            Ok(ChunkAttribute {
                 name: name.clone(),
                 array: family,
                 metadata: Arc::new(metadata),

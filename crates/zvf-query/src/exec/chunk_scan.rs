@@ -7,13 +7,13 @@ use futures_util::future::try_join;
 use zvf_model::{fetch::FetchProblem, grid::ChunkCoord, level::LevelId, root::GeometryKind};
 
 use super::{
-    context::Context,
-    execute::Pipeline,
+    context::ExecContext,
     operator::{ChunkScan, Operator},
+    pipeline::Pipeline,
 };
 use crate::{
     catalog::{
-        chunk::{Chunk, ChunkRequest, Rows},
+        chunk::{Chunk, ChunkRequest, RequestedRows},
         schema::Schema,
     },
     cores::on_cores,
@@ -36,8 +36,8 @@ impl ChunkScan {
     fn request(&self, query: &LevelQuery<'_>, chunk: &ChunkCoord) -> ChunkRequest {
         let area = query.area.as_ref().filter(|_| self.bins);
         let rows = match area.and_then(|area| area.bins_of(chunk)) {
-            Some((bins, of)) => Rows::Bins { bins, of },
-            None => Rows::All,
+            Some((bins, of)) => RequestedRows::Bins { bins, of },
+            None => RequestedRows::All,
         };
         ChunkRequest {
             chunk: chunk.clone(),
@@ -55,7 +55,7 @@ impl ChunkScan {
     pub(crate) async fn execute(
         &self,
         pipeline: Pipeline<'_>,
-        context: Context<'_>,
+        context: ExecContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);

@@ -4,7 +4,7 @@ use zvf_model::layout::Part;
 
 use crate::{
     batch::vertices::Owners,
-    catalog::chunk::{ChunkRequest, Rows},
+    catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::QueryError,
@@ -56,7 +56,7 @@ impl LevelQuery<'_> {
         let requests = chunks.into_iter().map(|chunk| ChunkRequest {
             chunk,
             fragments: false,
-            rows: Rows::All,
+            rows: RequestedRows::All,
         });
         let chunks = self
             .session

@@ -8,7 +8,7 @@ use crate::{catalog::level::Session, diagnostics::Diagnostics, resolve::query::L
 
 /// The environment of one execution.
 #[derive(Clone, Copy)]
-pub(crate) struct Context<'c> {
+pub(crate) struct ExecContext<'c> {
     pub(crate) query: &'c LevelQuery<'c>,
     /// A port for each operator, by its id, when requests are attributed to operators. Empty
     /// otherwise: all operators then read through the port of the query.
@@ -16,7 +16,7 @@ pub(crate) struct Context<'c> {
     pub(crate) diagnostics: &'c Diagnostics,
 }
 
-impl<'c> Context<'c> {
+impl<'c> ExecContext<'c> {
     /// Returns a context whose operators read through the port of the query.
     pub(crate) fn new(query: &'c LevelQuery<'c>, diagnostics: &'c Diagnostics) -> Self {
         let ports = &[];

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     batch::{loaded::LoadedChunks, vertices::Owners},
-    catalog::{chunk::Chunk, objects::Objects, schema::Schema},
+    catalog::{chunk::Chunk, objects::ObjectSet, schema::Schema},
     diagnostics::Diagnostics,
     error::QueryError,
     geometry::{Mode, Primitive},
@@ -27,7 +27,7 @@ impl LevelQuery<'_> {
     /// Returns the predicate on vertices with the columns of objects that it looks at.
     pub(crate) async fn vertex_filter(
         &self,
-        objects: Option<&Objects>,
+        objects: Option<&ObjectSet>,
         diagnostics: &Diagnostics,
     ) -> Result<VertexFilter<'_>, QueryError> {
         let predicate = self.filter.vertex.as_ref();

@@ -1,13 +1,12 @@
 //! Copy of selected paths into the columns of a batch.
 
 use core::ops::{ControlFlow, Range};
-use std::collections::BTreeSet;
 
 use super::{
     clip::{self, Between, Ends},
-    context::Context,
-    execute::Pipeline,
-    paths::{Path, PathSegment, PathWork},
+    context::ExecContext,
+    paths::{Emitted, Path, PathSegment, PathWork},
+    pipeline::Pipeline,
 };
 use crate::{
     batch::{loaded::LoadedChunks, vertices::VertexBuilder},
@@ -22,15 +21,6 @@ use crate::{
     selection::{RowRun, RowSelection},
 };
 
-/// Progress of a query on paths over its batches.
-#[derive(Debug)]
-pub(super) struct Emitted {
-    /// Rows of the limit that are left.
-    pub(super) left: u64,
-    /// Objects that a batch has listed.
-    pub(super) objects: BTreeSet<usize>,
-}
-
 impl LevelQuery<'_> {
     /// Emits one batch of loaded paths, as far as they are selected.
     ///
@@ -42,7 +32,7 @@ impl LevelQuery<'_> {
         paths: &[Path<'_>],
         loaded: &LoadedChunks,
         emitted: &mut Emitted,
-        (pipeline, context): (Pipeline<'_>, Context<'_>),
+        (pipeline, context): (Pipeline<'_>, ExecContext<'_>),
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let diagnostics = context.diagnostics;

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf_format::path::Delta;
 use zvf_model::grid::ChunkCoord;
 
-use super::{context::Context, operator::PlanNode};
+use super::{context::ExecContext, operator::PlanNode};
 use crate::{
-    catalog::chunk::{ChunkRequest, Rows},
+    catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::level::Level,
     catalog::links::LinkView,
     diagnostics::Diagnostics,
@@ -29,7 +29,7 @@ type RowsOf = BTreeMap<ChunkCoord, BTreeSet<u64>>;
 pub(crate) async fn execute(
     levels: i32,
     node: &PlanNode,
-    context: Context<'_>,
+    context: ExecContext<'_>,
     emit: &mut Emit<'_>,
 ) -> Result<(), QueryError> {
     let (query, diagnostics) = (context.query, context.diagnostics);
@@ -46,7 +46,7 @@ pub(crate) async fn execute(
         ..query.query.clone()
     };
     let start = query.session.resolve(&start).await?;
-    let inner = Context {
+    let inner = ExecContext {
         query: &start,
         ..context
     };
@@ -220,7 +220,7 @@ impl LevelQuery<'_> {
             requests.push(ChunkRequest {
                 chunk: chunk.clone(),
                 fragments: with_fragments,
-                rows: Rows::These(rows.iter().copied().collect()),
+                rows: RequestedRows::These(rows.iter().copied().collect()),
             });
         }
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);

@@ -17,13 +17,13 @@ use zvf_model::grid::ChunkCoord;
 
 use super::{
     chunk_scan::{ChunkGroups, portions},
-    context::Context,
-    execute::Pipeline,
-    operator::{ChunkScan, ObjectScan, Operator},
+    context::ExecContext,
+    operator::{ChunkScan, LinkJoin, ObjectScan, Operator},
+    pipeline::Pipeline,
 };
 use crate::{
-    catalog::chunk::{ChunkRequest, Rows},
-    catalog::links::{LinkCell, LinkRecords, LinkSet},
+    catalog::chunk::{ChunkRequest, RequestedRows},
+    catalog::links::{LinkCellSource, LinkRecords, LinkSet},
     catalog::schema::Schema,
     diagnostics::Diagnostics,
     error::QueryError,
@@ -39,15 +39,6 @@ use unreadable::UnreadableChunks;
 /// Cells of links read at once.
 const CELLS_AT_ONCE: usize = 256;
 
-/// Parameters of [`Operator::LinkJoin`](super::operator::Operator::LinkJoin).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LinkJoin {
-    /// Whether the whole level is read, which is emitted in batches.
-    pub(crate) whole_level: bool,
-    /// Whether consecutive rows of a fragment are linked.
-    pub(crate) implied: bool,
-}
-
 impl LinkJoin {
     /// Emits the vertices and links that the region and the predicate select.
     ///
@@ -59,7 +50,7 @@ impl LinkJoin {
     pub(crate) async fn execute(
         &self,
         pipeline: Pipeline<'_>,
-        context: Context<'_>,
+        context: ExecContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let (mut scan, mut links, mut objects) = (None, None, pipeline.source.id);
@@ -115,7 +106,11 @@ impl LevelQuery<'_> {
             && !self.selects_objects()
     }
 
-    fn link_chunk_request(work: &LinkWork<'_>, chunk: &ChunkCoord, rows: Rows) -> ChunkRequest {
+    fn link_chunk_request(
+        work: &LinkWork<'_>,
+        chunk: &ChunkCoord,
+        rows: RequestedRows,
+    ) -> ChunkRequest {
         ChunkRequest {
             chunk: chunk.clone(),
             fragments: work.scan.fragments,
@@ -138,7 +133,8 @@ impl LevelQuery<'_> {
         let schema = work.schema;
         let chunks = self.chunks(schema)?;
         let allowed = self.allowed()?;
-        let request = |chunk: &ChunkCoord| Self::link_chunk_request(work, chunk, Rows::All);
+        let request =
+            |chunk: &ChunkCoord| Self::link_chunk_request(work, chunk, RequestedRows::All);
         let at_once = self.session.fetch.at_once();
         let mut groups = ChunkGroups::new(&chunks, self.group_size(schema, chunks.len(), at_once));
         let first = groups.read(&work.chunks, schema, &request, diagnostics);
@@ -302,7 +298,7 @@ struct LinkWork<'w> {
 impl LinkWork<'_> {
     /// Whether the rows of a cell are those of vertices: writers of paths left
     /// others in links between chunks.
-    fn trusts(&self, cell: &LinkCell) -> bool {
+    fn trusts(&self, cell: &LinkCellSource) -> bool {
         cell.is_inside || self.set.as_ref().is_some_and(|set| set.rows_are_known)
     }
 

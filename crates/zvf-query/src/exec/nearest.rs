@@ -8,14 +8,14 @@ use std::{
 use zvf_format::numeric::{ByteOrder, Dtype};
 
 use super::{
-    context::Context,
-    execute::Pipeline,
+    context::ExecContext,
     operator::{ChunkScan, Operator, PlanNode},
+    pipeline::Pipeline,
 };
 use crate::{
     batch::merge::CollectedResult,
     catalog::{
-        chunk::{Chunk, ChunkRequest, Rows},
+        chunk::{Chunk, ChunkRequest, RequestedRows},
         coordinates::Coordinates,
     },
     diagnostics::Diagnostics,
@@ -38,7 +38,7 @@ use crate::{
 pub(crate) async fn execute(
     nearest: &NearestTo,
     pipeline: Pipeline<'_>,
-    context: Context<'_>,
+    context: ExecContext<'_>,
     emit: &mut Emit<'_>,
 ) -> Result<(), QueryError> {
     let node = pipeline.source;
@@ -66,7 +66,7 @@ async fn nearest_in_spheres(
     nearest: &NearestTo,
     node: &PlanNode,
     input: &PlanNode,
-    context: Context<'_>,
+    context: ExecContext<'_>,
     emit: &mut Emit<'_>,
 ) -> Result<(), QueryError> {
     let (query, session) = (context.query, context.query.session);
@@ -82,7 +82,7 @@ async fn nearest_in_spheres(
             ..query.query.clone()
         };
         let query = session.resolve(&query).await?;
-        let context = Context {
+        let context = ExecContext {
             query: &query,
             ..context
         };
@@ -101,7 +101,7 @@ async fn nearest_in_spheres(
         in_sphere.area_mode = Mode::Touch;
         let mut collected = CollectedResult::default();
         let mut collect = |batch: QueryResult| collected.push(batch, u64::MAX);
-        let inner = Context {
+        let inner = ExecContext {
             query: &in_sphere,
             ..context
         };
@@ -186,7 +186,7 @@ impl LevelQuery<'_> {
                 Some(ChunkRequest {
                     chunk: chunks.get(*at)?.clone(),
                     fragments: true,
-                    rows: Rows::All,
+                    rows: RequestedRows::All,
                 })
             });
             let read = reading
@@ -220,7 +220,7 @@ async fn nearest_points(
     nearest: &NearestTo,
     scan: &ChunkScan,
     pipeline: Pipeline<'_>,
-    context: Context<'_>,
+    context: ExecContext<'_>,
     emit: &mut Emit<'_>,
 ) -> Result<(), QueryError> {
     let (query, diagnostics, schema) = (context.query, context.diagnostics, &*scan.schema);
@@ -268,7 +268,7 @@ async fn nearest_points(
             Some(ChunkRequest {
                 chunk: chunks.get(*at)?.clone(),
                 fragments: scan.fragments,
-                rows: Rows::All,
+                rows: RequestedRows::All,
             })
         });
         let found = reading

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    catalog::objects::Objects, diagnostics::Diagnostics, error::QueryError,
+    catalog::objects::ObjectSet, diagnostics::Diagnostics, error::QueryError,
     resolve::query::LevelQuery, result::QueryResult,
 };
 
@@ -12,7 +12,7 @@ impl LevelQuery<'_> {
     pub(crate) async fn show_objects(
         &self,
         answer: &mut QueryResult,
-        objects: &Objects,
+        objects: &ObjectSet,
         places: &[usize],
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
@@ -34,7 +34,7 @@ impl LevelQuery<'_> {
     pub(crate) async fn add_objects(
         &self,
         answer: &mut QueryResult,
-        objects: Option<&Arc<Objects>>,
+        objects: Option<&Arc<ObjectSet>>,
         ids: &BTreeSet<i64>,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {

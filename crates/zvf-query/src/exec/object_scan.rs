@@ -7,17 +7,17 @@ use zvf_model::key::Key;
 use crate::{
     batch::vertices::Owners,
     catalog::{
-        chunk::Chunk, chunked_array::child, level::Session, objects::Objects, schema::Schema,
+        chunk::Chunk, chunked_array::child, level::Session, objects::ObjectSet, schema::Schema,
     },
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     resolve::query::LevelQuery,
-    result::Group,
+    result::ObjectGroup,
 };
 
 /// Objects that a query looks at.
 pub(crate) struct SelectedObjects {
-    pub(crate) objects: Arc<Objects>,
+    pub(crate) objects: Arc<ObjectSet>,
     /// Indices of the objects, in the order of the query.
     pub(crate) places: Vec<usize>,
     /// Whether the predicate on objects holds, by index.
@@ -99,7 +99,7 @@ impl LevelQuery<'_> {
     pub(crate) fn check_chunks(
         &self,
         schema: &Schema,
-        objects: Option<&Arc<Objects>>,
+        objects: Option<&Arc<ObjectSet>>,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let allowed = self.allowed()?;
@@ -120,7 +120,7 @@ impl LevelQuery<'_> {
         &self,
         needed: bool,
         diagnostics: &Diagnostics,
-    ) -> Result<Option<Arc<Objects>>, QueryError> {
+    ) -> Result<Option<Arc<ObjectSet>>, QueryError> {
         if !needed {
             return Ok(None);
         }
@@ -130,7 +130,7 @@ impl LevelQuery<'_> {
     /// Returns the objects of the fragments of a chunk.
     pub(crate) fn owners_of(
         &self,
-        objects: Option<&Arc<Objects>>,
+        objects: Option<&Arc<ObjectSet>>,
         chunk: &Chunk,
         diagnostics: &Diagnostics,
     ) -> Result<Owners, QueryError> {
@@ -162,7 +162,7 @@ impl LevelQuery<'_> {
         &self,
         ids: &[u64],
         diagnostics: &Diagnostics,
-    ) -> Result<Vec<Group>, QueryError> {
+    ) -> Result<Vec<ObjectGroup>, QueryError> {
         let groups = self.session.groups(&self.level, diagnostics).await?;
         let mut asked = Vec::with_capacity(ids.len());
         for id in ids {

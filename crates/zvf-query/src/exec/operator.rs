@@ -10,8 +10,6 @@ use crate::{
     resolve::query::LevelQuery,
 };
 
-use super::link_join::LinkJoin;
-
 /// An operator with the operators it takes its input from.
 #[derive(Debug)]
 pub(crate) struct PlanNode {
@@ -90,6 +88,15 @@ pub(crate) enum ObjectScan {
 pub(crate) struct LinkScan {
     /// The links of the level; `None` when it stores none.
     pub(crate) set: Option<Arc<LinkSet>>,
+}
+
+/// Parameters of [`Operator::LinkJoin`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkJoin {
+    /// Whether the whole level is read, which is emitted in batches.
+    pub(crate) whole_level: bool,
+    /// Whether consecutive rows of a fragment are linked.
+    pub(crate) implied: bool,
 }
 
 /// Parameters of [`Operator::Empty`].

@@ -10,17 +10,16 @@ use futures_util::future::try_join;
 use zvf_model::{grid::ChunkCoord, key::Key};
 
 use super::{
-    context::Context,
-    execute::Pipeline,
-    gather::Emitted,
+    context::ExecContext,
     object_scan::SelectedObjects,
     operator::{Operator, PathScan},
+    pipeline::Pipeline,
 };
 use crate::{
     batch::loaded::LoadedChunks,
     catalog::{
-        chunk::{ChunkRequest, Rows},
-        objects::{ObjectFragment, Objects},
+        chunk::{ChunkRequest, RequestedRows},
+        objects::{ObjectFragment, ObjectSet},
         schema::Schema,
     },
     error::QueryError,
@@ -29,6 +28,15 @@ use crate::{
     result::Parts,
     selection::RowRun,
 };
+
+/// Progress of a query on paths over its batches.
+#[derive(Debug)]
+pub(super) struct Emitted {
+    /// Rows of the limit that are left.
+    pub(super) left: u64,
+    /// Objects that a batch has listed.
+    pub(super) objects: BTreeSet<usize>,
+}
 
 /// A path: consecutive pieces of an object.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +117,7 @@ impl PathScan {
     pub(crate) async fn execute(
         &self,
         pipeline: Pipeline<'_>,
-        context: Context<'_>,
+        context: ExecContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);
@@ -126,7 +134,7 @@ impl PathScan {
             let requests = chunks.into_iter().map(|chunk| ChunkRequest {
                 chunk,
                 fragments: true,
-                rows: Rows::All,
+                rows: RequestedRows::All,
             });
             let requests = requests.collect();
             scan.read_chunks(schema, requests, diagnostics).await
@@ -212,7 +220,7 @@ impl PathGroups<'_> {
         &self,
         mut loaded: LoadedChunks,
         mut emitted: Emitted,
-        above: (Pipeline<'_>, Context<'_>),
+        above: (Pipeline<'_>, ExecContext<'_>),
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let Self {
@@ -234,7 +242,7 @@ impl PathGroups<'_> {
                 load::of_fragments(now.iter().flat_map(|path| path.pieces))
             } else {
                 let new = chunks.iter().filter(|chunk| !loaded.knows(**chunk));
-                new.map(|chunk| (*chunk, Rows::All)).collect()
+                new.map(|chunk| (*chunk, RequestedRows::All)).collect()
             };
             scan.load(work, wanted, &mut loaded, diagnostics).await?;
             first = first.saturating_add(count);
@@ -309,7 +317,7 @@ pub(crate) struct PathWork<'w> {
     /// The node of the object index.
     pub(crate) manifests: Key,
     pub(crate) schema: &'w Schema,
-    pub(crate) objects: &'w Objects,
+    pub(crate) objects: &'w ObjectSet,
     pub(crate) filter: &'w VertexFilter<'w>,
 }
 
@@ -345,7 +353,7 @@ fn path_group(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usi
 
 /// Appends the paths of an object: runs of its pieces inside the allowed chunks.
 fn push_paths<'o>(
-    objects: &'o Objects,
+    objects: &'o ObjectSet,
     place: usize,
     allowed: &Allowed,
     paths: &mut Vec<Path<'o>>,

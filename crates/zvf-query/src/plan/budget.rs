@@ -13,16 +13,16 @@ use crate::{
     catalog::level::Session,
     diagnostics::Diagnostics,
     error::QueryError,
-    query::{Budget, Query, Shape},
-    resolve::area::{Area, Space},
-    resolve::choice::{Chosen, Drawing, Part, passed_over},
+    query::{Query, Shape, VertexBudget},
+    resolve::area::{Area, ChunkSpace},
+    resolve::choice::{LevelPart, LevelParts, LevelPlan, passed_over},
     resolve::query::shape_of,
 };
 
-pub(crate) use count::Counts;
+pub(crate) use count::LevelCount;
 
 /// What was counted of each level.
-pub(crate) type Counted = BTreeMap<LevelId, Counts>;
+pub(crate) type Counted = BTreeMap<LevelId, LevelCount>;
 
 impl Session<'_> {
     /// What is given of a budget. A round trip for each level that is counted after
@@ -30,9 +30,9 @@ impl Session<'_> {
     pub(crate) async fn within(
         &self,
         query: &Query,
-        budget: &Budget,
+        budget: &VertexBudget,
         diagnostics: &Diagnostics,
-    ) -> Result<Chosen, QueryError> {
+    ) -> Result<LevelPlan, QueryError> {
         self.check_goes_with(query, budget)?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
         let candidates = self.candidates(query, diagnostics).await?;
@@ -47,7 +47,7 @@ impl Session<'_> {
                     counted.insert(*level, counts);
                 }
             }
-            let next = if total(levels, &counted, Counts::share) <= budget.vertices {
+            let next = if total(levels, &counted, LevelCount::share) <= budget.vertices {
                 fitting = Some(at);
                 at.checked_add(1).filter(|_| over.is_none())
             } else {
@@ -59,33 +59,33 @@ impl Session<'_> {
             };
             at = next;
         }
-        let mut drawings: Vec<Drawing> = Vec::new();
+        let mut alternatives: Vec<LevelParts> = Vec::new();
         let whole = |levels: &Vec<LevelId>| levels.iter().map(|id| part(*id, &counted)).collect();
         let coarser = fitting.map_or(&[][..], |at| candidates.get(..=at).unwrap_or_default());
         if let (Some(coarse), Some(fine), Shape::Points) = (coarser.last(), &over, shape) {
             let regions = self.regions(coarse, fine, &counted).await?;
-            drawings.extend(regions.and_then(|regions| regions.drawing(budget, self.root)));
+            alternatives.extend(regions.and_then(|regions| regions.parts(budget, self.root)));
         }
-        drawings.extend(coarser.iter().rev().map(whole));
-        let is_hope = drawings.is_empty();
+        alternatives.extend(coarser.iter().rev().map(whole));
+        let is_hope = alternatives.is_empty();
         if is_hope {
             let levels = over.ok_or_else(|| self.no_level(LevelId::FULL))?;
             if query.region.is_none() && !query.keep_going {
                 return Err(QueryError::OverVertices {
                     level: levels.last().copied().unwrap_or_default(),
-                    vertices: total(levels, &counted, Counts::all),
+                    vertices: total(levels, &counted, LevelCount::all),
                     budget: budget.vertices,
                 });
             }
             // Less of it may be in the region than its share, and what cannot be counted
             // is not given.
-            drawings.push(whole(levels));
+            alternatives.push(whole(levels));
         }
         // More than is counted comes with paths and links that leave a region.
         let is_exact = query.region.is_none()
-            || shape == Shape::Points && counted.values().all(Counts::is_exact);
-        Ok(Chosen {
-            drawings,
+            || shape == Shape::Points && counted.values().all(LevelCount::is_exact);
+        Ok(LevelPlan {
+            alternatives,
             most: (is_hope || !is_exact).then_some(budget.vertices),
             is_exact,
             is_told: true,
@@ -124,7 +124,7 @@ impl Session<'_> {
     async fn first_guess(
         &self,
         query: &Query,
-        budget: &Budget,
+        budget: &VertexBudget,
         candidates: &[Vec<LevelId>],
     ) -> Result<usize, QueryError> {
         let by_object = query.objects.is_some() || query.groups.is_some();
@@ -140,7 +140,7 @@ impl Session<'_> {
                     return Ok(guess);
                 };
                 let area = query.region.as_ref();
-                let space = Space::of(&level.metadata, self.root);
+                let space = ChunkSpace::of(&level.metadata, self.root);
                 let area = area.map(|region| Area::new(region, &space)).transpose()?;
                 let share = area
                     .zip(self.root.bounds.as_ref())
@@ -157,7 +157,7 @@ impl Session<'_> {
     }
 
     /// What a budget goes with.
-    fn check_goes_with(&self, query: &Query, budget: &Budget) -> Result<(), QueryError> {
+    fn check_goes_with(&self, query: &Query, budget: &VertexBudget) -> Result<(), QueryError> {
         if query.drill.is_some() || query.nearest.is_some() || query.geometry.is_some() {
             return Err(QueryError::Unsupported(
                 "a budget goes with no drill, nearest or further geometry: name a level",
@@ -177,15 +177,15 @@ impl Session<'_> {
 }
 
 /// All of a level that was counted.
-fn part(level: LevelId, counted: &Counted) -> Part {
-    let counted = counted.get(&level).map(Counts::by_chunk);
-    Part {
+fn part(level: LevelId, counted: &Counted) -> LevelPart {
+    let counted = counted.get(&level).map(LevelCount::by_chunk);
+    LevelPart {
         counted: counted.unwrap_or_default(),
-        ..Part::whole(level)
+        ..LevelPart::whole(level)
     }
 }
 
-fn total(levels: &[LevelId], counted: &Counted, of: impl Fn(&Counts) -> u64) -> u64 {
+fn total(levels: &[LevelId], counted: &Counted, of: impl Fn(&LevelCount) -> u64) -> u64 {
     let counts = levels.iter().filter_map(|level| counted.get(level));
     counts.map(of).fold(0, u64::saturating_add)
 }

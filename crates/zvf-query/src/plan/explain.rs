@@ -28,7 +28,7 @@ use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
     exec::{
-        context::Context,
+        context::ExecContext,
         operator::{ObjectScan, Operator, PlanNode},
     },
     query::{LevelChoice, Query, Shape},
@@ -140,10 +140,10 @@ impl Session<'_> {
         Box::pin(async move {
             let diagnostics = Diagnostics::new(query.keep_going);
             let chosen = self.choose(query, &diagnostics).await?;
-            let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
+            let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
             let (mut asked, mut whole): (Vec<Asked>, Vec<Asked>) = Default::default();
             let (mut then, mut operators) = (Vec::new(), Vec::new());
-            for (number, part) in drawing.iter().enumerate() {
+            for (number, part) in parts.iter().enumerate() {
                 let query = part.query(query);
                 let of_part = self.dry_run(&query, false).await?;
                 let of_whole = self.dry_run(&query, true).await?;
@@ -158,7 +158,7 @@ impl Session<'_> {
                 asked.extend(of_part.asked.into_iter().map(|read| read.of_part(number)));
                 whole.extend(of_whole.asked);
             }
-            let levels = drawing.iter().map(|part| {
+            let levels = parts.iter().map(|part| {
                 let counts = part.counted.iter().map(|(_, count)| *count);
                 LevelUse {
                     level: part.level,
@@ -255,9 +255,9 @@ impl Session<'_> {
         }
         let recorders: Vec<_> = (0..=root.id).map(|id| recording.port_of(id)).collect();
         let ports: Vec<Port<'_>> = recorders.iter().map(Port::new).collect();
-        let context = Context {
+        let context = ExecContext {
             ports: &ports,
-            ..Context::new(&plan, &diagnostics)
+            ..ExecContext::new(&plan, &diagnostics)
         };
         let mut emit = |_| ControlFlow::Continue(());
         root.execute(context, &mut emit).await
@@ -277,7 +277,7 @@ impl Session<'_> {
         Box::pin(async move {
             let diagnostics = Diagnostics::new(query.keep_going);
             let chosen = self.choose(query, &diagnostics).await?;
-            let parts = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
+            let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
             let mut operators = Vec::new();
             for part in parts {
                 let query = part.query(query);
@@ -293,9 +293,9 @@ impl Session<'_> {
                 let fetch = plan_port(self, &query);
                 let counters: Vec<_> = (0..=root.id).map(|_| CountingPort::new(fetch)).collect();
                 let ports: Vec<Port<'_>> = counters.iter().map(Port::new).collect();
-                let context = Context {
+                let context = ExecContext {
                     ports: &ports,
-                    ..Context::new(&plan, &diagnostics)
+                    ..ExecContext::new(&plan, &diagnostics)
                 };
                 let mut emit = |_| ControlFlow::Continue(());
                 root.execute(context, &mut emit).await?;
@@ -316,7 +316,7 @@ impl Session<'_> {
 /// Returns the port that a query reads through.
 fn plan_port<'a>(session: &Session<'a>, query: &Query) -> Port<'a> {
     if query.goes_through_all() {
-        return session.fetch.once();
+        return session.fetch.bypass_cache();
     }
     session.fetch
 }

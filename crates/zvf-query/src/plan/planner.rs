@@ -10,9 +10,8 @@ use crate::{
     catalog::links::LinkSet,
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::{
-        link_join::LinkJoin,
-        operator::{ChunkScan, Empty, LinkScan, ObjectScan, Operator, PathScan, PlanNode},
+    exec::operator::{
+        ChunkScan, Empty, LinkJoin, LinkScan, ObjectScan, Operator, PathScan, PlanNode,
     },
     geometry::Mode,
     query::{Query, Shape},

@@ -11,9 +11,9 @@ use crate::{
     catalog::level::Session,
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::context::Context,
+    exec::context::ExecContext,
     query::Query,
-    resolve::choice::{Drawing, Part},
+    resolve::choice::{LevelPart, LevelParts},
     resolve::query::Emit,
     result::{LevelUse, QueryResult, Skipped},
 };
@@ -136,13 +136,12 @@ impl Session<'_> {
         let chosen = self.choose(query, &diagnostics).await?;
         let levels = match chosen.most {
             None => {
-                let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
-                self.draw(query, in_one, drawing, &diagnostics, each)
-                    .await?
+                let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
+                self.draw(query, in_one, parts, &diagnostics, each).await?
             }
             Some(most) => {
                 let (kept, levels) = self
-                    .try_each(query, &chosen.drawings, most, &diagnostics)
+                    .try_each(query, &chosen.alternatives, most, &diagnostics)
                     .await?;
                 for batch in kept {
                     if each(batch).is_break() {
@@ -165,14 +164,14 @@ impl Session<'_> {
         &self,
         query: &Query,
         in_one: bool,
-        drawing: &[Part],
+        parts: &[LevelPart],
         diagnostics: &Diagnostics,
         each: &mut Emit<'_>,
     ) -> Result<Vec<LevelUse>, QueryError> {
-        let mut levels = Vec::with_capacity(drawing.len());
+        let mut levels = Vec::with_capacity(parts.len());
         let (mut first_row, mut left) = (0_u64, query.limit);
         let mut known = BTreeSet::new();
-        for (at, part) in drawing.iter().enumerate() {
+        for (at, part) in parts.iter().enumerate() {
             let mut query = part.query(query);
             query.limit = left;
             let before = first_row;
@@ -191,7 +190,7 @@ impl Session<'_> {
                         .iter_mut()
                         .for_each(|at| *at = at.saturating_add(first_row));
                 }
-                if drawing.len() > 1 {
+                if parts.len() > 1 {
                     batch.keep_new_objects(&mut known);
                 }
                 let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
@@ -201,7 +200,7 @@ impl Session<'_> {
                 flow
             };
             let operators = Box::pin(plan.physical_plan(diagnostics)).await?;
-            let context = Context::new(&plan, diagnostics);
+            let context = ExecContext::new(&plan, diagnostics);
             operators.execute(context, &mut emit).await?;
             let vertices = first_row.saturating_sub(before);
             levels.push(LevelUse {
@@ -222,7 +221,7 @@ impl Session<'_> {
     async fn try_each(
         &self,
         query: &Query,
-        drawings: &[Drawing],
+        alternatives: &[LevelParts],
         most: u64,
         diagnostics: &Diagnostics,
     ) -> Result<(Vec<QueryResult>, Vec<LevelUse>), QueryError> {
@@ -237,7 +236,7 @@ impl Session<'_> {
             false => query,
         };
         let mut over = None;
-        for drawing in drawings {
+        for parts in alternatives {
             let own = Diagnostics::new(query.keep_going);
             let (mut kept, mut vertices, mut bytes) = (Vec::new(), 0_u64, 0_u64);
             let mut keep = |batch: QueryResult| {
@@ -255,7 +254,7 @@ impl Session<'_> {
                     false => ControlFlow::Continue(()),
                 }
             };
-            let mut levels = self.draw(asked, false, drawing, &own, &mut keep).await?;
+            let mut levels = self.draw(asked, false, parts, &own, &mut keep).await?;
             if vertices <= most && is_limited {
                 let mut keep = |batch: QueryResult| {
                     bytes = bytes.saturating_add(batch.size());
@@ -265,7 +264,7 @@ impl Session<'_> {
                         false => ControlFlow::Continue(()),
                     }
                 };
-                levels = self.draw(query, false, drawing, &own, &mut keep).await?;
+                levels = self.draw(query, false, parts, &own, &mut keep).await?;
             }
             if bytes > budget {
                 return Err(over_budget(bytes, budget));

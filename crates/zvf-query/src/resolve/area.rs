@@ -16,7 +16,7 @@ use crate::{
 
 /// Space as a level cuts it into chunks.
 #[derive(Clone, Debug)]
-pub(crate) struct Space {
+pub(crate) struct ChunkSpace {
     axes: usize,
     shape: ChunkShape,
     bins: Option<Bins>,
@@ -24,7 +24,7 @@ pub(crate) struct Space {
     rounded: bool,
 }
 
-impl Space {
+impl ChunkSpace {
     pub(crate) fn of(level: &LevelMetadata, root: &RootMetadata) -> Self {
         let bins = level.bins(root).ok().filter(|bins| bins.count() > 1);
         Self {
@@ -152,14 +152,14 @@ pub(crate) struct Area {
     region: Region,
     bounds: Bbox,
     reach: Option<Vec<RangeInclusive<i64>>>,
-    space: Space,
+    space: ChunkSpace,
 }
 
 impl Area {
     /// # Errors
     ///
     /// When the region has other axes than the store.
-    pub(crate) fn new(region: &Region, space: &Space) -> Result<Self, QueryError> {
+    pub(crate) fn new(region: &Region, space: &ChunkSpace) -> Result<Self, QueryError> {
         let bounds = match region {
             Region::Box(bbox) => *bbox,
             Region::Sphere(sphere) => {

@@ -14,7 +14,7 @@ use crate::{
 
 /// A level, or some chunks of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct LevelPart {
     pub(crate) level: LevelId,
     /// `None` is all that the query allows.
     pub(crate) chunks: Option<Vec<ChunkCoord>>,
@@ -22,7 +22,7 @@ pub(crate) struct Part {
     pub(crate) counted: Vec<(ChunkCoord, u64)>,
 }
 
-impl Part {
+impl LevelPart {
     pub(crate) fn whole(level: LevelId) -> Self {
         Self {
             level,
@@ -43,14 +43,14 @@ impl Part {
 }
 
 /// What is given together: one level, or parts of several, the coarsest first.
-pub(crate) type Drawing = Vec<Part>;
+pub(crate) type LevelParts = Vec<LevelPart>;
 
 /// What a query means, before anything is read for it.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct LevelPlan {
     /// The first is tried first, each other when the one before has too many
     /// vertices. At least one.
-    pub(crate) drawings: Vec<Drawing>,
+    pub(crate) alternatives: Vec<LevelParts>,
     /// How many vertices are too many; `None` where nothing needs to be looked at.
     pub(crate) most: Option<u64>,
     /// Whether what was counted is what is given, but for filters and limits.
@@ -65,7 +65,7 @@ impl Session<'_> {
         &self,
         query: &Query,
         diagnostics: &Diagnostics,
-    ) -> Result<Chosen, QueryError> {
+    ) -> Result<LevelPlan, QueryError> {
         if let LevelChoice::Budget(budget) = query.level {
             return Box::pin(self.within(query, &budget, diagnostics)).await;
         }
@@ -90,8 +90,8 @@ impl Session<'_> {
                  ask level 0 for the nearest and for what is linked",
             ));
         }
-        Ok(Chosen {
-            drawings: vec![drawn.into_iter().map(Part::whole).collect()],
+        Ok(LevelPlan {
+            alternatives: vec![drawn.into_iter().map(LevelPart::whole).collect()],
             most: None,
             is_exact: false,
             is_told,

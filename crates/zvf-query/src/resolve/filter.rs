@@ -1,14 +1,9 @@
 //! Predicates taken apart by what their rows are.
 
-use zvf_model::column::Column as AnswerColumn;
-
 use crate::{
-    batch::columns::FinishedView,
     catalog::schema::Names,
     error::QueryError,
-    predicate::{
-        ColumnRef, ColumnSource, Datum, FindError, Operand, Predicate, ResolvedColumn, Scope,
-    },
+    predicate::{ColumnRef, Operand, Predicate, Scope},
 };
 
 /// A predicate as parts that must all hold, each about rows of one kind.
@@ -163,70 +158,4 @@ pub(crate) fn with_scopes<E>(
         Predicate::And(parts) => Predicate::And(all(parts)?),
         Predicate::Or(parts) => Predicate::Or(all(parts)?),
     })
-}
-
-/// A column as predicates see it.
-pub(crate) trait ColumnView {
-    fn scope(&self) -> Scope;
-    fn name(&self) -> &str;
-    /// `None` when nothing tells: older stores do not declare them, and without a
-    /// cell there is nothing to count.
-    fn channels(&self) -> Option<u32>;
-    fn values(&self) -> crate::predicate::ColumnType<'_>;
-    fn value(&self, row: usize, channel: u32) -> Datum;
-    /// As [`ColumnSource::exact_floats`].
-    fn exact_floats(&self, _channel: u32, _rows: usize) -> Option<Vec<f64>> {
-        None
-    }
-}
-
-/// Columns of any kind.
-pub(crate) struct Views<'a>(pub(crate) Vec<Box<dyn ColumnView + 'a>>);
-
-impl<'a> Views<'a> {
-    /// Finished columns of one scope, row by row.
-    pub(crate) fn of(scope: Scope, columns: &'a [AnswerColumn]) -> Self {
-        let mut views: Vec<Box<dyn ColumnView + 'a>> = Vec::new();
-        for column in columns {
-            let rows = None;
-            views.push(Box::new(FinishedView {
-                scope,
-                column,
-                rows,
-            }));
-        }
-        Self(views)
-    }
-}
-
-impl ColumnSource for Views<'_> {
-    fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
-        let mut found = self.0.iter().enumerate().filter(|(_, view)| {
-            column.scope.is_none_or(|scope| scope == view.scope()) && view.name() == column.name
-        });
-        let (id, view) = found.next().ok_or(FindError::Absent)?;
-        if found.next().is_some() {
-            return Err(FindError::Ambiguous);
-        }
-        // What has no value has every channel.
-        let named = || {
-            column
-                .channel
-                .map_or(1, |channel| channel.saturating_add(1))
-        };
-        Ok(ResolvedColumn {
-            id,
-            channels: view.channels().unwrap_or_else(named),
-            column_type: view.values(),
-        })
-    }
-
-    fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
-        let view = self.0.get(id);
-        view.map_or(Datum::Missing, |view| view.value(row, channel))
-    }
-
-    fn exact_floats(&self, id: usize, channel: u32, rows: usize) -> Option<Vec<f64>> {
-        self.0.get(id)?.exact_floats(channel, rows)
-    }
 }

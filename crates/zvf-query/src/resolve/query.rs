@@ -16,20 +16,20 @@ use zvf_model::{
 use zvf_model::column::Column;
 
 use crate::{
-    batch::columns::{CellView, FinishedView, Places},
+    batch::columns::{CellView, ColumnView, ColumnViews, FinishedView, Places},
     batch::vertices::{Owner, Owners, VertexBuilder},
-    catalog::chunk::{Chunk, ChunkRequest, Rows},
+    catalog::chunk::{Chunk, ChunkRequest, RequestedRows},
     catalog::level::{Level, Session},
     catalog::links::{LinkRecords, LinkSet},
-    catalog::objects::Objects,
+    catalog::objects::ObjectSet,
     catalog::schema::{Names, Schema, nameless},
     diagnostics::Diagnostics,
     error::QueryError,
     geometry::Mode,
     predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{Query, Shape},
-    resolve::area::{Area, Space},
-    resolve::filter::{ColumnView, Filter, Views, with_scopes},
+    resolve::area::{Area, ChunkSpace},
+    resolve::filter::{Filter, with_scopes},
     result::QueryResult,
     selection::RowRef,
     sync::lock,
@@ -43,7 +43,7 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) level: Arc<Level>,
     pub(crate) shape: Shape,
     pub(crate) convention: LinksConvention,
-    pub(crate) space: Space,
+    pub(crate) space: ChunkSpace,
     pub(crate) area: Option<Area>,
     /// How the region selects; the filter selects as the query says.
     pub(crate) area_mode: Mode,
@@ -87,7 +87,7 @@ impl<'s> Session<'s> {
         let id = self.chosen_level(query).await?;
         let level = self.level(id).await?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
-        let space = Space::of(&level.metadata, self.root);
+        let space = ChunkSpace::of(&level.metadata, self.root);
         let area = query.region.as_ref();
         let area = area.map(|region| Area::new(region, &space)).transpose()?;
         if let Some(nearest) = &query.nearest
@@ -115,7 +115,7 @@ impl<'s> Session<'s> {
             }
         }
         let fetch = match query.goes_through_all() {
-            true => self.fetch.once(),
+            true => self.fetch.bypass_cache(),
             false => self.fetch,
         };
         Ok(LevelQuery {
@@ -267,7 +267,7 @@ impl LevelQuery<'_> {
         };
         // Cached chunks must be whole.
         for request in &mut requests {
-            request.rows = Rows::All;
+            request.rows = RequestedRows::All;
         }
         let is_cached = |request: &ChunkRequest| lock(&cache.chunks).contains_key(&request.chunk);
         let order: Vec<ChunkCoord> = requests
@@ -371,10 +371,10 @@ impl LevelQuery<'_> {
     /// for all.
     pub(crate) async fn object_columns_of_filter(
         &self,
-        objects: Option<&Objects>,
+        objects: Option<&ObjectSet>,
         diagnostics: &Diagnostics,
     ) -> Result<Vec<Column>, QueryError> {
-        let rows = objects.and_then(Objects::rows);
+        let rows = objects.and_then(ObjectSet::rows);
         let names = &self.filter.names.object;
         self.session
             .object_columns(&self.level, names, rows, diagnostics)
@@ -385,7 +385,7 @@ impl LevelQuery<'_> {
     /// hold for; `None` when there are no such parts.
     pub(crate) async fn filtered_objects(
         &self,
-        objects: &Objects,
+        objects: &ObjectSet,
         diagnostics: &Diagnostics,
     ) -> Result<Option<Vec<bool>>, QueryError> {
         if !self.filter.looks_at_objects() {
@@ -396,7 +396,7 @@ impl LevelQuery<'_> {
             let columns = self
                 .object_columns_of_filter(Some(objects), diagnostics)
                 .await?;
-            let views = Views::of(Scope::Object, &columns);
+            let views = ColumnViews::of(Scope::Object, &columns);
             let bound = predicate.bind(&views)?;
             for (row, selected) in selected.iter_mut().enumerate() {
                 *selected &= bound.evaluate(&views, row).is_true();
@@ -413,7 +413,7 @@ impl LevelQuery<'_> {
                 .session
                 .group_columns(&self.level, names, None, diagnostics);
             let columns = columns.await?;
-            let views = Views::of(Scope::Group, &columns);
+            let views = ColumnViews::of(Scope::Group, &columns);
             let bound = predicate.bind(&views)?;
             let mut of_groups = vec![false; objects.len()];
             for group in 0..groups.len() {
@@ -579,7 +579,7 @@ impl VertexFilter<'_> {
                 rows: Some(objects),
             }));
         }
-        let views = Views(views);
+        let views = ColumnViews(views);
         let bound: BoundPredicate = predicate.bind(&views)?;
         let truths = bound.evaluate_all(&views, len);
         // From a slice, so that all are done in a few instructions.

@@ -10,7 +10,7 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
 use zvf_model::{grid::ChunkCoord, layout::Part, level::LevelId};
-use zvf_query::Objects;
+use zvf_query::ObjectSet;
 use zvf_store::Transaction;
 
 use super::{
@@ -191,7 +191,7 @@ pub(super) async fn stage(
 /// Adds which object has which rows of a batch: those of a chunk are `rows`. `None`
 /// when a row or fragment is not there.
 fn own(
-    objects: &Objects,
+    objects: &ObjectSet,
     chunk: &ChunkCoord,
     index: &FragmentIndex<'_>,
     rows: core::ops::Range<u64>,

@@ -13,7 +13,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use zvf_build::{coarsen::Ownership, migrate::MigrationTarget};
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, zarr::Node};
-use zvf_query::Objects;
+use zvf_query::ObjectSet;
 use zvf_store::Store;
 
 use super::{
@@ -232,7 +232,7 @@ async fn partly(
 fn also_stale(
     source: &Source<'_>,
     scale: &[i64],
-    (now, old): (&Objects, &Objects),
+    (now, old): (&ObjectSet, &ObjectSet),
     kept: Option<&[bool]>,
     stale: &mut BTreeSet<ChunkCoord>,
 ) {
@@ -286,7 +286,7 @@ fn also_stale(
 async fn stage(
     build: &mut Build<'_>,
     stale: &BTreeSet<ChunkCoord>,
-    old: Option<&Objects>,
+    old: Option<&ObjectSet>,
 ) -> Result<Option<bytes::Bytes>, Error> {
     let dataset = build.source.dataset;
     let Some(before) = arrays::Before::read(build).await? else {

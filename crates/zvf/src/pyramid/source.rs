@@ -21,7 +21,7 @@ use zvf_model::{
     metadata::Attributes,
     root::{GeometryKind, LinksConvention},
 };
-use zvf_query::{CellLinks, LinkCells, Objects, Session, StoredArray, predicate::Scope};
+use zvf_query::{CellLinks, LinkCells, ObjectSet, Session, StoredArray, predicate::Scope};
 
 use super::design::Coarsening;
 use crate::{dataset::Dataset, error::Error, nodes};
@@ -46,7 +46,7 @@ pub(super) struct Source<'a> {
     pub(super) vertex: Vec<Attribute>,
     pub(super) fragment: Vec<Attribute>,
     pub(super) links: Option<Links>,
-    pub(super) objects: Option<Arc<Objects>>,
+    pub(super) objects: Option<Arc<ObjectSet>>,
     pub(super) is_shared: bool,
 }
 
@@ -445,7 +445,7 @@ impl<'a> Source<'a> {
     /// The ids of objects, by row.
     pub(super) fn ids(&self) -> Vec<i64> {
         let objects = self.objects.as_deref();
-        let places = 0..objects.map_or(0, Objects::len);
+        let places = 0..objects.map_or(0, ObjectSet::len);
         places
             .filter_map(|place| objects.and_then(|objects| objects.id(place)))
             .collect()

@@ -14,7 +14,7 @@ use core::ops::ControlFlow;
 use proptest::prelude::*;
 use zvf::{Dataset, Error};
 use zvf_query::{
-    Budget, NumericColumn, Query, QueryError, QueryResult,
+    NumericColumn, Query, QueryError, QueryResult, VertexBudget,
     geometry::{Bbox, Position},
 };
 use zvf_testkit::stores::{Kind, Layers, Profile, Random, Recipe, Truth, layers};
@@ -180,7 +180,7 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
     let mut random = Random::new(seed);
     let most = budget(made, additive, &mut random);
     let focus = place(&made.fine.truth, &mut random).filter(|_| random.chance(50));
-    let mut asked = Budget::new(most);
+    let mut asked = VertexBudget::new(most);
     if let Some(focus) = &focus {
         asked = asked.focus(Position::new(focus).unwrap());
     }
@@ -234,7 +234,7 @@ fn check_box(made: &Layers, additive: bool, seed: u64) {
     let hi: Vec<f64> = both().map(|(a, b)| a.max(*b)).collect();
     let region = Bbox::new(&lo, &hi).unwrap();
     let most = budget(made, additive, &mut random) / 2;
-    let query = Query::new().level(Budget::new(most)).region(region);
+    let query = Query::new().level(VertexBudget::new(most)).region(region);
     let dataset = block_on(open(&made.fine));
     let top = u32::try_from(made.coarse.len()).unwrap();
     match block_on(dataset.query(&query)) {
@@ -312,7 +312,7 @@ fn a_level_within_the_budget_equals_a_query_by_level_number() {
         let dataset = block_on(open(&made.fine));
         for level in 0..3 {
             let most = total(&made, level, false);
-            let mut answer = ask(&dataset, &Query::new().level(Budget::new(most)));
+            let mut answer = ask(&dataset, &Query::new().level(VertexBudget::new(most)));
             let number = answer.level;
             assert!(number.number() <= level);
             assert_eq!(answer.levels.len(), 1);
@@ -320,7 +320,7 @@ fn a_level_within_the_budget_equals_a_query_by_level_number() {
             let plain = Query::new().level(zvf_query::LevelChoice::Number(number));
             assert_eq!(answer, ask(&dataset, &plain));
         }
-        let all = ask(&dataset, &Query::new().level(Budget::new(u64::MAX)));
+        let all = ask(&dataset, &Query::new().level(VertexBudget::new(u64::MAX)));
         assert_eq!(all.level.number(), 0);
     }
 }

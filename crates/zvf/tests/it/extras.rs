@@ -1,7 +1,7 @@
 //! Parametric objects, headers and further geometries of every recorded store.
 
 use serde_json::{Value as Json, json};
-use zvf_query::{Column, ColumnValues, LevelCache, Parametric};
+use zvf_query::{Column, ColumnValues, LevelCache, ParametricGeometry};
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     objects::session,
 };
 
-pub(crate) fn objects(parametric: &Parametric) -> Json {
+pub(crate) fn objects(parametric: &ParametricGeometry) -> Json {
     let objects = parametric.objects.iter().map(|object| {
         let coefficients = object.coefficients.iter();
         let names: Vec<_> = coefficients.clone().map(|c| c.name.clone()).collect();
@@ -49,7 +49,7 @@ fn floats(column: &Column) -> Vec<f64> {
 }
 
 /// Checks attributes and groups against the values that were written.
-fn check_tables(parametric: &Parametric, archive: &str, store: &str) {
+fn check_tables(parametric: &ParametricGeometry, archive: &str, store: &str) {
     let members = |group| -> Vec<i64> {
         let groups = parametric.groups.as_ref().unwrap();
         groups.members(group).unwrap().iter().collect()

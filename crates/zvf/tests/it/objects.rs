@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use zvf::Dataset;
 use zvf_model::{fetch::Port, level::LevelId};
-use zvf_query::{LevelCache, Objects, Session};
+use zvf_query::{LevelCache, ObjectSet, Session};
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) fn session<'a>(dataset: &'a Dataset, levels: &'a LevelCache) -> Sessi
 }
 
 /// Formats the pieces of an object as in the expectations of 0.6 to 0.8.
-fn manifest(objects: &Objects, place: usize) -> Json {
+fn manifest(objects: &ObjectSet, place: usize) -> Json {
     let pieces = objects.fragments(place).iter().map(|piece| {
         let chunk = objects.chunk(piece.chunk).unwrap();
         json!([chunk.coords(), piece.fragment])
@@ -66,7 +66,7 @@ fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, J
 }
 
 /// Checks that the owner index is the inverse of the pieces.
-fn owners(objects: &Objects, at: &str) {
+fn owners(objects: &ObjectSet, at: &str) {
     let mut expected: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for place in 0..objects.len() {
         for piece in objects.fragments(place) {

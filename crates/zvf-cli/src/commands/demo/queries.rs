@@ -5,7 +5,7 @@ use std::{error::Error, path::Path, time::Instant};
 use zvf::{
     Dataset, Query,
     query::{
-        Budget,
+        VertexBudget,
         geometry::{Bbox, Mode, Position},
         predicate::Predicate,
     },
@@ -68,7 +68,7 @@ pub(super) fn steps() -> Vec<DemoQuery> {
             title: "an overview: no more vertices than a budget",
             file: "cells.zv",
             arguments: "--budget 20000",
-            query: || Ok(Query::new().level(Budget::new(20_000))),
+            query: || Ok(Query::new().level(VertexBudget::new(20_000))),
         },
     ]
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use zvf::{
     model::level::LevelId,
     query::{
-        Budget, Clip, LevelChoice, Query, Selection,
+        Clip, LevelChoice, Query, Selection, VertexBudget,
         geometry::{Mode, Position},
     },
 };
@@ -138,7 +138,7 @@ impl QueryArgs {
         query.level = match (self.scale, self.vertices, self.budget) {
             (Some(scale), ..) => LevelChoice::Scale(scale),
             (_, Some(vertices), _) => LevelChoice::Vertices(vertices),
-            (.., Some(vertices)) => LevelChoice::Budget(Budget {
+            (.., Some(vertices)) => LevelChoice::Budget(VertexBudget {
                 vertices,
                 focus: self.focus,
             }),

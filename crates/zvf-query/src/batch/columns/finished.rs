@@ -2,11 +2,8 @@
 
 use zvf_format::numeric::Kind;
 
-use super::cell_of;
-use crate::{
-    predicate::{ColumnType, Datum, Scope},
-    resolve::filter::ColumnView,
-};
+use super::{ColumnView, cell_of};
+use crate::predicate::{ColumnType, Datum, Scope};
 use zvf_model::column::{Column, ColumnValues};
 
 /// A finished column, row by row or through a list of rows.

@@ -9,8 +9,22 @@ use super::{cell_of, code_of, words};
 use crate::{
     catalog::cell_rows::CellRows,
     predicate::{ColumnType, Datum, Scope},
-    resolve::filter::ColumnView,
 };
+
+/// A column that predicates read.
+pub(crate) trait ColumnView {
+    fn scope(&self) -> Scope;
+    fn name(&self) -> &str;
+    /// Returns the number of channels; `None` if it is unknown: older stores do not declare it,
+    /// and without a cell there is nothing to count.
+    fn channels(&self) -> Option<u32>;
+    fn values(&self) -> ColumnType<'_>;
+    fn value(&self, row: usize, channel: u32) -> Datum;
+    /// See [`ColumnSource::exact_floats`](crate::predicate::ColumnSource::exact_floats).
+    fn exact_floats(&self, _channel: u32, _rows: usize) -> Option<Vec<f64>> {
+        None
+    }
+}
 
 /// An attribute of a chunk, by the places of its rows.
 pub(crate) struct CellView<'a> {

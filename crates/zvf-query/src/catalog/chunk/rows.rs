@@ -6,7 +6,7 @@ use zvf_model::grid::ChunkCoord;
 use super::{Answers, Open, Pieces, declared_row, take};
 use crate::{
     catalog::cell_rows::{CellRows, value_rows},
-    catalog::schema::{Attribute, Schema},
+    catalog::schema::{ChunkAttribute, Schema},
     error::{Damage, Fault},
     selection::LoadedRows,
 };
@@ -113,7 +113,7 @@ pub(super) enum AttributeRows {
 
 /// The held rows of an attribute; an error for a chunk that has none but should.
 pub(super) fn attribute_rows(
-    attribute: &Attribute,
+    attribute: &ChunkAttribute,
     chunk: &ChunkCoord,
     pieces: &Pieces,
     rows: u64,
@@ -175,7 +175,7 @@ pub(super) fn attribute_rows(
 /// All rows of a cell of an attribute, as wide as the cell says: declared widths
 /// are often wrong.
 pub(super) fn whole_rows(
-    attribute: &Attribute,
+    attribute: &ChunkAttribute,
     chunk: &ChunkCoord,
     bytes: Bytes,
     rows: u64,

@@ -13,13 +13,13 @@ use zvf_format::{
 };
 use zvf_model::{grid::ChunkCoord, key::Key};
 
-use super::{LinkCell, LinkCellForm, LinkRecords, LinkSource};
+use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSource};
 use crate::error::Fault;
 
 /// Decodes the records of a cell. `used` is the number of rows in use, if another array tells it.
 pub(super) fn records(
     source: &LinkSource,
-    cell: &LinkCell,
+    cell: &LinkCellSource,
     payload: &[u8],
     used: Option<u64>,
 ) -> Result<LinkRecords, Fault> {

@@ -17,7 +17,7 @@ use zvf_model::{
 };
 
 use super::{
-    AttributeCells, LinkCell, LinkCellForm, LinkSource, LinkStorage, LinkView, OpenedLinks,
+    AttributeCells, LinkCellForm, LinkCellSource, LinkSource, LinkStorage, LinkView, OpenedLinks,
     open::declared,
 };
 use crate::{
@@ -58,7 +58,7 @@ impl Session<'_> {
         level: &Level,
         delta: Delta,
         attributes: &[String],
-    ) -> Result<Option<(LinkSource, Vec<LinkCell>)>, QueryError> {
+    ) -> Result<Option<(LinkSource, Vec<LinkCellSource>)>, QueryError> {
         // The path of these links depends on neither width nor arity.
         let offsets = LinkOffsets::Segment("self");
         let part = Part::Links(delta, offsets);
@@ -94,7 +94,7 @@ impl Session<'_> {
             None => self.padded_chunks(level, &cells).await?,
         };
         let ends = family.width.get();
-        let cell = |chunk: ChunkCoord| LinkCell {
+        let cell = |chunk: ChunkCoord| LinkCellSource {
             chunks: Some(vec![chunk.clone(); ends]),
             is_inside: delta == Delta::INTRA,
             source: 0,
@@ -135,7 +135,7 @@ impl Session<'_> {
         delta: Delta,
         attributes: &[String],
         view: LinkView,
-    ) -> Result<Option<(LinkSource, Vec<LinkCell>)>, QueryError> {
+    ) -> Result<Option<(LinkSource, Vec<LinkCellSource>)>, QueryError> {
         let part = Part::CrossChunkLinks(delta);
         let key = self.link_node(level, &part)?;
         let is_table = self.layout.cross_chunk == CrossChunkForm::Table;
@@ -161,7 +161,7 @@ impl Session<'_> {
             return Err(Damage::new(&key, Fault::Arity { found, expected }).into());
         }
         let (cells, form, found) = if is_table {
-            let cell = LinkCell {
+            let cell = LinkCellSource {
                 chunks: None,
                 is_inside: false,
                 source: 0,
@@ -298,7 +298,12 @@ struct ValueNode {
 }
 
 /// Returns the cells of links between chunks, sorted by their keys as text.
-fn keyed(cells: &ChunkedArray, family: &LinkFamily, arity: usize, view: LinkView) -> Vec<LinkCell> {
+fn keyed(
+    cells: &ChunkedArray,
+    family: &LinkFamily,
+    arity: usize,
+    view: LinkView,
+) -> Vec<LinkCellSource> {
     let mut keys = cells.chunks().unwrap_or_default();
     keys.sort_by_cached_key(ToString::to_string);
     let mut found = Vec::with_capacity(keys.len());
@@ -314,7 +319,7 @@ fn keyed(cells: &ChunkedArray, family: &LinkFamily, arity: usize, view: LinkView
             continue;
         }
         let mut pairs = chunks.iter().zip(chunks.iter().skip(1));
-        found.push(LinkCell {
+        found.push(LinkCellSource {
             is_inside: family.delta == Delta::INTRA && pairs.all(|(one, next)| one == next),
             chunks: Some(chunks),
             source: 0,

@@ -17,7 +17,7 @@ use zvf_model::{
 };
 
 use super::{
-    AttributeCells, LinkCell, LinkCellForm, LinkSource, LinkStorage, LinkView, OpenedLinks,
+    AttributeCells, LinkCellForm, LinkCellSource, LinkSource, LinkStorage, LinkView, OpenedLinks,
     unlisted,
 };
 use crate::{
@@ -125,7 +125,7 @@ impl Session<'_> {
                 if is_copy && view == LinkView::Logical {
                     continue;
                 }
-                opened.cells.push(LinkCell {
+                opened.cells.push(LinkCellSource {
                     chunks: Some(chunks),
                     is_inside,
                     source: number,

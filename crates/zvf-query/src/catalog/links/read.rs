@@ -11,7 +11,7 @@ use zvf_model::{
     layout::Part,
 };
 
-use super::{LinkCell, LinkCellForm, LinkRecords, LinkSet, LinkSource, LinkStorage, decode};
+use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSet, LinkSource, LinkStorage, decode};
 use crate::{
     catalog::cell_rows::{CellRows, value_rows},
     catalog::chunked_array::ChunkedArray,
@@ -30,7 +30,7 @@ type Answer = Result<Option<Fetched>, FetchError>;
 
 /// Indices of the answers for a cell.
 struct Asked<'a> {
-    cell: &'a LinkCell,
+    cell: &'a LinkCellSource,
     source: &'a LinkSource,
     links: Option<usize>,
     fragments: Option<usize>,

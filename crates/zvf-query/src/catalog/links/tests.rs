@@ -16,12 +16,12 @@ use super::{LinkRecords, LinkSet, LinkView};
 use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
-    memory::{Memory, now},
+    memory::{MemoryStore, now},
     query::Selection,
 };
 
 fn open(
-    memory: &Memory,
+    memory: &MemoryStore,
     delta: i32,
     attributes: &[&str],
     view: LinkView,
@@ -41,7 +41,7 @@ fn open(
 }
 
 fn read(
-    memory: &Memory,
+    memory: &MemoryStore,
     set: &LinkSet,
     diagnostics: &Diagnostics,
 ) -> Result<Vec<LinkRecords>, QueryError> {
@@ -69,7 +69,7 @@ fn text(read: &[LinkRecords]) -> Vec<String> {
     records
 }
 
-fn all(memory: &Memory, view: LinkView) -> Vec<String> {
+fn all(memory: &MemoryStore, view: LinkView) -> Vec<String> {
     let diagnostics = Diagnostics::new(false);
     let set = open(memory, 0, &[], view, &diagnostics).unwrap().unwrap();
     text(&read(memory, &set, &diagnostics).unwrap())
@@ -100,8 +100,8 @@ fn family(width: u64, directed: bool, store: &str, physical: u64) -> serde_json:
 }
 
 /// Edges inside 1.1 and from there to 2.1 and 1.0.
-fn edges() -> Memory {
-    let mut memory = Memory::new(Generation::V0_9, "graph", "explicit");
+fn edges() -> MemoryStore {
+    let mut memory = MemoryStore::new(Generation::V0_9, "graph", "explicit");
     memory.group("0/links/0", family(2, false, "canonical", 4));
     let inside = rows(RowForm::Plain, &[(0, &[0, 1]), (0, &[3, 2])]).finish_rows();
     memory.cells("0/links/0/0.0", json!({}), &[([1, 1], inside)]);
@@ -115,7 +115,7 @@ fn edges() -> Memory {
 const EDGES: [&str; 4] = ["1.1:1 2.1:7", "1.1:2 1.0:8", "1.1:0 1.1:1", "1.1:3 1.1:2"];
 
 /// That all that was asked for since the last time is cells, in one round.
-fn assert_reads_alone(memory: &Memory) {
+fn assert_reads_alone(memory: &MemoryStore) {
     let rounds = memory.rounds();
     assert_eq!(rounds.len(), 1, "{rounds:?}");
     assert!(rounds.iter().flatten().all(|path| path.contains("/c/")));
@@ -149,8 +149,8 @@ fn cells_say_what_they_are_before_they_are_read() {
 }
 
 /// A triangle over three chunks and one inside, with a copy in each chunk.
-fn copies() -> Memory {
-    let mut memory = Memory::new(Generation::V0_9, "mesh", "explicit");
+fn copies() -> MemoryStore {
+    let mut memory = MemoryStore::new(Generation::V0_9, "mesh", "explicit");
     memory.group("0/links/0", family(3, false, "duplicate", 4));
     let record = [([1_i64, 0], 1_u64), ([0, 0], 2), ([0, 1], 3)];
     for order in duplicates(&record).unwrap() {
@@ -209,7 +209,7 @@ fn links_without_a_value_are_noted() {
 #[test]
 fn streamed_skeletons_come_child_first() {
     let convention = "implicit_sequential_with_branches";
-    let mut memory = Memory::new(Generation::V0_9, "skeleton", convention);
+    let mut memory = MemoryStore::new(Generation::V0_9, "skeleton", convention);
     memory.group("0/links/0", family(2, true, "canonical", 2));
     let branch = rows(RowForm::Plain, &[(0, &[4, 1])]).finish_rows();
     memory.cells("0/links/0/0.0", json!({}), &[([0, 0], branch)]);
@@ -269,7 +269,7 @@ fn damage_names_its_cell_and_the_rest_can_be_kept() {
     check_damage(&memory, "0/links/0/+1.0");
 }
 
-fn check_damage(memory: &Memory, key: &str) {
+fn check_damage(memory: &MemoryStore, key: &str) {
     let diagnostics = Diagnostics::new(false);
     let set = open(memory, 0, &[], LinkView::Logical, &diagnostics);
     let set = set.unwrap().unwrap();
@@ -330,7 +330,7 @@ fn values_of_two_types_are_no_column() {
 
 #[test]
 fn a_store_that_cannot_list_gives_all_or_nothing() {
-    let makers: [fn() -> Memory; 2] = [edges, copies];
+    let makers: [fn() -> MemoryStore; 2] = [edges, copies];
     for make in makers {
         let listed = all(&make(), LinkView::Stored);
         let mut memory = make();
@@ -356,7 +356,7 @@ fn a_store_that_cannot_list_gives_all_or_nothing() {
     refused(&memory);
 }
 
-fn refused(memory: &Memory) {
+fn refused(memory: &MemoryStore) {
     let error = open(memory, 0, &[], LinkView::Logical, &Diagnostics::new(false)).unwrap_err();
     assert!(super::unlisted::is_unlistable(&error), "{error}");
 }
@@ -377,7 +377,7 @@ fn deltas_are_tried_where_they_are_not_listed() {
 /// Fine chunks are half as wide as coarse ones.
 #[test]
 fn links_between_levels_count_from_the_anchor() {
-    let mut memory = Memory::new(Generation::V0_9, "point_cloud", "implicit_sequential");
+    let mut memory = MemoryStore::new(Generation::V0_9, "point_cloud", "implicit_sequential");
     memory.group("0/links/+1", {
         let mut family = family(2, true, "canonical", 1);
         family["level_delta"] = json!(1);

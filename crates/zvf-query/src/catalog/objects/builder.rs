@@ -1,9 +1,9 @@
-//! Decodes manifests into [`Objects`] within a memory budget.
+//! Decodes manifests into [`ObjectSet`] within a memory budget.
 
 use zvf_format::{int64s::Int64s, manifest::ObjectManifest};
 use zvf_model::grid::ChunkCoord;
 
-use super::{ObjectFragment, ObjectIds, Objects, interner::ChunkInterner};
+use super::{ObjectFragment, ObjectIds, ObjectSet, interner::ChunkInterner};
 use crate::error::{Fault, QueryError};
 
 /// Builds a list of objects from manifests in ascending order of rows.
@@ -134,14 +134,14 @@ impl ObjectsBuilder {
     }
 
     /// Returns the objects. `ids` has one id per row.
-    pub(super) fn finish(self, ids: ObjectIds) -> Objects {
+    pub(super) fn finish(self, ids: ObjectIds) -> ObjectSet {
         // Chunk numbers have 32 bits, so the count fits.
         let numbers = 0..u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let chunks = self.numbers.into_chunks();
         let mut in_order: Vec<(&ChunkCoord, u32)> = chunks.iter().zip(numbers).collect();
         in_order.sort_unstable();
         let in_order = in_order.into_iter().map(|(_, number)| number).collect();
-        Objects {
+        ObjectSet {
             chunks,
             in_order,
             ids,

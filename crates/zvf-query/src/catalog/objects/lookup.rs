@@ -6,7 +6,7 @@ use zvf_format::int64s::Int64s;
 use zvf_model::fetch::{AnyArray, Wanted};
 
 use super::{
-    ObjectCache, ObjectIds, ObjectTable, Objects,
+    ObjectCache, ObjectIds, ObjectSet, ObjectTable,
     builder::ObjectsBuilder,
     read::{Answer, push, push_cell, push_lost, read_ids},
     table::Manifests,
@@ -27,14 +27,14 @@ const MAX_EAGER_CELLS: u64 = 4;
 #[derive(Clone, Debug)]
 pub struct ObjectLookup {
     /// The objects found, possibly among others.
-    pub objects: Arc<Objects>,
+    pub objects: Arc<ObjectSet>,
     /// Position of each requested id, in the order of the request; `None` for an id without
     /// object.
     pub places: Vec<Option<usize>>,
 }
 
 impl ObjectLookup {
-    fn of(objects: Arc<Objects>, ids: &[i64]) -> Self {
+    fn of(objects: Arc<ObjectSet>, ids: &[i64]) -> Self {
         let places = ids.iter().map(|id| objects.find(*id)).collect();
         Self { objects, places }
     }
@@ -239,7 +239,7 @@ fn all_of(
     cells: &BTreeMap<u64, Answer>,
     ids: &ObjectIds,
     budget: u64,
-) -> Option<Objects> {
+) -> Option<ObjectSet> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, ids.size(), budget);
     let strict = Diagnostics::new(false);
     let mut stored = false;
@@ -259,7 +259,7 @@ fn some_of(
     found: &[(u64, i64)],
     budget: u64,
     diagnostics: &Diagnostics,
-) -> Result<Objects, QueryError> {
+) -> Result<ObjectSet, QueryError> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget).with_rows();
     for found in found.chunk_by(|a, b| manifests.cell_of(a.0) == manifests.cell_of(b.0)) {
         let cell = found.first().map_or(0, |(row, _)| manifests.cell_of(*row));

@@ -2,7 +2,7 @@
 
 use zvf_model::grid::ChunkCoord;
 
-use super::Objects;
+use super::ObjectSet;
 use crate::result::{NO_OBJECT, SEVERAL_OBJECTS};
 
 /// The owners of all fragments, by chunk.
@@ -21,7 +21,7 @@ struct Owned {
 }
 
 impl FragmentOwners {
-    pub(super) fn of(objects: &Objects) -> Self {
+    pub(super) fn of(objects: &ObjectSet) -> Self {
         let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         // A counting sort by chunk: count, then place.
         let mut starts = vec![0_usize; objects.chunks.len().saturating_add(1)];
@@ -65,7 +65,7 @@ impl FragmentOwners {
 
     pub(super) fn of_chunk<'a>(
         &'a self,
-        objects: &'a Objects,
+        objects: &'a ObjectSet,
         chunk: &ChunkCoord,
     ) -> ChunkOwners<'a> {
         let number = objects.number_of(chunk);
@@ -82,7 +82,7 @@ impl FragmentOwners {
 /// The owners of the fragments of one chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkOwners<'a> {
-    objects: &'a Objects,
+    objects: &'a ObjectSet,
     owned: &'a [Owned],
 }
 

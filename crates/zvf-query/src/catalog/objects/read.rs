@@ -9,7 +9,7 @@ use zvf_model::{
 };
 
 use super::{
-    ObjectCache, ObjectIds, ObjectTable, Objects,
+    ObjectCache, ObjectIds, ObjectSet, ObjectTable,
     builder::{ManifestFault, ObjectsBuilder},
     table::Manifests,
 };
@@ -38,7 +38,7 @@ impl Session<'_> {
         &self,
         level: &Level,
         diagnostics: &Diagnostics,
-    ) -> Result<Option<Arc<Objects>>, QueryError> {
+    ) -> Result<Option<Arc<ObjectSet>>, QueryError> {
         let Some(table) = self.object_index(level).await? else {
             return Ok(None);
         };
@@ -77,7 +77,7 @@ impl Session<'_> {
         table: &ObjectTable,
         (manifests, known): (&ByteStringArray, Option<&ObjectIds>),
         diagnostics: &Diagnostics,
-    ) -> Result<Objects, QueryError> {
+    ) -> Result<ObjectSet, QueryError> {
         let mut asked = match (&table.ids, known) {
             (Some(ids), None) => Some((ids, self.id_request(ids)?)),
             _ => None,
@@ -98,7 +98,7 @@ impl Session<'_> {
                 wanted.extend(request.wanted.iter().cloned());
             }
             wanted.extend((next..end).map(|cell| manifests.wanted(cell)));
-            let mut answers = self.fetch.once().cells(&wanted).await;
+            let mut answers = self.fetch.bypass_cache().cells(&wanted).await;
             if answers.iter().any(is_over_budget) && end.saturating_sub(next) > 1 {
                 batch = end.saturating_sub(next).div_euclid(2);
                 continue;
@@ -151,13 +151,13 @@ impl Session<'_> {
         data: &RowArray,
         offsets: &RowArray,
         diagnostics: &Diagnostics,
-    ) -> Result<Objects, QueryError> {
+    ) -> Result<ObjectSet, QueryError> {
         let bytes = data.size(None).saturating_add(offsets.size(None));
         self.check_budget(bytes)?;
         let (of_data, of_offsets) = (data.request(None), offsets.request(None));
         let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
         let wanted: Vec<Wanted<AnyArray>> = wanted.cloned().collect();
-        let mut answers = self.fetch.once().cells(&wanted).await;
+        let mut answers = self.fetch.bypass_cache().cells(&wanted).await;
         let after = answers.split_off(of_data.wanted.len().min(answers.len()));
         let data_read = data.finish(&of_data, answers);
         let offsets_read = offsets.finish(&of_offsets, after);

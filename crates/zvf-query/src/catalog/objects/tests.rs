@@ -4,11 +4,11 @@ use serde_json::json;
 use zvf_format::{manifest::ObjectManifestBuilder, vlen};
 use zvf_model::level::LevelId;
 
-use super::Objects;
+use super::ObjectSet;
 use crate::{
     diagnostics::Diagnostics,
     error::{Fault, QueryError},
-    memory::{Memory, now},
+    memory::{MemoryStore, now},
 };
 
 const LEVEL: LevelId = LevelId::new(0);
@@ -21,8 +21,8 @@ fn manifest(number: i64) -> Vec<u8> {
 }
 
 /// Twelve objects in six cells of two, whose manifests name their rows.
-fn store(ids: &[i64], sorted: bool) -> Memory {
-    let mut memory = Memory::of_objects();
+fn store(ids: &[i64], sorted: bool) -> MemoryStore {
+    let mut memory = MemoryStore::of_objects();
     memory.group(
         "0/object_index",
         json!({"num_objects": 12, "num_present": 12, "sid_ndim": 1,
@@ -46,7 +46,7 @@ fn numbered() -> Vec<i64> {
     (0..12).collect()
 }
 
-fn row(objects: &Objects, place: usize) -> Vec<i64> {
+fn row(objects: &ObjectSet, place: usize) -> Vec<i64> {
     let chunks = objects.fragments(place).iter();
     let chunks = chunks.map(|piece| objects.chunk(piece.chunk).unwrap().coords()[0]);
     chunks.collect()
@@ -173,7 +173,7 @@ fn a_manifest_cannot_take_more_than_the_budget() {
 
 #[test]
 fn what_does_not_fit_the_index_is_refused() {
-    let check = |change: &dyn Fn(&mut Memory), key: &str| {
+    let check = |change: &dyn Fn(&mut MemoryStore), key: &str| {
         let mut memory = store(&numbered(), true);
         change(&mut memory);
         match now(memory.session().object_list(LEVEL)) {

@@ -1,6 +1,6 @@
 //! Objects with consecutive fragments in two chunks.
 
-use super::Objects;
+use super::ObjectSet;
 
 /// Pairs of chunks that hold consecutive fragments of objects, with the objects of each pair.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ impl ChunkTransitions {
     /// Maximum memory per fragment while the pairs are computed, in bytes.
     pub(super) const BYTES_PER_FRAGMENT: usize = size_of::<([u32; 2], u32)>();
 
-    pub(super) fn of(objects: &Objects) -> Self {
+    pub(super) fn of(objects: &ObjectSet) -> Self {
         let mut all: Vec<([u32; 2], u32)> = Vec::new();
         for (number, position) in (0_u32..).zip(0..objects.len()) {
             for pair in objects.fragments(position).windows(2) {

@@ -16,7 +16,7 @@ use zvf_model::{
 use super::{
     ByteStringArray, RowArray,
     dictionary::{DictionaryBuilder, utf32},
-    rows::Element,
+    rows::TableElement,
 };
 use crate::{
     catalog::chunked_array::child,
@@ -196,7 +196,7 @@ impl Session<'_> {
         });
         let missing: Vec<bool> = missing.collect();
         let values = match array.element {
-            Element::Number(kind) => {
+            TableElement::Number(kind) => {
                 let columns = u32::try_from(array.columns);
                 let columns = columns.map_err(|_| Damage::new(array.node(), Fault::Range))?;
                 ColumnValues::Numeric(NumericColumn {
@@ -205,7 +205,7 @@ impl Session<'_> {
                     bytes: read.bytes,
                 })
             }
-            Element::Text(_) => {
+            TableElement::Text(_) => {
                 let mut words = DictionaryBuilder::default();
                 for (place, bytes) in read.bytes.chunks(row).enumerate() {
                     let word = utf32(bytes);

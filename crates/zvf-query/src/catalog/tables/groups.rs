@@ -21,7 +21,7 @@ use crate::{
     catalog::level::Session,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    result::Group,
+    result::ObjectGroup,
 };
 
 /// The groups of objects, by number from 0.
@@ -74,7 +74,7 @@ impl GroupList {
     /// # Errors
     ///
     /// Returns [`QueryError::OverBudget`] if the members take more than `budget` bytes.
-    pub(crate) fn group(&self, group: u64, budget: u64) -> Result<Option<Group>, QueryError> {
+    pub(crate) fn group(&self, group: u64, budget: u64) -> Result<Option<ObjectGroup>, QueryError> {
         let Some(members) = self.members(group) else {
             return Ok(None);
         };
@@ -83,7 +83,7 @@ impl GroupList {
             return Err(over_budget(bytes, budget));
         }
         let (id, members) = (group, members.iter().collect());
-        Ok(Some(Group { id, members }))
+        Ok(Some(ObjectGroup { id, members }))
     }
 
     /// Returns whether some groups could not be read; these are empty here.

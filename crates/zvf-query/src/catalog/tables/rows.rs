@@ -24,7 +24,7 @@ const MAX_RUNS: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub(crate) struct RowArray {
     array: AnyArray,
-    pub(crate) element: Element,
+    pub(crate) element: TableElement,
     pub(crate) rows: u64,
     /// Number of elements per row, at least one.
     pub(crate) columns: u64,
@@ -39,13 +39,13 @@ pub(crate) struct RowArray {
 
 /// The type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Element {
+pub(crate) enum TableElement {
     Number(Kind),
     /// UTF-32 of this many bytes.
     Text(u64),
 }
 
-impl Element {
+impl TableElement {
     fn size(self) -> u64 {
         match self {
             Self::Number(kind) => u64::try_from(kind.size()).unwrap_or(u64::MAX),
@@ -96,8 +96,8 @@ impl RowArray {
         let metadata = array.metadata();
         let fault = |fault| Damage::new(array.node(), fault);
         let element = match &metadata.data_type {
-            DataType::Number(kind) => Element::Number(*kind),
-            DataType::FixedText { bytes } => Element::Text(*bytes),
+            DataType::Number(kind) => TableElement::Number(*kind),
+            DataType::FixedText { bytes } => TableElement::Text(*bytes),
             _ => return Err(fault(Fault::Kind)),
         };
         let shape = metadata.shape.split_first();
@@ -116,8 +116,8 @@ impl RowArray {
             return Err(fault(Fault::Range));
         };
         let fill = match element {
-            Element::Number(kind) => fill_value::bytes(&metadata.fill_value, kind),
-            Element::Text(bytes) => fill_value::text(&metadata.fill_value, bytes),
+            TableElement::Number(kind) => fill_value::bytes(&metadata.fill_value, kind),
+            TableElement::Text(bytes) => fill_value::text(&metadata.fill_value, bytes),
         };
         let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
         let order = byte_order(metadata);
@@ -143,7 +143,7 @@ impl RowArray {
         ) else {
             return Err(fault(Fault::Kind));
         };
-        let element = Element::Number(dtype.kind());
+        let element = TableElement::Number(dtype.kind());
         let row = columns.checked_mul(element.size()).filter(|row| *row > 0);
         let row = row.ok_or_else(|| fault(Fault::Range))?;
         let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
@@ -170,7 +170,7 @@ impl RowArray {
 
     fn checked(
         array: AnyArray,
-        element: Element,
+        element: TableElement,
         (rows, columns): (u64, u64),
         (per_cell, cell): (u64, u64),
         order: ByteOrder,
@@ -199,8 +199,8 @@ impl RowArray {
     /// Returns the kind of the numbers; `None` for text.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self.element {
-            Element::Number(kind) => Some(kind),
-            Element::Text(_) => None,
+            TableElement::Number(kind) => Some(kind),
+            TableElement::Text(_) => None,
         }
     }
 

@@ -7,7 +7,7 @@ use zvf_model::level::LevelId;
 use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
-    memory::{Memory, now},
+    memory::{MemoryStore, now},
 };
 use zvf_model::column::{Column, ColumnValues};
 
@@ -18,7 +18,7 @@ fn absent() -> Json {
     json!({"fill_sentinel_meaning": "absent"})
 }
 
-fn read(memory: &Memory, rows: Option<&[u64]>) -> Result<Column, QueryError> {
+fn read(memory: &MemoryStore, rows: Option<&[u64]>) -> Result<Column, QueryError> {
     now(memory.session().object_values(LEVEL, "a", rows))
 }
 
@@ -44,7 +44,7 @@ fn shown(column: &Column) -> Vec<Option<Json>> {
 
 #[test]
 fn few_rows_of_a_plain_array_are_read_alone() {
-    let mut memory = Memory::of_objects();
+    let mut memory = MemoryStore::of_objects();
     let more = json!({"data_type": "int16", "fill_value": -32768, "attributes": absent()});
     memory.array(AT, &[70000], &[65536], &more);
     let cell: Vec<u8> = (0..65536_u32)
@@ -67,7 +67,7 @@ fn few_rows_of_a_plain_array_are_read_alone() {
 
 #[test]
 fn big_numbers_come_first_or_last() {
-    let mut memory = Memory::of_objects();
+    let mut memory = MemoryStore::of_objects();
     let more = json!({"data_type": "int32", "fill_value": 5, "attributes": absent(),
         "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]});
     memory.array(AT, &[3], &[4], &more);
@@ -81,7 +81,7 @@ fn big_numbers_come_first_or_last() {
 
 #[test]
 fn text_is_words() {
-    let mut memory = Memory::of_objects();
+    let mut memory = MemoryStore::of_objects();
     let fixed = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
     let more = json!({"data_type": fixed, "fill_value": "", "attributes": absent()});
     memory.array(AT, &[4], &[4], &more);
@@ -112,7 +112,7 @@ fn text_is_words() {
 
 #[test]
 fn damaged_cells_have_no_values_when_going_on() {
-    let mut memory = Memory::of_objects();
+    let mut memory = MemoryStore::of_objects();
     memory.array(
         AT,
         &[4],
@@ -136,7 +136,7 @@ fn damaged_cells_have_no_values_when_going_on() {
 
 #[test]
 fn an_attribute_cannot_take_more_than_the_budget() {
-    let mut memory = Memory::of_objects();
+    let mut memory = MemoryStore::of_objects();
     memory.array(AT, &[1 << 40], &[1 << 40], &json!({}));
     assert!(matches!(
         read(&memory, None),
@@ -146,13 +146,13 @@ fn an_attribute_cannot_take_more_than_the_budget() {
     assert!(matches!(read(&memory, None), Err(QueryError::Damaged(_))));
     memory.array(AT, &[4], &[4], &json!({"fill_value": "none"}));
     assert!(matches!(read(&memory, None), Err(QueryError::Damaged(_))));
-    let absent = read(&Memory::of_objects(), None);
+    let absent = read(&MemoryStore::of_objects(), None);
     assert!(matches!(absent, Err(QueryError::NoAttribute { .. })));
 }
 
 #[test]
 fn groups_may_be_ranges_beyond_memory() {
-    let mut memory = Memory::of_objects();
+    let mut memory = MemoryStore::of_objects();
     let more = json!({"data_type": "variable_length_bytes", "fill_value": "",
         "codecs": ["vlen-bytes"], "attributes": {"zv_array": "groups", "num_groups": 2,
         "group_ranges": {"1": [0, i64::MAX]}}});

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     batch::vertices::Owners,
     catalog::links::LinkRecords,
-    catalog::objects::Objects,
+    catalog::objects::ObjectSet,
     diagnostics::Diagnostics,
     error::QueryError,
     exec::clip,
@@ -35,7 +35,7 @@ impl LevelQuery<'_> {
         records: &[LinkRecords],
         graph: Graph,
         mut links: Links,
-        objects: Option<Arc<Objects>>,
+        objects: Option<Arc<ObjectSet>>,
         owners: &[Owners],
         diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,

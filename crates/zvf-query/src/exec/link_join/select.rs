@@ -8,7 +8,7 @@ use super::{
     unreadable::UnreadableChunks,
 };
 use crate::{
-    batch::columns::{CellView, Places},
+    batch::columns::{CellView, ColumnView, ColumnViews, Places},
     batch::vertices::Owners,
     catalog::links::LinkRecords,
     catalog::schema::Schema,
@@ -18,7 +18,6 @@ use crate::{
     geometry::{Mode, Primitive},
     predicate::{Scope, Truth},
     query::Clip,
-    resolve::filter::{ColumnView, Views},
     resolve::query::{Allowed, LevelQuery, VertexFilter},
 };
 
@@ -220,7 +219,7 @@ impl LevelQuery<'_> {
                 views.push(Box::new(view));
             }
         }
-        let views = Views(views);
+        let views = ColumnViews(views);
         Ok(predicate.bind(&views)?.evaluate(&views, 0).is_true())
     }
 
@@ -243,7 +242,7 @@ impl LevelQuery<'_> {
                 views.push(Box::new(view));
             }
         }
-        let views = Views(views);
+        let views = ColumnViews(views);
         let truths = predicate.bind(&views)?.evaluate_all(&views, len);
         Ok(Some(truths.into_iter().map(Truth::is_true).collect()))
     }

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     batch::vertices::Owners,
-    catalog::chunk::{Chunk, Rows},
+    catalog::chunk::{Chunk, RequestedRows},
     catalog::links::LinkRecords,
-    catalog::objects::Objects,
+    catalog::objects::ObjectSet,
     catalog::schema::Schema,
     cores::on_cores,
     diagnostics::Diagnostics,
@@ -59,8 +59,8 @@ impl LevelQuery<'_> {
         }
         let requests = chunks.iter().map(|chunk| {
             let fragments = members.as_ref().and_then(|members| members.get(chunk));
-            let rows = fragments.map_or(Rows::All, |fragments| {
-                Rows::Fragments(fragments.iter().copied().collect())
+            let rows = fragments.map_or(RequestedRows::All, |fragments| {
+                RequestedRows::Fragments(fragments.iter().copied().collect())
             });
             Self::link_chunk_request(work, chunk, rows)
         });
@@ -154,7 +154,7 @@ impl LevelQuery<'_> {
     async fn members(
         &self,
         diagnostics: &Diagnostics,
-    ) -> Result<(Members, Arc<Objects>), QueryError> {
+    ) -> Result<(Members, Arc<ObjectSet>), QueryError> {
         let selected = self.selected_objects(diagnostics).await?;
         let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
         let mut members: BTreeMap<ChunkCoord, BTreeSet<u32>> = BTreeMap::new();
@@ -242,7 +242,7 @@ impl LevelQuery<'_> {
             requests.push(Self::link_chunk_request(
                 work,
                 &chunk,
-                Rows::These(rows.into_iter().collect()),
+                RequestedRows::These(rows.into_iter().collect()),
             ));
             there.push(chunk);
         }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     batch::loaded::LoadedChunks,
-    catalog::chunk::{ChunkRequest, Rows},
+    catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::objects::ObjectFragment,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
@@ -54,7 +54,7 @@ impl LevelQuery<'_> {
     pub(super) async fn load(
         &self,
         work: &PathWork<'_>,
-        wanted: impl IntoIterator<Item = (u32, Rows)>,
+        wanted: impl IntoIterator<Item = (u32, RequestedRows)>,
         loaded: &mut LoadedChunks,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
@@ -87,14 +87,17 @@ impl LevelQuery<'_> {
 /// The fragments of pieces, by chunk.
 pub(super) fn of_fragments<'p>(
     pieces: impl IntoIterator<Item = &'p ObjectFragment>,
-) -> Vec<(u32, Rows)> {
+) -> Vec<(u32, RequestedRows)> {
     let mut pieces: Vec<ObjectFragment> = pieces.into_iter().copied().collect();
     pieces.sort_unstable();
     pieces.dedup();
     let chunks = pieces.chunk_by(|a, b| a.chunk == b.chunk);
     let wanted = chunks.filter_map(|pieces| {
         let fragments = pieces.iter().map(|piece| piece.fragment);
-        Some((pieces.first()?.chunk, Rows::Fragments(fragments.collect())))
+        Some((
+            pieces.first()?.chunk,
+            RequestedRows::Fragments(fragments.collect()),
+        ))
     });
     wanted.collect()
 }

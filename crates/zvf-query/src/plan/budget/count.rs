@@ -32,7 +32,7 @@ struct VertexCounts(Mutex<HashMap<ChunkCoord, u64>>);
 
 /// Vertices of the chunks of a level that a query looks at.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct LevelCount {
     pub(super) chunks: BTreeMap<ChunkCoord, Count>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Count {
 /// Fragments of a chunk that are looked at; `None` is all.
 type Wanted = BTreeMap<ChunkCoord, Option<Vec<u32>>>;
 
-impl Counts {
+impl LevelCount {
     /// All vertices of the chunks.
     pub(crate) fn all(&self) -> u64 {
         let counts = self.chunks.values().map(|count| count.all);
@@ -82,7 +82,7 @@ impl Session<'_> {
         query: &Query,
         level: LevelId,
         diagnostics: &Diagnostics,
-    ) -> Result<Counts, QueryError> {
+    ) -> Result<LevelCount, QueryError> {
         let query = Query {
             level: LevelChoice::Number(level),
             columns: Selection::none(),
@@ -91,10 +91,10 @@ impl Session<'_> {
         let plan = self.resolve(&query).await?;
         let schema = self.schema(&plan.level, &Names::default(), true).await?;
         let Some(schema) = schema else {
-            return Ok(Counts::default());
+            return Ok(LevelCount::default());
         };
         let Some(family) = &schema.fragments else {
-            return Ok(Counts::default());
+            return Ok(LevelCount::default());
         };
         let by_object = plan.shape == Shape::Paths || plan.selects_objects();
         let wanted: Wanted = match by_object {
@@ -105,7 +105,7 @@ impl Session<'_> {
                 chunks.into_iter().map(|chunk| (chunk, None)).collect()
             }
         };
-        let mut counts = Counts::default();
+        let mut counts = LevelCount::default();
         let mut put = |chunk: &ChunkCoord, all: u64| {
             let share = plan.share(chunk, all);
             counts.chunks.insert(chunk.clone(), Count { all, share });

@@ -13,8 +13,8 @@ use crate::{
     catalog::level::Session,
     error::QueryError,
     geometry::{Bbox, squared_distance_to_bbox},
-    query::Budget,
-    resolve::choice::{Drawing, Part},
+    query::VertexBudget,
+    resolve::choice::{LevelPart, LevelParts},
 };
 
 /// Two ways to give what is selected, cut into regions.
@@ -66,7 +66,7 @@ impl Session<'_> {
 
 impl Regions<'_> {
     /// Finer where there is room for it; `None` when there is nowhere.
-    pub(super) fn drawing(&self, budget: &Budget, root: &RootMetadata) -> Option<Drawing> {
+    pub(super) fn parts(&self, budget: &VertexBudget, root: &RootMetadata) -> Option<LevelParts> {
         let mut regions: BTreeMap<Vec<i64>, [u64; 2]> = BTreeMap::new();
         for level in self.coarse.union(&self.fine) {
             for (chunk, count) in self.chunks(*level) {
@@ -95,7 +95,7 @@ impl Regions<'_> {
         let levels: BTreeSet<&LevelId> = self.coarse.union(&self.fine).collect();
         let levels = levels.into_iter().rev();
         let parts = levels.map(|level| self.part(*level, &refined));
-        let parts: Option<Drawing> = parts.collect();
+        let parts: Option<LevelParts> = parts.collect();
         // One part at least, so that there is an answer.
         let mut parts = parts?;
         parts.retain(|part| part.chunks.as_ref().is_none_or(|chunks| !chunks.is_empty()));
@@ -103,7 +103,7 @@ impl Regions<'_> {
     }
 
     /// What is given of a level.
-    fn part(&self, level: LevelId, refined: &BTreeSet<Vec<i64>>) -> Option<Part> {
+    fn part(&self, level: LevelId, refined: &BTreeSet<Vec<i64>>) -> Option<LevelPart> {
         let mut counted = Vec::new();
         for (chunk, count) in self.chunks(level) {
             let is_refined = refined.contains(&self.region_of(level, chunk)?);
@@ -116,7 +116,7 @@ impl Regions<'_> {
             }
         }
         let chunks = counted.iter().map(|(chunk, _)| chunk.clone());
-        Some(Part {
+        Some(LevelPart {
             level,
             chunks: Some(chunks.collect()),
             counted,
@@ -140,7 +140,7 @@ impl Regions<'_> {
     }
 
     /// Squared, from the focus to a region.
-    fn distance(&self, cell: &[i64], budget: &Budget, root: &RootMetadata) -> f64 {
+    fn distance(&self, cell: &[i64], budget: &VertexBudget, root: &RootMetadata) -> f64 {
         let Some(focus) = &budget.focus else {
             return 0.0;
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use zvf_build::coarsen::{FragmentReference, Ownership};
 use zvf_model::grid::ChunkCoord;
-use zvf_query::Objects;
+use zvf_query::ObjectSet;
 
 use super::super::{build::Build, source::Source};
 
@@ -12,7 +12,7 @@ use super::super::{build::Build, source::Source};
 /// each visit begins, and the chunk.
 pub(super) fn visits(
     source: &Source<'_>,
-    objects: &Objects,
+    objects: &ObjectSet,
     place: usize,
     scale: &[i64],
 ) -> Vec<(u32, ChunkCoord)> {
@@ -30,7 +30,11 @@ pub(super) fn visits(
 }
 
 /// Adds the pieces of objects in chunks that stay as they are.
-pub(super) fn complete(build: &mut Build<'_>, stale: &BTreeSet<ChunkCoord>, old: Option<&Objects>) {
+pub(super) fn complete(
+    build: &mut Build<'_>,
+    stale: &BTreeSet<ChunkCoord>,
+    old: Option<&ObjectSet>,
+) {
     let (Some(now), Some(old)) = (build.source.objects.as_deref(), old) else {
         return;
     };

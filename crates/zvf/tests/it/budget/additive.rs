@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zvf::{Error, Query};
 use zvf_model::level::LevelId;
-use zvf_query::{Budget, LevelChoice, QueryError, Selection, Shape, geometry::Position};
+use zvf_query::{LevelChoice, QueryError, Selection, Shape, VertexBudget, geometry::Position};
 use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
 
 use super::{ask, numbers, rule};
@@ -74,7 +74,7 @@ fn queries_that_need_a_single_level_are_rejected() {
     let dataset = block_on(open(&made.fine));
     let place = Position::new(&[0.0; 3]).unwrap();
     let level = || Query::new().level(number(1));
-    let budget = || Query::new().level(Budget::new(1 << 20));
+    let budget = || Query::new().level(VertexBudget::new(1 << 20));
     let queries = [
         level().nearest(place, 2),
         level().drill(-1),
@@ -88,7 +88,7 @@ fn queries_that_need_a_single_level_are_rejected() {
         assert!(refused, "{query:?}: {found:?}");
     }
     let focus = Position::new(&[0.0; 2]).unwrap();
-    let found = block_on(dataset.query(&Query::new().level(Budget::new(9).focus(focus))));
+    let found = block_on(dataset.query(&Query::new().level(VertexBudget::new(9).focus(focus))));
     assert!(matches!(found, Err(Error::Query(QueryError::Axes { .. }))));
 }
 

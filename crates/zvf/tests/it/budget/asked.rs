@@ -2,7 +2,7 @@
 
 use zvf::{Error, Query};
 use zvf_query::{
-    Budget, Fault, QueryError, QueryResult, Selection,
+    Fault, QueryError, QueryResult, Selection, VertexBudget,
     geometry::{Bbox, Sphere},
     predicate::{Predicate, Scope},
 };
@@ -42,12 +42,12 @@ fn object_queries_count_only_fragments_of_these_objects() {
     for object in objects.iter().filter(|object| !object.fragments.is_empty()) {
         let own = truth.vertices_of(object).count() as u64;
         let of_object = Query::new().objects([object.id]);
-        let answer = ask(&dataset, &of_object.clone().level(Budget::new(own)));
+        let answer = ask(&dataset, &of_object.clone().level(VertexBudget::new(own)));
         assert_eq!(
             (answer.level.number(), answer.positions.len() as u64),
             (0, own)
         );
-        let explained = block_on(dataset.explain(&of_object.clone().level(Budget::new(own))));
+        let explained = block_on(dataset.explain(&of_object.clone().level(VertexBudget::new(own))));
         let told: u64 = explained
             .unwrap()
             .levels
@@ -57,7 +57,7 @@ fn object_queries_count_only_fragments_of_these_objects() {
         assert_eq!(told, own);
         // Naming an object twice does not return more than the budget.
         let twice = Query::new().objects([object.id, object.id]);
-        let answer = block_on(dataset.query(&twice.level(Budget::new(2 * own - 1))));
+        let answer = block_on(dataset.query(&twice.level(VertexBudget::new(2 * own - 1))));
         match answer {
             Ok(answer) => assert!((answer.positions.len() as u64) < 2 * own, "{answer:?}"),
             Err(error) => assert!(format!("{error:?}").contains("OverVertices")),
@@ -70,13 +70,15 @@ fn object_queries_count_only_fragments_of_these_objects() {
 fn filters_apply_after_the_budget() {
     let (made, most) = made(Kind::Points);
     let dataset = block_on(open(&made.fine));
-    let whole = ask(&dataset, &Query::new().level(Budget::new(most)));
+    let whole = ask(&dataset, &Query::new().level(VertexBudget::new(most)));
     let is_there = |query: &Query| ask(&dataset, query);
     // Level 1 lacks the attribute. A query that uses it fails instead of skipping the level.
     let attribute = &made.fine.truth.vertex_attributes[0].name;
     let text = format!("vertex.\"{attribute}\" is not missing");
     if let Ok(predicate) = Predicate::parse(&text) {
-        let query = Query::new().level(Budget::new(most)).filter(predicate);
+        let query = Query::new()
+            .level(VertexBudget::new(most))
+            .filter(predicate);
         let found = block_on(dataset.query(&query));
         assert!(
             matches!(found, Err(Error::Query(QueryError::NoAttribute { .. }))),
@@ -84,14 +86,14 @@ fn filters_apply_after_the_budget() {
         );
     }
     let named = Selection::Named(vec![(Some(Scope::Vertex), attribute.clone())]);
-    let query = Query::new().level(Budget::new(most)).columns(named);
+    let query = Query::new().level(VertexBudget::new(most)).columns(named);
     let found = block_on(dataset.query(&query));
     assert!(
         matches!(found, Err(Error::Query(QueryError::NoAttribute { .. }))),
         "{found:?}"
     );
     let query = Query::new()
-        .level(Budget::new(most))
+        .level(VertexBudget::new(most))
         .columns(Selection::none());
     let bare = is_there(&query);
     assert_eq!(bare.positions, whole.positions);
@@ -109,7 +111,7 @@ fn budgets_apply_to_spheres() {
         let plain = Query::new().region(sphere);
         let all = ask(&dataset, &plain).positions.len() as u64;
         for most in [all / 2, all, all * 2] {
-            let query = plain.clone().level(Budget::new(most));
+            let query = plain.clone().level(VertexBudget::new(most));
             match block_on(dataset.query(&query)) {
                 Ok(answer) => {
                     assert!(answer.positions.len() as u64 <= most);
@@ -132,12 +134,14 @@ fn a_small_box_uses_the_finest_level_that_fits() {
         let at = &vertex.position;
         let region = Bbox::new(at, at).unwrap();
         let all = ask(&dataset, &Query::new().region(region)).positions.len() as u64;
-        let query = Query::new().region(region).level(Budget::new(all));
+        let query = Query::new().region(region).level(VertexBudget::new(all));
         // The query fails where the vertices of the box on every level exceed the budget.
         if let Ok(answer) = block_on(dataset.query(&query)) {
             check_rows(&made, &answer, Some(&region));
         }
-        let query = Query::new().region(region).level(Budget::new(all + 16));
+        let query = Query::new()
+            .region(region)
+            .level(VertexBudget::new(all + 16));
         assert_eq!(ask(&dataset, &query).level.number(), 0);
     }
 }
@@ -154,7 +158,7 @@ fn a_damaged_fragment_index_is_reported() {
         }
     }
     let dataset = block_on(open(&made.fine));
-    let query = Query::new().level(Budget::new(most));
+    let query = Query::new().level(VertexBudget::new(most));
     let found = block_on(dataset.query(&query));
     let Err(Error::Query(QueryError::Damaged(damage))) = found else {
         panic!("{found:?}")
@@ -176,7 +180,7 @@ fn damaged_chunks_of_the_coarsest_level_are_skipped() {
     let at = made.fine.files.iter().position(fragments).unwrap();
     made.fine.files.remove(at);
     let dataset = block_on(open(&made.fine));
-    let query = Query::new().level(Budget::new(total(&made, 2, false)));
+    let query = Query::new().level(VertexBudget::new(total(&made, 2, false)));
     assert!(block_on(dataset.query(&query)).is_err());
     let answer = ask(&dataset, &query.keep_going());
     assert_eq!((levels(&answer), answer.skipped.len()), (vec![2], 1));

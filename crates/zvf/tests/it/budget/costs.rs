@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use zvf::{Dataset, OpenOptions, Query};
-use zvf_query::{Budget, Selection, geometry::Bbox};
+use zvf_query::{Selection, VertexBudget, geometry::Bbox};
 use zvf_testkit::stores::{Cells, Kind, Layers, Recipe, layers};
 
 use super::total;
@@ -61,7 +61,7 @@ fn counting_reads_one_fragment_index_per_chunk() {
     let made = made(Cells::Plain);
     let [fine, middle, top] = [0, 1, 2].map(|level| chunks(&made, level));
     let query = |most| {
-        let query = Query::new().level(Budget::new(most));
+        let query = Query::new().level(VertexBudget::new(most));
         query.columns(Selection::none()).owners(false)
     };
     // Level 1 is out of reach. All chunks of level 2 are read, and their fragments again because
@@ -95,7 +95,9 @@ fn a_box_counts_only_the_chunks_it_intersects() {
     let truth = &made.fine.truth;
     let at = &truth.vertices[0].position;
     let region = Bbox::new(at, at).unwrap();
-    let query = Query::new().level(Budget::new(u64::MAX)).region(region);
+    let query = Query::new()
+        .level(VertexBudget::new(u64::MAX))
+        .region(region);
     let requests = requests(&open(&made), &query.columns(Selection::none()));
     let read: usize = requests.values().sum();
     // A box at a border intersects several of the dozens of chunks.
@@ -108,7 +110,7 @@ fn a_box_counts_only_the_chunks_it_intersects() {
 fn indexes_in_a_shard_take_two_requests() {
     let made = made(Cells::Sharded);
     let dataset = open(&made);
-    let query = Query::new().level(Budget::new(0));
+    let query = Query::new().level(VertexBudget::new(0));
     assert!(block_on(dataset.query(&query)).is_err());
     let mut shards: BTreeMap<String, usize> = BTreeMap::new();
     for read in dataset.store().take_request_log() {
@@ -127,7 +129,7 @@ fn explain_reads_only_the_counts() {
     let dataset = open(&made);
     let most = total(&made, 1, false) + 1;
     let query = Query::new()
-        .level(Budget::new(most))
+        .level(VertexBudget::new(most))
         .columns(Selection::none());
     let explained = block_on(dataset.explain(&query)).unwrap();
     let log = dataset.store().take_request_log();
@@ -157,7 +159,7 @@ fn explain_reads_only_the_counts() {
 fn wrong_declared_counts_do_not_change_the_result() {
     let mut made = made(Cells::Plain);
     let most = [1, 2].map(|level| total(&made, level, false) + 7);
-    let queries = most.map(|most| Query::new().level(Budget::new(most)));
+    let queries = most.map(|most| Query::new().level(VertexBudget::new(most)));
     let answers = |made: &Layers| {
         let dataset = open(made);
         queries

@@ -2,7 +2,7 @@
 
 use zvf::{Error, Query};
 use zvf_model::root::GeometryKind;
-use zvf_query::{Budget, LevelChoice, QueryError};
+use zvf_query::{LevelChoice, QueryError, VertexBudget};
 use zvf_testkit::golden::Golden;
 
 use super::ask;
@@ -39,7 +39,7 @@ fn budgets_choose_levels_of_recorded_pyramids() {
             let step = usize::try_from(most / 24 + 1).unwrap();
             for budget in (0..=most).step_by(step).chain(counts.clone()) {
                 let at = format!("{store}, {budget} of {counts:?}");
-                let query = Query::new().level(Budget::new(budget));
+                let query = Query::new().level(VertexBudget::new(budget));
                 let fits = fewest.clone().take_while(|count| **count <= budget).count();
                 let found = block_on(dataset.query(&query));
                 let Some(level) = fits.checked_sub(1) else {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use zvf::{Error, Query};
 use zvf_model::level::LevelId;
 use zvf_query::{
-    Budget, Clip, LevelChoice, QueryError,
+    Clip, LevelChoice, QueryError, VertexBudget,
     geometry::{Bbox, Mode},
 };
 use zvf_testkit::stores::{Kind, Layers, Random, layers};
@@ -46,7 +46,7 @@ fn check(made: &Layers, seed: u64) {
         false => random.between(0, most).unsigned_abs(),
     };
     let dataset = block_on(open(&made.fine));
-    let query = Query::new().level(Budget::new(most));
+    let query = Query::new().level(VertexBudget::new(most));
     let fits = (0..=top)
         .rev()
         .take_while(|level| sizes[*level as usize] <= most);
@@ -93,7 +93,7 @@ fn check_box(made: &Layers, seed: u64) {
     }
     let most = random.below(truth.vertices.len() + 1) as u64;
     let dataset = block_on(open(&made.fine));
-    let query = plain.clone().level(Budget::new(most));
+    let query = plain.clone().level(VertexBudget::new(most));
     let top = u32::try_from(made.coarse.len()).unwrap();
     match block_on(dataset.query(&query)) {
         Err(Error::Query(QueryError::OverVertices {

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use zvf::Query;
 use zvf_model::level::LevelId;
-use zvf_query::{Budget, LevelChoice};
+use zvf_query::{LevelChoice, VertexBudget};
 use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
 
 use super::ask;
@@ -52,13 +52,16 @@ fn stale_levels_are_skipped() {
         let [one, two] = [1, 2].map(|level| super::total(&made, level, false));
         let notes = vec![passed(1), passed(2)];
         if kind == Kind::Points {
-            assert_eq!(read(&made, Budget::new(top)).1, notes);
+            assert_eq!(read(&made, VertexBudget::new(top)).1, notes);
             let dataset = block_on(open(&made.fine));
-            let answer = ask(&dataset, &Query::new().level(Budget::new(one.max(two))));
+            let answer = ask(
+                &dataset,
+                &Query::new().level(VertexBudget::new(one.max(two))),
+            );
             let levels = answer.levels.iter().map(|used| used.level.number());
             assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
         }
-        assert_eq!(read(&made, Budget::new(u64::MAX)), (0, notes));
+        assert_eq!(read(&made, VertexBudget::new(u64::MAX)), (0, notes));
         assert_eq!(read(&made, LevelChoice::Scale(4.0)), (0, vec![passed(2)]));
         assert_eq!(read(&made, LevelChoice::Scale(9.0)), (3, Vec::new()));
         let one = rule_size(&made, 1);
@@ -91,11 +94,11 @@ fn additive_levels_are_stale_if_one_of_them_is() {
     let (level, notes) = read(&made, LevelChoice::Number(LevelId::new(1)));
     let note = "level 2 is behind: what was changed since it was made is not in it";
     assert_eq!((level, notes), (1, vec![note.to_owned()]));
-    let level = |budget| read(&made, Budget::new(budget)).0;
+    let level = |budget| read(&made, VertexBudget::new(budget)).0;
     assert_eq!(level(super::total(&made, 1, true)), 0);
     let few = block_on(open(&made.fine));
     let most = super::total(&made, 3, true);
-    let answer = ask(&few, &Query::new().level(Budget::new(most)));
+    let answer = ask(&few, &Query::new().level(VertexBudget::new(most)));
     let levels = answer.levels.iter().map(|used| used.level.number());
     assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zvf_format::numeric::{ByteOrder, Kind, Value, encode};
 use zvf_query::{
-    Column, ColumnValues, Group, Links, NO_OBJECT, NumericColumn, Parts, Query, QueryResult,
+    Column, ColumnValues, Links, NO_OBJECT, NumericColumn, ObjectGroup, Parts, Query, QueryResult,
     Region, Selection, predicate::Scope,
 };
 use zvf_testkit::stores::{Attribute, Random, Truth, Values as Known};
@@ -64,7 +64,7 @@ pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> Query
             ends: ends.map(|end| *end as u64).collect(),
         }
     });
-    let groups = query.groups.iter().flatten().map(|id| Group {
+    let groups = query.groups.iter().flatten().map(|id| ObjectGroup {
         id: *id,
         members: truth.groups.as_ref().unwrap()[usize::try_from(*id).unwrap()].clone(),
     });

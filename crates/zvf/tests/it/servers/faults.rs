@@ -6,7 +6,7 @@ use core::{error::Error as _, time::Duration};
 use zvf::{Dataset, Error, OpenOptions};
 use zvf_model::key::Key;
 use zvf_store::{CellError, ListError, ListedFile, ReadError, Store};
-use zvf_testkit::proxy::{Fault, Plan, Proxy};
+use zvf_testkit::proxy::{Plan, Proxy, ProxyFault};
 
 use super::{Answers, Contents, Place, answers, block_on, contents, on_disk, report};
 
@@ -16,10 +16,10 @@ const LATE: Duration = Duration::from_millis(3500);
 
 /// Short timeouts if the fault delays responses, long ones otherwise: a busy machine must not look
 /// like a fault.
-fn options(fault: Fault) -> OpenOptions {
+fn options(fault: ProxyFault) -> OpenOptions {
     let patience = match fault {
-        Fault::Stall => Duration::from_secs(2),
-        Fault::Late(late) if late == LATE => Duration::from_secs(2),
+        ProxyFault::Stall => Duration::from_secs(2),
+        ProxyFault::Late(late) if late == LATE => Duration::from_secs(2),
         _ => Duration::from_mins(1),
     };
     OpenOptions::default()
@@ -86,7 +86,7 @@ type Is = fn(&ReadError) -> bool;
 
 /// Permanent faults of one object: the error names the object and the fault, and everything else is
 /// readable.
-fn admit(place: Place, cases: &[(Fault, Is)]) {
+fn admit(place: Place, cases: &[(ProxyFault, Is)]) {
     const KEY: &str = "0/vertices/c/0/0/0";
     let files = files();
     for (fault, is) in cases {
@@ -127,11 +127,11 @@ fn admit_lists(place: Place) {
         Place::Http => return,
     };
     for (fault, throttled) in [
-        (Fault::Status(503), true),
-        (Fault::Status(500), false),
-        (Fault::Hangup, false),
-        (Fault::Cut, false),
-        (Fault::Stall, false),
+        (ProxyFault::Status(503), true),
+        (ProxyFault::Status(500), false),
+        (ProxyFault::Hangup, false),
+        (ProxyFault::Cut, false),
+        (ProxyFault::Stall, false),
     ] {
         let proxy = Proxy::start(place.server(), Plan::always(fault).of(lists));
         let store = place.through(&proxy, STORE, &options(fault).retries(2));
@@ -154,9 +154,9 @@ fn doubt(place: Place) -> usize {
     }
     let mut doubted = 0;
     for file in files() {
-        let plan = Plan::always(Fault::Shrunk).of(&file.name);
+        let plan = Plan::always(ProxyFault::Shrunk).of(&file.name);
         let proxy = Proxy::start(place.server(), plan);
-        let store = place.through(&proxy, STORE, &options(Fault::Shrunk));
+        let store = place.through(&proxy, STORE, &options(ProxyFault::Shrunk));
         let answered = async {
             let dataset = Dataset::open(store).await?;
             answers(&dataset, place.lists()).await
@@ -179,31 +179,31 @@ fn doubt(place: Place) -> usize {
 /// each category is enough.
 fn matters(place: Place, plan: &Plan) -> bool {
     let few = [
-        Fault::Status(503),
-        Fault::Cut,
-        Fault::Stall,
-        Fault::Short,
-        Fault::Elsewhere,
-        Fault::Whole,
+        ProxyFault::Status(503),
+        ProxyFault::Cut,
+        ProxyFault::Stall,
+        ProxyFault::Short,
+        ProxyFault::Elsewhere,
+        ProxyFault::Whole,
     ];
     place != Place::Gcs || plan.times < usize::MAX && few.contains(&plan.fault)
 }
 
 fn faults(place: Place) {
     let all = [
-        Plan::times(Fault::Status(503), 2),
-        Plan::times(Fault::Status(429), 2),
-        Plan::once(Fault::Status(500)),
-        Plan::once(Fault::Hangup),
-        Plan::once(Fault::Cut),
-        Plan::always(Fault::Late(Duration::from_millis(10))),
+        Plan::times(ProxyFault::Status(503), 2),
+        Plan::times(ProxyFault::Status(429), 2),
+        Plan::once(ProxyFault::Status(500)),
+        Plan::once(ProxyFault::Hangup),
+        Plan::once(ProxyFault::Cut),
+        Plan::always(ProxyFault::Late(Duration::from_millis(10))),
         // These take two seconds each, so they apply to few objects.
-        Plan::once(Fault::Stall).of("0/vertices/"),
-        Plan::once(Fault::Late(LATE)).of("0/vertex_fragments/"),
-        Plan::once(Fault::Short),
-        Plan::once(Fault::Elsewhere),
-        Plan::once(Fault::Whole),
-        Plan::always(Fault::Whole),
+        Plan::once(ProxyFault::Stall).of("0/vertices/"),
+        Plan::once(ProxyFault::Late(LATE)).of("0/vertex_fragments/"),
+        Plan::once(ProxyFault::Short),
+        Plan::once(ProxyFault::Elsewhere),
+        Plan::once(ProxyFault::Whole),
+        Plan::always(ProxyFault::Whole),
     ];
     let all: Vec<Plan> = all
         .into_iter()
@@ -213,15 +213,15 @@ fn faults(place: Place) {
     let throttled: Is = |error| matches!(error, ReadError::Throttled { .. });
     let unavailable: Is = |error| matches!(error, ReadError::Unavailable { .. });
     let cases = [
-        (Fault::Status(503), throttled),
-        (Fault::Status(429), throttled),
-        (Fault::Status(500), unavailable),
-        (Fault::Hangup, unavailable),
-        (Fault::Cut, unavailable),
-        (Fault::Stall, unavailable),
-        (Fault::Late(LATE), unavailable),
-        (Fault::Short, unavailable),
-        (Fault::Elsewhere, unavailable),
+        (ProxyFault::Status(503), throttled),
+        (ProxyFault::Status(429), throttled),
+        (ProxyFault::Status(500), unavailable),
+        (ProxyFault::Hangup, unavailable),
+        (ProxyFault::Cut, unavailable),
+        (ProxyFault::Stall, unavailable),
+        (ProxyFault::Late(LATE), unavailable),
+        (ProxyFault::Short, unavailable),
+        (ProxyFault::Elsewhere, unavailable),
     ];
     admit(place, &cases);
     admit_lists(place);

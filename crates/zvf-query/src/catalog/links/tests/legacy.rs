@@ -14,8 +14,8 @@ fn table_family(records: u64) -> serde_json::Value {
 }
 
 /// Two links inside chunks and one between.
-fn table(generation: Generation, kind: &str, convention: &str) -> Memory {
-    let mut memory = Memory::new(generation, kind, convention);
+fn table(generation: Generation, kind: &str, convention: &str) -> MemoryStore {
+    let mut memory = MemoryStore::new(generation, kind, convention);
     memory.group("0/links/0", inside_family(2));
     for (chunk, row) in [("10.0", [0, 1]), ("2.0", [2, 0])] {
         let payload = rows(RowForm::Plain, &[(0, &row)]).finish_rows();
@@ -56,7 +56,7 @@ fn rows_of_paths_are_not_known_where_writers_left_others() {
     ];
     for (generation, kind, known) in cases {
         let memory = if generation == Generation::V0_9 {
-            edges().with_root_of(Memory::new(generation, kind, "implicit_sequential"))
+            edges().with_root_of(MemoryStore::new(generation, kind, "implicit_sequential"))
         } else {
             let convention = if known {
                 "explicit"
@@ -112,7 +112,7 @@ fn links_in_shards_of_old_are_found() {
 
 #[test]
 fn cells_of_other_layouts_are_refused() {
-    let mut memory = Memory::new(Generation::V0_8_0, "graph", "explicit");
+    let mut memory = MemoryStore::new(Generation::V0_8_0, "graph", "explicit");
     memory.group("0/cross_chunk_links/0", table_family(1));
     let blob = rows(RowForm::Permuted, &[(1, &[3, 4])]).finish_cell();
     memory.child("0/cross_chunk_links/0/1.0.2.0", blob);
@@ -123,8 +123,8 @@ fn cells_of_other_layouts_are_refused() {
 }
 
 /// Edges of 0.8 as numbers, with room for three in a chunk.
-fn padded(kind: &str, rows: &[u8], used: Option<u64>) -> Memory {
-    let mut memory = Memory::new(Generation::V0_8_0, "graph", "explicit");
+fn padded(kind: &str, rows: &[u8], used: Option<u64>) -> MemoryStore {
+    let mut memory = MemoryStore::new(Generation::V0_8_0, "graph", "explicit");
     memory.layout = Layout::PADDED;
     memory.array(
         "0/links/0",
@@ -207,7 +207,7 @@ fn links_in_native_shards_of_0_8_1_are_elements() {
 
 #[test]
 fn cells_cut_between_records_are_noted() {
-    let notes = |memory: &Memory| {
+    let notes = |memory: &MemoryStore| {
         let session = memory.session();
         let none = Selection::none();
         let links = session.stored_links(LevelId::new(0), Delta::INTRA, &none, false);
@@ -246,7 +246,7 @@ fn links_take_no_more_memory_than_allowed() {
 /// different levels were compared by their numbers.
 #[test]
 fn copies_by_cell_key_count_once_at_every_delta() {
-    let mut memory = Memory::new(Generation::V0_8_1, "mesh", "explicit");
+    let mut memory = MemoryStore::new(Generation::V0_8_1, "mesh", "explicit");
     let record = [([1_i64, 0], 7_u64), ([0, 0], 4)];
     for delta in ["0", "+1"] {
         let mut family = table_family(1);
