@@ -1,4 +1,4 @@
-//! Boxes and spheres as values, and the stated rules.
+//! Boxes and spheres as values, and the documented rules.
 
 use zvf_query::geometry::{
     AxesError, Bbox, BboxError, MAX_AXES, Mode, Position, Primitive, Sphere,
@@ -62,7 +62,7 @@ fn empty_boxes_select_nothing() {
 }
 
 #[test]
-fn infinite_boxes_take_what_is_finite_and_points_at_infinity() {
+fn infinite_boxes_contain_all_points_but_no_unbounded_segments() {
     let all = bbox("-inf,-inf,inf,inf");
     let inf = f64::INFINITY;
     assert!(all.contains(Primitive::Point(&[inf, -inf])));
@@ -75,7 +75,7 @@ fn infinite_boxes_take_what_is_finite_and_points_at_infinity() {
     for mode in Mode::ALL {
         assert!(!all.selects(mode, Primitive::Segment([&[0.0, 0.0], &[inf, 0.0]])));
     }
-    // A half-plane: only the bound that is there cuts.
+    // A half-plane: only the finite bound clips.
     let half = bbox("-inf,0,inf,inf");
     let part = half.clip_segment([&[0.0, -1.0], &[2.0, 1.0]]).unwrap();
     assert_eq!((part.t0, part.t1), (0.5, 1.0));
@@ -83,7 +83,7 @@ fn infinite_boxes_take_what_is_finite_and_points_at_infinity() {
 }
 
 #[test]
-fn other_axes_are_nowhere() {
+fn other_numbers_of_axes_never_match() {
     let plane = bbox("0,0,1,1");
     assert!(!plane.touches(Primitive::Point(&[0.5])));
     assert!(!plane.touches(Primitive::Segment([&[0.5, 0.5], &[0.5, 0.5, 0.5]])));

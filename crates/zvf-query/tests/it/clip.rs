@@ -1,4 +1,4 @@
-//! Clipped geometry is in the box, on the primitive, and all of it.
+//! Clipped geometry lies in the box and on the primitive, and is complete.
 
 use proptest::prelude::*;
 use zvf_query::geometry::{Bbox, ClippedTriangle, Primitive};
@@ -28,7 +28,7 @@ fn check_triangle(bbox: Bbox, corners: [&[f64]; 3]) -> Option<ClippedTriangle> {
     Some(part)
 }
 
-/// Lowest and highest value on each axis.
+/// Returns the lowest and highest value on an axis.
 fn extent<'a>(points: impl Iterator<Item = &'a [f64]> + Clone, axis: usize) -> (f64, f64) {
     let values = points.map(|point| point[axis]);
     let low = values.clone().fold(f64::INFINITY, f64::min);
@@ -55,7 +55,7 @@ fn check_against_rationals(case: &Case) {
             "{case:?}"
         );
     }
-    // Every exact vertex is among those found, and the other way round.
+    // The exact vertices and those found are the same.
     let close = |p: &[f64], q: &[f64]| p.iter().zip(q).all(|(a, b)| near(*a, *b));
     for point in &exact {
         assert!(
@@ -73,12 +73,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn triangles_are_what_rationals_leave(case in prop_oneof![case(3), grazing()]) {
+    fn clipped_triangles_equal_the_rational_oracle(case in prop_oneof![case(3), grazing()]) {
         check_against_rationals(&case);
     }
 
     #[test]
-    fn triangles_of_any_floats(
+    fn clipped_triangles_of_arbitrary_floats_are_valid(
         corners in prop::array::uniform3(prop::array::uniform3(-2.0..2.0_f64)),
         lo in prop::array::uniform3(-1.0..0.5_f64),
         size in prop::array::uniform3(0.0..1.0_f64),
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn segments_are_what_rationals_leave(case in case(2)) {
+    fn clipped_segments_equal_the_rational_oracle(case in case(2)) {
         let (bbox, positions) = (case.bbox(), case.positions());
         let ends = [&*positions[0], &*positions[1]];
         let part = bbox.clip_segment(ends);
@@ -113,14 +113,14 @@ proptest! {
             let wanted = extent(exact.iter().map(Vec::as_slice), axis);
             prop_assert!(near(found.0, wanted.0) && near(found.1, wanted.1));
         }
-        // The other way round it is the same part.
+        // The reversed segment gives the same part.
         let back = bbox.clip_segment([ends[1], ends[0]]).unwrap();
         prop_assert!(near(back.t0, 1.0 - part.t1) || ends[0] == ends[1]);
     }
 
-    /// Samples of the segment: those in the parameter interval are in the box.
+    /// Samples in the parameter interval lie in the box.
     #[test]
-    fn segments_of_any_floats(
+    fn clipped_segments_contain_exactly_the_samples_in_the_box(
         ends in prop::array::uniform2(prop::array::uniform4(-2.0..2.0_f64)),
         lo in prop::array::uniform4(-1.0..0.5_f64),
         size in prop::array::uniform4(0.0..1.5_f64),
@@ -142,7 +142,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_inside_stays_as_it_is() {
+fn geometry_inside_the_box_is_unchanged() {
     let bbox = Bbox::parse("0,0,1,1").unwrap();
     let corners: [&[f64]; 3] = [&[0.0, 0.0], &[0.3, 0.1], &[1.0, 1.0]];
     let part = bbox.clip_triangle(corners).unwrap();

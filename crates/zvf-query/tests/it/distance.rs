@@ -1,4 +1,4 @@
-//! Distances against dense sampling, the k nearest against sorting.
+//! Distances compared with dense sampling, and the k nearest with sorting.
 
 use proptest::prelude::*;
 use zvf_query::geometry::{
@@ -8,7 +8,7 @@ use zvf_query::geometry::{
 
 proptest! {
     #[test]
-    fn nothing_sampled_is_nearer_and_something_is_about_as_near(
+    fn distances_match_dense_sampling(
         point in prop::array::uniform3(-3.0..3.0_f64),
         corners in prop::array::uniform3(prop::array::uniform3(-2.0..2.0_f64)),
     ) {
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn a_box_is_as_near_as_its_nearest_point(
+    fn the_distance_of_a_box_is_that_of_its_nearest_point(
         point in prop::array::uniform3(-9..9_i32),
         lo in prop::array::uniform3(-4..4_i32),
         size in prop::array::uniform3(0..4_i32),
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn the_nearest_are_the_first_when_sorted(
+    fn the_k_nearest_equal_the_first_after_sorting(
         squared in prop::collection::vec((0..20_u8).prop_map(f64::from), 0..60),
         k in 0..20_usize,
     ) {
@@ -83,7 +83,7 @@ fn degenerate_primitives_are_points_and_segments() {
 }
 
 #[test]
-fn no_distance_and_no_place() {
+fn nan_distances_and_k_of_zero_are_ignored() {
     let mut none = KNearest::new(0);
     none.push(0.0, 1);
     assert!(none.is_empty() && !none.admits(0.0));
@@ -94,6 +94,6 @@ fn no_distance_and_no_place() {
     one.push(-0.0, 5);
     one.push(0.0, 4);
     assert_eq!(one.into_sorted(), [(0.0, 4)]);
-    // Memory follows what comes, not what is asked for.
+    // Memory depends on the number of items, not on k.
     assert!(KNearest::<u8>::new(usize::MAX).is_empty());
 }

@@ -1,4 +1,4 @@
-//! What predicates are for rows, against the plain interpreter.
+//! Predicates evaluated on rows, compared with the reference interpreter.
 
 use std::num::NonZeroU32;
 
@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn rows_are_what_the_definition_says(predicate in predicate(), data in data()) {
+    fn rows_match_the_reference_interpreter(predicate in predicate(), data in data()) {
         let bound = predicate.bind(&data).unwrap();
         let folded = predicate.clone().folded();
         let bound_folded = folded.bind(&data).unwrap();
@@ -39,7 +39,7 @@ proptest! {
 }
 
 #[test]
-fn truth_tables() {
+fn connectives_follow_three_valued_logic() {
     use Truth::{False as F, True as T, Unknown as U};
     let table = [
         (F, F, F, F),
@@ -68,7 +68,7 @@ fn truth_tables() {
     assert_eq!([F, U, T].map(|a| !a), [T, U, F]);
 }
 
-/// One row: int 2, uint max, float NaN, bool missing, text missing.
+/// Returns one row: int 2, uint max, float NaN, bool missing, text missing.
 fn odd_row() -> Data {
     let int = Datum::Number(Number::Int(2));
     let uint = Datum::Number(Number::UInt(u64::MAX));
@@ -127,7 +127,7 @@ fn missing_values_compare_unknown_to_everything() {
 }
 
 #[test]
-fn values_compare_by_what_they_are() {
+fn values_of_different_types_compare_exactly() {
     check("uint = 18446744073709551615", Truth::True);
     check("uint = 18446744073709551616.0", Truth::False);
     check("uint > int and many[2] = 4", Truth::True);
@@ -142,7 +142,7 @@ fn values_compare_by_what_they_are() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_before_any_row() {
+fn type_errors_are_reported_before_evaluation() {
     let data = odd_row();
     let bind = |text: &str| Predicate::parse(text).unwrap().bind(&data).unwrap_err();
     let types = |left, right| BindError::Types { left, right };

@@ -1,5 +1,5 @@
-//! Touches that rounded arithmetic cannot decide: coordinates so large that
-//! products of their differences are no f64 any more.
+//! Touches that rounded arithmetic cannot decide, with coordinates so large that products of their
+//! differences exceed the precision of `f64`.
 
 use std::cmp::{max, min};
 
@@ -8,7 +8,7 @@ use zvf_query::geometry::{Bbox, Primitive};
 
 const LARGE: i64 = 1 << 44;
 
-/// Integers as f64 a power of two smaller or larger: exact, and not integers.
+/// Scales integers by a power of two: exactly, and usually not to integers.
 fn scaled(values: [i64; 3], power: i32) -> [f64; 3] {
     values.map(|value| value as f64 * 2_f64.powi(power))
 }
@@ -45,7 +45,7 @@ fn touches(lo: [i64; 3], hi: [i64; 3], corners: &[[i64; 3]], power: i32) -> bool
     }
 }
 
-/// Parameters as fractions of i128, the greatest start against the least end.
+/// Compares parameters as fractions of `i128`: the greatest start with the least end.
 fn segment_touches(lo: [i64; 3], hi: [i64; 3], [a, b]: [[i64; 3]; 2]) -> bool {
     let (mut start, mut end) = ((0_i128, 1_i128), (1_i128, 1_i128));
     for k in 0..3 {
@@ -75,7 +75,7 @@ fn segment_touches(lo: [i64; 3], hi: [i64; 3], [a, b]: [[i64; 3]; 2]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// Segments through a place at most a few units from an edge of the box.
+    /// Segments through a point at most a few units from an edge of the box.
     #[test]
     fn segments_past_an_edge(
         place in large(),
@@ -95,8 +95,8 @@ proptest! {
         prop_assert_eq!(touches(lo, hi, &[a, b], power), wanted);
     }
 
-    /// A plane through one corner of a box that is all on one side of it: a
-    /// touch, and none when the box is one unit further away.
+    /// A plane through one corner of a box, with the box on one side: a touch, but not if the box
+    /// moves one unit away.
     #[test]
     fn planes_past_a_corner(
         corner in large(),

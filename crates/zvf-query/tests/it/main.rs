@@ -1,4 +1,4 @@
-//! Tests that see only the public API.
+//! Tests of the public API.
 #![expect(
     clippy::unwrap_used,
     clippy::float_cmp,

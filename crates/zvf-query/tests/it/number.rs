@@ -1,4 +1,4 @@
-//! Numbers of different types, compared as the numbers they are.
+//! Comparison of numbers of different types by their exact values.
 
 use std::cmp::Ordering;
 
@@ -36,7 +36,7 @@ proptest! {
 }
 
 #[test]
-fn where_rounding_would_lie() {
+fn comparisons_are_exact_where_conversion_rounds() {
     let check = |a: Number, b: Number, order| assert_eq!(a.compare(b), Some(order), "{a} and {b}");
     let float = Number::Float;
     check(

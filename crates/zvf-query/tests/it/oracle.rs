@@ -1,11 +1,11 @@
-//! Exact answers for integer coordinates, found another way: rational numbers
-//! of i128, and polygons that are really cut.
+//! Exact results for integer coordinates by another method: rational numbers of `i128`, and
+//! polygons clipped exactly.
 
 use std::ops::{Add, Mul, Sub};
 
 use proptest::prelude::*;
 
-/// A rational number in lowest terms, its denominator positive.
+/// A rational number in lowest terms with a positive denominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rational {
     num: i128,
@@ -68,7 +68,7 @@ impl PartialOrd for Rational {
 
 type Point = Vec<Rational>;
 
-/// What is left of a convex polygon in a box: nothing when they do not touch.
+/// Clips a convex polygon to a box; empty if they do not touch.
 pub(crate) fn cut(lo: &[i64], hi: &[i64], corners: &[Vec<i64>]) -> Vec<Point> {
     let corner = |corner: &Vec<i64>| corner.iter().copied().map(Rational::int).collect();
     let mut polygon: Vec<Point> = corners.iter().map(corner).collect();
@@ -100,7 +100,7 @@ fn half(
     left
 }
 
-/// A box and corners with small integer coordinates, which meet often.
+/// A box and corners with small integer coordinates, which often touch.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) lo: Vec<i64>,
@@ -120,11 +120,11 @@ pub(crate) fn case(corners: usize) -> impl Strategy<Value = Case> {
     })
 }
 
-/// A case whose triangle is moved so that its plane passes a corner of the
-/// box at a distance of nothing, or almost nothing: the hardest there are.
+/// Returns a case whose triangle is moved so that its plane passes a corner of the box at zero or
+/// nearly zero distance, the most difficult cases.
 pub(crate) fn grazing() -> impl Strategy<Value = Case> {
     (case(3), 1..=6_i64, 1..=6_i64, 0..=2_i64).prop_map(|(mut case, u, v, off)| {
-        // The corners are scaled so that a mean of them is an integer point.
+        // The corners are scaled so that a weighted mean of them is an integer point.
         let scale = u + v + 1;
         for k in 0..case.lo.len() {
             let [a, b, c] = [0, 1, 2].map(|at: usize| case.corners[at][k]);

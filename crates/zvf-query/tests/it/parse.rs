@@ -1,4 +1,4 @@
-//! Text to tree and back, and what is no predicate.
+//! Predicates from text to tree and back, and syntax errors.
 
 use proptest::prelude::*;
 use zvf_query::predicate::{
@@ -24,7 +24,7 @@ fn refuse(text: &str, at: usize, kind: P) {
 }
 
 #[test]
-fn what_is_written_is_shown_plainly() {
+fn predicates_are_formatted_canonically() {
     check("a=1", "a = 1");
     check(
         "a < -2.50 AND b>=1e3 Or c != 'x'",
@@ -61,7 +61,7 @@ fn what_is_written_is_shown_plainly() {
 }
 
 #[test]
-fn errors_say_where_and_what_was_expected() {
+fn errors_contain_position_and_expectation() {
     let expected = P::Expected;
     refuse("", 0, expected(E::Operand));
     refuse("a = ", 4, expected(E::Operand));
@@ -117,7 +117,7 @@ fn depth_and_length_are_bounded() {
     check(&nots(1), "a not in (1)");
     assert!(Predicate::parse(&nots(MAX_DEPTH)).is_ok());
     refuse(&nots(MAX_DEPTH + 1), 4 * MAX_DEPTH, P::TooDeep);
-    // A chain is no depth.
+    // A chain has no depth.
     let chain = vec!["a"; 10_000].join(" or ");
     check(&chain, &chain);
     refuse(&" ".repeat(MAX_LENGTH + 1), MAX_LENGTH, P::TooLong);
@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn what_is_shown_parses_to_the_same(predicate in predicate()) {
+    fn formatted_predicates_parse_to_the_same_tree(predicate in predicate()) {
         let text = predicate.to_string();
         prop_assert_eq!(Predicate::parse(&text), Ok(predicate), "{}", text);
     }

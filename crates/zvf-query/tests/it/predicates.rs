@@ -1,4 +1,4 @@
-//! Random predicates and tables, and an interpreter that is slow and plain.
+//! Random predicates and tables, and a simple reference interpreter.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub(crate) type Plain = Option<Literal>;
 pub(crate) const WORDS: [&str; 4] = ["axon", "", "soma", "it's"];
 pub(crate) const OTHER_WORDS: [&str; 3] = ["soma", "axon", "dendrite"];
 
-/// Names, and which type they have, by the first letter.
+/// Names whose first letter determines the type.
 const NAMES: [&str; 8] = [
     "int", "uint", "float", "bool", "text", "trope", "many", "in",
 ];
@@ -26,7 +26,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// What a row has, as a literal.
+    /// Returns the value of a row as a literal.
     fn plain(&self, column: &ColumnRef, row: usize) -> Plain {
         let id = NAMES.iter().position(|name| *name == column.name).unwrap();
         match self.cell(id, column.channel.unwrap_or(0), row) {
@@ -71,7 +71,7 @@ impl ColumnSource for Data {
 }
 
 pub(crate) fn number() -> impl Strategy<Value = Number> {
-    // Canonical, as the parser gives them.
+    // Canonical form, as the parser returns it.
     prop_oneof![
         4 => (-3..4_i64).prop_map(Number::Int),
         1 => any::<i64>().prop_map(Number::Int),
@@ -137,7 +137,7 @@ fn operand(
     .boxed()
 }
 
-/// A test of values of one type, so that it binds.
+/// Returns a comparison of values of one type, so that it binds.
 fn test(
     names: &'static [&'static str],
     literal: &BoxedStrategy<Literal>,
@@ -165,7 +165,7 @@ fn test(
     prop_oneof![4 => compare, 1 => between, 2 => is_in, 1 => is_null].boxed()
 }
 
-/// Any predicate that binds, in the form the parser gives it.
+/// Returns any predicate that binds, in the form the parser returns.
 pub(crate) fn predicate() -> impl Strategy<Value = Predicate> {
     let words = [&WORDS[..], &OTHER_WORDS[..], &["b"]].concat();
     let text = prop::sample::select(words).prop_map(|word| Literal::Text(word.to_owned()));
@@ -195,7 +195,7 @@ pub(crate) fn predicate() -> impl Strategy<Value = Predicate> {
     })
 }
 
-/// What a predicate is for a row, from its definition.
+/// Evaluates a predicate on a row by its definition.
 pub(crate) fn interpret(predicate: &Predicate, data: &Data, row: usize) -> Truth {
     let value = |operand: &Operand| match operand {
         Operand::Column(column) => data.plain(column, row),
@@ -278,9 +278,8 @@ fn compare(left: Plain, comparison: Comparison, right: Plain) -> Truth {
     wanted.contains(&order).into()
 }
 
-/// Numbers as a whole part, a sign of infinity and a fraction in units of
-/// 2^-1074 would be too long: the bits of a float are compared with an integer
-/// by shifting that integer.
+/// Compares the bits of a float with a shifted integer, because fixed-point numbers in units of
+/// 2^-1074 would be too long.
 pub(crate) fn exact(a: Number, b: Number) -> Option<Ordering> {
     match (a, b) {
         (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
@@ -311,11 +310,11 @@ fn with_float(integer: i128, float: f64) -> Option<Ordering> {
     };
     let mantissa = if float < 0.0 { -mantissa } else { mantissa };
     Some(match shift {
-        // Beyond 2^64 by far, or infinite.
+        // Far beyond 2^64, or infinite.
         70.. => 0.cmp(&mantissa),
         0..70 => integer.cmp(&(mantissa << shift)),
         -62..0 => (integer << -shift).cmp(&mantissa),
-        // Below 1 by far.
+        // Far below 1.
         _ if integer == 0 => 0.cmp(&mantissa),
         _ => integer.cmp(&0),
     })

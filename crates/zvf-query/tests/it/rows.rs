@@ -1,4 +1,4 @@
-//! Points in bulk, against one at a time.
+//! Points tested in bulk, compared with one at a time.
 
 use std::num::NonZeroU32;
 
@@ -27,7 +27,7 @@ fn corner() -> impl Strategy<Value = f64> {
     prop_oneof![
         (-4..4_i8).prop_map(f64::from),
         -4.0..4.0_f64,
-        // Between two f32.
+        // Between two `f32`.
         (-4..4_i8).prop_map(|v| f64::from(v) + 1e-12),
         Just(f64::INFINITY),
         Just(f64::NEG_INFINITY),
@@ -46,7 +46,7 @@ fn value() -> impl Strategy<Value = f32> {
 
 proptest! {
     #[test]
-    fn bulk_is_one_at_a_time(
+    fn bulk_tests_equal_single_tests(
         (lo, hi) in (1..=8_usize).prop_flat_map(|axes| (
             prop::collection::vec(corner(), axes),
             prop::collection::vec(corner(), axes),
@@ -83,7 +83,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_position_is_refused() {
+fn invalid_positions_are_rejected() {
     let bbox = Bbox::parse("0,0,1,1").unwrap();
     let mut selected = Vec::new();
     let values = bbox.select_values(&[0.0_f32; 3], &mut selected);

@@ -1,4 +1,4 @@
-//! Touch and within, against exact answers and dense sampling.
+//! Touch and within, compared with exact results and dense sampling.
 
 use proptest::prelude::*;
 use zvf_query::geometry::{
@@ -16,7 +16,7 @@ impl Case {
         self.corners.iter().map(|corner| floats(corner)).collect()
     }
 
-    /// With axes turned by `by`, and the bits of `mirror` mirrored.
+    /// Rotates the axes by `by` and mirrors those in the bits of `mirror`.
     fn turned(&self, by: usize, mirror: usize) -> Self {
         let turn = |values: &Vec<i64>| {
             let mut values = values.clone();
@@ -106,8 +106,8 @@ proptest! {
         prop_assert_eq!(selects(other.bbox(), Mode::Touch, &other.positions()), touches);
     }
 
-    /// Any f64: the answer may not depend on the order, and a sample that is
-    /// well inside is a touch.
+    /// With arbitrary `f64`, the result must not depend on the order, and a sample well inside
+    /// implies a touch.
     #[test]
     fn samples_inside_are_touches(
         lo in prop::array::uniform3(-1.0..0.5_f64),
@@ -135,7 +135,7 @@ proptest! {
         prop_assert!(touches || !bbox.touches(segment));
     }
 
-    /// Spheres and distances are two ways to one answer.
+    /// Sphere tests and distances agree.
     #[test]
     fn spheres_agree_with_distances(
         centre in prop::array::uniform3(-4..=4_i32),
@@ -153,7 +153,7 @@ proptest! {
             (squared_distance_to_segment(&centre, [a, b]), Primitive::Segment([a, b])),
             (squared_distance_to_triangle(&centre, [a, b, c]), Primitive::Triangle([a, b, c])),
         ] {
-            // A rational distance at the very surface is rounded by division only.
+            // Division rounds a rational distance exactly at the surface.
             if (squared - limit).abs() > 1e-9 {
                 prop_assert_eq!(sphere.touches(primitive), squared < limit);
             }
@@ -194,17 +194,17 @@ fn degenerate_triangles_are_the_segments_they_look_like() {
     assert!(!touches([&[1.0, 1.1]; 3]));
 }
 
-/// The line passes the corner at a distance far below the last bit of its
-/// coordinates; slabs with a division give the wrong answer on one side.
+/// The line passes the corner at a distance far below the last bit of its coordinates; slab tests
+/// with a division are wrong on one side.
 #[test]
-fn a_distance_below_rounding_is_seen() {
+fn a_distance_below_rounding_is_detected() {
     let corner = 1.0 + f64::EPSILON;
     let bbox = Bbox::new(&[corner, 0.0], &[2.0, 1.0]).unwrap();
     let ulp = f64::EPSILON;
     // Through (1, 1) with the slope of (3, 1): above the corner (1 + ulp, 1) for x > 1.
     let ends: [&[f64]; 2] = [&[-2.0, 0.0], &[4.0, 2.0]];
     assert!(!bbox.touches(Primitive::Segment(ends)));
-    // Lowered so that the corner is met in a point.
+    // Lowered so that it touches the corner in a point.
     let ends: [&[f64]; 2] = [&[-2.0 + ulp * 2.0, 0.0], &[4.0, 2.0 - ulp]];
     let [ax, ay, bx, by] = [ends[0][0], ends[0][1], ends[1][0], ends[1][1]];
     // In units of ulp / 2 all numbers are integers.

@@ -5,7 +5,7 @@ use zvf_query::predicate::{Datum, Number, Predicate, Zone, ZoneMap};
 
 use crate::predicates::{Data, data, predicate};
 
-/// The zones of all rows, where asked for.
+/// The zones of all rows, for the selected columns.
 struct Known<'a>(&'a Data, [bool; 8]);
 
 impl ZoneMap for Known<'_> {
@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn what_matches_is_never_pruned(
+    fn matching_rows_are_never_pruned(
         predicate in predicate(),
         data in data(),
         known in prop::array::uniform8(prop::bool::weighted(0.8)),
@@ -94,7 +94,7 @@ fn check(text: &str, may_match: bool) {
 }
 
 #[test]
-fn what_cannot_match_is_pruned() {
+fn zones_that_cannot_match_are_pruned() {
     check("int > 9", false);
     check("int >= 9", true);
     check("int between 10 and 20", false);
@@ -109,7 +109,7 @@ fn what_cannot_match_is_pruned() {
     check("text = 'soma'", true);
     check("text = 'axon'", false);
     check("text < 'b'", false);
-    // Nothing is known of it: all rows are missing.
+    // Without values, all rows are missing.
     check("uint > 5", true);
     check("bool", true);
     check("bool and false", false);
