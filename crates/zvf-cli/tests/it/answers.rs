@@ -1,4 +1,4 @@
-//! Answers made by hand, one of each shape.
+//! Query results built by hand, one of each shape.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use zvf::{
 };
 use zvf_cli::formats::{OutputFile, ResultWriteError, WrittenFiles, write};
 
-/// Writes an answer to a file of this name in a folder.
+/// Writes a result to a file of this name in a folder.
 pub(crate) fn written(
     answer: &QueryResult,
     folder: &Path,
@@ -18,14 +18,14 @@ pub(crate) fn written(
     write(answer, "graph", &target)
 }
 
-/// Writes an answer, and gives the bytes of the file.
+/// Writes a result and returns the bytes of the file.
 pub(crate) fn bytes(answer: &QueryResult, name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     written(answer, folder.path(), name).unwrap();
     fs::read(folder.path().join(name)).unwrap()
 }
 
-/// Writes an answer, and gives the text of the file.
+/// Writes a result and returns the text of the file.
 pub(crate) fn text(answer: &QueryResult, name: &str) -> String {
     String::from_utf8(bytes(answer, name)).unwrap()
 }
@@ -68,14 +68,14 @@ fn axes(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Three points with a column of every sort.
+/// Returns three points with a column of every type.
 pub(crate) fn points() -> QueryResult {
     let mut answer = QueryResult::default();
     answer.level = zvf::model::level::LevelId::new(2);
     answer.axes = axes(&["x", "y", "z"]);
     answer.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
     answer.object_ids = Some(vec![7, -1, -2]);
-    // 1.5, missing, -0.1 rounded to 11 bits.
+    // 1.5, null, -0.1 rounded to 11 bits.
     let mut half = NumericColumn::new(Kind::Float16, 1);
     half.bytes = vec![0x00, 0x3e, 0xff, 0xff, 0x66, 0xae];
     let half = Column {
@@ -83,7 +83,7 @@ pub(crate) fn points() -> QueryResult {
         values: ColumnValues::Numeric(half),
         nulls: Some(vec![false, true, false]),
     };
-    // Any byte but 0 is true.
+    // Every byte except 0 is true.
     let mut flag = NumericColumn::new(Kind::Bool, 1);
     flag.bytes = vec![2, 0, 1];
     let flag = Column {
@@ -96,7 +96,7 @@ pub(crate) fn points() -> QueryResult {
             numbers("radius", 1, &[0.1_f32, 3.0, f32::NAN]),
             &[false, true, false],
         ),
-        // The code of the missing word is no word.
+        // The code of the missing word has no word.
         lacking(
             words("kind", &[1, 99, 0], &["", "a,\"b\"", "unused and long"]),
             &[false, true, false],
@@ -123,7 +123,7 @@ pub(crate) fn points() -> QueryResult {
     answer
 }
 
-/// Paths of three, one and two vertices in a plane, in f64.
+/// Returns paths of three, one and two vertices in a plane, in `f64`.
 pub(crate) fn paths() -> QueryResult {
     let mut answer = QueryResult::default();
     answer.axes = axes(&["x", "y"]);
@@ -137,7 +137,7 @@ pub(crate) fn paths() -> QueryResult {
     answer
 }
 
-/// Four vertices and three edges with a weight, child first.
+/// Returns four vertices and three edges with a weight, child first.
 pub(crate) fn graph() -> QueryResult {
     let mut answer = QueryResult::default();
     answer.axes = axes(&["z", "y", "x"]);
@@ -155,7 +155,7 @@ pub(crate) fn graph() -> QueryResult {
     answer
 }
 
-/// A square as faces of this many corners.
+/// Returns a square as faces with this many corners.
 pub(crate) fn mesh(width: u32) -> QueryResult {
     let mut answer = QueryResult::default();
     answer.axes = axes(&["x", "y", "z"]);
@@ -174,7 +174,7 @@ pub(crate) fn mesh(width: u32) -> QueryResult {
     answer
 }
 
-/// Nothing, of a store with objects and links.
+/// Returns an empty result of a store with objects and links.
 pub(crate) fn nothing() -> QueryResult {
     let mut answer = QueryResult::default();
     answer.axes = axes(&["x", "y", "z"]);
@@ -188,7 +188,7 @@ pub(crate) fn nothing() -> QueryResult {
     answer
 }
 
-/// Two points in so many axes, in f64.
+/// Returns two points with this number of axes, in `f64`.
 pub(crate) fn in_axes(count: u32) -> QueryResult {
     let mut answer = QueryResult::default();
     let names = ["x", "y", "z", "t", "c"];

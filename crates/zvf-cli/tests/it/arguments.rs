@@ -27,7 +27,7 @@ fn query(line: &[&str]) -> Query {
     parse(line).unwrap().query().unwrap()
 }
 
-/// What is said about a wrong line.
+/// Returns the error of an invalid command line.
 #[track_caller]
 fn refused(line: &[&str]) -> String {
     let error = parse(line).unwrap_err();
@@ -36,13 +36,13 @@ fn refused(line: &[&str]) -> String {
 }
 
 #[test]
-fn nothing_asks_for_everything_of_level_0() {
+fn no_arguments_select_everything_of_level_0() {
     let found = query(&[]);
     assert_eq!(format!("{found:?}"), format!("{:?}", Query::new()));
 }
 
 #[test]
-fn a_level_goes_by_number_scale_or_vertices() {
+fn a_level_is_given_by_number_scale_or_vertices() {
     let number = |n| LevelChoice::Number(LevelId::new(n));
     assert_eq!(query(&["--level", "3"]).level, number(3));
     assert_eq!(query(&["--scale", "2.5"]).level, LevelChoice::Scale(2.5));
@@ -68,9 +68,9 @@ fn a_level_goes_by_number_scale_or_vertices() {
     assert!(refused(&["--scale", "0"]).contains("the scale must be a number above 0"));
 }
 
-/// Lower bounds first, then upper ones; the first may start with a minus.
+/// Lower bounds come first, then upper bounds; the first may start with a minus.
 #[test]
-fn places_may_be_negative() {
+fn positions_may_be_negative() {
     let bbox = Bbox::new(&[-1.0, -1.0, -1.0], &[2.0, 2.0, 2.0]).unwrap();
     let found = query(&["--bbox", "-1,-1,-1,2,2,2"]);
     assert_eq!(found.region, Some(Region::Box(bbox)));
@@ -91,7 +91,7 @@ fn places_may_be_negative() {
 }
 
 #[test]
-fn says_what_is_no_place() {
+fn invalid_positions_are_explained() {
     let says = refused(&["--bbox", "0,0,0,1,1"]);
     assert!(says.contains("5 numbers were given"), "{says}");
     assert!(refused(&["--bbox", "0,x"]).contains("value 1 of the box is not a number"));
@@ -103,7 +103,7 @@ fn says_what_is_no_place() {
 }
 
 #[test]
-fn a_mode_has_a_name_and_only_clipping_cuts() {
+fn modes_have_names_and_only_clip_splits_geometry() {
     assert_eq!(query(&[]).mode, Mode::Touch);
     for mode in Mode::ALL {
         assert_eq!(query(&["--mode", mode.name()]).mode, mode);
@@ -118,7 +118,7 @@ fn a_mode_has_a_name_and_only_clipping_cuts() {
 }
 
 #[test]
-fn ids_come_with_commas_or_one_by_one() {
+fn ids_are_separated_by_commas_or_options() {
     let found = query(&["--object", "5,-3", "--object", "5", "--group", "1,2"]);
     assert_eq!(found.objects, Some(vec![5, -3, 5]));
     assert_eq!(found.groups, Some(vec![1, 2]));
@@ -126,13 +126,13 @@ fn ids_come_with_commas_or_one_by_one() {
     let chunks = [[-1, 0, 2], [0, 0, 0], [0, 0, 1]].map(ChunkCoord::new);
     assert_eq!(found.chunks, Some(chunks.to_vec()));
     assert!(refused(&["--chunk", "0,0,x"]).contains("separated by points"));
-    // The store is not taken for one more id.
+    // The store is not parsed as one more id.
     let line = ["zvf", "--object", "5", "store.zv"];
     assert!(Command::try_parse_from(line).is_ok());
 }
 
 #[test]
-fn attributes_filter_and_are_selected() {
+fn attributes_are_filtered_and_selected() {
     let found = query(&["--where", "radius > 2 and kind = 'axon'"]);
     let expected = Predicate::parse("radius > 2 and kind = 'axon'").unwrap();
     assert_eq!(found.filter, Some(expected));
@@ -155,7 +155,7 @@ fn attributes_filter_and_are_selected() {
 }
 
 #[test]
-fn the_rest_is_taken_as_it_is() {
+fn other_options_are_passed_on() {
     let found = query(&[
         "--no-objects",
         "--limit",
@@ -170,14 +170,14 @@ fn the_rest_is_taken_as_it_is() {
 }
 
 #[test]
-fn counting_and_explaining_write_nothing() {
+fn count_and_explain_exclude_output() {
     assert!(refused(&["--count", "-o", "a.csv"]).contains("cannot be used with"));
     assert!(refused(&["--explain", "-o", "a.csv"]).contains("cannot be used with"));
     assert!(refused(&["--explain", "--count"]).contains("cannot be used with"));
 }
 
 #[test]
-fn other_axes_than_the_store_has_are_a_mistake() {
+fn a_wrong_number_of_axes_is_an_error() {
     let arguments = parse(&["--bbox", "0,0,1,1"]).unwrap();
     assert!(arguments.check_axes(&["x", "y"]).is_ok());
     let error = arguments.check_axes(&["x", "y", "z"]).unwrap_err();

@@ -1,4 +1,4 @@
-//! Recorded stores asked through the command, from the line to the file.
+//! Queries of recorded stores through the command, from the arguments to the file.
 
 use std::{
     fs::{self, File},
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{text, unpack, zvf};
 
-/// A recorded store, and room for files beside it.
+/// A recorded store, and a folder for files.
 struct Place {
     store: TempDir,
     files: TempDir,
@@ -30,7 +30,7 @@ impl Place {
         zvf(&[&["query", store], arguments].concat())
     }
 
-    /// What is printed by a query that works.
+    /// Returns the output of a successful query.
     #[track_caller]
     fn done(&self, arguments: &[&str]) -> String {
         let output = self.query(arguments);
@@ -49,7 +49,7 @@ impl Place {
         self.files.path().join(name)
     }
 
-    /// The names of files that were written.
+    /// Lists the names of the written files.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.files.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -75,7 +75,7 @@ fn rows_are_shown_with_links() {
 }
 
 #[test]
-fn json_has_the_keys_that_are_promised() {
+fn json_has_the_documented_keys() {
     let found = Place::of("graph.zv").json(&[]);
     let counts = ["level", "vertices", "objects", "links"].map(|key| found[key].clone());
     assert_eq!(counts, [0, 6, 1, 6].map(Value::from));
@@ -89,7 +89,7 @@ fn json_has_the_keys_that_are_promised() {
 }
 
 #[test]
-fn a_count_is_that_of_the_answer() {
+fn a_count_equals_that_of_the_result() {
     for name in [
         "graph.zv",
         "streamlines.zv",
@@ -101,7 +101,7 @@ fn a_count_is_that_of_the_answer() {
         for key in ["level", "vertices", "objects", "links", "parts"] {
             assert_eq!(count.get(key), answer.get(key), "{name} {key}");
         }
-        // No rows: the address, what is there, what it cost.
+        // No rows: only the address, the counts and the cost.
         let printed = place.done(&["--count"]);
         let lines = printed.lines().take_while(|line| !line.starts_with("note"));
         assert_eq!(
@@ -112,9 +112,9 @@ fn a_count_is_that_of_the_answer() {
     }
 }
 
-/// What the file holds is what was counted.
+/// Each file holds as many rows as the count.
 #[test]
-fn every_format_holds_all_rows() {
+fn every_format_contains_all_rows() {
     for name in [
         "graph.zv",
         "streamlines.zv",
@@ -136,7 +136,7 @@ fn every_format_holds_all_rows() {
     }
 }
 
-/// Vertices in a file of a kind that says so plainly.
+/// Returns the number of vertices in a file, if its format states it.
 fn rows_of(file: &Path) -> Option<u64> {
     let rows = match file.extension()?.to_str()? {
         "csv" => fs::read_to_string(file).unwrap().lines().count() - 1,
@@ -154,7 +154,7 @@ fn rows_of(file: &Path) -> Option<u64> {
         "npz" => {
             let mut archive = zip::ZipArchive::new(File::open(file).unwrap()).unwrap();
             let size = archive.by_name("positions.npy").unwrap().size();
-            // A header of 128 bytes, and three float32 a row.
+            // A header of 128 bytes, and three `f32` per row.
             usize::try_from(size - 128).unwrap() / 12
         }
         #[cfg(feature = "arrow")]
@@ -175,7 +175,7 @@ fn rows_of(file: &Path) -> Option<u64> {
 }
 
 #[test]
-fn nothing_found_is_a_no_only_when_asked() {
+fn an_empty_result_exits_with_1_only_on_request() {
     let place = Place::of("graph.zv");
     let far = ["--bbox", "500,500,500,600,600,600"];
     assert_eq!(place.json(&far)["vertices"], 0);
@@ -190,7 +190,7 @@ fn nothing_found_is_a_no_only_when_asked() {
 }
 
 #[test]
-fn a_box_that_is_the_wrong_way_round_is_said() {
+fn a_reversed_box_is_reported() {
     let place = Place::of("graph.zv");
     let output = place.query(&["--bbox", "1,1,1,0,2,2"]);
     assert_eq!(output.status.code(), Some(0));
@@ -199,7 +199,7 @@ fn a_box_that_is_the_wrong_way_round_is_said() {
 }
 
 #[test]
-fn quiet_prints_nothing_but_losses() {
+fn quiet_prints_only_losses() {
     let place = Place::of("graph.zv");
     let csv = place.file("a.csv");
     assert_eq!(place.done(&["--quiet", "-o", csv.to_str().unwrap()]), "");
@@ -210,9 +210,9 @@ fn quiet_prints_nothing_but_losses() {
     assert!(text(&output.stderr).starts_with("warning: left out: object_id"));
 }
 
-/// A chunk that was cut short.
+/// One chunk is truncated.
 #[test]
-fn damage_fails_without_a_file_or_is_listed() {
+fn damage_fails_without_a_file_or_is_listed_on_request() {
     let place = Place::of("graph.zv");
     let cell = place.store.path().join("0/vertices/1.0.0/c/0");
     let bytes = fs::read(&cell).unwrap();
@@ -239,7 +239,7 @@ fn damage_fails_without_a_file_or_is_listed() {
 }
 
 #[test]
-fn a_plan_is_shown_and_nothing_read() {
+fn explain_prints_a_plan_and_reads_no_data() {
     let place = Place::of("graph.zv");
     assert!(!place.done(&["--explain"]).is_empty());
     assert!(place.json(&["--explain"])["plan"].is_object());

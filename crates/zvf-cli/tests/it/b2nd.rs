@@ -9,7 +9,7 @@ use crate::{stores::Bench, text, zvf};
 
 const NAME: &str = "g04_3d_f4_zstd";
 
-/// A bench with the array on it, and what is recorded of that.
+/// Creates a bench with the array, and returns the recorded expectation.
 fn bench() -> (Bench, Value) {
     let (bench, golden) = (Bench::new(), Golden::open("b2nd"));
     let file = golden.file(&format!("{NAME}.b2nd"));
@@ -21,7 +21,7 @@ fn bench() -> (Bench, Value) {
 }
 
 #[test]
-fn info_shows_how_an_array_is_cut_and_stored() {
+fn info_shows_the_chunks_and_storage_of_an_array() {
     let (bench, case) = bench();
     let info = bench.json(&["b2nd", "info", "@a.b2nd"]);
     let nd = &case["nd"];
@@ -39,12 +39,12 @@ fn info_shows_how_an_array_is_cut_and_stored() {
 }
 
 #[test]
-fn verify_names_the_chunk_that_does_not_hold() {
+fn verify_names_the_damaged_chunk() {
     let (bench, case) = bench();
     let good = bench.json(&["b2nd", "verify", "@a.b2nd"]);
     assert_eq!(good["ok"], true);
     assert_eq!(good["chunks"], case["frame"]["nchunks"]);
-    // A directory, of which a chunk is gone.
+    // A directory with one missing chunk.
     let golden = Golden::open("b2nd");
     fs::create_dir(bench.path("s.b2nd")).unwrap();
     for (name, bytes) in golden.files() {
@@ -66,7 +66,7 @@ fn verify_names_the_chunk_that_does_not_hold() {
 }
 
 #[test]
-fn a_slice_has_the_values_that_were_recorded() {
+fn a_slice_has_the_recorded_values() {
     let (bench, case) = bench();
     let mut compared = 0;
     for slice in case["slices"].as_array().unwrap() {
@@ -87,7 +87,7 @@ fn a_slice_has_the_values_that_were_recorded() {
         let written = fs::read(bench.path("s.npy")).unwrap();
         assert!(written.ends_with(&values) && written.len() == 128 + values.len());
         let shown = bench.json(&[&words[..3], &ranges].concat());
-        // Only of few values they are recorded as numbers, too.
+        // Slices with few values are also recorded as numbers.
         if let Some(first) = slice["values"].get(0) {
             assert_eq!(&shown["values"][0], first);
         }
@@ -97,7 +97,7 @@ fn a_slice_has_the_values_that_were_recorded() {
 }
 
 #[test]
-fn arrays_are_created_and_converted_without_a_change() {
+fn created_and_converted_arrays_keep_their_values() {
     let (bench, _) = bench();
     bench.says(&["b2nd", "convert", "@a.b2nd", "@a.npy"]);
     let report = bench.json(&[
@@ -127,7 +127,7 @@ fn arrays_are_created_and_converted_without_a_change() {
 }
 
 #[test]
-fn what_is_refused_says_the_way_out() {
+fn errors_contain_a_hint() {
     let (bench, _) = bench();
     let said = bench.refused(&["b2nd", "create", "@a.b2nd", "@a.npy"]);
     assert!(

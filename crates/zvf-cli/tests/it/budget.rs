@@ -1,4 +1,4 @@
-//! Budgets of vertices, and levels that share, add up or are behind.
+//! Vertex budgets, and levels that are shared, additive or stale.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn sizes(made: &Layers) -> [u64; 3] {
 }
 
 #[test]
-fn a_budget_says_which_levels_it_took() {
+fn a_budget_reports_the_chosen_levels() {
     let (bench, made) = (Bench::new(), points(false));
     write(&bench, "a.zv", &made.fine);
     let [fine, middle, top] = sizes(&made);
@@ -74,7 +74,7 @@ fn a_budget_says_which_levels_it_took() {
     }
     let said = bench.says(&[&line[..], &["--explain"]].concat());
     assert!(said.starts_with("level 1: "), "{said}");
-    // Whatever fits as a whole is the plain answer, in every row.
+    // A level that fits as a whole gives the same rows as a query of the level.
     let [all, most] = [u64::MAX, top].map(|most| most.to_string());
     let table = bench.answer("@a.zv", &["--budget", &all]);
     assert_eq!(table, bench.answer("@a.zv", &["--level", "0"]));
@@ -103,9 +103,9 @@ fn a_budget_says_which_levels_it_took() {
     assert!(ply.windows(17).any(|line| line == b"comment level 1,0"));
 }
 
-/// Estimates are said to be some.
+/// Estimates are marked as such.
 #[test]
-fn what_is_about_so_much_is_said_to_be() {
+fn estimates_are_marked() {
     let (bench, made) = (Bench::new(), points(false));
     write(&bench, "a.zv", &made.fine);
     let extent = made
@@ -130,7 +130,7 @@ fn what_is_about_so_much_is_said_to_be() {
 }
 
 #[test]
-fn additive_levels_and_those_behind_are_said_to_be() {
+fn additive_and_stale_levels_are_marked() {
     let (bench, mut made) = (Bench::new(), points(true));
     for (key, bytes) in &mut made.fine.files {
         if key == "zarr.json" {
@@ -163,7 +163,7 @@ fn additive_levels_and_those_behind_are_said_to_be() {
     );
 }
 
-/// A coarse level whose paths list rows that other paths list too.
+/// Returns a pyramid with a coarse level whose paths share rows.
 fn shared() -> Pyramid {
     let mut seeds = (1..).filter(|seed: &u64| !seed.is_multiple_of(3));
     let made = seeds.find_map(|seed| {
@@ -185,9 +185,9 @@ fn shared() -> Pyramid {
     made.unwrap()
 }
 
-/// Every file has each path with its own vertices.
+/// In every format, each path has its own vertices.
 #[test]
-fn paths_that_share_vertices_are_written_whole() {
+fn paths_with_shared_vertices_are_written_completely() {
     let (bench, made) = (Bench::new(), shared());
     write(&bench, "a.zv", &made.fine);
     let truth = &made.coarse;
@@ -228,7 +228,7 @@ fn paths_that_share_vertices_are_written_whole() {
         obj.lines().filter(|line| line.starts_with("v ")).count(),
         rows.len()
     );
-    // What was written makes the same paths again.
+    // The written file makes the same paths again.
     bench.says(&["create", "@b.zv", "--kind", "polylines", "--from", "@a.npz"]);
     let again = bench.json(&["query", "@b.zv", "--count"]);
     assert_eq!(again["vertices"], rows.len());

@@ -12,7 +12,7 @@ const PATHS: &str = "x,y,z,part,object,vertex.fa\n\
     3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n";
 const OBJECTS: &str = "object_id,object.length\n5,10.5\n8,2.5\n";
 
-/// A store of two streamlines, 5 from chunk to chunk and 8 in one.
+/// Creates a store of two streamlines: 5 spans several chunks, 8 lies in one.
 fn streamlines() -> Bench {
     let bench = Bench::new();
     bench.file("a.csv", PATHS);
@@ -75,7 +75,7 @@ fn objects_without_ids_get_new_ones() {
 }
 
 #[test]
-fn an_object_that_is_there_is_not_appended() {
+fn appending_an_existing_object_is_an_error() {
     let bench = streamlines();
     let before = bench.answer("@a.zv", &["--group", "0,1"]);
     let said = bench.refused(&["append", "@a.zv", "--from", "@a.csv"]);
@@ -86,7 +86,7 @@ fn an_object_that_is_there_is_not_appended() {
 }
 
 #[test]
-fn bounds_hold_grow_or_leave_out() {
+fn geometry_outside_the_bounds_is_rejected_dropped_or_expands_them() {
     let bench = streamlines();
     let far = "x,y,z,object_id,fa\n1,1,1,6,1\n2,2,2,6,1\n1,1,1,7,2\n25,2,2,7,2\n";
     bench.file("b.csv", far);
@@ -111,7 +111,7 @@ fn bounds_hold_grow_or_leave_out() {
 }
 
 #[test]
-fn room_is_made_above() {
+fn bounds_expand_upwards_only() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y,object_id\n15,5,1\n");
     let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
@@ -129,7 +129,7 @@ fn room_is_made_above() {
     let expected = "error: the addition reaches chunk 0 on axis 0, but the grid starts at \
         chunk 1; rewrite the store with lower bounds\n";
     assert_eq!(said, expected);
-    // Nothing that is there would have to move.
+    // Once the store is empty, no chunk would have to move.
     bench.says(&["delete", "@a.zv", "--object", "1"]);
     bench.says(&line);
     assert_eq!(
@@ -142,7 +142,7 @@ fn room_is_made_above() {
 }
 
 #[test]
-fn what_does_not_fit_the_store_is_refused() {
+fn incompatible_geometry_is_rejected() {
     let refusals = [
         (
             "x,y,z,object_id\n1,1,1,6\n2,2,2,6\n",
@@ -181,7 +181,7 @@ fn what_does_not_fit_the_store_is_refused() {
 }
 
 #[test]
-fn only_stores_of_0_9_that_are_there_change() {
+fn only_existing_stores_of_0_9_are_edited() {
     let bench = streamlines();
     for verb in ["append", "edit"] {
         let said = bench.refused(&[verb, "@b.zv", "--from", "@a.csv"]);
@@ -242,7 +242,7 @@ fn edit_replaces_objects() {
                 .replace("4.0,4.0,4.0,", "11.0,4.0,4.0,")
                 .replace("8,2.5\n", "8,7.75\n");
         }
-        // Object 8 is found by both groups and given once.
+        // Object 8 is in both groups and is replaced once.
         assert_eq!(
             bench.answer("@a.zv", &["--group", "0,1"]),
             expected,
@@ -287,7 +287,7 @@ fn edit_splits_and_merges() {
 }
 
 #[test]
-fn what_replaces_says_which() {
+fn replacements_must_name_their_objects() {
     let bench = streamlines();
     bench.file("b.csv", "x,y,z,part,fa\n1,1,1,0,1\n2,2,2,0,2\n");
     let before = bench.answer("@a.zv", &[]);
@@ -302,7 +302,7 @@ fn what_replaces_says_which() {
 }
 
 #[test]
-fn links_to_others_are_not_lost() {
+fn edits_that_would_lose_links_to_others_are_rejected() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y,z,object_id\n0,0,0,5\n2,0,0,8\n3,1,1,8\n");
     bench.file("a.links.csv", "links[0],links[1]\n0,1\n1,2\n");
@@ -334,7 +334,7 @@ fn links_to_others_are_not_lost() {
 }
 
 #[test]
-fn delete_takes_objects_by_id_group_place_and_attribute() {
+fn delete_selects_objects_by_id_group_region_and_attribute() {
     let ways: [(&[&str], &[i64]); 8] = [
         (&["--object", "8"], &[8]),
         (&["--object", "8,5"], &[5, 8]),
@@ -384,7 +384,7 @@ fn delete_takes_objects_by_id_group_place_and_attribute() {
 }
 
 #[test]
-fn delete_says_why_not() {
+fn delete_explains_errors() {
     let bench = streamlines();
     let line = |more: &[&'static str]| [&["delete", "@a.zv"], more].concat();
     assert!(
@@ -425,7 +425,7 @@ fn delete_says_why_not() {
 }
 
 #[test]
-fn compact_keeps_what_is_there() {
+fn compact_keeps_the_content() {
     let bench = streamlines();
     bench.says(&["delete", "@a.zv", "--object", "5"]);
     bench.file("b.csv", "x,y,z,object_id,fa\n1,1,1,6,0.25\n2,2,2,6,0.75\n");
@@ -446,9 +446,9 @@ fn compact_keeps_what_is_there() {
     assert!(said.starts_with("/a.zv\n  1 chunk changed, "), "{said}");
 }
 
-/// Object 8 of every kind goes and comes back, and then the store is as before.
+/// Deleting and appending object 8 of every kind restores the store.
 #[test]
-fn every_kind_is_deleted_from_appended_to_and_edited() {
+fn every_kind_can_be_deleted_from_appended_to_and_edited() {
     for (kind, files) in &KINDS[1..] {
         let bench = Bench::new();
         let expected = tables(&bench, files);

@@ -1,4 +1,4 @@
-//! Arrow and parquet, read back by their readers.
+//! Arrow and Parquet files, read back by their own readers.
 
 use std::{fs::File, path::Path};
 
@@ -16,7 +16,7 @@ use crate::answers::{graph, in_axes, lacking, numbers, paths, points, rows, word
 
 type Half = <Float16Type as ArrowPrimitiveType>::Native;
 
-/// What a file holds: its schema and its rows in batches.
+/// Content of a file: its schema and its batches.
 type Read = (SchemaRef, Vec<RecordBatch>);
 
 fn read_arrow(path: &Path) -> Read {
@@ -38,7 +38,7 @@ fn read_parquet(path: &Path) -> Read {
 
 type Reader = fn(&Path) -> Read;
 
-/// Ends of names, and what reads such files.
+/// Returns the file extensions and their readers.
 fn formats() -> Vec<(&'static str, Reader)> {
     vec![
         ("arrow", read_arrow),
@@ -47,8 +47,7 @@ fn formats() -> Vec<(&'static str, Reader)> {
     ]
 }
 
-/// Writes an answer in each format, and looks at the file with this part in its
-/// name.
+/// Writes a result in each format, and passes the table named `part` to `look`.
 fn each(answer: &QueryResult, part: &str, look: impl Fn(&RecordBatch, &SchemaRef)) {
     for (end, read) in formats() {
         let folder = tempfile::tempdir().unwrap();
@@ -65,14 +64,14 @@ fn check(batch: &RecordBatch, name: &str, expected: &impl Array) {
     assert_eq!(found.as_ref(), expected as &dyn Array, "{name}");
 }
 
-/// The numbers of a list in one row.
+/// Returns the numbers of a list in one row.
 fn listed(batch: &RecordBatch, name: &str, row: usize) -> ArrayRef {
     let list: &FixedSizeListArray = batch.column_by_name(name).unwrap().as_fixed_size_list();
     list.value(row)
 }
 
 #[test]
-fn points_with_attributes_of_every_sort() {
+fn points_keep_attributes_of_every_type() {
     let names = "x y z object_id vertex.radius vertex.kind vertex.rgb vertex.flag vertex.big \
                  vertex.half vertex.wave fragment.label";
     each(&points(), "", |batch, schema| {
@@ -123,7 +122,7 @@ fn points_with_attributes_of_every_sort() {
 }
 
 #[test]
-fn the_schema_says_level_axes_and_geometry() {
+fn the_schema_contains_level_axes_and_geometry() {
     for part in ["", ".objects", ".groups"] {
         each(&points(), part, |_, schema| {
             let said = |key: &str| schema.metadata().get(key).map(String::as_str);
@@ -135,7 +134,7 @@ fn the_schema_says_level_axes_and_geometry() {
 }
 
 #[test]
-fn objects_and_groups_go_beside() {
+fn objects_and_groups_are_written_to_files_of_their_own() {
     each(&points(), ".objects", |batch, _| {
         check(batch, "object_id", &Int64Array::from(vec![7, 12]));
         let length = batch.column_by_name("object.length").unwrap();
@@ -154,7 +153,7 @@ fn objects_and_groups_go_beside() {
 }
 
 #[test]
-fn paths_and_links() {
+fn paths_and_links_are_lists() {
     each(&paths(), "", |batch, _| {
         check(batch, "part", &Int64Array::from(vec![0, 0, 0, 1, 2, 2]));
         check(batch, "object", &Int64Array::from(vec![4, 4, 4, 9, 9, 9]));
@@ -174,7 +173,7 @@ fn paths_and_links() {
 }
 
 #[test]
-fn nothing_is_a_schema() {
+fn an_empty_result_has_a_schema() {
     for (end, read) in formats() {
         let folder = tempfile::tempdir().unwrap();
         let found = written(
@@ -190,7 +189,7 @@ fn nothing_is_a_schema() {
 }
 
 #[test]
-fn any_number_of_axes() {
+fn every_number_of_axes_is_written() {
     for axes in 1..=5 {
         each(&in_axes(axes), "", |batch, _| {
             assert_eq!(batch.num_columns(), usize::try_from(axes).unwrap());
@@ -207,7 +206,7 @@ fn any_number_of_axes() {
 
 /// Rows of several batches share one dictionary.
 #[test]
-fn many_rows_come_in_batches() {
+fn many_rows_are_written_in_batches() {
     let count = 150_000_u32;
     let mut answer = in_axes(1);
     let all: Vec<u32> = (0..count).collect();

@@ -1,4 +1,4 @@
-//! `zvf create`: its arguments, and the design they make.
+//! `zvf create`: its arguments, and the design they form.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ struct Command {
     arguments: CreateArgs,
 }
 
-/// With a file that is there.
+/// Parses arguments with an existing input file.
 fn parse(line: &[&str]) -> Result<CreateArgs, clap::Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
@@ -40,7 +40,7 @@ fn design(line: &[&str]) -> Design {
     parse(line).unwrap().design().unwrap()
 }
 
-/// What is said about a wrong line.
+/// Returns the error of an invalid command line.
 #[track_caller]
 fn refused(line: &[&str]) -> String {
     let error = parse(line).unwrap_err();
@@ -49,7 +49,7 @@ fn refused(line: &[&str]) -> String {
 }
 
 #[test]
-fn nothing_said_is_the_design_of_the_library() {
+fn the_default_design_is_that_of_the_library() {
     assert_eq!(design(&[]), Design::new(GeometryKind::Points));
     let arguments = parse(&[]).unwrap();
     let options = arguments.options();
@@ -81,7 +81,7 @@ fn every_kind_and_profile_has_a_name() {
 }
 
 #[test]
-fn options_make_a_design() {
+fn options_set_the_design() {
     let found = design(&[
         "--chunk-shape",
         "10,20",
@@ -138,7 +138,7 @@ fn options_make_a_design() {
 }
 
 #[test]
-fn options_that_do_not_change_the_store() {
+fn some_options_do_not_change_the_design() {
     let line = [
         "--memory",
         "2GiB",
@@ -158,7 +158,7 @@ fn options_that_do_not_change_the_store() {
 }
 
 #[test]
-fn says_what_is_wrong_with_a_value() {
+fn invalid_values_are_explained() {
     assert!(refused(&["--chunk-shape", "1,0"]).contains("must be above 0"));
     assert!(refused(&["--bounds", "0,0,1"]).contains("3 numbers do not pair up"));
     assert!(refused(&["--compression", "lz4"]).contains("gzip:LEVEL"));
@@ -173,7 +173,7 @@ fn says_what_is_wrong_with_a_value() {
 }
 
 #[test]
-fn options_agree_on_the_number_of_axes() {
+fn options_must_agree_on_the_number_of_axes() {
     let arguments = parse(&["--chunk-shape", "1,2,3", "--bounds", "0,0,1,1"]).unwrap();
     let expected = CreateUsageError::Axes {
         one: "--chunk-shape",
@@ -185,7 +185,7 @@ fn options_agree_on_the_number_of_axes() {
 }
 
 #[test]
-fn a_report_says_what_was_written() {
+fn the_report_describes_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, "x\n1\n").unwrap();
@@ -222,7 +222,7 @@ out.zv, points
 }
 
 #[test]
-fn what_cannot_be_read_exits_with_2() {
+fn unreadable_input_exits_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, "x,a\n1,2\n1,\n").unwrap();
@@ -242,9 +242,9 @@ fn what_cannot_be_read_exits_with_2() {
     assert!(!out.exists());
 }
 
-/// Somebody who copies a store of a file a chunk to another disk is told too late.
+/// A store with a file per chunk is slow to copy, which users should learn when they create it.
 #[test]
-fn very_many_files_are_worth_a_hint() {
+fn many_small_files_print_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     let mut lines = vec!["x,y,z".to_owned()];

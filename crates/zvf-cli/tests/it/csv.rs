@@ -1,11 +1,11 @@
-//! csv, as text.
+//! CSV files, compared as text.
 
 use std::fs;
 
 use crate::answers::{graph, in_axes, mesh, nothing, paths, points, text, words, written};
 
 #[test]
-fn points_have_a_column_a_channel() {
+fn points_have_a_column_per_channel() {
     let expected = "\
 x,y,z,object_id,vertex.radius,vertex.kind,vertex.rgb[0],vertex.rgb[1],vertex.rgb[2],vertex.flag,vertex.big,vertex.half,vertex.wave,fragment.label
 0.1,2.0,-3.0,7,0.1,\"a,\"\"b\"\"\",255,0,1,true,9007199254740993,1.5,1.0-2.5j,été
@@ -16,7 +16,7 @@ x,y,z,object_id,vertex.radius,vertex.kind,vertex.rgb[0],vertex.rgb[1],vertex.rgb
 }
 
 #[test]
-fn objects_and_groups_go_beside() {
+fn objects_and_groups_are_tables_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&points(), folder.path(), "a.csv").unwrap();
     let names = ["a.csv", "a.objects.csv", "a.groups.csv"];
@@ -29,7 +29,7 @@ fn objects_and_groups_go_beside() {
 }
 
 #[test]
-fn paths_say_part_and_object() {
+fn rows_of_paths_name_part_and_object() {
     let expected = "\
 x,y,part,object
 0.0,0.5,0,4
@@ -43,7 +43,7 @@ x,y,part,object
 }
 
 #[test]
-fn links_go_beside_with_their_attributes() {
+fn links_are_a_table_with_their_attributes() {
     let folder = tempfile::tempdir().unwrap();
     written(&graph(), folder.path(), "a.csv").unwrap();
     let links = fs::read_to_string(folder.path().join("a.links.csv")).unwrap();
@@ -54,7 +54,7 @@ fn links_go_beside_with_their_attributes() {
 }
 
 #[test]
-fn nothing_is_a_line_of_names() {
+fn an_empty_result_is_a_header_line() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&nothing(), folder.path(), "a.csv").unwrap();
     assert_eq!(found.files, [folder.path().join("a.csv")]);
@@ -63,14 +63,14 @@ fn nothing_is_a_line_of_names() {
 }
 
 #[test]
-fn any_number_of_axes() {
+fn every_number_of_axes_is_written() {
     assert_eq!(text(&in_axes(1), "a.csv"), "x\n0.25\n1.25\n");
     let five = "x,y,z,t,c\n0.25,1.25,2.25,3.25,4.25\n5.25,6.25,7.25,8.25,9.25\n";
     assert_eq!(text(&in_axes(5), "a.csv"), five);
 }
 
 #[test]
-fn text_that_would_break_a_line_is_quoted() {
+fn text_with_separators_is_quoted() {
     let mut answer = in_axes(1);
     answer.vertex = vec![words("a,b", &[0, 1], &["two\nlines", " blank"])];
     let expected = "x,\"vertex.a,b\"\n0.25,\"two\nlines\"\n1.25,\" blank\"\n";

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{text, unpack, zvf};
 
 #[test]
-fn says_what_this_build_is() {
+fn doctor_describes_the_build() {
     let folder = tempfile::tempdir().unwrap();
     unpack("zvf-07", "graph.zv", folder.path());
     let store = folder.path().to_str().unwrap();
@@ -25,7 +25,7 @@ fn says_what_this_build_is() {
 }
 
 #[test]
-fn says_what_is_not_well() {
+fn doctor_reports_problems() {
     let output = zvf(&["doctor", "absent.zv"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("absent.zv does not exist"));
@@ -33,7 +33,7 @@ fn says_what_is_not_well() {
 
 #[test]
 #[cfg(unix)]
-fn a_folder_for_temporary_files_has_to_be_there() {
+fn doctor_reports_a_missing_temporary_folder() {
     let output = Command::new(env!("CARGO_BIN_EXE_zvf"))
         .arg("doctor")
         .env("TMPDIR", "absent-folder")

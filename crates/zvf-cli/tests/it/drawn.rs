@@ -24,7 +24,7 @@ fn refused(arguments: &[&str], why: &str) {
     );
 }
 
-/// Width and height of a PNG file.
+/// Returns width and height of a PNG file.
 fn sides(path: &Path) -> [u32; 2] {
     let bytes = fs::read(path).unwrap();
     assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
@@ -32,9 +32,9 @@ fn sides(path: &Path) -> [u32; 2] {
     [side(16), side(20)]
 }
 
-/// One demo for all, as making it takes the longest.
+/// One demo serves all checks because creating it takes the longest.
 #[test]
-fn a_demo_is_written_queried_and_drawn() {
+fn a_demo_can_be_created_queried_and_drawn() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("demo");
     let demo = folder.to_str().unwrap();
@@ -79,7 +79,7 @@ fn a_demo_is_written_queried_and_drawn() {
     stores_are_drawn(&folder);
 }
 
-/// What the demo says to try next can be tried.
+/// Runs the commands that the demo suggests.
 fn commands_of_the_demo_do(done: &Value, demo: &str) {
     let queries = done["queries"]
         .as_array()
@@ -162,7 +162,7 @@ fn stores_are_drawn(folder: &Path) {
         ],
         "nothing to draw",
     );
-    // A picture that fails leaves the one before.
+    // A failed rendering keeps the previous picture.
     assert!(fs::read(&picture).unwrap() == before);
 
     let plot = path("plot.svg");

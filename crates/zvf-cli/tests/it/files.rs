@@ -1,4 +1,4 @@
-//! Files: which are taken, which appear, and which do not.
+//! Output files: recognized names, and the files left after success and failure.
 
 use std::{fs, path::Path};
 
@@ -16,7 +16,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_name_says_the_format() {
+fn the_file_extension_selects_the_format() {
     let folder = tempfile::tempdir().unwrap();
     for format in Format::ALL {
         let path = folder.path().join(format!("a.b.{format}"));
@@ -32,7 +32,7 @@ fn the_name_says_the_format() {
 }
 
 #[test]
-fn a_place_that_holds_no_file_is_refused() {
+fn a_path_that_cannot_be_a_file_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |name: &str| OutputFile::new(folder.path().join(name)).unwrap_err();
     assert_eq!(refused("a"), OutputFileError::NoExtension);
@@ -48,7 +48,7 @@ fn a_place_that_holds_no_file_is_refused() {
 }
 
 #[test]
-fn a_file_is_replaced_by_the_whole_new_one() {
+fn a_file_is_replaced_atomically() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.csv"), "old").unwrap();
     written(&in_axes(1), folder.path(), "a.csv").unwrap();
@@ -59,7 +59,7 @@ fn a_file_is_replaced_by_the_whole_new_one() {
 
 #[cfg(unix)]
 #[test]
-fn others_may_read_a_file_as_any_new_one() {
+fn files_have_default_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let mode = |name: &str| {
@@ -72,11 +72,11 @@ fn others_may_read_a_file_as_any_new_one() {
 }
 
 #[test]
-fn what_fails_leaves_what_was_there() {
+fn a_failed_write_keeps_the_previous_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.npz"), "old").unwrap();
     let mut answer = points();
-    // Found only when most is written.
+    // Detected only after most of the file is written.
     answer.object = vec![numbers("a/b", 1, &[1_u8, 2])];
     let error = written(&answer, folder.path(), "a.npz").unwrap_err();
     assert!(matches!(error, ResultWriteError::Name(name) if name == "object.a/b"));
@@ -88,7 +88,7 @@ fn what_fails_leaves_what_was_there() {
 }
 
 #[test]
-fn a_file_beside_that_fails_keeps_the_first_one_back() {
+fn a_failed_table_prevents_all_files_of_the_result() {
     let folder = tempfile::tempdir().unwrap();
     let mut answer = points();
     answer.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
@@ -110,7 +110,7 @@ fn check_broken(change: impl Fn(&mut QueryResult), expected: &str) {
 }
 
 #[test]
-fn an_answer_that_does_not_hold_together_is_not_written() {
+fn an_inconsistent_result_is_not_written() {
     check_broken(
         |answer| answer.vertex.push(numbers("a", 1, &[1_u8])),
         "vertex.a has 1 rows, not 3",

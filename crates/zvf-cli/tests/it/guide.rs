@@ -1,17 +1,17 @@
-//! Every shell block of the README and the guide, run as it stands, and what it prints.
+//! Runs every shell block of the README and the guide, and compares its output.
 //!
-//! A page is run from top to bottom in a folder of its own that holds the stores and files of
-//! [`samples`]. The first word behind the fence says what a block is:
+//! A page runs from top to bottom in a folder of its own that holds the stores and files of
+//! [`samples`]. The first word after the fence selects the kind of block:
 //!
-//! | block | what is done |
+//! | block | action |
 //! |---|---|
-//! | `sh` | run; the page goes on with the folder as it leaves it |
-//! | `sh not run: WHY` | not run, for a reason that is in the page; how many there are is pinned below |
-//! | `text output` | what the block above printed; `…` stands for any text in a line |
-//! | `text output but for numbers` | the same, where numbers may change with every improvement |
-//! | `json shape` | the keys and types of the JSON that the block above printed |
+//! | `sh` | run; the page continues with the resulting folder |
+//! | `sh not run: WHY` | not run, for the stated reason; the number of these blocks is pinned below |
+//! | `text output` | output of the previous block; `…` matches any text in a line |
+//! | `text output but for numbers` | the same, ignoring numbers, which may change with every improvement |
+//! | `json shape` | keys and types of the JSON that the previous block printed |
 //!
-//! `ZVF_UPDATE_SNAPSHOTS=1` writes the last two anew where they differ.
+//! `ZVF_UPDATE_SNAPSHOTS=1` rewrites the last two kinds where they differ.
 
 mod page;
 mod reference;
@@ -28,14 +28,14 @@ use std::{
 
 use page::{Kind, Page};
 
-/// Pages with shell blocks, how many run, and how many cannot: a line each.
+/// Pages with shell blocks: number of blocks that run and that do not, one page a line.
 const PAGES: &str = include_str!("guide/pages.txt");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The README, and all pages below `docs`, by their path.
+/// Lists the README and all pages below `docs` by path.
 fn paths() -> Vec<String> {
     let mut found = vec!["README.md".to_owned()];
     let mut folders = vec!["docs".to_owned()];
@@ -72,12 +72,12 @@ fn every_page_with_blocks_is_run() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/guide/pages.txt");
         fs::write(file, found).unwrap();
     } else {
-        assert_eq!(found, PAGES, "what is there, and what pages.txt says");
+        assert_eq!(found, PAGES, "pages found, and pages listed in pages.txt");
     }
 }
 
 #[test]
-fn blocks_do_what_they_say() {
+fn blocks_have_the_documented_output() {
     let folder = tempfile::tempdir().unwrap();
     let (samples, programs) = (folder.path().join("samples"), folder.path().join("bin"));
     samples::make(&samples);
@@ -97,7 +97,7 @@ fn blocks_do_what_they_say() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// What of a page is not as it says.
+/// Runs a page; returns its differences from the documented output.
 fn page_failures(path: &str, samples: &Path, programs: &Path, folder: &Path) -> Vec<String> {
     let file = root().join(path);
     let mut page = Page::read(&file);
@@ -116,7 +116,7 @@ fn page_failures(path: &str, samples: &Path, programs: &Path, folder: &Path) -> 
                     Ok(output) => printed = Some(output),
                     Err(why) => {
                         failures.push(format!("{place}: {why}"));
-                        // What comes after stands on it.
+                        // Later blocks depend on this one.
                         break;
                     }
                 }
@@ -148,7 +148,7 @@ fn page_failures(path: &str, samples: &Path, programs: &Path, folder: &Path) -> 
     failures
 }
 
-/// What a block prints on both streams, or how it fails.
+/// Runs a block; returns its output on both streams, or its failure.
 fn shell(script: &str, programs: &Path, folder: &Path) -> Result<String, String> {
     let path = env::var("PATH").unwrap_or_default();
     let output = Command::new("sh")

@@ -1,4 +1,4 @@
-//! npz files made by hand, whole and broken.
+//! NPZ files made by hand, valid and invalid.
 
 use std::{fs::File, io::Write, path::Path};
 
@@ -13,7 +13,7 @@ use zvf_cli::formats::{
 
 use crate::round_trip::file;
 
-/// An array of this version, with this dictionary.
+/// Encodes an array with this version and header dictionary.
 fn array(version: u8, dictionary: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY".to_vec();
     bytes.extend([version, 0]);
@@ -41,7 +41,7 @@ fn i64s(values: &[i64]) -> Vec<u8> {
     )
 }
 
-/// Two points in a plane.
+/// Returns two points in a plane.
 fn positions() -> (&'static str, Vec<u8>) {
     let data = encode(&[1.0_f32, 2.0, 3.0, 4.0], ByteOrder::Little);
     ("positions", of("<f4", "2, 2", &data))
@@ -72,7 +72,7 @@ fn geometry(members: &[(&str, Vec<u8>)]) -> Geometry {
     read_as(GeometryKind::Points, members).unwrap().geometry
 }
 
-/// What is wrong with positions of these bytes.
+/// Returns the error of positions with these bytes.
 #[track_caller]
 fn refused(bytes: Vec<u8>) -> NpyReadError {
     let error = read_as(GeometryKind::Points, &[("positions", bytes)]).unwrap_err();
@@ -83,7 +83,7 @@ fn refused(bytes: Vec<u8>) -> NpyReadError {
     source
 }
 
-/// What is wrong with this array beside positions.
+/// Returns the error of this array in a file with positions.
 #[track_caller]
 fn refused_column(name: &str, bytes: Vec<u8>) -> ColumnError {
     let error = read_as(GeometryKind::Points, &[positions(), (name, bytes)]).unwrap_err();
@@ -97,7 +97,7 @@ fn refused_column(name: &str, bytes: Vec<u8>) -> ColumnError {
 const SHAPE: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
 
 #[test]
-fn headers_of_every_version_and_order() {
+fn headers_of_every_version_and_order_are_read() {
     let numbers = [1.0_f32, 2.0, 3.0, 4.0];
     let little = encode(&numbers, ByteOrder::Little);
     let expected = NumericColumn::float32(2, numbers);
@@ -109,14 +109,14 @@ fn headers_of_every_version_and_order() {
     let bytes = of(">f4", "2, 2", &big);
     assert_eq!(geometry(&[("positions", bytes)]).positions, expected);
     let fortran = encode(&[1.0_f32, 3.0, 2.0, 4.0], ByteOrder::Little);
-    // As others than numpy write it.
+    // Written in the style of other programs than NumPy.
     let dictionary = "{\"shape\":(2L,2L),\"fortran_order\":True,\"descr\":\"<f4\"}  \n";
     let bytes = array(2, dictionary, &fortran);
     assert_eq!(geometry(&[("positions", bytes)]).positions, expected);
 }
 
 #[test]
-fn dimensions_beyond_the_second_are_columns() {
+fn dimensions_beyond_the_second_become_channels() {
     let values: Vec<u16> = (0..12).collect();
     let data = encode(&values, ByteOrder::Little);
     let found = geometry(&[positions(), ("vertex.a", of("<u2", "2, 3, 2", &data))]);
@@ -125,7 +125,7 @@ fn dimensions_beyond_the_second_are_columns() {
     };
     assert_eq!((numbers.kind, numbers.width), (Kind::UInt16, 6));
     assert_eq!(numbers.bytes, data);
-    // The first dimension is the fastest: 0 is followed by what is a row on.
+    // In Fortran order the first dimension varies fastest: the next value belongs to the next row.
     let fortran: Vec<u16> = (0..6)
         .flat_map(|column| {
             let (middle, last) = (column % 3, column / 3);
@@ -139,7 +139,7 @@ fn dimensions_beyond_the_second_are_columns() {
 }
 
 #[test]
-fn text_of_characters_and_of_bytes() {
+fn text_of_characters_and_bytes_is_read() {
     let text = |order| {
         let codes: Vec<u32> = "né\0β\0\0".chars().map(u32::from).collect();
         encode(&codes, order)
@@ -172,7 +172,7 @@ fn text_of_characters_and_of_bytes() {
 }
 
 #[test]
-fn bools_and_small_numbers() {
+fn bools_and_small_numbers_are_read() {
     let found = geometry(&[
         positions(),
         ("vertex.flag", of("|b1", "2,", &[2, 0])),
@@ -199,7 +199,7 @@ fn bools_and_small_numbers() {
 }
 
 #[test]
-fn packed_members_are_unpacked() {
+fn compressed_members_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npz");
     let count = 100_000;
@@ -209,7 +209,7 @@ fn packed_members_are_unpacked() {
     let reading = GeometryReadOptions::new(GeometryKind::Points);
     let found = file(&path, &reading).unwrap().geometry;
     assert_eq!(found.vertices(), count);
-    // A byte less in the middle of the file is no zip file, or not this array.
+    // Without one byte in the middle, the file is not a valid archive or contains another array.
     let bytes = std::fs::read(&path).unwrap();
     for end in [0, 10, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..end]).unwrap();
@@ -220,9 +220,9 @@ fn packed_members_are_unpacked() {
     }
 }
 
-/// Any byte that is wrong is found by the checksum, or before.
+/// A checksum or an earlier check detects every wrong byte.
 #[test]
-fn damage_is_found() {
+fn damaged_bytes_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npz");
     pack(&path, &[positions()], CompressionMethod::Stored);
@@ -241,7 +241,7 @@ fn damage_is_found() {
 }
 
 #[test]
-fn says_what_is_no_array() {
+fn invalid_arrays_are_explained() {
     let data = [0; 16];
     assert!(matches!(refused(b"PK".to_vec()), NpyReadError::Truncated));
     assert!(matches!(
@@ -277,7 +277,7 @@ fn says_what_is_no_array() {
 }
 
 #[test]
-fn says_what_is_no_header() {
+fn invalid_headers_are_explained() {
     for dictionary in [
         "",
         "{}",
@@ -300,7 +300,7 @@ fn says_what_is_no_header() {
 }
 
 #[test]
-fn absurd_shapes_take_no_memory() {
+fn absurd_shapes_allocate_no_memory() {
     let most = u64::MAX;
     for shape in [
         format!("{most}, {most}"),
@@ -326,7 +326,7 @@ fn absurd_shapes_take_no_memory() {
 }
 
 #[test]
-fn types_that_are_not_read() {
+fn unsupported_types_are_rejected() {
     for descr in ["|O", "|O8", "O"] {
         assert!(matches!(
             refused(of(descr, "2,", &[0; 16])),
@@ -345,7 +345,7 @@ fn types_that_are_not_read() {
 }
 
 #[test]
-fn ids_are_whole_numbers_that_fit() {
+fn ids_must_be_integers_in_range() {
     let ids = of("<u8", "2,", &encode(&[5, u64::MAX], ByteOrder::Little));
     let value = u64::MAX;
     assert_eq!(
@@ -372,7 +372,7 @@ fn ids_are_whole_numbers_that_fit() {
 }
 
 #[test]
-fn arrays_that_nobody_knows_are_refused() {
+fn unknown_arrays_are_rejected() {
     for name in ["radius", "vertices.a", "object_id"] {
         let error = read_as(GeometryKind::Points, &[positions(), (name, i64s(&[1, 2]))]);
         let error = error.unwrap_err();
@@ -407,7 +407,7 @@ fn arrays_that_nobody_knows_are_refused() {
 }
 
 #[test]
-fn groups_have_a_number_or_a_name() {
+fn groups_are_read_by_number_or_name() {
     let members = |ids: &[i64]| i64s(ids);
     let input = read_as(
         GeometryKind::Points,
@@ -440,9 +440,9 @@ fn groups_have_a_number_or_a_name() {
     }
 }
 
-/// Of paths without parts, vertices one after the other of one object are one.
+/// Without part offsets, consecutive vertices of one object form a path.
 #[test]
-fn paths_may_come_by_object() {
+fn paths_may_be_given_by_object() {
     let data = encode(&[0.0_f32; 5], ByteOrder::Little);
     let members = [
         ("positions", of("<f4", "5, 1", &data)),
@@ -460,9 +460,9 @@ fn paths_may_come_by_object() {
     assert_eq!(numbers.bytes, encode(&[1_i64, 2], ByteOrder::Little));
 }
 
-/// Masks of integers make floats, and those of text none.
+/// Masked integers become floats; masked text becomes missing.
 #[test]
-fn masks_say_what_is_missing() {
+fn masks_mark_missing_values() {
     let mask = || of("|b1", "2,", &[0, 1]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npz");

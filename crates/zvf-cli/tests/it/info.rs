@@ -48,7 +48,7 @@ fn info_prints_json() {
 }
 
 #[test]
-fn what_cannot_be_done_exits_with_2_and_says_why() {
+fn errors_exit_with_2_and_give_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().to_str().unwrap();
     let output = zvf(&["info", address]);
@@ -63,7 +63,7 @@ fn what_cannot_be_done_exits_with_2_and_says_why() {
 }
 
 #[test]
-fn stores_in_a_folder_that_is_none_are_named() {
+fn stores_in_a_plain_folder_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["b.zv", "a.zv"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -79,9 +79,9 @@ fn stores_in_a_folder_that_is_none_are_named() {
     assert_eq!(text(&output.stderr), expected);
 }
 
-/// As under `head`.
+/// The pipe closes early, for example in `zvf info | head`.
 #[test]
-fn a_reader_who_leaves_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let folder = tempfile::tempdir().unwrap();
     unpack("zvf-07", "graph.zv", folder.path());
     let mut command = Command::new(env!("CARGO_BIN_EXE_zvf"));

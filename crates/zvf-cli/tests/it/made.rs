@@ -1,4 +1,4 @@
-//! `zvf create` to its end: stores that queries find what was given in.
+//! `zvf create` end to end: queries find the input in the created stores.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::{
 
 const CHUNKS: [&str; 2] = ["10,10", "10,10,10"];
 
-/// The whole store, with groups where there are some.
+/// Queries the whole store, with groups if it has any.
 #[track_caller]
 fn all(bench: &Bench, store: &str, has_groups: bool) -> String {
     let of: &[&str] = if has_groups { &["--group", "0"] } else { &[] };
@@ -19,7 +19,7 @@ fn all(bench: &Bench, store: &str, has_groups: bool) -> String {
 }
 
 #[test]
-fn every_kind_of_every_format_comes_back() {
+fn every_kind_in_every_format_is_read_back() {
     for (kind, files) in KINDS {
         let bench = Bench::new();
         let expected = tables(&bench, &files);
@@ -43,7 +43,7 @@ fn every_kind_of_every_format_comes_back() {
             let info = bench.json(&["info", &store]);
             let level = &info["levels"][0];
             for key in ["vertices", "objects", "chunks"] {
-                // Of points without objects none are counted.
+                // Points without objects have no object count.
                 let counted = level[key].as_u64().unwrap_or(0);
                 assert_eq!(made[key], counted, "{kind} from {end}: {key}");
             }
@@ -54,7 +54,7 @@ fn every_kind_of_every_format_comes_back() {
                 expected,
                 "{kind} from {end}"
             );
-            // What the next store is made of.
+            // The next store is created from this file.
             let Some(next) = formats.get(at + 1) else {
                 break;
             };
@@ -67,7 +67,7 @@ fn every_kind_of_every_format_comes_back() {
 }
 
 #[test]
-fn every_profile_and_codec_comes_back() {
+fn every_profile_and_codec_is_read_back() {
     let (kind, files) = KINDS[4];
     let bench = Bench::new();
     let expected = tables(&bench, &files);
@@ -83,7 +83,7 @@ fn every_profile_and_codec_comes_back() {
         ],
     ];
     for way in ways {
-        // A bare --shard before OUT does not take it for its value.
+        // A bare `--shard` before OUT does not take OUT as its value.
         let line = ["create", "--kind", kind, "--from", "@a.csv", "--overwrite"];
         bench.says(&[&line[..], &way, &["@a.zv", "--chunk-shape", "10,10,10"]].concat());
         let info = bench.json(&["info", "@a.zv"]);
@@ -93,7 +93,7 @@ fn every_profile_and_codec_comes_back() {
 }
 
 #[test]
-fn text_says_what_was_written() {
+fn the_text_report_describes_the_store() {
     let (kind, files) = KINDS[3];
     let bench = Bench::new();
     tables(&bench, &files);
@@ -109,7 +109,7 @@ fn text_says_what_was_written() {
 }
 
 #[test]
-fn what_is_there_is_replaced_only_when_asked() {
+fn an_existing_store_is_replaced_only_on_request() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y\n1,2\n");
     bench.file("b.csv", "x,y\n3,4\n");
@@ -129,7 +129,7 @@ fn what_is_there_is_replaced_only_when_asked() {
 }
 
 #[test]
-fn a_folder_of_something_else_is_left_alone() {
+fn a_folder_without_a_store_is_not_replaced() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y\n1,2\n");
     fs::create_dir(bench.path("mine")).unwrap();
@@ -147,7 +147,7 @@ fn a_folder_of_something_else_is_left_alone() {
 }
 
 #[test]
-fn what_is_refused_leaves_nothing_behind() {
+fn rejected_input_leaves_no_files() {
     let refusals: [(&str, &str, &[&str], &str); 6] = [
         ("points", "x,y\n1,nan\n", &[], "coordinate of NaN"),
         (
@@ -192,7 +192,7 @@ fn what_is_refused_leaves_nothing_behind() {
 }
 
 #[test]
-fn bounds_grow_or_leave_out() {
+fn geometry_outside_the_bounds_is_dropped_or_expands_them() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y\n1,2\n7,8\n");
     let line = [

@@ -1,4 +1,4 @@
-//! The command as a user runs it, and its parts one by one.
+//! The command as a user runs it, and its parts.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -20,7 +20,7 @@ mod doctor;
 #[cfg(feature = "render")]
 mod drawn;
 mod files;
-// Pages write Parquet, and their blocks are for sh.
+// The pages write Parquet, and their blocks need `sh`.
 #[cfg(all(unix, feature = "parquet"))]
 mod guide;
 mod hand_made;
@@ -67,7 +67,7 @@ fn text(bytes: &[u8]) -> &str {
     core::str::from_utf8(bytes).unwrap()
 }
 
-/// Puts a recorded store into a folder.
+/// Extracts a recorded store to a folder.
 fn unpack(archive: &str, store: &str, folder: &Path) {
     let golden = Golden::open(archive);
     let prefix = format!("{store}/");

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{stores::Bench, unpack};
 
 #[test]
-fn a_store_becomes_one_of_another_generation() {
+fn a_store_is_migrated_to_another_generation() {
     let bench = Bench::new();
     unpack("zvf-07", "streamlines.zv", &bench.path("old.zv"));
     let said = bench.says(&["migrate", "@old.zv", "@new.zv", "--no-checksum"]);
@@ -32,7 +32,7 @@ fn a_store_becomes_one_of_another_generation() {
 }
 
 #[test]
-fn what_is_refused_says_the_way_out() {
+fn errors_contain_a_hint() {
     let bench = Bench::new();
     unpack("zvf-07", "graph.zv", &bench.path("old.zv"));
     let said = bench.refused(&["migrate", "@old.zv", "@old.zv"]);
@@ -49,7 +49,7 @@ fn what_is_refused_says_the_way_out() {
         "{said}"
     );
     assert!(!bench.path("new.zv/zarr.json").exists());
-    // Those of the chunk go, and its manifest names what is not there.
+    // The rows of the chunk are lost, and a manifest names missing fragments.
     let report = bench.json(&["migrate", "@old.zv", "@new.zv", "--skip-damaged"]);
     let lost = report["lost"].as_array().unwrap().iter();
     let lost: Vec<_> = lost
@@ -69,7 +69,7 @@ fn what_is_refused_says_the_way_out() {
 }
 
 #[test]
-fn the_root_has_a_copy_of_the_nodes_unless_told_otherwise() {
+fn the_root_has_a_copy_of_the_nodes_by_default() {
     let bench = Bench::new();
     unpack("zvf-07", "graph.zv", &bench.path("old.zv"));
     bench.says(&["migrate", "@old.zv", "@with.zv"]);

@@ -1,4 +1,4 @@
-//! Names that are nearly right, and colours.
+//! Suggestions for misspelled names, and colours.
 
 use std::{fs, process::Command};
 
@@ -13,13 +13,13 @@ fn refused(words: &[&str], hint: &str) {
 }
 
 #[test]
-fn commands_and_options() {
+fn misspelled_commands_and_options_get_a_suggestion() {
     refused(&["qeury"], "'query'");
     refused(&["query", "a.zv", "--bbx", "1"], "'--bbox'");
 }
 
 #[test]
-fn attributes_axes_and_columns() {
+fn misspelled_attributes_axes_and_columns_get_a_suggestion() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     unpack(
@@ -51,9 +51,9 @@ fn attributes_axes_and_columns() {
     );
 }
 
-/// What is no terminal gets no colours; `NO_COLOR` wins over what asks for some.
+/// Output that is not a terminal has no colours; `NO_COLOR` overrides variables that request them.
 #[test]
-fn colours_are_for_terminals() {
+fn colours_are_used_on_terminals_only() {
     let said = |settings: &[(&str, &str)]| {
         let output = Command::new(env!("CARGO_BIN_EXE_zvf"))
             .args(["info", "absent.zv"])
@@ -72,7 +72,7 @@ fn colours_are_for_terminals() {
 }
 
 #[test]
-fn words_without_quotes_and_objects_that_are_not_there() {
+fn frequent_mistakes_get_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("a.zv");
     unpack("zvf-09", "points_attributes/store.zarrvectors", &store);

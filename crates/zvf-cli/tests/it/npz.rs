@@ -1,4 +1,4 @@
-//! npz, read back by a reader of its own.
+//! NPZ files, read back by an independent reader.
 
 use std::{collections::BTreeMap, fs::File, io::Read};
 
@@ -12,7 +12,7 @@ use crate::answers::{
     graph, in_axes, lacking, mesh, nothing, numbers, paths, points, words, written,
 };
 
-/// An array as it lies in the file.
+/// An array as stored in the file.
 #[derive(Debug, PartialEq)]
 struct Array {
     code: String,
@@ -69,7 +69,7 @@ fn of<T: Element>(code: &str, shape: &str, values: &[T]) -> Array {
     }
 }
 
-/// Text of so many characters, filled up with zeros.
+/// Returns text padded with zeros to this width in characters.
 fn text(code: &str, width: usize, texts: &[&str]) -> Array {
     let characters = texts.iter().flat_map(|text| {
         let characters = text.chars().map(u32::from);
@@ -92,9 +92,9 @@ fn check(answer: &QueryResult, expected: Vec<(&str, Array)>) {
 }
 
 #[test]
-fn points_with_attributes_of_every_sort() {
+fn points_keep_attributes_of_every_type() {
     let nan = f32::NAN;
-    // Bits of the missing one are those of numpy's NaN.
+    // The bits of the missing value are those of NumPy's NaN.
     let half = [0x3e00_u16, 0x7e00, 0xae66];
     check(
         &points(),
@@ -110,7 +110,7 @@ fn points_with_attributes_of_every_sort() {
             ("object_ids", of("<i8", "3,", &[7_i64, -1, -2])),
             ("vertex.radius", of("<f4", "3,", &[0.1, nan, nan])),
             ("vertex.kind", text("<U5", 5, &["a,\"b\"", "", ""])),
-            // An empty word that is there, and one that is not.
+            // An empty word that is present, and a missing word.
             (
                 "vertex.kind.missing",
                 of("|b1", "3,", &[false, true, false]),
@@ -179,7 +179,7 @@ fn links_keep_the_order_of_their_ends() {
 }
 
 #[test]
-fn nothing_has_its_shapes() {
+fn an_empty_result_has_arrays_of_zero_rows() {
     check(
         &nothing(),
         vec![
@@ -197,7 +197,7 @@ fn nothing_has_its_shapes() {
 }
 
 #[test]
-fn any_number_of_axes() {
+fn every_number_of_axes_is_written() {
     for axes in 1..=5 {
         let found = &arrays(&in_axes(axes))["positions"];
         assert_eq!(found.shape, format!("2, {axes}"));
@@ -206,9 +206,9 @@ fn any_number_of_axes() {
     }
 }
 
-/// More than goes through the buffer at once.
+/// Larger than the write buffer.
 #[test]
-fn large_arrays_are_whole() {
+fn large_arrays_are_complete() {
     let mut answer = in_axes(1);
     let count = 300_000_u32;
     let values: Vec<f64> = (0..count).map(f64::from).collect();
@@ -224,7 +224,7 @@ fn large_arrays_are_whole() {
 }
 
 #[test]
-fn words_that_would_fill_the_disk_are_refused() {
+fn fixed_width_text_of_excessive_size_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let mut answer = in_axes(1);
     let count = 5000;
@@ -236,14 +236,14 @@ fn words_that_would_fill_the_disk_are_refused() {
         panic!("{error}");
     };
     assert_eq!((column.as_str(), bytes), ("vertex.name", 6_000_000_000));
-    // A long word that no row has costs nothing.
+    // A long word that no row uses takes no space.
     answer.vertex = vec![words("name", &vec![1; count], &[&long, "b"])];
     assert_eq!(arrays(&answer)["vertex.name"].code, "<U1");
 }
 
-/// A name of an array that is made up and one that is there.
+/// The name of an attribute collides with that of a derived array.
 #[test]
-fn two_arrays_of_one_name_are_refused() {
+fn two_arrays_with_the_same_name_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let mut answer = in_axes(1);
     answer.vertex = vec![

@@ -1,4 +1,4 @@
-//! obj, as text.
+//! OBJ files, compared as text.
 
 use zvf_cli::formats::ResultWriteError;
 
@@ -28,15 +28,15 @@ l 5 6
     assert_eq!(text(&paths(), "a.obj"), expected);
 }
 
-/// The store's order is z, y, x.
+/// The order of axes in the store is z, y, x.
 #[test]
-fn edges_are_lines_and_axes_go_by_name() {
+fn edges_are_lines_and_axes_are_ordered_by_name() {
     let expected = "v 2 1 0\nv 12 11 10\nv 22 21 20\nv 32 31 30\nl 2 1\nl 3 2\nl 4 1\n";
     assert_eq!(text(&graph(), "a.obj"), expected);
 }
 
 #[test]
-fn axes_of_other_names_stay_in_order() {
+fn axes_with_other_names_keep_their_order() {
     let mut answer = in_axes(3);
     answer.axes = ["depth", "y", "x"].map(str::to_owned).to_vec();
     assert_eq!(
@@ -57,7 +57,7 @@ fn faces_keep_their_winding() {
 }
 
 #[test]
-fn what_has_no_place_is_named() {
+fn omitted_data_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&graph(), folder.path(), "a.obj").unwrap();
     let expected = ["object_id: not held by obj", "link.weight: not held by obj"];
@@ -68,7 +68,7 @@ fn what_has_no_place_is_named() {
 }
 
 #[test]
-fn other_axes_are_refused() {
+fn other_numbers_of_axes_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for axes in [1, 4, 5] {
         let error = written(&in_axes(axes), folder.path(), "a.obj").unwrap_err();

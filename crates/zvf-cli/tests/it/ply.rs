@@ -1,4 +1,4 @@
-//! ply, read back by a reader of its own.
+//! PLY files, read back by an independent reader.
 
 use zvf::query::{Links, QueryResult};
 use zvf_cli::formats::ResultWriteError;
@@ -7,7 +7,7 @@ use crate::answers::{
     bytes, graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
 };
 
-/// An element as the header declares it, and its rows as numbers.
+/// An element as declared in the header, and its rows as numbers.
 #[derive(Debug, PartialEq)]
 struct Element {
     name: String,
@@ -97,7 +97,7 @@ fn elements(answer: &QueryResult) -> Vec<Element> {
     elements
 }
 
-/// Numbers with their bits, so that a NaN equals itself.
+/// Returns the bits of numbers, so that NaN equals itself.
 fn bits(rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
     let rows = rows.iter();
     rows.map(|row| row.iter().map(|value| value.to_bits()).collect())
@@ -163,7 +163,7 @@ fn scalar_attributes_are_properties() {
 }
 
 #[test]
-fn what_has_no_type_is_named() {
+fn data_without_a_ply_type_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&points(), folder.path(), "a.ply").unwrap();
     let expected = [
@@ -179,7 +179,7 @@ fn what_has_no_type_is_named() {
 }
 
 #[test]
-fn integers_take_the_type_that_holds_them() {
+fn integers_use_the_smallest_sufficient_type() {
     let mut answer = in_axes(1);
     answer.vertex = vec![
         numbers("a", 1, &[i8::MIN, i8::MAX]),
@@ -191,7 +191,7 @@ fn integers_take_the_type_that_holds_them() {
         numbers("g", 1, &[0_u64, 1 << 53]),
         lacking(numbers("h", 1, &[1_i16, 2]), &[true, false]),
         lacking(numbers("i", 1, &[1_u32, u32::MAX]), &[true, false]),
-        // What is missing does not count.
+        // Missing values do not count.
         lacking(numbers("j", 1, &[u64::MAX, 2]), &[true, false]),
     ];
     let found = &elements(&answer)[0];
@@ -224,7 +224,7 @@ fn integers_take_the_type_that_holds_them() {
 }
 
 #[test]
-fn names_have_no_blanks_and_stay_apart() {
+fn names_contain_no_blanks_and_stay_distinct() {
     let mut answer = in_axes(1);
     answer.vertex = ["x", "a b", "a-b", "é"]
         .map(|name| numbers(name, 1, &[0_u8, 0]))
@@ -242,7 +242,7 @@ fn names_have_no_blanks_and_stay_apart() {
 }
 
 #[test]
-fn edges_and_their_attributes() {
+fn edges_keep_their_attributes() {
     let found = elements(&graph());
     assert_eq!(
         found[0].properties,
@@ -287,7 +287,7 @@ fn faces_keep_their_winding() {
 }
 
 #[test]
-fn nothing_and_any_number_of_axes() {
+fn empty_results_and_every_number_of_axes_are_written() {
     let found = elements(&nothing());
     assert_eq!(found[0].rows.len(), 0);
     for axes in 1..=5 {
@@ -298,7 +298,7 @@ fn nothing_and_any_number_of_axes() {
 }
 
 #[test]
-fn coordinates_that_would_change_are_refused() {
+fn coordinates_that_would_be_rounded_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let mut answer = in_axes(1);
     answer.positions = rows(1, &[0, (1_i64 << 53) + 1]);
@@ -314,9 +314,9 @@ fn coordinates_that_would_change_are_refused() {
     );
 }
 
-/// A graph of one end a link is odd, but no reason to fail.
+/// A graph with one end per link is unusual but valid.
 #[test]
-fn links_of_one_end_are_lists() {
+fn links_with_one_end_are_lists() {
     let mut answer = in_axes(1);
     answer.links = Some(Links {
         width: 1,

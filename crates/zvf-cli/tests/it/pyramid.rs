@@ -12,7 +12,7 @@ fn vertices(report: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn levels_are_made_named_and_refreshed() {
+fn levels_are_built_reported_and_refreshed() {
     let bench = Bench::new();
     unpack(
         "zvf-09",
@@ -51,7 +51,7 @@ fn levels_are_made_named_and_refreshed() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_options_are_rejected() {
     let bench = Bench::new();
     unpack(
         "zvf-09",

@@ -18,9 +18,9 @@ fn refused(arguments: &[&str]) -> String {
     text(&output.stderr).to_owned()
 }
 
-/// The store is not looked at when the file cannot be written.
+/// The format is checked before the store is opened.
 #[test]
-fn a_file_of_no_known_kind_is_refused_first() {
+fn an_unknown_file_format_is_rejected_first() {
     let says = refused(&["query", "absent.zv", "-o", "a.xlsx"]);
     let end = ".xlsx files cannot be written; use .csv, .npz, .arrow, .parquet, .ply or .obj";
     assert!(says.contains(end), "{says}");
@@ -32,7 +32,7 @@ fn a_file_of_no_known_kind_is_refused_first() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_named() {
+fn a_missing_store_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().to_str().unwrap();
     let says = refused(&["query", address]);
@@ -46,7 +46,7 @@ fn a_store_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_box_of_other_axes_is_a_mistake() {
+fn a_box_with_a_wrong_number_of_axes_is_an_error() {
     let store = graph();
     let says = refused(&[
         "query",

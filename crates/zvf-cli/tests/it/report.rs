@@ -1,4 +1,4 @@
-//! What is said of an answer, to programs and to people.
+//! Reports of a result, as JSON and as text.
 
 use serde_json::json;
 use zvf::{
@@ -17,7 +17,7 @@ fn report(answer: &QueryResult) -> QueryOutput {
 }
 
 #[test]
-fn keys_are_always_there() {
+fn all_keys_are_always_present() {
     let expected = json!({
         "level": 2, "vertices": 3, "objects": 2, "links": 0, "requests": 12,
         "bytes_read": 4500, "missing": [], "notes": [],
@@ -32,7 +32,7 @@ fn keys_are_always_there() {
 }
 
 #[test]
-fn counts_are_of_the_same_keys() {
+fn counts_have_the_same_keys() {
     let mut report = QueryOutput::new("a.zv");
     assert!(report.is_empty());
     let counts = ResultCounts {
@@ -56,7 +56,7 @@ fn counts_are_of_the_same_keys() {
 }
 
 #[test]
-fn what_is_missing_written_and_left_out_is_said() {
+fn skipped_written_and_omitted_data_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut answer = graph();
     answer.skipped = vec![Skipped {
@@ -92,7 +92,7 @@ note: an old defect"
 }
 
 #[test]
-fn nothing_found_is_empty() {
+fn an_empty_result_is_reported_as_empty() {
     assert!(report(&nothing()).is_empty());
     assert!(!report(&graph()).is_empty());
     assert_eq!(preview(&nothing()).unwrap(), "");
@@ -104,7 +104,7 @@ fn nothing_found_is_empty() {
 }
 
 #[test]
-fn first_rows_are_a_table() {
+fn the_first_rows_are_a_table() {
     let mut report = report(&graph());
     report.rows(preview(&graph()).unwrap());
     let expected = "\
@@ -126,7 +126,7 @@ a.zv, level 0
 }
 
 #[test]
-fn objects_are_shown_for_their_attributes() {
+fn objects_are_shown_with_their_attributes() {
     let shown = preview(&points()).unwrap();
     let (_, objects) = shown.split_once("\n\n").unwrap();
     let expected = "  object_id  object.length          object.count
@@ -136,7 +136,7 @@ fn objects_are_shown_for_their_attributes() {
 }
 
 #[test]
-fn later_rows_are_counted() {
+fn further_rows_are_counted() {
     let mut answer = in_axes(1);
     let all: Vec<u32> = (0..1011).collect();
     answer.positions = rows(1, &all);
@@ -146,9 +146,9 @@ fn later_rows_are_counted() {
     assert_eq!(shown.lines().last(), Some(last));
 }
 
-/// A store could hold what moves the cursor or sets colours.
+/// Text from a store may contain control characters that move the cursor or set colours.
 #[test]
-fn text_cannot_steer_the_terminal() {
+fn control_characters_in_text_are_escaped() {
     let mut answer = in_axes(1);
     let long = "x".repeat(100);
     answer.vertex = vec![words("a\x1b[2J", &[0, 1], &["red\x1b[31m\n", &long])];

@@ -1,4 +1,4 @@
-//! What is written of an answer is read as the same geometry.
+//! Files written from a result are read as the same geometry.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::answers::{
     graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
 };
 
-/// Ends of names of files that keep types.
+/// Returns the file extensions of formats that keep types.
 pub(crate) fn typed() -> Vec<&'static str> {
     vec![
         "npz",
@@ -34,7 +34,7 @@ pub(crate) fn file(
     read(&InputFile::new(path).unwrap(), reading)
 }
 
-/// Writes an answer, and reads it.
+/// Writes a result and reads it back.
 fn again(
     answer: &QueryResult,
     end: &str,
@@ -74,7 +74,7 @@ fn attributes(columns: &[Column]) -> Vec<Attribute> {
     columns.collect()
 }
 
-/// The geometry of an answer without fragments.
+/// Returns the geometry of a result, without fragments.
 fn geometry(answer: &QueryResult) -> Geometry {
     let mut geometry = Geometry::new(numbers_of(&answer.positions));
     geometry.object_ids.clone_from(&answer.object_ids);
@@ -110,7 +110,7 @@ fn check(answer: &QueryResult, kind: GeometryKind) {
     }
 }
 
-/// Points whose numbers are all there.
+/// Returns points without missing numbers.
 fn whole() -> QueryResult {
     let mut answer = points();
     answer.fragment.clear();
@@ -119,13 +119,13 @@ fn whole() -> QueryResult {
             column.nulls = None;
         }
     }
-    // Of tables, complex numbers are two columns.
+    // In tables, complex numbers become two columns.
     answer.vertex.retain(|column| column.name != "wave");
     answer
 }
 
 #[test]
-fn points_with_attributes_of_every_sort() {
+fn points_keep_attributes_of_every_type() {
     check(&whole(), GeometryKind::Points);
     let mut answer = in_axes(1);
     answer.vertex = vec![numbers("wave", 1, &[[1.0_f32, -2.5], [0.0, 0.1]])];
@@ -138,7 +138,7 @@ fn points_with_attributes_of_every_sort() {
 }
 
 #[test]
-fn paths_graphs_and_meshes() {
+fn paths_graphs_and_meshes_are_read_back() {
     check(&paths(), GeometryKind::Streamlines);
     let mut answer = graph();
     answer.link = vec![numbers("weight", 1, &[1_i32, 2, 3])];
@@ -152,7 +152,7 @@ fn paths_graphs_and_meshes() {
 }
 
 #[test]
-fn nothing_is_read_as_nothing() {
+fn an_empty_result_is_read_back() {
     let found = again(
         &nothing(),
         "npz",
@@ -172,9 +172,9 @@ fn nothing_is_read_as_nothing() {
     }
 }
 
-/// Empty words are no missing ones, whether some are missing or not.
+/// Empty words differ from missing ones, whether or not any are missing.
 #[test]
-fn empty_words_are_kept_apart() {
+fn empty_words_differ_from_missing_ones() {
     let mut answer = in_axes(1);
     for column in [
         words("kind", &[0, 1], &["", "a"]),
@@ -187,7 +187,7 @@ fn empty_words_are_kept_apart() {
 }
 
 #[test]
-fn missing_numbers_are_refused_or_nan() {
+fn missing_numbers_are_rejected_or_become_nan() {
     for end in typed() {
         let mut reading = GeometryReadOptions::new(GeometryKind::Graphs);
         let error = again(&graph(), end, &reading).unwrap_err();
@@ -204,7 +204,7 @@ fn missing_numbers_are_refused_or_nan() {
             panic!();
         };
         assert_eq!(*weight, NumericColumn::float64(1, [1.0, f64::NAN, 3.0]));
-        // The greatest number of 64 bits is no float.
+        // The greatest 64-bit integer is not representable as a float.
         let mut answer = in_axes(1);
         answer.vertex = vec![lacking(numbers("n", 1, &[u64::MAX, 0]), &[false, true])];
         let reading = &reading;
@@ -217,7 +217,7 @@ fn missing_numbers_are_refused_or_nan() {
 }
 
 #[test]
-fn fragments_come_back_a_row_an_object() {
+fn fragment_attributes_are_read_back_by_object() {
     let mut answer = paths();
     answer.fragment = vec![
         words("label", &[0, 0, 0, 1, 1, 1], &["a", "b"]),
@@ -254,7 +254,7 @@ fn fragments_come_back_a_row_an_object() {
             "{note}"
         );
     }
-    // One of the vertices is of no object.
+    // One of the vertices belongs to no object.
     let found = again(&points(), "npz", &{
         let mut reading = GeometryReadOptions::new(GeometryKind::Points);
         reading.missing = MissingPolicy::Nan;
@@ -263,7 +263,7 @@ fn fragments_come_back_a_row_an_object() {
     assert!(found.unwrap_err().to_string().contains("object.count"));
 }
 
-/// Integers stay integers, and floats become float64.
+/// Integers stay integers, and floats become `f64`.
 #[test]
 fn csv_keeps_numbers() {
     let found = again(
@@ -310,14 +310,14 @@ fn csv_keeps_numbers() {
 }
 
 #[test]
-fn csv_of_paths_and_links() {
+fn csv_keeps_paths_and_links() {
     let found = again(
         &paths(),
         "csv",
         &GeometryReadOptions::new(GeometryKind::Lines),
     )
     .unwrap();
-    // All its numbers are floats there as here.
+    // In both, all numbers are floats.
     assert_eq!(found.geometry, geometry(&paths()));
     let mut answer = mesh(4);
     answer.positions = rows(3, &(0..12).map(f64::from).collect::<Vec<_>>());
@@ -336,9 +336,9 @@ fn csv_of_paths_and_links() {
     assert_eq!(found.axes, Some(names.to_vec()));
 }
 
-/// More rows than one batch of arrow has, with one dictionary.
+/// More rows than one Arrow batch holds, with one dictionary.
 #[test]
-fn many_rows() {
+fn many_rows_are_read_back() {
     let count = 150_000_u32;
     let mut answer = in_axes(1);
     let all: Vec<u32> = (0..count).collect();

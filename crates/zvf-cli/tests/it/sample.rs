@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::stores::Bench;
 
-/// A `.npy` of floats.
+/// Encodes floats as `.npy`.
 fn npy(shape: &str, values: impl Iterator<Item = f32>) -> Vec<u8> {
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
     let mut bytes = b"\x93NUMPY\x01\0".to_vec();
@@ -16,7 +16,7 @@ fn npy(shape: &str, values: impl Iterator<Item = f32>) -> Vec<u8> {
     bytes
 }
 
-/// A volume whose voxel at i, j, k is 100i + 10j + k, and points in it.
+/// Creates a volume whose voxel at i, j, k is 100i + 10j + k, and points in it.
 fn bench() -> Bench {
     let bench = Bench::new();
     let mut values = Vec::new();
@@ -40,7 +40,7 @@ fn create(bench: &Bench, more: &[&str]) {
     bench.says(&[&line[..], &chunks, more].concat());
 }
 
-/// The columns of the vertices that a query answers.
+/// Returns the columns of the vertices in the result of a query.
 fn rows(bench: &Bench) -> Vec<Vec<f64>> {
     let answer = bench.answer("@a.zv", &[]);
     let lines = answer.lines().skip(1);
@@ -56,7 +56,7 @@ fn is_valid(bench: &Bench) {
 }
 
 #[test]
-fn values_come_back_with_the_vertices() {
+fn sampled_values_are_returned_with_the_vertices() {
     for form in [
         &[][..],
         &["--shard=2,2,2", "--compression=zstd:3"],
@@ -65,7 +65,7 @@ fn values_come_back_with_the_vertices() {
     ] {
         let bench = bench();
         create(&bench, form);
-        // Shards, or chunks, are batches of their own where there is hardly memory.
+        // With little memory, each shard or chunk is a batch of its own.
         let line = [
             "sample", "@a.zv", "@v.npy", "--into", "v", "--memory", "9000",
         ];
@@ -83,21 +83,21 @@ fn values_come_back_with_the_vertices() {
             let expected = row[0] * 100.0 + row[1] * 10.0 + row[2];
             assert!((row[3] - expected).abs() < 1e-3, "{row:?}, not {expected}");
         }
-        // The store goes on to be changed as others are.
+        // The store can still be edited.
         bench.says(&["compact", "@a.zv"]);
         is_valid(&bench);
     }
 }
 
-/// Twelve chunks along x: by name, the eleventh would come after the first.
+/// Twelve chunks along x: sorted by name, the eleventh would follow the first.
 #[test]
 fn each_block_is_read_once_over_all_batches() {
     let bench = bench();
     let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
     bench.says(&[&line[..], &["--chunk-shape", "1,30,30", "--quiet"]].concat());
-    // A block of 440 bytes for each layer of voxels.
+    // One block of 440 bytes per layer of voxels.
     bench.says(&["tet", "convert", "@v.npy", "@v.tet", "--chunks", "1,11,10"]);
-    // Room for six of them, and for a hundred vertices and their values.
+    // Memory for six blocks, and for a hundred vertices and their values.
     let line = [
         "sample", "@a.zv", "@v.tet", "--into", "v", "--memory", "3000",
     ];
@@ -111,7 +111,7 @@ fn each_block_is_read_once_over_all_batches() {
 }
 
 #[test]
-fn an_attribute_is_replaced_only_when_asked_to() {
+fn an_attribute_is_replaced_only_on_request() {
     let bench = bench();
     create(&bench, &["--shard=2,2,2"]);
     let line = ["sample", "@a.zv", "@v.npy", "--into", "v"];
@@ -121,7 +121,7 @@ fn an_attribute_is_replaced_only_when_asked_to() {
         said,
         "error: an attribute v of vertices is there already; replace it with --overwrite\n"
     );
-    // Twice as large a world, one off.
+    // World coordinates are scaled by two and shifted by one.
     bench.file("m.txt", "0.5 0 0 1\n0 0.5 0 0\n0 0 0.5 0\n0 0 0 1\n");
     let more = ["--overwrite", "--affine", "@m.txt", "--interp", "nearest"];
     bench.says(&[&line[..], &more].concat());
@@ -145,14 +145,14 @@ fn an_attribute_is_replaced_only_when_asked_to() {
 }
 
 #[test]
-fn coarser_levels_are_behind_then() {
+fn coarser_levels_become_stale() {
     let bench = bench();
     create(&bench, &[]);
     bench.says(&["pyramid", "@a.zv", "--levels", "1", "--quiet"]);
     bench.says(&["sample", "@a.zv", "@v.npy", "--into", "v", "--outside=-1"]);
     let found = bench.json(&["validate", "@a.zv"]);
     let findings = found["findings"].as_array().unwrap();
-    // That the level is behind is noted, and nothing else.
+    // The stale level is noted, and nothing else.
     assert_eq!(
         (findings.len(), &findings[0]["code"]),
         (1, &json!("ZV-L4-059"))
@@ -160,14 +160,14 @@ fn coarser_levels_are_behind_then() {
     let root = fs::read(bench.path("a.zv/zarr.json")).unwrap();
     let root: Value = serde_json::from_slice(&root).unwrap();
     assert_eq!(root["attributes"]["zvf_stale_levels"], json!([1]));
-    // Made anew, they have it too.
+    // Refreshed levels have the attribute too.
     bench.says(&["pyramid", "@a.zv", "--refresh", "--quiet"]);
     is_valid(&bench);
     assert!(bench.path("a.zv/1/vertex_attributes/v/zarr.json").exists());
 }
 
 #[test]
-fn voxels_of_several_values_give_rows() {
+fn voxels_with_several_values_give_several_channels() {
     let bench = bench();
     create(&bench, &[]);
     let values = (0..12_u16 * 11 * 10).flat_map(|at| [at / 110, at % 10].map(f32::from));
@@ -178,7 +178,7 @@ fn voxels_of_several_values_give_rows() {
     assert_eq!(done["row_shape"], json!([2]));
     is_valid(&bench);
     for row in rows(&bench).iter().filter(|row| {
-        // Where cubic weights see no edge.
+        // Cubic weights need neighbours inside the volume.
         (1.0..9.0).contains(&row[0]) && (1.0..7.0).contains(&row[2])
     }) {
         assert!(
@@ -189,9 +189,9 @@ fn voxels_of_several_values_give_rows() {
 }
 
 #[test]
-fn objects_have_what_their_vertices_come_to() {
+fn object_attributes_aggregate_their_vertices() {
     let bench = bench();
-    // Three lines along x; a fourth that is nowhere in the volume.
+    // Three lines along x, and a fourth outside the volume.
     let mut table = "x,y,z,object_id\n".to_owned();
     for (object, y) in [(7, 1.0), (9, 2.5), (4, 3.0), (11, 900.0)] {
         for x in 0..8_u8 {
@@ -246,7 +246,7 @@ fn objects_have_what_their_vertices_come_to() {
         let said = bench.refused(&line);
         assert!(said.contains("of objects is there already"), "{said}");
     }
-    // The one outside has no value.
+    // The object outside has no value.
     let any = "object.mean > -1e300";
     let count = bench.json(&[
         "query", "@l.zv", "--count", "--object", "11", "--where", any,

@@ -1,4 +1,4 @@
-//! The command on stores in a bucket; `cargo xtask servers` runs the bucket.
+//! The command on stores in a bucket, which `cargo xtask servers` provides.
 
 use std::{env, fs, path::Path};
 
@@ -9,13 +9,13 @@ use crate::zvf;
 fn json(arguments: &[&str]) -> Value {
     let output = zvf(arguments);
     let error = String::from_utf8_lossy(&output.stderr);
-    // 1 says that a store is not sound, which is an answer.
+    // Exit code 1 means that a store has errors, which is a result too.
     let is_answer = output.status.success() || output.status.code() == Some(1);
     assert!(is_answer, "{arguments:?}: {error}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Without what depends on the place: its address, and what asking took.
+/// Removes what depends on the location: the address and the cost.
 fn told(mut answer: Value) -> Value {
     let answer_of = answer.as_object_mut().unwrap();
     for place in ["store", "address", "requests", "bytes_read"] {
@@ -24,7 +24,7 @@ fn told(mut answer: Value) -> Value {
     answer
 }
 
-/// Names of the stores below a folder.
+/// Lists the names of the stores below a folder.
 fn below(folder: &Path, root: &Path, found: &mut Vec<String>) {
     if folder.join("zarr.json").exists() {
         let name = folder.strip_prefix(root).unwrap();
@@ -39,7 +39,7 @@ fn below(folder: &Path, root: &Path, found: &mut Vec<String>) {
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
 #[expect(clippy::print_stdout, reason = "`xtask servers` shows this line")]
-fn stores_in_a_bucket() {
+fn stores_in_a_bucket_give_the_results_of_a_folder() {
     let root = env::var("ZVF_TEST_STORES").unwrap();
     let mut names = Vec::new();
     below(Path::new(&root), Path::new(&root), &mut names);

@@ -1,4 +1,4 @@
-//! Stores that several processes make.
+//! Stores that several processes build.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
@@ -24,7 +24,7 @@ fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
 }
 
 #[test]
-fn processes_make_the_same_store() {
+fn several_processes_build_the_same_store() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let rows = (0..600).map(|at| {
@@ -68,7 +68,7 @@ fn processes_make_the_same_store() {
     let levels = |store: &str| {
         let mut found = BTreeMap::new();
         files(&folder.path().join(store), "", &mut found);
-        // Transactions have names of their own.
+        // Transactions have unique names.
         found.retain(|name, _| !name.starts_with(".zvf/") && name != "zarr.json");
         found
     };

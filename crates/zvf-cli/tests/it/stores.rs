@@ -1,4 +1,4 @@
-//! Stores made and changed by the command, and what queries say of them.
+//! Stores created and edited by the command, checked by queries.
 
 use std::{fs, path::PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{text, zvf};
 
-/// A folder to work in.
+/// A working folder.
 pub(crate) struct Bench(tempfile::TempDir);
 
 impl Bench {
@@ -14,7 +14,7 @@ impl Bench {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Where something of this name is.
+    /// Returns the path of a file.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -34,7 +34,7 @@ impl Bench {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// What a command prints.
+    /// Returns the output of a successful command.
     #[track_caller]
     pub(crate) fn says(&self, line: &[&str]) -> String {
         let output = self.run(line);
@@ -45,14 +45,14 @@ impl Bench {
         text(&output.stdout).replace(address, "")
     }
 
-    /// The JSON that a command prints.
+    /// Returns the JSON that a command prints.
     #[track_caller]
     pub(crate) fn json(&self, line: &[&str]) -> Value {
         let said = self.says(&[line, &["--json"]].concat());
         serde_json::from_str(&said).unwrap()
     }
 
-    /// What a command that cannot be done says.
+    /// Returns the error output of a command that fails.
     #[track_caller]
     pub(crate) fn refused(&self, line: &[&str]) -> String {
         let output = self.run(line);
@@ -62,12 +62,12 @@ impl Bench {
         text(&output.stderr).replace(address, "")
     }
 
-    /// How a command exits.
+    /// Returns the exit code of a command.
     pub(crate) fn code(&self, line: &[&str]) -> Option<i32> {
         self.run(line).status.code()
     }
 
-    /// What a query answers, as the tables of csv one below the other.
+    /// Returns the result of a query, as CSV tables one after another.
     #[track_caller]
     pub(crate) fn answer(&self, store: &str, of: &[&str]) -> String {
         let folder = self.path("answer");
@@ -83,7 +83,7 @@ impl Bench {
         tables
     }
 
-    /// Names of what is in the folder.
+    /// Lists the names in the folder.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -93,8 +93,8 @@ impl Bench {
     }
 }
 
-/// Every kind with tables of it, and how they come back: vertices by chunk and
-/// object, chunks of 10 along each axis.
+/// Every kind with its tables, and their form in results: vertices by chunk and object, chunks of
+/// 10 along each axis.
 pub(crate) const KINDS: [(&str, [(&str, &str); 4]); 8] = [
     (
         "points",
@@ -200,7 +200,7 @@ pub(crate) const KINDS: [(&str, [(&str, &str); 4]); 8] = [
     ),
 ];
 
-/// Writes the tables of a kind; what a query of all should give.
+/// Writes the tables of a kind; returns the expected result of a query of everything.
 pub(crate) fn tables(bench: &Bench, files: &[(&str, &str)]) -> String {
     let mut all = String::new();
     for (name, text) in files.iter().filter(|(name, _)| !name.is_empty()) {

@@ -1,4 +1,4 @@
-//! csv as people have it.
+//! CSV files in the forms that occur in practice.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn geometry(text: &str, kind: GeometryKind) -> Geometry {
         .geometry
 }
 
-/// The line that is wrong, and why.
+/// Returns the line and the cause of an error.
 #[track_caller]
 fn wrong_line(text: &str) -> (u64, CsvError) {
     let error = read(text, &GeometryReadOptions::new(GeometryKind::Points)).unwrap_err();
@@ -38,7 +38,7 @@ fn wrong_line(text: &str) -> (u64, CsvError) {
 }
 
 #[test]
-fn columns_that_are_no_axes_are_attributes() {
+fn other_columns_than_axes_are_attributes() {
     let found = geometry(
         "x,radius,z,kind,y,object_id\n1,0.5,3,a,2,7\n4,1,6,,5,7\n",
         GeometryKind::Points,
@@ -56,7 +56,7 @@ fn columns_that_are_no_axes_are_attributes() {
 }
 
 #[test]
-fn rows_that_agree_are_a_path() {
+fn consecutive_rows_of_a_part_are_a_path() {
     let kind = GeometryKind::Streamlines;
     let found = geometry("x,object_id\n0,5\n1,5\n2,8\n3,5\n", kind);
     assert_eq!(found.part_offsets, Some(vec![0, 2, 3, 4]));
@@ -79,7 +79,7 @@ fn rows_that_agree_are_a_path() {
 }
 
 #[test]
-fn axes_go_by_name() {
+fn axes_are_found_by_name() {
     let mut reading = GeometryReadOptions::new(GeometryKind::Points);
     let names = ["t", "lon"].map(str::to_owned).to_vec();
     reading.axes = Some(names.clone());
@@ -107,7 +107,7 @@ fn axes_go_by_name() {
 }
 
 #[test]
-fn says_which_line_is_wrong() {
+fn errors_name_the_line() {
     let (line, error) = wrong_line("x,y\n1,2\n3\n");
     assert_eq!(line, 3);
     assert!(matches!(
@@ -152,7 +152,7 @@ fn says_which_line_is_wrong() {
 }
 
 #[test]
-fn missing_numbers_become_nan_when_asked() {
+fn missing_numbers_become_nan_on_request() {
     let mut reading = GeometryReadOptions::new(GeometryKind::Points);
     reading.missing = MissingPolicy::Nan;
     let found = read("x,a,b\n1,2,\n1,,0.5\n", &reading).unwrap().geometry;
@@ -160,13 +160,13 @@ fn missing_numbers_become_nan_when_asked() {
     let expected = |values| Values::Numbers(NumericColumn::float64(1, values));
     assert_eq!(values(0), expected([2.0, f64::NAN]));
     assert_eq!(values(1), expected([f64::NAN, 0.5]));
-    // An id is no float, whatever is asked.
+    // Ids are never NaN, with or without the option.
     let error = read("x,object_id\n1,2\n1,\n", &reading).unwrap_err();
     assert!(error.to_string().ends_with("object_id"), "{error}");
 }
 
 #[test]
-fn links_come_from_beside_or_elsewhere() {
+fn links_come_from_the_adjacent_or_a_named_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("a.csv"), "x,y\n0,0\n1,1\n2,2\n").unwrap();
@@ -216,7 +216,7 @@ fn groups_may_have_names() {
 }
 
 #[test]
-fn attributes_have_their_own_tables() {
+fn attributes_may_have_their_own_tables() {
     let error = read(
         "x,object.a\n1,2\n",
         &GeometryReadOptions::new(GeometryKind::Points),
@@ -229,7 +229,7 @@ fn attributes_have_their_own_tables() {
 }
 
 #[test]
-fn a_source_says_what_to_change() {
+fn errors_contain_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     assert_eq!(InputFile::new(path("a")), Err(InputFileError::NoExtension));
@@ -241,7 +241,7 @@ fn a_source_says_what_to_change() {
 /// Types and codecs that other programs write.
 #[cfg(feature = "parquet")]
 #[test]
-fn parquet_of_other_programs() {
+fn parquet_of_other_programs_is_read() {
     use std::sync::Arc;
 
     use arrow_array::{

@@ -7,7 +7,7 @@ use zvf_testkit::golden::{Golden, unhex};
 
 use crate::{stores::Bench, text, zvf};
 
-/// A bench with recorded files on it.
+/// Creates a bench with recorded files.
 fn bench(names: &[&str]) -> (Bench, Golden) {
     let (bench, golden) = (Bench::new(), Golden::open("tet"));
     for name in names {
@@ -18,7 +18,7 @@ fn bench(names: &[&str]) -> (Bench, Golden) {
 }
 
 #[test]
-fn info_shows_what_is_asked_for() {
+fn info_shows_the_requested_parts() {
     let (bench, _) = bench(&["good/many_chunks_150.tet", "good/footer_v2_zone_index.tet"]);
     let said = bench.says(&["tet", "info", "@many_chunks_150.tet"]);
     assert!(
@@ -57,7 +57,7 @@ fn info_shows_what_is_asked_for() {
 }
 
 #[test]
-fn verify_exits_with_what_it_finds() {
+fn the_exit_code_of_verify_depends_on_its_findings() {
     let (bench, _) = bench(&[
         "good/mixed_codecs.tet",
         "bad/zstd_magic.tet",
@@ -81,7 +81,7 @@ fn verify_exits_with_what_it_finds() {
 }
 
 #[test]
-fn a_slice_is_written_and_costs_what_was_recorded() {
+fn a_slice_has_the_recorded_values_and_cost() {
     let (bench, golden) = bench(&["good/i64_3d_edges_zstd.tet"]);
     let expected = golden.json("expected.json");
     let files = expected["files"].as_array().unwrap();
@@ -128,7 +128,7 @@ fn a_slice_is_written_and_costs_what_was_recorded() {
 }
 
 #[test]
-fn arrays_go_from_format_to_format_and_back() {
+fn arrays_are_converted_between_formats_and_back() {
     let (bench, _) = bench(&["good/f32_3d_edges_zstd.tet"]);
     let words = [
         "tet",
@@ -190,7 +190,7 @@ fn arrays_go_from_format_to_format_and_back() {
 }
 
 #[test]
-fn what_is_refused_says_the_way_out() {
+fn errors_contain_a_hint() {
     let (bench, _) = bench(&["good/all_dtypes_raw.tet", "bad/magic.tet"]);
     let said = bench.refused(&["tet", "slice", "@all_dtypes_raw.tet"]);
     assert!(said.contains("several datasets; name one of"), "{said}");
@@ -219,7 +219,7 @@ fn what_is_refused_says_the_way_out() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_said_so() {
+fn a_missing_file_is_named() {
     let bench = Bench::new();
     let path = bench.path("none.tet");
     let path = path.to_str().unwrap();

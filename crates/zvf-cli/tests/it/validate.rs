@@ -1,4 +1,4 @@
-//! `zvf validate` as a user runs it, and what it shows.
+//! `zvf validate` as a user runs it, and its output.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -8,7 +8,8 @@ use zvf_cli::commands::validate::{Validated, object, rules_as_json, rules_as_tex
 
 use crate::{text, unpack, zvf};
 
-/// A note, two errors of one rule of which one can be mended, and more of them.
+/// Returns a report with a note, two errors of one rule, one of them repairable, and further
+/// findings.
 fn report() -> ValidationReport {
     let finding = |code: &str, path: &str, location: &str, message: &str| {
         Finding::new(rules::find(code).unwrap(), path, message).location(location)
@@ -49,7 +50,7 @@ fn validated(report: &ValidationReport) -> Validated<'_> {
 }
 
 #[test]
-fn people_see_a_table_by_rule_the_worst_first() {
+fn text_output_is_a_table_by_rule_with_the_worst_first() {
     let expected = "\
 tracts.zv
 
@@ -75,7 +76,7 @@ note  ZV-L2-023  an unknown capability
 }
 
 #[test]
-fn programs_see_one_object() {
+fn json_output_is_one_object() {
     let found = object(validated(&report()));
     let listed = json!([
         {
@@ -102,7 +103,7 @@ fn programs_see_one_object() {
 }
 
 #[test]
-fn code_hosts_see_sarif() {
+fn sarif_output_lists_rules_and_results() {
     let log = sarif(validated(&report()), "file:///data/tracts.zv/");
     assert_eq!(log["version"], "2.1.0");
     let run = &log["runs"][0];
@@ -153,7 +154,7 @@ fn code_hosts_see_sarif() {
     assert_eq!(results[2]["message"]["text"], "crc32c differs");
 }
 
-/// A store with this in its root's block instead of what was there.
+/// Creates a store with a changed field in the root metadata.
 fn damaged(folder: &Path, field: &str, value: Value) {
     unpack("zvf-09", "points_2d_bins/store.zarrvectors", folder);
     let file = folder.join("zarr.json");
@@ -179,12 +180,12 @@ fn errors_exit_with_1_and_anything_else_with_0() {
             .any(|code| code == "ZV-L2-010"),
         "{found}"
     );
-    // Nodes alone are sound.
+    // The metadata alone has no errors.
     let output = zvf(&["validate", address, "--level", "1"]);
     assert_eq!(output.status.code(), Some(0));
     let expected = format!("{address}\n\nnothing found; checked to L1: nodes\n");
     assert_eq!(text(&output.stdout), expected);
-    // A warning is no error.
+    // A warning is not an error.
     damaged(folder.path(), "geometry_types", json!(["blob"]));
     let output = zvf(&["validate", address, "--level", "2", "--limit", "0"]);
     assert_eq!(output.status.code(), Some(0));
@@ -193,7 +194,7 @@ fn errors_exit_with_1_and_anything_else_with_0() {
 }
 
 #[test]
-fn what_cannot_be_validated_exits_with_2() {
+fn addresses_that_cannot_be_validated_exit_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
     let output = zvf(&["validate", gone.to_str().unwrap()]);
@@ -206,14 +207,14 @@ fn what_cannot_be_validated_exits_with_2() {
     ] {
         assert_eq!(zvf(wrong).status.code(), Some(2), "{wrong:?}");
     }
-    // A folder that is there and no store is an answer.
+    // An existing folder without a store can be validated.
     let output = zvf(&["validate", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("ZV-L1-001"));
 }
 
 #[test]
-fn sarif_is_relative_to_the_store() {
+fn sarif_paths_are_relative_to_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("a store.zv");
     unpack("zvf-07", "graph.zv", &store);
@@ -248,7 +249,7 @@ fn rules_are_listed() {
 }
 
 #[test]
-fn repair_puts_right_what_it_can() {
+fn repair_fixes_repairable_findings() {
     let folder = tempfile::tempdir().unwrap();
     unpack("zvf-09", "lines_mixed/store.zarrvectors", folder.path());
     let level = folder.path().join("0/zarr.json");

@@ -1,4 +1,4 @@
-//! The command on stores behind a web server that cannot list.
+//! The command on stores on a web server without listings.
 
 use zvf_testkit::{golden::Golden, web::Web};
 
@@ -24,7 +24,7 @@ fn check(archive: &str, store: &str, error: &str) {
 }
 
 #[test]
-fn what_cannot_be_counted_says_what_to_do() {
+fn counting_without_a_listing_gives_a_hint() {
     check(
         "zvf-09",
         "graph_3d/store.zarrvectors",

@@ -1,4 +1,4 @@
-//! A page, and the blocks in it.
+//! A page and its blocks.
 
 use std::{fs, path::Path};
 
@@ -12,18 +12,18 @@ pub(super) struct Page {
 pub(super) struct Block {
     pub(super) kind: Kind,
     pub(super) text: String,
-    /// The line of its fence, from 1.
+    /// Line of its fence, counted from 1.
     pub(super) line: usize,
 }
 
-/// What is done with a block.
+/// The kind of a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Run,
-    /// With the reason.
+    /// Contains the reason.
     NotRun(String),
     Output,
-    /// Whatever its numbers.
+    /// Ignores numbers.
     Roughly,
     Shape,
 }
@@ -59,10 +59,10 @@ impl Page {
         Self { text, blocks }
     }
 
-    /// Puts other text into blocks.
+    /// Replaces the text of blocks.
     pub(super) fn replace(&mut self, changed: &[(usize, String)]) {
         let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
-        // From the end, so that earlier lines keep their numbers.
+        // Backwards, so that earlier line numbers stay valid.
         for (at, text) in changed.iter().rev() {
             let block = &self.blocks[*at];
             let old = block.text.lines().count();
@@ -73,7 +73,7 @@ impl Page {
     }
 }
 
-/// What the words behind a fence say; `None` of what is only read.
+/// Parses the words after a fence; `None` if the block is not executable.
 fn kind(words: &str) -> Result<Option<Kind>, String> {
     Ok(Some(match words {
         "sh" => Kind::Run,
@@ -95,7 +95,7 @@ fn kind(words: &str) -> Result<Option<Kind>, String> {
     }))
 }
 
-/// Whether text is as a page has it, or else the text.
+/// Returns whether text matches the page, or else the text.
 pub(super) fn holds(expected: &str, actual: &str) -> Result<(), String> {
     let (expected, actual) = (expected.trim_end(), actual.trim_end());
     let same = expected.lines().count() == actual.lines().count();
@@ -106,12 +106,12 @@ pub(super) fn holds(expected: &str, actual: &str) -> Result<(), String> {
     }
 }
 
-/// The same, whatever the numbers.
+/// Compares text without its numbers.
 pub(super) fn roughly_holds(expected: &str, actual: &str) -> Result<(), String> {
     holds(&without_numbers(expected), &without_numbers(actual)).map_err(|_| actual.to_owned())
 }
 
-/// Numbers, with the blanks in and before them, become one sign.
+/// Replaces numbers, with the blanks in and before them, by one character.
 fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -133,7 +133,7 @@ fn without_numbers(text: &str) -> String {
     out
 }
 
-/// `…` stands for any text.
+/// Compares a line, in which `…` matches any text.
 fn line_holds(expected: &str, actual: &str) -> bool {
     let Some((start, rest)) = expected.split_once('…') else {
         return expected.trim_end() == actual.trim_end();
@@ -153,7 +153,7 @@ fn line_holds(expected: &str, actual: &str) -> bool {
 }
 
 #[test]
-fn a_line_may_leave_out_what_changes() {
+fn an_ellipsis_matches_any_text() {
     assert!(line_holds("took … s", "took 1.5 s"));
     assert!(!line_holds("took … s", "took 1.5 m"));
     assert!(line_holds("a…b…c", "a1b2c") && !line_holds("a…b…c", "a12c"));
@@ -162,7 +162,7 @@ fn a_line_may_leave_out_what_changes() {
 }
 
 #[test]
-fn numbers_may_differ_and_nothing_else() {
+fn only_numbers_may_differ() {
     let rough = |expected, actual| roughly_holds(expected, actual).is_ok();
     assert!(rough("24 requests, 1 088 bytes", "9 requests, 10880 bytes"));
     assert!(rough("  x   1.5\n  y  -2", "  x  10.25\n  y    7"));
@@ -170,7 +170,7 @@ fn numbers_may_differ_and_nothing_else() {
 }
 
 #[test]
-fn every_shell_block_is_run_or_says_why_not() {
+fn every_shell_block_runs_or_has_a_reason() {
     assert_eq!(kind("sh"), Ok(Some(Kind::Run)));
     let why = Kind::NotRun("a bucket".to_owned());
     assert_eq!(kind("sh not run: a bucket"), Ok(Some(why)));
@@ -179,7 +179,7 @@ fn every_shell_block_is_run_or_says_why_not() {
 }
 
 #[test]
-fn blocks_are_replaced_where_they_are() {
+fn blocks_are_replaced_in_place() {
     let text = "a\n```sh\nx\n```\n```text output\nold\nold\n```\nb\n".to_owned();
     let mut page = Page::new(text, "page");
     assert_eq!(page.blocks.len(), 2);

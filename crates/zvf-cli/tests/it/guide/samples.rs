@@ -1,4 +1,4 @@
-//! The stores and files that pages speak of.
+//! The stores and files that the pages use.
 
 use std::{
     fmt::Write,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{unpack, zvf};
 
-/// Makes them below a folder.
+/// Creates the samples in a folder.
 pub(super) fn make(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let write = |name: &str, text: String| fs::write(folder.join(name), text).unwrap();
@@ -45,7 +45,7 @@ fn create(words: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Fibres through a box, and an attribute that is largest in the middle.
+/// Returns fibres through a box, with an attribute that is largest in the middle.
 fn tracts(objects: std::ops::Range<u32>, key: &str) -> String {
     let mut text = format!("x,y,z,fa,{key}\n");
     for object in objects {
@@ -82,7 +82,7 @@ fn groups() -> String {
 fn cells() -> String {
     let mut text = "x,y,z,radius,kind\n".to_owned();
     for cell in 0..500_u32 {
-        // Spread evenly by multiples of the golden ratio and its like.
+        // Spreads positions evenly with multiples of irrational ratios such as the golden ratio.
         let at = |ratio: f64| (f64::from(cell) * ratio).fract() * 100.0;
         let kind = ["soma", "glia", "axon"][cell as usize % 3];
         let (x, y, z) = (at(0.618_034), at(0.754_878), at(0.569_840));
@@ -92,7 +92,7 @@ fn cells() -> String {
     text
 }
 
-/// A net of nodes, and the edges between neighbours.
+/// Returns a mesh of nodes, and the edges between neighbours.
 fn wires() -> (String, String) {
     let (mut nodes, mut edges) = ("x,y,z\n".to_owned(), "links[0],links[1]\n".to_owned());
     for node in 0..64_u32 {
@@ -107,7 +107,7 @@ fn wires() -> (String, String) {
     (nodes, edges)
 }
 
-/// An array of 32 × 32 × 32 float32 in numpy's format.
+/// Returns an array of 32 × 32 × 32 float32 in the format of NumPy.
 fn volume() -> Vec<u8> {
     let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (32, 32, 32), }".to_owned();
     while !(11 + header.len()).is_multiple_of(64) {
@@ -123,7 +123,7 @@ fn volume() -> Vec<u8> {
     bytes
 }
 
-/// Copies them for a page.
+/// Copies the samples for a page.
 pub(super) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -137,8 +137,8 @@ pub(super) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// `cargo run -- …` is the program under test, and a demo a small one. A command of xtask is not run, as most start
-/// this test: it has to be one that the usage lists.
+/// Runs the program under test for `cargo run -- …`, with a small demo. Commands of xtask are not
+/// run, because most of them start this test; they must only be listed in the usage.
 const CARGO: &str = r#"#!/bin/sh
 set -eu
 case "$1" in
@@ -155,7 +155,7 @@ xtask)
 esac
 "#;
 
-/// The programs that blocks start, before those of the system.
+/// Creates the programs that blocks run, which take precedence over those of the system.
 pub(super) fn programs(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     symlink(env!("CARGO_BIN_EXE_zvf"), folder.join("zvf")).unwrap();

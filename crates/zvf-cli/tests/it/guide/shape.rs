@@ -1,4 +1,4 @@
-//! Which keys JSON has, and of which types their values are.
+//! The shape of JSON: its keys and the types of their values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,18 +7,18 @@ use std::{
 
 use serde_json::Value;
 
-/// All that values at one place were.
+/// The types of all values at one location.
 #[derive(Debug, Default)]
 struct Shape {
     words: BTreeSet<&'static str>,
-    /// How many objects there were, and for each key how many had it.
+    /// Number of objects, and for each key the number of objects that have it.
     objects: usize,
     members: BTreeMap<String, (usize, Shape)>,
     items: Option<Box<Shape>>,
 }
 
-/// The shape of one or several JSON values that follow each other: a key that not all of
-/// them have ends in `?`.
+/// Returns the shape of one or several consecutive JSON values. A key that only some of them have
+/// ends in `?`.
 pub(super) fn of_text(text: &str) -> Result<String, String> {
     let mut shape = Shape::default();
     for value in serde_json::Deserializer::from_str(text).into_iter() {
@@ -93,7 +93,7 @@ impl Shape {
 }
 
 #[test]
-fn shapes_are_those_of_all_values() {
+fn shapes_cover_all_values() {
     let text = r#"{"a": 1, "b": [{"c": null}, {"c": "x", "d": 1.5}]} {"a": 2.5, "b": []}"#;
     let shape =
         "{\n  \"a\": number\n  \"b\": [{\n    \"c\": text or null\n    \"d\"?: number\n  }]\n}";
