@@ -1,16 +1,16 @@
-"""Arrays of Blosc2 both ways: written and changed here, read there.
+"""Tests Blosc2 arrays in both directions: written and changed here, read there.
 
 usage: b2nd.py OURS FOLDER [--cases N] [--seed N] [--caterva PYTHON]
 
 OURS answers requests as JSON lines (`crates/zvf-dense/examples/b2nd.rs`). In each case
 
-* OURS writes an array; python-blosc2 reads it whole and in part, then changes it (elements,
-  shape, a metalayer), and OURS reads what came of it;
-* python-blosc2 writes one; OURS reads it whole and in part, with steps, then changes it, and
-  python-blosc2 reads what came of it.
+* OURS writes an array; python-blosc2 reads it as a whole and in part, then changes it (elements,
+  shape, a metalayer), and OURS reads the result;
+* python-blosc2 writes an array; OURS reads it as a whole and in part, with steps, then changes it,
+  and python-blosc2 reads the result.
 
-What is in them is kept in NumPy. With PYTHON, one that has caterva 0.7.3, that reads arrays of
-OURS, too.
+NumPy arrays hold the expected content. PYTHON is an interpreter with caterva 0.7.3, which then also
+reads arrays of OURS.
 """
 
 import argparse
@@ -36,9 +36,9 @@ NUMBERS = {
     "bytedelta": blosc2.Filter.BYTEDELTA,
     "delta": blosc2.Filter.DELTA,
 }
-# Both are one value of MessagePack.
+# Each is one value of MessagePack.
 LAYER, LATER = "A", "B"
-# What attributes may be; text and lists past the borders of MessagePack's short forms.
+# Values of attributes, including text and lists beyond the limits of MessagePack's short forms.
 ATTRIBUTES = [
     None, True, 0, 127, 128, 65536, 2**63, -1, -33, -(2**40), 1.5, 1e300, "", "é" * 20, "x" * 300, "y" * 70000,
     [], [1, [2, "three"]], list(range(20)), {}, {"a": {"b": [None, False]}}, {str(n): n for n in range(20)},
@@ -75,7 +75,7 @@ def values(random, shape, dtype):
     if dtype.kind == "b":
         data &= 1
     if dtype.kind == "U":
-        # Characters there are.
+        # Valid characters.
         data = (raw & 0x3F).astype(np.uint8)
         data.reshape(-1, 4)[:, 1:] = 0
     return np.frombuffer(data.tobytes(), dtype=dtype).reshape(shape).copy()
@@ -98,7 +98,7 @@ def box(start, stop, step=None):
 
 
 def put_together(array, dtype):
-    """The array from whole chunks, which leave no block out."""
+    """Assembles the array from whole chunks, which omit no block."""
     rank = len(array.shape)
     grid = [-(-n // c) for n, c in zip(array.shape, array.chunks)]
     inner = [-(-c // b) for c, b in zip(array.chunks, array.blocks)]
@@ -163,7 +163,7 @@ class Case:
 
     def check_theirs(self, array, what):
         if "delta" in self.filters:
-            # Reads that leave blocks out come out wrong (c-blosc2 issue 701).
+            # Reads that omit blocks return wrong data (c-blosc2 issue 701).
             same(put_together(array, self.dtype), self.data, what)
             return
         same(array[()] if not self.shape else array[:], self.data, what)
@@ -173,7 +173,7 @@ class Case:
                 same(array[box(start, stop)], self.data[box(start, stop)], f"{what} {start} {stop}")
 
     def grown(self):
-        """Another shape, and the values there are in both."""
+        """Returns another shape, and the data that both shapes contain."""
         shape = [max(n + self.random.between(-3, 6), 1) for n in self.data.shape]
         data = np.zeros(shape, self.dtype)
         common = tuple(slice(0, min(pair)) for pair in zip(shape, self.data.shape))
@@ -182,7 +182,7 @@ class Case:
 
     def run(self):
         can_change = self.shape and 0 not in self.shape
-        # Ours, then theirs.
+        # OURS changes the array, then python-blosc2.
         self.clean()
         self.write()
         array = blosc2.open(str(self.path), mode="a")
@@ -204,7 +204,7 @@ class Case:
             array.schunk.vlmeta["variable"] = ord(LATER)
             self.check_ours("changed by theirs")
         del array
-        # Theirs, then ours.
+        # python-blosc2 changes the array, then OURS.
         self.clean()
         filters = [NUMBERS[name] for name in self.filters]
         cparams = {
@@ -235,12 +235,13 @@ class Case:
             self.check_theirs(array, "changed by ours")
             assert array.schunk.vlmeta["variable"] == ord(LATER), "vlmetalayer"
             if "delta" not in self.filters:
-                # And once more: what ours left must not be in the way.
+                # Change it once more: what OURS left must not interfere.
                 array[tuple([0] * len(shape))] = self.data.flat[-1]
                 self.data[tuple([0] * len(shape))] = self.data.flat[-1]
                 shape = [n + self.random.between(0, 5) for n in shape]
                 array.resize(tuple(shape))
-                # What a shrink hid comes back when they grow an array, so theirs is the truth.
+                # When python-blosc2 grows an array, elements hidden by an earlier shrink reappear,
+                # so its result is the expected one.
                 data = np.ascontiguousarray(array[:])
                 old = tuple(slice(0, n) for n in self.data.shape)
                 same(data[old], self.data, "resized by theirs")
@@ -249,7 +250,7 @@ class Case:
 
 
 def caterva_list(ours, folder, random, cases):
-    """Arrays for Caterva, which python-blosc2 reads from memory."""
+    """Lists the arrays for Caterva, which python-blosc2 reads from memory."""
     listed = []
     for number in range(cases):
         case = Case(ours, folder, random)
@@ -261,7 +262,7 @@ def caterva_list(ours, folder, random, cases):
         array = blosc2.ndarray_from_cframe(path.read_bytes(), copy=True)
         size = case.dtype.itemsize
         assert (array.shape, array.chunks) == (tuple(case.shape), tuple(case.chunks)), "geometry"
-        # Its items are text for python-blosc2, which then loses zeros at their end.
+        # python-blosc2 reads the items as text and strips their trailing zeros.
         want = case.data.view() if case.shape else case.data
         found = array[()] if not case.shape else array[:]
         want = np.frombuffer(want.tobytes(), f"|S{size}").reshape(case.shape)

@@ -1,17 +1,17 @@
-"""Slices of dense arrays, ours and those of the other libraries in one run, by turns.
+"""Compares reading slices of dense arrays with the other libraries, alternating in one run.
 
 usage: bench_dense.py OURS FOLDER [--rounds N] [--threads N]... [--only TEXT]
 
-OURS is the example b2nd of zvf-dense, built with optimization. Arrays of Blosc2 are read beside
-python-blosc2, .tet beside tet-py (Tetration's own library), Zarr beside zarr-python. All are
-in the page cache. Prints rows of Markdown: medians in microseconds over random selections and
-rounds; in each round first one side reads all selections of a shape, then the other. Results go
-to new memory; where the other library can, also to memory that is there (`into`). What the other
-library gives as a view of a mapped file is copied to memory, as ours is. The others are timed
-within Python, whose part in a call is some 10 to 20 microseconds; ours within Rust.
+OURS is the example b2nd of zvf-dense, built with optimization. Blosc2 arrays are compared with
+python-blosc2, .tet with tet-py (Tetration's own library), Zarr with zarr-python. All files are in
+the page cache. Prints rows of Markdown: medians in microseconds over random selections and rounds.
+In each round first one side reads all selections of a shape, then the other. Results go to new
+memory and, where the other library supports it, also to existing memory (`into`). Views of a mapped
+file are copied to memory, as OURS does. The others are timed within Python, whose share of a call
+is some 10 to 20 microseconds; OURS within Rust.
 
-Last come copying as many bytes as a whole array has, on one thread, and ten million positions
-sampled in a volume.
+The last rows measure copying the bytes of a whole array on one thread, and sampling ten million
+positions in a volume.
 """
 
 import argparse
@@ -43,7 +43,7 @@ POSITIONS = 10_000_000
 
 
 def smooth(shape):
-    """Waves with noise in the low bits: such as a scanner gives."""
+    """Returns waves with noise in the low bits, similar to the data of a scanner."""
     random = np.random.default_rng(1)
     axes = np.ogrid[tuple(slice(0, n) for n in shape)]
     waves = sum(np.sin(axis / (7.0 + 3 * k)) for k, axis in enumerate(axes))
@@ -92,7 +92,7 @@ class Blosc2:
 class Tet:
     name = f"tet-py {tet.core_version()}"
     has_into = False
-    # A plane takes it up to a second.
+    # A plane takes up to a second.
     most = 2
 
     def __init__(self, path, threads):
@@ -116,7 +116,7 @@ class Zarr:
 
 
 def write(ours, folder, name, kind, shape, chunks, blocks):
-    """The array, and who else reads it."""
+    """Writes the array; returns it and the other library that reads it."""
     ends = {"raw": ".tet", "tet": ".tet", "b2nd": ".b2nd", "zarr": ".zarr"}
     path = folder / (str(list(ARRAYS).index(name)) + ends[kind])
     values = smooth(shape)
@@ -157,7 +157,7 @@ def theirs(peer, boxes, into):
 
 
 def compared(ours, path, peer, kind, boxes, rounds):
-    """Medians of a kind of selection: theirs, ours, theirs into, ours into."""
+    """Returns medians of a kind of selection: theirs, ours, theirs into, ours into."""
     asked = [{"start": a, "stop": b} for a, b in boxes]
     filled = [{**one, "into": True} for one in asked]
     times = [[], [], [], []]

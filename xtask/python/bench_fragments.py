@@ -1,4 +1,4 @@
-"""Times the reference's fragment index over the bytes our benches wrote.
+"""Times the reference's fragment index on the bytes that our benchmarks wrote.
 
 usage: bench_fragments.py FOLDER; prints nanoseconds as JSON.
 """
@@ -17,7 +17,7 @@ SECONDS = 0.3
 
 
 def timed(work):
-    """Median nanoseconds of a call, as criterion gives for ours."""
+    """Returns the median nanoseconds of a call, as criterion reports for ours."""
     times = []
     end = time.perf_counter() + SECONDS
     while not times or time.perf_counter() < end:

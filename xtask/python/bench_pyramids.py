@@ -1,11 +1,11 @@
-"""What levels take: `zvf pyramid` and the reference's `build_pyramid`, on the same stores.
+"""Measures building levels: `zvf pyramid` and the reference's `build_pyramid` on the same stores.
 
 usage: bench_pyramids.py FOLDER ZVF [VERTICES...]
 
-`zvf create` makes the store, and each of the two gets a copy. Both make two levels, with
-cells two and four times as large as bins, links to the coarser level, and all objects; each
-in a process of its own, in turns. Of several turns the shortest counts. Rows of a Markdown table are
-printed as they are done, and what the levels of the reference do not have.
+`zvf create` makes the store, and each program gets a copy. Both build two levels, with cells two
+and four times as large as bins, links to the coarser level, and all objects. Each runs in a process
+of its own, in turns; the shortest of several turns counts. Prints rows of a Markdown table as they
+complete, and the features that the levels of the reference lack.
 """
 
 import json
@@ -19,17 +19,17 @@ import numpy as np
 
 from bench_writes import KINDS, inputs, run, size_of
 
-# Extents of bins relative to the store's chunks: as many along each axis.
+# Size of bins relative to the store's chunks: number of bins along each axis.
 BINS = 8
 FACTORS = [2, 2]
-# The reference is given up after so many seconds, and does not begin what would take as long.
+# Time limit of the reference in seconds; stores expected to exceed it are not started.
 PATIENCE = 150
-# Turns, and how long one of the reference may take for there to be another.
+# Number of turns, and the longest time of the reference in seconds that allows another turn.
 TURNS, SHORT = 3, 10
 
 
 def theirs(store):
-    """Makes levels with the reference; prints the seconds it took."""
+    """Builds levels with the reference; prints the seconds."""
     from zarr_vectors.multiresolution.coarsen import build_pyramid
 
     before = time.perf_counter()
@@ -38,7 +38,9 @@ def theirs(store):
 
 
 def put_aside(path):
-    """Out of the way, to be deleted in the end: where many files were deleted, ext4 is slow to make new ones for minutes."""
+    """Moves a folder aside, to be deleted at the end: after many deletions, ext4 creates files
+    slowly for minutes.
+    """
     if path.exists():
         done = path.parent / "done"
         done.mkdir(exist_ok=True)
@@ -46,17 +48,20 @@ def put_aside(path):
 
 
 def link(source, target):
-    """Metadata is copied, as it is written over; cells of a level that is there are not."""
+    """Copies metadata, which is overwritten, and hard-links the cells of existing levels, which are
+    not.
+    """
     if source.endswith("zarr.json"):
         return shutil.copy2(source, target)
     return os.link(source, target)
 
 
 def measure(folder, zvf, kind, size, before):
-    """Both in turns; `before` is what they took of a smaller store."""
+    """Measures both in turns; `before` is their time on a smaller store."""
     source = folder / f"{kind}-{size}.npz"
     if not source.exists():
-        # What starts the others must stay small, as memory it ever had counts as theirs.
+        # A separate process, because the peak memory of this one counts towards the processes that
+        # it starts.
         made = run([sys.executable, __file__, "--make", kind, str(size), str(source)])
         if made["code"]:
             raise SystemExit(f"no input: {made['error']}")
@@ -111,14 +116,14 @@ def measure(folder, zvf, kind, size, before):
 
 
 def described(store):
-    """Vertices of the levels, and what the first of them has."""
+    """Returns the vertices of the levels, and the features of the first level."""
     counts = []
     for level in range(1, len(FACTORS) + 1):
         node = json.loads((store / str(level) / "zarr.json").read_text())
         counts.append(node["attributes"]["zarr_vectors_level"]["vertex_count"])
     first = store / "1"
     parts = {path.name for path in first.iterdir() if path.is_dir()}
-    # Below the folder of links are those within the level and those to others.
+    # The folder of links contains those within the level and those to other levels.
     if not (first / "links" / "0").is_dir():
         parts.discard("links")
     return counts, sorted(parts - {"cross_chunk_links"})

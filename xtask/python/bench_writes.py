@@ -2,9 +2,9 @@
 
     bench_writes.py FOLDER ZVF [SIZE ...]
 
-Inputs are made here and kept in FOLDER as npz. Each write runs in a process of its
-own, ours and theirs in turns; time is that of the process without its start and
-without reading the input where it can be told apart, memory is its peak.
+Inputs are created here and kept in FOLDER as npz. Each write runs in a process of its own, ours and
+theirs in turns. Time excludes the start of the process and, where it can be separated, reading the
+input; memory is the peak of the process.
 """
 
 import json
@@ -21,7 +21,7 @@ KINDS = ["points", "streamlines", "graphs", "mesh", "skeletons", "lines"]
 
 
 def inputs(kind, size):
-    """Arrays as `zvf create --from` reads them, about `size` vertices."""
+    """Returns arrays as `zvf create --from` reads them, about `size` vertices."""
     rng = np.random.default_rng(size)
     if kind == "points":
         centres = rng.uniform(0, 4000, (2000, 3))
@@ -91,7 +91,7 @@ def inputs(kind, size):
 
 
 def theirs(kind, source, out, shape):
-    """Writes with the reference; prints the seconds it took."""
+    """Writes with the reference; prints the seconds."""
     from zarr_vectors.types.graphs import write_graph
     from zarr_vectors.types.lines import write_lines
     from zarr_vectors.types.meshes import write_mesh
@@ -123,7 +123,7 @@ def theirs(kind, source, out, shape):
 
 
 def run(command):
-    """Seconds, peak bytes, what it printed, and whether it went well."""
+    """Returns seconds, peak bytes, the output, and whether the process succeeded."""
     before = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     output, errors = process.stdout.read(), process.stderr.read()
@@ -148,8 +148,8 @@ def size_of(folder):
 def measure(folder, zvf, kind, size):
     source = folder / f"{kind}-{size}.npz"
     if not source.exists():
-        # In a process of its own: what starts the others must stay small, as memory it
-        # ever had counts as theirs.
+        # A separate process, because the peak memory of this one counts towards the processes that
+        # it starts.
         made = run([sys.executable, __file__, "--make", kind, str(size), str(source)])
         if made["code"]:
             raise SystemExit(f"no input: {made['error']}")

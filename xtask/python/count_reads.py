@@ -1,11 +1,11 @@
-"""Counts what the reference asks of a store for each query, and times it.
+"""Counts the requests of the reference for each query of a store, and times them.
 
 usage: count_reads.py FOLDER STORE...; prints a JSON list, a record for each store and query.
 
-Every query opens the store anew. Requests are counted through a Zarr store, as they would reach an
-object store; time is measured over the plain path, where the reference reads files past Zarr.
-A query the reference has no way to ask has a record without `requests`. `requests` are without
-`lists`; `found` is what it found, `columns` are the attributes of vertices that came with it.
+Every query opens the store anew. Requests are counted by a Zarr store, as they would reach an
+object store; time is measured on the plain path, where the reference bypasses Zarr to read files. A
+query that the reference does not support has a record without `requests`. `requests` exclude
+`lists`; `found` is the result, `columns` are the vertex attributes in it.
 """
 
 import json
@@ -23,17 +23,17 @@ from counting_store import CountingStore
 
 REPEATS = 3
 
-# Where the reference can select by what.
+# Kinds that the reference can select by object.
 BY_OBJECT = {"point_cloud", "line", "streamline"}
 BY_GROUP = {"point_cloud", "streamline"}
-# Kinds whose vertices do not come with their objects when a box is read.
+# Kinds whose vertices are returned without their objects in a box query.
 BY_VERTEX = {"point_cloud", "graph", "skeleton", "mesh"}
 # Kinds whose links are more than the order of a path.
 LINKED = {"graph", "skeleton", "mesh"}
 
 
 def answer(result):
-    """What a result holds: vertices, objects and links, and columns of vertices."""
+    """Returns the content of a result: vertices, objects and links, and columns of vertices."""
     found = {"vertices": result.vertex_count}
     owners = result.object_ids if result.part_objects is None else result.part_objects
     if owners is not None:
@@ -45,14 +45,16 @@ def answer(result):
 
 
 def vertices_of_object(dataset, number):
-    """Of kinds that cannot be selected by object: the vertices alone."""
+    """Returns only vertices, for kinds that cannot be selected by object."""
     level = building.get_resolution_level(dataset.store, 0)
     parts = building.read_object_vertices(level, number, ndim=3)
     return {"vertices": sum(len(part) for part in parts)}, []
 
 
 def filtered(dataset, where):
-    """No predicate is pushed down: read the column and select, or read all and drop."""
+    """Predicates are not pushed down: reads the column and selects, or reads everything and drops
+    rows.
+    """
     name, above = where["attribute"], np.float32(where["above"])
     if where["scope"] == "object":
         level = building.get_resolution_level(dataset.store, 0)
@@ -63,7 +65,9 @@ def filtered(dataset, where):
 
 
 def reader(kind, asked):
-    """What asks an open dataset, or None when nothing can; and what is special about it."""
+    """Returns a function that queries an open dataset, or None if unsupported, and its
+    peculiarities.
+    """
     if "nearest" in asked:
         return None, None
     if "box" in asked:
@@ -97,7 +101,7 @@ def measure(path, work):
         times.append(time.perf_counter() - start)
         if again != found:
             raise ValueError(f"{path.name}: {found} through Zarr, {again} from files")
-    # A result without vertices has no columns, whatever was asked for.
+    # A result without vertices has no columns, whatever was requested.
     columns = columns if found["vertices"] else None
     return counts | {"seconds": statistics.median(times), "found": found, "columns": columns}
 

@@ -1,4 +1,4 @@
-"""A Zarr store that counts what an object store would be asked."""
+"""A Zarr store that counts the requests an object store would receive."""
 
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
@@ -6,10 +6,10 @@ from zarr.storage import LocalStore, WrapperStore
 
 
 class CountingStore(WrapperStore):
-    """Counts each object or range asked for, whether it is there or not, each size or existence
-    asked for, and each listing.
+    """Counts each requested object or range, existing or not, each size or existence check, and
+    each listing.
 
-    No LocalStore by type: of such the reference reads the files itself, past Zarr.
+    It is not a subclass of LocalStore, whose files the reference reads directly, bypassing Zarr.
     """
 
     def __init__(self, store):
@@ -21,7 +21,7 @@ class CountingStore(WrapperStore):
         return cls(LocalStore(path, read_only=True))
 
     def with_read_only(self, read_only=False):
-        # A copy would count for itself.
+        # A copy would have counters of its own.
         return self
 
     async def get(self, key, prototype=None, byte_range=None):
@@ -34,7 +34,7 @@ class CountingStore(WrapperStore):
         return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
     def _get_many(self, requests):
-        # The wrapper's own would ask the store below.
+        # The wrapper's method would call the inner store.
         return Store._get_many(self, requests)
 
     async def exists(self, key):

@@ -1,15 +1,15 @@
-"""Makes stores with `zvf create`, and reads them with the reference package.
+"""Creates stores with `zvf create`, and reads them with the reference package.
 
 usage: created.py ZVF FOLDER [--seed N] [--only NAME]
 
-ZVF is our program. Every case of `created_cases` is written with checksums and without:
+ZVF is our program. Every case of `created_cases` is written with and without checksums:
 
 * zarr-python decodes every array;
-* the package reads back, bit by bit, what went in, and `validate(level=5)` finds no error;
-* the package writes the same geometry, and all decoded cells are equal, but those that
+* the package reads the input back, bit by bit, and `validate(level=5)` finds no error;
+* the package writes the same geometry, and all decoded cells are equal, except those that
   `created_twin.EXCUSED` names.
 
-Some cases are written in the older profiles too, and zarr-python reads those.
+Some cases are also written in older profiles, and zarr-python reads those.
 """
 
 import argparse
@@ -32,14 +32,14 @@ import created_twin  # noqa: E402
 from created_cases import CASES, built  # noqa: E402
 from created_reads import Reads  # noqa: E402
 
-# Differences of one store that are shown.
+# Maximum number of differences shown per store.
 SHOWN = 5
-# What numbers of rows and fragments are in.
+# Length in bytes of the header of a fragment index.
 HEADER = 16
 
 
 class Report:
-    """What was compared, and what is different."""
+    """Counters of comparisons and differences."""
 
     def __init__(self):
         self.stores = self.arrays = self.values = self.twins = 0
@@ -48,7 +48,7 @@ class Report:
         self.differences = 0
 
     def of(self, name):
-        """Tells a store's differences, the first few in full."""
+        """Returns a function that reports a store's differences, the first few in full."""
         shown = 0
 
         def differ(what):
@@ -102,7 +102,7 @@ def check(program, folder, build, seed, report):
 
 
 class guarded:
-    """Counts what is raised as a difference, and goes on."""
+    """Counts an exception as a difference, and continues."""
 
     def __init__(self, report, name):
         self.report, self.name = report, name
@@ -119,7 +119,7 @@ class guarded:
 
 
 def check_codecs(store, checksums, differ):
-    """Whether cells carry checksums is what the command line says."""
+    """Checks that cells have checksums exactly if requested."""
     for name in created_twin.arrays(store):
         codecs = json.loads((store / name / "zarr.json").read_text())["codecs"]
         if codecs[0]["name"] == "sharding_indexed":
@@ -178,7 +178,7 @@ def check_older(program, folder, build, seed, profile, report):
 
 
 def vertex_rows(index):
-    """The rows that ranges of a fragment index are of; all fragments are ranges."""
+    """Returns the rows of the ranges in a fragment index; all fragments are ranges."""
     fragments = int.from_bytes(index[8:12], "little")
     words = (fragments + 63) // 64 * 8
     table = np.frombuffer(index, "<i8", 2 * fragments, HEADER + words).reshape(-1, 2)
@@ -186,7 +186,7 @@ def vertex_rows(index):
 
 
 def older_cell(root, family, chunk, rows, profile):
-    """The bytes of a chunk's rows."""
+    """Returns the bytes of a chunk's rows."""
     if profile == "0.8":
         return root[f"0/{family}/{chunk}"][...].tobytes()
     array = root[f"0/{family}"]

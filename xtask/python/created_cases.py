@@ -1,4 +1,4 @@
-"""Random geometry of every kind, as what `zvf create` takes."""
+"""Random geometry of every kind, as input of `zvf create`."""
 
 import zlib
 
@@ -13,12 +13,12 @@ def case(build):
     return build
 
 
-# What does not change with the geometry.
+# Settings that do not depend on the geometry.
 SETTINGS = ["bin_shape", "bounds", "compression", "shard", "dtype", "out_of_bounds", "policy"]
 
 
 class Case:
-    """Geometry, and how it is to be stored. Vertices and links have a `tag` of their own."""
+    """Geometry and how it is stored. Vertices and links have a unique `tag`."""
 
     def __init__(self, kind, positions, chunk_shape, **rest):
         self.kind = kind
@@ -64,16 +64,18 @@ class Case:
         return self.kind in ("graphs", "skeletons", "mesh")
 
     def has_step_links(self):
-        """Whether steps between chunks are stored as links: of every other case."""
+        """Returns whether steps between chunks are stored as links, in every other case."""
         return self.is_paths() and len(self.given.part_offsets) % 2 == 0
 
     def paths(self):
-        """The rows of each path."""
+        """Returns the rows of each path."""
         ends = zip(self.part_offsets[:-1], self.part_offsets[1:])
         return [np.arange(start, end) for start, end in ends]
 
     def own(self):
-        """The object of each path, or of each vertex of other geometry; `None` without objects."""
+        """Returns the object of each path, or of each vertex of other geometry; `None` without
+        objects.
+        """
         if self.is_paths():
             count = len(self.part_offsets) - 1
             return np.arange(count) if self.part_objects is None else self.part_objects
@@ -85,25 +87,25 @@ class Case:
         return np.arange(len(self.positions)) if speaks else None
 
     def ids(self):
-        """All objects, ascending."""
+        """Returns all objects, ascending."""
         given = [] if self.objects is None else self.objects
         return np.unique(np.concatenate([self.own(), np.asarray(given, np.int64)]).astype(np.int64))
 
     def described(self):
-        """The objects that rows of attributes are of."""
+        """Returns the objects to which rows of attributes belong."""
         if self.objects is not None:
             return np.asarray(self.objects, np.int64)
         return self.own() if self.is_paths() else np.unique(self.own())
 
     def table(self, values):
-        """A row for each object in `ids`, and which there are."""
+        """Returns a row for each object in `ids`, and a mask of existing rows."""
         rows = {int(one): row for row, one in enumerate(self.described())}
         at = [rows.get(int(one)) for one in self.ids()]
         present = np.array([row is not None for row in at], bool)
         return values[[row or 0 for row in at]], present
 
     def group_count(self):
-        """How many groups there are, those without members too."""
+        """Returns the number of groups, including those without members."""
         return max([0, *(n + 1 for n in self.groups), *map(len, self.group.values())])
 
     def bounding(self):
@@ -118,11 +120,11 @@ class Case:
         return self.bounds
 
     def stored(self):
-        """The positions as what they are stored as."""
+        """Returns the positions in the stored type."""
         return self.positions.astype(self.dtype) if self.dtype else self.positions
 
     def inside(self):
-        """What is left of it inside the bounds: that is expected, and this is given."""
+        """Returns the part inside the bounds, which is expected when this case is the input."""
         lower, upper = self.bounds
         keep = ((self.positions >= lower) & (self.positions <= upper)).all(axis=1)
         rest = {name: getattr(self, name) for name in SETTINGS}
@@ -156,7 +158,7 @@ class Case:
         return case
 
     def arrays(self):
-        """The interchange arrays."""
+        """Returns the interchange arrays."""
         if self.given is not self:
             return self.given.arrays()
         arrays = {"positions": self.positions}
@@ -180,7 +182,7 @@ class Case:
         return arrays
 
     def arguments(self):
-        """What `zvf create` is told besides where."""
+        """Returns the arguments of `zvf create` except the paths."""
         words = ["--kind", self.kind, "--chunk-shape", comma(self.chunk_shape)]
         if self.bin_shape is not None:
             words += ["--bin-shape", comma(self.bin_shape)]
@@ -208,7 +210,9 @@ def built(build, seed):
 
 
 def cloud(random, count, axes, low=-20, high=30, dtype="f4", wide=2):
-    """Points on eighths, so that some lie on faces; the axes after `wide` are short."""
+    """Returns points on multiples of one eighth, so that some lie on faces; the axes after `wide`
+    are short.
+    """
     points = np.round(random.uniform(low, high, (count, axes)) * 8) / 8
     points[:, wide:] = np.round(random.uniform(1, 7, (count, max(axes - wide, 0))) * 8) / 8
     return points.astype(dtype)
@@ -223,14 +227,14 @@ def walk(random, count, axes, step=4.0, dtype="f4"):
 
 
 def walks(random, lengths, axes, dtype="f4", step=4.0):
-    """Paths, one after the other, and where each starts."""
+    """Returns paths, one after the other, and the first vertex of each."""
     paths = [walk(random, length, axes, step, dtype).reshape(-1, axes) for length in lengths]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return np.concatenate(paths), offsets
 
 
 def tree(random, count, branches=30, preorder=False):
-    """Links (child, parent) of one tree, its root at a vertex of any number."""
+    """Returns links (child, parent) of one tree, with its root at any vertex."""
     parents = [0]
     for vertex in range(1, count):
         jumps = random.integers(100) < branches
@@ -243,7 +247,7 @@ def tree(random, count, branches=30, preorder=False):
 
 
 def ordered(links, count):
-    """The same tree with vertices numbered in the order depth first search finds them."""
+    """Returns the same tree with vertices numbered in depth-first order."""
     children = {vertex: [] for vertex in range(count)}
     for child, parent in links.tolist():
         children[parent].append(child)
@@ -257,7 +261,7 @@ def ordered(links, count):
 
 
 def grid(columns, rows, step=3.0, dtype="f4"):
-    """A height field, as triangles and as quads."""
+    """Returns a height field, as triangles and as quads."""
     at = [(x, y) for y in range(rows) for x in range(columns)]
     points = np.array([[x * step - 6, y * step - 6, (x * 7 + y * 3) % 5] for x, y in at], dtype)
     quads = []
@@ -288,7 +292,7 @@ def numbers(random, count, dtype, columns=None):
         return (random.normal(size=shape) + 1j * random.normal(size=shape)).astype(dtype)
     if dtype.kind == "f":
         return random.normal(size=shape).astype(dtype)
-    # Without the ends, which stand for absent rows in tables.
+    # Without the extremes, which stand for absent rows in tables.
     limits = np.iinfo(dtype)
     return random.integers(limits.min + 1, limits.max - 1, shape, dtype=dtype, endpoint=True)
 
@@ -331,7 +335,7 @@ def points_float64(random):
 
 @case
 def points_inexact_bins(random):
-    """Extents that no float is, and points on and beside faces of bins."""
+    """Bin sizes that no float represents, and points on and near faces of bins."""
     points = random.integers(-30, 30, (120, 2)) * 0.1
     points[60:] = np.nextafter(points[60:], random.choice([-9, 9], (60, 2)))
     return Case("points", points, (0.3, 0.6), bin_shape=(0.1, 0.2))
@@ -382,7 +386,7 @@ def points_left_out(random):
 
 @case
 def points_objects_left_out(random):
-    """Some points of most objects, and all of one."""
+    """Out-of-bounds points: some of most objects, and all of one."""
     points, ids = cloud(random, 60, 2, 0, 30), np.arange(60) % 5
     points[ids == 3] = 50
     rest = {"bounds": ([0.0, 0.0], [15.0, 30.0]), "out_of_bounds": "ignore", "object_ids": ids * 7}
@@ -392,7 +396,7 @@ def points_objects_left_out(random):
 
 @case
 def points_group_values(random):
-    """Groups of which nothing but their values is known."""
+    """Groups with values but without members."""
     return Case("points", cloud(random, 20, 2), (20, 20), group={"g": numbers(random, 3, "f4")})
 
 
@@ -468,7 +472,7 @@ def points_objects_holes(random):
 
 @case
 def points_objects_flags(random):
-    """Truth values, which have none left to stand for absent rows."""
+    """Booleans, which have no spare value for absent rows."""
     ids = np.arange(20) % 4
     table = {"flag": np.array([True, False, True])}
     rest = {"objects": np.array([0, 2, 3]), "object": table}
@@ -492,7 +496,7 @@ def points_fragment_values(random):
 
 @case
 def points_foreign_arrays(random):
-    """The other order of bytes, and columns one after the other."""
+    """Arrays in the other byte order and in column-major order."""
     vertex = {"v": numbers(random, 40, "i2", 3), "w": numbers(random, 40, "f8")}
     rest = {"vertex": vertex, "object_ids": random.integers(0, 5, 40), "foreign": True}
     return Case("points", cloud(random, 40, 3), (20, 20, 20), **rest)
@@ -506,7 +510,7 @@ def points_named_axes(random):
 
 @case
 def points_word_counts(random):
-    """As many words as their smallest codes can be, and one more."""
+    """As many words as their smallest codes allow, and one more."""
     vertex = {}
     for words, missing in ((255, False), (256, False), (127, True), (128, True)):
         column = random.permutation(np.arange(600) % words).astype(str).astype(object)
@@ -520,7 +524,7 @@ def points_word_counts(random):
 
 @case
 def points_taken_fills(random):
-    """Objects without values beside values that else stand for none."""
+    """Objects without values, next to values equal to the usual fill value."""
     table = {}
     for kind in "f2 f4 f8".split():
         table[kind] = np.array([np.nan, 1.5, -0.0], kind)
@@ -535,7 +539,7 @@ def points_taken_fills(random):
 
 @case
 def points_long_words(random):
-    """Text wider than a byte can say."""
+    """Text longer than a one-byte length."""
     text = np.array(["a" * 63, "b" * 64, "é" * 100, "d"])
     rest = {"object": {"text": text}, "groups": {0: []}, "group": {"text": text[1:3]}}
     ids = np.arange(20) % 4
@@ -545,7 +549,7 @@ def points_long_words(random):
 
 @case
 def points_many_objects(random):
-    """More rows than a chunk of manifests and one of attributes hold."""
+    """More rows than one chunk of manifests and one of attributes hold."""
     count = 66_000
     table = {"v": numbers(random, count, "i2"), "rgb": numbers(random, count, "u1", 3)}
     points = cloud(random, count, 2)
@@ -671,7 +675,7 @@ def polylines_2d(random):
 
 @case
 def polylines_reentrant(random):
-    """Chunks that a path comes back to, and jumps over several."""
+    """Paths that return to a chunk, and jump over several."""
     points = random.choice([1.0, 2.0, 11.0, 12.0, 45.0, -35.0], (60, 3))
     offsets = np.array([0, 20, 40, 60])
     rest = {"vertex": {"uv": numbers(random, 60, "f4", 2)}}
@@ -713,7 +717,7 @@ def polylines_4d(random):
 
 @case
 def polylines_columns(random):
-    """Text and rows of several numbers, of vertices and of fragments."""
+    """Text and multi-channel rows, of vertices and of fragments."""
     points, offsets = walks(random, [4, 1, 8, 11], 3)
     count = len(points)
     vertex = {"kind": words(random, count, missing=True), "rgb": numbers(random, count, "u1", 3)}
@@ -721,7 +725,7 @@ def polylines_columns(random):
     return Case("polylines", points, (10, 10, 10), part_offsets=offsets, **rest)
 
 
-# What is linked
+# Linked geometry
 
 
 def edges(random, vertices, count):
@@ -816,14 +820,14 @@ def graph_without_edges_left_out(random):
 
 @case
 def skeleton_left_out(random):
-    """What hung on a vertex that is gone becomes a tree of its own."""
+    """Out-of-bounds vertices, whose children become trees of their own."""
     case = skeleton(random, [30, 20], objects=[3, 1])
     case.bounds, case.out_of_bounds = ([-15.0, -9.0, 0.0], [15.0, 9.0, 7.5]), "ignore"
     return case.inside()
 
 
 def skeleton(random, trees, axes=3, objects=None, **rest):
-    """Trees of so many vertices, one after the other."""
+    """Returns trees with these numbers of vertices, one after the other."""
     dtype, preorder = rest.pop("dtype", "f4"), rest.pop("preorder", False)
     points, offsets = walks(random, trees, axes, dtype, step=3.0)
     links = [
@@ -871,7 +875,7 @@ def skeleton_sharded(random):
 def mesh(random, columns=6, rows=5, quads=False, dtype="f4", **rest):
     points, triangles, squares = grid(columns, rows, dtype=dtype)
     faces = squares if quads else triangles
-    # Some turned over, some that start elsewhere.
+    # Some reversed, some rotated.
     faces = np.concatenate([faces, faces[:3, ::-1], np.roll(faces[3:6], 1, axis=1)])
     rest.setdefault("links", faces[random.permutation(len(faces))])
     axes = rest.pop("axes", 3)

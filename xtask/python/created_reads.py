@@ -1,4 +1,4 @@
-"""What the reference package reads from a store of ours, beside what went in."""
+"""Compares what the reference package reads from a store of ours with the input."""
 
 import re
 
@@ -13,7 +13,7 @@ from zarr_vectors.types.points import read_points
 from zarr_vectors.types.polylines import read_polylines
 from zarr_vectors.validate import validate
 
-# What `validate` says of stores that are sound, and why that is let be.
+# Errors that `validate` reports for valid stores, and why they are accepted.
 FALSE = {
     "a warning of every point cloud, with links or without": (
         "Point cloud but links array exists",
@@ -24,14 +24,14 @@ FALSE = {
         lambda case: case.axes == 1,
     ),
 }
-# With one axis, the package's own filter by boxes raises, on its own stores too.
+# With one axis, the package's own box filter raises, on its own stores too.
 LEAST_AXES_OF_BOXES = 2
-# Objects that are all read one by one.
+# Up to this number, all objects are read one by one.
 MANY = 80
 
 
 class Reads:
-    """Reads one store; `differ` is told what is not as it was given."""
+    """Reads one store; `differ` receives the differences from the input."""
 
     def __init__(self, case, path, differ):
         self.case = case
@@ -44,7 +44,7 @@ class Reads:
         self.row_of = {int(tag): row for row, tag in enumerate(case.vertex["tag"])}
 
     def same(self, what, found, given):
-        """Same type, shape and bits."""
+        """Compares type, shape and bits."""
         found, given = np.asarray(found), np.asarray(given)
         if found.dtype.kind in "UO" and given.dtype.kind in "UO":
             equal = found.tolist() == given.tolist()
@@ -57,7 +57,7 @@ class Reads:
         return equal
 
     def rows(self, tags):
-        """The rows of the input that have these tags."""
+        """Returns the rows of the input that have these tags."""
         return np.array([self.row_of.get(int(tag), -1) for tag in tags], np.int64)
 
     def all(self):
@@ -89,7 +89,7 @@ class Reads:
                 self.differ(f"validate: {found}")
 
     def vertices(self):
-        """Cells as the low-level readers have them, in the order of the level's readers."""
+        """Compares cells from the low-level readers, in the order of the level's readers."""
         case, level = self.case, self.level
         dtype = low.vertices_dtype(level)
         pieces, columns, self.place = [], {name: [] for name in case.vertex}, {}
@@ -137,7 +137,7 @@ class Reads:
             self.answer(f"group {number}", found, np.flatnonzero(np.isin(case.own(), members)))
 
     def answer(self, what, found, rows):
-        """These rows, in any order."""
+        """Compares these rows, in any order."""
         if len(rows) == 0:
             if len(found["positions"]):
                 self.differ(f"{what}: {len(found['positions'])} points where there are none")
@@ -152,7 +152,7 @@ class Reads:
 
     def lines(self):
         case = self.case
-        # Without ids, it reads those from 0 on.
+        # Without ids, it reads objects from 0 on.
         found = read_lines(self.path, object_ids=case.own().tolist())
         self.same("ends", found["endpoints"], case.stored().reshape(-1, 2, case.axes))
         for name, values in case.vertex.items():
@@ -189,7 +189,7 @@ class Reads:
                 self.same(f"{what}: {name}", column, values[rows])
 
     def crossings(self):
-        """Links of paths, where they are stored: from each vertex to the next one in another chunk."""
+        """Returns the stored links of paths: from each vertex to the next one in another chunk."""
         chunk_of = {vertex: chunk for (chunk, _), vertex in self.place.items()}
         given = [
             (int(one), int(next_))
@@ -201,7 +201,7 @@ class Reads:
         self.same("crossings", np.array(sorted(found)), np.array(sorted(given)))
 
     def ends(self, record):
-        """The rows of the input that a link is between."""
+        """Returns the rows of the input that a link joins."""
         return tuple(self.place.get((tuple(chunk), int(row)), -1) for chunk, row in record)
 
     def linked(self):
@@ -238,7 +238,7 @@ class Reads:
             self.same(f"link.{name}", column, values[order])
 
     def copies(self):
-        """How often each link is stored."""
+        """Returns how often each link is stored."""
         case = self.case
         if "duplicate" not in case.policy:
             return np.ones(len(case.links), np.int64)
@@ -246,7 +246,7 @@ class Reads:
         return np.array([len({chunk_of[int(end)] for end in link}) for link in case.links])
 
     def objects(self):
-        """Every object by its id, vertex by vertex."""
+        """Compares every object by its id, vertex by vertex."""
         case, ids = self.case, self.case.ids()
         self.same("ids", low.object_ids_for_rows(self.level), ids)
         if case.is_paths():
@@ -288,7 +288,7 @@ class Reads:
             self.same(f"group.{name}", found, values)
 
     def fragments(self):
-        """A row for each fragment: that of its object."""
+        """Compares a row for each fragment with that of its object."""
         case, own = self.case, self.case.own()
         owners = np.repeat(own, np.diff(case.part_offsets)) if case.is_paths() else own
         row_of = {int(one): row for row, one in enumerate(case.described())}
@@ -301,12 +301,12 @@ class Reads:
 
 
 def some(values):
-    """All, or of many the first, the last and a few between."""
+    """Returns all items, or of many the first, the last and a few between."""
     return values if len(values) <= MANY else [*values[:: len(values) // MANY], values[-1]]
 
 
 def boxes(case):
-    """Around a corner, around the middle, and around nothing."""
+    """Returns boxes around a corner, around the middle, and around nothing."""
     lower, upper = (np.array(corner) for corner in case.bounding())
     middle = (lower + upper) / 2
     return (

@@ -1,7 +1,7 @@
-"""The same geometry, written by the reference package, and cells of two stores side by side.
+"""Writes the same geometry with the reference package, and compares the cells of two stores.
 
-The package's bulk writers make all they can make. What they cannot be told, its low-level
-writers add: ids of paths, absent rows, links that are directed or stored twice.
+The package's bulk writers make as much as they support. Its low-level writers add the rest: ids of
+paths, absent rows, directed or duplicated links.
 """
 
 import json
@@ -14,8 +14,8 @@ from zarr_vectors import building
 from zarr_vectors.core import arrays as low
 from zarr_vectors.encoding.categorical import encode_categorical
 
-# Where cells of the package are not what is to be written, and why. What is excused here is
-# compared by value in `created_reads`, as all else is.
+# Cells that may differ from those of the package, and why. `created_reads` compares their values
+# with all others.
 EXCUSED = {
     "order of later trees": (
         "write_graph puts only the first tree of a skeleton in order, so that later ones get "
@@ -37,12 +37,12 @@ EXCUSED = {
 }
 
 
-# Of these, it writes nothing at all.
+# The package writes nothing at all for these.
 UNWRITTEN = ["several trees in an object", "more than 6 ends of a link", "more than 4 axes"]
 
 
 def excuse(case, path):
-    """Why a cell is not compared with the package's; `None` when it is."""
+    """Returns why a cell is not compared with the package's; `None` if it is."""
     found = [name for name, (_, applies) in EXCUSED.items() if applies(case, path)]
     return found[-1] if found else None
 
@@ -56,7 +56,7 @@ def has_forest(case):
 
 
 def is_disordered(case):
-    """Whether a tree but the first is not in the order of a depth first search."""
+    """Returns whether a tree after the first is not in depth-first order."""
     if len(roots(case)) == 1:
         return False
     parents = dict(case.links.tolist())
@@ -76,7 +76,7 @@ def is_disordered(case):
 
 
 def write(case, path):
-    """Says whether a writer of the package takes the case."""
+    """Writes the case; returns whether a writer of the package supports it."""
     if excuse(case, "") in UNWRITTEN:
         return False
     shared = {
@@ -93,7 +93,7 @@ def write(case, path):
         create(case, path, shared)
     tables = {"object_attributes": case.object} if is_dense(case) and case.object else {}
     if case.kind == "points":
-        # Text without gaps is coded by the writer itself.
+        # The writer itself encodes text without gaps.
         for name, values in list(coded.items()):
             if values.dtype.kind == "U":
                 vertex[name] = coded.pop(name)
@@ -137,7 +137,7 @@ def write(case, path):
 
 
 def create(case, path, shared):
-    """The root, where a bulk writer cannot be told all of it."""
+    """Creates the root, where a bulk writer does not support all of it."""
     axes = []
     for name in case.axis_names:
         name, unit, kind = (name.split(":") + ["space"])[:3]
@@ -147,14 +147,14 @@ def create(case, path, shared):
 
 
 def is_dense(case):
-    """Whether bulk writers can be told all there is about objects."""
+    """Returns whether bulk writers support everything about the objects."""
     if case.own() is None or case.part_objects is not None or case.objects is not None:
         return False
     return len(case.described()) == len(case.ids())
 
 
 def groups(case):
-    """Members of all groups, those without any too."""
+    """Returns the members of all groups, including groups without members."""
     numbers = range(case.group_count())
     return {number: list(map(int, case.groups.get(number, []))) for number in numbers}
 
@@ -164,7 +164,7 @@ def level_of(path):
 
 
 def by_tag(level):
-    """The chunk and row of each vertex, by its tag."""
+    """Returns the chunk and row of each vertex, by its tag."""
     found = {}
     for chunk in building.list_chunk_keys(level):
         pieces = building.read_chunk_attributes(level, "tag", chunk)
@@ -174,7 +174,7 @@ def by_tag(level):
 
 
 def codes(values):
-    """Text as the package codes it."""
+    """Encodes text with the package's codes."""
     missing = any(value is None for value in values)
     return encode_categorical(values, fill_value=-1 if missing else None)
 
@@ -186,7 +186,9 @@ def without_links(path):
 
 
 def write_line_links(case, path):
-    """write_lines stores numbers of fragments where rows of vertices belong."""
+    """Replaces the links of write_lines, which stores numbers of fragments instead of rows of
+    vertices.
+    """
     level = without_links(path)
     at = by_tag(level)
     lines = case.vertex["tag"].reshape(-1, 2).tolist()
@@ -197,7 +199,7 @@ def write_line_links(case, path):
 
 
 def write_links(case, path):
-    """Links that no bulk writer takes: of a direction, twice, or faces with values."""
+    """Writes links that no bulk writer supports: directed, duplicated, or faces with values."""
     level, tags = without_links(path), case.vertex["tag"]
     at = by_tag(level)
     records = [[at[int(tags[end])] for end in link] for link in case.links]
@@ -217,7 +219,7 @@ def write_links(case, path):
 
 
 def write_columns(case, path, coded):
-    """Text of vertices, and values of fragments."""
+    """Writes text of vertices, and values of fragments."""
     level, tags = level_of(path), case.vertex["tag"]
     chunks = building.list_chunk_keys(level)
     row_of = {int(tag): row for row, tag in enumerate(tags)}
@@ -269,7 +271,8 @@ def write_tables(case, path, are_written):
 
 
 def fill(values):
-    """What stands for absent rows: the package's own choice, where it is not taken."""
+    """Returns the fill value of absent rows: the package's own choice, unless a row has that value.
+    """
     if values.dtype.kind == "U":
         return ""
     if values.dtype.kind == "f":
@@ -290,14 +293,14 @@ def fill(values):
 
 
 def arrays(path):
-    """The paths of all arrays of a store, below the root."""
+    """Returns the paths of all arrays of a store, below the root."""
     for node in sorted(pathlib.Path(path).rglob("zarr.json")):
         if json.loads(node.read_text())["node_type"] == "array":
             yield node.parent.relative_to(path).as_posix()
 
 
 def decoded(path):
-    """Every cell of every array: by array, then by chunk key or row."""
+    """Returns every cell of every array: by array, then by chunk key or row."""
     store = zarr.open_group(path, mode="r")
     return {name: cells(store[name]) for name in arrays(path)}
 
@@ -319,7 +322,8 @@ def cells(array):
 
 
 def compare(case, ours, theirs, differ, excused):
-    """Counts equal cells; `differ` is told of others, and `excused` counts what is let be."""
+    """Counts equal cells; `differ` receives the others, and `excused` counts accepted differences.
+    """
     equal = 0
     for path in sorted(ours.keys() | theirs.keys()):
         reason = excuse(case, path.removeprefix("0/"))
@@ -328,7 +332,7 @@ def compare(case, ours, theirs, differ, excused):
             excused[reason] = excused.get(reason, 0) + len(one or {})
             continue
         if one is None or other is None:
-            # The package's low-level writers make no arrays for links that are not there.
+            # The package's low-level writers create no arrays for absent links.
             if one != {} or not path.startswith("0/link"):
                 differ(f"{path} is only in {'ours' if other is None else 'theirs'}")
             continue
@@ -344,7 +348,9 @@ def compare(case, ours, theirs, differ, excused):
 
 
 def nodes(path):
-    """What every `zarr.json` says, but for how cells are encoded and what names mean."""
+    """Returns the content of every `zarr.json`, without the encoding of cells and the meaning of
+    names.
+    """
     found = {}
     for node in sorted(pathlib.Path(path).rglob("zarr.json")):
         says = json.loads(node.read_text())
@@ -355,7 +361,7 @@ def nodes(path):
 
 
 def compare_nodes(case, ours, theirs, differ):
-    """Counts nodes that say the same, where both stores have them."""
+    """Counts equal nodes among those that both stores have."""
     equal = 0
     for path in sorted(ours.keys() & theirs.keys()):
         if excuse(case, path.removeprefix("0/")) is not None:
@@ -369,22 +375,22 @@ def compare_nodes(case, ours, theirs, differ):
 
 
 def spoken(path, node):
-    """Without what may differ, and why it may."""
+    """Removes what may differ, for the stated reasons."""
     attributes = dict(node["attributes"])
     if path == ".":
-        # A copy of what the other nodes say, for readers of ours.
+        # A copy of the other nodes, for our readers.
         attributes.pop("zvf_nodes", None)
     if "ome" in attributes:
-        # The package calls a collection as its folder is called.
+        # The package names a collection after its folder.
         attributes["ome"] = attributes["ome"] | {"name": None}
     level = attributes.get("zarr_vectors_level")
     if level is not None:
-        # Its writers leave out families that they write.
+        # Its writers omit families that they write.
         attributes["zarr_vectors_level"] = level | {"arrays_present": None}
-    # It says of most rows of several numbers that they are single ones.
+    # It declares most multi-channel rows as single numbers.
     left_out = ["channel_names", "row_shape"]
     if path.startswith("0/link"):
-        # It counts no links where there are none, and has no words for links.
+        # It stores no link count of zero, and no words for links.
         left_out += ["encoding", "categories", "ordered", "_FillValue"]
         if not attributes.get("num_links"):
             left_out += ["num_links", "num_physical_records"]

@@ -1,15 +1,14 @@
-"""Compares our codecs with the reference's on random cases, both ways.
+"""Compares our codecs with the reference's on random cases, in both directions.
 
 usage: differential.py PROGRAM [--cases N] [--seed N]
 
-PROGRAM answers requests as crates/zvf-format/examples/differential describes.
-For each codec, and N cases each way:
+PROGRAM answers requests as crates/zvf-format/examples/differential describes. For each codec, with
+N cases in each direction:
 
-* what the reference encodes, in any form it knows, we decode to the same values;
-* what we encode is the same bytes as the reference's, and it decodes them to
-  the same values as we do;
-* bytes with a defect: what we accept, the reference reads the same way. It may
-  accept more than we do.
+* what the reference encodes, in any form it supports, we decode to the same values;
+* our encoding has the same bytes as the reference's, and it decodes them to the same values as we
+  do;
+* damaged bytes that we accept, the reference reads in the same way. It may accept more than we do.
 """
 
 import argparse
@@ -22,7 +21,7 @@ import tempfile
 from reference import CODECS
 from seeded import Random
 
-# Characters of one value in a report.
+# Maximum characters of one value in a report.
 LONGEST = 2000
 
 
@@ -36,13 +35,13 @@ def damaged(random, blob):
     elif kind == 2:
         blob[random.below(len(blob))] ^= 1 << random.below(8)
     else:
-        # In the header and the first part, where the counts are.
+        # In the header and the first part, which contain the counts.
         blob[random.below(min(len(blob), 32))] = random.pick([0, 1, 2, 0x7F, 0x80, 0xFF])
     return bytes(blob)
 
 
 def ask(program, requests):
-    """All requests at once; a file as input cannot deadlock."""
+    """Sends all requests at once; using a file as input cannot deadlock."""
     with tempfile.TemporaryFile("w+") as stdin:
         for request in requests:
             stdin.write(json.dumps(request) + "\n")
@@ -54,7 +53,7 @@ def ask(program, requests):
 
 
 class Comparison:
-    """Counts, and the first few differences in full."""
+    """Counters, and the first few differences in full."""
 
     def __init__(self):
         self.differences = 0
@@ -74,7 +73,7 @@ def decode_request(codec, blob, given):
 
 
 def read(codec, blob, given):
-    """What the reference decodes, or why it refuses."""
+    """Returns what the reference decodes, or its error."""
     try:
         return {"output": codec.decode(blob, given)}
     except Exception as error:

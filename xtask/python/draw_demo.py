@@ -2,8 +2,8 @@
 
 usage: draw_demo.py ZVF FOLDER OUT
 
-ZVF is our program: it writes the demo in FOLDER and draws its pictures at the size they are
-shown. Their colours are cut to 256, so that everybody who reads the page loads little.
+ZVF is our program: it writes the demo in FOLDER and draws its pictures at the size in which they
+are shown. Their colours are reduced to 256, so that the page loads quickly.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
-# A picture's width and height in pixels, of two beside each other; and the most bytes.
+# Width and height of one picture in pixels, with two side by side; and the maximum bytes.
 SIZE = (560, 420)
 MOST = 300_000
 

@@ -1,9 +1,9 @@
-"""Draws the levels of a small store of each kind: one picture a kind, for docs/pyramids.md.
+"""Draws the levels of a small store of each kind, one picture per kind, for docs/pyramids.md.
 
 usage: draw_levels.py ZVF FOLDER OUT [NAME ...]
 
-ZVF is our program: it writes the stores in FOLDER, makes their levels and reads each
-one back, and what it read is drawn to OUT. NAMEs are of pictures: all when none is given.
+ZVF is our program: it writes the stores in FOLDER, builds their levels and reads each one back; the
+result is drawn to OUT. NAMEs select pictures; the default is all.
 """
 
 import io
@@ -26,17 +26,17 @@ from PIL import Image  # noqa: E402
 import level_samples  # noqa: E402
 
 LEVELS = 3
-# A picture's width in pixels, and its most bytes.
+# Width of a picture in pixels, and its maximum bytes.
 WIDTH = 1200
 MOST = 200_000
 DPI = 100
-# Okabe and Ito's colours, which colour-blind readers tell apart.
+# The colours of Okabe and Ito, distinguishable by colour-blind readers.
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"
 RED, GREY = "#d55e00", "#8a8a8a"
 
 
 class Picture(NamedTuple):
-    """What is stored, how levels are made of it, and from where it is seen."""
+    """The stored geometry, the options of its levels, and the view."""
 
     kind: str
     sample: object
@@ -48,15 +48,15 @@ class Picture(NamedTuple):
 
 
 def points(axes, seen, data, level):
-    """Points in the colours of their class, the farthest first."""
+    """Draws points in the colours of their class, farthest first."""
     order = np.argsort(-seen[:, 2], kind="stable")
     colours = np.array([ORANGE, GREEN, RED, BLUE])[data["vertex.class"][order]]
-    # There are about a quarter as many in the next level, and each stands for so much more.
+    # The next level has about a quarter of the points, and each represents four times as many.
     axes.scatter(*seen[order, :2].T, s=(2, 5, 16, 50)[level], c=colours, linewidths=0)
 
 
 def paths(axes, seen, data, level):
-    """Lines in the colours of their bundle."""
+    """Draws lines in the colours of their bundle."""
     bundle = dict(zip(data["objects"].tolist(), data["object.bundle"].tolist(), strict=True))
     parts = np.split(seen[:, :2], data["part_offsets"][1:-1])
     owners = data["part_objects"].tolist()
@@ -65,7 +65,7 @@ def paths(axes, seen, data, level):
 
 
 def trees(axes, seen, data, level):
-    """Links in the colours of their object, and roots as dots."""
+    """Draws links in the colours of their object, and roots as dots."""
     links, owner = data["links"], data["object_ids"]
     colours = np.array([BLUE, RED, GREEN])
     lines = LineCollection(seen[links, :2], colors=colours[owner[links[:, 0]]], linewidths=1.0)
@@ -75,15 +75,16 @@ def trees(axes, seen, data, level):
 
 
 def nodes(axes, seen, data, level):
-    """Links and their ends."""
+    """Draws links and their ends."""
     axes.add_collection(LineCollection(seen[data["links"], :2], colors=GREY, linewidths=0.7))
     axes.scatter(*seen[:, :2].T, s=(0.9, 2.5, 6, 14)[level], c=BLUE, linewidths=0, zorder=2)
 
 
 def faces(axes, seen, data, level):
-    """Triangles that face us, in the light, the farthest first."""
+    """Draws lit triangles that face the viewer, farthest first."""
     corners = seen[data["links"]]
-    # What is seen has its third axis away from us: a mirror, which turns faces around.
+    # The third axis of the view points away from the viewer. This mirrors the scene and reverses
+    # faces.
     normal = np.cross(corners[:, 2] - corners[:, 0], corners[:, 1] - corners[:, 0])
     normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None]
     is_front = normal[:, 2] < 0
@@ -93,7 +94,8 @@ def faces(axes, seen, data, level):
     shade = 0.35 + 0.65 * np.clip(normal[order] @ light, 0, 1)
     rgb = np.array(matplotlib.colors.to_rgb(SKY)) * 0.35 + 0.65
     colours = np.clip(shade[:, None] * rgb, 0, 1)
-    # Edges in the colour of their face close the seams; where there is room they are seen.
+    # Edges in the colour of their face close the seams; on coarse levels they are darker and
+    # visible.
     edges = colours if level == 0 else colours * 0.72
     axes.add_collection(
         PolyCollection(corners[order, :, :2], facecolors=colours, edgecolors=edges, linewidths=0.3)
@@ -141,7 +143,7 @@ def main(ours, folder, out, names):
 
 
 def levels_of(ours, folder, picture):
-    """The arrays, stored vertices and bytes of each level."""
+    """Returns the arrays, number of stored vertices and bytes of each level."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sample, store = folder / "sample.npz", folder / "store"
@@ -150,7 +152,7 @@ def levels_of(ours, folder, picture):
     asked(ours, "create", "--kind", picture.kind, "--from", sample, store)
     options = ["--levels", str(LEVELS), *picture.pyramid.split()]
     report = json.loads(asked(ours, "pyramid", store, *options, "--json"))
-    # Objects of coarse levels share vertices: a query gives them once each time they are named.
+    # Objects of coarse levels share vertices; a query returns a shared vertex once per object.
     stored = {0: len(arrays["positions"])}
     stored |= {level["level"]: level["vertices"] for level in report["levels"]}
     levels = []
@@ -165,13 +167,13 @@ def levels_of(ours, folder, picture):
 
 
 def asked(ours, *words):
-    """What our program prints."""
+    """Returns the output of our program."""
     command = [ours, *map(str, words)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def drawn(picture, levels):
-    """One panel a level, side by side and seen alike, as PNG."""
+    """Returns one panel per level, side by side in the same view, as PNG."""
     finest = projected(levels[0][0]["positions"], picture.view)[:, :2]
     low, high = finest.min(0), finest.max(0)
     middle, half = (low + high) / 2, (high - low) / 2 * 1.05
@@ -193,7 +195,8 @@ def drawn(picture, levels):
     raw = io.BytesIO()
     figure.savefig(raw, format="png", dpi=DPI)
     pyplot.close(figure)
-    # A palette is enough for so few colours, and holds nothing of the programs that drew it.
+    # A palette suffices for these few colours, and the file contains no metadata of the drawing
+    # programs.
     few = Image.open(raw).convert("RGB").quantize(128, dither=Image.Dither.NONE)
     packed = io.BytesIO()
     few.save(packed, format="PNG", optimize=True)
@@ -201,7 +204,7 @@ def drawn(picture, levels):
 
 
 def projected(positions, view):
-    """To the right, up, and away from us; the third axis of the data is up."""
+    """Projects to right, up, and away from the viewer; the third axis of the data is up."""
     around, above = np.radians(view)
     x, y, z = positions.astype("f8").T
     right = np.cos(around) * x + np.sin(around) * y

@@ -1,10 +1,10 @@
-"""Puts recorded stores where `cargo xtask servers` reads them.
+"""Uploads recorded stores for `cargo xtask servers`.
 
     fill_servers.py FOLDER S3 AZURE
 
-Unpacks some stores of `testdata/` into FOLDER and uploads them to the two
-servers, given as `http://host:port`: all to the private bucket and container
-`stores`, one also to those called `public`, which answer whoever asks.
+Extracts some stores of `testdata/` to FOLDER and uploads them to the two servers, given as
+`http://host:port`: all to the private bucket and container `stores`, one also to those called
+`public`, which allow anonymous reads.
 """
 
 import base64
@@ -21,7 +21,7 @@ from email.utils import formatdate
 
 TESTDATA = pathlib.Path(__file__).parents[2] / "testdata"
 
-# Name for the servers: archive, and the store in it. One name has what URLs escape.
+# Name on the servers: archive, and the store in it. One name needs escaping in URLs.
 STORES = {
     "points": ("zvf-09", "points_3d/store.zarrvectors"),
     "polylines": ("zvf-09", "polylines_3d/store.zarrvectors"),
@@ -54,7 +54,7 @@ def unpack(folder):
 
 
 class Server:
-    """Puts things on a server, over one connection."""
+    """Uploads objects to a server over one connection."""
 
     def __init__(self, address):
         self.address = urllib.parse.urlsplit(address).netloc
@@ -73,7 +73,7 @@ class Server:
 
 
 class S3(Server):
-    """Checks no signatures, but wants an owner for what is private."""
+    """An S3 server, which verifies no signatures but requires an owner for private objects."""
 
     def signed(self, path, query, headers, body):
         return headers
@@ -88,7 +88,7 @@ class S3(Server):
 
 
 class Azure(Server):
-    """Checks signatures of the account every Azurite has."""
+    """An Azure server, which verifies signatures of the default account of Azurite."""
 
     def __init__(self, address):
         super().__init__(address)

@@ -21,7 +21,7 @@ def main():
         os.chdir(folder)
         for block in blocks:
             line = text.count("\n", 0, block.start(1))
-            # Empty lines in front, so that errors name the line of the page.
+            # Prepend empty lines, so that errors refer to the line of the page.
             exec(compile("\n" * line + block[1], str(page), "exec"), names)
         os.chdir(page.parent)
     print(f"{page.name}: {len(blocks)} blocks of Python run")

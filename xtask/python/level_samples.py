@@ -1,6 +1,6 @@
-"""Small believable geometry of each kind, as `zvf create --from` reads it.
+"""Small plausible geometry of each kind, as `zvf create --from` reads it.
 
-A seed is all that is random about it, so the same numbers come every time.
+All randomness comes from a seed, so the same numbers are generated every time.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def terrain():
 
 
 def tracts():
-    """Bundles of fibres that fan out at their ends; `object.bundle` tells them apart."""
+    """Bundles of fibres that fan out at their ends; `object.bundle` identifies the bundle."""
     rng = np.random.default_rng(2)
     courses = np.array(
         [
@@ -54,7 +54,7 @@ def tracts():
         "f8",
     )
     at = np.linspace(0, 1, 120)
-    # Bernstein polynomials: a course is a Bezier curve.
+    # Bernstein polynomials: each course is a Bezier curve.
     weights = np.stack([c * at**k * (1 - at) ** (4 - k) for k, c in enumerate([1, 4, 6, 4, 1])], 1)
     lines, bundle = [], []
     for number, course in enumerate(courses):
@@ -75,7 +75,7 @@ def tracts():
 
 
 def neurons():
-    """Trees that grow from three bodies and branch on the way."""
+    """Trees that grow from three bodies and branch."""
     rng = np.random.default_rng(3)
     positions, links, owners = [], [], []
 
@@ -104,7 +104,7 @@ def neurons():
         for turn in np.arange(5) * 2 * np.pi / 5 + owner:
             heading = np.array([np.cos(turn), np.sin(turn), rng.normal(0, 0.3)])
             grow(body, heading, root, owner, int(rng.integers(8, 16)), 3)
-        # The axon: long, and branches late.
+        # The axon is long and branches late.
         grow(body, np.array([0.3, -1.0, 0.1]), root, owner, 60, 2)
     return {
         "positions": np.array(positions).astype("f4"),
@@ -114,7 +114,7 @@ def neurons():
 
 
 def network():
-    """Streets of a few towns and of the country between, on a plane."""
+    """Streets of a few towns and of the countryside between them, on a plane."""
     rng = np.random.default_rng(4)
     towns = [
         ((90, 110), 26, 1500),
@@ -127,7 +127,7 @@ def network():
     edges = Triangulation(*place.T).edges
     first, second = place[edges[:, 0]], place[edges[:, 1]]
     middle, reach = (first + second) / 2, np.hypot(*(first - second).T) / 2
-    # Gabriel's graph: nobody else is nearer to the middle of a way than its ends.
+    # The Gabriel graph: no other node is nearer to the midpoint of an edge than its ends.
     nearest = np.concatenate(
         [
             np.hypot(*np.moveaxis(part[:, None] - place, -1, 0)).min(1)
@@ -144,7 +144,7 @@ def network():
 
 
 def brain():
-    """A closed surface with folds: an icosphere that is pushed in along winding lines."""
+    """A closed folded surface: an icosphere indented along winding lines."""
     golden = (1 + 5**0.5) / 2
     corners = [(a, b * golden, 0) for a in (-1, 1) for b in (-1, 1)]
     points = np.array([np.roll(corner, turn) for turn in range(3) for corner in corners], "f8")
@@ -174,10 +174,11 @@ def brain():
     waves = rng.normal(0, 1, (14, 3))
     waves *= (10 / np.linalg.norm(waves, axis=1))[:, None]
     field = np.sin(points @ waves.T + rng.uniform(0, 6, 14)).sum(1)
-    # Where the field crosses nought is the bottom of a furrow.
+    # The zero set of the field is the bottom of a furrow.
     furrow = np.exp(-((field / 1.1) ** 2))
     cleft = np.exp(-((points[:, 0] / 0.07) ** 2)) * (points[:, 2] > -0.3)
     radius = 1 - 0.13 * furrow * (1 - cleft) - 0.22 * cleft
-    # Away from the origin, where chunks meet at every level: their borders hold vertices fast.
+    # Away from the origin, where chunks of every level meet and their borders would constrain
+    # vertices.
     positions = points * radius[:, None] * (62, 80, 58) + 90
     return {"positions": positions.astype("f4"), "links": faces.astype("i8")}

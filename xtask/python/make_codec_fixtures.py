@@ -1,4 +1,4 @@
-"""Writes testdata/codec/*.json: inputs, and what the reference encodes them to.
+"""Writes testdata/codec/*.json: inputs and their encoding by the reference.
 
 usage: make_codec_fixtures.py FOLDER. testdata/README.md describes the files.
 """
@@ -72,7 +72,7 @@ def fragment_index():
 
 
 def fragment_index_listed():
-    """Runs that the reference is told to list."""
+    """Runs that the reference is told to store as lists."""
     random = Random(SEED + 7)
     cases = []
     for number in range(20):
@@ -123,7 +123,7 @@ def object_manifest():
 
 
 def object_manifest_listed():
-    """Runs that the reference is told to list."""
+    """Runs that the reference is told to store as lists."""
     random = Random(SEED + 8)
     cases = []
     for number in range(20):
@@ -174,7 +174,7 @@ def ragged_blob():
 
 
 def placed(given):
-    """Where the reference files one record, one entry for each copy."""
+    """Returns where the reference stores one record, one entry per copy."""
     record = [(tuple(end["chunk"]), end["vertex"]) for end in given["record"]]
     dims = len(given["scale_source"])
     cross_level = given["delta"] != 0
@@ -213,7 +213,7 @@ def random_placement(random):
     delta = random.pick([0, 0, 0, 1, -1])
     ones = [1] * dims
     scaled = [random.pick([1, 2, 4]) for _ in range(dims)]
-    # A narrow span, so that ends often share a chunk.
+    # A narrow range, so that ends often share a chunk.
     span = random.pick([0, 1, 3])
     record = [
         {
@@ -314,7 +314,8 @@ COMPLEX = ["c8", "c16"]
 
 
 def number_as_json(value):
-    """Exact: a float as the double it is, or its name when JSON has none."""
+    """Exact: returns a float as the double that it equals, or its name if JSON cannot represent it.
+    """
     if isinstance(value, complex):
         return [number_as_json(value.real), number_as_json(value.imag)]
     if isinstance(value, float) and not math.isfinite(value):

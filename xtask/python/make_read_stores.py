@@ -1,9 +1,9 @@
-"""Writes the stores that reads are counted in, with the reference; those that are there stay.
+"""Writes the stores for counting reads, with the reference; existing ones are kept.
 
 usage: make_read_stores.py FOLDER; prints the names of the stores, one a line.
 
-Beside each store NAME lies NAME.json: its kind, what it holds, the queries and what they must find.
-It is written last, so that a store without it is one that was not finished.
+Next to each store NAME is NAME.json: its kind, its content, the queries and their expected results.
+It is written last, so that a store without it is incomplete.
 """
 
 import json

@@ -2,10 +2,10 @@
 
 usage: migrated.py ZVF FOLDER [--only NAME]
 
-ZVF is our program. What the package reads of levels, chunks, objects, links, groups and
-attributes, and what its readers of whole stores answer, is compared with `expected.json`,
-which the package of that generation recorded; `validate(level=5)` finds no error but those
-of `EXPLAINED`.
+ZVF is our program. The levels, chunks, objects, links, groups and attributes that the package
+reads, and the results of its readers of whole stores, are compared with `expected.json`, recorded
+by the package of that generation. `validate(level=5)` must find no errors except those of
+`EXPLAINED`.
 """
 
 import argparse
@@ -37,22 +37,22 @@ from zarr_vectors.validate import validate  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "testdata"
 ARCHIVES = ["zvf-06", "zvf-07", "zvf-08"]
-# Differences of one store that are shown.
+# Maximum number of differences shown per store.
 SHOWN = 5
 
-# Errors that the package finds, in which stores, and why that is let be.
+# Errors reported by the package, by store, and why they are accepted.
 EXPLAINED = {}
 
 
 class Report:
-    """What was compared, and what is different."""
+    """Counters of comparisons and differences."""
 
     def __init__(self):
         self.stores = self.values = self.differences = 0
         self.explained = {}
 
     def of(self, name):
-        """Tells a store's differences, the first few in full."""
+        """Returns a function that reports a store's differences, the first few in full."""
         shown = 0
 
         def differ(what):
@@ -69,7 +69,7 @@ class Report:
 
 
 def plain(value):
-    """A value as JSON has it, NaN as text."""
+    """Returns a value in JSON form, with NaN as text."""
     if isinstance(value, np.ndarray) or isinstance(value, np.generic):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
@@ -86,7 +86,7 @@ def coords(key):
 
 
 class Store:
-    """One store that was migrated, and what was recorded of it."""
+    """A migrated store and its record."""
 
     def __init__(self, path, expected, said, report, differ):
         self.path, self.expected, self.said = str(path), expected, said
@@ -159,7 +159,7 @@ class Store:
             present = one.get("present_mask")
             rows = range(len(given)) if present is None else np.flatnonzero(present)
             if present is not None:
-                # Without a mask, all are there.
+                # Without a mask, all are present.
                 mask = np.ones(len(given)) if mask is None else mask
                 self.same(f"{number}: presence of {name}", np.asarray(mask, int), present)
             self.same(f"{number}: {name} of objects", read[list(rows)], given[list(rows)].tolist())
@@ -189,19 +189,19 @@ class Store:
             read = low.read_links(level, delta=int(delta))
             read = [[[list(chunk), int(row)] for chunk, row in record] for record in read]
             if self.says("named other rows than those of their ends") and delta == "0":
-                # The rows that were recorded are wrong: what is right, the paths say.
+                # The recorded rows are wrong; the paths give the correct ones.
                 self.bridges(number, recorded, read)
                 only = lambda links: [[chunk for chunk, _ in record] for record in links]
                 read, given = only(read), only(given)
             meta = between.get(delta, {}).get("meta", {})
             if meta.get("store") == "duplicate" and delta != "0":
-                # From 0.9 on, links between levels have no copies.
+                # From 0.9 on, cross-level links have no copies.
                 once = {json.dumps(record) for record in given}
                 given = [json.loads(record) for record in once]
             self.same(f"{number}: links {delta}", sorted(read), sorted(given))
 
     def bridges(self, number, recorded, read):
-        """Links between pieces of paths, as the manifests have them."""
+        """Derives the links between pieces of paths from the manifests."""
         fragments = {}
         for key, chunk in recorded["chunks"].items():
             for at, one in enumerate(chunk["fragments"]):
@@ -223,7 +223,7 @@ class Store:
         return any(what in one["what"] for one in self.said["repaired"] + self.said["lost"])
 
     def reads(self):
-        """What readers of whole stores answer."""
+        """Compares the results of readers of whole stores."""
         recorded = self.expected.get("reads") or {}
         names = [
             name
@@ -245,7 +245,7 @@ class Store:
             self.linked(read_graph(self.path), whole, "positions", "edges")
         elif whole:
             read = read_points(self.path, attribute_names=names)
-            # In the order of chunks, which is that of numbers here and of text there.
+            # In the order of chunks, which is numeric here and alphabetical there.
             found, given = flat_rows(read["positions"]), flat_rows(data(whole["positions"]))
             self.same("points", sorted(found), sorted(given))
         if "parametric" in recorded:
@@ -272,9 +272,9 @@ class Store:
         read_links = [list(map(int, one)) for one in read[links]]
         given = [list(map(int, one)) for one in data(whole[links])]
         if links == "edges":
-            # Skeletons have each edge once, whichever end comes first in the list.
+            # Skeletons have each edge once, in either direction.
             read_links, given = map(sorted, ([*read_links], [*given]))
-        # In the order of arrays, which is another in each generation.
+        # In the order of arrays, which differs between generations.
         self.same(links, sorted(read_links), sorted(given))
 
 
@@ -283,7 +283,7 @@ def data(json_array):
 
 
 def rows_of(piece):
-    """A piece is a list of rows, or a row."""
+    """Returns rows; a piece is a list of rows, or a row."""
     return [piece] if piece and not isinstance(piece[0], list) else piece
 
 
@@ -299,7 +299,7 @@ def flat_rows(value):
 
 
 def recorded(archive):
-    """Stores of an archive, with what was recorded of each."""
+    """Returns the stores of an archive with their records."""
     for path in sorted(archive.rglob("*.expected.json")):
         store = path.with_name(path.name.replace(".expected.json", ".zv"))
         yield str(store.relative_to(archive)), store, json.loads(path.read_text())

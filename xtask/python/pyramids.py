@@ -1,11 +1,11 @@
-"""Makes levels with `zvf pyramid`, and reads them with the reference package.
+"""Builds levels with `zvf pyramid`, and reads them with the reference package.
 
 usage: pyramids.py ZVF FOLDER [--seed N] [--only NAME]
 
-ZVF is our program. Of every case of `created_cases` a store is created and gets levels, by
-one of the methods that suit it. On every level the package reads the vertices, attributes, links,
-objects and groups that `zvf query` gives, and every vertex of an object that is kept has one
-parent; `validate(level=5)` finds no error.
+ZVF is our program. A store is created from every case of `created_cases` and gets levels by one of
+the methods that apply. On every level the package must read the vertices, attributes, links,
+objects and groups that `zvf query` returns, every vertex of a kept object must have one parent, and
+`validate(level=5)` must find no error.
 """
 
 import argparse
@@ -34,9 +34,9 @@ from created_cases import CASES, built  # noqa: E402
 from created_reads import FALSE, some, summary  # noqa: E402
 
 LEVELS = 2
-# Differences of one store that are shown.
+# Maximum number of differences shown per store.
 SHOWN = 5
-# What `zvf pyramid` is told, by the kind of geometry.
+# Options of `zvf pyramid` by kind of geometry.
 WAYS = {
     "points": (["bins"], ["subset"]),
     "graphs": (["bins"], ["simplify"]),
@@ -47,13 +47,13 @@ PATHS = (["bins"], ["bins", "--sparsity", "2"], ["simplify"])
 
 
 class Report:
-    """What was compared, and what is different."""
+    """Counters of comparisons and differences."""
 
     def __init__(self):
         self.stores = self.levels = self.values = self.differences = 0
 
     def of(self, name):
-        """Tells a store's differences, the first few in full."""
+        """Returns a function that reports a store's differences, the first few in full."""
         shown = 0
 
         def differ(what):
@@ -73,7 +73,7 @@ def run(program, *words):
 
 
 class Level:
-    """A level as the package reads it, beside what our query gives."""
+    """A level read by the package, and the result of our query."""
 
     def __init__(self, case, store, number, ours, differ):
         self.case, self.store, self.number, self.ours = case, str(store), number, ours
@@ -103,7 +103,7 @@ class Level:
         return self.values
 
     def vertices(self):
-        """By chunk and fragment, as our query has them."""
+        """Compares vertices by chunk and fragment, the order of our query."""
         pieces, columns = [], {name: [] for name in self.case.vertex}
         for chunk in self.chunks:
             pieces += building.read_chunk_vertices(
@@ -119,7 +119,7 @@ class Level:
                 self.same(f"vertex.{name}", np.concatenate(found), given)
 
     def objects(self):
-        """Ids are those there were, and so is what is said of objects and groups."""
+        """Checks that ids, and data of objects and groups, equal those of level 0."""
         full = building.get_resolution_level(building.open_store(self.store), 0)
         ids, manifests = low.read_object_manifest_rows(self.level)
         self.same("ids", ids, low.object_ids_for_rows(full))
@@ -150,7 +150,7 @@ class Level:
             self.same(f"object {one}", found, ours["positions"][rows])
 
     def rows_of(self, one):
-        """Rows of a path in our answer."""
+        """Returns the rows of a path in our answer."""
         offsets = self.ours["part_offsets"].astype("i8")
         parts = np.flatnonzero(self.ours["part_objects"] == one)
         rows = [np.arange(offsets[at], offsets[at + 1]) for at in parts]
@@ -174,7 +174,7 @@ class Level:
         self.same("links", links, np.unique(given, axis=0))
 
     def parents(self, coarser):
-        """Every vertex of what the next level keeps has one parent there."""
+        """Checks that every vertex of an object kept in the next level has one parent there."""
         records = low.read_links(self.level, delta=1)
         starts = [(tuple(one), int(row)) for (one, row), _ in records]
         if len(set(starts)) != len(starts):
@@ -187,7 +187,7 @@ class Level:
         ends = {(tuple(chunk), int(row)) for _, (chunk, row) in records}
         stored = sum(counts.values())
         if self.case.is_paths() or self.case.own() is not None:
-            # Of paths a row may be named twice; what is stored is what rows there are.
+            # Paths may name a row twice; the stored rows are counted.
             stored = len(ends) if self.case.is_paths() else stored
         outside = [end for end in ends if end[1] >= counts.get(end[0], 0) and not self.case.is_paths()]
         if outside or len(ends) != stored:
@@ -208,7 +208,8 @@ def check(program, folder, build, seed, report):
     np.savez(source, **case.arrays())
     run(program, "create", base, "--from", source, "--overwrite", "--quiet", *case.arguments())
     ways = WAYS.get(case.kind, PATHS)
-    # One after the other: all of all would take too long, and seeds change what is where.
+    # One option per store, because all combinations would take too long; other seeds combine
+    # differently.
     for way in [ways[(report.stores + seed) % len(ways)]]:
         title = f"{name}, {' '.join(way)}"
         differ = report.of(title)
@@ -221,7 +222,7 @@ def check(program, folder, build, seed, report):
             report.stores += 1
             found = validate(str(store), level=5)
             for one in [*found.errors, *found.warnings]:
-                # What it says of level 0 wrongly it says of all.
+                # Errors already reported for level 0 are expected on all levels.
                 said = re.sub(r"resolution_\d+", "resolution_0", one)
                 known = (re.fullmatch(says, said) and of(case) for says, of in FALSE.values())
                 if not any(known):

@@ -1,7 +1,7 @@
 """Seeded geometry of about a million vertices in a cube, one function for each kind.
 
-Only `random` and `integers` of PCG64 are used; requirements.txt pins numpy, which may change their
-streams between versions.
+Only `random` and `integers` of PCG64 are used; requirements.txt pins numpy, whose versions may
+change these streams.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ VERTICES = 1_000_000
 
 @dataclass
 class Data:
-    """What a store is to hold, in the order it is given to the reference."""
+    """The content of a store, in the order in which it is passed to the reference."""
 
     positions: np.ndarray
     vertex: dict
@@ -34,24 +34,26 @@ def generator(name):
 
 
 def directions(random, *shape):
-    """Unit vectors."""
+    """Returns unit vectors."""
     vectors = random.random((*shape, 3)) - 0.5
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def inside(positions):
-    """Folded back at the walls of the cube, a hair away from them."""
+    """Reflects positions at the walls of the cube, with a small distance from them."""
     folded = np.abs(np.mod(positions + SIDE, 2 * SIDE) - SIDE)
     return np.clip(folded, 0.01, SIDE - 0.01).astype(np.float32)
 
 
 def measured(random, count):
-    """A float attribute that is even in 0..1, so that a limit picks a known share."""
+    """Returns a float attribute distributed uniformly in 0..1, so that a threshold selects a known
+    share.
+    """
     return random.random(count).astype(np.float32)
 
 
 def clouds_of(count, members):
-    """Groups of so many consecutive objects."""
+    """Returns groups of this many consecutive objects."""
     return {first // members: list(range(first, first + members)) for first in range(0, count, members)}
 
 
@@ -79,7 +81,7 @@ def points_with_objects():
 
 
 def streamlines():
-    """8,000 paths in bundles of 20, each a walk that keeps its direction."""
+    """8,000 paths in bundles of 20, each a random walk that keeps its direction."""
     random = generator("streamlines")
     paths, bundle, longest = 8000, 20, 175
     bundles = np.repeat(np.arange(paths // bundle), bundle)
@@ -173,7 +175,7 @@ def skeletons():
 
 
 def mesh():
-    """200 bumpy tubes, closed to rings, of 5,000 vertices and 10,000 triangles."""
+    """200 uneven tubes, closed to rings, of 5,000 vertices and 10,000 triangles."""
     random = generator("mesh")
     objects, around, along = 200, 100, 50
     centres = 150 + random.random((objects, 1, 1, 3)) * (SIDE - 300)

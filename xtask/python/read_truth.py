@@ -1,4 +1,4 @@
-"""The queries that are asked of each store, and what they must find, from the data alone."""
+"""The queries of each store and their expected results, derived from the data alone."""
 
 import numpy as np
 
@@ -15,14 +15,14 @@ def in_box(positions, low, high):
 
 
 def middle(data):
-    """The vertex next to the middle of a chunk, of those well inside a bin."""
+    """Returns the vertex nearest to the middle of a chunk, among those well inside a bin."""
     offset = np.abs(np.mod(data.positions, BIN) - BIN / 2).max(axis=1)
     distance = np.linalg.norm(data.positions - np.float32(SIDE / 2 - BIN / 2), axis=1)
     return int(np.argmin(np.where(offset < BIN / 3, distance, np.inf)))
 
 
 def boxes(data):
-    """A box that holds one vertex alone, and one of 1 % of the cube around it."""
+    """Returns a box that contains a single vertex, and one of 1 % of the cube around it."""
     place = data.positions[middle(data)].astype(np.float64)
     nearest = np.round(place * 64) / 64
     for exponent in range(12):
@@ -38,7 +38,7 @@ def boxes(data):
 
 
 def crosses(start, end, low, high):
-    """Whether segments come into a box, borders included."""
+    """Returns which segments enter the box, borders included."""
     start, end = start.astype(np.float64), end.astype(np.float64)
     step = end - start
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -52,7 +52,7 @@ def crosses(start, end, low, high):
 
 
 def paths_in_box(data, low, high):
-    """Which paths come into the box with a segment."""
+    """Returns which paths have a segment that enters the box."""
     inner = np.ones(len(data.positions) - 1, dtype=bool)
     inner[data.offsets[1:-1] - 1] = False
     rows = np.flatnonzero(inner)
@@ -65,7 +65,7 @@ def of_paths(data, paths):
 
 
 def of_vertices(data, keep):
-    """Vertices, and links with all their ends among them."""
+    """Returns vertices, and links whose ends are all among them."""
     found = {"vertices": int(keep.sum())}
     if data.owners is not None:
         found["objects"] = len(np.unique(data.owners[keep]))
@@ -93,7 +93,7 @@ def found_of_all(data):
 
 
 def filtered(data):
-    """A filter that 1 % pass, of objects where paths are selected, else of vertices."""
+    """Returns a filter that 1 % pass: of objects for paths, otherwise of vertices."""
     if data.offsets is not None:
         name = list(data.object)[-1]
         found = of_paths(data, np.flatnonzero(data.object[name] > np.float32(LIMIT)))
@@ -104,11 +104,12 @@ def filtered(data):
 
 
 def queries(data):
-    """Every query with its arguments and what it must find; without `found` nothing is checked.
+    """Returns every query with its arguments and expected result; without `found` nothing is
+    checked.
 
-    `names_objects` says whether vertices come with the object they belong to: the reference gives
-    it only where objects were asked for. `mode` is that of `zvf query`: paths that touch come whole;
-    of links the reference drops those that cross the border, so they are asked for within.
+    `names_objects` says whether vertices are returned with their object, which the reference does
+    only in queries by object. `mode` is that of `zvf query`: paths that touch are returned whole;
+    for links the mode is `within`, because the reference drops those that cross the border.
     """
     paths = data.offsets is not None
     mode = "touch" if data.links is None else "within"

@@ -1,7 +1,7 @@
-"""The reference's codecs over random values, one class a codec.
+"""The reference's codecs over random values, one class per codec.
 
-A class has `random` values, `encode`s them and `decode`s bytes to what
-crates/zvf-format/examples/differential answers for the same request.
+A class generates `random` values, `encode`s them, and `decode`s bytes to the form in which
+crates/zvf-format/examples/differential answers the same request.
 """
 
 import math
@@ -29,11 +29,11 @@ import shapes
 
 class Codec:
     def written(self, given, _random):
-        """As `encode`, also in forms that the reference writes only when told to."""
+        """Like `encode`, but also in forms that the reference writes only on request."""
         return self.encode(given)
 
     def extra(self, _given):
-        """What a decoder needs to know beside the bytes."""
+        """Returns what a decoder needs besides the bytes."""
         return {}
 
 
@@ -57,7 +57,7 @@ class FragmentIndex(Codec):
     def decode(self, blob, _given):
         index = decode_fragments(blob)
         fragments = shapes.fragments_of(index)
-        # The reference counts an empty range's start; we say an empty range names no row.
+        # The reference counts the start of an empty range; for us an empty range names no row.
         empty = [one for one in fragments if "range" in one and one["range"][1] == 0]
         extent = shapes.extent_of(fragments) if empty else index.vertex_extent
         again = shapes.fragments_of(decode_fragments(self.encode({"fragments": fragments})))
@@ -147,7 +147,7 @@ class LinkCells(Codec):
         delta = random.pick([0, 0, 0, 1, -1, 2])
         ones = [1] * dims
         scaled = [random.pick([1, 2, 3, 8]) for _ in range(dims)]
-        # A narrow span, so that ends often share a chunk, and records a cell.
+        # A narrow range, so that ends often share a chunk, and records a cell.
         span = random.pick([0, 1, 1, 3, 2**40])
         rows = random.pick([2, 1000, 2**63])
         end = lambda: {
@@ -201,7 +201,7 @@ class LinkCells(Codec):
             offsets = parse_offsets(segment, sid_ndim=dims, link_width=width)
             source = tuple(map(int, source.split(".")))
             anchor = anchor_chunk(source, given["scale_source"], given["scale_target"])
-            # The source's own level has no anchor to count from.
+            # The source level has no anchor.
             chunks = [source] + [tuple(map(sum, zip(anchor, offset))) for offset in offsets]
             has_perm = self.has_perm(offsets, given)
             flat = delta == 0 and is_intra(offsets)
@@ -236,7 +236,7 @@ class Dictionary(Codec):
 
     def random(self, random):
         words = random.pick([["axon", "dendrite", "soma", "Axon", "", "ärmel", "神経", "zz", "𝔸", "\ufffd"], None])
-        # Around the ends of the one-byte dtypes.
+        # Around the limits of the one-byte types.
         count = random.pick([0, 1, 5, 20, 127, 128, 255, 256, 300])
         if words:
             values = [random.pick(words) for _ in range(min(count, 20))]

@@ -2,9 +2,8 @@
 
     s3_server.py PORT
 
-Moto looks whether the condition of a put holds and then puts, and another thread may
-put in between; S3 does both at once, which whoever writes relies on. Moto also fails to
-list when another thread deletes.
+Moto checks the condition of a put and then writes, and another thread may write in between; S3 does
+both atomically, which writers rely on. Moto also fails to list while another thread deletes.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Random numbers that are the same under every Python version."""
+"""Random numbers that are equal under every Python version."""
 
 
 class Random:
@@ -18,7 +18,7 @@ class Random:
         return self.bits() % bound
 
     def between(self, low, high):
-        """Both ends included."""
+        """Returns a number between two limits, both included."""
         return low + self.below(high - low + 1)
 
     def chance(self, percent):

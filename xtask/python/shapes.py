@@ -1,10 +1,10 @@
-"""Fragments and block references, from JSON to the reference's form and back."""
+"""Converts fragments and block references between JSON and the reference's form."""
 
 import numpy as np
 
 
 def random_fragment(random, rows):
-    """A range, a list of any order, an ascending run given as a list, or nothing."""
+    """Returns a range, a list in any order, an ascending run given as a list, or nothing."""
     kind = random.below(10)
     if kind < 4:
         return {"range": [random.below(rows), random.below(50)]}
@@ -17,7 +17,7 @@ def random_fragment(random, rows):
 
 
 def random_reference(random, fragments):
-    """What a manifest's block names, half of them one fragment."""
+    """Returns the fragments that a manifest's block names, one fragment in half of the cases."""
     if random.chance(50):
         return {"one": random.below(fragments)}
     return random_fragment(random, fragments)
@@ -32,7 +32,7 @@ def to_reference(fragment):
 
 
 def from_reference(reference):
-    """What `range`, `indices` or a manifest decoder gave."""
+    """Converts the result of `range`, `indices` or a manifest decoder."""
     if isinstance(reference, tuple):
         return {"range": [int(number) for number in reference]}
     if isinstance(reference, (int, np.integer)):
@@ -41,7 +41,7 @@ def from_reference(reference):
 
 
 def to_blocks(blocks):
-    """A manifest's blocks as the reference takes them."""
+    """Converts a manifest's blocks to the reference's form."""
     return [(tuple(block["chunk"]), to_reference(block["fragments"])) for block in blocks]
 
 
@@ -50,7 +50,7 @@ def from_blocks(blocks):
 
 
 def fragments_of(index):
-    """All fragments of the reference's decoded index."""
+    """Returns all fragments of the reference's decoded index."""
     return [
         from_reference(index.range(f) if index.is_range(f) else index.indices(f))
         for f in range(len(index))
@@ -58,7 +58,7 @@ def fragments_of(index):
 
 
 def extent_of(fragments):
-    """One more than the highest row that a fragment names."""
+    """Returns one more than the highest row that a fragment names."""
     ends = [sum(one["range"]) for one in fragments if "range" in one and one["range"][1]]
     lists = [row + 1 for one in fragments for row in one.get("list", [])]
     return max(ends + lists, default=0)

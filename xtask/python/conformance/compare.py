@@ -1,10 +1,10 @@
-"""Answers of runners beside what is expected."""
+"""Compares answers of runners with the expected ones."""
 
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
 
 
 def canonical(answer):
-    """An answer by field, so that the order of its rows does not matter."""
+    """Returns an answer by field, independent of the order of its rows."""
     fields = {}
     for name in ("axes", "levels"):
         if name in answer:
@@ -40,7 +40,7 @@ def canonical(answer):
 
 
 def frozen(value):
-    """A value that can be compared and hashed: lists are tuples."""
+    """Returns a comparable and hashable value: lists become tuples."""
     if isinstance(value, (list, tuple)):
         return tuple(map(frozen, value))
     if isinstance(value, dict):
@@ -49,7 +49,7 @@ def frozen(value):
 
 
 def multiset(values):
-    """How often each comes."""
+    """Counts each value."""
     counts = {}
     for value in values:
         counts[value] = counts.get(value, 0) + 1
@@ -63,9 +63,10 @@ def pairs(of, values):
 
 
 def compared(answer, wanted, may_be_incomplete=False):
-    """For each field of the answer that counts what came of it, and why.
+    """Returns the outcome and the reason for each field of the answer that counts.
 
-    Fields that are empty count when something was found, and the first when all are.
+    A field expected to be empty counts only if the answer has values for it. If all are expected to
+    be empty, the first counts.
     """
     wanted = canonical(wanted)
     counted = [name for name, value in wanted.items() if value] or list(wanted)[:1]

@@ -1,4 +1,4 @@
-"""What a level holds, and what queries of it must answer, found by looking at all of it."""
+"""The content of a level, and the correct answers of queries by exhaustive search."""
 
 import statistics
 
@@ -37,7 +37,7 @@ class Content:
         self.placed = True
 
     def own(self, objects):
-        """These are the objects: id and vertices of each."""
+        """Sets the objects: id and vertices of each."""
         self.objects = [(id, list(rows)) for id, rows in objects]
         self.owners = [[] for _ in self.positions]
         for id, rows in self.objects:
@@ -46,7 +46,7 @@ class Content:
                     self.owners[row].append(id)
 
     def inside(self, lower, upper):
-        """Which vertices are in a box, its border included."""
+        """Selects the vertices in a box, including its border."""
         return [
             all(low <= x <= high for low, x, high in zip(lower, position, upper))
             for position in self.positions
@@ -54,7 +54,7 @@ class Content:
 
 
 def queries(content):
-    """The queries that are asked of a level."""
+    """Returns the queries of a level."""
     asked = []
     shape = {"shape": content.shape}
     if content.objects is not None or content.groups is not None:
@@ -69,7 +69,7 @@ def queries(content):
         half = [float(statistics.median_low(column)) for column in columns]
         low = [float(min(column)) for column in columns]
         asked.append({"kind": "bbox", **shape, "lower": low, "upper": half})
-        # Of half of the axes the upper part: other vertices.
+        # The upper part along half of the axes, which has other vertices.
         high = [float(max(column)) for column in columns]
         pick = [axis % 2 == 0 for axis in range(len(low))]
         lower = [h if up else l for l, h, up in zip(low, half, pick)]
@@ -91,7 +91,7 @@ def queries(content):
 
 
 def answer(content, query):
-    """What a runner should answer."""
+    """Returns the correct answer of a runner."""
     kind = query["kind"]
     if kind == "info":
         return {"axes": content.axes, "levels": content.levels}
@@ -114,7 +114,7 @@ def tables(content):
 
 
 def linked(content, query):
-    """Vertices of another level that those in a box are linked to, each once."""
+    """Returns the vertices of another level linked to those in a box, each once."""
     keep = content.inside(query["lower"], query["upper"])
     other, pairs = content.linked[query["levels"]]
     rows = sorted({there for here, there in pairs if keep[here]})
@@ -122,7 +122,7 @@ def linked(content, query):
 
 
 def selected(content, query):
-    """The objects that are asked for, and their vertices."""
+    """Returns the selected objects and their vertices."""
     ids = query["ids"]
     if query["kind"] == "groups":
         ids = sorted({id for group in ids for id in content.groups[group]})
@@ -161,7 +161,7 @@ def points(content, query):
 
 
 def paths(content, query):
-    """Whole paths: in a box those whose vertices are all in it."""
+    """Returns whole paths; with a box, those with all vertices in it."""
     if query["kind"] in ("objects", "groups"):
         asked = selected(content, query)
     else:
@@ -179,7 +179,7 @@ def paths(content, query):
 
 
 def links(content, query):
-    """Vertices, and links with all ends among them."""
+    """Returns vertices, and links whose ends are all among them."""
     keep = [True] * len(content.positions)
     if query["kind"] == "bbox":
         keep = content.inside(query["lower"], query["upper"])
@@ -190,7 +190,7 @@ def links(content, query):
     found = vertices(content, rows)
     if content.objects is not None:
         owners = [content.owners[row] for row in rows]
-        # Asked for by object, a vertex of several has that one, or any.
+        # In queries by object, a shared vertex is reported with the requested object or with any.
         if query["kind"] in ("all", "bbox") or all(len(one) == 1 for one in owners):
             found["object_ids"] = [owner(one) for one in owners]
     place = {row: at for at, row in enumerate(rows)}

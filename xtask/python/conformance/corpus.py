@@ -1,4 +1,4 @@
-"""The healthy stores in `testdata/`: what they are, and what is asked of them."""
+"""The healthy stores in `testdata/`, with their descriptions and queries."""
 
 import json
 import pathlib
@@ -25,7 +25,7 @@ class Store:
         return {} if "queries" in self.expected else recorded.contents(self.expected)
 
     def cases(self):
-        """Level, query, answer, and whether parts of the level are unreadable."""
+        """Yields level, query, answer, and whether parts of the level are unreadable."""
         for case in self.expected.get("queries", []):
             yield case["level"], case["query"], case["answer"], False
         if "queries" in self.expected:
@@ -42,7 +42,7 @@ class Store:
 
 
 def expectation(store):
-    """The file beside a store that says what it holds."""
+    """Returns the file next to a store that describes its content."""
     if store.suffix == ".zv":
         return store.with_suffix(".expected.json")
     return store.with_name("expected.json")

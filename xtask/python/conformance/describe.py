@@ -2,8 +2,8 @@
 
 usage: describe.py FOLDER OUT [--check]
 
-FOLDER takes the unpacked archives. What a store is comes from its nodes and from what is recorded of
-it.
+The archives are extracted to FOLDER. Descriptions are derived from the nodes of a store and its
+recorded content.
 """
 
 import json
@@ -142,7 +142,7 @@ def features_of_node(parts, node, found):
     if family.startswith("vertices_"):
         found.add("composite")
     if family in ("links", "cross_chunk_links") and depth == 3:
-        # Families without links are there too in some generations.
+        # Some generations also store families without links.
         if parts[2] != "0" and attributes.get("num_links", 1):
             found.add("cross-level links")
         elif parts[2] == "0":

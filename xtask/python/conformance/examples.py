@@ -2,9 +2,9 @@
 
 usage: examples.py ZVF FOLDER ARCHIVE [--check]
 
-ZVF is our program, which writes what it can; the reference package writes levels that are chunked by
-an attribute, and fragments that objects share. Beside each store lies `expected.json` with queries
-and their answers, which are worked out from the geometry alone. Equal programs make equal archives.
+ZVF is our program, which writes most of the stores; the reference package writes levels chunked by
+an attribute, and fragments shared by objects. Next to each store is `expected.json` with queries
+and their answers, derived from the geometry alone. The same programs make the same archive.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def example(build):
 
 
 class Work:
-    """Where an example is made, and with what."""
+    """The folder and the programs of an example."""
 
     def __init__(self, program, folder, name):
         self.program = program
@@ -51,14 +51,14 @@ class Work:
         source = self.scratch / "input.npz"
         np.savez(source, **arrays)
         line = [self.program, "create", store or self.store, "--from", source, "--kind", kind]
-        # Levels are put beside it by hand, of which a copy of the nodes would not know.
+        # Levels are added by hand, which would make the copy of the nodes stale.
         line += ["--quiet", "--no-node-copy", *words]
         done = subprocess.run([str(word) for word in line], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{self.folder.name}: zvf create: {done.stderr}")
 
     def add_level(self, kind, arrays, chunk_shape, bins, says):
-        """Makes a level of its own geometry, written as a store, the next coarser one."""
+        """Adds the next coarser level, from geometry of its own written as a store."""
         levels = [int(one.name) for one in self.store.iterdir() if one.name.isdigit()]
         number, other = max(levels) + 1, self.scratch / "level.zarrvectors"
         shutil.rmtree(other, ignore_errors=True)
@@ -85,7 +85,7 @@ class Work:
             attributes["ome"]["nodes"].append({"type": "zv:level", "name": str(number)})
 
     def numbers(self, count, low, high, columns=None):
-        """On eighths, so that float32 holds them exactly."""
+        """Returns multiples of one eighth, which float32 represents exactly."""
         found = [
             [self.random.between(low * 8, high * 8) / 8 for _ in range(columns or 1)]
             for _ in range(count)
@@ -94,7 +94,7 @@ class Work:
 
 
 class Attributes:
-    """The attributes of a node, kept when done."""
+    """The attributes of a node, written when the block ends."""
 
     def __init__(self, node):
         self.path = node / "zarr.json"
@@ -117,7 +117,7 @@ def text(values):
 
 
 def content(shape, arrays, axes="xyz", levels=(0,), groups=None):
-    """What the interchange arrays say."""
+    """Returns the content that the interchange arrays describe."""
     found = Content(shape, axes, levels)
     found.positions = rows(arrays["positions"])
     if "part_offsets" in arrays:
@@ -140,7 +140,7 @@ def content(shape, arrays, axes="xyz", levels=(0,), groups=None):
     return found
 
 
-# The examples. Each writes its store and gives its contents by level.
+# The examples. Each writes its store and returns its contents by level.
 
 
 @example
@@ -179,7 +179,7 @@ MICROMETERS = "x:micrometer,y:micrometer,z:micrometer"
 
 
 def sheet(cells, step):
-    """A height field of triangles."""
+    """Returns a height field of triangles."""
     at = [(x * step, y * step) for y in range(cells + 1) for x in range(cells + 1)]
     positions = np.array([(x, y, (x * 3 + y * 5) % 16 / 2) for x, y in at], "f4")
     faces = []
@@ -205,7 +205,7 @@ def mesh_three_levels(work):
 
 
 def linked(arrays, levels=(0,)):
-    """Without ids, all of it is object 0."""
+    """Returns the content without ids, where everything is object 0."""
     own = np.zeros(len(arrays["positions"]), "i8")
     return content("links", {"object_ids": own, **arrays}, levels=levels)
 
@@ -218,7 +218,7 @@ def neurons(work):
         first = len(positions)
         positions.append(np.array([20.0 + 30 * neuron, 40, 40], "f4"))
         for step in range(1, 30):
-            # A branch now and then, else on from the vertex before.
+            # Occasionally a branch, otherwise the child of the previous vertex.
             parent = first + (work.random.below(step) if work.random.chance(20) else step - 1)
             positions.append(positions[parent] + work.numbers(3, -8, 8))
             links.append([first + step, parent])
@@ -236,7 +236,7 @@ def neurons(work):
 
 
 def walks(work, lengths, start, step):
-    """Paths, one after the other, and where each starts."""
+    """Returns paths, one after the other, and the first vertex of each."""
     positions, offsets, axes = [], [0], len(start[0])
     for path, length in enumerate(lengths):
         place = np.array(start[path % len(start)], "f4")
@@ -347,7 +347,7 @@ def trx_aligned(work):
         "group.1": np.array([1, 5], "i8"),
         "group_attribute.name": text(["CST_left", "CST_right"]),
     }
-    # One chunk, but wide enough for bounds that are not those of the vertices.
+    # One chunk, but large enough for bounds other than those of the vertices.
     words = ["--chunk-shape", "128,128,128", "--bounds", "0,0,0,127,127,127"]
     work.create("streamlines", arrays, *words, "--axes", MILLIMETERS)
     with Attributes(work.store) as attributes:
@@ -364,7 +364,7 @@ def dti_shared_segments(work):
     extent, pieces = 16.0, {}
 
     def piece(chunk, start, end, count):
-        """A straight run of vertices inside a chunk; its number there."""
+        """Returns the number of a straight run of vertices inside a chunk."""
         line = np.linspace(start, end, count, dtype="f4") + np.array(chunk, "f4") * extent
         pieces.setdefault(chunk, []).append(np.round(line * 8) / 8)
         return chunk, len(pieces[chunk]) - 1
@@ -398,7 +398,7 @@ def dti_shared_segments(work):
         fa |= {(chunk, number): one for number, one in enumerate(values)}
     building.create_object_index_array(level)
     building.write_object_index(level, dict(enumerate(fibres)), 3)
-    # From each piece to the next one in another chunk, once for all that share it.
+    # From each piece to the next one in another chunk, once for all objects that share it.
     rows_before = {
         (chunk, number): sum(map(len, lines[:number]))
         for chunk, lines in pieces.items()
@@ -459,7 +459,7 @@ def expectations(build, contents):
 
 
 def packed(folder):
-    """A tar of the files below a folder: nothing in it but names and contents."""
+    """Returns a tar of the files below a folder that contains only names and contents."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for file in sorted(folder.rglob("*")):
@@ -487,7 +487,7 @@ def main():
         said = json.dumps(expectations(build, contents), indent=None, sort_keys=True)
         (work.folder / "expected.json").write_text(said + "\n")
     tar = packed(options.folder)
-    # Whoever compresses otherwise has the same archive.
+    # Archives that differ only in compression are equal.
     if options.archive.exists() and gzip.decompress(options.archive.read_bytes()) == tar:
         print(f"{len(EXAMPLES)} examples are what is made of them")
         return

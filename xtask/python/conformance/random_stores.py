@@ -2,10 +2,10 @@
 
 usage: random_stores.py ZVF RUNNER WRITER FOLDER [--seed N] [--cases N]
 
-ZVF is our program, RUNNER a runner of it, WRITER the command of `writer_020.py`. What `zvf create` wrote is read by the package, decoded by
-zarr-python, and compared cell by cell with what the package writes, as `created.py` does with its
-cases; what the package and its older version wrote is asked of the runner, and so is what `zvf create`
-wrote. All must be what went in.
+ZVF is our program, RUNNER a runner of it, WRITER the command of `writer_020.py`. Stores of `zvf
+create` are read by the package, decoded by zarr-python, and compared cell by cell with those of the
+package, as `created.py` does with its cases. Stores of the package, of its older version and of
+`zvf create` are queried through the runner. All must have the content that was written.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def chance(random, percent):
 
 
 def columns(random, count, text=True):
-    """Some attributes of random types."""
+    """Returns attributes of random types."""
     found = {}
     for number in range(random.integers(4)):
         width = [None, None, 2, 3][random.integers(4)]
@@ -57,10 +57,10 @@ def columns(random, count, text=True):
 
 
 def ids(random, count):
-    """Ascending ids: 0..n-1, or with gaps."""
+    """Returns ascending ids: 0..n-1, or with gaps."""
     if chance(random, 50):
         return np.arange(count)
-    # -1 and -2 stand for no object and for several in what `zvf query` writes.
+    # In the output of `zvf query`, -1 and -2 stand for no object and for several.
     return np.sort(random.choice(np.setdiff1d(np.arange(-30, 300), [-1, -2]), count, replace=False))
 
 
@@ -77,7 +77,7 @@ def settings(random, axes):
 
 
 def tables(random, own, found):
-    """Attributes of objects, and groups of them."""
+    """Adds attributes of objects, and groups."""
     count = len(own)
     if chance(random, 60):
         found["object"] = columns(random, count)
@@ -112,7 +112,7 @@ def paths(random, kind, axes, dtype, rest):
     if own[-1] != count - 1 or own[0] != 0:
         rest["part_objects"] = own
     tables(random, own, rest)
-    # Of lines, the package takes no text.
+    # The package accepts no text for lines.
     rest["vertex"] = columns(random, len(positions), text=kind != "lines")
     return Case(kind, positions, rest.pop("chunk_shape"), part_offsets=offsets, **rest)
 
@@ -168,7 +168,7 @@ def random_case(random):
 
 
 def numbered(number):
-    """A case with a name of its own, which is part of its seed."""
+    """Returns a case with a unique name, which is part of its seed."""
 
     def build(random):
         return random_case(random)
@@ -178,7 +178,7 @@ def numbered(number):
 
 
 def content(case):
-    """What a case holds, as the protocol asks for it."""
+    """Returns the content of a case in the form of the protocol."""
     shape = "paths" if case.is_paths() else "links" if case.is_linked() else "points"
     found = Content(shape, "xyzw"[: case.axes])
     found.positions = rows(case.stored())
@@ -209,7 +209,7 @@ def content(case):
 
 
 def of_twin(case, level):
-    """The same as the package writes it: it stores the codes of words of links alone."""
+    """Returns the content as the package writes it: for words of links it stores only codes."""
     for name, values in case.link.items():
         if values.dtype.kind in "UO":
             level.link[name] = told(created_twin.codes(values)[0])
@@ -217,12 +217,12 @@ def of_twin(case, level):
 
 
 def older(case):
-    """What of a case zarr-vectors 0.2.0 can write."""
+    """Returns the part of a case that zarr-vectors 0.2.0 can write."""
     ids = case.ids().tolist() if case.own() is not None else []
     rest = {"bin_shape": case.bin_shape, "part_offsets": case.part_offsets, "links": case.links}
     if case.kind in ("points", "lines", "polylines", "streamlines"):
-        # Ids are rows, and those of paths are not said.
-        # Text it stores raw, which nobody reads, but that of points.
+        # Ids are row numbers, and those of paths are not stored.
+        # It stores text in raw form that no reader decodes, except text of points.
         rest["object"] = numeric(case.object)
         if case.kind != "lines":
             rest["groups"] = {
@@ -233,7 +233,7 @@ def older(case):
         if case.object_ids is not None:
             rest["object_ids"] = np.searchsorted(ids, case.object_ids)
     elif case.kind == "skeletons":
-        # Of one tree: it orders no other.
+        # One tree only, because it orders no other.
         rows = case.own() == case.own()[0]
         rest["links"] = case.links[rows[case.links[:, 0]]]
         case.positions = case.positions[rows]
@@ -241,7 +241,7 @@ def older(case):
     found = Case(case.kind, case.positions, case.chunk_shape, **rest)
     found.vertex = case.vertex if case.kind == "points" else numeric(case.vertex)
     if case.kind == "lines":
-        # It takes them and writes none.
+        # It accepts attributes of vertices but writes none.
         found.vertex = {}
     found.link = {}
     return found
@@ -263,7 +263,7 @@ def written_by_older(writer, case, folder, name):
 
 
 def ask(runner, store, level, differ):
-    """How many parts of answers are as expected."""
+    """Counts the parts of answers that are as expected."""
     passed = 0
     for query in [{"kind": "info"}, *queries(level)]:
         found = runner.ask({"store": str(store), "level": 0, "query": query})

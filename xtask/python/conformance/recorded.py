@@ -1,7 +1,7 @@
-"""Levels as the `expected.json` of golden archives record them.
+"""Levels as recorded in the `expected.json` of golden archives.
 
-The records were made by the reference's decoders and checked by others; no reader is asked. See
-`testdata/README.md` for the archives.
+The records were made by the reference's decoders and verified by others; no reader takes part here.
+`testdata/README.md` describes the archives.
 """
 
 import math
@@ -21,7 +21,7 @@ SHAPES = {
 
 
 def contents(expected):
-    """The content of each recorded level, by its number."""
+    """Returns the content of each recorded level, by number."""
     root = expected.get("root") or expected["root_attrs"]
     zv = root["zarr_vectors"]
     axes = [axis["name"] for axis in root["multiscales"][0]["axes"]]
@@ -49,7 +49,7 @@ def contents(expected):
 
 
 def linked(levels, contents, one, other):
-    """Rows of two levels that are linked, whichever of the two has the links."""
+    """Returns the linked rows of two levels, whichever of the two stores the links."""
     records = family(levels[str(one)], other - one)
     if not records:
         records = [record[::-1] for record in family(levels[str(other)], one - other)]
@@ -58,7 +58,7 @@ def linked(levels, contents, one, other):
 
 
 def family(level, delta):
-    """Records of links to a level so many levels on."""
+    """Returns the records of links to the level this many levels away."""
     if "chunk_keys" in level:
         return between(level, f"{delta:+d}")["records"]
     records = level["links"].get(str(delta), {}).get("records", [])
@@ -66,7 +66,8 @@ def family(level, delta):
 
 
 def of_cells(expected, axes):
-    """The reference of that time could not read its own shards: cells are recorded."""
+    """Returns recorded cells, because the reference of that version could not read its own shards.
+    """
     content = Content("points", axes)
     for cell in expected["vlen"]["0/vertices"]:
         blob = bytes.fromhex(cell)
@@ -76,7 +77,7 @@ def of_cells(expected, axes):
 
 
 def placed(chunks, shape):
-    """Whether all vertices are in the chunks they are stored in."""
+    """Returns whether all vertices are in the chunks that store them."""
     return all(
         tuple(math.floor(x / extent) for x, extent in zip(position, shape)) == coord[-len(shape) :]
         for coord, fragments in chunks
@@ -94,14 +95,14 @@ def number(value):
 
 
 def told(values):
-    """A row of an attribute: single numbers alone."""
+    """Returns a row of an attribute; a row of one number becomes that number."""
     if not isinstance(values, list):
         return number(values)
     return told(values[0]) if len(values) == 1 else [told(value) for value in values]
 
 
 def by_row(values, rows):
-    """Values of vertices, which some decoders give without the ends of rows."""
+    """Splits values of vertices, which some decoders return without row boundaries."""
     width = len(values) // rows if rows else 1
     if width > 1 and not isinstance(values[0], list):
         values = [values[at * width : (at + 1) * width] for at in range(rows)]
@@ -109,7 +110,7 @@ def by_row(values, rows):
 
 
 def words(values, meta):
-    """Words for the codes of a dictionary."""
+    """Replaces dictionary codes by their words."""
     if "categories" not in meta:
         return values
     names = meta["categories"]
@@ -117,7 +118,7 @@ def words(values, meta):
 
 
 def fill(content, chunks, skeleton, objects, records, attributes):
-    """Vertices by chunk and fragment, then what speaks of them."""
+    """Adds vertices by chunk and fragment, then the data that refers to them."""
     content.row_of = row_of = {}
     rows_of, parents = {}, {}
     content.odd_links = False
@@ -143,7 +144,8 @@ def fill(content, chunks, skeleton, objects, records, attributes):
         content.own(of)
     if content.shape != "links":
         return
-    # The package gives copies again, drops links of one end, and turns those of streamed skeletons.
+    # The package returns copies again, drops links with one end, and reverses those of streamed
+    # skeletons.
     widths = {len(record) for record in records["records"]}
     content.odd_links = records["duplicate"] or 1 in widths or (skeleton and records["directed"])
     seen, kept = set(), []
@@ -153,7 +155,7 @@ def fill(content, chunks, skeleton, objects, records, attributes):
                 continue
             seen.add(tuple(record))
         ends = [row_of.get(end) for end in record]
-        # Streamed skeletons store those between chunks from parent to child.
+        # Streamed skeletons store cross-chunk links from parent to child.
         if skeleton and records["directed"] and record[0][0] != record[1][0]:
             ends.reverse()
         if skeleton and ends[0] is not None:
@@ -186,7 +188,8 @@ def current(content, level, skeleton, expected, number_of_level):
             }
             for name, values in chunk.get("attributes", {}).items():
                 if isinstance(values, str):
-                    # Out of step with the vertices: what a reader makes of that is its own.
+                    # The values do not match the vertices, so the result of a reader is
+                    # unspecified.
                     content.untold.add(f"vertex.{name}")
                     continue
                 meta = arrays[f"vertex_attributes/{name}"]["attributes"]
@@ -232,7 +235,7 @@ def current(content, level, skeleton, expected, number_of_level):
 
 
 def table(values, count, fill):
-    """Rows of objects; one that is the fill value has none."""
+    """Returns rows of objects; a row equal to the fill value is missing."""
     rows = []
     for value in [*values, *[None] * (count - len(values))]:
         parts = value if isinstance(value, list) else [value]
@@ -241,7 +244,7 @@ def table(values, count, fill):
     return rows[:count]
 
 
-# What `read_*` of the package is asked for, and the same in a request.
+# Arguments of `read_*` of the package, and their names in a request.
 ASKED = {"object_ids": "objects", "group_ids": "groups", "bbox": "bbox", "attribute_filter": "all"}
 SHAPE_OF = {
     "read_points": "points",
@@ -253,9 +256,9 @@ SHAPE_OF = {
 
 
 def reads(expected, contents):
-    """Recorded reads as requests: level, query, and what of the answer is recorded.
+    """Yields recorded reads as requests: level, query, and the recorded part of the answer.
 
-    Where the package is known to be wrong, `reference` is what it should have answered.
+    Where the package is known to be wrong, `reference` is the correct answer.
     """
     found = expected.get("reads", [])
     for read in found if isinstance(found, list) else []:
@@ -295,7 +298,7 @@ def is_comparable(content, shape, args):
 
 
 def answer_of(shape, said):
-    """A result of the package in the words of the protocol."""
+    """Converts a result of the package to the notation of the protocol."""
     data = lambda array: array["data"] if isinstance(array, dict) else array  # noqa: E731
     if shape == "points":
         answer = {"positions": data(said["positions"]), "vertex": {}}
@@ -335,7 +338,7 @@ def older(content, level, skeleton, expected, number_of_level):
             if isinstance(read, list):
                 positions = read[at]
             else:
-                # The reference of that time refused to read them.
+                # The reference of that version could not read them.
                 blob = bytes.fromhex(expected["blobs"][f"{number_of_level}/vertices/{text}"])
                 positions = [floats(blob, row, len(content.axes)) for row in rows]
             fragment = {"rows": rows, "positions": positions, "vertex": {}, "fragment": {}}
@@ -372,7 +375,7 @@ def floats(blob, row, axes):
 
 
 def between(level, delta="0"):
-    """Links inside chunks, then those between them."""
+    """Returns links inside chunks, then cross-chunk links."""
     inside = level.get("links", {}).get(delta, {})
     crossing = level.get("cross_chunk_links", {}).get(delta, {})
     records = []

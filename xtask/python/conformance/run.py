@@ -1,10 +1,10 @@
-"""Asks runners what is in the stores of the corpus, and compares.
+"""Queries the stores of the corpus through runners, and compares the answers.
 
 usage: run.py FOLDER --runner NAME=COMMAND … [--strict NAME] [--write FILE | --check FILE]
 
-FOLDER takes the unpacked stores. `docs/conformance.md` says what a runner is. With `--strict`, what
-that runner does not pass is an error. `--write` puts the figures of the runners that ran into the
-table of the file, `--check` compares them with it. `--show NAME` prints all that a runner fails.
+The stores are extracted to FOLDER. `docs/conformance.md` describes runners. With `--strict`, a
+failure of that runner is an error. `--write` puts the figures of the given runners into the table
+of the file, `--check` compares them with it. `--show NAME` prints all failures of a runner.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SHOWN = 12
 
 
 class Runner:
-    """A process that answers, begun again when it dies."""
+    """A process that answers requests, restarted when it dies."""
 
     def __init__(self, command):
         self.command = shlex.split(command)
@@ -49,7 +49,7 @@ class Runner:
             return {"error": f"the runner broke: {broken}"}
 
     def line(self):
-        """A whole line: what a read gives may end inside it."""
+        """Reads a complete line, because a read may end inside it."""
         line, stdout = b"", self.process.stdout
         with selectors.DefaultSelector() as ready:
             ready.register(stdout, selectors.EVENT_READ)
@@ -70,7 +70,7 @@ class Runner:
 
 
 class Figures:
-    """How often parts of answers passed, failed and were unsupported, by row of the table."""
+    """Counts of passed, failed and unsupported parts of answers, by row of the table."""
 
     KINDS = (compare.PASSED, compare.FAILED, compare.UNSUPPORTED)
 
@@ -137,7 +137,7 @@ def run(command, cases):
 
 
 def ordered(stores, rows):
-    """Rows in the order of the description."""
+    """Returns rows in the order of the description."""
     description = json.loads(corpus.DESCRIPTION.read_text())
     known = [("all", "all")]
     known += [("generation", one) for one in ("0.6", "0.7", "0.8.0", "0.8.1", "0.9")]
@@ -153,7 +153,7 @@ def ordered(stores, rows):
 
 
 def table(text):
-    """The table in a document: for each row a cell for each implementation."""
+    """Returns the table in a document: for each row a cell for each implementation."""
     found, names = {}, []
     for line in text.splitlines():
         if not line.startswith("|") or line.startswith("|--"):
@@ -175,7 +175,7 @@ def rendered(names, rows, cells):
 
 
 def keep(options, stores, figures):
-    """Writes or checks the columns that were made; says whether they are there."""
+    """Writes or checks the new columns; returns whether they match."""
     file = options.write or options.check
     before, rest = file.read_text().split(BEGIN)
     old, after = rest.split(END)

@@ -57,7 +57,9 @@ def answer(store, number, query):
 
 
 def children(level, family):
-    """Names of attributes, by their folders: parents are no nodes, and so are not listed."""
+    """Returns names of attributes from their folders, because parents are not nodes and are not
+    listed.
+    """
     folder = level / family
     return sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
 
@@ -91,7 +93,7 @@ def asked(level, query):
 
 
 def polylines(store, level, query, terms, box):
-    """Its reader does not say which object a path is of: each is asked for alone."""
+    """Reads each object separately, because the reader does not return the object of a path."""
     paths, terms = [], {key: terms[key] for key in ("level", "bbox") if key in terms}
     for id in asked(level, query):
         found = read_polylines(store, object_ids=[id], **terms)["polylines"]

@@ -60,7 +60,7 @@ def paths(level, terms, box):
 
 
 def lines(level, terms):
-    """Its reader does not say which object a line is of: each is asked for alone."""
+    """Reads each object separately, because the reader does not return the object of a line."""
     ids = terms.pop("objects", None)
     if "groups" in terms:
         members = [level.groups.by_id(group).members for group in terms.pop("groups")]

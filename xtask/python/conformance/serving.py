@@ -1,4 +1,6 @@
-"""What runners for Python packages share: the loop, and numbers as the protocol spells them."""
+"""Common parts of runners for Python packages: the loop, and numbers in the notation of the
+protocol.
+"""
 
 import json
 import os
@@ -9,13 +11,13 @@ import numpy as np
 
 
 class Unsupported(Exception):
-    """The package has no way to answer."""
+    """The package cannot answer the request."""
 
 
 def serve(answer):
-    """Answers each line of standard input with what `answer` makes of the request."""
+    """Answers each line of standard input by calling `answer`."""
     warnings.simplefilter("ignore")
-    # What packages print must not come between answers.
+    # Output that packages print must not mix with answers.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
@@ -31,7 +33,7 @@ def serve(answer):
 
 
 def told(values):
-    """Rows of an array."""
+    """Returns the rows of an array."""
     return [value(one) for one in np.asarray(values).tolist()]
 
 
@@ -50,7 +52,7 @@ def rows(positions):
 
 
 def of_paths(paths, names, box):
-    """An answer of paths: id, positions, columns. In a box, those that are all inside."""
+    """Returns an answer of paths: id, positions, columns; with a box, paths entirely inside."""
     answer = {"positions": [], "parts": [], "vertex": {name: [] for name in names}}
     for id, positions, columns in paths:
         positions = np.asarray(positions)
@@ -74,7 +76,7 @@ def box_of(query):
 
 
 def tables(low, level, ids, object_names, group_names):
-    """Objects and groups with their attributes, by the package's array readers."""
+    """Returns objects and groups with their attributes, read by the package's array readers."""
     answer = {}
     if ids is not None:
         answer |= {"objects": [int(one) for one in ids], "object": {}}

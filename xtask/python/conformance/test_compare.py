@@ -1,4 +1,4 @@
-"""Whether the comparison of answers sees what it has to see."""
+"""Tests that the comparison of answers detects differences."""
 
 import copy
 import unittest
@@ -8,7 +8,7 @@ from content import Content, answer, queries
 
 
 def sample():
-    """Links and objects with all there can be of attributes."""
+    """Returns links and objects with attributes of every form."""
     content = Content("links", "xy")
     content.positions = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [2.0, 3.0]]
     content.own([(7, [0, 1]), (3, [2, 3])])
@@ -82,7 +82,7 @@ class Compare(unittest.TestCase):
             found = copy.deepcopy(wanted)
             found["parts"][0][part] += 1
             self.assertIn("parts", self.failed(found, wanted))
-        # The order along a path counts.
+        # The order along a path matters.
         found = copy.deepcopy(wanted)
         found["positions"][0:2] = reversed(found["positions"][0:2])
         self.assertIn("parts", self.failed(found, wanted))

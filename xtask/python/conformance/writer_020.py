@@ -1,6 +1,7 @@
-"""Writes stores with zarr-vectors 0.2.0: a request a line, as `random_stores.py` makes them.
+"""Writes stores with zarr-vectors 0.2.0; reads one request per line from `random_stores.py`.
 
-A request names an npz of interchange arrays, the store, the kind and the shapes of chunks and bins.
+A request names an npz of interchange arrays, the store, the kind, and the shapes of chunks and
+bins.
 """
 
 import json

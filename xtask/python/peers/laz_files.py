@@ -1,4 +1,4 @@
-"""Points in LAZ with laspy. No index: boxes and filters read all."""
+"""Points in LAZ with laspy. There is no index: boxes and filters read the whole file."""
 
 import laspy
 import numpy as np

@@ -1,4 +1,6 @@
-"""Raw `.npy` files: the limit of what is not compressed. No index: boxes and filters look at every vertex."""
+"""Raw `.npy` files: the limit for uncompressed data. There is no index: boxes and filters test
+every vertex.
+"""
 
 import os
 
@@ -46,7 +48,7 @@ class Npy(Peer):
         return [column for name, column in self.maps().items() if name.startswith("vertex_")]
 
     def ranges(self, ids):
-        """Rows of objects, copied: positions and attributes, and for skeletons their links."""
+        """Copies rows of objects: positions and attributes, and for skeletons their links."""
         maps = self.maps()
         offsets = maps["offsets"]
         places, columns = [], []
@@ -55,7 +57,7 @@ class Npy(Peer):
             places.append(np.array(maps["positions"][start:end]))
             columns.extend(np.array(column[start:end]) for column in self.of_vertices())
             if "links" in maps:
-                # Each node of a tree but its root has one link, in order.
+                # Each node of a tree except its root has one link, in order.
                 columns.append(np.array(maps["links"][start - number:end - number - 1]) - start)
         return np.concatenate(places), columns
 

@@ -1,4 +1,6 @@
-"""Parquet written by pyarrow, asked through DuckDB: points and graphs along a z-order curve, zstd."""
+"""Parquet written by pyarrow, queried through DuckDB: points and graphs along a z-order curve,
+zstd.
+"""
 
 import os
 
@@ -49,7 +51,7 @@ class Parquet(Peer):
         sort = np.argsort(links[:, 0], kind="stable")
         links = links[sort]
         edges = {"source": links[:, 0], "target": links[:, 1]}
-        # Both ends, so that a box finds edges that are inside without a join.
+        # Both ends, so that a box finds the edges inside without a join.
         for end, name in enumerate("ab"):
             ends = places[links[:, end]]
             edges |= {f"{axis}{name}": ends[:, number] for number, axis in enumerate("xyz")}

@@ -1,5 +1,6 @@
-"""Skeletons and meshes as Neuroglancer's precomputed format, with cloud-volume: skeletons in shards with a spatial index,
-meshes as fragments."""
+"""Skeletons and meshes in Neuroglancer's precomputed format, with cloud-volume: skeletons in shards
+with a spatial index, meshes as fragments.
+"""
 
 import contextlib
 import io
@@ -14,7 +15,7 @@ from cloudvolume.datasource.precomputed.sharding import synthesize_shard_files
 
 from worker import Peer, remove, serve
 
-# Extent of a cell of the spatial index.
+# Size of a cell of the spatial index.
 CELL = 125
 
 
@@ -67,7 +68,7 @@ class Precomputed(Peer):
             yield Skeleton(self.places[start:end], edges.astype(np.uint32), radii=self.radius[start:end], segid=number + 1)
 
     def cells(self):
-        """For each cell the skeletons in it and their boxes."""
+        """Returns for each cell the skeletons in it and their boxes."""
         starts = self.offsets[:-1]
         low, high = np.minimum.reduceat(self.places, starts), np.maximum.reduceat(self.places, starts)
         owners = np.repeat(np.arange(self.data.objects), np.diff(self.offsets))
@@ -114,7 +115,7 @@ class Precomputed(Peer):
         return self.get((self.data.ids + 1).tolist())
 
     def box(self, corners):
-        """All skeletons of the cells that a box touches, and of these the vertices in it."""
+        """Returns all skeletons of the cells that a box touches, and their vertices in the box."""
         if self.data.kind == "mesh":
             raise NotImplementedError("meshes have no spatial index")
         low, high = corners

@@ -1,4 +1,4 @@
-"""TRX with trx-python. The file is mapped; every answer is copied, as others do."""
+"""TRX with trx-python. The file is mapped; every result is copied, as with the other peers."""
 
 import os
 import zipfile

@@ -1,8 +1,8 @@
-"""A peer that is asked step by step, as `zvf-bench serve` is.
+"""A peer that runs step by step, like `zvf-bench serve`.
 
-Started with a folder of data (`zvf-bench data`) and a folder to write to. A line on the standard input is a step; a line of
-JSON on the standard output is what it took: seconds of each time it was done, by how many bytes memory grew, and vertices
-found. A step that a peer does not have gives `unable`.
+Its arguments are a folder of data (`zvf-bench data`) and an output folder. Each line of standard
+input is a step; each line of JSON on standard output is its cost: seconds of each repetition,
+growth of memory in bytes, and vertices found. A step that a peer does not support gives `unable`.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ PATIENCE = 2.0
 
 
 class Data:
-    """What there is and what is asked, as the data's folder has it."""
+    """The data and the queries in the data folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -49,7 +49,7 @@ class Data:
 
 
 def z_order(positions, side):
-    """Rows along a curve that keeps neighbours together."""
+    """Orders rows along a curve that keeps neighbours together."""
 
     def spread(x):
         for shift, mask in ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F),
@@ -71,13 +71,13 @@ def inside(positions, corners):
 
 
 def paths_inside(positions, offsets, corners):
-    """Numbers of the paths that have a vertex in a box."""
+    """Returns numbers of the paths that have a vertex in a box."""
     rows = np.nonzero(inside(positions, corners))[0]
     return np.unique(np.searchsorted(offsets, rows, side="right") - 1)
 
 
 def remove(path):
-    """Puts it aside, as ours is: where many files were deleted, ext4 is slow to make new ones."""
+    """Moves a folder aside, as ours does: after many deletions, ext4 creates files slowly."""
     if os.path.exists(path):
         free = next(place for at in itertools.count() if not os.path.exists(place := f"{path}.{at}.old"))
         os.rename(path, free)
@@ -114,7 +114,7 @@ def _measure(peer, step):
                 took, done = _once(lambda corners=corners: peer.box(corners))
                 times.append(took)
                 found += peer.count(done)
-                # Where a box takes seconds, others tell no more.
+                # Where a box takes seconds, further repetitions add no information.
                 if sum(times) > PATIENCE:
                     break
             return statistics.median(times), found
@@ -124,7 +124,7 @@ def _measure(peer, step):
             return {"unable": "no such thing here"}
 
         def once():
-            # What can be got ready without being part of the work.
+            # Preparation that is not part of the measured work.
             ready = getattr(peer, f"before_{step}", None)
             if ready is not None:
                 ready()
@@ -149,7 +149,7 @@ def _measure(peer, step):
 
 
 class Peer:
-    """What all peers share. A step is a method of its name; what it gives is counted by `count`."""
+    """The common parts of all peers. A step is a method of its name; `count` counts its result."""
 
     name = "peer"
 
@@ -162,7 +162,7 @@ class Peer:
 
 
 def serve(kind_of_peer):
-    """Answers steps until the input ends."""
+    """Runs steps until the input ends."""
     answers = sys.stdout
     sys.stdout = sys.stderr
     data, folder = sys.argv[1:3]

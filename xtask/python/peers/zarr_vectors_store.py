@@ -27,7 +27,7 @@ class ZarrVectors(Peer):
         return f"zarr-vectors {zarr_vectors.__version__}"
 
     def cells(self):
-        """What its documentation advises: 10 000 to 100 000 vertices in an occupied chunk."""
+        """Follows its documentation: 10 000 to 100 000 vertices in an occupied chunk."""
         if self.data.kind == "mesh":
             return 5
         return 4 if self.data.vertices < 3_000_000 else 8 if self.data.kind != "streamlines" else 6
@@ -106,7 +106,7 @@ class ZarrVectors(Peer):
         number = self.data.ids[self.turn % len(self.data.ids)]
         if self.data.kind == "streamlines":
             return self.loaded().level(0).objects[int(number)]
-        # It reads no links of one object.
+        # It cannot read the links of a single object.
         return self.vertices_of(number)
 
     def hundred(self):
@@ -121,7 +121,7 @@ class ZarrVectors(Peer):
         return None
 
     def before_pyramid(self):
-        # Levels that are there already are another matter.
+        # Use a copy, because building over existing levels is another operation.
         self.copy = self.path + ".levels"
         remove(self.copy)
         shutil.copytree(self.path, self.copy)
