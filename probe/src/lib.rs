@@ -1,4 +1,4 @@
-//! Every walk behind one C function: the smallest program that holds the decoders.
+//! All decoder walks behind one C function: the smallest program that contains the decoders.
 #![no_std]
 
 use zvf_testkit::walk;
@@ -8,29 +8,29 @@ fn halt(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Runs walk number `which` over `len` bytes from `start`; 0 when the bytes are
-/// refused or there is no such walk.
+/// Runs walk number `which` over `len` bytes at `start`. Returns 0 if the bytes are rejected or the
+/// walk does not exist.
 ///
 /// # Safety
 ///
-/// `start` points at `len` readable bytes.
+/// `start` must point to `len` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zvf_walk(which: usize, start: *const u8, len: usize) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { core::slice::from_raw_parts(start, len) };
     let walk = walk::ALL.get(which);
     walk.and_then(|(_, walk)| walk(bytes)).unwrap_or(0)
 }
 
-/// Panics on fewer than eight bytes, so that the probe has something to find.
+/// Panics on fewer than eight bytes, so that the probe has a panic to find.
 ///
 /// # Safety
 ///
-/// `start` points at `len` readable bytes.
+/// `start` must point to `len` readable bytes.
 #[cfg(feature = "control")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zvf_control(start: *const u8, len: usize) -> u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { core::slice::from_raw_parts(start, len) };
     bytes[7]
 }

@@ -1,8 +1,8 @@
-//! Large pages for large results.
+//! Huge pages for large results.
 //!
-//! Memory comes from the system a page at a time, when it is first written: for
-//! 4 KiB that takes about as long as writing them. Where the system has pages of
-//! 2 MiB and gives them to who asks, as Linux does, one is given for 512 of those.
+//! The system provides memory one page at a time, when a page is first written. For a page of 4 KiB
+//! that takes about as long as writing it. Systems with pages of 2 MiB that grant them on request,
+//! such as Linux, provide one of these instead of 512 small ones.
 //!
 //! ```
 //! let mut bytes: Vec<u8> = Vec::new();
@@ -12,13 +12,13 @@
 //! assert_eq!(bytes, [1, 2, 3]);
 //! ```
 
-/// Bytes of a large page, as most processors have them.
+/// Size of a huge page in bytes on most processors.
 const PAGE: usize = 2 << 20;
 
-/// Asks for large pages for what this allocated and nobody has written yet.
+/// Requests huge pages for memory that the vector has allocated but not yet written.
 ///
-/// What is in it stays as it is, and it is no error where the system has none. Less
-/// than a few of them are not asked for.
+/// The contents are unchanged. A system without huge pages is not an error. Allocations smaller
+/// than two huge pages are ignored.
 pub fn prefer_large<T>(memory: &mut Vec<T>) {
     let size = memory.capacity().saturating_mul(size_of::<T>());
     if size < 2 * PAGE {
@@ -36,11 +36,11 @@ pub fn prefer_large<T>(memory: &mut Vec<T>) {
 #[expect(unsafe_code, reason = "there is no other way to advise the system")]
 fn advise(start: *mut u8, size: usize) {
     use rustix::mm::{Advice, madvise};
-    // SAFETY: the one caller gives a part of what its vector allocated, which it has borrowed
-    // alone. This advice changes no byte and takes no page away: it says how large those are to
-    // be that come, be it of memory that is then given back and used by others.
+    // SAFETY: the only caller passes a range within the allocation of a vector that it borrows
+    // exclusively. This advice neither changes bytes nor unmaps pages: it only sets the size of
+    // pages mapped later, even if the memory is freed and reused by then.
     let advised = unsafe { madvise(start.cast(), size, Advice::LinuxHugepage) };
-    // A system without them gives small ones, which do as well.
+    // Without huge pages the system provides small ones, which work too.
     advised.ok();
 }
 

@@ -1,9 +1,9 @@
-//! What is asked for changes nothing but the pages.
+//! Requests for huge pages change nothing but the pages.
 
 use zvf_pages::prefer_large;
 
 #[test]
-fn what_is_there_stays() {
+fn the_contents_are_unchanged() {
     for len in [0, 1, 1000, 1 << 20, 9 << 20] {
         let mut bytes: Vec<u64> = (0..len).collect();
         prefer_large(&mut bytes);
@@ -16,16 +16,17 @@ fn what_is_there_stays() {
 }
 
 #[test]
-fn what_has_no_size_has_no_pages() {
+fn zero_sized_types_have_no_pages() {
     let mut nothing = vec![(); 1 << 30];
     prefer_large(&mut nothing);
     assert_eq!(nothing.len(), 1 << 30);
 }
 
-/// The mapping that the vector is in says that it was advised, unless the kernel was built without.
+/// The flags of the mapping that contains the vector show the advice, unless the kernel does not
+/// support it.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_system_is_asked() {
+fn the_system_receives_the_advice() {
     let mut bytes: Vec<u8> = vec![0; 64 << 20];
     prefer_large(&mut bytes);
     bytes.fill(1);
