@@ -17,8 +17,8 @@ use zvf::{
 use zvf_store::SimulatedNetwork;
 
 use crate::{
-    data::{Data, Kind, SHARES},
-    worker::{FILTER, Form},
+    data::{Data, SHARES, Workload},
+    worker::{FILTER, StoreForm},
 };
 
 const LATENCY: Duration = Duration::from_millis(30);
@@ -82,7 +82,7 @@ impl Bound {
 /// Costs of all queries of a kind in each form, in JSON.
 pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
     let mut forms = Vec::new();
-    for form in Form::ALL {
+    for form in StoreForm::ALL {
         let costs = measure(data, form, folder)?;
         let bounds = bounds(&costs, data.kind, form).into_iter().map(|bound| {
             json!({
@@ -108,7 +108,7 @@ pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
 }
 
 /// Writes a store and asks all queries of it, each of a store that was just opened.
-pub(crate) fn measure(data: &Data, form: Form, folder: &Path) -> Result<Vec<Cost>> {
+pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec<Cost>> {
     let path = folder.join(format!("{}-{}.zv", data.kind.name(), form.name()));
     let address = path.to_str().context("a path that is no text")?;
     let mut design = data.design();
@@ -135,7 +135,7 @@ fn queries(data: &Data) -> Result<Vec<Asked>> {
         queries.push(Asked { name, warm, query });
     };
     let modes: &[Mode] = match data.kind {
-        Kind::Points => &[Mode::Clip],
+        Workload::Points => &[Mode::Clip],
         _ => &[Mode::Clip, Mode::Touch],
     };
     for (name, share) in SHARES {
@@ -161,7 +161,7 @@ fn queries(data: &Data) -> Result<Vec<Asked>> {
         ask("one object, warm", Some(query(*other)), query(*id));
         ask("100 objects", None, Query::new().objects(ids.clone()));
     }
-    if data.kind == Kind::Points {
+    if data.kind == Workload::Points {
         ask(
             "filter",
             None,
@@ -268,7 +268,7 @@ fn chunks(address: &str, answer: &QueryResult) -> Result<usize> {
 }
 
 /// What may be asked of stores in a bucket, and what it is.
-pub(crate) fn bounds(costs: &[Cost], kind: Kind, form: Form) -> Vec<Bound> {
+pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for cost in costs {
         let mut add = |what: &'static str, value: f64, most: f64| {
@@ -286,7 +286,7 @@ pub(crate) fn bounds(costs: &[Cost], kind: Kind, form: Form) -> Vec<Bound> {
         if !is_warm && (query.starts_with("box") || query == "one object") {
             add("rounds", cost.rounds as f64, 5.0);
         }
-        if kind == Kind::Streamlines && query.starts_with("one object") {
+        if kind == Workload::Streamlines && query.starts_with("one object") {
             let (most, most_bytes) = if is_warm { (4.0, 20e3) } else { (12.0, 150e3) };
             add("requests", requests, most);
             add("bytes", bytes, most_bytes);
@@ -298,7 +298,7 @@ pub(crate) fn bounds(costs: &[Cost], kind: Kind, form: Form) -> Vec<Bound> {
         }
         // Of a store whose metadata is known: that is the same however many chunks there are.
         if query == "box 0.1 %, touch, warm" {
-            let most = if form == Form::Sharded { 0.2 } else { 2.0 };
+            let most = if form == StoreForm::Sharded { 0.2 } else { 2.0 };
             add(
                 "requests a chunk",
                 requests / cost.chunks.max(1) as f64,
@@ -327,9 +327,9 @@ mod tests {
     fn queries_cost_no_more_than_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let mut now = BTreeMap::new();
-        for kind in Kind::ALL {
+        for kind in Workload::ALL {
             let data = Data::new(kind, 20_000);
-            for form in [Form::Plain, Form::Bare, Form::Sharded] {
+            for form in [StoreForm::Plain, StoreForm::Bare, StoreForm::Sharded] {
                 for cost in measure(&data, form, folder.path()).unwrap() {
                     let name = format!("{} {} {}", kind.name(), form.name(), cost.query);
                     now.insert(name, [cost.requests, cost.rounds, cost.bytes]);
@@ -370,7 +370,7 @@ mod tests {
             seconds: 0.1,
         };
         let met = |cost: Cost| -> Vec<bool> {
-            let bounds = bounds(&[cost], Kind::Streamlines, Form::Plain);
+            let bounds = bounds(&[cost], Workload::Streamlines, StoreForm::Plain);
             bounds.iter().map(Bound::is_met).collect()
         };
         assert_eq!(met(cost(12, 150_000, 5)), [true, true, true]);

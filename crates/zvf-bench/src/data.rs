@@ -16,7 +16,7 @@ mod streamlines;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Workload {
     /// A cloud of clusters.
     Points,
     /// Bundles of smooth paths of about 100 vertices.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Graph,
 }
 
-impl Kind {
+impl Workload {
     pub(crate) const ALL: [Self; 5] = [
         Self::Points,
         Self::Streamlines,
@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for Workload {
     type Err = anyhow::Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -72,12 +72,12 @@ impl FromStr for Kind {
 }
 
 /// A column.
-pub(crate) enum Column {
+pub(crate) enum DataColumn {
     Float(&'static str, Vec<f32>),
     Whole(&'static str, Vec<i32>),
 }
 
-impl Column {
+impl DataColumn {
     fn name(&self) -> &'static str {
         match self {
             Self::Float(name, _) | Self::Whole(name, _) => name,
@@ -116,7 +116,7 @@ impl Column {
 
 /// Geometry as its generator makes it.
 pub(crate) struct Data {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Workload,
     /// The bounds are 0 to here along each axis.
     pub(crate) side: f64,
     pub(crate) positions: Vec<[f32; 3]>,
@@ -124,9 +124,9 @@ pub(crate) struct Data {
     pub(crate) offsets: Option<Vec<u64>>,
     pub(crate) link_width: usize,
     pub(crate) links: Vec<i64>,
-    pub(crate) vertex: Vec<Column>,
-    pub(crate) link: Vec<Column>,
-    pub(crate) object: Vec<Column>,
+    pub(crate) vertex: Vec<DataColumn>,
+    pub(crate) link: Vec<DataColumn>,
+    pub(crate) object: Vec<DataColumn>,
 }
 
 /// The shares of the volume that boxes have.
@@ -137,22 +137,22 @@ const BOXES: usize = 5;
 const GRID: f64 = 256.0;
 
 /// Corners of a box.
-pub(crate) type Corners = [[f64; 3]; 2];
+pub(crate) type BoxCorners = [[f64; 3]; 2];
 
 impl Data {
     /// About so many vertices.
-    pub(crate) fn new(kind: Kind, vertices: usize) -> Self {
+    pub(crate) fn new(kind: Workload, vertices: usize) -> Self {
         match kind {
-            Kind::Points => points::make(vertices),
-            Kind::Streamlines => streamlines::make(vertices),
-            Kind::Skeletons => skeletons::make(vertices),
-            Kind::Mesh => mesh::make(vertices),
-            Kind::Graph => graph::make(vertices),
+            Workload::Points => points::make(vertices),
+            Workload::Streamlines => streamlines::make(vertices),
+            Workload::Skeletons => skeletons::make(vertices),
+            Workload::Mesh => mesh::make(vertices),
+            Workload::Graph => graph::make(vertices),
         }
     }
 
     /// Nothing but a name and a size.
-    fn of(kind: Kind, side: f64) -> Self {
+    fn of(kind: Workload, side: f64) -> Self {
         Self {
             kind,
             side,
@@ -173,7 +173,7 @@ impl Data {
     /// Bytes of all columns, as somebody would have them in memory.
     pub(crate) fn raw_bytes(&self) -> usize {
         let columns = self.vertex.iter().chain(&self.link).chain(&self.object);
-        let columns: usize = columns.map(Column::size).sum();
+        let columns: usize = columns.map(DataColumn::size).sum();
         let offsets = self.offsets.as_ref().map_or(0, Vec::len) * 8;
         self.positions.len() * 12 + columns + offsets + self.links.len() * 8
     }
@@ -184,14 +184,15 @@ impl Data {
             bytes: self.position_bytes(),
             ..NumericColumn::new(zvf::format::numeric::Kind::Float32, 3)
         };
-        let attributes = |columns: &[Column]| columns.iter().map(Column::attribute).collect();
+        let attributes =
+            |columns: &[DataColumn]| columns.iter().map(DataColumn::attribute).collect();
         let mut geometry = Geometry::new(positions);
         geometry.vertex = attributes(&self.vertex);
         geometry.link = attributes(&self.link);
         geometry.object = attributes(&self.object);
         geometry.link_width = self.link_width;
         geometry.links.clone_from(&self.links);
-        if self.kind == Kind::Streamlines {
+        if self.kind == Workload::Streamlines {
             geometry.part_offsets.clone_from(&self.offsets);
         } else {
             geometry.object_ids = self.object_of_each();
@@ -222,7 +223,7 @@ impl Data {
     }
 
     /// Boxes of a share of the volume around vertices, so that none is empty.
-    pub(crate) fn boxes(&self, share: f64) -> Vec<Corners> {
+    pub(crate) fn boxes(&self, share: f64) -> Vec<BoxCorners> {
         let mut random = Random::new(share.to_bits(), self.kind.name());
         let length = self.side * share.cbrt();
         let mut around = || {
@@ -245,7 +246,7 @@ impl Data {
     }
 
     /// Vertices of a box.
-    pub(crate) fn inside(&self, [low, high]: &Corners) -> usize {
+    pub(crate) fn inside(&self, [low, high]: &BoxCorners) -> usize {
         let is_inside = |at: &&[f32; 3]| {
             let mut axes = at.iter().zip(low).zip(high);
             axes.all(|((at, low), high)| *low <= f64::from(*at) && f64::from(*at) <= *high)
@@ -285,7 +286,7 @@ impl Data {
         ];
         for (scope, columns) in scopes {
             for column in columns {
-                let dtype = if matches!(column, Column::Float(..)) {
+                let dtype = if matches!(column, DataColumn::Float(..)) {
                     "<f4"
                 } else {
                     "<i4"

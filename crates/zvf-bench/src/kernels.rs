@@ -23,9 +23,9 @@ use zvf::{
 use zvf_dense::blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, Decoder};
 
 use crate::{
-    data::{Data, Kind},
+    data::{Data, Workload},
     random::Random,
-    worker::Form,
+    worker::StoreForm,
 };
 
 /// Vertices of the stores that are asked.
@@ -112,7 +112,7 @@ fn fragments() -> Result<Kernel> {
 
 /// Tests positions against a box.
 fn boxes() -> Result<Kernel> {
-    let data = Data::new(Kind::Points, VERTICES);
+    let data = Data::new(Workload::Points, VERTICES);
     let [low, high] = data.boxes(0.1)[0];
     let bbox = Bbox::new(&low, &high)?;
     let values: Vec<f32> = data.positions.iter().flatten().copied().collect();
@@ -192,7 +192,7 @@ fn ragged() -> Result<Kernel> {
 
 /// Undoes the shuffle of a blosc chunk that is not compressed much.
 fn unshuffle() -> Result<Kernel> {
-    let data = Data::new(Kind::Points, VERTICES);
+    let data = Data::new(Workload::Points, VERTICES);
     let bytes: Vec<u8> = data
         .positions
         .iter()
@@ -211,7 +211,7 @@ fn unshuffle() -> Result<Kernel> {
 
 /// Plans a store and makes its cells.
 fn build() -> Kernel {
-    let data = Data::new(Kind::Streamlines, VERTICES);
+    let data = Data::new(Workload::Streamlines, VERTICES);
     let (geometry, design) = (data.geometry(), data.design());
     Kernel::new("chunks built", move || {
         let plan = WritePlan::new(geometry.clone(), design.clone())?;
@@ -232,26 +232,30 @@ fn stores() -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for (kind, form, names) in [
         (
-            Kind::Points,
-            Form::Plain,
+            Workload::Points,
+            StoreForm::Plain,
             ["points whole", "points box", ""],
         ),
         (
-            Kind::Streamlines,
-            Form::Zstd,
+            Workload::Streamlines,
+            StoreForm::Zstd,
             ["streamlines whole", "streamlines box", "streamline"],
         ),
         (
-            Kind::Skeletons,
-            Form::Zstd,
+            Workload::Skeletons,
+            StoreForm::Zstd,
             ["skeletons whole", "skeletons box", "skeleton"],
         ),
-        (Kind::Graph, Form::Plain, ["graph whole", "graph box", ""]),
+        (
+            Workload::Graph,
+            StoreForm::Plain,
+            ["graph whole", "graph box", ""],
+        ),
     ] {
         let data = Data::new(kind, VERTICES);
         let open = stored(&data, form)?;
         let [low, high] = data.boxes(0.01)[0];
-        let mode = if kind == Kind::Graph {
+        let mode = if kind == Workload::Graph {
             Mode::Clip
         } else {
             Mode::Touch
@@ -267,7 +271,7 @@ fn stores() -> Result<Vec<Kernel>> {
                 }));
             }
         }
-        if kind == Kind::Streamlines {
+        if kind == Workload::Streamlines {
             let store = open.store().clone();
             let options = validation::ValidateOptions::default();
             kernels.push(Kernel::new("streamlines validated", move || {
@@ -280,7 +284,7 @@ fn stores() -> Result<Vec<Kernel>> {
 }
 
 /// A store in memory, open.
-fn stored(data: &Data, form: Form) -> Result<Dataset> {
+fn stored(data: &Data, form: StoreForm) -> Result<Dataset> {
     let store: Store = OpenOptions::default().create("memory:")?;
     let mut design = data.design();
     form.apply(&mut design);

@@ -72,11 +72,11 @@ pub fn run(words: &[String]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{data::Kind, worker::Form};
+    use crate::{data::Workload, worker::StoreForm};
 
     #[test]
     fn data_is_the_same_each_time_and_boxes_are_not_empty() {
-        for kind in Kind::ALL {
+        for kind in Workload::ALL {
             let [one, two] = [(); 2].map(|()| Data::new(kind, 3000));
             assert_eq!(one.positions, two.positions);
             assert_eq!(one.links, two.links);
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn every_step_finds_what_is_there() {
         let folder = tempfile::tempdir().unwrap();
-        for kind in Kind::ALL {
-            for form in Form::ALL {
+        for kind in Workload::ALL {
+            for form in StoreForm::ALL {
                 let mut worker = Worker::new(Data::new(kind, 3000), form, folder.path()).unwrap();
                 let vertices = worker.data.positions.len();
                 for step in worker::steps(kind, form) {

@@ -69,11 +69,11 @@ pub(crate) fn repeated(
 }
 
 /// Memory from now on.
-pub(crate) struct Memory {
+pub(crate) struct MemoryUse {
     before: Option<u64>,
 }
 
-impl Memory {
+impl MemoryUse {
     /// `None` where the system does not tell.
     pub(crate) fn watch() -> Self {
         // 5 sets the peak to what is there now.

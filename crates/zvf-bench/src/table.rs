@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{
     data::Data,
     measure::Sample,
-    worker::{self, Form, Worker},
+    worker::{self, StoreForm, Worker},
 };
 
 /// Rounds that a table takes the medians of, after one that warms up.
@@ -16,7 +16,7 @@ const ROUNDS: usize = 5;
 
 /// Measures all steps, or some, and prints a table.
 pub(crate) fn print(data: Data, words: &[&str]) -> Result<()> {
-    let (mut form, mut chosen, mut keep, mut is_json) = (Form::Plain, Vec::new(), None, false);
+    let (mut form, mut chosen, mut keep, mut is_json) = (StoreForm::Plain, Vec::new(), None, false);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {

@@ -22,13 +22,13 @@ use zvf::{
 };
 
 use crate::{
-    data::{Corners, Data, Kind, SHARES},
-    measure::{Memory, Sample, median, repeated, timed},
+    data::{BoxCorners, Data, SHARES, Workload},
+    measure::{MemoryUse, Sample, median, repeated, timed},
 };
 
 /// How a store is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum StoreForm {
     /// Not compressed.
     Plain,
     /// Without checksums either, so that parts of cells can be read.
@@ -39,7 +39,7 @@ pub(crate) enum Form {
     Sharded,
 }
 
-impl Form {
+impl StoreForm {
     pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Bare, Self::Zstd, Self::Sharded];
 
     pub(crate) fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Form {
     }
 }
 
-impl FromStr for Form {
+impl FromStr for StoreForm {
     type Err = anyhow::Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -77,21 +77,21 @@ impl FromStr for Form {
 }
 
 /// All that is measured of a kind, in the order in which it can be.
-pub(crate) fn steps(kind: Kind, form: Form) -> Vec<String> {
+pub(crate) fn steps(kind: Workload, form: StoreForm) -> Vec<String> {
     let mut steps = vec!["write", "open", "whole", "stream"];
     // Cells of shards are not files, which is all that is known there.
-    if form != Form::Sharded {
+    if form != StoreForm::Sharded {
         steps.push("floor");
     }
     steps.extend(match kind {
-        Kind::Points => ["filter"].as_slice(),
-        Kind::Streamlines | Kind::Skeletons => &[
+        Workload::Points => ["filter"].as_slice(),
+        Workload::Streamlines | Workload::Skeletons => &[
             "one",
             "one, nothing kept",
             "hundred",
             "hundred, nothing kept",
         ],
-        Kind::Mesh | Kind::Graph => &[],
+        Workload::Mesh | Workload::Graph => &[],
     });
     let boxes = SHARES.iter().map(|(name, _)| format!("box {name}"));
     let steps = steps.into_iter().map(str::to_owned).chain(boxes);
@@ -109,7 +109,7 @@ pub(crate) const FILTER: &str = "vertex.intensity > 3000";
 /// Measures stores of one data set.
 pub(crate) struct Worker {
     pub(crate) data: Data,
-    form: Form,
+    form: StoreForm,
     folder: PathBuf,
     runtime: Runtime,
     open: Option<Dataset>,
@@ -118,7 +118,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(data: Data, form: Form, folder: &Path) -> Result<Self> {
+    pub(crate) fn new(data: Data, form: StoreForm, folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let name = format!(
             "{}-{}-{}.zv",
@@ -196,7 +196,7 @@ impl Worker {
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<(f64, usize)>,
     ) -> Result<Sample> {
-        let memory = Memory::watch();
+        let memory = MemoryUse::watch();
         let (seconds, found) = repeated(|| work(self))?;
         Ok(Sample {
             seconds,
@@ -253,14 +253,14 @@ impl Worker {
     }
 
     /// Paths whole; links with all ends inside, which is what others can be asked for.
-    fn box_query(&self, [low, high]: &Corners) -> Result<Query> {
+    fn box_query(&self, [low, high]: &BoxCorners) -> Result<Query> {
         let mode = match self.data.kind {
-            Kind::Points | Kind::Streamlines => Mode::Touch,
+            Workload::Points | Workload::Streamlines => Mode::Touch,
             _ => Mode::Within,
         };
         let query = Query::new().region(Bbox::new(low, high)?).mode(mode);
         Ok(match self.data.kind {
-            Kind::Streamlines => query,
+            Workload::Streamlines => query,
             _ => query.owners(false),
         })
     }
@@ -269,7 +269,7 @@ impl Worker {
         self.open = None;
         let mut design = self.data.design();
         self.form.apply(&mut design);
-        let memory = Memory::watch();
+        let memory = MemoryUse::watch();
         let geometry = self.data.geometry();
         let (took, ()) = self.create(geometry, design)?;
         Ok(Sample {
@@ -311,7 +311,7 @@ impl Worker {
         let mut options = PyramidOptions::default();
         options.overwrite = true;
         options.levels = PyramidLevels::Auto(like_the_reference(&self.data));
-        let memory = Memory::watch();
+        let memory = MemoryUse::watch();
         let pyramid = zvf::build_pyramid(&address, &options);
         let (took, made) = timed(|| Ok(self.runtime.block_on(pyramid)?))?;
         self.open = None;
@@ -344,7 +344,7 @@ impl Worker {
         self.address()?;
         let mut files = Vec::new();
         walk(&self.folder.join("0"), &mut files)?;
-        let is_packed = matches!(self.form, Form::Zstd | Form::Sharded);
+        let is_packed = matches!(self.form, StoreForm::Zstd | StoreForm::Sharded);
         self.repeat(|_| {
             let read = || {
                 let files = files.par_iter().map(|file| decoded(file, is_packed));
@@ -398,9 +398,9 @@ impl Worker {
 /// bins it stores with, and twice as long again.
 fn like_the_reference(data: &Data) -> AutoLevels {
     let along = match data.kind {
-        Kind::Mesh => 10.0,
+        Workload::Mesh => 10.0,
         _ if data.positions.len() < 3_000_000 => 8.0,
-        Kind::Streamlines => 12.0,
+        Workload::Streamlines => 12.0,
         _ => 16.0,
     };
     let mut levels = AutoLevels::default();

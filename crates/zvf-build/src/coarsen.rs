@@ -80,7 +80,7 @@ pub struct VertexBlock {
     pub owners: Vec<u32>,
     /// Runs of paths inside the chunk. A vertex may be in several. Runs of dropped objects are
     /// excluded.
-    pub paths: Vec<PathSegment>,
+    pub paths: Vec<PathRun>,
     /// Number of ends of a link.
     pub width: usize,
     /// Links with all ends in the block, `width` vertices each. Links of skeletons are (child,
@@ -92,7 +92,7 @@ pub struct VertexBlock {
 
 /// Run of a path inside a chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PathSegment {
+pub struct PathRun {
     /// Row of the object.
     pub object: u32,
     /// Vertices.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
 
-use crate::{geometry::GeometryKind, parametric::Parametric};
+use crate::{geometry::GeometryKind, parametric::FormulaSet};
 
 /// Generation and form of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -143,7 +143,7 @@ pub struct Design {
     /// Name of the collection.
     pub name: Option<String>,
     /// Parametric objects.
-    pub parametric: Option<Parametric>,
+    pub parametric: Option<FormulaSet>,
     /// Headers of source files, by format.
     pub headers: BTreeMap<String, Map<String, Value>>,
 }

@@ -22,4 +22,4 @@ mod tables;
 
 pub use change::{Edits, LevelChange};
 pub use error::EditError;
-pub use image::{CellKey, LevelSnapshot};
+pub use image::{CellId, LevelSnapshot};

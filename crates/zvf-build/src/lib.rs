@@ -58,7 +58,7 @@ pub use design::{
 pub use error::BuildError;
 pub use geometry::{Attribute, Geometry, GeometryKind, Values};
 pub use output::{Output, group_metadata};
-pub use parametric::{Formula, Parametric};
+pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanSummary, WritePlan};
 pub use spatial_layout::SpatialLayout;
 pub use zvf_model::column::NumericColumn;

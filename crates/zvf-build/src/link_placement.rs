@@ -37,7 +37,7 @@ pub(crate) struct Cell {
 
 /// Order and copies of links between chunks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Policy {
+pub(crate) struct CrossChunkPolicy {
     pub(crate) directed: bool,
     pub(crate) duplicate: bool,
 }
@@ -60,7 +60,7 @@ impl LinkPlacement {
         rows: &[u32],
         width: LinkWidth,
         links: &[i64],
-        policy: Policy,
+        policy: CrossChunkPolicy,
         skip: impl Fn(usize, usize) -> bool + Sync,
     ) -> Result<Self, BuildError> {
         let count = width.get();
@@ -116,7 +116,7 @@ impl LinkPlacement {
         &mut self,
         link: u32,
         record: &[(u32, u64)],
-        policy: Policy,
+        policy: CrossChunkPolicy,
         own: impl Fn(u32) -> bool,
     ) -> Result<(), BuildError> {
         crossing(self.width, policy, record, |order| {
@@ -144,7 +144,7 @@ const LEAST: usize = 1 << 15;
 /// Calls `put` with the order of the ends of each stored copy of a link between chunks.
 fn crossing(
     width: LinkWidth,
-    policy: Policy,
+    policy: CrossChunkPolicy,
     record: &[(u32, u64)],
     mut put: impl FnMut(Permutation),
 ) -> Result<(), BuildError> {
@@ -155,11 +155,11 @@ fn crossing(
         found: record.len(),
     };
     match policy {
-        Policy {
+        CrossChunkPolicy {
             duplicate: true, ..
         } => duplicates(record).map_err(wide)?.for_each(put),
-        Policy { directed: true, .. } => put(Permutation::identity(width)),
-        Policy { .. } => put(Permutation::sorting(record).map_err(wide)?),
+        CrossChunkPolicy { directed: true, .. } => put(Permutation::identity(width)),
+        CrossChunkPolicy { .. } => put(Permutation::sorting(record).map_err(wide)?),
     }
     Ok(())
 }
@@ -180,7 +180,7 @@ fn placed<'a>(
 /// Groups links by cell, in input order within a cell.
 struct Sorter {
     width: LinkWidth,
-    policy: Policy,
+    policy: CrossChunkPolicy,
     logical: usize,
     inside: Vec<Cell>,
     /// Expected number of links inside each chunk.
@@ -193,7 +193,7 @@ struct Sorter {
 }
 
 impl Sorter {
-    fn new(width: LinkWidth, policy: Policy, chunks: usize) -> Self {
+    fn new(width: LinkWidth, policy: CrossChunkPolicy, chunks: usize) -> Self {
         Self {
             width,
             policy,

@@ -24,7 +24,7 @@ use crate::{
 
 pub use chunk_arrays::ChunkExtent;
 pub use implied_links::{FragmentEnds, ImpliedLinks};
-pub use links::{AlignedLinks, LinkArrayKey, LinkCell, LinkTarget, PlacedLinks};
+pub use links::{AlignedLinks, LinkArrayKey, LinkTarget, PlacedLinkCell, PlacedLinks};
 pub use nodes::{LevelFacts, RootFacts, is_level_array};
 pub use tables::TableRows;
 

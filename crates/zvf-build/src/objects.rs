@@ -10,14 +10,14 @@ use crate::{
 
 /// Objects by row of the object index.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectRows {
     /// Id of each row, ascending.
     pub(crate) ids: Vec<i64>,
     /// Row of the geometry's object attributes for each row of the index, if any.
     pub(crate) given: Vec<Option<usize>>,
 }
 
-impl Objects {
+impl ObjectRows {
     /// Returns the objects and the object row of each vertex or path; `None` when neither ids nor
     /// object columns are given.
     pub(crate) fn of(

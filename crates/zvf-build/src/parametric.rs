@@ -6,7 +6,7 @@ use crate::error::BuildError;
 
 /// Parametric objects of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parametric {
+pub struct FormulaSet {
     /// Further types beside planes (0), lines (1) and spheres (2): name and coefficient names.
     pub types: BTreeMap<u32, (String, Vec<String>)>,
     /// Formulas.
@@ -26,7 +26,7 @@ pub struct Formula {
     pub coefficients: Vec<f64>,
 }
 
-impl Parametric {
+impl FormulaSet {
     /// Returns the built-in and declared types.
     pub(crate) fn types(&self) -> BTreeMap<u32, (String, Vec<String>)> {
         let known = [

@@ -19,9 +19,9 @@ use crate::{
     design::{AxisSpec, Design, Profile},
     error::BuildError,
     geometry::{Attribute, Geometry, GeometryKind},
-    link_placement::{LinkPlacement, Policy},
+    link_placement::{CrossChunkPolicy, LinkPlacement},
     metadata::{self, Encoding},
-    objects::Objects,
+    objects::ObjectRows,
     output::Output,
     sharding,
     spatial_layout::{self, SpatialLayout},
@@ -42,7 +42,7 @@ pub struct WritePlan {
     pub(crate) grid: (Vec<i64>, Vec<u64>),
     pub(crate) shard: Option<Vec<u64>>,
     pub(crate) layout: VertexLayout,
-    pub(crate) objects: Option<Objects>,
+    pub(crate) objects: Option<ObjectRows>,
     pub(crate) links: Option<LinkPlacement>,
     pub(crate) vertex: Vec<StoredColumn>,
     pub(crate) fragment: Vec<StoredColumn>,
@@ -99,7 +99,7 @@ impl WritePlan {
         check::check(&geometry, &design)?;
         let geometry = bounds::stored(geometry, &design)?;
         let (mut geometry, bounds) = bounds::bounded(geometry, &design)?;
-        let (objects, rows) = Objects::of(&geometry, &design)?.unzip();
+        let (objects, rows) = ObjectRows::of(&geometry, &design)?.unzip();
         let rows: Vec<u32> = rows.unwrap_or_default();
         // Following links takes temporary memory, so it comes before other allocations.
         let trees = match (is_tree(design.kind), &objects) {
@@ -324,7 +324,7 @@ fn links(
         expected: "1 to 8",
         found: geometry.link_width,
     })?;
-    let policy = Policy {
+    let policy = CrossChunkPolicy {
         directed: design.directed,
         duplicate: design.duplicate,
     };

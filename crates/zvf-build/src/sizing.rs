@@ -23,7 +23,7 @@ const MOST_BINS: f64 = 4096.0;
 
 /// Chosen shapes and the reason.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenShapes {
     /// Extent of a chunk along each axis.
     pub(crate) chunk: Vec<f64>,
     /// Number of bins of a chunk along each axis.
@@ -40,7 +40,7 @@ pub(crate) fn choose(
     (lower, upper): (&[f64], &[f64]),
     purpose: Purpose,
     has_objects: bool,
-) -> Chosen {
+) -> ChosenShapes {
     let target = match purpose {
         _ if purpose == Purpose::Lookup || (purpose == Purpose::Auto && has_objects) => LOOKUP,
         _ => SCAN,
@@ -96,7 +96,7 @@ pub(crate) fn choose(
         reason = "clamped"
     )]
     let bins = bins as u32;
-    Chosen {
+    ChosenShapes {
         chunk: vec![edge; axes],
         bins,
         why,

@@ -48,7 +48,7 @@ pub(crate) fn shape(column: &TableColumn) -> Value {
 }
 
 /// Encoded rows of a table.
-pub(crate) struct Rows<'a> {
+pub(crate) struct EncodedRows<'a> {
     data_type: Value,
     /// Size of a value in bytes.
     size: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Rows<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> EncodedRows<'a> {
     /// Borrows the rows of a column.
     pub(crate) fn of(column: &'a TableColumn) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl<'a> Rows<'a> {
+impl<'a> EncodedRows<'a> {
     /// Borrows rows of several integers.
     pub(crate) fn wide_ids(columns: usize, bytes: &'a [u8]) -> Self {
         Self {
@@ -109,7 +109,7 @@ pub(crate) fn rows(
     codecs: Vec<Value>,
     path: &str,
     attributes: Map<String, Value>,
-    values: &Rows<'_>,
+    values: &EncodedRows<'_>,
 ) {
     let row = values.size * values.tail.unwrap_or(1);
     let count = values.bytes.len() / row;

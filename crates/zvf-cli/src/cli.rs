@@ -9,6 +9,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser, Subcommand};
+use zvf::model::error_chain::error_chain;
 
 #[cfg(feature = "render")]
 use crate::commands::{
@@ -34,7 +35,6 @@ use crate::{
         tet::{self, TetArgs},
         validate::{self, ValidateArgs},
     },
-    error_chain::error_chain,
     hint::open_hint,
     outcome::CommandOutcome,
 };

@@ -5,11 +5,9 @@ use std::{error::Error, fs};
 use zvf::{
     CommitError, CreateError, Dataset, OpenError,
     build::{BuildError, edit::EditError},
-    model::generation::GenerationError,
+    model::{detection::GenerationError, error_chain::error_chain},
     query::{QueryError, geometry::Bbox},
 };
-
-use crate::error_chain::error_chain;
 
 /// Maximum number of stores in a folder that a hint names.
 const MAX_NAMED_STORES: usize = 8;

@@ -16,7 +16,6 @@ mod cli;
 mod dense;
 mod display;
 mod editing;
-mod error_chain;
 mod hint;
 mod outcome;
 mod progress;

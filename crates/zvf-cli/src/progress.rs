@@ -22,7 +22,7 @@ const DELAY: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(100);
 const BAR: &str = "{msg} [{bar:30}] {pos} of {len} parts, {eta} left";
 
-/// Counter of finished parts, which the worker sets and [`Progress`] shows.
+/// Counter of finished parts, which the worker sets and [`ProgressLine`] shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProgressMeter(Arc<Counts>);
 
@@ -49,9 +49,9 @@ impl ProgressMeter {
 /// A progress line, shown until the value is dropped.
 ///
 /// A thread of its own draws, because decoding keeps the async thread too busy for timers.
-pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+pub(crate) struct ProgressLine(Option<(Sender<()>, JoinHandle<()>)>);
 
-impl Progress {
+impl ProgressLine {
     /// Shows the requests and bytes read of a dataset.
     pub(crate) fn for_dataset(dataset: &Dataset, quiet: bool) -> Self {
         Self::for_store(dataset.store(), quiet)
@@ -130,7 +130,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.0.take() {
             drop(stop);

@@ -6,7 +6,7 @@ use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use zvf_dense::{
-    DenseArray, Dtype, Hyperslab, MemorySource,
+    DenseArray, Hyperslab, MemorySource, NumpyDtype,
     b2nd::{B2nd, B2ndDesign, B2ndWriter, DEFAULT_BUDGET},
     blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, Decoder},
 };
@@ -27,7 +27,7 @@ fn volume() -> Vec<u8> {
 }
 
 fn boxes(criterion: &mut Criterion) {
-    let dtype = Dtype::parse("<f4").unwrap();
+    let dtype = NumpyDtype::parse("<f4").unwrap();
     let design = B2ndDesign::new(&[EXTENT; 3], dtype).with_chunks(&[64; 3], &[16; 3]);
     let frame = B2ndWriter::encode(&design, &volume()).unwrap();
     let source = MemorySource::new("memory", frame);

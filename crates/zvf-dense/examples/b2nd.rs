@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::Value;
 use zvf_dense::{
-    Buffer, DenseArray, DenseSink, Dtype, Hyperslab, MappedFile,
+    Buffer, DenseArray, DenseSink, Hyperslab, MappedFile, NumpyDtype,
     b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter},
     blosc::{BloscCodec, BloscFilter, Split},
     sample::{SampleOptions, Sampler},
@@ -170,7 +170,7 @@ fn time(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
 }
 
 fn write(request: &Value, path: &Path) -> Done {
-    let dtype = Dtype::parse(text(request, "dtype")?)?;
+    let dtype = NumpyDtype::parse(text(request, "dtype")?)?;
     let mut design = B2ndDesign::new(&numbers(request, "shape")?, dtype)
         .with_codec(codec(text(request, "codec")?)?, level(request)?)
         .with_filters(&filters(request)?)

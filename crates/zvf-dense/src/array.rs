@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{Buffer, ChunkGrid, DenseError, Dtype, Hyperslab, ReadPlan};
+use crate::{Buffer, ChunkGrid, DenseError, Hyperslab, NumpyDtype, ReadCost};
 
 /// Memory for one chunk at a time, independent of the budget. The budget limits whole results, and
 /// a file may ask for a budget of a few bytes.
@@ -18,7 +18,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     fn name(&self) -> &str;
 
     /// Returns the type of an element.
-    fn dtype(&self) -> &Dtype;
+    fn dtype(&self) -> &NumpyDtype;
 
     /// Returns the shape and the chunk grid.
     fn grid(&self) -> &ChunkGrid;
@@ -40,7 +40,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// If the selection does not fit the array, or the index is damaged.
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError>;
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError>;
 
     /// Reads `selection` into `into`, which must have exactly its length, and returns what was read.
     /// After an error the contents of `into` are unspecified.
@@ -49,7 +49,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     ///
     /// If the selection does not fit the array, `into` has another length, or stored data cannot be
     /// read or decoded.
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError>;
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError>;
 
     /// Returns the number of elements along each axis.
     fn shape(&self) -> &[u64] {

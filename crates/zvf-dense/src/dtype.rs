@@ -18,17 +18,17 @@ const MAX_SIZE: u64 = 1 << 31;
 /// Parses and displays NumPy's `dtype.str`, and `dtype.descr` for records.
 ///
 /// ```
-/// use zvf_dense::Dtype;
+/// use zvf_dense::NumpyDtype;
 ///
-/// assert_eq!(Dtype::parse(">i2")?.size(), 2);
-/// assert_eq!(Dtype::parse("float64")?.to_string(), "<f8");
-/// let record = Dtype::parse("[('a', '<i4'), ('b', '<f8', (2,))]")?;
+/// assert_eq!(NumpyDtype::parse(">i2")?.size(), 2);
+/// assert_eq!(NumpyDtype::parse("float64")?.to_string(), "<f8");
+/// let record = NumpyDtype::parse("[('a', '<i4'), ('b', '<f8', (2,))]")?;
 /// assert_eq!(record.size(), 20);
-/// # Ok::<(), zvf_dense::DtypeError>(())
+/// # Ok::<(), zvf_dense::NumpyDtypeError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Dtype {
+pub enum NumpyDtype {
     /// A number or a boolean.
     Number(numeric::Dtype),
     /// Byte strings: `S5`.
@@ -61,7 +61,7 @@ pub struct DtypeField {
     /// Its name; empty for padding.
     pub name: String,
     /// Its type, or the type of its elements.
-    pub dtype: Dtype,
+    pub dtype: NumpyDtype,
     /// Its shape if it is an array; empty otherwise.
     pub shape: Vec<u32>,
 }
@@ -74,35 +74,35 @@ impl DtypeField {
     }
 }
 
-impl From<numeric::Dtype> for Dtype {
+impl From<numeric::Dtype> for NumpyDtype {
     fn from(dtype: numeric::Dtype) -> Self {
         Self::Number(dtype)
     }
 }
 
-impl From<Kind> for Dtype {
+impl From<Kind> for NumpyDtype {
     /// Uses little-endian byte order.
     fn from(kind: Kind) -> Self {
         Self::Number(numeric::Dtype::new(kind, ByteOrder::Little))
     }
 }
 
-impl core::str::FromStr for Dtype {
-    type Err = DtypeError;
+impl core::str::FromStr for NumpyDtype {
+    type Err = NumpyDtypeError;
 
-    fn from_str(text: &str) -> Result<Self, DtypeError> {
+    fn from_str(text: &str) -> Result<Self, NumpyDtypeError> {
         Self::parse(text)
     }
 }
 
-impl Dtype {
+impl NumpyDtype {
     /// Parses NumPy's `dtype.str`, or `dtype.descr` as Python prints it. Zarr's names of numbers are
     /// accepted as well.
     ///
     /// # Errors
     ///
-    /// [`DtypeError`] if the text is not a supported type.
-    pub fn parse(text: &str) -> Result<Self, DtypeError> {
+    /// [`NumpyDtypeError`] if the text is not a supported type.
+    pub fn parse(text: &str) -> Result<Self, NumpyDtypeError> {
         let mut literal = Literal::new(text);
         let dtype = if literal.peek() == Some('[') {
             let record = record(&mut literal, 0)?;
@@ -112,17 +112,17 @@ impl Dtype {
             Self::of_code(text.trim())?
         };
         match dtype.size() {
-            0 => Err(DtypeError::Empty),
+            0 => Err(NumpyDtypeError::Empty),
             1..=MAX_SIZE => Ok(dtype),
-            _ => Err(DtypeError::Long),
+            _ => Err(NumpyDtypeError::Long),
         }
     }
 
-    fn of_code(text: &str) -> Result<Self, DtypeError> {
+    fn of_code(text: &str) -> Result<Self, NumpyDtypeError> {
         if let Ok(number) = numeric::Dtype::parse(text) {
             return Ok(Self::Number(number));
         }
-        let foreign = || DtypeError::Unknown(text.chars().take(80).collect());
+        let foreign = || NumpyDtypeError::Unknown(text.chars().take(80).collect());
         let (order, code) = match text.strip_prefix('>') {
             Some(code) => (ByteOrder::Big, code),
             None => {
@@ -157,7 +157,7 @@ impl Dtype {
             (Some('S' | 'a'), Some(width)) => Ok(Self::Bytes(width)),
             (Some('V'), Some(width)) => Ok(Self::Opaque(width)),
             (Some('U'), Some(width)) => Ok(Self::Unicode { width, order }),
-            (Some('O'), _) => Err(DtypeError::Object),
+            (Some('O'), _) => Err(NumpyDtypeError::Object),
             _ => {
                 // A code without byte order, as descr may contain.
                 let number = numeric::Dtype::parse(&format!("<{text}"));
@@ -189,7 +189,7 @@ impl Dtype {
     }
 }
 
-impl fmt::Display for Dtype {
+impl fmt::Display for NumpyDtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = |order: &ByteOrder| match order {
             ByteOrder::Little => '<',
@@ -287,9 +287,9 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-fn record(literal: &mut Literal<'_>, depth: usize) -> Result<Dtype, DtypeError> {
+fn record(literal: &mut Literal<'_>, depth: usize) -> Result<NumpyDtype, NumpyDtypeError> {
     if depth >= MAX_DEPTH {
-        return Err(DtypeError::Deep);
+        return Err(NumpyDtypeError::Deep);
     }
     literal.expect('[')?;
     let mut fields = Vec::new();
@@ -309,7 +309,7 @@ fn record(literal: &mut Literal<'_>, depth: usize) -> Result<Dtype, DtypeError> 
         literal.expect(',')?;
         let dtype = match literal.peek() {
             Some('[') => record(literal, depth.saturating_add(1))?,
-            _ => Dtype::of_code(&literal.string()?)?,
+            _ => NumpyDtype::of_code(&literal.string()?)?,
         };
         let mut shape = Vec::new();
         if literal.eat(',') && literal.peek() != Some(')') {
@@ -327,13 +327,13 @@ fn record(literal: &mut Literal<'_>, depth: usize) -> Result<Dtype, DtypeError> 
         fields.push(DtypeField { name, dtype, shape });
         literal.eat(',');
     }
-    Ok(Dtype::Record(fields))
+    Ok(NumpyDtype::Record(fields))
 }
 
 /// An error in the text of a dtype.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DtypeError {
+pub enum NumpyDtypeError {
     /// The type is not known.
     #[error("dtype {0:?} is unknown")]
     Unknown(String),
@@ -360,9 +360,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, size: u64, shown: &str) {
-        let dtype = Dtype::parse(text).unwrap();
+        let dtype = NumpyDtype::parse(text).unwrap();
         assert_eq!((dtype.size(), dtype.to_string().as_str()), (size, shown));
-        assert_eq!(Dtype::parse(shown), Ok(dtype));
+        assert_eq!(NumpyDtype::parse(shown), Ok(dtype));
     }
 
     #[test]
@@ -397,9 +397,9 @@ mod tests {
             "<M8[",
             &deep,
         ] {
-            assert!(Dtype::parse(text).is_err(), "{text}");
+            assert!(NumpyDtype::parse(text).is_err(), "{text}");
         }
-        assert_eq!(Dtype::parse("[]"), Err(DtypeError::Empty));
-        assert_eq!(Dtype::parse("V4294967295"), Err(DtypeError::Long));
+        assert_eq!(NumpyDtype::parse("[]"), Err(NumpyDtypeError::Empty));
+        assert_eq!(NumpyDtype::parse("V4294967295"), Err(NumpyDtypeError::Long));
     }
 }

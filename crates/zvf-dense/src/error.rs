@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{ChunkGridError, DtypeError, HyperslabError};
+use crate::{ChunkGridError, HyperslabError, NumpyDtypeError};
 
 mod affine;
 mod b2nd;
@@ -46,7 +46,7 @@ pub enum DenseError {
         name: String,
         /// The cause.
         #[source]
-        source: DtypeError,
+        source: NumpyDtypeError,
     },
     /// The Blosc2 array is invalid or cannot be written.
     #[error("{name}")]

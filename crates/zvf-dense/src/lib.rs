@@ -1,6 +1,6 @@
 //! Dense chunked arrays next to vector data: Tetration `.tet`, Caterva, b2nd, `.npy` and Zarr.
 //!
-//! [`DenseArray`] is the common interface of all formats: a shape, a [`Dtype`], a [`ChunkGrid`],
+//! [`DenseArray`] is the common interface of all formats: a shape, a [`NumpyDtype`], a [`ChunkGrid`],
 //! and reads of boxes with steps ([`Hyperslab`]). Bytes come from a [`ByteSource`]: memory, a file,
 //! a mapped file or an object store.
 //!
@@ -17,7 +17,7 @@ mod error;
 mod grid;
 mod hyperslab;
 mod memory;
-mod plan;
+mod read_cost;
 mod scatter;
 mod sink;
 mod source;
@@ -34,12 +34,12 @@ pub mod zarr;
 
 pub use array::{ChunkVisitor, DenseArray};
 pub use buffer::Buffer;
-pub use dtype::{Dtype, DtypeError, DtypeField};
+pub use dtype::{DtypeField, NumpyDtype, NumpyDtypeError};
 pub use error::DenseError;
 pub use grid::{CellPart, CellParts, ChunkGrid, ChunkGridError, GridCells};
 pub use hyperslab::{AxisRange, Hyperslab, HyperslabError};
 pub use memory::MemoryArray;
-pub use plan::ReadPlan;
+pub use read_cost::ReadCost;
 pub use sink::{DenseSink, convert};
 #[cfg(feature = "store")]
 pub use source::StoreSource;

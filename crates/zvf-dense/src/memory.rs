@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Buffer, CellPart, ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    Buffer, CellPart, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
     scatter::{ScatterPiece, scatter},
 };
 
@@ -11,7 +11,7 @@ use crate::{
 #[derive(Debug)]
 pub struct MemoryArray {
     name: String,
-    dtype: Dtype,
+    dtype: NumpyDtype,
     grid: ChunkGrid,
     bytes: Buffer,
     attributes: Map<String, Value>,
@@ -25,7 +25,7 @@ impl MemoryArray {
     /// [`DenseError::Room`] if `bytes` does not have the size of the shape.
     pub fn new(
         name: impl Into<String>,
-        dtype: Dtype,
+        dtype: NumpyDtype,
         shape: Vec<u64>,
         bytes: Vec<u8>,
     ) -> Result<Self, DenseError> {
@@ -35,7 +35,7 @@ impl MemoryArray {
     /// Creates an array from the result of a read.
     pub(crate) fn of_result(
         name: String,
-        dtype: Dtype,
+        dtype: NumpyDtype,
         shape: Vec<u64>,
         bytes: Buffer,
     ) -> Result<Self, DenseError> {
@@ -65,7 +65,7 @@ impl DenseArray for MemoryArray {
         &self.name
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         &self.dtype
     }
 
@@ -81,15 +81,15 @@ impl DenseArray for MemoryArray {
         u64::MAX
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         let bytes = self.byte_len(selection)?;
-        Ok(ReadPlan {
+        Ok(ReadCost {
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            ..ReadPlan::default()
+            ..ReadCost::default()
         })
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let plan = self.read_plan(selection)?;
         let needed = self.byte_len(selection)?;
         if needed != into.len() {

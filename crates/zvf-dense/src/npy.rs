@@ -19,7 +19,7 @@ use std::{io, sync::Arc};
 use serde_json::{Map, Value};
 
 use crate::{
-    ByteSource, ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    ByteSource, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
     hyperslab::{AxisRange, product},
     scatter::{ScatterPiece, scatter},
 };
@@ -34,7 +34,7 @@ const BUDGET: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct NpyArray {
     source: Arc<dyn ByteSource>,
-    dtype: Dtype,
+    dtype: NumpyDtype,
     grid: ChunkGrid,
     is_fortran: bool,
     /// Offset of the data.
@@ -196,7 +196,7 @@ impl DenseArray for NpyArray {
         self.source.name()
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         &self.dtype
     }
 
@@ -212,11 +212,11 @@ impl DenseArray for NpyArray {
         self.budget
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         let bytes = self.byte_len(selection)?;
         let chunks = self.grid.chunks_touched(selection);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        Ok(ReadPlan {
+        Ok(ReadCost {
             chunks,
             blocks: chunks,
             bytes_read: bytes,
@@ -224,7 +224,7 @@ impl DenseArray for NpyArray {
         })
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
             return Err(DenseError::room(needed, into.len()));

@@ -21,7 +21,7 @@ use std::sync::{
 use rayon::prelude::*;
 use zvf_format::numeric::Kind;
 
-use crate::{DenseArray, DenseError, Dtype, ReadPlan};
+use crate::{DenseArray, DenseError, NumpyDtype, ReadCost};
 use cache::{Cache, Tile, add};
 use kernel::{Kernel, Spot};
 use room::Room;
@@ -93,9 +93,9 @@ pub struct SampleOptions {
 /// falls back to linear.
 ///
 /// ```
-/// use zvf_dense::{Dtype, MemoryArray, sample::{SampleOptions, Sampler}};
+/// use zvf_dense::{NumpyDtype, MemoryArray, sample::{SampleOptions, Sampler}};
 ///
-/// let row = MemoryArray::new("row", Dtype::parse("u1")?, vec![3], vec![0, 10, 40])?;
+/// let row = MemoryArray::new("row", NumpyDtype::parse("u1")?, vec![3], vec![0, 10, 40])?;
 /// let sampled = Sampler::new(&row, 1, &SampleOptions::default())?.sample(&[0.5, 1.5, 7.0])?;
 /// let values: Vec<&[u8]> = sampled.values.chunks(4).collect();
 /// assert_eq!(values[..2], [5_f32.to_le_bytes(), 25_f32.to_le_bytes()]);
@@ -130,7 +130,7 @@ pub struct Sampled {
     /// Number of positions outside the array.
     pub outside: u64,
     /// The reads performed.
-    pub reads: ReadPlan,
+    pub reads: ReadCost,
 }
 
 impl<A> Sampler<A>
@@ -146,7 +146,7 @@ where
     pub fn new(array: A, axes: usize, options: &SampleOptions) -> Result<Self, DenseError> {
         let fail = |fault| DenseError::sampling(array.name(), fault);
         let dtype = match array.dtype() {
-            Dtype::Number(dtype) => *dtype,
+            NumpyDtype::Number(dtype) => *dtype,
             _ => return Err(fail("its elements are no numbers")),
         };
         if matches!(dtype.kind(), Kind::Complex64 | Kind::Complex128) {
@@ -329,7 +329,7 @@ where
         &self,
         tiles: &[u64],
         tiling: &Tiling,
-        reads: &mut ReadPlan,
+        reads: &mut ReadCost,
     ) -> Result<Vec<Arc<Tile>>, DenseError> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let read = |tile| self.read(tile, tiling);
@@ -338,12 +338,12 @@ where
         Ok(tiles)
     }
 
-    fn read(&self, number: u64, tiling: &Tiling) -> Result<(Tile, ReadPlan), DenseError> {
+    fn read(&self, number: u64, tiling: &Tiling) -> Result<(Tile, ReadCost), DenseError> {
         let span = tiling.span(number);
         let selection = tiling.selection(&span);
         let array = &*self.array;
         let len = array.byte_len(&selection)?;
-        let mut plan = ReadPlan::default();
+        let mut plan = ReadCost::default();
         let voxels = self.form.read(self.dtype, len, array.name(), |into| {
             plan = array.slice_into(&selection, into)?;
             Ok(())

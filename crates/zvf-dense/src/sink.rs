@@ -39,7 +39,7 @@ pub trait DenseSink: fmt::Debug {
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("volume.npy");
-/// let volume = MemoryArray::new("volume", Dtype::parse("u1")?, vec![2, 3], (0..6).collect())?;
+/// let volume = MemoryArray::new("volume", NumpyDtype::parse("u1")?, vec![2, 3], (0..6).collect())?;
 /// let sink = NpySink::create(&path, volume.dtype(), &[2, 3], &[1, 3])?;
 /// let mut bytes = 0;
 /// convert(&volume, Box::new(sink), &mut |more| bytes += more)?;

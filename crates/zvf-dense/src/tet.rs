@@ -42,18 +42,15 @@ pub use file::{DatasetInfo, TetFile, TetOptions};
 pub use footer::{FooterInfo, SpillRef};
 pub use verify::{TetFinding, TetSeverity, Verification, verify};
 pub use writer::{Compression, DatasetSpec, TetSink, TetWriter, WriteOptions};
-pub use zvf_format::tetration::Dtype as TetDtype;
+pub use zvf_format::tetration::TetDtype;
 
-use zvf_format::{
-    numeric::{self, ByteOrder, Kind},
-    tetration,
-};
+use zvf_format::numeric::{self, ByteOrder, Kind};
 
-use crate::{Dtype, DtypeError};
+use crate::{NumpyDtype, NumpyDtypeError};
 
 /// Converts the element type of the format to a numeric kind.
-pub(crate) fn kind_of(dtype: tetration::Dtype) -> Kind {
-    use tetration::Dtype as T;
+pub(crate) fn kind_of(dtype: TetDtype) -> Kind {
+    use TetDtype as T;
     match dtype {
         T::F32 => Kind::Float32,
         T::F64 => Kind::Float64,
@@ -72,13 +69,13 @@ pub(crate) fn kind_of(dtype: tetration::Dtype) -> Kind {
 ///
 /// # Errors
 ///
-/// [`DtypeError::Unknown`] if the format has no such element type.
-pub fn dtype_of(dtype: &Dtype) -> Result<tetration::Dtype, DtypeError> {
+/// [`NumpyDtypeError::Unknown`] if the format has no such element type.
+pub fn dtype_of(dtype: &NumpyDtype) -> Result<TetDtype, NumpyDtypeError> {
     let number = dtype.number();
     let kind = number.filter(|number| number.order() == ByteOrder::Little);
     let kind = kind.map(numeric::Dtype::kind);
-    let found = tetration::Dtype::ALL
+    let found = TetDtype::ALL
         .into_iter()
         .find(|dtype| Some(kind_of(*dtype)) == kind);
-    found.ok_or_else(|| DtypeError::Unknown(dtype.to_string()))
+    found.ok_or_else(|| NumpyDtypeError::Unknown(dtype.to_string()))
 }

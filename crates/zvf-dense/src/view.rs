@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use zvf_format::numeric::{self, ByteOrder, Kind};
 
 use crate::{
-    ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, HyperslabError, ReadPlan,
+    ChunkGrid, DenseArray, DenseError, Hyperslab, HyperslabError, NumpyDtype, ReadCost,
     hyperslab::AxisRange,
 };
 
@@ -16,7 +16,7 @@ pub struct ArrayView<'a> {
     array: &'a dyn DenseArray,
     selection: Hyperslab,
     grid: ChunkGrid,
-    dtype: Dtype,
+    dtype: NumpyDtype,
     /// Size of the numbers whose bytes are reversed; 0 for none.
     swapped: usize,
 }
@@ -91,7 +91,7 @@ impl DenseArray for ArrayView<'_> {
         self.array.name()
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         &self.dtype
     }
 
@@ -111,11 +111,11 @@ impl DenseArray for ArrayView<'_> {
         self.array.budget()
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         self.array.read_plan(&self.inner(selection)?)
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let plan = self.array.slice_into(&self.inner(selection)?, into)?;
         if self.swapped > 1 {
             into.chunks_exact_mut(self.swapped)

@@ -18,7 +18,7 @@ use zarrs::{
 };
 
 use crate::{
-    CellPart, ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    CellPart, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
     hyperslab::product,
     scatter::{ScatterPiece, scatter},
 };
@@ -32,7 +32,7 @@ pub struct ZarrArray {
     name: String,
     store: Arc<FilesystemStore>,
     array: Array<FilesystemStore>,
-    dtype: Dtype,
+    dtype: NumpyDtype,
     grid: ChunkGrid,
     dimension_names: Option<Vec<String>>,
     budget: u64,
@@ -50,7 +50,7 @@ impl ZarrArray {
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("volume.zarr");
-    /// let volume = MemoryArray::new("volume", Dtype::parse("u1")?, vec![2, 3], (0..6).collect())?;
+    /// let volume = MemoryArray::new("volume", NumpyDtype::parse("u1")?, vec![2, 3], (0..6).collect())?;
     /// let grid = ChunkGrid::new(vec![2, 3], vec![2, 2], None)?;
     /// let raw = ZarrCompression::Raw;
     /// let sink = ZarrSink::create(&path, volume.dtype(), grid, raw, &Default::default(), None)?;
@@ -81,7 +81,7 @@ impl ZarrArray {
         let text = metadata.get("data_type").or_else(|| metadata.get("dtype"));
         let text = text.and_then(Value::as_str);
         let text = text.ok_or_else(|| in_store("its data type is no number".into()))?;
-        let dtype = Dtype::parse(text).map_err(|source| DenseError::Dtype {
+        let dtype = NumpyDtype::parse(text).map_err(|source| DenseError::Dtype {
             name: name.clone(),
             source,
         })?;
@@ -135,7 +135,7 @@ impl DenseArray for ZarrArray {
         &self.name
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         &self.dtype
     }
 
@@ -155,11 +155,11 @@ impl DenseArray for ZarrArray {
         self.budget
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         let bytes = self.byte_len(selection)?;
-        let mut plan = ReadPlan {
+        let mut plan = ReadCost {
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            ..ReadPlan::default()
+            ..ReadCost::default()
         };
         let mut cells = self.grid.chunks(selection);
         while let Some(parts) = cells.next() {
@@ -177,7 +177,7 @@ impl DenseArray for ZarrArray {
         Ok(plan)
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
             return Err(DenseError::room(needed, into.len()));

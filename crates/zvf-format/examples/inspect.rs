@@ -239,7 +239,7 @@ fn fragments(blob: &[u8]) -> Result<Value> {
 
 /// A `.tet` file, but for what its payloads and its footer's JSON say.
 fn tet(file: &[u8]) -> Result<Value> {
-    let layout = tetration::Layout::parse(file)?;
+    let layout = tetration::TetLayout::parse(file)?;
     let list = |extents: tetration::Extents<'_>| extents.iter().collect::<Vec<_>>();
     let datasets = layout.directory().iter().map(|dataset| {
         json!({
@@ -270,7 +270,7 @@ fn tet(file: &[u8]) -> Result<Value> {
 
 /// A Blosc2 frame, but for what its chunks say.
 fn array(file: &[u8]) -> Result<Value> {
-    let frame = b2nd::Frame::parse(file)?;
+    let frame = b2nd::Blosc2Frame::parse(file)?;
     let header = frame.header();
     let mut shown = json!({
         "kind": "Blosc2 frame",

@@ -152,14 +152,15 @@ mod frame;
 mod metalayer;
 
 pub use frame::{
-    Frame, FrameError, FrameHeader, FrameHeaderError, FrameType, HEADER_LEN, Length, MAGIC,
-    Metalayer, Metalayers, MetalayersError, MetalayersIter, NdError, TRAILER_TAIL_LEN, Trailer,
+    Blosc2Frame, FrameError, FrameHeader, FrameHeaderError, FrameType, HEADER_LEN, Length, MAGIC,
+    Metalayer, Metalayers, MetalayersError, MetalayersIter, TRAILER_TAIL_LEN, Trailer,
     TrailerError, TrailerTail,
 };
 #[cfg(feature = "alloc")]
 pub use frame::{FrameLimit, FrameSpec, MetalayerLimit, MetalayersBuilder};
 pub use metalayer::{
-    DTYPE_NUMPY, NdExtents, NdForm, NdGeometryError, NdMetalayer, NdMetalayerError, NdPart, NdShape,
+    DTYPE_NUMPY, NdError, NdExtents, NdForm, NdGeometryError, NdMetalayer, NdMetalayerError,
+    NdPart, NdShape,
 };
 #[cfg(feature = "alloc")]
 pub use metalayer::{NdLimit, NdMetalayerBuilder};

@@ -92,7 +92,7 @@
 //! The JSON may say where spills are: `metadata_ref`, and in version 2 also
 //! `zone_maps_ref` and `secondary_index_ref`, each an object of `offset` and
 //! `len`. Payloads end at the smallest of these offsets. JSON is beyond this
-//! module, so [`Layout::parse`] lets payloads end where the JSON starts.
+//! module, so [`TetLayout::parse`] lets payloads end where the JSON starts.
 //!
 //! # Refused
 //!
@@ -104,14 +104,14 @@
 //! outside the file's payload region; a raw payload whose lengths differ.
 //!
 //! ```
-//! use zvf_format::tetration::Layout;
+//! use zvf_format::tetration::TetLayout;
 //! # #[cfg(feature = "alloc")] {
 //! use zvf_format::tetration::{
 //!     ChunkIndexBuilder, DatasetDirectoryBuilder, Dtype, Payload, Superblock,
 //! };
 //!
 //! let mut datasets = DatasetDirectoryBuilder::default();
-//! datasets.push("a", Dtype::U16, &[5], &[4])?;
+//! datasets.push("a", TetDtype::U16, &[5], &[4])?;
 //! let directory = datasets.finish();
 //! // 32 + 8 + 40 bytes up to the index, 32 + 2 · 104 bytes of index.
 //! let mut index = ChunkIndexBuilder::default();
@@ -121,9 +121,9 @@
 //! let parts = [&superblock.encode()[..], &directory, &index.finish(), &[0; 10]];
 //! let file = parts.concat();
 //!
-//! let layout = Layout::parse(&file)?;
+//! let layout = TetLayout::parse(&file)?;
 //! let (id, dataset) = layout.directory().find("a").ok_or("no such dataset")?;
-//! assert_eq!((id, dataset.dtype()), (0, Dtype::U16));
+//! assert_eq!((id, dataset.dtype()), (0, TetDtype::U16));
 //! assert!(dataset.grid().eq([2]));
 //! assert_eq!(dataset.tile_byte_len(&[1]), Some(2), "cut off at the edge");
 //! let row = layout.index().get(1).ok_or("no such row")?;
@@ -138,14 +138,14 @@ mod index;
 mod superblock;
 
 pub use directory::{
-    DatasetDirectory, DatasetFault, DatasetRecord, Datasets, DirectoryError, Dtype, Extents,
+    DatasetDirectory, DatasetFault, DatasetRecord, Datasets, DirectoryError, Extents, TetDtype,
 };
 #[cfg(feature = "alloc")]
 pub use directory::{DatasetDirectoryBuilder, DatasetLimit};
 pub use footer::{FOOTER_MAGIC, Footer, FooterError, FooterTail, FooterVersion};
 pub use index::{
-    ChunkFault, ChunkIndex, ChunkIndexError, ChunkMapError, ChunkRow, ChunkRows, Codec,
-    INDEX_MAGIC, INDEX_VERSION, Payload, RowFault,
+    ChunkFault, ChunkIndex, ChunkIndexError, ChunkMapError, ChunkRow, ChunkRows, INDEX_MAGIC,
+    INDEX_VERSION, Payload, RowFault, TetCodec,
 };
 #[cfg(feature = "alloc")]
 pub use index::{ChunkIndexBuilder, ChunkRowLimit};
@@ -172,7 +172,7 @@ const MIN_RECORD_LEN: u64 = 32;
 /// Remote readers parse the parts one by one instead: the superblock, then
 /// directory and index in one range, and the footer from the end.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout<'a> {
+pub struct TetLayout<'a> {
     superblock: Superblock,
     directory: DatasetDirectory<'a>,
     index: ChunkIndex<'a>,
@@ -180,7 +180,7 @@ pub struct Layout<'a> {
     payload_end: u64,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> TetLayout<'a> {
     /// Checks all parts of `file` and that they fit each other, payloads'
     /// places included; the payloads themselves are not read.
     ///

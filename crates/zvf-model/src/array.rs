@@ -9,7 +9,7 @@
 //! | any array that has a cell for each chunk | [`Presence`] |
 //! | any padded array | [`Padded`] |
 //! | `vertices`, `vertices_<kind>` | [`Vertices`] |
-//! | `vertex_fragments`, `link_fragments` | [`Fragments`] |
+//! | `vertex_fragments`, `link_fragments` | [`FragmentArray`] |
 //! | `vertex_attributes/<name>`, `fragment_attributes/<name>`, link attributes of every form | [`CellAttribute`] |
 //! | `links/<delta>`, `cross_chunk_links/<delta>` | [`LinkFamily`] |
 //! | `links/<delta>/<offsets>` | [`LinkArray`] |
@@ -18,7 +18,7 @@
 //! | `groups`, `parametric/groups` | [`Groups`] |
 //! | `parametric`, `parametric/objects` | [`ParametricTypes`], [`ParametricObjects`] |
 //! | `geometry_index`, `links_<kind>` | [`GeometryIndex`], [`CompositeLinks`] |
-//! | `__shard_<n>` in stores up to 0.8.0 | [`ShardIndex`] |
+//! | `__shard_<n>` in stores up to 0.8.0 | [`LegacyShardIndex`] |
 
 use crate::metadata::{Assumed, Fields, Noter};
 
@@ -33,14 +33,14 @@ mod shards;
 mod vertices;
 
 pub use attribute::{CellAttribute, Dictionary};
-pub use composite::{CompositeLinks, Geometry, GeometryIndex};
+pub use composite::{CompositeLinks, GeometryEntry, GeometryIndex};
 pub use links::{LinkArray, LinkFamily, LinkStore};
 pub use objects::{GroupRange, Groups, ObjectIndex, ObjectIndexLayout, Table};
 pub use padded::Padded;
 pub use parametric::{ParametricObjects, ParametricType, ParametricTypes};
 pub use presence::{Presence, PresentChunk};
-pub use shards::{SHARD_PREFIX, ShardIndex, ShardSpan};
-pub use vertices::{Fragments, VertexEncoding, Vertices};
+pub use shards::{LegacyShardIndex, SHARD_PREFIX, ShardSpan};
+pub use vertices::{FragmentArray, VertexEncoding, Vertices};
 
 /// The node's tag, `zv_array`, once `zvf_array`: noted when it is another's.
 fn check_tag(fields: &Fields<'_>, expected: &[&str], notes: &mut Noter) {

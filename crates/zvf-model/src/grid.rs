@@ -18,7 +18,7 @@ use core::fmt;
 
 use zvf_format::path::{ChunkCoords, ChunkKey, SegmentError};
 
-use crate::zarr::MAX_RANK;
+use crate::rank::MAX_RANK;
 
 mod bins;
 mod chunks;

@@ -7,7 +7,7 @@
 
 use core::fmt;
 
-use crate::metadata::Excerpt;
+use crate::excerpt::Excerpt;
 
 /// The longest key, in bytes: what object stores take.
 pub const MAX_BYTES: usize = 1024;

@@ -2,7 +2,7 @@
 //!
 //! A [`Layout`] is a handful of choices, one for each thing that generations do
 //! differently. Detection gives the layout of a store, [`Layout::of`] that of a
-//! generation for who writes one. Asked for a [`Part`], it answers with keys:
+//! generation for who writes one. Asked for a [`ArrayRole`], it answers with keys:
 //!
 //! * [`described_at`](Layout::described_at): the node whose attributes describe
 //!   the part;
@@ -109,7 +109,7 @@ pub enum TableForm {
 /// A part of a level, or of the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Part<'a> {
+pub enum ArrayRole<'a> {
     /// Coordinates; a cell for each chunk.
     Vertices,
     /// Fragment indexes over vertices; a cell for each chunk.
@@ -174,7 +174,7 @@ pub enum LinkOffsets<'a> {
 /// A part of the store that belongs to no level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum RootPart<'a> {
+pub enum RootArrayRole<'a> {
     /// Types of parametric objects: attributes only.
     Parametric,
     /// The objects.
@@ -297,19 +297,19 @@ impl Layout {
     }
 
     /// How the cells of `part` are stored; `None` when it has none.
-    pub fn chunk_form(&self, part: &Part<'_>) -> Option<ChunkForm> {
+    pub fn chunk_form(&self, part: &ArrayRole<'_>) -> Option<ChunkForm> {
         let dense = matches!(
             part,
-            Part::Vertices | Part::VertexAttribute(_) | Part::Links(..)
+            ArrayRole::Vertices | ArrayRole::VertexAttribute(_) | ArrayRole::Links(..)
         );
         let has_cells = dense
             || matches!(
                 part,
-                Part::VertexFragments
-                    | Part::LinkFragments
-                    | Part::FragmentAttribute(_)
-                    | Part::LinkAttribute(..)
-                    | Part::CompositeVertices(_)
+                ArrayRole::VertexFragments
+                    | ArrayRole::LinkFragments
+                    | ArrayRole::FragmentAttribute(_)
+                    | ArrayRole::LinkAttribute(..)
+                    | ArrayRole::CompositeVertices(_)
             );
         let form = match self.chunks {
             ChunkForm::Padded if !dense => ChunkForm::Child,
@@ -324,7 +324,11 @@ impl Layout {
     /// # Errors
     ///
     /// [`KeyError`] when a name cannot be part of a key.
-    pub fn described_at(&self, level: LevelId, part: &Part<'_>) -> Result<Option<Key>, KeyError> {
+    pub fn described_at(
+        &self,
+        level: LevelId,
+        part: &ArrayRole<'_>,
+    ) -> Result<Option<Key>, KeyError> {
         let merged = self.cross_chunk == CrossChunkForm::Links;
         let per_offsets = self.links == LinkForm::PerOffsets;
         let node = Key::parse(&level.to_string())?;
@@ -333,45 +337,47 @@ impl Layout {
             path.try_fold(node.clone(), |key, segment| key.join(segment))
         };
         let key = match part {
-            Part::Vertices => below(&["vertices"])?,
-            Part::VertexFragments => below(&["vertex_fragments"])?,
-            Part::LinkFragments => below(&["link_fragments"])?,
-            Part::VertexAttribute(name) => below(&["vertex_attributes", name])?,
-            Part::FragmentAttribute(name) => below(&["fragment_attributes", name])?,
-            Part::LinkFamily(delta) => below(&["links", &delta.to_string()])?,
-            Part::Links(delta, offsets) => {
+            ArrayRole::Vertices => below(&["vertices"])?,
+            ArrayRole::VertexFragments => below(&["vertex_fragments"])?,
+            ArrayRole::LinkFragments => below(&["link_fragments"])?,
+            ArrayRole::VertexAttribute(name) => below(&["vertex_attributes", name])?,
+            ArrayRole::FragmentAttribute(name) => below(&["fragment_attributes", name])?,
+            ArrayRole::LinkFamily(delta) => below(&["links", &delta.to_string()])?,
+            ArrayRole::Links(delta, offsets) => {
                 let family = below(&["links", &delta.to_string()])?;
                 match offsets.in_family(family, per_offsets)? {
                     Some(key) => key,
                     None => return Ok(None),
                 }
             }
-            Part::LinkAttributeFamily(name, delta) => {
+            ArrayRole::LinkAttributeFamily(name, delta) => {
                 below(&["link_attributes", name, &delta.to_string()])?
             }
-            Part::LinkAttribute(name, delta, offsets) => {
+            ArrayRole::LinkAttribute(name, delta, offsets) => {
                 let family = below(&["link_attributes", name, &delta.to_string()])?;
                 match offsets.in_family(family, per_offsets)? {
                     Some(key) => key,
                     None => return Ok(None),
                 }
             }
-            Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..) if merged => {
+            ArrayRole::CrossChunkLinks(_) | ArrayRole::CrossChunkLinkAttribute(..) if merged => {
                 return Ok(None);
             }
-            Part::CrossChunkLinks(delta) => below(&["cross_chunk_links", &delta.to_string()])?,
-            Part::CrossChunkLinkAttribute(name, delta) => {
+            ArrayRole::CrossChunkLinks(delta) => below(&["cross_chunk_links", &delta.to_string()])?,
+            ArrayRole::CrossChunkLinkAttribute(name, delta) => {
                 below(&["cross_chunk_link_attributes", name, &delta.to_string()])?
             }
-            Part::Manifests | Part::ManifestOffsets | Part::ObjectIds => below(&["object_index"])?,
-            Part::ObjectAttribute(name) | Part::PresentMask(name) => {
+            ArrayRole::Manifests | ArrayRole::ManifestOffsets | ArrayRole::ObjectIds => {
+                below(&["object_index"])?
+            }
+            ArrayRole::ObjectAttribute(name) | ArrayRole::PresentMask(name) => {
                 below(&["object_attributes", name])?
             }
-            Part::Groups | Part::GroupOffsets => below(&["groups"])?,
-            Part::GroupAttribute(name) => below(&["group_attributes", name])?,
-            Part::CompositeVertices(kind) => below(&[&format!("vertices_{kind}")])?,
-            Part::CompositeLinks(kind) => below(&[&format!("links_{kind}")])?,
-            Part::GeometryIndex => below(&["geometry_index"])?,
+            ArrayRole::Groups | ArrayRole::GroupOffsets => below(&["groups"])?,
+            ArrayRole::GroupAttribute(name) => below(&["group_attributes", name])?,
+            ArrayRole::CompositeVertices(kind) => below(&[&format!("vertices_{kind}")])?,
+            ArrayRole::CompositeLinks(kind) => below(&[&format!("links_{kind}")])?,
+            ArrayRole::GeometryIndex => below(&["geometry_index"])?,
         };
         Ok(Some(key))
     }
@@ -382,26 +388,26 @@ impl Layout {
     /// # Errors
     ///
     /// [`KeyError`] when a name cannot be part of a key.
-    pub fn values_at(&self, level: LevelId, part: &Part<'_>) -> Result<Option<Key>, KeyError> {
+    pub fn values_at(&self, level: LevelId, part: &ArrayRole<'_>) -> Result<Option<Key>, KeyError> {
         let Some(node) = self.described_at(level, part)? else {
             return Ok(None);
         };
         let child = self.tables == TableForm::Child;
         let open = self.object_index == ObjectIndexForm::Open;
         let key = match part {
-            Part::Manifests if open => node.join("data")?,
-            Part::Manifests => node.join("manifests")?,
-            Part::ManifestOffsets if open => node.join("offsets")?,
-            Part::ObjectIds if self.object_index == ObjectIndexForm::ManifestsWithIds => {
+            ArrayRole::Manifests if open => node.join("data")?,
+            ArrayRole::Manifests => node.join("manifests")?,
+            ArrayRole::ManifestOffsets if open => node.join("offsets")?,
+            ArrayRole::ObjectIds if self.object_index == ObjectIndexForm::ManifestsWithIds => {
                 node.join("object_ids")?
             }
-            Part::ObjectAttribute(_) | Part::GroupAttribute(_) | Part::CompositeLinks(_) => {
-                self.tables.values(node)?
-            }
-            Part::Groups => self.groups.values(node)?,
-            Part::PresentMask(_) if child => node.join("present_mask")?,
-            Part::GroupOffsets if self.groups == TableForm::Child => node.join("offsets")?,
-            Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..)
+            ArrayRole::ObjectAttribute(_)
+            | ArrayRole::GroupAttribute(_)
+            | ArrayRole::CompositeLinks(_) => self.tables.values(node)?,
+            ArrayRole::Groups => self.groups.values(node)?,
+            ArrayRole::PresentMask(_) if child => node.join("present_mask")?,
+            ArrayRole::GroupOffsets if self.groups == TableForm::Child => node.join("offsets")?,
+            ArrayRole::CrossChunkLinks(_) | ArrayRole::CrossChunkLinkAttribute(..)
                 if self.cross_chunk == CrossChunkForm::Table =>
             {
                 node.join("data")?
@@ -420,7 +426,7 @@ impl Layout {
     pub fn cell(
         &self,
         level: LevelId,
-        part: &Part<'_>,
+        part: &ArrayRole<'_>,
         chunk: &ChunkCoord,
         array: Option<CellGrid<'_>>,
     ) -> Result<CellAddress, AddressError> {
@@ -446,12 +452,12 @@ impl Layout {
     pub fn cross_chunk_cell(
         &self,
         level: LevelId,
-        part: &Part<'_>,
+        part: &ArrayRole<'_>,
         chunks: &[i64],
     ) -> Result<Option<CellAddress>, KeyError> {
         let crossing = matches!(
             part,
-            Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..)
+            ArrayRole::CrossChunkLinks(_) | ArrayRole::CrossChunkLinkAttribute(..)
         );
         if !crossing || self.cross_chunk != CrossChunkForm::Cells {
             return Ok(None);
@@ -467,23 +473,23 @@ impl Layout {
     /// # Errors
     ///
     /// [`KeyError`] when a name cannot be part of a key.
-    pub fn root_part(&self, part: &RootPart<'_>) -> Result<Option<Key>, KeyError> {
+    pub fn root_part(&self, part: &RootArrayRole<'_>) -> Result<Option<Key>, KeyError> {
         let child = self.tables == TableForm::Child;
         let parametric = Key::parse("parametric")?;
         let node = match part {
-            RootPart::Parametric => return Ok(Some(parametric)),
-            RootPart::Header(format) => return Key::parse("headers")?.join(format).map(Some),
-            RootPart::ParametricGroupOffsets if child => {
+            RootArrayRole::Parametric => return Ok(Some(parametric)),
+            RootArrayRole::Header(format) => return Key::parse("headers")?.join(format).map(Some),
+            RootArrayRole::ParametricGroupOffsets if child => {
                 return parametric.join_path("groups/offsets").map(Some);
             }
-            RootPart::ParametricGroupOffsets => return Ok(None),
-            RootPart::ParametricObjects => parametric.join("objects")?,
-            RootPart::ParametricNames => parametric.join("names")?,
-            RootPart::ParametricAttribute(name) => {
+            RootArrayRole::ParametricGroupOffsets => return Ok(None),
+            RootArrayRole::ParametricObjects => parametric.join("objects")?,
+            RootArrayRole::ParametricNames => parametric.join("names")?,
+            RootArrayRole::ParametricAttribute(name) => {
                 parametric.join("object_attributes")?.join(name)?
             }
-            RootPart::ParametricGroups => parametric.join("groups")?,
-            RootPart::ParametricGroupAttribute(name) => {
+            RootArrayRole::ParametricGroups => parametric.join("groups")?,
+            RootArrayRole::ParametricGroupAttribute(name) => {
                 parametric.join("group_attributes")?.join(name)?
             }
         };

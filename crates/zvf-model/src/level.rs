@@ -9,7 +9,7 @@
 //! `scale`, bin shape twice `translation`. Level attributes of old stores
 //! (`bin_shape`, `bin_size`, `bin_ratio`) count only where the entry is missing.
 
-use core::{fmt, num::NonZeroU32};
+use core::num::NonZeroU32;
 
 use serde_json::Value;
 use zvf_format::links::AxisScales;
@@ -18,57 +18,13 @@ use crate::{
     grid::{Bins, BinsError, ChunkShape, ScaleError},
     key::Key,
     metadata::{
-        Assumed, Attributes, Fields, JsonKind, MetadataError, MetadataFault, MetadataNote, Noter,
-        Place,
+        Assumed, Attributes, Fields, JsonField, JsonKind, MetadataError, MetadataFault,
+        MetadataNote, Noter,
     },
     root::{RootMetadata, read_shape},
 };
 
-/// The number of a level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LevelId(u32);
-
-impl LevelId {
-    /// The finest level.
-    pub const FULL: Self = Self(0);
-
-    /// A level by number.
-    pub const fn new(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// Reads the name of a group; `None` when it is no level: anything but a
-    /// decimal number in its one spelling.
-    ///
-    /// ```
-    /// use zvf_model::level::LevelId;
-    ///
-    /// assert_eq!(LevelId::parse("12"), Some(LevelId::new(12)));
-    /// assert_eq!(LevelId::parse("012"), None);
-    /// assert_eq!(LevelId::parse("parametric"), None);
-    /// ```
-    pub fn parse(name: &str) -> Option<Self> {
-        let number = name.parse().ok().map(Self)?;
-        (number.to_string() == name).then_some(number)
-    }
-
-    /// The number.
-    pub const fn number(self) -> u32 {
-        self.0
-    }
-
-    /// The level so many coarser, or finer below zero; `None` when there is no
-    /// such number.
-    pub fn offset(self, levels: i32) -> Option<Self> {
-        self.0.checked_add_signed(levels).map(Self)
-    }
-}
-
-impl fmt::Display for LevelId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+pub use crate::level_id::LevelId;
 
 /// How a level splits its chunks by an attribute: chunk keys get a leading
 /// number, the index of the value.
@@ -178,7 +134,7 @@ impl LevelMetadata {
         let given = outer.get("zarr_vectors_level");
         let block = match &given {
             Some(block) => block.fields()?,
-            None => Place::document(key, &none).fields()?,
+            None => JsonField::document(key, &none).fields()?,
         };
         if given.is_some() {
             check_number(&block, level, notes);
@@ -201,9 +157,9 @@ impl LevelMetadata {
         };
         required("vertex_count");
         required("arrays_present");
-        let texts = |at: &Place<'_>| at.each(|item| item.text().map(str::to_owned));
-        let text = |at: &Place<'_>| at.text().map(str::to_owned);
-        let sparsity = |at: &Place<'_>| match at.number()? {
+        let texts = |at: &JsonField<'_>| at.each(|item| item.text().map(str::to_owned));
+        let text = |at: &JsonField<'_>| at.text().map(str::to_owned);
+        let sparsity = |at: &JsonField<'_>| match at.number()? {
             share if share > 0.0 && share <= 1.0 => Ok(share),
             found => Err(at.error(MetadataFault::Range {
                 found,
@@ -211,7 +167,7 @@ impl LevelMetadata {
             })),
         };
         let mut flag = |name| {
-            let flag = notes.field(&block, name, Place::boolean);
+            let flag = notes.field(&block, name, JsonField::boolean);
             flag.unwrap_or_default()
         };
         let preserves_object_ids = flag("preserves_object_ids");
@@ -221,10 +177,10 @@ impl LevelMetadata {
         Ok(Self {
             level,
             object_sparsity: notes.field(&block, "object_sparsity", sparsity),
-            vertex_count: notes.field(&block, "vertex_count", Place::u64),
+            vertex_count: notes.field(&block, "vertex_count", JsonField::u64),
             coarsening_method: notes.field(&block, "coarsening_method", text),
             parent_level: notes
-                .field(&block, "parent_level", Place::u32)
+                .field(&block, "parent_level", JsonField::u32)
                 .map(LevelId::new),
             arrays_present: notes
                 .field(&block, "arrays_present", texts)
@@ -232,7 +188,7 @@ impl LevelMetadata {
             attribute_chunking: read_attribute_chunking(&block, rank)?,
             chunk_shape,
             preserves_object_ids,
-            inherited_num_objects: notes.field(&block, "inherited_num_objects", Place::u64),
+            inherited_num_objects: notes.field(&block, "inherited_num_objects", JsonField::u64),
             shared_fragments,
             fragments_tile,
             bin_shape,
@@ -333,7 +289,7 @@ fn read_attribute_chunking(
         block.get("chunk_attribute_values"),
     );
     let dims = block.get("chunk_dims");
-    let text = |at: &Place<'_>| at.text().map(str::to_owned);
+    let text = |at: &JsonField<'_>| at.text().map(str::to_owned);
     let plain = name.is_none() && values.is_none();
     let dims = match dims {
         None if plain => return Ok(None),
@@ -375,8 +331,8 @@ fn read_bins(
         .into_iter()
         .find(|name| block.get(name).is_some());
     let shape = old.and_then(|name| notes.field(block, name, |at| read_shape(at, rank)));
-    let ratio = |at: &Place<'_>| match JsonKind::of(at.value()) {
-        JsonKind::List => at.exactly(rank, Place::positive),
+    let ratio = |at: &JsonField<'_>| match JsonKind::of(at.value()) {
+        JsonKind::List => at.exactly(rank, JsonField::positive),
         _ => Ok(vec![at.positive()?; rank]),
     };
     (shape, notes.field(block, "bin_ratio", ratio))

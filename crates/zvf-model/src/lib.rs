@@ -14,7 +14,7 @@
 //! | the store: axes, chunk shape, bounds, conventions, bins of each level | attributes `zarr_vectors`, `multiscales` of the root | [`root`] |
 //! | a level: own chunk shape, counts, how it was made | attribute `zarr_vectors_level` of `<n>` | [`level`] |
 //! | an array: dtype, which chunks it has, link policy, object counts | attributes of the array or of the group that stands for it | [`mod@array`] |
-//! | the generation: how all of that is laid out | the shape of a few nodes, then the version | [`generation`], [`version`] |
+//! | the generation: how all of that is laid out | the shape of a few nodes, then the version | [`generation`], [`detection`], [`version`] |
 //! | paths: node and element of every cell | nowhere, it follows from the generation | [`layout`], [`key`] |
 //! | the grid: chunks and bins of positions and boxes | nowhere, it follows from the chunk shape | [`grid`] |
 //! | all nodes again, for who reads from afar | attribute `zvf_nodes` of the root | [`node_copy`] |
@@ -45,7 +45,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [detect]: generation::Evidence::detect
+//! [detect]: detection::Evidence::detect
 //! [`MetadataError`]: metadata::MetadataError
 //! [`MetadataNote`]: metadata::MetadataNote
 #![deny(
@@ -55,10 +55,15 @@
     clippy::string_slice
 )]
 
+mod excerpt;
+mod level_id;
 mod name;
+mod rank;
 
 pub mod array;
 pub mod column;
+pub mod detection;
+pub mod error_chain;
 pub mod fetch;
 pub mod generation;
 pub mod grid;

@@ -16,7 +16,8 @@ use crate::{
 
 mod fields;
 
-pub(crate) use fields::{Fields, Noter, Place};
+pub use crate::excerpt::Excerpt;
+pub(crate) use fields::{Fields, JsonField, Noter};
 
 /// An attribute object, as parsed and preserved.
 pub type Attributes = Map<String, Value>;
@@ -102,42 +103,6 @@ impl fmt::Display for JsonPath {
     /// The whole document shows as `$`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "$" } else { &self.0 })
-    }
-}
-
-/// The beginning of a text that was found, short enough for a message.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Excerpt(Box<str>);
-
-impl Excerpt {
-    const CHARS: usize = 64;
-
-    /// The first characters of `text`, control characters escaped.
-    pub fn of(text: &str) -> Self {
-        let mut short: String = text
-            .chars()
-            .take(Self::CHARS)
-            .flat_map(|c| {
-                let plain = !c.is_control();
-                let escaped = (!plain).then(|| c.escape_default());
-                escaped.into_iter().flatten().chain(plain.then_some(c))
-            })
-            .collect();
-        if text.chars().nth(Self::CHARS).is_some() {
-            short.push('…');
-        }
-        Self(short.into_boxed_str())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Excerpt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     key::Key,
-    metadata::{Attributes, Fields, MetadataError, MetadataFault, Place},
+    metadata::{Attributes, Fields, JsonField, MetadataError, MetadataFault},
 };
 
 /// The attribute of the root.
@@ -233,11 +233,11 @@ impl NodeCopy {
 }
 
 impl Short {
-    fn parse(place: &Place<'_>, forms: usize) -> Result<Option<Self>, MetadataError> {
+    fn parse(place: &JsonField<'_>, forms: usize) -> Result<Option<Self>, MetadataError> {
         if place.value().is_null() {
             return Ok(None);
         }
-        let parts: Vec<Place<'_>> = place.items()?.collect();
+        let parts: Vec<JsonField<'_>> = place.items()?.collect();
         let (form, attributes) = match parts.as_slice() {
             [form] => (form, None),
             [form, attributes] => (form, Some(attributes.fields()?.map().clone())),

@@ -19,10 +19,10 @@ use serde_json::Value;
 use crate::{
     grid::{Bins, Bounds, ChunkShape},
     key::Key,
-    level::LevelId,
+    level_id::LevelId,
     metadata::{
-        Assumed, Attributes, Excerpt, Fields, JsonKind, MetadataError, MetadataFault, MetadataNote,
-        Noter, Place,
+        Assumed, Attributes, Excerpt, Fields, JsonField, JsonKind, MetadataError, MetadataFault,
+        MetadataNote, Noter,
     },
     name::words,
     version::Version,
@@ -31,7 +31,7 @@ use crate::{
 
 words! {
     /// A kind of geometry.
-    pub enum GeometryKind as "a kind of geometry" {
+    pub enum GeometryType as "a kind of geometry" {
         /// Points.
         PointCloud = "point_cloud",
         /// Lines of two ends.
@@ -141,7 +141,7 @@ pub struct Axis {
 
 /// The entry of one level in `multiscales`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dataset {
+pub struct MultiscaleDataset {
     /// The level.
     pub level: LevelId,
     /// Bin shape of the level over that of level 0.
@@ -178,7 +178,7 @@ pub struct RootMetadata {
     /// Where the vertices are; `None` when malformed, with a note.
     pub bounds: Option<Bounds>,
     /// What the store holds, the first written first; may be empty.
-    pub geometry_kinds: Vec<GeometryKind>,
+    pub geometry_kinds: Vec<GeometryType>,
     /// A coordinate reference system, opaque.
     pub crs: Option<Value>,
     /// How vertices are connected.
@@ -200,7 +200,7 @@ pub struct RootMetadata {
     /// What to add to stored coordinates, as many axes; zeros when absent.
     pub coordinate_offset: Option<Vec<f64>>,
     /// The entries of levels, in file order.
-    pub datasets: Vec<Dataset>,
+    pub datasets: Vec<MultiscaleDataset>,
     /// Shards of stores up to 0.8.0.
     pub legacy_sharding: Option<LegacySharding>,
     /// Fields of `zarr_vectors` that nobody here knows.
@@ -269,13 +269,13 @@ impl RootMetadata {
                 Assumed::AsFound,
             );
         }
-        let depth = |at: &Place<'_>| {
+        let depth = |at: &JsonField<'_>| {
             let depth = at.i64().ok().and_then(|depth| i32::try_from(depth).ok());
             let depth = depth.filter(|&depth| depth >= -1);
             depth.ok_or_else(|| at.no_integer(-1, i32::MAX.unsigned_abs().into()))
         };
-        let reduction = |at: &Place<'_>| at.unsigned(2, u64::MAX);
-        let offset = |at: &Place<'_>| at.exactly(rank, Place::number);
+        let reduction = |at: &JsonField<'_>| at.unsigned(2, u64::MAX);
+        let offset = |at: &JsonField<'_>| at.exactly(rank, JsonField::number);
         Ok(Self {
             version,
             capabilities: capabilities.unwrap_or_default(),
@@ -304,7 +304,7 @@ impl RootMetadata {
     }
 
     /// The entry of a level in `multiscales`, the first when there are more.
-    pub fn dataset(&self, level: LevelId) -> Option<&Dataset> {
+    pub fn dataset(&self, level: LevelId) -> Option<&MultiscaleDataset> {
         self.datasets.iter().find(|dataset| dataset.level == level)
     }
 
@@ -338,7 +338,7 @@ fn multiscale<'a>(fields: &Fields<'a>, notes: &mut Noter) -> Result<Fields<'a>, 
     at.item(0, first).fields()
 }
 
-fn read_axis(at: &Place<'_>) -> Result<Axis, MetadataError> {
+fn read_axis(at: &JsonField<'_>) -> Result<Axis, MetadataError> {
     // Older NGFF has bare names.
     if JsonKind::of(at.value()) == JsonKind::Text {
         return Ok(Axis {
@@ -373,16 +373,16 @@ fn check_axes(multiscale: &Fields<'_>, axes: &[Axis]) -> Result<(), MetadataErro
 }
 
 /// Extents of chunks or bins, each above 0.
-pub(crate) fn read_shape(at: &Place<'_>, rank: usize) -> Result<ChunkShape, MetadataError> {
-    let extents = at.exactly(rank, Place::positive)?;
+pub(crate) fn read_shape(at: &JsonField<'_>, rank: usize) -> Result<ChunkShape, MetadataError> {
+    let extents = at.exactly(rank, JsonField::positive)?;
     ChunkShape::new(&extents).map_err(|_| {
         let limit = MAX_RANK;
         at.error(MetadataFault::Rank { found: rank, limit })
     })
 }
 
-fn read_bounds(at: &Place<'_>, rank: usize) -> Result<Bounds, MetadataError> {
-    let corners = at.exactly(2, |corner| corner.exactly(rank, Place::number))?;
+fn read_bounds(at: &JsonField<'_>, rank: usize) -> Result<Bounds, MetadataError> {
+    let corners = at.exactly(2, |corner| corner.exactly(rank, JsonField::number))?;
     let corner = |at: usize| corners.get(at).map(Vec::as_slice).unwrap_or_default();
     Bounds::new(corner(0), corner(1)).map_err(|_| {
         at.error(MetadataFault::Length {
@@ -392,7 +392,7 @@ fn read_bounds(at: &Place<'_>, rank: usize) -> Result<Bounds, MetadataError> {
     })
 }
 
-fn read_kinds(at: &Place<'_>, notes: &mut Noter) -> Result<Vec<GeometryKind>, MetadataError> {
+fn read_kinds(at: &JsonField<'_>, notes: &mut Noter) -> Result<Vec<GeometryType>, MetadataError> {
     let mut kinds = Vec::new();
     for item in at.items()? {
         kinds.push(notes.known(&item, item.text()?));
@@ -408,10 +408,14 @@ fn read_version(block: &Fields<'_>, notes: &mut Noter) -> Option<Version> {
     notes.take(Version::parse(text).map_err(malformed), structure)
 }
 
-fn read_datasets(multiscale: &Fields<'_>, rank: usize, notes: &mut Noter) -> Vec<Dataset> {
+fn read_datasets(
+    multiscale: &Fields<'_>,
+    rank: usize,
+    notes: &mut Noter,
+) -> Vec<MultiscaleDataset> {
     let datasets = notes.take(multiscale.require("datasets"), Assumed::Nothing);
     let items = datasets.and_then(|at| notes.take(at.items(), Assumed::Nothing));
-    let mut datasets: Vec<Dataset> = Vec::new();
+    let mut datasets: Vec<MultiscaleDataset> = Vec::new();
     for item in items.into_iter().flatten() {
         let Some(dataset) = notes.take(read_dataset(&item, rank), Assumed::Nothing) else {
             continue;
@@ -426,7 +430,7 @@ fn read_datasets(multiscale: &Fields<'_>, rank: usize, notes: &mut Noter) -> Vec
     datasets
 }
 
-fn read_dataset(item: &Place<'_>, rank: usize) -> Result<Dataset, MetadataError> {
+fn read_dataset(item: &JsonField<'_>, rank: usize) -> Result<MultiscaleDataset, MetadataError> {
     let fields = item.fields()?;
     let path = fields.require("path")?;
     let level = LevelId::parse(path.text()?);
@@ -434,7 +438,7 @@ fn read_dataset(item: &Place<'_>, rank: usize) -> Result<Dataset, MetadataError>
         let found = path.text().unwrap_or_default();
         path.unknown_word(found, "a level number")
     })?;
-    let mut dataset = Dataset {
+    let mut dataset = MultiscaleDataset {
         level,
         scale: None,
         translation: None,
@@ -447,14 +451,14 @@ fn read_dataset(item: &Place<'_>, rank: usize) -> Result<Dataset, MetadataError>
         match fields.require("type")?.text()? {
             "scale" => {
                 let scale = fields.require("scale")?;
-                dataset.scale = Some(scale.exactly(rank, Place::positive)?);
+                dataset.scale = Some(scale.exactly(rank, JsonField::positive)?);
             }
             "translation" => {
                 let translation = fields.require("translation")?;
                 // Half a bin, but for the offset that may stand at level 0.
                 let number = match level {
-                    LevelId::FULL => Place::number,
-                    _ => Place::positive,
+                    LevelId::FULL => JsonField::number,
+                    _ => JsonField::positive,
                 };
                 dataset.translation = Some(translation.exactly(rank, number)?);
             }
@@ -473,6 +477,6 @@ fn read_sharding(fields: &Fields<'_>, notes: &mut Noter) -> Option<LegacyShardin
     }
     Some(LegacySharding {
         layout: notes.field(fields, "shard_layout", |at| at.text().map(str::to_owned)),
-        size: notes.field(fields, "shard_size", Place::u64),
+        size: notes.field(fields, "shard_size", JsonField::u64),
     })
 }

@@ -1,6 +1,6 @@
 //! Zarr v3 nodes: what a `zarr.json` says, typed and checked.
 //!
-//! A node is a [`Group`] or an [`Array`]. Both carry attributes, which are kept
+//! A node is a [`GroupNode`] or an [`Array`]. Both carry attributes, which are kept
 //! as they are. Of an array everything needed to find and decode a chunk is
 //! checked here; its codecs are named and configured but not run.
 //!
@@ -26,19 +26,17 @@ use serde_json::Value;
 
 use crate::{
     key::{Key, KeyError},
-    metadata::{Attributes, Fields, JsonKind, MetadataError, MetadataFault, Place},
+    metadata::{Attributes, Fields, JsonField, JsonKind, MetadataError, MetadataFault},
 };
 
 mod codec;
 mod data_type;
 mod key_encoding;
 
+pub use crate::rank::MAX_RANK;
 pub use codec::{Codec, Codecs, IndexLocation, PlainCodec, Sharding};
 pub use data_type::DataType;
 pub use key_encoding::{ChunkKeyEncoding, KeyStyle};
-
-/// The most dimensions of an array.
-pub const MAX_RANK: usize = 32;
 
 /// The most bytes of a `zarr.json` that [`Node::parse`] takes: a presence list
 /// of some million chunks fits.
@@ -48,14 +46,14 @@ pub const MAX_NODE_BYTES: usize = 64 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// A group.
-    Group(Group),
+    Group(GroupNode),
     /// An array.
     Array(Array),
 }
 
 /// A group node.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Group {
+pub struct GroupNode {
     /// Its attributes, as they are.
     pub attributes: Attributes,
 }
@@ -98,7 +96,7 @@ impl Node {
     ///
     /// As for [`parse`](Self::parse).
     pub fn parse_within(key: &Key, bytes: &[u8], limit: usize) -> Result<Self, MetadataError> {
-        let whole = |fault| Place::document(key, &Value::Null).error(fault);
+        let whole = |fault| JsonField::document(key, &Value::Null).error(fault);
         if bytes.len() > limit {
             let bytes = bytes.len();
             return Err(whole(MetadataFault::Size { bytes, limit }));
@@ -121,13 +119,13 @@ impl Node {
     /// understood.
     pub fn from_json(key: &Key, mut value: Value) -> Result<Self, MetadataError> {
         let attributes = take_attributes(key, &mut value)?;
-        let fields = Place::document(key, &value).fields()?;
+        let fields = JsonField::document(key, &value).fields()?;
         fields.require("zarr_format")?.unsigned(3, 3)?;
         let node_type = fields.require("node_type")?;
         match node_type.text()? {
             "group" => {
                 refuse_unknown(&fields, GROUP_MEMBERS)?;
-                Ok(Self::Group(Group { attributes }))
+                Ok(Self::Group(GroupNode { attributes }))
             }
             "array" => {
                 refuse_unknown(&fields, ARRAY_MEMBERS)?;
@@ -339,7 +337,7 @@ fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), MetadataErr
 }
 
 /// A list of extents of at least `least`, whose product fits 64 bits.
-fn extents(place: &Place<'_>, least: u64) -> Result<Vec<u64>, MetadataError> {
+fn extents(place: &JsonField<'_>, least: u64) -> Result<Vec<u64>, MetadataError> {
     let found = place.list()?.len();
     if found > MAX_RANK {
         let limit = MAX_RANK;
@@ -357,7 +355,7 @@ fn extents(place: &Place<'_>, least: u64) -> Result<Vec<u64>, MetadataError> {
 }
 
 /// A chunk shape for an array of `rank` dimensions.
-fn extents_like(place: &Place<'_>, rank: usize) -> Result<Vec<u64>, MetadataError> {
+fn extents_like(place: &JsonField<'_>, rank: usize) -> Result<Vec<u64>, MetadataError> {
     let found = place.list()?.len();
     if found != rank {
         let expected = rank;
@@ -376,8 +374,8 @@ fn configuration(fields: &Fields<'_>) -> Result<Attributes, MetadataError> {
 
 /// An extension point: a bare name, or an object with name and configuration.
 fn extension<'a>(
-    place: &Place<'a>,
-) -> Result<(&'a str, Attributes, Option<Place<'a>>), MetadataError> {
+    place: &JsonField<'a>,
+) -> Result<(&'a str, Attributes, Option<JsonField<'a>>), MetadataError> {
     if JsonKind::of(place.value()) == JsonKind::Text {
         return Ok((place.text()?, Attributes::new(), None));
     }

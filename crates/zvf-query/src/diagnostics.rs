@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Mutex};
 
-use zvf_model::{fetch::FetchProblem, key::Key};
+use zvf_model::{error_chain::error_chain, fetch::FetchProblem, key::Key};
 
 use crate::{
     error::{Damage, Fault, QueryError},
@@ -41,7 +41,7 @@ impl Diagnostics {
         if over_budget || !self.keep_going {
             return Err(damage.into());
         }
-        let reason = reasons(&damage);
+        let reason = error_chain(&damage);
         self.write_missing(damage.key, reason);
         Ok(())
     }
@@ -89,15 +89,4 @@ impl Diagnostics {
         let missing = missing.map(|(key, reason)| Skipped { key, reason });
         (missing.collect(), notes.into_iter().collect())
     }
-}
-
-/// An error and its causes in one line.
-fn reasons(damage: &Damage) -> String {
-    let mut text = damage.to_string();
-    let mut next = core::error::Error::source(damage);
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use zvf::{
     Dataset, Query,
-    model::{level::LevelId, root::GeometryKind},
+    model::{level::LevelId, root::GeometryType},
     query::{
         LevelChoice, QueryError, QueryReport, QueryResult, Selection, VertexBudget, geometry::Mode,
     },
@@ -57,7 +57,7 @@ pub struct RenderOutput {
 /// their vertices, and meshes three times as much.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// # use zvf::build::{Design, Geometry, GeometryType, NumericColumn};
 /// use zvf::Dataset;
 /// use zvf_render::{RenderOptions, Viewpoint, render};
 ///
@@ -67,7 +67,7 @@ pub struct RenderOutput {
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
 /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
-/// # let mut design = Design::new(GeometryKind::Points);
+/// # let mut design = Design::new(GeometryType::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
 /// # zvf::create(address, Geometry::new(positions), design, &Default::default()).await?;
 /// let points = Dataset::open(address).await?;
@@ -185,9 +185,9 @@ fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
 
 /// Returns the source of colours: the requested one, or a default for the store's geometry.
 fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
-    use GeometryKind::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
+    use GeometryType::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
     let kinds = &dataset.root().geometry_kinds;
-    let is_any = |these: &[GeometryKind]| these.iter().any(|kind| kinds.contains(kind));
+    let is_any = |these: &[GeometryType]| these.iter().any(|kind| kinds.contains(kind));
     let is_path = is_any(&[Line, Polyline, Streamline]) && !is_any(&[Mesh]);
     Source::of(&options.color_by, is_any(&[Skeleton, Graph]), is_path)
 }

@@ -3,7 +3,7 @@
 use zvf::{
     Dataset, StoreInfo,
     format::fragment::FragmentIndex,
-    model::{layout::Part, level::LevelId},
+    model::{layout::ArrayRole, level::LevelId},
 };
 
 use crate::error::RenderError;
@@ -107,7 +107,7 @@ pub async fn level_statistics(
             unreadable_chunks: 0,
         };
         let part = session
-            .stored_array(level.level, &Part::VertexFragments)
+            .stored_array(level.level, &ArrayRole::VertexFragments)
             .await;
         if let Some(part) = part.map_err(zvf::Error::from)? {
             for chunks in part.chunks().chunks(AT_ONCE) {

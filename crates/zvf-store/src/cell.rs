@@ -25,7 +25,7 @@ use bytes::Bytes;
 use zvf_model::{fetch::Fetched, key::Key};
 
 use crate::{
-    io::{Budget, Read},
+    io::{ByteBudget, Read},
     store::Store,
     threads::{TaskPanicked, par_map, par_map_above},
 };
@@ -207,7 +207,7 @@ impl CellReader {
             }
             (cell, _) => CellJob::plan(cell, parts, &indexes),
         });
-        let budget = Arc::new(Budget::new(self.store.budget()));
+        let budget = Arc::new(ByteBudget::new(self.store.budget()));
         let cache = self.cache.as_deref();
         let cache = cache.filter(|_| cache_mode == CacheMode::Fill);
         let finished = self.run(jobs.collect(), &budget, cache.is_some()).await;
@@ -251,7 +251,7 @@ impl CellReader {
     async fn run(
         &self,
         mut jobs: Vec<CellJob>,
-        budget: &Arc<Budget>,
+        budget: &Arc<ByteBudget>,
         fills_cache: bool,
     ) -> Result<Vec<JobResult>, TaskPanicked> {
         let budget = Arc::clone(budget);
@@ -259,7 +259,7 @@ impl CellReader {
             && jobs.iter().all(CellJob::is_independent)
         {
             let (store, folder) = (self.store.clone(), folder.to_owned());
-            let read_budget = Budget::new(store.budget());
+            let read_budget = ByteBudget::new(store.budget());
             let run = move |mut job: CellJob| {
                 let reads = job.take_reads();
                 let results = store.read_each_blocking(&folder, &reads, &read_budget);
@@ -291,7 +291,7 @@ impl CellReader {
     async fn read_renamed_chunks(
         &self,
         outcomes: Vec<JobOutcome>,
-        budget: Arc<Budget>,
+        budget: Arc<ByteBudget>,
     ) -> Result<Vec<Vec<CellResult>>, TaskPanicked> {
         let reads = outcomes.iter().filter_map(JobOutcome::next_read);
         let reads: Vec<Read> = reads.collect();

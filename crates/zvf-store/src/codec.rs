@@ -27,20 +27,20 @@ use error::unsupported_field;
 pub use error::{CodecsError, DecodeError, EncodeError};
 pub use shard::ShardEntryError;
 
-pub(crate) use shard::{ShardIndex, Sharding};
+pub(crate) use shard::{ShardIndex, ShardLayout};
 
 /// The codec chain of an unsharded chunk: the form of its bytes, and the compressions and checksums
 /// applied to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkCodecs {
-    form: ChunkForm,
+    form: DecodedForm,
     /// In the order of encoding.
     compressions: Vec<Compression>,
 }
 
 /// The form of a chunk after its compressions are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkForm {
+pub enum DecodedForm {
     /// Little-endian numbers.
     LittleEndian,
     /// Big-endian numbers.
@@ -103,11 +103,11 @@ impl ChunkCodecs {
         let first = codecs.next().ok_or(CodecsError::NoSerialiser)?;
         let form = match &*first.name {
             "bytes" => match first.byte_order() {
-                Some(ByteOrder::Little) => ChunkForm::LittleEndian,
-                Some(ByteOrder::Big) => ChunkForm::BigEndian,
+                Some(ByteOrder::Little) => DecodedForm::LittleEndian,
+                Some(ByteOrder::Big) => DecodedForm::BigEndian,
                 None => return Err(unsupported_field(&first.name, "endian")),
             },
-            "vlen-bytes" | "vlen-utf8" => ChunkForm::VlenFrame,
+            "vlen-bytes" | "vlen-utf8" => DecodedForm::VlenFrame,
             "zstd" | "gzip" | "blosc" | "crc32c" => return Err(CodecsError::NoSerialiser),
             name => return Err(CodecsError::Unsupported(name.to_owned())),
         };
@@ -116,7 +116,7 @@ impl ChunkCodecs {
     }
 
     /// Returns the form of a decoded chunk.
-    pub fn form(&self) -> ChunkForm {
+    pub fn form(&self) -> DecodedForm {
         self.form
     }
 
@@ -138,7 +138,7 @@ impl ChunkCodecs {
 
     /// Returns whether the chain is `form` with a checksum (`true`) or without one (`false`), or
     /// `None` for any other chain.
-    fn checksum_only(&self, form: ChunkForm) -> Option<bool> {
+    fn checksum_only(&self, form: DecodedForm) -> Option<bool> {
         match self.compressions[..] {
             _ if self.form != form => None,
             [] => Some(false),

@@ -19,7 +19,7 @@ pub use error::{ListError, ReadError, WriteError};
 pub use listing::{ListedFile, Listing};
 pub use range::{ByteRange, Read};
 
-pub(crate) use budget::Budget;
+pub(crate) use budget::ByteBudget;
 pub(crate) use merge_policy::{GapPolicy, MergePolicy};
 pub(crate) use object_plan::FetchedRange;
 pub(crate) use precondition::{ObjectVersion, Precondition};

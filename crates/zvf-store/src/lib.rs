@@ -99,7 +99,7 @@ pub use backend::OpenError;
 pub use backend::SimulatedNetwork;
 pub use cell::{CellArray, CellArrayError, CellError, CellRead, CellReader};
 pub use codec::{
-    ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError, ShardEntryError,
+    ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, ShardEntryError,
 };
 pub use io::{
     ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use crate::{
-    damage::{Files, apply},
+    damage::apply,
+    golden::Files,
     golden::{Golden, testdata},
 };
 

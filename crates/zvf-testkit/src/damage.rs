@@ -2,10 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::golden::unhex;
-
-/// Files by path, as `Store::from_memory` takes them.
-pub type Files = Vec<(String, Vec<u8>)>;
+use crate::golden::{Files, unhex};
 
 /// Does to the files what an edit of a damaged store says: removes, renames or
 /// replaces a file, or sets or deletes a field of its JSON.

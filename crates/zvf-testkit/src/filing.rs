@@ -15,7 +15,7 @@ pub type Record = Vec<(Vec<i64>, u64)>;
 
 /// What a family of links says of all its records.
 #[derive(Clone, Debug)]
-pub struct LinkFamily {
+pub struct FilingRules {
     /// Levels between the source and the other ends.
     pub delta: i64,
     /// Number of ends.
@@ -39,7 +39,7 @@ pub struct Filed {
     pub vertices: Vec<u64>,
 }
 
-impl LinkFamily {
+impl FilingRules {
     /// Links within a level whose chunk keys have so many numbers.
     pub fn of_level(width: LinkWidth, arity: usize, directed: bool, duplicate: bool) -> Self {
         Self {

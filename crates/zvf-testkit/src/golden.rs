@@ -7,7 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::damage::Files;
+/// Files by path, as `Store::from_memory` takes them.
+pub type Files = Vec<(String, Vec<u8>)>;
 
 /// One unpacked golden archive: file contents by path below its top folder.
 #[derive(Debug)]

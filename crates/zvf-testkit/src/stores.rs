@@ -1,13 +1,13 @@
 //! Random stores with known content, in memory.
 //!
 //! A [`Recipe`] says what to make; [`make`] gives the files of a store and the
-//! [`Truth`], which is what is in it. Equal recipes give equal stores. [`wide`]
+//! [`ExpectedStore`], which is what is in it. Equal recipes give equal stores. [`wide`]
 //! makes one of many chunks.
 //!
 //! ```
-//! use zvf_testkit::stores::{Kind, Recipe, make};
+//! use zvf_testkit::stores::{StoreKind, Recipe, make};
 //!
-//! let made = make(&Recipe { seed: 7, kind: Kind::Graph, ..Recipe::default() });
+//! let made = make(&Recipe { seed: 7, kind: StoreKind::Graph, ..Recipe::default() });
 //! assert!(made.files.iter().any(|(key, _)| key == "0/vertices/zarr.json"));
 //! assert!(!made.truth.vertices.is_empty());
 //! ```
@@ -18,6 +18,7 @@ mod files;
 mod kinds;
 mod layers;
 mod links;
+mod numbers;
 mod older;
 mod parts;
 mod pyramid;
@@ -29,10 +30,12 @@ mod truth;
 mod wide;
 
 pub use layers::{Layers, layers};
-pub use pyramid::{CrossLevel, Pyramid, pyramid};
+pub use pyramid::{Pyramid, PyramidLinks, pyramid};
 pub use random::Random;
-pub use recipe::{Cells, Kind, Policy, Profile, Recipe};
-pub use truth::{Attribute, Fragment, Link, Object, Truth, Values, Vertex};
+pub use recipe::{Cells, Recipe, RecipeProfile, RecordPolicy, StoreKind};
+pub use truth::{
+    ExpectedAttribute, ExpectedFragment, ExpectedStore, ExpectedValues, Link, Object, Vertex,
+};
 pub use wide::wide;
 
 /// A store that was made.
@@ -41,7 +44,7 @@ pub struct Made {
     /// Its files: key and bytes.
     pub files: Vec<(String, Vec<u8>)>,
     /// What is in it.
-    pub truth: Truth,
+    pub truth: ExpectedStore,
 }
 
 /// Makes the store of the [possible](Recipe::possible) recipe.
@@ -54,7 +57,7 @@ pub fn make(recipe: &Recipe) -> Made {
 }
 
 /// Level 0 of a store.
-fn finest(recipe: &Recipe) -> (Truth, files::Files) {
+fn finest(recipe: &Recipe) -> (ExpectedStore, files::Files) {
     let recipe = recipe.clone().possible();
     let mut random = Random::new(recipe.seed);
     let space = sketch::Space::new(&recipe, &mut random);
@@ -62,7 +65,7 @@ fn finest(recipe: &Recipe) -> (Truth, files::Files) {
     let mut truth = sketch.finish(&recipe, space, &mut random);
     let mut files = files::Files::new(recipe.cells, random);
     files.group("", &parts::root(&truth));
-    if recipe.profile == Profile::V09 {
+    if recipe.profile == RecipeProfile::V09 {
         files.group("0", &current::level(&truth));
         current::write(&mut truth, &mut files);
     } else {

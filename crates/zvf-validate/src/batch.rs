@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use zvf_model::{
+    error_chain::error_chain,
     fetch::{FetchError, FetchProblem},
     grid::ChunkCoord,
 };
 
 use crate::{
     chunked_part::{CellStorage, ChunkedPart},
-    context::{Context, error_chain},
+    context::Context,
     rule::Rule,
     rules::consistency as rules,
 };

@@ -8,21 +8,18 @@ use std::{
 
 use serde_json::Value;
 use zvf_model::{
-    array::{Padded, SHARD_PREFIX, ShardIndex},
+    array::{LegacyShardIndex, Padded, SHARD_PREFIX},
+    error_chain::error_chain,
     fetch::{AnyArray, CellOf, Wanted},
     grid::{ChunkCoord, Grid},
     key::Key,
-    layout::{ChunkForm, Part},
+    layout::{ArrayRole, ChunkForm},
     metadata::Attributes,
     zarr::{Array, DataType, Node},
 };
 
 use crate::{
-    context::{Context, error_chain},
-    finding::Fix,
-    rule::Rule,
-    rules::consistency as rules,
-    store::LevelScope,
+    context::Context, finding::Fix, rule::Rule, rules::consistency as rules, store::LevelScope,
     tree::StoreTree,
 };
 
@@ -163,7 +160,7 @@ impl ChunkedPart {
 pub(crate) fn open_part(
     context: &Context<'_>,
     scope: LevelScope<'_>,
-    part: &Part<'_>,
+    part: &ArrayRole<'_>,
 ) -> Option<ChunkedPart> {
     let key = scope.store.at(scope.level, part)?;
     let form = scope.store.layout().chunk_form(part)?;
@@ -361,7 +358,7 @@ fn children(
             );
             continue;
         };
-        let index = ShardIndex::parse(&shard, &array.attributes, arity, array.elements());
+        let index = LegacyShardIndex::parse(&shard, &array.attributes, arity, array.elements());
         let index = match index {
             Ok(index) => index,
             Err(error) => {

@@ -116,18 +116,3 @@ impl<'a> Context<'a> {
         self.findings.finish()
     }
 }
-
-/// Returns the message of an error and of its sources.
-pub(crate) fn error_chain(error: &(dyn core::error::Error + 'static)) -> String {
-    let mut message = error.to_string();
-    let mut below = error.source();
-    while let Some(error) = below {
-        let text = error.to_string();
-        if !message.contains(&text) {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        below = error.source();
-    }
-    message
-}

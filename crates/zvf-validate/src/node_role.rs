@@ -5,7 +5,7 @@ use zvf_model::{
     array::SHARD_PREFIX,
     generation::Generation,
     key::Key,
-    layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, LinkOffsets, Part, TableForm},
+    layout::{ArrayRole, ChunkForm, CrossChunkForm, Layout, LinkForm, LinkOffsets, TableForm},
     level::LevelId,
 };
 
@@ -128,14 +128,14 @@ impl<'a> NodeRole<'a> {
     pub(crate) fn chunk_form(self, layout: Layout) -> Option<ChunkForm> {
         let zero = LinkOffsets::Zero { width: 2, arity: 1 };
         let part = match self {
-            Self::Vertices => Part::Vertices,
-            Self::VertexFragments => Part::VertexFragments,
-            Self::LinkFragments => Part::LinkFragments,
-            Self::VertexAttribute(name) => Part::VertexAttribute(name),
-            Self::FragmentAttribute(name) => Part::FragmentAttribute(name),
-            Self::Links(delta, _) => Part::Links(delta, zero),
-            Self::LinkAttribute(name, delta, _) => Part::LinkAttribute(name, delta, zero),
-            Self::CompositeVertices(kind) => Part::CompositeVertices(kind),
+            Self::Vertices => ArrayRole::Vertices,
+            Self::VertexFragments => ArrayRole::VertexFragments,
+            Self::LinkFragments => ArrayRole::LinkFragments,
+            Self::VertexAttribute(name) => ArrayRole::VertexAttribute(name),
+            Self::FragmentAttribute(name) => ArrayRole::FragmentAttribute(name),
+            Self::Links(delta, _) => ArrayRole::Links(delta, zero),
+            Self::LinkAttribute(name, delta, _) => ArrayRole::LinkAttribute(name, delta, zero),
+            Self::CompositeVertices(kind) => ArrayRole::CompositeVertices(kind),
             _ => return None,
         };
         layout.chunk_form(&part)

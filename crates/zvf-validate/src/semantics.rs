@@ -12,9 +12,9 @@ mod trees;
 use zvf_format::path::Delta;
 use zvf_model::{
     key::Key,
-    layout::{CrossChunkForm, Part},
+    layout::{ArrayRole, CrossChunkForm},
     level::LevelId,
-    root::{GeometryKind, LinksConvention},
+    root::{GeometryType, LinksConvention},
 };
 
 use crate::{
@@ -32,9 +32,9 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted:
     };
     conventions::check(context, store, root, counted);
     let convention = root.links_convention.clone().unwrap_or_default();
-    let is = |kind: GeometryKind| root.geometry_kinds.contains(&kind);
+    let is = |kind: GeometryType| root.geometry_kinds.contains(&kind);
     let are_paths =
-        is(GeometryKind::Line) || is(GeometryKind::Polyline) || is(GeometryKind::Streamline);
+        is(GeometryType::Line) || is(GeometryType::Polyline) || is(GeometryType::Streamline);
     for level in &store.levels {
         let (Some(metadata), Some(counts)) = (&level.metadata, counted.levels.get(&level.id))
         else {
@@ -61,8 +61,8 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted:
                 paths::check(&view).await;
             }
             LinksConvention::ImplicitWithBranches => trees::check(&view).await,
-            LinksConvention::Explicit if is(GeometryKind::Skeleton) => trees::check(&view).await,
-            LinksConvention::Explicit if is(GeometryKind::Mesh) => {
+            LinksConvention::Explicit if is(GeometryType::Skeleton) => trees::check(&view).await,
+            LinksConvention::Explicit if is(GeometryType::Mesh) => {
                 edges::check(&view).await;
                 faces::check(&view).await;
             }
@@ -112,18 +112,18 @@ impl LevelView<'_, '_> {
 
     /// Returns the node of links inside the level.
     fn links_key(&self) -> Key {
-        self.key(&Part::LinkFamily(Delta::INTRA))
+        self.key(&ArrayRole::LinkFamily(Delta::INTRA))
     }
 
     /// Returns the node of links between chunks.
     fn between_key(&self) -> Key {
         match self.scope.store.layout().cross_chunk {
             CrossChunkForm::Links => self.links_key(),
-            _ => self.key(&Part::CrossChunkLinks(Delta::INTRA)),
+            _ => self.key(&ArrayRole::CrossChunkLinks(Delta::INTRA)),
         }
     }
 
-    fn key(&self, part: &Part<'_>) -> Key {
+    fn key(&self, part: &ArrayRole<'_>) -> Key {
         let key = self.scope.store.at(self.scope.level, part);
         key.unwrap_or_else(|| self.scope.level.key.clone())
     }

@@ -1,9 +1,9 @@
 //! Metadata of a store and its levels, parsed from the nodes.
 
 use zvf_model::{
-    generation::Detection,
+    detection::Detection,
     key::Key,
-    layout::{Layout, Part},
+    layout::{ArrayRole, Layout},
     level::{LevelId, LevelMetadata},
     root::RootMetadata,
 };
@@ -47,7 +47,7 @@ impl StoreMetadata {
     }
 
     /// Returns the node that describes a part, or `None` if the generation has no such part.
-    pub(crate) fn at(&self, level: &LevelNode, part: &Part<'_>) -> Option<Key> {
+    pub(crate) fn at(&self, level: &LevelNode, part: &ArrayRole<'_>) -> Option<Key> {
         // Names come from keys, so they are valid path segments.
         self.layout().described_at(level.id, part).ok().flatten()
     }

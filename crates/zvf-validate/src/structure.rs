@@ -1,7 +1,7 @@
 //! L1: nodes and their types.
 
 use zvf_model::{
-    generation::{Evidence, FamilyForm, NodeForm},
+    detection::{Evidence, FamilyForm, NodeForm},
     key::Key,
     layout::{ChunkForm, Layout, LinkForm},
     level::LevelId,

@@ -8,16 +8,14 @@ use zvf_format::{
     vlen::VlenFrame,
 };
 use zvf_model::{
+    error_chain::error_chain,
     fetch::{AnyArray, CellOf, Wanted},
     key::Key,
     zarr::{Array, Codec, DataType},
 };
 
 use crate::{
-    batch::CellPayload,
-    chunked_part::cell_of_file,
-    context::{Context, error_chain},
-    rules::consistency as rules,
+    batch::CellPayload, chunked_part::cell_of_file, context::Context, rules::consistency as rules,
     tree::StoreTree,
 };
 

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use zvf_model::{
+    error_chain::error_chain,
     fetch::FetchProblem,
     key::Key,
     zarr::{Array, Node},
 };
 
-use crate::{
-    context::{Context, error_chain},
-    rules::structure,
-};
+use crate::{context::Context, rules::structure};
 
 /// File name of a node's metadata.
 const FILE: &str = "zarr.json";

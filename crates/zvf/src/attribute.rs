@@ -17,14 +17,14 @@ use zvf_model::{
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
-    layout::Part,
+    layout::ArrayRole,
     level::LevelId,
     zarr::Node,
 };
 use zvf_query::StoredArray;
 use zvf_store::{OpenOptions, Transaction};
 
-pub use object::Reduction;
+pub use object::ObjectReduction;
 
 use crate::{
     dataset::Dataset,
@@ -159,7 +159,7 @@ pub async fn write_vertex_attribute(
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
 /// use std::sync::Arc;
-/// use zvf::{AttributeSpec, Reduction, format::numeric::Kind};
+/// use zvf::{AttributeSpec, ObjectReduction, format::numeric::Kind};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -175,7 +175,7 @@ pub async fn write_vertex_attribute(
 ///     let places = positions.chunks_exact(3);
 ///     Ok(places.flat_map(|place| place[1].to_le_bytes()).collect())
 /// });
-/// zvf::write_object_attribute(address, &height, Reduction::Mean, of_each).await?;
+/// zvf::write_object_attribute(address, &height, ObjectReduction::Mean, of_each).await?;
 /// # Ok(()) }
 /// ```
 ///
@@ -185,7 +185,7 @@ pub async fn write_vertex_attribute(
 pub async fn write_object_attribute(
     location: impl Into<Location>,
     spec: &AttributeSpec,
-    reduction: Reduction,
+    reduction: ObjectReduction,
     values: Arc<VertexFn>,
 ) -> Result<AttributeReport, Error> {
     write(location.into(), spec, Some(reduction), values).await
@@ -195,7 +195,7 @@ pub async fn write_object_attribute(
 fn write(
     location: Location,
     spec: &AttributeSpec,
-    reduction: Option<Reduction>,
+    reduction: Option<ObjectReduction>,
     values: Arc<VertexFn>,
 ) -> BoxFuture<'_, Result<AttributeReport, Error>> {
     Box::pin(async move {
@@ -301,7 +301,9 @@ async fn raw_vertices(
     spec: &AttributeSpec,
 ) -> Result<(StoredArray, Dtype), Error> {
     let session = dataset.session();
-    let part = session.stored_array(LevelId::FULL, &Part::Vertices).await?;
+    let part = session
+        .stored_array(LevelId::FULL, &ArrayRole::Vertices)
+        .await?;
     let part = part.ok_or_else(|| spec.refused("the store has no vertices"))?;
     let says = Vertices::parse(part.node(), part.attributes())?.value;
     if says.encoding != VertexEncoding::Raw {

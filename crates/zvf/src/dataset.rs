@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use zvf_model::{
-    generation::{Detection, Evidence},
+    detection::{Detection, Evidence},
     key::Key,
     layout::Layout,
     level::{LevelId, LevelMetadata},

@@ -10,7 +10,7 @@ use zvf_format::{
     vlen::VlenFrameError,
 };
 use zvf_model::{
-    generation::GenerationError,
+    detection::GenerationError,
     grid::BinsError,
     key::{Key, KeyError},
     level::LevelId,

@@ -39,7 +39,7 @@ mod validate;
 mod writer;
 
 pub use attribute::{
-    AttributeReport, AttributeSpec, Reduction, VertexFn, write_object_attribute,
+    AttributeReport, AttributeSpec, ObjectReduction, VertexFn, write_object_attribute,
     write_vertex_attribute,
 };
 pub use dataset::Dataset;

@@ -16,7 +16,9 @@ use zvf_build::{
     BuildError, CellCompression, Output, Profile,
     migrate::{MigrationNote, MigrationTarget, RootFacts},
 };
-use zvf_model::{fetch::FetchProblem, generation::Generation, key::Key, level::LevelId};
+use zvf_model::{
+    error_chain::error_chain, fetch::FetchProblem, generation::Generation, key::Key, level::LevelId,
+};
 use zvf_query::{Damage, Fault, QueryError, Session};
 use zvf_store::{CreateError, OpenOptions, Store};
 
@@ -397,12 +399,7 @@ impl<'a> Migration<'a> {
         if over_budget || !self.options.skip_damaged {
             return Err(QueryError::from(damage).into());
         }
-        let mut why = damage.fault.to_string();
-        let mut next = core::error::Error::source(&damage.fault);
-        while let Some(cause) = next {
-            why = format!("{why}: {cause}");
-            next = cause.source();
-        }
+        let why = error_chain(&damage.fault);
         let path = match &damage.chunk {
             Some(chunk) => format!("{}/{chunk}", damage.key),
             None => damage.key.to_string(),

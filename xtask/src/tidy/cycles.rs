@@ -12,32 +12,9 @@ use super::modules::{self, Crate, ModulePath};
 /// From each sibling to those it imports, with an import as evidence.
 type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Cycles that are still to be removed. TODO(#19): the list may only shrink.
-const KNOWN: &[&str] = &[
-    "zvf-format::b2nd: frame, metalayer",
-    "zvf-model: generation, layout",
-    "zvf-model: key, metadata",
-    "zvf-model: level, root",
-    "zvf-model: grid, zarr, metadata",
-    "zvf-testkit: damage, golden",
-    "zvf-testkit::stores: columns, sketch",
-    "zvf-testkit::stores: columns, sketch, parts",
-];
-
 pub(crate) fn findings() -> Result<Vec<String>> {
     let crates = modules::crates()?;
-    let mut findings: Vec<String> = crates.iter().flat_map(in_crate).collect();
-    for known in KNOWN {
-        let before = findings.len();
-        let title = format!("{known} import each other");
-        findings.retain(|finding| finding.lines().next() != Some(&title));
-        if findings.len() == before {
-            findings.push(format!(
-                "{known}: no longer a cycle; remove it from the known ones"
-            ));
-        }
-    }
-    Ok(findings)
+    Ok(crates.iter().flat_map(in_crate).collect())
 }
 
 fn in_crate(of: &Crate) -> Vec<String> {

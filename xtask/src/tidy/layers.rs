@@ -118,7 +118,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "zvf-dense",
-        uses: &["zvf-format", "zvf-pages", "zvf"],
+        uses: &["zvf-format", "zvf-model", "zvf-pages", "zvf"],
         external: LIBRARY,
     },
     Rule {

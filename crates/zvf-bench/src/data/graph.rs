@@ -1,6 +1,6 @@
 //! A network like vessels: shifted nodes of a lattice, with half of its edges.
 
-use super::{Column, Data, Kind, placed};
+use super::{Data, DataColumn, Workload, placed};
 use crate::random::Random;
 
 const SIDE: f64 = 2000.0;
@@ -29,8 +29,8 @@ pub(super) fn make(vertices: usize) -> Data {
     Data {
         positions,
         links,
-        vertex: vec![Column::Float("diameter", diameter)],
-        link: vec![Column::Float("flow", flow)],
-        ..Data::of(Kind::Graph, SIDE)
+        vertex: vec![DataColumn::Float("diameter", diameter)],
+        link: vec![DataColumn::Float("flow", flow)],
+        ..Data::of(Workload::Graph, SIDE)
     }
 }

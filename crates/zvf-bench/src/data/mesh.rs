@@ -2,7 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use super::{Column, Data, Kind, placed};
+use super::{Data, DataColumn, Workload, placed};
 use crate::random::Random;
 
 const SIDE: f64 = 1000.0;
@@ -58,11 +58,11 @@ pub(super) fn make(vertices: usize) -> Data {
     }
     let thickness = positions.iter().map(|at| 2.0 + (at[0] / 40.0).sin());
     Data {
-        vertex: vec![Column::Float("thickness", thickness.collect())],
+        vertex: vec![DataColumn::Float("thickness", thickness.collect())],
         offsets: Some(vec![0, positions.len() as u64]),
         positions,
         link_width: 3,
         links,
-        ..Data::of(Kind::Mesh, SIDE)
+        ..Data::of(Workload::Mesh, SIDE)
     }
 }

@@ -1,6 +1,6 @@
 //! A cloud: 70 % in 2000 clusters, the rest anywhere, in random order.
 
-use super::{Column, Data, Kind, placed, plus};
+use super::{Data, DataColumn, Workload, placed, plus};
 use crate::random::Random;
 
 const SIDE: f64 = 4000.0;
@@ -34,9 +34,9 @@ pub(super) fn make(vertices: usize) -> Data {
     Data {
         positions,
         vertex: vec![
-            Column::Float("intensity", intensity),
-            Column::Whole("label", labels),
+            DataColumn::Float("intensity", intensity),
+            DataColumn::Whole("label", labels),
         ],
-        ..Data::of(Kind::Points, SIDE)
+        ..Data::of(Workload::Points, SIDE)
     }
 }

@@ -1,6 +1,6 @@
 //! Branching trees of 2000 nodes: persistent random walks.
 
-use super::{Column, Data, Kind, placed, plus};
+use super::{Data, DataColumn, Workload, placed, plus};
 use crate::random::{Random, unit};
 
 const SIDE: f64 = 1000.0;
@@ -11,7 +11,7 @@ pub(super) fn make(vertices: usize) -> Data {
     let mut random = Random::new(3, "skeletons");
     let mut data = Data {
         offsets: Some(vec![0]),
-        ..Data::of(Kind::Skeletons, SIDE)
+        ..Data::of(Workload::Skeletons, SIDE)
     };
     let (mut radius, mut types) = (Vec::new(), Vec::new());
     for _ in 0..trees {
@@ -22,8 +22,8 @@ pub(super) fn make(vertices: usize) -> Data {
             radius.push((gamma * 64.0).round() as f32 / 64.0 + 0.05);
         }
     }
-    data.vertex = vec![Column::Float("radius", radius)];
-    data.object = vec![Column::Whole("type", types)];
+    data.vertex = vec![DataColumn::Float("radius", radius)];
+    data.object = vec![DataColumn::Whole("type", types)];
     data
 }
 

@@ -1,6 +1,6 @@
 //! Bundles of smooth curves with steps of about a millimetre, bundle by bundle.
 
-use super::{Column, Data, Kind, placed, plus};
+use super::{Data, DataColumn, Workload, placed, plus};
 use crate::random::Random;
 
 const SIDE: f64 = 180.0;
@@ -17,7 +17,7 @@ pub(super) fn make(vertices: usize) -> Data {
     let total: f64 = weights.iter().sum();
     let mut data = Data {
         offsets: Some(vec![0]),
-        ..Data::of(Kind::Streamlines, SIDE)
+        ..Data::of(Workload::Streamlines, SIDE)
     };
     let (mut fa, mut lengths, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     let (mut before, mut made) = (0.0, 0);
@@ -30,10 +30,10 @@ pub(super) fn make(vertices: usize) -> Data {
             numbers.push(number as i32);
         }
     }
-    data.vertex = vec![Column::Float("fa", fa)];
+    data.vertex = vec![DataColumn::Float("fa", fa)];
     data.object = vec![
-        Column::Float("length", lengths),
-        Column::Whole("bundle", numbers),
+        DataColumn::Float("length", lengths),
+        DataColumn::Whole("bundle", numbers),
     ];
     data
 }

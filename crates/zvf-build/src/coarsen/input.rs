@@ -8,7 +8,7 @@ use zvf_format::{
 use zvf_model::column::NumericColumn;
 
 use super::{
-    AggregateError, Coarsener, NO_OBJECT, NO_VERTEX, Ownership, PathSegment, Topology, VertexBlock,
+    AggregateError, Coarsener, NO_OBJECT, NO_VERTEX, Ownership, PathRun, Topology, VertexBlock,
 };
 use crate::coordinates;
 
@@ -400,7 +400,7 @@ fn paths(
         }
         all.path_at.push(run[0].0.at);
         let object = run[0].0.object;
-        all.block.paths.push(PathSegment { object, rows });
+        all.block.paths.push(PathRun { object, rows });
     }
     Ok(())
 }

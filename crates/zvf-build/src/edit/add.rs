@@ -10,7 +10,7 @@ use super::{
     change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
-    image::{CellKey, LevelSnapshot},
+    image::{CellId, LevelSnapshot},
     tables::{self, Table},
 };
 use crate::{coordinates, geometry::Attribute, plan::WritePlan};
@@ -22,7 +22,7 @@ impl LevelSnapshot {
         plan: &WritePlan,
         change: &LevelChange,
         chunks: &mut BTreeMap<Vec<i64>, Chunk>,
-        cells: &mut BTreeMap<CellKey, Chunk>,
+        cells: &mut BTreeMap<CellId, Chunk>,
         edits: &mut Edits,
     ) -> Result<(), EditError> {
         let vertex = self.columns(
@@ -219,7 +219,7 @@ impl LevelSnapshot {
     pub(super) fn object_attribute(
         &mut self,
         attribute: &Attribute,
-        objects: &crate::objects::Objects,
+        objects: &crate::objects::ObjectRows,
     ) -> Result<(), EditError> {
         let rows = self.tables.manifests.len();
         let table = Table::like(

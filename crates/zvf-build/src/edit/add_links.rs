@@ -8,7 +8,7 @@ use zvf_format::links::RowForm;
 use super::{
     chunk::{Chunk, Fragment},
     error::EditError,
-    image::{CellKey, LevelSnapshot},
+    image::{CellId, LevelSnapshot},
     links,
 };
 use crate::{
@@ -23,7 +23,7 @@ impl LevelSnapshot {
         &mut self,
         plan: &WritePlan,
         bases: &[(u64, u32)],
-        cells: &mut BTreeMap<CellKey, Chunk>,
+        cells: &mut BTreeMap<CellId, Chunk>,
     ) -> Result<(), EditError> {
         let Some(filed) = &plan.links else {
             return Ok(());

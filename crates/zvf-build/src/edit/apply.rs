@@ -8,7 +8,7 @@ use super::{
     change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
-    image::{CellKey, LevelSnapshot},
+    image::{CellId, LevelSnapshot},
     links,
     remove::remove_rows,
 };
@@ -128,7 +128,7 @@ impl LevelSnapshot {
         moved: &BTreeMap<Vec<i64>, Vec<Option<u64>>>,
         edits: &mut Edits,
         change: &LevelChange,
-    ) -> Result<BTreeMap<CellKey, Chunk>, EditError> {
+    ) -> Result<BTreeMap<CellId, Chunk>, EditError> {
         let mut cells = BTreeMap::new();
         for (path, segment, offsets) in links::arrays(self)? {
             let form = links::form(self, &path);

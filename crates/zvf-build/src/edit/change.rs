@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     error::EditError,
-    image::{CellKey, LevelSnapshot},
+    image::{CellId, LevelSnapshot},
     links,
 };
 use crate::{output::Output, plan::WritePlan};
@@ -56,7 +56,7 @@ impl LevelChange {
     /// # Errors
     ///
     /// See [`chunks`](Self::chunks).
-    pub fn needs(&self, image: &LevelSnapshot) -> Result<Vec<CellKey>, EditError> {
+    pub fn needs(&self, image: &LevelSnapshot) -> Result<Vec<CellId>, EditError> {
         let chunks = self.chunks(image)?;
         let mut needs = BTreeSet::new();
         for (path, array) in &image.arrays {
@@ -93,7 +93,7 @@ pub struct Edits {
     /// New and changed nodes by path.
     pub nodes: BTreeMap<String, Value>,
     /// New and changed cells; `None` deletes a cell.
-    pub cells: BTreeMap<CellKey, Option<Vec<u8>>>,
+    pub cells: BTreeMap<CellId, Option<Vec<u8>>>,
     /// Rewritten tables: nodes and cells. Other chunks of these arrays are deleted.
     pub tables: Vec<Output>,
     /// Attributes of the root.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Array path and chunk of a cell.
-pub type CellKey = (String, Vec<i64>);
+pub type CellId = (String, Vec<i64>);
 
 /// Nodes, tables and loaded cells of a level of generation 0.9.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct LevelSnapshot {
     pub(super) arrays: BTreeMap<String, PerChunk>,
     pub(super) links: Option<Family>,
     pub(super) tables: Tables,
-    pub(super) cells: BTreeMap<CellKey, Vec<u8>>,
+    pub(super) cells: BTreeMap<CellId, Vec<u8>>,
 }
 
 /// Array with one cell for each chunk.
@@ -226,7 +226,7 @@ impl LevelSnapshot {
     }
 
     /// Loads a cell. An absent cell that is listed as present stays missing.
-    pub fn load(&mut self, key: CellKey, payload: Vec<u8>) {
+    pub fn load(&mut self, key: CellId, payload: Vec<u8>) {
         self.cells.insert(key, payload);
     }
 

@@ -12,7 +12,7 @@ use zvf_format::{
 use super::{
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
-    image::{CellKey, LevelSnapshot},
+    image::{CellId, LevelSnapshot},
 };
 
 /// Link array: path, last segment, and chunk offsets of the ends after the first.
@@ -62,7 +62,7 @@ pub(super) fn touches(source: &[i64], offsets: &[Vec<i64>], chunks: &BTreeSet<Ve
 }
 
 /// Returns the related cells of a link cell: links, groups and attributes.
-pub(super) fn of_cell(image: &LevelSnapshot, segment: &str, source: &[i64]) -> Vec<CellKey> {
+pub(super) fn of_cell(image: &LevelSnapshot, segment: &str, source: &[i64]) -> Vec<CellId> {
     let mut keys = vec![(format!("0/links/0/{segment}"), source.to_vec())];
     if is_zero(segment) {
         keys.push(("0/link_fragments".to_owned(), source.to_vec()));

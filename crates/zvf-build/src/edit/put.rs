@@ -9,7 +9,7 @@ use super::{
     change::Edits,
     chunk::{Chunk, Fragment},
     error::EditError,
-    image::{CellKey, LevelSnapshot, PerChunk},
+    image::{CellId, LevelSnapshot, PerChunk},
     links,
     tables::{self},
 };
@@ -43,7 +43,7 @@ impl LevelSnapshot {
 
     pub(super) fn put_links(
         &mut self,
-        cells: &BTreeMap<CellKey, Chunk>,
+        cells: &BTreeMap<CellId, Chunk>,
         edits: &mut Edits,
     ) -> Result<(), EditError> {
         for ((segment, source), cell) in cells {
@@ -220,7 +220,7 @@ impl LevelSnapshot {
             let path = "0/object_index/object_ids";
             let own = codecs(path, false, &self.nodes);
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-            let rows = crate::tables::Rows::ids(&bytes);
+            let rows = crate::tables::EncodedRows::ids(&bytes);
             crate::tables::rows(outputs, own, path, Map::new(), &rows);
         }
         for (family, tables) in [
@@ -238,7 +238,7 @@ impl LevelSnapshot {
                 let mut says = table.attributes.clone();
                 says.insert("shape".to_owned(), crate::tables::shape(&column));
                 says.insert("dtype".to_owned(), json!(column.dtype));
-                let rows = crate::tables::Rows::of(&column);
+                let rows = crate::tables::EncodedRows::of(&column);
                 crate::tables::rows(outputs, own, &path, says, &rows);
             }
         }

@@ -7,7 +7,7 @@ use crate::{
     geometry::Geometry,
     link_placement::LinkPlacement,
     metadata::Encoding,
-    objects::Objects,
+    objects::ObjectRows,
     plan::WritePlan,
     spatial_layout::SpatialLayout,
     stored_column::StoredColumn,
@@ -34,7 +34,7 @@ pub(crate) struct Found {
     pub(crate) vertex: Vec<StoredColumn>,
     pub(crate) geometry: Geometry,
     pub(crate) layout: VertexLayout,
-    pub(crate) objects: Option<Objects>,
+    pub(crate) objects: Option<ObjectRows>,
     pub(crate) links: Option<LinkPlacement>,
 }
 

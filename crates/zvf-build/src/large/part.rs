@@ -13,8 +13,8 @@ use crate::{
     geometry::{Attribute, Geometry, Values},
     large::outline::{Field, Found, Outline},
     large::piece::Piece,
-    link_placement::{LinkPlacement, Policy},
-    objects::Objects,
+    link_placement::{CrossChunkPolicy, LinkPlacement},
+    objects::ObjectRows,
     output::Output,
     plan::{self, WritePlan},
     spatial_layout,
@@ -139,7 +139,7 @@ impl Outline {
         number: impl Fn(u32) -> Option<u32>,
         own: impl Fn(u32) -> bool,
     ) -> Result<LinkPlacement, BuildError> {
-        let policy = Policy {
+        let policy = CrossChunkPolicy {
             directed: self.design.directed,
             duplicate: self.design.duplicate,
         };
@@ -229,7 +229,7 @@ impl Outline {
             vertex: columns,
             geometry,
             layout,
-            objects: self.has_objects.then(Objects::default),
+            objects: self.has_objects.then(ObjectRows::default),
             links: (!filed.between.is_empty()).then_some(filed),
         });
         plan::check_cells(&plan)?;

@@ -15,7 +15,7 @@ use crate::{
     large::part::{MadeChunk, PartitionResult},
     large::piece::Piece,
     link_placement::{Cell, LinkPlacement},
-    objects::Objects,
+    objects::ObjectRows,
     plan::WritePlan,
     spatial_layout,
     stored_column::StoredColumn,
@@ -291,7 +291,7 @@ impl Partitioner {
             ..tables
         };
         let objects = self.objects(&raw, &mut geometry)?;
-        let rows = objects.as_ref().map(Objects::rows);
+        let rows = objects.as_ref().map(ObjectRows::rows);
         let row_of = |id: i64| {
             rows.as_ref()
                 .and_then(|rows| rows.get(id))
@@ -343,7 +343,7 @@ impl Partitioner {
         &self,
         fragments: &[(u32, u32, i64)],
         geometry: &mut Geometry,
-    ) -> Result<Option<Objects>, BuildError> {
+    ) -> Result<Option<ObjectRows>, BuildError> {
         if !self.outline.has_objects {
             return Ok(None);
         }
@@ -361,7 +361,7 @@ impl Partitioner {
             own
         };
         geometry.objects.get_or_insert_with(|| own.clone());
-        Objects::among(own.iter().copied(), geometry, &self.outline.design).map(Some)
+        ObjectRows::among(own.iter().copied(), geometry, &self.outline.design).map(Some)
     }
 
     /// Returns link cells with their counts.

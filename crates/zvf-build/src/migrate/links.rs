@@ -49,7 +49,7 @@ pub enum LinkArrayKey {
 
 /// Links of a cell between chunks.
 #[derive(Clone, Debug)]
-pub struct LinkCell {
+pub struct PlacedLinkCell {
     rows: LinkRowsBuilder,
     is_record: bool,
     /// Indices of the placed links.
@@ -69,7 +69,7 @@ type Place = (LinkArrayKey, Vec<i64>);
 
 /// Placed links: cells between chunks, and links to append to chunks.
 pub type PlacedLinks = (
-    BTreeMap<(LinkArrayKey, Vec<i64>), LinkCell>,
+    BTreeMap<(LinkArrayKey, Vec<i64>), PlacedLinkCell>,
     BTreeMap<Vec<i64>, AlignedLinks>,
 );
 
@@ -207,13 +207,13 @@ impl LinkTarget {
     }
 
     /// Creates an empty cell for links between these chunks, with its location.
-    fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, LinkCell)> {
+    fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, PlacedLinkCell)> {
         let of: Vec<&[i64]> = ways.iter().map(|at| chunks[*at as usize]).collect();
         let (filing, at) = match self.current {
             true => (self.offsets(&of)?, of.first()?.to_vec()),
             false => (LinkArrayKey::CrossChunk, of.concat()),
         };
-        let cell = LinkCell {
+        let cell = PlacedLinkCell {
             rows: LinkRowsBuilder::new(self.width, self.row_form(&filing)),
             is_record: !self.current,
             from: Vec::new(),
@@ -483,7 +483,7 @@ fn numbers(segment: &str, arity: usize) -> Vec<Vec<i64>> {
 /// because millions of links share one.
 #[derive(Debug, Default)]
 struct Cells {
-    all: Vec<LinkCell>,
+    all: Vec<PlacedLinkCell>,
     by_place: BTreeMap<Place, usize>,
     /// Cells by chunk numbers in stored order.
     by_ways: HashMap<Vec<u32>, usize>,
@@ -497,8 +497,8 @@ impl Cells {
     fn of(
         &mut self,
         ways: &[u32],
-        make: impl FnOnce() -> Option<(Place, LinkCell)>,
-    ) -> Option<&mut LinkCell> {
+        make: impl FnOnce() -> Option<(Place, PlacedLinkCell)>,
+    ) -> Option<&mut PlacedLinkCell> {
         let at = match &self.last {
             Some((last, at)) if last == ways => *at,
             _ => {
@@ -513,7 +513,7 @@ impl Cells {
         self.all.get_mut(at)
     }
 
-    fn open(&mut self, ways: &[u32], (place, cell): (Place, LinkCell)) -> usize {
+    fn open(&mut self, ways: &[u32], (place, cell): (Place, PlacedLinkCell)) -> usize {
         let next = self.all.len();
         let at = *self.by_place.entry(place).or_insert(next);
         if at == next {
@@ -523,7 +523,7 @@ impl Cells {
         at
     }
 
-    fn finish(self) -> BTreeMap<Place, LinkCell> {
+    fn finish(self) -> BTreeMap<Place, PlacedLinkCell> {
         let mut places: Vec<(Place, usize)> = self.by_place.into_iter().collect();
         places.sort_unstable_by_key(|(_, at)| *at);
         let places = places.into_iter().map(|(place, _)| place);
@@ -531,7 +531,7 @@ impl Cells {
     }
 }
 
-impl LinkCell {
+impl PlacedLinkCell {
     /// Encodes the cell.
     pub fn payload(&self) -> Vec<u8> {
         match self.is_record {

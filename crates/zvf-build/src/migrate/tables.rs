@@ -12,7 +12,7 @@ use crate::{
     metadata::{self, ArrayNode},
     output::{Output, group_metadata, node},
     stored_column::TableColumn,
-    tables::{self, MANIFESTS, Rows},
+    tables::{self, EncodedRows, MANIFESTS},
 };
 use zvf_model::column::NumericColumn;
 
@@ -163,7 +163,13 @@ impl MigrationTarget {
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
             let path = format!("{level}/object_index/object_ids");
             let codecs = self.tables.codecs(metadata::bytes(8), 8);
-            tables::rows(&mut outputs, codecs, &path, Map::new(), &Rows::ids(&bytes));
+            tables::rows(
+                &mut outputs,
+                codecs,
+                &path,
+                Map::new(),
+                &EncodedRows::ids(&bytes),
+            );
         }
         outputs
     }
@@ -265,7 +271,7 @@ impl MigrationTarget {
     ) {
         let size = if column.is_text() { 4 } else { column.size };
         let codecs = self.tables.codecs(metadata::bytes(size), size);
-        tables::rows(outputs, codecs, path, says, &Rows::of(column));
+        tables::rows(outputs, codecs, path, says, &EncodedRows::of(column));
     }
 
     /// Returns the outputs of groups. Members in `ranges` are not listed; only 0.9 has ranges.
@@ -328,7 +334,7 @@ impl MigrationTarget {
         let mut outputs = Vec::new();
         if self.is_current() {
             let codecs = self.tables.codecs(metadata::bytes(8), 8);
-            let rows = Rows::wide_ids(width, &bytes);
+            let rows = EncodedRows::wide_ids(width, &bytes);
             tables::rows(&mut outputs, codecs, path, says, &rows);
         } else {
             outputs.push(node(path, group_metadata(&says)));
@@ -361,7 +367,7 @@ impl MigrationTarget {
         let (path, bytes) = ("parametric/objects", &numbers.bytes);
         if self.is_current() {
             let codecs = self.tables.codecs(metadata::bytes(8), 8);
-            let rows = Rows::floats(numbers.row_len(), bytes);
+            let rows = EncodedRows::floats(numbers.row_len(), bytes);
             tables::rows(&mut outputs, codecs, path, says, &rows);
         } else {
             outputs.push(node(path, group_metadata(&says)));

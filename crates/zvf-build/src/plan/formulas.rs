@@ -45,7 +45,7 @@ pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), B
     let encoding = Encoding::of_tables(&plan.design);
     if plan.design.profile == Profile::V09 {
         let codecs = encoding.codecs(metadata::bytes(8), 8);
-        let values = tables::Rows::floats(width, &rows);
+        let values = tables::EncodedRows::floats(width, &rows);
         tables::rows(
             outputs,
             codecs,

@@ -10,7 +10,7 @@ use crate::{
     metadata::{self, Encoding},
     output::{Output, empty_group, group, group_metadata, json_object, node},
     stored_column::TableColumn,
-    tables::{MANIFESTS, Rows, at_once, blob, rows, shape, strings},
+    tables::{EncodedRows, MANIFESTS, at_once, blob, rows, shape, strings},
 };
 
 /// Writes the tables of generation 0.9.
@@ -45,7 +45,7 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
         codecs,
         "0/object_index/object_ids",
         Map::new(),
-        &Rows::ids(&ids),
+        &EncodedRows::ids(&ids),
     );
     if !plan.geometry.object.is_empty() {
         outputs.push(empty_group("0/object_attributes"));
@@ -262,5 +262,5 @@ fn table(
     // Text has 4-byte letters of any number, and the element size of Blosc ends at 255.
     let size = if column.is_text() { 4 } else { column.size };
     let codecs = encoding.codecs(metadata::bytes(size), size);
-    rows(outputs, codecs, &path, attributes, &Rows::of(column));
+    rows(outputs, codecs, &path, attributes, &EncodedRows::of(column));
 }

@@ -66,24 +66,24 @@ fn finite_numbers(text: &str) -> Result<Vec<f64>, ValueError> {
 
 /// A positive number for each axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Extents(pub(crate) Vec<f64>);
+pub(crate) struct ExtentsArgument(pub(crate) Vec<f64>);
 
-pub(crate) fn extents(text: &str) -> Result<Extents, ValueError> {
+pub(crate) fn extents(text: &str) -> Result<ExtentsArgument, ValueError> {
     let numbers = finite_numbers(text)?;
     match numbers.iter().position(|extent| *extent <= 0.0) {
         Some(at) => Err(ValueError::Extent(at)),
-        None => Ok(Extents(numbers)),
+        None => Ok(ExtentsArgument(numbers)),
     }
 }
 
 /// Lower and upper bounds of each axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Bounds {
+pub(crate) struct BoundsArgument {
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
 }
 
-pub(crate) fn bounds(text: &str) -> Result<Bounds, ValueError> {
+pub(crate) fn bounds(text: &str) -> Result<BoundsArgument, ValueError> {
     let numbers = finite_numbers(text)?;
     if !numbers.len().is_multiple_of(2) {
         return Err(ValueError::OddBounds(numbers.len()));
@@ -93,7 +93,7 @@ pub(crate) fn bounds(text: &str) -> Result<Bounds, ValueError> {
     if let Some(axis) = sides.position(|(lower, upper)| lower > upper) {
         return Err(ValueError::ReversedBounds(axis));
     }
-    Ok(Bounds {
+    Ok(BoundsArgument {
         lower: lower.to_vec(),
         upper: upper.to_vec(),
     })
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn extents_must_be_positive() {
-        assert_eq!(extents("1,2.5"), Ok(Extents(vec![1.0, 2.5])));
+        assert_eq!(extents("1,2.5"), Ok(ExtentsArgument(vec![1.0, 2.5])));
         assert_eq!(extents("1,0"), Err(ValueError::Extent(1)));
         assert_eq!(extents("a"), Err(ValueError::Number(0)));
     }

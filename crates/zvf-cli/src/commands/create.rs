@@ -15,7 +15,7 @@ use crate::{
     display::{count_noun, len_u64},
     formats::{self, GeometryInput, NpzStream},
     outcome::CommandOutcome,
-    progress::{Progress, ProgressMeter},
+    progress::{ProgressLine, ProgressMeter},
 };
 
 pub use arguments::{CreateArgs, CreateUsageError};
@@ -29,7 +29,7 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         return create_large(arguments, &design, stream).await;
     }
     let name = arguments.input.from.path().display().to_string();
-    let progress = Progress::with_message(arguments.quiet, move || format!("reading {name}"));
+    let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
     let input = formats::read(&arguments.input.from, &arguments.reading())?;
     drop(progress);
     name_axes(&mut design, &input);
@@ -40,7 +40,7 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     options.check(&input.geometry)?;
     let meter = ProgressMeter::default();
     let what = format!("writing {vertices} to {out}");
-    let progress = Progress::with_meter(arguments.quiet, what, meter.clone());
+    let progress = ProgressLine::with_meter(arguments.quiet, what, meter.clone());
     let mut report = CreateOutput::new(&arguments.out, design.kind);
     report.read(&input);
     let created = write::create(&arguments.out, input.geometry, &design, &options, meter).await?;
@@ -83,7 +83,7 @@ async fn create_large(
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     let meter = ProgressMeter::default();
     let what = format!("writing {}", arguments.out);
-    let progress = Progress::with_meter(arguments.quiet, what, meter.clone());
+    let progress = ProgressLine::with_meter(arguments.quiet, what, meter.clone());
     let mut report = CreateOutput::new(&arguments.out, design.kind);
     let options = arguments.options();
     let created = write::create_from(&arguments.out, stream, design, &options, meter).await?;

@@ -13,7 +13,7 @@ use crate::{
     editing::{EditOutput, EditSession, EditTargetArgs, NoChange},
     hint::Operation,
     outcome::CommandOutcome,
-    progress::Progress,
+    progress::ProgressLine,
 };
 
 /// Delete objects and the links to them
@@ -80,7 +80,7 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     let ids = if selecting.is_by_id() {
         selecting.objects().to_vec()
     } else {
-        let progress = Progress::for_dataset(&opened.dataset, work.quiet);
+        let progress = ProgressLine::for_dataset(&opened.dataset, work.quiet);
         let (ids, loose) = found(work, &opened, query).await?;
         drop(progress);
         if loose > 0 {

@@ -38,7 +38,7 @@ use std::{
     time::Instant,
 };
 
-use crate::{outcome::CommandOutcome, progress::Progress};
+use crate::{outcome::CommandOutcome, progress::ProgressLine};
 
 use output::DemoOutput;
 use stores::{DemoOptions, STORES};
@@ -109,7 +109,7 @@ pub(crate) async fn run(arguments: &DemoArgs) -> Result<CommandOutcome, Box<dyn 
     let now = CurrentStep::default();
     let progress = {
         let now = now.clone();
-        Progress::with_message(arguments.quiet, move || now.get())
+        ProgressLine::with_message(arguments.quiet, move || now.get())
     };
     let mut report = DemoOutput::new(folder);
     for sample in STORES {

@@ -3,12 +3,14 @@
 use std::{env, error::Error, io::Write, path::PathBuf, thread};
 
 use serde_json::{Value, json};
-use zvf::{Dataset, OpenOptions, model::generation::Generation};
+use zvf::{
+    Dataset, OpenOptions,
+    model::{error_chain::error_chain, generation::Generation},
+};
 use zvf_dense::tet::available_memory;
 
 use crate::{
     display::{group_digits, len_u64},
-    error_chain::error_chain,
     formats::Format,
     outcome::CommandOutcome,
 };

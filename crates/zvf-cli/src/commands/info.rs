@@ -6,7 +6,7 @@ mod plot;
 use std::{error::Error, fmt::Write};
 
 use serde_json::{Value, json};
-use zvf::{Dataset, LevelInfo, OpenOptions, StoreInfo, model::root::GeometryKind};
+use zvf::{Dataset, LevelInfo, OpenOptions, StoreInfo, model::root::GeometryType};
 
 use crate::{display::group_digits, outcome::CommandOutcome, text_table};
 
@@ -123,7 +123,7 @@ fn table(address: &str, info: &StoreInfo) -> Result<String, std::fmt::Error> {
 
 fn kinds(info: &StoreInfo) -> Vec<&str> {
     let kinds = info.geometry.iter();
-    kinds.map(GeometryKind::as_str).collect()
+    kinds.map(GeometryType::as_str).collect()
 }
 
 fn row(level: &LevelInfo) -> Vec<String> {

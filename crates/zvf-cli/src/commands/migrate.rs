@@ -14,7 +14,7 @@ use crate::{
     arguments::values,
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
-    progress::{Progress, ProgressMeter},
+    progress::{ProgressLine, ProgressMeter},
 };
 
 pub use output::MigrateOutput;
@@ -86,7 +86,7 @@ pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<d
     let shown = meter.clone();
     options.progress = Some(Arc::new(move |done, of| shown.set(done, of)));
     let what = format!("migrating {}", arguments.store);
-    let progress = Progress::with_meter(arguments.quiet, what, meter);
+    let progress = ProgressLine::with_meter(arguments.quiet, what, meter);
     let migrated = zvf::migrate(&arguments.store, &arguments.out, &options).await;
     drop(progress);
     let migrated = migrated.map_err(|error| with_hint(Operation::Migrate, error))?;

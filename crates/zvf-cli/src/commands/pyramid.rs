@@ -17,10 +17,10 @@ use zvf::{
 
 use crate::{
     arguments::named,
-    arguments::values::{Extents, ValueError, extents, sharding},
+    arguments::values::{ExtentsArgument, ValueError, extents, sharding},
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
-    progress::{Progress, ProgressMeter},
+    progress::{ProgressLine, ProgressMeter},
     worker_pool::WorkerPool,
 };
 
@@ -60,7 +60,7 @@ pub struct PyramidArgs {
     factors: Vec<f64>,
     /// Extent of the grid cells of the first level along each axis.
     #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
-    cell: Option<Extents>,
+    cell: Option<ExtentsArgument>,
     /// Maximum displacement of lines in the first level, or of surfaces in every level.
     #[arg(long, value_name = "DISTANCE")]
     tolerance: Option<f64>,
@@ -178,7 +178,7 @@ pub(crate) async fn run(arguments: &PyramidArgs) -> Result<CommandOutcome, Box<d
         shown.set(before.1 + done, before.1 + of);
     }));
     let what = format!("making levels of {}", arguments.store);
-    let progress = Progress::with_meter(arguments.quiet, what, meter);
+    let progress = ProgressLine::with_meter(arguments.quiet, what, meter);
     let made = match arguments.refresh {
         true => zvf::refresh_pyramid(&arguments.store, &options).await,
         false => zvf::build_pyramid(&arguments.store, &options).await,

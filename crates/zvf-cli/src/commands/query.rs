@@ -8,13 +8,13 @@ mod preview;
 
 use std::error::Error;
 
-use zvf::{Dataset, OpenOptions, model::root::GeometryKind};
+use zvf::{Dataset, OpenOptions, model::root::GeometryType};
 
 use crate::{
     formats,
     hint::{outside_bounds, with_query_hint},
     outcome::CommandOutcome,
-    progress::Progress,
+    progress::ProgressLine,
 };
 
 pub use arguments::QueryArgs;
@@ -38,7 +38,7 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         .collect();
     arguments.check_axes(&axes)?;
     let hinted = |error| with_query_hint(error, arguments.selecting.is_filtered());
-    let progress = Progress::for_dataset(&dataset, arguments.quiet);
+    let progress = ProgressLine::for_dataset(&dataset, arguments.quiet);
     if arguments.explain {
         let plan = explain::explain(&dataset, &query).await.map_err(hinted)?;
         return Ok(CommandOutcome::from(arguments.plan(plan)?));
@@ -82,6 +82,6 @@ fn geometry(arguments: &QueryArgs, dataset: &Dataset) -> String {
         return name.clone();
     }
     let kinds = dataset.root().geometry_kinds.iter();
-    let kinds: Vec<&str> = kinds.map(GeometryKind::as_str).collect();
+    let kinds: Vec<&str> = kinds.map(GeometryType::as_str).collect();
     kinds.join(",")
 }

@@ -17,7 +17,7 @@ use crate::{
     formats,
     hint::outside_bounds,
     outcome::CommandOutcome,
-    progress::Progress,
+    progress::ProgressLine,
 };
 
 /// Draw a store as a picture, with a legend, a scale bar and the axes
@@ -198,7 +198,7 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
         .cache(0)
         .anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
-    let progress = Progress::for_dataset(&dataset, arguments.quiet);
+    let progress = ProgressLine::for_dataset(&dataset, arguments.quiet);
     let rendered = render(&dataset, &arguments.options()).await;
     let rendered = rendered.map_err(|error| explain_empty(error, arguments, &dataset))?;
     formats::write_bytes(&arguments.output, &rendered.picture.png())?;

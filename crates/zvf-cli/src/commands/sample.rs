@@ -10,9 +10,11 @@ use std::{
 };
 
 use serde_json::json;
-use zvf::{AttributeSpec, Dataset, Reduction, write_object_attribute, write_vertex_attribute};
+use zvf::{
+    AttributeSpec, Dataset, ObjectReduction, write_object_attribute, write_vertex_attribute,
+};
 use zvf_dense::{
-    DenseArray, ReadPlan,
+    DenseArray, ReadCost,
     npy::NpyArray,
     sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
 };
@@ -95,17 +97,17 @@ impl core::str::FromStr for Beyond {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reduced(Reduction);
+struct Reduced(ObjectReduction);
 
 impl core::str::FromStr for Reduced {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self(match text {
-            "object:mean" => Reduction::Mean,
-            "object:sum" => Reduction::Sum,
-            "object:min" => Reduction::Min,
-            "object:max" => Reduction::Max,
+            "object:mean" => ObjectReduction::Mean,
+            "object:sum" => ObjectReduction::Sum,
+            "object:min" => ObjectReduction::Min,
+            "object:max" => ObjectReduction::Max,
             _ => return Err("use object:mean, object:sum, object:min or object:max"),
         }))
     }
@@ -135,7 +137,7 @@ pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Er
         spec.memory = bytes;
     }
     let outside = Arc::new(AtomicU64::new(0));
-    let reads = Arc::new(Mutex::new(ReadPlan::default()));
+    let reads = Arc::new(Mutex::new(ReadCost::default()));
     let values = {
         let (outside, reads) = (Arc::clone(&outside), Arc::clone(&reads));
         move |positions: &[f64]| {

@@ -11,7 +11,7 @@ use zvf::{
     validation::{Depth, ValidateOptions, ValidationReport},
 };
 
-use crate::{outcome::CommandOutcome, progress::Progress};
+use crate::{outcome::CommandOutcome, progress::ProgressLine};
 
 pub use output::{object, table};
 pub use rules::{rules_as_json, rules_as_text};
@@ -92,7 +92,7 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
     };
     let open = OpenOptions::default().anonymous(arguments.anonymous);
     let store = open.open(address)?;
-    let progress = Progress::for_store(&store, arguments.quiet);
+    let progress = ProgressLine::for_store(&store, arguments.quiet);
     let options = options(arguments);
     let (report, repaired) = if arguments.repair {
         let mut repaired = zvf::repair(store, &options).await?;

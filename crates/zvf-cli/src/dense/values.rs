@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use zvf::format::numeric::{NumericRows, Value as Number};
-use zvf_dense::Dtype;
+use zvf_dense::NumpyDtype;
 
 /// Returns the values of an array as JSON, if they are numbers.
-pub(super) fn numbers(dtype: &Dtype, bytes: &[u8]) -> Option<Vec<Value>> {
+pub(super) fn numbers(dtype: &NumpyDtype, bytes: &[u8]) -> Option<Vec<Value>> {
     let rows = NumericRows::parse(bytes, dtype.number()?, 1.try_into().ok()?).ok()?;
     let size = usize::try_from(dtype.size()).ok()?;
     let count = bytes.len().checked_div(size)?;

@@ -12,14 +12,14 @@ use zvf_dense::{
 };
 
 use super::{format::DenseFormat, values::attributes_as_text};
-use crate::progress::{Progress, ProgressMeter};
+use crate::progress::{ProgressLine, ProgressMeter};
 
 /// Approximate size of a chunk, in bytes, if neither the user nor the source sets one.
 const CHUNK: u64 = 1 << 20;
 
 /// Compression of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Compression {
+pub(crate) enum CompressionArgument {
     /// No compression.
     None,
     Zstd,
@@ -37,7 +37,7 @@ pub(crate) struct DenseTargetArgs {
     chunks: Option<Vec<u64>>,
     /// Compression of chunks; by default none for .tet, zstd for Zarr and blosc for .b2nd.
     #[arg(long, value_name = "CODEC")]
-    compression: Option<Compression>,
+    compression: Option<CompressionArgument>,
     /// Compression level.
     #[arg(
         long,
@@ -63,9 +63,9 @@ impl DenseTargetArgs {
     /// Returns the compression of a `.tet`.
     pub(crate) fn tet(&self) -> Result<tet::Compression, String> {
         match self.compression {
-            None | Some(Compression::None) => Ok(tet::Compression::Raw),
-            Some(Compression::Zstd) => Ok(tet::Compression::Zstd(self.level.unwrap_or(3))),
-            Some(Compression::Gzip | Compression::Blosc) => Err(
+            None | Some(CompressionArgument::None) => Ok(tet::Compression::Raw),
+            Some(CompressionArgument::Zstd) => Ok(tet::Compression::Zstd(self.level.unwrap_or(3))),
+            Some(CompressionArgument::Gzip | CompressionArgument::Blosc) => Err(
                 "a .tet holds only uncompressed and zstd chunks; use --compression none or zstd"
                     .to_owned(),
             ),
@@ -80,10 +80,10 @@ impl DenseTargetArgs {
         };
         Ok(match self.compression {
             None => ZarrCompression::Default,
-            Some(Compression::None) => ZarrCompression::Raw,
-            Some(Compression::Zstd) => ZarrCompression::Zstd(self.level.unwrap_or(3)),
-            Some(Compression::Gzip) => ZarrCompression::Gzip(level(6)?),
-            Some(Compression::Blosc) => ZarrCompression::Blosc(level(5)?),
+            Some(CompressionArgument::None) => ZarrCompression::Raw,
+            Some(CompressionArgument::Zstd) => ZarrCompression::Zstd(self.level.unwrap_or(3)),
+            Some(CompressionArgument::Gzip) => ZarrCompression::Gzip(level(6)?),
+            Some(CompressionArgument::Blosc) => ZarrCompression::Blosc(level(5)?),
         })
     }
 
@@ -99,10 +99,10 @@ impl DenseTargetArgs {
             _ => design.with_chunk_shape(chunk),
         };
         Ok(match self.compression {
-            None | Some(Compression::Blosc) => design.with_codec(BloscCodec::Lz4, level),
-            Some(Compression::None) => design.with_codec(BloscCodec::Lz4, 0),
-            Some(Compression::Zstd) => design.with_codec(BloscCodec::Zstd, level),
-            Some(Compression::Gzip) => design.with_codec(BloscCodec::Zlib, level),
+            None | Some(CompressionArgument::Blosc) => design.with_codec(BloscCodec::Lz4, level),
+            Some(CompressionArgument::None) => design.with_codec(BloscCodec::Lz4, 0),
+            Some(CompressionArgument::Zstd) => design.with_codec(BloscCodec::Zstd, level),
+            Some(CompressionArgument::Gzip) => design.with_codec(BloscCodec::Zlib, level),
         })
     }
 
@@ -286,7 +286,7 @@ pub(crate) fn pour(
 ) -> Result<(), Box<dyn Error>> {
     let meter = ProgressMeter::default();
     let what = format!("writing {}", out.display());
-    let _progress = Progress::with_meter(quiet, what, meter.clone());
+    let _progress = ProgressLine::with_meter(quiet, what, meter.clone());
     let total = sink.grid().chunk_count().unwrap_or(u64::MAX);
     let mut done = 0_u64;
     zvf_dense::convert(array, sink, &mut |_| {

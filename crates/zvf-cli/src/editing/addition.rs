@@ -2,13 +2,13 @@
 
 use std::error::Error;
 
-use zvf::{Query, build::GeometryKind, model::root::GeometryKind as ModelKind};
+use zvf::{Query, build::GeometryKind, model::root::GeometryType as ModelKind};
 
 use super::{EditTargetArgs, match_types, session::EditSession};
 use crate::{
     arguments::GeometryFileArgs,
     formats::{self, Format, GeometryInput},
-    progress::Progress,
+    progress::ProgressLine,
 };
 
 /// The file to add, and how to read it.
@@ -54,7 +54,7 @@ impl AdditionArgs {
             given => given.to_vec(),
         };
         let name = self.input.from.path().display().to_string();
-        let progress = Progress::with_message(work.quiet, move || format!("reading {name}"));
+        let progress = ProgressLine::with_message(work.quiet, move || format!("reading {name}"));
         let mut input = formats::read(&self.input.from, &self.input.reading(kind, Some(axes)))?;
         if let Some(name) = input.group_names.values().next() {
             return Err(AdditionError::GroupName(name.clone()).into());

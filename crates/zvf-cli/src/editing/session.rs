@@ -8,7 +8,7 @@ use super::EditOutput;
 use crate::{
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
-    progress::Progress,
+    progress::ProgressLine,
 };
 
 /// The store to edit, and the form of the output.
@@ -76,7 +76,7 @@ impl EditSession {
         change: impl Future<Output = Result<ChangeSummary, zvf::Error>>,
     ) -> Result<ChangeSummary, Box<dyn Error>> {
         let what = format!("changing {}", self.dataset.address());
-        let progress = Progress::for_change(self.dataset.store(), &what, self.quiet);
+        let progress = ProgressLine::for_change(self.dataset.store(), &what, self.quiet);
         let changed = change.await;
         drop(progress);
         changed.map_err(|error| with_hint(self.operation, error))

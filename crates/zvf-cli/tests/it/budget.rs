@@ -3,7 +3,9 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use zvf_testkit::stores::{CrossLevel, Kind, Layers, Made, Pyramid, Recipe, layers, pyramid};
+use zvf_testkit::stores::{
+    Layers, Made, Pyramid, PyramidLinks, Recipe, StoreKind, layers, pyramid,
+};
 
 use crate::stores::Bench;
 
@@ -18,7 +20,7 @@ fn write(bench: &Bench, name: &str, made: &Made) {
 fn points(additive: bool) -> Layers {
     let recipe = Recipe {
         seed: 9,
-        kind: Kind::Points,
+        kind: StoreKind::Points,
         size: 300,
         axes: 2,
         ..Recipe::default()
@@ -169,12 +171,12 @@ fn shared() -> Pyramid {
     let made = seeds.find_map(|seed| {
         let recipe = Recipe {
             seed,
-            kind: Kind::Polylines,
+            kind: StoreKind::Polylines,
             axes: 2,
             size: 200,
             ..Recipe::default()
         };
-        let made = pyramid(&recipe, CrossLevel::Implicit);
+        let made = pyramid(&recipe, PyramidLinks::Implicit);
         let truth = &made.coarse;
         let objects = truth.objects.as_ref().unwrap().iter();
         let named: usize = objects

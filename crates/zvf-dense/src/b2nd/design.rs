@@ -7,7 +7,7 @@ use zvf_format::b2nd::{
 
 use super::{B2ndError, attributes, layers::Layer};
 use crate::{
-    ChunkGrid, Dtype,
+    ChunkGrid, NumpyDtype,
     blosc::{BloscCodec, BloscFilter, ChunkEncoder, Split, slots},
 };
 
@@ -19,20 +19,20 @@ const CHUNK_BYTES: u64 = 2 << 20;
 /// The shape and type of an array, and the encoding of its chunks.
 ///
 /// ```
-/// use zvf_dense::{Dtype, b2nd::B2ndDesign, blosc::{BloscCodec, BloscFilter}};
+/// use zvf_dense::{NumpyDtype, b2nd::B2ndDesign, blosc::{BloscCodec, BloscFilter}};
 ///
-/// let design = B2ndDesign::new(&[400, 300], Dtype::parse("<f4")?)
+/// let design = B2ndDesign::new(&[400, 300], NumpyDtype::parse("<f4")?)
 ///     .with_chunks(&[100, 100], &[20, 50])
 ///     .with_codec(BloscCodec::Zstd, 3)
 ///     .with_filters(&[BloscFilter::BitShuffle]);
-/// # Ok::<(), zvf_dense::DtypeError>(())
+/// # Ok::<(), zvf_dense::NumpyDtypeError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct B2ndDesign {
     shape: Vec<u64>,
     chunk: Vec<u64>,
     block: Vec<u64>,
-    dtype: Dtype,
+    dtype: NumpyDtype,
     form: NdForm,
     codec: BloscCodec,
     level: u8,
@@ -45,7 +45,7 @@ pub struct B2ndDesign {
 impl B2ndDesign {
     /// Creates the design of a Blosc2 array with default chunk and block shapes, compressed with
     /// shuffle and LZ4.
-    pub fn new(shape: &[u64], dtype: Dtype) -> Self {
+    pub fn new(shape: &[u64], dtype: NumpyDtype) -> Self {
         let (chunk, block) = partition(shape, dtype.size());
         Self {
             shape: shape.to_vec(),
@@ -132,7 +132,7 @@ impl B2ndDesign {
     }
 
     /// Returns the element type.
-    pub fn dtype(&self) -> &Dtype {
+    pub fn dtype(&self) -> &NumpyDtype {
         &self.dtype
     }
 
@@ -260,7 +260,7 @@ pub(super) fn nd_metalayer(
     shape: &[u64],
     chunk: &[u64],
     block: &[u64],
-    dtype: &Dtype,
+    dtype: &NumpyDtype,
 ) -> Result<Vec<u8>, B2ndError> {
     if chunk.len() != shape.len() || block.len() != shape.len() {
         return Err(B2ndError::Large);

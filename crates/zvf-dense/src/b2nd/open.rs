@@ -15,7 +15,7 @@ use super::{
     place::Place,
 };
 use crate::{
-    ByteSource, ChunkGrid, DenseArray, DenseError, Dtype, FileSource, Hyperslab, ReadPlan,
+    ByteSource, ChunkGrid, DenseArray, DenseError, FileSource, Hyperslab, NumpyDtype, ReadCost,
     blosc::{BloscChunk, Decoder},
 };
 
@@ -41,7 +41,7 @@ pub struct B2nd {
     pub(super) place: Place,
     pub(super) facts: FrameFacts,
     pub(super) grid: ChunkGrid,
-    pub(super) dtype: Dtype,
+    pub(super) dtype: NumpyDtype,
     pub(super) index: Index,
     form: NdForm,
     metalayers: Vec<Layer>,
@@ -190,7 +190,7 @@ impl B2nd {
 struct Opened {
     facts: FrameFacts,
     grid: ChunkGrid,
-    dtype: Dtype,
+    dtype: NumpyDtype,
     form: NdForm,
     index: Index,
     metalayers: Vec<Layer>,
@@ -306,10 +306,10 @@ fn nd<'a>(
     }
 }
 
-fn dtype(name: &str, nd: &NdMetalayer<'_>, typesize: u32) -> Result<Dtype, DenseError> {
+fn dtype(name: &str, nd: &NdMetalayer<'_>, typesize: u32) -> Result<NumpyDtype, DenseError> {
     let dtype = match nd.dtype() {
-        Some(text) => Dtype::parse(text),
-        None => Dtype::parse(&format!("|V{typesize}")),
+        Some(text) => NumpyDtype::parse(text),
+        None => NumpyDtype::parse(&format!("|V{typesize}")),
     };
     let dtype = dtype.map_err(|source| DenseError::Dtype {
         name: name.to_owned(),
@@ -355,7 +355,7 @@ impl DenseArray for B2nd {
         &self.name
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         &self.dtype
     }
 
@@ -371,11 +371,11 @@ impl DenseArray for B2nd {
         self.budget
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         self.plan(selection)
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         self.read(selection, into)
     }
 }

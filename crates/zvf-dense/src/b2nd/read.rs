@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::B2nd;
 use super::B2ndError;
 use crate::{
-    AxisRange, CellPart, DenseArray, DenseError, Hyperslab, ReadPlan, blosc::ChunkError,
+    AxisRange, CellPart, DenseArray, DenseError, Hyperslab, ReadCost, blosc::ChunkError,
     strided::strides,
 };
 
@@ -31,7 +31,7 @@ struct Window<'a> {
 impl B2nd {
     /// Computes the cost of reading `selection`. Reads the block starts of each touched chunk, but
     /// no blocks.
-    pub(super) fn plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    pub(super) fn plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         let bytes = self.byte_len(selection)?;
         let mut worker = Worker::new(self);
         self.walk(selection, |chunk, parts| {
@@ -46,25 +46,25 @@ impl B2nd {
         &self,
         selection: &Hyperslab,
         into: &mut [u8],
-    ) -> Result<ReadPlan, DenseError> {
+    ) -> Result<ReadCost, DenseError> {
         let bytes = self.byte_len(selection)?;
         let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
         if bytes != into.len() {
             return Err(DenseError::room(bytes, into.len()));
         }
         if bytes == 0 {
-            return Ok(ReadPlan::default());
+            return Ok(ReadCost::default());
         }
         let windows = self.windows(selection, into)?;
         let mut plan = if windows.len() < 2 {
             let mut windows = windows.into_iter();
-            windows.try_fold(ReadPlan::default(), |plan, window| {
+            windows.try_fold(ReadCost::default(), |plan, window| {
                 Ok::<_, DenseError>(sum(plan, self.read_window(window)?))
             })?
         } else {
             let windows = windows.into_par_iter();
             let done = windows.map(|window| self.read_window(window));
-            done.try_reduce(ReadPlan::default, |a, b| Ok(sum(a, b)))?
+            done.try_reduce(ReadCost::default, |a, b| Ok(sum(a, b)))?
         };
         // Windows may share chunks, so chunks are counted over the whole selection.
         plan.chunks = self.grid.chunks_touched(selection);
@@ -87,7 +87,7 @@ impl B2nd {
         Worker::new(self).block(chunk, block)
     }
 
-    fn read_window(&self, window: Window<'_>) -> Result<ReadPlan, DenseError> {
+    fn read_window(&self, window: Window<'_>) -> Result<ReadCost, DenseError> {
         let Window { selection, into } = window;
         let mut worker = Worker::new(self);
         let shape = selection.shape();
@@ -234,8 +234,8 @@ fn joined(parts: impl Iterator<Item = CellPart>, count: u64, most: usize) -> Vec
 }
 
 /// Adds the costs of two windows.
-fn sum(a: ReadPlan, b: ReadPlan) -> ReadPlan {
-    ReadPlan {
+fn sum(a: ReadCost, b: ReadCost) -> ReadCost {
+    ReadCost {
         blocks: a.blocks.saturating_add(b.blocks),
         bytes_read: a.bytes_read.saturating_add(b.bytes_read),
         ..a

@@ -1,6 +1,6 @@
 //! A parser for the Python literals that occur in dtypes.
 
-use super::DtypeError;
+use super::NumpyDtypeError;
 
 /// The unparsed rest of a literal.
 pub(super) struct Literal<'a> {
@@ -29,30 +29,30 @@ impl<'a> Literal<'a> {
         is_next
     }
 
-    pub(super) fn expect(&mut self, mark: char) -> Result<(), DtypeError> {
+    pub(super) fn expect(&mut self, mark: char) -> Result<(), NumpyDtypeError> {
         match self.eat(mark) {
             true => Ok(()),
-            false => Err(DtypeError::Record),
+            false => Err(NumpyDtypeError::Record),
         }
     }
 
-    pub(super) fn end(&mut self) -> Result<(), DtypeError> {
+    pub(super) fn end(&mut self) -> Result<(), NumpyDtypeError> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(DtypeError::Record),
+            Some(_) => Err(NumpyDtypeError::Record),
         }
     }
 
     /// Parses text in single or double quotes, with the escapes that occur in names.
-    pub(super) fn string(&mut self) -> Result<String, DtypeError> {
+    pub(super) fn string(&mut self) -> Result<String, NumpyDtypeError> {
         let quote = self.peek().filter(|mark| matches!(mark, '\'' | '"'));
-        let quote = quote.ok_or(DtypeError::Record)?;
+        let quote = quote.ok_or(NumpyDtypeError::Record)?;
         self.rest.next();
         let mut text = String::new();
         loop {
-            match self.rest.next().ok_or(DtypeError::Record)? {
+            match self.rest.next().ok_or(NumpyDtypeError::Record)? {
                 '\\' => {
-                    let mark = self.rest.next().ok_or(DtypeError::Record)?;
+                    let mark = self.rest.next().ok_or(NumpyDtypeError::Record)?;
                     text.push(self.escaped(mark)?);
                 }
                 mark if mark == quote => return Ok(text),
@@ -61,7 +61,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    fn escaped(&mut self, mark: char) -> Result<char, DtypeError> {
+    fn escaped(&mut self, mark: char) -> Result<char, NumpyDtypeError> {
         let digits = match mark {
             '\\' | '\'' | '"' => return Ok(mark),
             'n' => return Ok('\n'),
@@ -70,23 +70,23 @@ impl<'a> Literal<'a> {
             'x' => 2,
             'u' => 4,
             'U' => 8,
-            _ => return Err(DtypeError::Record),
+            _ => return Err(NumpyDtypeError::Record),
         };
         let mut code = 0_u32;
         for _ in 0..digits {
             let digit = self.rest.next().and_then(|mark| mark.to_digit(16));
-            let digit = digit.ok_or(DtypeError::Record)?;
-            code = code.checked_mul(16).ok_or(DtypeError::Record)? | digit;
+            let digit = digit.ok_or(NumpyDtypeError::Record)?;
+            code = code.checked_mul(16).ok_or(NumpyDtypeError::Record)? | digit;
         }
-        char::from_u32(code).ok_or(DtypeError::Record)
+        char::from_u32(code).ok_or(NumpyDtypeError::Record)
     }
 
-    pub(super) fn number(&mut self) -> Result<u32, DtypeError> {
+    pub(super) fn number(&mut self) -> Result<u32, NumpyDtypeError> {
         self.peek();
         let mut digits = String::new();
         while let Some(digit) = self.rest.next_if(char::is_ascii_digit) {
             digits.push(digit);
         }
-        digits.parse().map_err(|_| DtypeError::Record)
+        digits.parse().map_err(|_| NumpyDtypeError::Record)
     }
 }

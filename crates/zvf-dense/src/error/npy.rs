@@ -1,6 +1,6 @@
 //! Errors of `.npy` files.
 
-use crate::DtypeError;
+use crate::NumpyDtypeError;
 
 /// An error in a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum NpyError {
     Header,
     /// The element type is not supported.
     #[error("has an unsupported element type")]
-    Dtype(#[from] DtypeError),
+    Dtype(#[from] NumpyDtypeError),
     /// The size of the data does not match the shape.
     #[error("has {found} bytes of data, but its shape and dtype require {needed}")]
     Size {

@@ -1,7 +1,7 @@
 //! The header of a `.npy` file.
 
 use super::NpyError;
-use crate::{ByteSource, DenseError, Dtype};
+use crate::{ByteSource, DenseError, NumpyDtype};
 
 /// Maximum length of a header in bytes; NumPy accepts 10,000.
 const MAX_LEN: u64 = 1 << 16;
@@ -11,7 +11,7 @@ const MAX_AXES: usize = 64;
 /// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) dtype: Dtype,
+    pub(super) dtype: NumpyDtype,
     pub(super) is_fortran: bool,
     pub(super) shape: Vec<u64>,
 }
@@ -82,8 +82,8 @@ impl Header {
         };
         // A record is a list; any other type is in quotes.
         let dtype = match quoted(descr) {
-            Some((descr, "")) => Dtype::parse(descr)?,
-            _ => Dtype::parse(descr)?,
+            Some((descr, "")) => NumpyDtype::parse(descr)?,
+            _ => NumpyDtype::parse(descr)?,
         };
         let is_fortran = match order {
             "True" => true,
@@ -153,7 +153,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, dtype: &str, is_fortran: bool, shape: &[u64]) {
         let expected = Header {
-            dtype: Dtype::parse(dtype).unwrap(),
+            dtype: NumpyDtype::parse(dtype).unwrap(),
             is_fortran,
             shape: shape.to_vec(),
         };

@@ -7,7 +7,7 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-use crate::{ChunkGrid, DenseError, DenseSink, Dtype, Hyperslab, staged, strided::strides};
+use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, NumpyDtype, staged, strided::strides};
 
 /// Size in bytes up to which chunks are combined into whole rows, unless one row is longer.
 const SLAB: u64 = 16 << 20;
@@ -31,7 +31,7 @@ impl NpySink {
     /// If the file cannot be created.
     pub fn create(
         path: &Path,
-        dtype: &Dtype,
+        dtype: &NumpyDtype,
         shape: &[u64],
         chunk: &[u64],
     ) -> Result<Self, DenseError> {
@@ -79,9 +79,9 @@ fn slab(shape: &[u64], chunk: &[u64], size: u64) -> Vec<u64> {
 }
 
 /// Encodes the header.
-fn header(dtype: &Dtype, shape: &[u64]) -> Vec<u8> {
+fn header(dtype: &NumpyDtype, shape: &[u64]) -> Vec<u8> {
     let descr = match dtype {
-        record @ Dtype::Record(_) => record.to_string(),
+        record @ NumpyDtype::Record(_) => record.to_string(),
         other => format!("'{other}'"),
     };
     let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();

@@ -9,7 +9,7 @@ use super::{
     tiles::{Span, Tiling},
     values::Voxels,
 };
-use crate::{DenseError, ReadPlan};
+use crate::{DenseError, ReadCost};
 
 /// A tile in memory.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct Kept {
 }
 
 /// Tiles by ascending number, and the reads that loaded the missing ones.
-pub(super) type Held = (Vec<Arc<Tile>>, ReadPlan);
+pub(super) type Held = (Vec<Arc<Tile>>, ReadCost);
 
 impl Cache {
     /// Returns the tiles with these ascending numbers and calls `read` for the missing ones. If the
@@ -52,7 +52,7 @@ impl Cache {
         numbers: &[u64],
         tiling: &Tiling,
         share: u64,
-        read: impl Fn(u64) -> Result<(Tile, ReadPlan), DenseError> + Sync,
+        read: impl Fn(u64) -> Result<(Tile, ReadCost), DenseError> + Sync,
     ) -> Result<Held, DenseError> {
         self.clock = self.clock.saturating_add(1);
         let mut missing = Vec::new();
@@ -71,7 +71,7 @@ impl Cache {
             true => missing.iter().map(one).collect(),
             false => missing.par_iter().map(one).collect(),
         };
-        let mut reads = ReadPlan::default();
+        let mut reads = ReadCost::default();
         for ((tile, plan), cost) in found? {
             add(&mut reads, plan);
             self.bytes = self.bytes.saturating_add(cost);
@@ -110,7 +110,7 @@ impl Cache {
 }
 
 /// Adds `more` to the totals of `sum`.
-pub(super) fn add(sum: &mut ReadPlan, more: ReadPlan) {
+pub(super) fn add(sum: &mut ReadCost, more: ReadCost) {
     sum.chunks = sum.chunks.saturating_add(more.chunks);
     sum.blocks = sum.blocks.saturating_add(more.blocks);
     sum.bytes_read = sum.bytes_read.saturating_add(more.bytes_read);

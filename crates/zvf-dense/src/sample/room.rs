@@ -16,7 +16,7 @@ use super::{
     tiles::Tiling,
     values::Form,
 };
-use crate::{DenseError, ReadPlan, strided::BoxCopy};
+use crate::{DenseError, ReadCost, strided::BoxCopy};
 
 /// Maximum number of tiles, and of voxels along an axis, for which tables are built.
 const MOST: u64 = 1 << 16;
@@ -100,9 +100,9 @@ impl Room {
         &mut self,
         marked: &[bool],
         (name, tiling, form): (&str, &Tiling, Form),
-        read: impl Fn(u64) -> Result<(Tile, ReadPlan), DenseError> + Sync,
-        read_all: impl Fn(&Tiling) -> Result<(Tile, ReadPlan), DenseError>,
-    ) -> Result<ReadPlan, DenseError> {
+        read: impl Fn(u64) -> Result<(Tile, ReadCost), DenseError> + Sync,
+        read_all: impl Fn(&Tiling) -> Result<(Tile, ReadCost), DenseError>,
+    ) -> Result<ReadCost, DenseError> {
         let numbers = (0_u64..).zip(marked.iter().zip(&self.has));
         let wanted =
             numbers.filter_map(|(number, (wanted, has))| (*wanted && !has).then_some(number));
@@ -121,7 +121,7 @@ impl Room {
         let slab = slab.saturating_mul(row).saturating_mul(form.unit());
         let slabs = self.tile.voxels.bytes_mut().par_chunks_mut(slab.max(1));
         let plans = slabs.enumerate().map(|(slab, bytes)| {
-            let mut reads = ReadPlan::default();
+            let mut reads = ReadCost::default();
             let slab = u64::try_from(slab).unwrap_or(u64::MAX);
             let own = slab.saturating_mul(tiles)..slab.saturating_add(1).saturating_mul(tiles);
             let from = wanted.partition_point(|number| *number < own.start);
@@ -136,8 +136,8 @@ impl Room {
             }
             Ok(reads)
         });
-        let plans: Result<Vec<ReadPlan>, DenseError> = plans.collect();
-        let mut reads = ReadPlan::default();
+        let plans: Result<Vec<ReadCost>, DenseError> = plans.collect();
+        let mut reads = ReadCost::default();
         for plan in plans? {
             add(&mut reads, plan);
         }

@@ -17,7 +17,7 @@ use super::{
     tiles::Tile,
 };
 use crate::{
-    CellPart, ChunkGrid, ChunkVisitor, DenseArray, DenseError, Dtype, Hyperslab, ReadPlan,
+    CellPart, ChunkGrid, ChunkVisitor, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
     hyperslab::product,
     scatter::{ScatterPiece, scatter},
     strided::strides,
@@ -290,7 +290,7 @@ impl DenseArray for TetArray {
         &self.info.name
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         &self.info.dtype
     }
 
@@ -310,11 +310,11 @@ impl DenseArray for TetArray {
         self.file.budget
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         let bytes = self.byte_len(selection)?;
-        let mut plan = ReadPlan {
+        let mut plan = ReadCost {
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            ..ReadPlan::default()
+            ..ReadCost::default()
         };
         let grid = &self.info.grid;
         let mut cells = grid.chunks(selection);
@@ -375,7 +375,7 @@ impl DenseArray for TetArray {
         }
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
             return Err(DenseError::room(needed, into.len()));

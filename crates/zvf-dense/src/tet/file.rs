@@ -14,7 +14,7 @@ use super::{
     kind_of,
     tiles::Tiles,
 };
-use crate::{ByteSource, ChunkGrid, DenseError, Dtype};
+use crate::{ByteSource, ChunkGrid, DenseError, NumpyDtype};
 
 /// Options for opening a file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,8 +49,8 @@ pub(super) struct Inner {
 #[derive(Clone, Debug)]
 pub struct DatasetInfo {
     pub(super) name: String,
-    pub(super) tet_dtype: tetration::Dtype,
-    pub(super) dtype: Dtype,
+    pub(super) tet_dtype: tetration::TetDtype,
+    pub(super) dtype: NumpyDtype,
     pub(super) grid: ChunkGrid,
     pub(super) attributes: Map<String, Value>,
     pub(super) dimension_names: Option<Vec<String>>,
@@ -63,7 +63,7 @@ impl DatasetInfo {
     }
 
     /// Returns the element type of the format.
-    pub fn dtype(&self) -> tetration::Dtype {
+    pub fn dtype(&self) -> tetration::TetDtype {
         self.tet_dtype
     }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use zvf_format::tetration::{ChunkIndex, Codec};
+use zvf_format::tetration::{ChunkIndex, TetCodec};
 
 use super::TetError;
 use crate::ChunkGrid;
@@ -66,7 +66,7 @@ impl Tiles {
             *place.ok_or_else(|| duplicate(coordinate))? = Some(Tile {
                 offset: row.payload_offset(),
                 stored_len: row.stored_len(),
-                is_zstd: row.codec() == Codec::Zstd,
+                is_zstd: row.codec() == TetCodec::Zstd,
             });
             spans_ascend &= row.payload_offset() >= end;
             end = row.payload_span().end;

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use zstd::bulk::Decompressor;
 use zvf_format::tetration::{ChunkFault, ChunkMapError, DatasetFault, DirectoryError};
+use zvf_model::error_chain::error_chain;
 
 use super::{TetError, TetFile, TetOptions, writer::crc};
 use crate::{ByteSource, DenseArray, DenseError};
@@ -131,7 +132,7 @@ pub fn verify(
             findings.push(TetFinding::new(
                 check,
                 TetSeverity::Error,
-                sentence(&source),
+                error_chain(&source),
             ));
             return Ok(Verification {
                 findings,
@@ -188,17 +189,6 @@ fn check_of(error: &TetError) -> &'static str {
         TetError::Footer(_) | TetError::FooterJson(_) | TetError::FooterValue { .. } => "footer",
         _ => "parse",
     }
-}
-
-/// Joins an error and its causes into one line.
-fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }
 
 fn payload_order(file: &TetFile) -> Result<TetFinding, DenseError> {
@@ -282,7 +272,7 @@ fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Resul
             let stored = match array.check_tile(decoder, coordinate) {
                 Ok(stored) => stored,
                 Err(DenseError::Tet { source, .. }) => {
-                    return Ok(Some(("chunk_decode", sentence(&source))));
+                    return Ok(Some(("chunk_decode", error_chain(&source))));
                 }
                 Err(error @ DenseError::Budget { .. }) => {
                     let detail = format!("row {row} of {:?}: {error}", array.name());

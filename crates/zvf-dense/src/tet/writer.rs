@@ -19,7 +19,7 @@ use zvf_format::tetration::{
 };
 
 use super::{TetError, footer::SpillRef, kind_of};
-use crate::{ChunkGrid, DenseError, DenseSink, Dtype, Hyperslab, staged, strided};
+use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, NumpyDtype, staged, strided};
 
 /// Length of pending tiles in bytes that triggers encoding.
 const BATCH: usize = 8 << 20;
@@ -53,7 +53,7 @@ pub struct TetWriter {
 #[derive(Debug)]
 struct Dataset {
     spec: DatasetSpec,
-    dtype: Dtype,
+    dtype: NumpyDtype,
     grid: ChunkGrid,
     chunks: u64,
     /// Number of tiles written so far.

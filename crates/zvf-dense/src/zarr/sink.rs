@@ -14,7 +14,7 @@ use zarrs::{
 };
 
 use crate::{
-    ChunkGrid, DenseError, DenseSink, Dtype, Hyperslab,
+    ChunkGrid, DenseError, DenseSink, Hyperslab, NumpyDtype,
     scatter::{ScatterPiece, scatter},
 };
 
@@ -69,7 +69,7 @@ impl ZarrSink {
     /// If `path` exists, or Zarr has no such dtype.
     pub fn create(
         path: &Path,
-        dtype: &Dtype,
+        dtype: &NumpyDtype,
         grid: ChunkGrid,
         compression: ZarrCompression,
         attributes: &Map<String, Value>,

@@ -3,8 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use zvf_dense::{
-    ArrayView, DenseArray, Dtype, FileSource, Hyperslab, MappedFile, MemoryArray, MemorySource,
-    convert,
+    ArrayView, DenseArray, FileSource, Hyperslab, MappedFile, MemoryArray, MemorySource,
+    NumpyDtype, convert,
     npy::{NpyArray, NpySink},
 };
 
@@ -14,7 +14,7 @@ pub(crate) fn read(array: &dyn DenseArray) -> Vec<u8> {
 }
 
 pub(crate) fn counted(dtype: &str, shape: &[u64]) -> MemoryArray {
-    let dtype: Dtype = dtype.parse().unwrap();
+    let dtype: NumpyDtype = dtype.parse().unwrap();
     let len = shape.iter().product::<u64>() * dtype.size();
     let bytes = (0..len)
         .map(|at| u8::try_from(at * 31 % 253).unwrap())

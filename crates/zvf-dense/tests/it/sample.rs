@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, sync::Mutex};
 
 use serde_json::{Map, Value};
 use zvf_dense::{
-    ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, MemoryArray, ReadPlan,
+    ChunkGrid, DenseArray, DenseError, Hyperslab, MemoryArray, NumpyDtype, ReadCost,
     sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
 };
 
@@ -63,7 +63,7 @@ impl DenseArray for Counted {
         self.inner.name()
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         self.inner.dtype()
     }
 
@@ -79,11 +79,11 @@ impl DenseArray for Counted {
         self.inner.budget()
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         self.inner.read_plan(selection)
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let mut cells = self.grid.chunks(selection);
         while let Some(parts) = cells.next() {
             let cell = parts.iter().map(|part| part.cell).collect();
@@ -105,7 +105,7 @@ fn volume(draw: &mut Draw, shape: &[u64], nans: u64) -> (MemoryArray, Vec<f64>) 
         .iter()
         .flat_map(|value| value.to_be_bytes())
         .collect();
-    let dtype = Dtype::parse(">f8").unwrap();
+    let dtype = NumpyDtype::parse(">f8").unwrap();
     let array = MemoryArray::new("volume", dtype, shape.to_vec(), bytes).unwrap();
     (array, values)
 }
@@ -302,7 +302,7 @@ fn nearest_keeps_integers_exact() {
         .iter()
         .flat_map(|value| value.to_be_bytes())
         .collect();
-    let array = MemoryArray::new("ids", Dtype::parse(">i8").unwrap(), vec![4], bytes).unwrap();
+    let array = MemoryArray::new("ids", NumpyDtype::parse(">i8").unwrap(), vec![4], bytes).unwrap();
     let mut options = SampleOptions {
         interpolation: Interpolation::Nearest,
         ..SampleOptions::default()
@@ -328,7 +328,7 @@ fn nearest_keeps_integers_exact() {
 #[test]
 fn invalid_arrays_and_options_are_rejected() {
     let array = |dtype: &str, shape: &[u64], len| {
-        let dtype = Dtype::parse(dtype).unwrap();
+        let dtype = NumpyDtype::parse(dtype).unwrap();
         MemoryArray::new("array", dtype, shape.to_vec(), vec![0; len]).unwrap()
     };
     let refused = |array: &MemoryArray, axes, options: &SampleOptions| {
@@ -367,7 +367,8 @@ fn affine_maps_are_read_from_text_and_arrays() {
     let bytes = [2_i16, 0, 1, 0, 3, -1, 0, 0, 1]
         .map(i16::to_le_bytes)
         .concat();
-    let array = MemoryArray::new("map", Dtype::parse("<i2").unwrap(), vec![3, 3], bytes).unwrap();
+    let array =
+        MemoryArray::new("map", NumpyDtype::parse("<i2").unwrap(), vec![3, 3], bytes).unwrap();
     assert_eq!(Affine::of_array(&array).unwrap(), expected);
     for text in [
         "",

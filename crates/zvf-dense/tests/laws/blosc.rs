@@ -12,7 +12,7 @@ const BLOCKS: u32 = 32;
 /// as a chunk, and as a frame with chunks.
 pub(crate) fn chunks(bytes: &[u8]) {
     chunk(bytes);
-    if let Ok(frame) = zvf_format::b2nd::Frame::parse(bytes) {
+    if let Ok(frame) = zvf_format::b2nd::Blosc2Frame::parse(bytes) {
         chunk(frame.chunks());
         chunk(frame.index_chunk());
         for layer in frame.trailer().metalayers() {

@@ -10,7 +10,7 @@ use zvf_format::{
     path::{ChunkCoords, ChunkKey, Delta, Offsets},
     vlen::{self, VlenFrame},
 };
-use zvf_testkit::filing::{LinkFamily, record_from_json, record_to_json};
+use zvf_testkit::filing::{FilingRules, record_from_json, record_to_json};
 
 use crate::{Codec, Outcome, list, number};
 
@@ -21,7 +21,7 @@ pub(crate) const CODEC: Codec = Codec {
 };
 
 fn decode(bytes: &[u8], with: &Value) -> Outcome<Value> {
-    let family = LinkFamily::from_json(with, number(&with["width"])?);
+    let family = FilingRules::from_json(with, number(&with["width"])?);
     let frame: Vec<&[u8]> = VlenFrame::parse(bytes)?.iter().collect();
     let (cells, rest) = frame.as_chunks();
     if !rest.is_empty() {
@@ -56,7 +56,7 @@ fn decode(bytes: &[u8], with: &Value) -> Outcome<Value> {
 }
 
 fn encode(input: &Value) -> Outcome<Vec<u8>> {
-    let family = LinkFamily::from_json(input, number(&input["width"])?);
+    let family = FilingRules::from_json(input, number(&input["width"])?);
     let delta = Delta::new(i32::try_from(family.delta)?);
     let mut cells = BTreeMap::new();
     for record in list(&input["records"])? {

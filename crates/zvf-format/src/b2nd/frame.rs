@@ -7,7 +7,7 @@ use zerocopy::{
     big_endian::{I16, I32, I64, U64},
 };
 
-use super::{Marked, NdForm, NdGeometryError, NdMetalayer, NdMetalayerError, marker};
+use super::{Marked, marker};
 use crate::cursor::Cursor;
 
 #[cfg(feature = "alloc")]
@@ -443,7 +443,7 @@ impl fmt::Display for Length {
 /// Remote readers parse the parts one by one instead: [`FrameHeader`], then
 /// [`Metalayers`] and, from the end, [`TrailerTail`] and [`Trailer`].
 #[derive(Clone, Copy)]
-pub struct Frame<'a> {
+pub struct Blosc2Frame<'a> {
     header: FrameHeader<'a>,
     metalayers: Metalayers<'a>,
     chunks: &'a [u8],
@@ -451,7 +451,7 @@ pub struct Frame<'a> {
     trailer: Trailer<'a>,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> Blosc2Frame<'a> {
     /// Checks the frame that `bytes` start with; bytes after its end are not
     /// looked at, as the format allows them.
     ///
@@ -521,31 +521,11 @@ impl<'a> Frame<'a> {
     pub fn trailer(&self) -> Trailer<'a> {
         self.trailer
     }
-
-    /// The array in the frame: `b2nd`, else `caterva`, checked against the
-    /// header. `None` when the frame is no array.
-    ///
-    /// # Errors
-    ///
-    /// [`NdError`] when the metalayer is broken or belongs to another frame.
-    pub fn nd(&self) -> Result<Option<NdMetalayer<'a>>, NdError> {
-        let forms = [NdForm::B2nd, NdForm::Caterva];
-        let mut found = forms.into_iter().filter_map(|form| {
-            let body = self.metalayer(form.name())?;
-            Some((form, body))
-        });
-        let Some((form, body)) = found.next() else {
-            return Ok(None);
-        };
-        let array = NdMetalayer::parse(form, body)?;
-        array.check(&self.header)?;
-        Ok(Some(array))
-    }
 }
 
-impl fmt::Debug for Frame<'_> {
+impl fmt::Debug for Blosc2Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Frame")
+        f.debug_struct("Blosc2Frame")
             .field("header", &self.header)
             .field("metalayers", &self.metalayers)
             .field("trailer", &self.trailer)
@@ -575,16 +555,4 @@ pub enum FrameError {
     /// There are chunks, but the index cannot be one.
     #[error("{0} bytes between chunks and trailer are no index chunk")]
     IndexLen(usize),
-}
-
-/// Why a frame's array is broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NdError {
-    /// The metalayer does not hold.
-    #[error("array metalayer")]
-    Metalayer(#[from] NdMetalayerError),
-    /// The metalayer does not belong to the frame's header.
-    #[error("array geometry")]
-    Geometry(#[from] NdGeometryError),
 }

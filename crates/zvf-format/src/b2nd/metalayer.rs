@@ -7,7 +7,7 @@ use zerocopy::{
     big_endian::{I32, I64, U32},
 };
 
-use super::{FrameHeader, Marked, marker};
+use super::{Blosc2Frame, FrameHeader, Marked, marker};
 use crate::cursor::Cursor;
 
 #[cfg(feature = "alloc")]
@@ -504,4 +504,38 @@ pub enum NdGeometryError {
     /// The frame's chunks together are not as long as the array's.
     #[error("frame has {0} bytes in all chunks, the array has not")]
     Nbytes(u64),
+}
+
+impl<'a> Blosc2Frame<'a> {
+    /// The array in the frame: `b2nd`, else `caterva`, checked against the
+    /// header. `None` when the frame is no array.
+    ///
+    /// # Errors
+    ///
+    /// [`NdError`] when the metalayer is broken or belongs to another frame.
+    pub fn nd(&self) -> Result<Option<NdMetalayer<'a>>, NdError> {
+        let forms = [NdForm::B2nd, NdForm::Caterva];
+        let mut found = forms.into_iter().filter_map(|form| {
+            let body = self.metalayer(form.name())?;
+            Some((form, body))
+        });
+        let Some((form, body)) = found.next() else {
+            return Ok(None);
+        };
+        let array = NdMetalayer::parse(form, body)?;
+        array.check(&self.header())?;
+        Ok(Some(array))
+    }
+}
+
+/// Why a frame's array is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NdError {
+    /// The metalayer does not hold.
+    #[error("array metalayer")]
+    Metalayer(#[from] NdMetalayerError),
+    /// The metalayer does not belong to the frame's header.
+    #[error("array geometry")]
+    Geometry(#[from] NdGeometryError),
 }

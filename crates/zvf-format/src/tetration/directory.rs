@@ -208,7 +208,7 @@ impl fmt::Debug for Datasets<'_> {
 #[derive(Clone, Copy)]
 pub struct DatasetRecord<'a> {
     name: &'a str,
-    dtype: Dtype,
+    dtype: TetDtype,
     reserved: u32,
     shape: &'a [U64],
     chunk_shape: &'a [U64],
@@ -222,7 +222,7 @@ impl<'a> DatasetRecord<'a> {
         if !(1..=MAX_RANK).contains(&rank) {
             return Err(E::Rank(head.rank.get()));
         }
-        let dtype = Dtype::from_tag(head.dtype.get());
+        let dtype = TetDtype::from_tag(head.dtype.get());
         let dtype = dtype.ok_or(E::Dtype(head.dtype.get()))?;
         let name_len = usize::try_from(head.name_len.get()).map_err(|_| E::Truncated)?;
         let name = cursor.take_bytes(name_len).ok_or(E::Truncated)?;
@@ -252,7 +252,7 @@ impl<'a> DatasetRecord<'a> {
     }
 
     /// The element type.
-    pub fn dtype(&self) -> Dtype {
+    pub fn dtype(&self) -> TetDtype {
         self.dtype
     }
 
@@ -379,7 +379,7 @@ impl fmt::Debug for Extents<'_> {
 ///
 /// The format has these ten and no more: no bool, i8, complex or string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dtype {
+pub enum TetDtype {
     /// IEEE binary32, tag 1.
     F32,
     /// IEEE binary64, tag 2.
@@ -402,7 +402,7 @@ pub enum Dtype {
     U64,
 }
 
-impl Dtype {
+impl TetDtype {
     /// All types in order of their tags.
     pub const ALL: [Self; 10] = [
         Self::F32,
@@ -466,7 +466,7 @@ impl Dtype {
     }
 }
 
-impl fmt::Display for Dtype {
+impl fmt::Display for TetDtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -280,14 +280,14 @@ impl RawRow {
 
 /// How a payload is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Codec {
+pub enum TetCodec {
     /// Number 0: the tile's bytes themselves.
     Raw,
     /// Number 1: one zstd frame. It need not tell its decoded size.
     Zstd,
 }
 
-impl Codec {
+impl TetCodec {
     /// The number in a row.
     pub fn number(self) -> u32 {
         match self {
@@ -357,21 +357,21 @@ impl ChunkRow<'_> {
     }
 
     /// How the payload is stored.
-    pub fn codec(&self) -> Codec {
+    pub fn codec(&self) -> TetCodec {
         match self.0.codec.get() {
-            0 => Codec::Raw,
-            _ => Codec::Zstd,
+            0 => TetCodec::Raw,
+            _ => TetCodec::Zstd,
         }
     }
 
     /// Where the payload is and how it is stored, as one value.
     pub fn payload(&self) -> Payload {
         match self.codec() {
-            Codec::Raw => Payload::Raw {
+            TetCodec::Raw => Payload::Raw {
                 offset: self.payload_offset(),
                 len: self.raw_len(),
             },
-            Codec::Zstd => Payload::Zstd {
+            TetCodec::Zstd => Payload::Zstd {
                 offset: self.payload_offset(),
                 stored_len: self.stored_len(),
                 raw_len: self.raw_len(),

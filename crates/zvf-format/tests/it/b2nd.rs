@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use zvf_format::b2nd::{
-    DTYPE_NUMPY, Frame, FrameError, FrameHeader, FrameHeaderError, FrameLimit, FrameSpec,
+    Blosc2Frame, DTYPE_NUMPY, FrameError, FrameHeader, FrameHeaderError, FrameLimit, FrameSpec,
     FrameType, Length, MetalayerLimit, Metalayers, MetalayersBuilder, MetalayersError, NdError,
     NdForm, NdGeometryError, NdLimit, NdMetalayer, NdMetalayerBuilder, NdMetalayerError, NdPart,
     Trailer, TrailerError, TrailerTail,
@@ -125,7 +125,7 @@ fn check_array(at: usize, with: &[u8], want: NdMetalayerError) {
 #[track_caller]
 fn check_frame(at: usize, with: &[u8], want: impl Into<FrameError>) {
     let bytes = edited(frame(), at, with);
-    assert_eq!(Frame::parse(&bytes).unwrap_err(), want.into());
+    assert_eq!(Blosc2Frame::parse(&bytes).unwrap_err(), want.into());
     laws::b2nd_frame(&bytes);
     assert_eq!(walk::b2nd_frame(&bytes), None);
 }
@@ -311,7 +311,7 @@ fn real_frame_is_read_as_annotated() {
     assert!(real.starts_with(&header()) && real.ends_with(&trailer()));
     let bytes = frame();
     assert_eq!(bytes.len(), 688);
-    let frame = Frame::parse(&bytes).unwrap();
+    let frame = Blosc2Frame::parse(&bytes).unwrap();
     let header = frame.header();
     assert_eq!(
         (header.version(), header.frame_type()),
@@ -365,7 +365,7 @@ fn parts_are_parsed_one_by_one_from_what_a_remote_reader_has() {
 fn bytes_after_a_frame_are_not_its_own() {
     let mut bytes = frame();
     bytes.extend([0xee; 100]);
-    let frame = Frame::parse(&bytes).unwrap();
+    let frame = Blosc2Frame::parse(&bytes).unwrap();
     assert_eq!(frame.index_chunk(), [0xa5; 64]);
     laws::b2nd_frame(&bytes);
 }
@@ -374,7 +374,7 @@ fn bytes_after_a_frame_are_not_its_own() {
 fn a_sparse_frame_has_no_chunks_in_it() {
     let bytes = [header(), vec![0xa5; 64], trailer()].concat();
     let bytes = edited(edited(bytes, 0x1a, &[1]), 0x16, &[1, 8]);
-    let frame = Frame::parse(&bytes).unwrap();
+    let frame = Blosc2Frame::parse(&bytes).unwrap();
     assert_eq!(frame.header().frame_type(), FrameType::Sparse);
     assert_eq!((frame.header().cbytes(), frame.chunks().len()), (424, 0));
     assert_eq!(frame.index_chunk(), [0xa5; 64]);
@@ -456,7 +456,7 @@ fn rejects_each_damaged_field_of_the_metalayers() {
     check_frame(0x6f, &[0x36], E::Truncated);
     check_frame(0x6c, &[0xff; 4], E::Truncated);
     // Nobody reads the length of the names.
-    assert!(Frame::parse(&edited(frame(), 0x59, &[0xff; 2])).is_ok());
+    assert!(Blosc2Frame::parse(&edited(frame(), 0x59, &[0xff; 2])).is_ok());
 }
 
 #[test]
@@ -485,10 +485,13 @@ fn rejects_each_damaged_field_of_the_trailer() {
     check_trailer(17, &[0xc7], E::Marker(0xc7));
     check_trailer(18, &[1], E::Fingerprint(1));
     // Without a kind the fingerprint means nothing.
-    assert!(Frame::parse(&edited(frame(), 653 + 19, &[0xff; 16])).is_ok());
+    assert!(Blosc2Frame::parse(&edited(frame(), 653 + 19, &[0xff; 16])).is_ok());
     // A trailer so long that nothing is left for the index.
     let bytes = edited(frame(), 653 + 15, &[0, 99]);
-    assert_eq!(Frame::parse(&bytes).unwrap_err(), FrameError::IndexLen(0));
+    assert_eq!(
+        Blosc2Frame::parse(&bytes).unwrap_err(),
+        FrameError::IndexLen(0)
+    );
 }
 
 #[test]
@@ -496,7 +499,7 @@ fn an_array_must_belong_to_its_frame() {
     use NdGeometryError as E;
     let check = |at, with: &[u8], want: NdError| {
         let bytes = edited(frame(), at, with);
-        let error = Frame::parse(&bytes).unwrap().nd().unwrap_err();
+        let error = Blosc2Frame::parse(&bytes).unwrap().nd().unwrap_err();
         assert_eq!(error, want);
         laws::b2nd_frame(&bytes);
     };
@@ -508,7 +511,7 @@ fn an_array_must_belong_to_its_frame() {
     check(0x7c, &[9], E::Nbytes(384).into());
     check(0x71, &[1], NdMetalayerError::Version(1).into());
     let renamed = edited(frame(), 0x5f, b"c2nd");
-    assert_eq!(Frame::parse(&renamed).unwrap().nd(), Ok(None));
+    assert_eq!(Blosc2Frame::parse(&renamed).unwrap().nd(), Ok(None));
 }
 
 #[test]
@@ -518,7 +521,7 @@ fn the_newer_metalayer_wins() {
     builder.push("b2nd", &b2nd()).unwrap();
     let header = builder.finish_header(&spec()).unwrap();
     let bytes = [header, vec![0; 424 + 64], trailer()].concat();
-    let frame = Frame::parse(&bytes).unwrap();
+    let frame = Blosc2Frame::parse(&bytes).unwrap();
     assert_eq!(frame.metalayers().len(), 2);
     assert_eq!(frame.nd().unwrap().unwrap().form(), NdForm::B2nd);
     laws::b2nd_frame(&bytes);
@@ -532,7 +535,7 @@ fn rejects_every_prefix() {
             0..87 => FrameError::Header(FrameHeaderError::Truncated),
             _ => FrameError::Truncated,
         };
-        assert_eq!(Frame::parse(prefix).unwrap_err(), want);
+        assert_eq!(Blosc2Frame::parse(prefix).unwrap_err(), want);
     });
     hostile::prefixes(&header(), |prefix| {
         assert_eq!(
@@ -596,7 +599,7 @@ fn trailing_metalayers_round_trip() {
     let whole = [header(), vec![0; 424 + 64], bytes.clone()].concat();
     let frame_len = whole.len() as u64;
     let whole = edited(whole, 0x10, &frame_len.to_be_bytes());
-    assert_eq!(Frame::parse(&whole).unwrap().trailer(), trailer);
+    assert_eq!(Blosc2Frame::parse(&whole).unwrap().trailer(), trailer);
     laws::b2nd_frame(&whole);
 }
 
@@ -793,7 +796,7 @@ proptest! {
         let header = builder.finish_header(&spec).unwrap();
         let stored = if sparse { &[][..] } else { &chunks };
         let bytes = [&header[..], stored, &vec![7; index_len], &trailer].concat();
-        let frame = Frame::parse(&bytes).unwrap();
+        let frame = Blosc2Frame::parse(&bytes).unwrap();
         prop_assert_eq!(frame.header().spec(), Some(spec));
         prop_assert_eq!(frame.chunks(), stored);
         prop_assert_eq!(frame.index_chunk().len(), index_len);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use zvf_format::b2nd::{
-    Frame, FrameError, FrameHeaderError, FrameType, Length, Metalayers, MetalayersBuilder,
+    Blosc2Frame, FrameError, FrameHeaderError, FrameType, Length, Metalayers, MetalayersBuilder,
     MetalayersError, NdError, NdForm, NdGeometryError, NdMetalayer, NdMetalayerBuilder,
     NdMetalayerError, NdPart, TrailerError,
 };
@@ -123,7 +123,7 @@ fn frame_bytes<'g>(golden: &'g Golden, case: &Value) -> &'g [u8] {
     &file[offset..]
 }
 
-fn check_header(name: &str, frame: &Frame<'_>, want: &Value) {
+fn check_header(name: &str, frame: &Blosc2Frame<'_>, want: &Value) {
     let header = frame.header();
     let bytes = |values: &[u8]| {
         values
@@ -178,7 +178,7 @@ fn check_header(name: &str, frame: &Frame<'_>, want: &Value) {
     );
 }
 
-fn check_array(name: &str, frame: &Frame<'_>, want: &Value) {
+fn check_array(name: &str, frame: &Blosc2Frame<'_>, want: &Value) {
     let array = frame
         .nd()
         .unwrap_or_else(|error| panic!("{name}: {error:?}"));
@@ -242,7 +242,7 @@ fn good_frames_are_read_as_expected() {
     for case in expected["cases"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();
         let bytes = frame_bytes(&golden, case);
-        let frame = Frame::parse(bytes).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let frame = Blosc2Frame::parse(bytes).unwrap_or_else(|error| panic!("{name}: {error:?}"));
         check_header(name, &frame, &case["frame"]);
         check_array(name, &frame, &case["nd"]);
 
@@ -322,8 +322,11 @@ fn bad_frames_are_refused_unless_their_fault_is_in_a_chunk() {
         let path = case["path"].as_str().unwrap();
         let bytes = golden.file(path);
         laws::b2nd_frame(bytes);
-        let nd = |frame: Frame<'_>| frame.nd().map(drop).map_err(Fault::Array);
-        let fault = Frame::parse(bytes).map_err(Fault::Frame).and_then(nd).err();
+        let nd = |frame: Blosc2Frame<'_>| frame.nd().map(drop).map_err(Fault::Array);
+        let fault = Blosc2Frame::parse(bytes)
+            .map_err(Fault::Frame)
+            .and_then(nd)
+            .err();
         if let Some(fault) = fault {
             let want = REFUSED.iter().find(|(listed, _)| *listed == path);
             assert_eq!(Some(&(path, fault)), want, "{}", case["why"]);

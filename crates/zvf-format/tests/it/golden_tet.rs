@@ -6,7 +6,7 @@ use serde_json::Value;
 use zvf_format::tetration::{
     ChunkFault, ChunkIndex, ChunkIndexBuilder, ChunkIndexError as I, ChunkMapError as M,
     DatasetDirectory, DatasetDirectoryBuilder, DatasetFault, DirectoryError as D, FooterError as F,
-    FooterVersion, Layout, LayoutError as L, RowFault, Superblock, SuperblockError as S,
+    FooterVersion, LayoutError as L, RowFault, Superblock, SuperblockError as S, TetLayout,
 };
 use zvf_testkit::{golden::Golden, hostile, laws, walk};
 
@@ -246,7 +246,7 @@ fn ints(value: &Value) -> Vec<u64> {
 
 /// Compares one file with what is expected of it; the number of rows compared.
 fn check_good(name: &str, bytes: &[u8], want: &Value) -> usize {
-    let layout = Layout::parse(bytes).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    let layout = TetLayout::parse(bytes).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let superblock = layout.superblock();
     let facts = &want["superblock"];
     assert_eq!(int(&want["byte_len"]), bytes.len() as u64, "{name}");
@@ -339,7 +339,7 @@ fn check_good(name: &str, bytes: &[u8], want: &Value) -> usize {
     rows
 }
 
-fn check_footer(name: &str, layout: &Layout<'_>, want: &Value) {
+fn check_footer(name: &str, layout: &TetLayout<'_>, want: &Value) {
     let Some(footer) = layout.footer() else {
         assert!(want.is_null(), "{name}");
         return;
@@ -416,7 +416,7 @@ fn good_files_are_read_as_expected() {
         rows += check_good(name, bytes, want);
         laws::tet_layout(bytes);
         assert!(walk::tet_layout(bytes).is_some());
-        let layout = Layout::parse(bytes).unwrap();
+        let layout = TetLayout::parse(bytes).unwrap();
         datasets += layout.directory().len();
         footers += u32::from(layout.footer().is_some());
         files += 1;
@@ -435,7 +435,7 @@ fn good_files_are_what_the_encoders_write() {
         let Some(name) = path.strip_prefix("good/") else {
             continue;
         };
-        let layout = Layout::parse(bytes).unwrap();
+        let layout = TetLayout::parse(bytes).unwrap();
         let superblock = layout.superblock();
         let directory = part(bytes, superblock.directory_span());
         let blob_len = (directory.len() as u64).saturating_sub(8);
@@ -492,7 +492,7 @@ fn bad_files_are_refused_unless_their_fault_is_elsewhere() {
         let name = want["file"].as_str().unwrap();
         let bytes = golden.file(&format!("bad/{name}"));
         laws::tet_layout(bytes);
-        if let Err(error) = Layout::parse(bytes) {
+        if let Err(error) = TetLayout::parse(bytes) {
             let listed = REFUSED.iter().find(|(listed, _)| *listed == name);
             assert_eq!(Some(&(name, error)), listed, "{}", want["fault"]);
             refused += 1;

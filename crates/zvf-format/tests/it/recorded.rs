@@ -14,7 +14,7 @@ use zvf_format::{
     vlen::{self, VlenFrame},
 };
 use zvf_testkit::{
-    filing::{LinkFamily, record_from_json},
+    filing::{FilingRules, record_from_json},
     golden::{testdata, unhex},
 };
 
@@ -198,7 +198,7 @@ fn ragged_links(width: LinkWidth, groups: &[Json], blob: &[u8]) {
 
 fn link_placement(case: &Json) -> Form {
     let record = record_from_json(&case["input"]["record"]);
-    let family = LinkFamily::from_json(&case["input"], record.len());
+    let family = FilingRules::from_json(&case["input"], record.len());
     let copies = family.file(&record).unwrap();
     let want = list(&case["copies"]);
     assert_eq!(copies.len(), want.len());

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use zvf_format::tetration::{
     ChunkFault, ChunkIndex, ChunkIndexBuilder, ChunkIndexError, ChunkMapError, ChunkRowLimit,
-    Codec, DatasetDirectory, DatasetDirectoryBuilder, DatasetFault, DatasetLimit, DirectoryError,
-    Dtype, FLAG_FOOTER, Footer, FooterError, FooterTail, FooterVersion, Layout, LayoutError,
-    Payload, RowFault, Superblock, SuperblockError,
+    DatasetDirectory, DatasetDirectoryBuilder, DatasetFault, DatasetLimit, DirectoryError,
+    FLAG_FOOTER, Footer, FooterError, FooterTail, FooterVersion, LayoutError, Payload, RowFault,
+    Superblock, SuperblockError, TetCodec, TetDtype, TetLayout,
 };
 use zvf_testkit::{LeBytes, golden::Golden, hostile, laws, walk};
 
@@ -53,13 +53,13 @@ fn counted(datasets: u32, region: &[u8]) -> Vec<u8> {
 /// Three datasets of rank 1, 3 and 8, names of several lengths.
 fn directory() -> DatasetDirectoryBuilder {
     let mut builder = DatasetDirectoryBuilder::default();
-    builder.push("t", Dtype::U8, &[10], &[4]).unwrap();
+    builder.push("t", TetDtype::U8, &[10], &[4]).unwrap();
     builder
-        .push("gruppe/größe", Dtype::F64, &[3, 4, 5], &[2, 2, 3])
+        .push("gruppe/größe", TetDtype::F64, &[3, 4, 5], &[2, 2, 3])
         .unwrap();
     let shape = [2, 1, 2, 1, 2, 1, 2, 3];
     builder
-        .push("eight ax", Dtype::I16, &shape, &[2; 8])
+        .push("eight ax", TetDtype::I16, &shape, &[2; 8])
         .unwrap();
     builder
 }
@@ -94,7 +94,7 @@ fn index() -> Vec<u8> {
 fn check_file(at: usize, with: &[u8], want: impl Into<LayoutError>) {
     let mut bytes = real_file();
     bytes.splice(at..at + with.len(), with.iter().copied());
-    assert_eq!(Layout::parse(&bytes).unwrap_err(), want.into());
+    assert_eq!(TetLayout::parse(&bytes).unwrap_err(), want.into());
     // The laws and walks take whatever comes.
     laws::tet_layout(&bytes);
     assert_eq!(walk::tet_layout(&bytes), None);
@@ -119,13 +119,13 @@ fn real_file_is_read_as_annotated() {
         bytes,
         Golden::open("tet").file("good/footer_v1_history.tet")
     );
-    let layout = Layout::parse(&bytes).unwrap();
+    let layout = TetLayout::parse(&bytes).unwrap();
     let superblock = layout.superblock();
     assert_eq!((superblock.datasets(), superblock.rows()), (1, 2));
     assert_eq!(superblock.directory_span(), 32..96);
     assert_eq!(superblock.index_span(), 96..336);
     let (id, dataset) = layout.directory().find("a").unwrap();
-    assert_eq!((id, dataset.dtype(), dataset.rank()), (0, Dtype::F32, 2));
+    assert_eq!((id, dataset.dtype(), dataset.rank()), (0, TetDtype::F32, 2));
     assert!(dataset.shape().iter().eq([2, 3]));
     assert!(dataset.chunk_shape().iter().eq([2, 2]));
     assert!(dataset.grid().eq([1, 2]));
@@ -136,7 +136,7 @@ fn real_file_is_read_as_annotated() {
     let edge = layout.index().get(1).unwrap();
     assert_eq!(edge.coordinate(), [0, 1, 0, 0, 0, 0, 0, 0]);
     assert_eq!(edge.payload_span(), 352..360);
-    assert_eq!((edge.raw_len(), edge.codec()), (8, Codec::Raw));
+    assert_eq!((edge.raw_len(), edge.codec()), (8, TetCodec::Raw));
     let footer = layout.footer().unwrap();
     assert_eq!(footer.json(), JSON);
     assert_eq!(footer.tail().version(), FooterVersion::V1);
@@ -147,7 +147,7 @@ fn real_file_is_read_as_annotated() {
 #[test]
 fn real_file_is_what_the_encoders_write() {
     let mut datasets = DatasetDirectoryBuilder::default();
-    datasets.push("a", Dtype::F32, &[2, 3], &[2, 2]).unwrap();
+    datasets.push("a", TetDtype::F32, &[2, 3], &[2, 2]).unwrap();
     let mut index = ChunkIndexBuilder::default();
     index
         .push(
@@ -195,7 +195,7 @@ fn a_file_without_datasets_is_its_superblock() {
             .u64s([32, 0])
             .done()[..]
     );
-    let layout = Layout::parse(&bytes).unwrap();
+    let layout = TetLayout::parse(&bytes).unwrap();
     assert!(layout.directory().is_empty() && layout.index().is_empty());
     assert_eq!(superblock.index_span(), 32..32);
     assert!(DatasetDirectoryBuilder::default().finish().is_empty());
@@ -314,12 +314,12 @@ fn rejects_each_damaged_field_of_the_footer() {
     // Without the flag the footer is bytes that nobody refers to.
     let mut hidden = real_file();
     hidden[12] = 0;
-    let layout = Layout::parse(&hidden).unwrap();
+    let layout = TetLayout::parse(&hidden).unwrap();
     assert_eq!((layout.footer(), layout.payload_end()), (None, 438));
     let mut bare = real_file();
     bare.truncate(360);
     assert!(matches!(
-        Layout::parse(&bare),
+        TetLayout::parse(&bare),
         Err(LayoutError::Footer(E::Magic(_)))
     ));
 }
@@ -330,12 +330,12 @@ fn ignores_reserved_fields_and_padding_on_read_and_zeroes_them_on_write() {
     for at in [0x0d, 0x34, 0x39, 0x3f, 0x72, 0x78, 0xe4, 0x14c] {
         bytes[at] = 0xee;
     }
-    let layout = Layout::parse(&bytes).unwrap();
+    let layout = TetLayout::parse(&bytes).unwrap();
     assert_eq!(layout.superblock().flags(), 0xee01);
     assert_eq!(layout.directory().get(0).unwrap().reserved(), 0xee);
     assert_eq!(layout.index().get(1).unwrap().reserved(), 0xee);
     let good = real_file();
-    let same = Layout::parse(&good).unwrap();
+    let same = TetLayout::parse(&good).unwrap();
     assert_eq!(layout.directory(), same.directory());
     assert_eq!(layout.index(), same.index());
     laws::tet_layout(&bytes);
@@ -345,7 +345,7 @@ fn ignores_reserved_fields_and_padding_on_read_and_zeroes_them_on_write() {
 fn rejects_every_prefix() {
     let bytes = real_file();
     hostile::prefixes(&bytes, |prefix| {
-        assert!(Layout::parse(prefix).is_err());
+        assert!(TetLayout::parse(prefix).is_err());
         assert_eq!(Footer::parse(prefix).is_err(), prefix.len() != bytes.len());
     });
     let region = directory().finish();
@@ -440,10 +440,10 @@ fn geometry_at_the_end_of_64_bits() {
     let max = u64::MAX;
     let mut builder = DatasetDirectoryBuilder::default();
     builder
-        .push("wide", Dtype::U8, &[max, max], &[1, max])
+        .push("wide", TetDtype::U8, &[max, max], &[1, max])
         .unwrap();
     builder
-        .push("long", Dtype::F64, &[max], &[max - 1])
+        .push("long", TetDtype::F64, &[max], &[max - 1])
         .unwrap();
     let region = builder.finish();
     let directory = DatasetDirectory::parse(&region, 2).unwrap();
@@ -466,7 +466,7 @@ fn geometry_at_the_end_of_64_bits() {
 fn rows_may_come_in_any_order() {
     let mut datasets = DatasetDirectoryBuilder::default();
     for name in ["a", "b", "c"] {
-        datasets.push(name, Dtype::U8, &[2], &[1]).unwrap();
+        datasets.push(name, TetDtype::U8, &[2], &[1]).unwrap();
     }
     let region = datasets.finish();
     let directory = DatasetDirectory::parse(&region, 3).unwrap();
@@ -497,7 +497,7 @@ fn rows_find_their_dataset_among_many() {
     for size in 1..=300_u64 {
         let name = "x".repeat(usize::try_from(size % 11).unwrap() + 1);
         let (name, shape) = (format!("{name}{size}"), [size]);
-        datasets.push(&name, Dtype::U8, &shape, &shape).unwrap();
+        datasets.push(&name, TetDtype::U8, &shape, &shape).unwrap();
     }
     let region = datasets.finish();
     let directory = DatasetDirectory::parse(&region, 300).unwrap();
@@ -521,7 +521,7 @@ fn encoders_refuse_what_the_format_cannot_hold() {
     let before = builder.finish();
     let mut check = |name, shape: &[u64], chunk_shape: &[u64], want| {
         let error = builder
-            .push(name, Dtype::U8, shape, chunk_shape)
+            .push(name, TetDtype::U8, shape, chunk_shape)
             .unwrap_err();
         assert_eq!(error, want);
         assert_eq!(
@@ -569,22 +569,25 @@ fn encoders_refuse_what_the_format_cannot_hold() {
 
 #[test]
 fn dtypes_have_the_tags_of_the_format() {
-    for (tag, dtype) in (1..).zip(Dtype::ALL) {
-        assert_eq!((dtype.tag(), Dtype::from_tag(tag)), (tag, Some(dtype)));
+    for (tag, dtype) in (1..).zip(TetDtype::ALL) {
+        assert_eq!((dtype.tag(), TetDtype::from_tag(tag)), (tag, Some(dtype)));
     }
-    assert_eq!((Dtype::from_tag(0), Dtype::from_tag(11)), (None, None));
+    assert_eq!(
+        (TetDtype::from_tag(0), TetDtype::from_tag(11)),
+        (None, None)
+    );
 }
 
 #[derive(Clone, Debug)]
 struct Dataset {
     name: String,
-    dtype: Dtype,
+    dtype: TetDtype,
     axes: Vec<(u64, u64)>,
 }
 
 fn datasets() -> impl Strategy<Value = Vec<Dataset>> {
     let axis = (1..7_u64, 1..5_u64);
-    let dtype = prop::sample::select(&Dtype::ALL[..]);
+    let dtype = prop::sample::select(&TetDtype::ALL[..]);
     let one = ("[a-zé/]{0,9}", dtype, prop::collection::vec(axis, 1..4));
     let many = prop::collection::vec(one, 0..5);
     many.prop_map(|many| {
@@ -659,7 +662,7 @@ proptest! {
             let tail = FooterTail::new(FooterVersion::V2, json.len() as u64).unwrap();
             file.extend([&json[..], &tail.encode()].concat());
         }
-        let layout = Layout::parse(&file).unwrap();
+        let layout = TetLayout::parse(&file).unwrap();
         prop_assert_eq!(layout.payload_end(), offset);
         prop_assert_eq!(layout.footer().map(|footer| footer.json().to_vec()), footer);
         for (dataset, want) in layout.directory().iter().zip(&input) {

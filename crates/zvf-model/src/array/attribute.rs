@@ -6,7 +6,7 @@ use zvf_format::numeric::Dtype;
 use super::{check_tag, vertices::dtype_or_float32};
 use crate::{
     key::Key,
-    metadata::{Attributes, Fields, MetadataError, Noted, Noter, Place},
+    metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
     zarr::MAX_RANK,
 };
 
@@ -62,7 +62,7 @@ impl CellAttribute {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
         check_tag(&fields, TAGS, &mut notes);
-        let texts = |at: &Place<'_>| at.each(|item| item.text().map(str::to_owned));
+        let texts = |at: &JsonField<'_>| at.each(|item| item.text().map(str::to_owned));
         let value = Self {
             name: notes.field(&fields, "name", |at| at.text().map(str::to_owned)),
             dtype: dtype_or_float32(&fields)?,
@@ -70,7 +70,7 @@ impl CellAttribute {
             channel_names: notes.field(&fields, "channel_names", texts),
             dictionary: Dictionary::read(&fields, &mut notes)?,
             shape: notes.field(&fields, "shape", read_extents),
-            num_links: notes.field(&fields, "num_links", Place::u64),
+            num_links: notes.field(&fields, "num_links", JsonField::u64),
         };
         let notes = notes.finish();
         Ok(Noted { value, notes })
@@ -90,12 +90,12 @@ impl CellAttribute {
 }
 
 /// A short list of extents.
-pub(super) fn read_extents(at: &Place<'_>) -> Result<Vec<u64>, MetadataError> {
+pub(super) fn read_extents(at: &JsonField<'_>) -> Result<Vec<u64>, MetadataError> {
     let (found, limit) = (at.list()?.len(), MAX_RANK);
     if found > limit {
         return Err(at.error(crate::metadata::MetadataFault::Rank { found, limit }));
     }
-    at.each(Place::u64)
+    at.each(JsonField::u64)
 }
 
 impl Dictionary {
@@ -109,7 +109,7 @@ impl Dictionary {
             other => return Err(encoding.unknown_word(other, "\"dictionary\"")),
         }
         let categories = fields.require("categories")?.list()?.to_vec();
-        let ordered = notes.field(fields, "ordered", Place::boolean);
+        let ordered = notes.field(fields, "ordered", JsonField::boolean);
         Ok(Some(Self {
             categories,
             ordered: ordered.unwrap_or_default(),

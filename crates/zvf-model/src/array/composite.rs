@@ -6,13 +6,13 @@ use zvf_format::links::LinkWidth;
 
 use crate::{
     key::{Key, KeyError},
-    metadata::{Attributes, Fields, MetadataError, Noted, Noter, Place},
+    metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
 };
 
 /// One further geometry of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Geometry {
+pub struct GeometryEntry {
     /// The node of its vertices, a child of the level.
     pub vertices: String,
     /// How many there are.
@@ -28,7 +28,7 @@ pub struct Geometry {
 #[non_exhaustive]
 pub struct GeometryIndex {
     /// The geometries.
-    pub geometries: BTreeMap<String, Geometry>,
+    pub geometries: BTreeMap<String, GeometryEntry>,
 }
 
 impl GeometryIndex {
@@ -48,11 +48,11 @@ impl GeometryIndex {
             let counts = ["edge_count", "face_count", "polyline_count"];
             let count = counts.into_iter().find(|name| fields.get(name).is_some());
             let links = fields.get("links_array").map(|at| child(&at)).transpose()?;
-            let geometry = Geometry {
+            let geometry = GeometryEntry {
                 vertices: child(&fields.require("array")?)?,
-                vertex_count: notes.field(&fields, "vertex_count", Place::u64),
+                vertex_count: notes.field(&fields, "vertex_count", JsonField::u64),
                 links,
-                part_count: count.and_then(|name| notes.field(&fields, name, Place::u64)),
+                part_count: count.and_then(|name| notes.field(&fields, name, JsonField::u64)),
             };
             geometries.insert(kind.to_owned(), geometry);
         }
@@ -63,7 +63,7 @@ impl GeometryIndex {
 }
 
 /// A name from file content that becomes part of a key.
-fn child(at: &Place<'_>) -> Result<String, MetadataError> {
+fn child(at: &JsonField<'_>) -> Result<String, MetadataError> {
     let name = at.text()?;
     let checked = Key::root().join(name);
     checked.map_err(|error: KeyError| at.error(error.into()))?;

@@ -10,7 +10,7 @@ use super::check_tag;
 use crate::{
     key::Key,
     metadata::{
-        Assumed, Attributes, Excerpt, Fields, MetadataError, MetadataFault, Noted, Noter, Place,
+        Assumed, Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault, Noted, Noter,
     },
     name::words,
     zarr::MAX_RANK,
@@ -126,7 +126,7 @@ impl LinkFamily {
             },
         };
         let directed = fields.get("directed").map(|at| at.boolean()).transpose()?;
-        let arity = |at: &Place<'_>| {
+        let arity = |at: &JsonField<'_>| {
             let most = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
             let arity = at.unsigned(1, most)?;
             Ok(usize::try_from(arity).unwrap_or(MAX_RANK))
@@ -137,8 +137,8 @@ impl LinkFamily {
             directed: directed.unwrap_or_default(),
             store,
             sid_ndim: fields.get("sid_ndim").map(|at| arity(&at)).transpose()?,
-            num_links: notes.field(fields, "num_links", Place::u64),
-            num_physical_records: notes.field(fields, "num_physical_records", Place::u64),
+            num_links: notes.field(fields, "num_links", JsonField::u64),
+            num_physical_records: notes.field(fields, "num_physical_records", JsonField::u64),
         });
         let notes = notes.finish();
         Ok(Noted { value, notes })
@@ -196,7 +196,7 @@ impl LinkArray {
             fields.fault("offsets", MetadataFault::Segment { found, error })
         })?;
         if let Some(at) = fields.get("offsets") {
-            let written = at.each(|offset| offset.each(Place::i64))?;
+            let written = at.each(|offset| offset.each(JsonField::i64))?;
             let same = written.len() == offsets.iter().count()
                 && written
                     .iter()
@@ -231,7 +231,7 @@ impl LinkArray {
     }
 }
 
-fn read_width(at: &Place<'_>) -> Result<LinkWidth, MetadataError> {
+fn read_width(at: &JsonField<'_>) -> Result<LinkWidth, MetadataError> {
     LinkWidth::new(at.u64()?).map_err(|error| at.error(error.into()))
 }
 

@@ -7,7 +7,9 @@ use zvf_format::numeric::Dtype;
 use super::{attribute::read_extents, check_tag};
 use crate::{
     key::Key,
-    metadata::{Assumed, Attributes, Fields, MetadataError, MetadataFault, Noted, Noter, Place},
+    metadata::{
+        Assumed, Attributes, Fields, JsonField, MetadataError, MetadataFault, Noted, Noter,
+    },
     zarr::MAX_RANK,
 };
 
@@ -63,8 +65,8 @@ impl ObjectIndex {
         let num_objects = fields.require("num_objects")?.unsigned(0, MAX_OBJECTS)?;
         let most = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
         let sid_ndim = fields.require("sid_ndim")?.unsigned(1, most)?;
-        let present = |at: &Place<'_>| at.unsigned(0, num_objects);
-        let sorted = notes.field(&fields, "object_ids_sorted", Place::boolean);
+        let present = |at: &JsonField<'_>| at.unsigned(0, num_objects);
+        let sorted = notes.field(&fields, "object_ids_sorted", JsonField::boolean);
         let value = Self {
             layout,
             num_objects,
@@ -116,7 +118,7 @@ impl Table {
     pub fn parse_array(key: &Key, attributes: &Attributes) -> Noted<Self> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
-        let dtype = notes.field(&fields, "dtype", Place::dtype);
+        let dtype = notes.field(&fields, "dtype", JsonField::dtype);
         let shape = notes.field(&fields, "shape", read_extents);
         Self::read(&fields, dtype, shape, notes)
     }
@@ -129,7 +131,7 @@ impl Table {
     ) -> Noted<Self> {
         let tags = ["object_attribute", "groupings_attribute"];
         check_tag(fields, &tags, &mut notes);
-        let mask = notes.field(fields, "has_present_mask", Place::boolean);
+        let mask = notes.field(fields, "has_present_mask", JsonField::boolean);
         let meaning = notes.field(fields, "fill_sentinel_meaning", |at| match at.text()? {
             "absent" => Ok(true),
             other => Err(at.unknown_word(other, "\"absent\"")),
@@ -175,7 +177,7 @@ impl Groups {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
         check_tag(&fields, &["groups"], &mut notes);
-        let num_groups = notes.field(&fields, "num_groups", Place::u64);
+        let num_groups = notes.field(&fields, "num_groups", JsonField::u64);
         let mut ranges = BTreeMap::new();
         if let Some(at) = fields.get("group_ranges") {
             for (name, at) in at.fields()?.iter() {
@@ -196,8 +198,8 @@ impl Groups {
 }
 
 impl GroupRange {
-    fn read(at: &Place<'_>) -> Result<Self, MetadataError> {
-        let (start, stop) = match at.exactly(2, Place::i64)?.as_slice() {
+    fn read(at: &JsonField<'_>) -> Result<Self, MetadataError> {
+        let (start, stop) = match at.exactly(2, JsonField::i64)?.as_slice() {
             [start, stop] => (*start, *stop),
             _ => (0, 0),
         };

@@ -5,7 +5,7 @@ use zvf_format::numeric::Kind;
 use crate::{
     grid::{Grid, GridError},
     key::Key,
-    metadata::{Excerpt, Fields, MetadataError, MetadataFault, Place},
+    metadata::{Excerpt, Fields, JsonField, MetadataError, MetadataFault},
     zarr::{Array, DataType},
 };
 
@@ -37,7 +37,9 @@ impl Padded {
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
         let origin = fields.get("chunk_grid_origin");
-        let origin = origin.map(|at| at.exactly(arity, Place::i64)).transpose()?;
+        let origin = origin
+            .map(|at| at.exactly(arity, JsonField::i64))
+            .transpose()?;
         // Shape and data type have no place in the attributes.
         let of_node = |name: &str, fault| Fields::beside(key, name, fault);
         let DataType::Number(kind) = array.data_type else {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::check_tag;
 use crate::{
     key::Key,
-    metadata::{Attributes, Fields, MetadataError, Noted, Noter, Place},
+    metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
 };
 
 /// A type of parametric objects.
@@ -39,7 +39,7 @@ impl ParametricTypes {
             let id = id.filter(|id| id.to_string() == name);
             let id = id.ok_or_else(|| at.unknown_word(name, "a type number"))?;
             let fields = at.fields()?;
-            let text = |at: &Place<'_>| at.text().map(str::to_owned);
+            let text = |at: &JsonField<'_>| at.text().map(str::to_owned);
             let read = ParametricType {
                 name: text(&fields.require("name")?)?,
                 coefficients: fields.require("coefficients")?.each(text)?,

@@ -3,7 +3,7 @@
 use crate::{
     grid::{ChunkCoord, Grid, GridError},
     key::Key,
-    metadata::{Assumed, Excerpt, Fields, MetadataError, MetadataFault, Noted, Noter, Place},
+    metadata::{Assumed, Excerpt, Fields, JsonField, MetadataError, MetadataFault, Noted, Noter},
     zarr::Array,
 };
 
@@ -41,7 +41,9 @@ impl Presence {
         let fields = Fields::attributes(key, &array.attributes);
         let mut notes = Noter::default();
         let origin = fields.get("chunk_grid_origin");
-        let origin = origin.map(|at| at.exactly(arity, Place::i64)).transpose()?;
+        let origin = origin
+            .map(|at| at.exactly(arity, JsonField::i64))
+            .transpose()?;
         let no_grid = |error: GridError| Fields::beside(key, "shape", error.into());
         if array.rank() != arity {
             let (expected, found) = (arity, array.rank());
@@ -83,7 +85,7 @@ impl Presence {
 }
 
 fn read_chunks(
-    at: &Place<'_>,
+    at: &JsonField<'_>,
     arity: usize,
     grid: &Grid,
 ) -> Result<Vec<ChunkCoord>, MetadataError> {

@@ -3,7 +3,7 @@
 use crate::{
     grid::ChunkCoord,
     key::Key,
-    metadata::{Attributes, Excerpt, Fields, MetadataError, MetadataFault, Place},
+    metadata::{Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault},
 };
 
 /// How the names of shards start: `__shard_000006`.
@@ -15,7 +15,7 @@ pub const SHARD_PREFIX: &str = "__shard_";
 /// Which chunk goes to which shard is of no use to a reader: it takes the
 /// indexes of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShardIndex {
+pub struct LegacyShardIndex {
     spans: Vec<ShardSpan>,
 }
 
@@ -30,7 +30,7 @@ pub struct ShardSpan {
     pub len: u64,
 }
 
-impl ShardIndex {
+impl LegacyShardIndex {
     /// Reads the attributes of shard `key`, an array of `bytes` bytes, whose
     /// chunk keys have `arity` numbers.
     ///
@@ -51,7 +51,7 @@ impl ShardIndex {
                 let found = Excerpt::of(name);
                 at.error(MetadataFault::Segment { found, error })
             })?;
-            let (offset, len) = match at.exactly(2, Place::u64)?.as_slice() {
+            let (offset, len) = match at.exactly(2, JsonField::u64)?.as_slice() {
                 [offset, len] => (*offset, *len),
                 _ => (0, 0),
             };

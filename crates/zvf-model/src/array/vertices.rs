@@ -5,7 +5,7 @@ use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use super::check_tag;
 use crate::{
     key::Key,
-    metadata::{Attributes, Fields, MetadataError, Noted, Noter, Place},
+    metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
     name::words,
 };
 
@@ -48,8 +48,8 @@ impl Vertices {
             encoding: notes
                 .word(&fields, "encoding")
                 .unwrap_or(VertexEncoding::Raw),
-            ndim: notes.field(&fields, "ndim", Place::u64),
-            vertex_count: notes.field(&fields, "vertex_count", Place::u64),
+            ndim: notes.field(&fields, "ndim", JsonField::u64),
+            vertex_count: notes.field(&fields, "vertex_count", JsonField::u64),
         };
         let notes = notes.finish();
         Ok(Noted { value, notes })
@@ -68,9 +68,9 @@ pub(super) fn dtype_or_float32(fields: &Fields<'_>) -> Result<Dtype, MetadataErr
 /// indexes of version 1, which all do. Writers of 0.6 and 0.7 left it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fragments {}
+pub struct FragmentArray {}
 
-impl Fragments {
+impl FragmentArray {
     /// Reads the attributes of `key`.
     ///
     /// # Errors

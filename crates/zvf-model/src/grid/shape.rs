@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use super::{Bounds, ChunkCoord, Chunks, floor, floor_saturating, truncate};
-use crate::zarr::MAX_RANK;
+use crate::rank::MAX_RANK;
 
 /// Extent of a chunk (or bin) along each axis: finite and above 0, one axis at
 /// least.

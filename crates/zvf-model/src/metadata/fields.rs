@@ -12,7 +12,7 @@ use crate::{key::Key, name::Word};
 
 /// A value and where it stands.
 #[derive(Clone)]
-pub(crate) struct Place<'a> {
+pub(crate) struct JsonField<'a> {
     key: &'a Key,
     path: String,
     value: &'a Value,
@@ -37,23 +37,23 @@ impl<'a> Fields<'a> {
     }
 
     /// The field, absent when null.
-    pub(crate) fn get(&self, name: &str) -> Option<Place<'a>> {
+    pub(crate) fn get(&self, name: &str) -> Option<JsonField<'a>> {
         let value = self.map.get(name).filter(|value| !value.is_null())?;
-        Some(Place {
+        Some(JsonField {
             key: self.key,
             path: self.path_of(name),
             value,
         })
     }
 
-    pub(crate) fn require(&self, name: &str) -> Result<Place<'a>, MetadataError> {
+    pub(crate) fn require(&self, name: &str) -> Result<JsonField<'a>, MetadataError> {
         self.get(name)
             .ok_or_else(|| self.fault(name, MetadataFault::Missing))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, Place<'a>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, JsonField<'a>)> {
         self.map.iter().map(|(name, value)| {
-            let place = Place {
+            let place = JsonField {
                 key: self.key,
                 path: self.path_of(name),
                 value,
@@ -104,7 +104,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> JsonField<'a> {
     /// The whole document of file `key`.
     pub(crate) fn document(key: &'a Key, value: &'a Value) -> Self {
         Self {
@@ -299,7 +299,7 @@ impl Noter {
         &mut self,
         fields: &Fields<'a>,
         name: &str,
-        read: impl Fn(&Place<'a>) -> Result<T, MetadataError>,
+        read: impl Fn(&JsonField<'a>) -> Result<T, MetadataError>,
     ) -> Option<T> {
         let place = fields.get(name)?;
         self.take(read(&place), Assumed::Default)
@@ -313,7 +313,7 @@ impl Noter {
     }
 
     /// The word `text` at `at`; an unknown one is noted.
-    pub(crate) fn known<T: Word>(&mut self, at: &Place<'_>, text: &str) -> T {
+    pub(crate) fn known<T: Word>(&mut self, at: &JsonField<'_>, text: &str) -> T {
         let word = T::from(text);
         if !word.is_known() {
             self.note(at.unknown_word(text, T::WHAT), Assumed::AsFound);

@@ -3,7 +3,7 @@
 use zvf_format::numeric::ByteOrder;
 
 use super::{extension, extents_like};
-use crate::metadata::{Attributes, Excerpt, Fields, MetadataError, MetadataFault, Place};
+use crate::metadata::{Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault};
 
 /// One codec of a chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +56,7 @@ pub enum PlainCodec {
 
 impl Codecs {
     /// Reads a chain for chunks of `chunk_shape`.
-    pub(super) fn read(place: &Place<'_>, chunk_shape: &[u64]) -> Result<Self, MetadataError> {
+    pub(super) fn read(place: &JsonField<'_>, chunk_shape: &[u64]) -> Result<Self, MetadataError> {
         let mut chain = Vec::new();
         let mut sharding = None;
         for codec in place.items()? {
@@ -190,6 +190,6 @@ impl Sharding {
 const SHARDING: &str = "sharding_indexed";
 
 /// The name of an extension, for a message.
-pub(super) fn name_of(place: &Place<'_>) -> Result<Excerpt, MetadataError> {
+pub(super) fn name_of(place: &JsonField<'_>) -> Result<Excerpt, MetadataError> {
     extension(place).map(|(name, ..)| Excerpt::of(name))
 }

@@ -3,7 +3,7 @@
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 
 use super::extension;
-use crate::metadata::{Attributes, Excerpt, MetadataError, MetadataFault, Place};
+use crate::metadata::{Attributes, Excerpt, JsonField, MetadataError, MetadataFault};
 
 /// The `data_type` of an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub enum DataType {
 }
 
 impl DataType {
-    pub(super) fn read(place: &Place<'_>) -> Result<Self, MetadataError> {
+    pub(super) fn read(place: &JsonField<'_>) -> Result<Self, MetadataError> {
         let (name, configuration, given) = extension(place)?;
         if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == name) {
             return Ok(Self::Number(kind));
@@ -62,7 +62,7 @@ impl DataType {
 const CHARACTER: u64 = 4;
 
 /// The `length_bytes` of text: one whole character or more.
-fn text_bytes(place: &Place<'_>, given: Option<Place<'_>>) -> Result<u64, MetadataError> {
+fn text_bytes(place: &JsonField<'_>, given: Option<JsonField<'_>>) -> Result<u64, MetadataError> {
     let Some(configuration) = given else {
         return Err(place.error(MetadataFault::Missing));
     };

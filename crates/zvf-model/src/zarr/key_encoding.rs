@@ -3,7 +3,7 @@
 use super::extension;
 use crate::{
     key::{Key, KeyError},
-    metadata::{Fields, MetadataError, Place},
+    metadata::{Fields, JsonField, MetadataError},
 };
 
 /// Names of chunks: style and separator.
@@ -31,7 +31,7 @@ impl ChunkKeyEncoding {
         separator: '/',
     };
 
-    pub(super) fn read(place: &Place<'_>) -> Result<Self, MetadataError> {
+    pub(super) fn read(place: &JsonField<'_>) -> Result<Self, MetadataError> {
         let (name, _, configuration) = extension(place)?;
         let (style, separator) = match name {
             "default" => (KeyStyle::Default, '/'),

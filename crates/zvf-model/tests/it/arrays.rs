@@ -4,9 +4,9 @@ use serde_json::{Value as Json, json};
 use zvf_format::{links::RowForm, path::Delta};
 use zvf_model::{
     array::{
-        CellAttribute, CompositeLinks, Fragments, GeometryIndex, GroupRange, Groups, LinkArray,
-        LinkFamily, LinkStore, ObjectIndex, Padded, ParametricTypes, Presence, ShardIndex, Table,
-        VertexEncoding, Vertices,
+        CellAttribute, CompositeLinks, FragmentArray, GeometryIndex, GroupRange, Groups,
+        LegacyShardIndex, LinkArray, LinkFamily, LinkStore, ObjectIndex, Padded, ParametricTypes,
+        Presence, Table, VertexEncoding, Vertices,
     },
     grid::ChunkCoord,
     metadata::{Attributes, MetadataError, Noted},
@@ -156,7 +156,7 @@ fn vertices_default_to_raw_float32() {
         read(json!({"dtype": "<U5"})),
         "attributes.dtype: \"<U5\": dtype is raw text, only numbers and bool are read",
     );
-    let fragments = |json: Json| Fragments::parse(&key("k"), &attributes(&json));
+    let fragments = |json: Json| FragmentArray::parse(&key("k"), &attributes(&json));
     assert!(fragments(json!({})).is_ok());
     refused(
         fragments(json!({"encoding": "fragment_index_v2"})),
@@ -386,7 +386,7 @@ fn composite_names_stay_in_the_level() {
 #[test]
 fn shards_hold_what_they_say() {
     let read = |json: Json| {
-        ShardIndex::parse(&key("k"), &attributes(&json!({"shard_index": json})), 2, 10)
+        LegacyShardIndex::parse(&key("k"), &attributes(&json!({"shard_index": json})), 2, 10)
     };
     let index = read(json!({"1.0": [4, 6], "-1.0": [0, 4]})).unwrap();
     assert_eq!(index.spans()[0].chunk, ChunkCoord::new([-1, 0]));

@@ -3,9 +3,8 @@
 
 use serde_json::json;
 use zvf_model::{
-    generation::{
-        DetectionNote, Evidence, FamilyForm, Generation, GenerationError, NodeForm, OldSign,
-    },
+    detection::{DetectionNote, Evidence, FamilyForm, GenerationError, NodeForm, OldSign},
+    generation::Generation,
     layout::{ChunkForm, LinkForm, ObjectIndexForm, TableForm},
     metadata::Attributes,
     version::{Version, VersionError},

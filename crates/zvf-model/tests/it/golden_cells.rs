@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use zvf_format::path::{CellKey, Delta};
 use zvf_model::{
-    array::{LinkFamily, Presence, SHARD_PREFIX, ShardIndex},
-    generation::{Evidence, Generation},
+    array::{LegacyShardIndex, LinkFamily, Presence, SHARD_PREFIX},
+    detection::Evidence,
+    generation::Generation,
     grid::ChunkCoord,
     key::Key,
-    layout::{CellGrid, Layout, LinkOffsets, Part, RootPart},
+    layout::{ArrayRole, CellGrid, Layout, LinkOffsets, RootArrayRole},
     level::LevelId,
     zarr::Array,
 };
@@ -129,7 +130,7 @@ fn check_chunks(
     store: &Store,
     layout: Layout,
     level: LevelId,
-    part: &Part<'_>,
+    part: &ArrayRole<'_>,
     path: &str,
     cells: &[&str],
     seen: &mut BTreeSet<String>,
@@ -180,7 +181,7 @@ fn check_items(
     store: &Store,
     layout: Layout,
     level: LevelId,
-    part: &Part<'_>,
+    part: &ArrayRole<'_>,
     items: &[&str],
     tally: &mut Tally,
 ) {
@@ -199,28 +200,28 @@ fn check_items(
 }
 
 /// The part that a path below a level names in 0.9.
-fn part_of<'a>(parts: &[&'a str]) -> Part<'a> {
+fn part_of<'a>(parts: &[&'a str]) -> ArrayRole<'a> {
     let delta = |text: &str| Delta::parse(text).unwrap();
     match parts {
-        ["vertices"] => Part::Vertices,
-        ["vertex_fragments"] => Part::VertexFragments,
-        ["link_fragments"] => Part::LinkFragments,
-        ["vertex_attributes", name] => Part::VertexAttribute(name),
-        ["fragment_attributes", name] => Part::FragmentAttribute(name),
-        ["links", d, offsets] => Part::Links(delta(d), LinkOffsets::Segment(offsets)),
+        ["vertices"] => ArrayRole::Vertices,
+        ["vertex_fragments"] => ArrayRole::VertexFragments,
+        ["link_fragments"] => ArrayRole::LinkFragments,
+        ["vertex_attributes", name] => ArrayRole::VertexAttribute(name),
+        ["fragment_attributes", name] => ArrayRole::FragmentAttribute(name),
+        ["links", d, offsets] => ArrayRole::Links(delta(d), LinkOffsets::Segment(offsets)),
         ["link_attributes", name, d, offsets] => {
-            Part::LinkAttribute(name, delta(d), LinkOffsets::Segment(offsets))
+            ArrayRole::LinkAttribute(name, delta(d), LinkOffsets::Segment(offsets))
         }
-        ["object_index", "manifests"] => Part::Manifests,
-        ["object_index", "object_ids"] => Part::ObjectIds,
-        ["object_attributes", name] => Part::ObjectAttribute(name),
-        ["groups"] => Part::Groups,
-        ["group_attributes", name] => Part::GroupAttribute(name),
+        ["object_index", "manifests"] => ArrayRole::Manifests,
+        ["object_index", "object_ids"] => ArrayRole::ObjectIds,
+        ["object_attributes", name] => ArrayRole::ObjectAttribute(name),
+        ["groups"] => ArrayRole::Groups,
+        ["group_attributes", name] => ArrayRole::GroupAttribute(name),
         [one] if one.starts_with("vertices_") => {
-            Part::CompositeVertices(one.strip_prefix("vertices_").unwrap())
+            ArrayRole::CompositeVertices(one.strip_prefix("vertices_").unwrap())
         }
         [one] if one.starts_with("links_") => {
-            Part::CompositeLinks(one.strip_prefix("links_").unwrap())
+            ArrayRole::CompositeLinks(one.strip_prefix("links_").unwrap())
         }
         _ => panic!("{parts:?}: no part"),
     }
@@ -252,7 +253,10 @@ fn check_old(store: &Store, layout: Layout, tally: &mut Tally) {
         let arity = store.level(level).arity(&store.root());
         let (part, cell) = old_part(&parts[1..]);
         let address = match (&part, cell) {
-            (Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..), Some(cell)) => {
+            (
+                ArrayRole::CrossChunkLinks(_) | ArrayRole::CrossChunkLinkAttribute(..),
+                Some(cell),
+            ) => {
                 let family = format!("{level}/cross_chunk_links/{}", parts[parts.len() - 2]);
                 let attributes = store.attributes(&family);
                 let family =
@@ -296,7 +300,13 @@ fn check_old(store: &Store, layout: Layout, tally: &mut Tally) {
 }
 
 /// Native shards of 0.8.1: elements of one array.
-fn check_native(store: &Store, layout: Layout, level: LevelId, part: &Part<'_>, tally: &mut Tally) {
+fn check_native(
+    store: &Store,
+    layout: Layout,
+    level: LevelId,
+    part: &ArrayRole<'_>,
+    tally: &mut Tally,
+) {
     let node = layout.described_at(level, part).unwrap().unwrap();
     let array = array(store, &node);
     let presence = Presence::parse(&node, &array, array.rank()).unwrap().value;
@@ -326,7 +336,7 @@ fn check_shard(store: &Store, level: LevelId, path: &str, tally: &mut Tally) {
     let arity = store.level(level).arity(&store.root());
     let node = key(path);
     let array = array(store, &node);
-    let index = ShardIndex::parse(&node, &array.attributes, arity, array.elements()).unwrap();
+    let index = LegacyShardIndex::parse(&node, &array.attributes, arity, array.elements()).unwrap();
     let covered: u64 = index.spans().iter().map(|span| span.len).sum();
     assert_eq!(covered, array.elements(), "{path}");
     for span in index.spans() {
@@ -335,60 +345,61 @@ fn check_shard(store: &Store, level: LevelId, path: &str, tally: &mut Tally) {
     }
 }
 
-fn old_part<'a>(parts: &[&'a str]) -> (Part<'a>, Option<&'a str>) {
+fn old_part<'a>(parts: &[&'a str]) -> (ArrayRole<'a>, Option<&'a str>) {
     let delta = |text: &str| Delta::parse(text).unwrap();
     match parts {
-        ["vertices"] => (Part::Vertices, None),
-        ["vertices", chunk] => (Part::Vertices, Some(chunk)),
-        ["vertex_fragments"] => (Part::VertexFragments, None),
-        ["vertex_fragments", chunk] => (Part::VertexFragments, Some(chunk)),
-        ["link_fragments", chunk] => (Part::LinkFragments, Some(chunk)),
-        ["vertex_attributes", name] => (Part::VertexAttribute(name), None),
-        ["vertex_attributes", name, chunk] => (Part::VertexAttribute(name), Some(chunk)),
-        ["fragment_attributes", name, chunk] => (Part::FragmentAttribute(name), Some(chunk)),
-        ["links", d, chunk] => (Part::Links(delta(d), ZERO), Some(chunk)),
+        ["vertices"] => (ArrayRole::Vertices, None),
+        ["vertices", chunk] => (ArrayRole::Vertices, Some(chunk)),
+        ["vertex_fragments"] => (ArrayRole::VertexFragments, None),
+        ["vertex_fragments", chunk] => (ArrayRole::VertexFragments, Some(chunk)),
+        ["link_fragments", chunk] => (ArrayRole::LinkFragments, Some(chunk)),
+        ["vertex_attributes", name] => (ArrayRole::VertexAttribute(name), None),
+        ["vertex_attributes", name, chunk] => (ArrayRole::VertexAttribute(name), Some(chunk)),
+        ["fragment_attributes", name, chunk] => (ArrayRole::FragmentAttribute(name), Some(chunk)),
+        ["links", d, chunk] => (ArrayRole::Links(delta(d), ZERO), Some(chunk)),
         ["link_attributes", name, d, chunk] => {
-            (Part::LinkAttribute(name, delta(d), ZERO), Some(chunk))
+            (ArrayRole::LinkAttribute(name, delta(d), ZERO), Some(chunk))
         }
-        ["cross_chunk_links", d, "data"] => (Part::CrossChunkLinks(delta(d)), None),
-        ["cross_chunk_links", d, cell] => (Part::CrossChunkLinks(delta(d)), Some(cell)),
+        ["cross_chunk_links", d, "data"] => (ArrayRole::CrossChunkLinks(delta(d)), None),
+        ["cross_chunk_links", d, cell] => (ArrayRole::CrossChunkLinks(delta(d)), Some(cell)),
         ["cross_chunk_link_attributes", name, d, "data"] => {
-            (Part::CrossChunkLinkAttribute(name, delta(d)), None)
+            (ArrayRole::CrossChunkLinkAttribute(name, delta(d)), None)
         }
-        ["cross_chunk_link_attributes", name, d, cell] => {
-            (Part::CrossChunkLinkAttribute(name, delta(d)), Some(cell))
-        }
-        ["object_index", "data" | "manifests"] => (Part::Manifests, None),
-        ["object_index", "offsets"] => (Part::ManifestOffsets, None),
-        ["object_attributes", name, "present_mask"] => (Part::PresentMask(name), None),
+        ["cross_chunk_link_attributes", name, d, cell] => (
+            ArrayRole::CrossChunkLinkAttribute(name, delta(d)),
+            Some(cell),
+        ),
+        ["object_index", "data" | "manifests"] => (ArrayRole::Manifests, None),
+        ["object_index", "offsets"] => (ArrayRole::ManifestOffsets, None),
+        ["object_attributes", name, "present_mask"] => (ArrayRole::PresentMask(name), None),
         ["object_attributes", name] | ["object_attributes", name, "data"] => {
-            (Part::ObjectAttribute(name), None)
+            (ArrayRole::ObjectAttribute(name), None)
         }
-        ["groups"] | ["groups", "data"] => (Part::Groups, None),
-        ["groups", "offsets"] => (Part::GroupOffsets, None),
+        ["groups"] | ["groups", "data"] => (ArrayRole::Groups, None),
+        ["groups", "offsets"] => (ArrayRole::GroupOffsets, None),
         ["group_attributes", name] | ["group_attributes", name, "data"] => {
-            (Part::GroupAttribute(name), None)
+            (ArrayRole::GroupAttribute(name), None)
         }
         [one, chunk] if one.starts_with("vertices_") => {
             let kind = one.strip_prefix("vertices_").unwrap();
-            (Part::CompositeVertices(kind), Some(chunk))
+            (ArrayRole::CompositeVertices(kind), Some(chunk))
         }
         [one] | [one, "data"] if one.starts_with("links_") => (
-            Part::CompositeLinks(one.strip_prefix("links_").unwrap()),
+            ArrayRole::CompositeLinks(one.strip_prefix("links_").unwrap()),
             None,
         ),
         _ => panic!("{parts:?}: no part"),
     }
 }
 
-fn root_part<'a>(parts: &[&'a str]) -> RootPart<'a> {
+fn root_part<'a>(parts: &[&'a str]) -> RootArrayRole<'a> {
     match &parts[1..] {
-        ["objects", ..] => RootPart::ParametricObjects,
-        ["names", ..] => RootPart::ParametricNames,
-        ["object_attributes", name, ..] => RootPart::ParametricAttribute(name),
-        ["groups", "offsets"] => RootPart::ParametricGroupOffsets,
-        ["groups", ..] => RootPart::ParametricGroups,
-        ["group_attributes", name, ..] => RootPart::ParametricGroupAttribute(name),
+        ["objects", ..] => RootArrayRole::ParametricObjects,
+        ["names", ..] => RootArrayRole::ParametricNames,
+        ["object_attributes", name, ..] => RootArrayRole::ParametricAttribute(name),
+        ["groups", "offsets"] => RootArrayRole::ParametricGroupOffsets,
+        ["groups", ..] => RootArrayRole::ParametricGroups,
+        ["group_attributes", name, ..] => RootArrayRole::ParametricGroupAttribute(name),
         _ => panic!("{parts:?}: no part"),
     }
 }

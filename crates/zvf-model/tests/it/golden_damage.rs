@@ -9,7 +9,10 @@ use zvf_model::{
     metadata::{MetadataError, MetadataNote},
     zarr::Node,
 };
-use zvf_testkit::{damage, golden::Golden};
+use zvf_testkit::{
+    damage,
+    golden::{Files, Golden},
+};
 
 use crate::store::{Store, key, report, stores};
 
@@ -265,7 +268,7 @@ fn read_node(
 
 /// Does to the files what the recorded edit did.
 fn apply(store: &mut Store, edit: &Json) {
-    let mut files: damage::Files = core::mem::take(&mut store.files).into_iter().collect();
+    let mut files: Files = core::mem::take(&mut store.files).into_iter().collect();
     damage::apply(&mut files, edit);
     store.files = files.into_iter().collect();
 }

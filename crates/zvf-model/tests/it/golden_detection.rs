@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use zvf_model::{
-    generation::{DetectionNote, Evidence, Generation},
+    detection::{DetectionNote, Evidence},
+    generation::Generation,
     level::LevelId,
 };
 

@@ -13,7 +13,7 @@ use zvf_model::{
     array::{LinkFamily, Vertices},
     grid::{Bounds, ChunkCoord, Grid},
     level::LevelId,
-    root::{GeometryKind, RootMetadata},
+    root::{GeometryType, RootMetadata},
 };
 use zvf_testkit::golden::unhex;
 
@@ -53,7 +53,7 @@ fn cells<'a>(store: &'a Store, level: LevelId, path: &str) -> Vec<(&'a str, Vec<
 /// Points whose fragments are bins: no objects, and a bin shape of their own.
 fn is_binned(store: &Store, root: &RootMetadata, level: LevelId) -> bool {
     level == LevelId::FULL
-        && root.geometry_kinds == [GeometryKind::PointCloud]
+        && root.geometry_kinds == [GeometryType::PointCloud]
         && root.base_bin_shape.is_some()
         && !store.exists("0/object_index")
 }

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use zvf_format::path::Delta;
 use zvf_model::{
     array::{
-        CellAttribute, CompositeLinks, Fragments, GeometryIndex, Groups, LinkArray, LinkFamily,
+        CellAttribute, CompositeLinks, FragmentArray, GeometryIndex, Groups, LinkArray, LinkFamily,
         ObjectIndex, ObjectIndexLayout, ParametricObjects, ParametricTypes, Presence, Table,
         Vertices,
     },
@@ -164,7 +164,7 @@ fn read_attributes(store: &Store, file: &Key, node: &str, parsed: &Node) -> Read
             "composite links"
         }
         ["vertex_fragments" | "link_fragments"] => {
-            notes.extend(Fragments::parse(file, attributes).unwrap().notes);
+            notes.extend(FragmentArray::parse(file, attributes).unwrap().notes);
             "fragments"
         }
         [

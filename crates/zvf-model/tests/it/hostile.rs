@@ -5,11 +5,11 @@ use serde_json::{Map, Value as Json, json};
 use zvf_format::path::Delta;
 use zvf_model::{
     array::{
-        CellAttribute, CompositeLinks, Fragments, GeometryIndex, Groups, LinkArray, LinkFamily,
-        ObjectIndex, Padded, ParametricObjects, ParametricTypes, Presence, ShardIndex, Table,
-        Vertices,
+        CellAttribute, CompositeLinks, FragmentArray, GeometryIndex, Groups, LegacyShardIndex,
+        LinkArray, LinkFamily, ObjectIndex, Padded, ParametricObjects, ParametricTypes, Presence,
+        Table, Vertices,
     },
-    generation::{Evidence, FamilyForm, NodeForm},
+    detection::{Evidence, FamilyForm, NodeForm},
     level::{LevelId, LevelMetadata},
     root::RootMetadata,
     zarr::Node,
@@ -44,7 +44,7 @@ fn read_all(json: &Json) {
     let _ = LinkFamily::parse_intra(&at, delta, attributes);
     let _ = LinkFamily::parse_cross_chunk(&at, delta, attributes);
     let _ = Vertices::parse(&at, attributes);
-    let _ = Fragments::parse(&at, attributes);
+    let _ = FragmentArray::parse(&at, attributes);
     let _ = CellAttribute::parse(&at, attributes).map(|read| read.value.declared_columns());
     let _ = ObjectIndex::parse(&at, attributes);
     let _ = Table::parse_group(&at, attributes);
@@ -54,7 +54,7 @@ fn read_all(json: &Json) {
     let _ = ParametricObjects::parse(&at, attributes);
     let _ = GeometryIndex::parse(&at, attributes);
     let _ = CompositeLinks::parse(&at, attributes);
-    let _ = ShardIndex::parse(&at, attributes, 3, 1000);
+    let _ = LegacyShardIndex::parse(&at, attributes, 3, 1000);
     let mut evidence = Evidence::of_root(attributes);
     let _ = evidence.detect();
     evidence.object_index = Some(attributes.clone());

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use zvf_model::{
     level::{LevelId, LevelMetadata},
     metadata::MetadataNote,
-    root::{GeometryKind, RootMetadata},
+    root::{GeometryType, RootMetadata},
 };
 
 use crate::store::key;
@@ -56,7 +56,7 @@ fn what_nobody_knows_is_kept() {
     assert_eq!(root.other["user_metadata"]["mine"], 1);
     assert_eq!(root.axes[0].unit.as_deref(), Some("nm"));
     assert_eq!(root.axes[1].kind, None);
-    assert_eq!(root.geometry_kinds, [GeometryKind::Mesh]);
+    assert_eq!(root.geometry_kinds, [GeometryType::Mesh]);
     assert_eq!(root.links_convention, None);
     assert_eq!(
         root.links_convention.unwrap_or_default().as_str(),

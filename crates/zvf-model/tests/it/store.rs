@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use zvf_model::{
-    generation::{Detection, Evidence, FamilyForm, Generation, NodeForm},
+    detection::{Detection, Evidence, FamilyForm, NodeForm},
+    generation::Generation,
     key::Key,
     level::{LevelId, LevelMetadata},
     metadata::{Attributes, MetadataError},

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_model::{
-    array::{Padded, Presence, SHARD_PREFIX, ShardIndex},
+    array::{LegacyShardIndex, Padded, Presence, SHARD_PREFIX},
     fetch::{AnyArray, CellOf, Port, Wanted},
     grid::ChunkCoord,
     key::Key,
@@ -328,7 +328,7 @@ async fn children(
         let Some(Node::Array(array)) = node else {
             return Err(Damage::new(key, Fault::Kind).into());
         };
-        let index = ShardIndex::parse(key, &array.attributes, arity, array.elements())?;
+        let index = LegacyShardIndex::parse(key, &array.attributes, arity, array.elements())?;
         let array = fetch.array(key, Arc::new(array))?;
         for span in index.spans() {
             let range = span.offset..span.offset.saturating_add(span.len);

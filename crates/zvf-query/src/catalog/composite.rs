@@ -5,7 +5,7 @@ use zvf_format::{links::LinkWidth, numeric::Value};
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex},
     key::Key,
-    layout::Part,
+    layout::ArrayRole,
     level::LevelId,
 };
 
@@ -60,7 +60,9 @@ impl Session<'_> {
         Box::pin(async move {
             let level = self.level(level).await?;
             let node = Self::node_of(&level)?;
-            let key = self.layout.described_at(level.id(), &Part::GeometryIndex);
+            let key = self
+                .layout
+                .described_at(level.id(), &ArrayRole::GeometryIndex);
             let key = key.map_err(|source| QueryError::Name {
                 name: level.id().to_string(),
                 source,
@@ -127,7 +129,7 @@ impl Session<'_> {
         name: &str,
         diagnostics: &Diagnostics,
     ) -> Result<Option<Links>, QueryError> {
-        let part = Part::CompositeLinks(name);
+        let part = ArrayRole::CompositeLinks(name);
         let Some(family) = self.chunked_array(level, &part).await? else {
             return Ok(None);
         };

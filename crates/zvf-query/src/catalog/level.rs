@@ -11,7 +11,7 @@ use zvf_format::path::Delta;
 use zvf_model::{
     fetch::{FetchProblem, Port},
     key::Key,
-    layout::{CrossChunkForm, Layout, Part},
+    layout::{ArrayRole, CrossChunkForm, Layout},
     level::{LevelId, LevelMetadata},
     root::RootMetadata,
     zarr::Node,
@@ -161,7 +161,7 @@ impl Session<'_> {
     pub(crate) async fn chunked_array(
         &self,
         level: &Level,
-        part: &Part<'_>,
+        part: &ArrayRole<'_>,
     ) -> Result<Option<Arc<ChunkedArray>>, QueryError> {
         let key = self.layout.described_at(level.id(), part);
         let key = key.map_err(|source| QueryError::Name {

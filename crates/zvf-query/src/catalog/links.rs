@@ -43,7 +43,7 @@ use zvf_model::{
     grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, LinkForm},
-    root::{GeometryKind, LinksConvention},
+    root::{GeometryType, LinksConvention},
 };
 
 use crate::{
@@ -363,9 +363,9 @@ impl Session<'_> {
     fn crossing_rows_are_known(&self) -> bool {
         let old = matches!(self.layout.generation, Generation::V0_6 | Generation::V0_7);
         let convention = self.root.links_convention.clone().unwrap_or_default();
-        let is_wrong = |kind: &GeometryKind| match kind {
-            GeometryKind::Line => true,
-            GeometryKind::Polyline | GeometryKind::Streamline => old,
+        let is_wrong = |kind: &GeometryType| match kind {
+            GeometryType::Line => true,
+            GeometryType::Polyline | GeometryType::Streamline => old,
             _ => false,
         };
         convention != LinksConvention::ImplicitSequential
@@ -379,7 +379,7 @@ impl Session<'_> {
         );
         let kinds = &self.root.geometry_kinds;
         let regrouped =
-            |kind: &GeometryKind| matches!(kind, GeometryKind::Graph | GeometryKind::Skeleton);
+            |kind: &GeometryType| matches!(kind, GeometryType::Graph | GeometryType::Skeleton);
         old && kinds.iter().any(regrouped)
     }
 }

@@ -8,7 +8,7 @@ use zvf_model::{
     array::{ParametricObjects, ParametricType, ParametricTypes},
     fetch::{AnyArray, FetchProblem},
     key::Key,
-    layout::RootPart,
+    layout::RootArrayRole,
     zarr::Node,
 };
 
@@ -80,7 +80,7 @@ impl Session<'_> {
     /// Returns [`QueryError`] if data is damaged.
     pub fn parametric(&self) -> BoxFuture<'_, Result<Option<ParametricGeometry>, QueryError>> {
         Box::pin(async move {
-            let node = self.root_key(&RootPart::Parametric)?;
+            let node = self.root_key(&RootArrayRole::Parametric)?;
             let keys = [
                 node.clone(),
                 child(&node, "objects")?,
@@ -269,7 +269,7 @@ impl Session<'_> {
         }
     }
 
-    fn root_key(&self, part: &RootPart<'_>) -> Result<Key, QueryError> {
+    fn root_key(&self, part: &RootArrayRole<'_>) -> Result<Key, QueryError> {
         let key = self.layout.root_part(part);
         let key = key.map_err(|source| QueryError::Name {
             name: "parametric".to_owned(),

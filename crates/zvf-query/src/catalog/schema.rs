@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures_util::future::{try_join, try_join_all};
 use zvf_format::numeric::Dtype;
 use zvf_model::{
-    array::{CellAttribute, Fragments, VertexEncoding, Vertices},
+    array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
     fetch::FetchProblem,
-    layout::{CrossChunkForm, Part},
+    layout::{ArrayRole, CrossChunkForm},
 };
 
 use crate::{
@@ -182,13 +182,15 @@ impl Session<'_> {
             if !with_fragments {
                 return Ok(None);
             }
-            let family = self.chunked_array(level, &Part::VertexFragments).await?;
+            let family = self
+                .chunked_array(level, &ArrayRole::VertexFragments)
+                .await?;
             if let Some(family) = &family {
-                Fragments::parse(&family.node, &family.attributes)?;
+                FragmentArray::parse(&family.node, &family.attributes)?;
             }
             Ok(family)
         };
-        let vertices = try_join(self.chunked_array(level, &Part::Vertices), fragments);
+        let vertices = try_join(self.chunked_array(level, &ArrayRole::Vertices), fragments);
         let vertex = self.attributes(level, Scope::Vertex, &names.vertex);
         let fragment = self.attributes(level, Scope::Fragment, &names.fragment);
         let ((vertices, fragments), (vertex, fragment)) =
@@ -196,13 +198,13 @@ impl Session<'_> {
         let Some(vertices) = vertices else {
             let count = level.metadata.vertex_count.unwrap_or(0);
             return match count > 0 || level.declares("vertices") {
-                true => Err(self.absent_part(level, &Part::Vertices)?),
+                true => Err(self.absent_part(level, &ArrayRole::Vertices)?),
                 false => Ok(None),
             };
         };
         let has_chunks = || vertices.chunks().is_none_or(|chunks| !chunks.is_empty());
         if with_fragments && fragments.is_none() && has_chunks() {
-            return Err(self.absent_part(level, &Part::VertexFragments)?);
+            return Err(self.absent_part(level, &ArrayRole::VertexFragments)?);
         }
         let metadata = Vertices::parse(&vertices.node, &vertices.attributes)?.value;
         if metadata.encoding != VertexEncoding::Raw {
@@ -219,7 +221,7 @@ impl Session<'_> {
     }
 
     /// Returns the error for an array that every level with vertices has.
-    fn absent_part(&self, level: &Level, part: &Part<'_>) -> Result<QueryError, QueryError> {
+    fn absent_part(&self, level: &Level, part: &ArrayRole<'_>) -> Result<QueryError, QueryError> {
         let key = self.layout.described_at(level.id(), part);
         let key = key.map_err(|source| QueryError::Name {
             name: level.id().to_string(),
@@ -258,8 +260,8 @@ impl Session<'_> {
     ) -> Result<Vec<ChunkAttribute>, QueryError> {
         let opened = names.iter().map(|name| async move {
             let part = match scope {
-                Scope::Fragment => Part::FragmentAttribute(name),
-                _ => Part::VertexAttribute(name),
+                Scope::Fragment => ArrayRole::FragmentAttribute(name),
+                _ => ArrayRole::VertexAttribute(name),
             };
             let Some(family) = self.chunked_array(level, &part).await? else {
                 return Err(Self::absent_attribute(level, scope, name)?);

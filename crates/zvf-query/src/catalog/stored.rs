@@ -6,7 +6,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use zvf_format::numeric::Kind;
 use zvf_model::{
-    fetch::AnyArray, grid::ChunkCoord, key::Key, layout::Part, level::LevelId, metadata::Attributes,
+    fetch::AnyArray, grid::ChunkCoord, key::Key, layout::ArrayRole, level::LevelId,
+    metadata::Attributes,
 };
 
 use crate::{
@@ -84,7 +85,7 @@ impl Session<'_> {
     pub fn stored_array<'f>(
         &'f self,
         level: LevelId,
-        part: &'f Part<'_>,
+        part: &'f ArrayRole<'_>,
     ) -> BoxFuture<'f, Result<Option<StoredArray>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
@@ -94,7 +95,9 @@ impl Session<'_> {
             let chunks = if let Some(chunks) = family.chunks() {
                 chunks
             } else {
-                let fragments = self.chunked_array(&level, &Part::VertexFragments).await?;
+                let fragments = self
+                    .chunked_array(&level, &ArrayRole::VertexFragments)
+                    .await?;
                 let chunks = fragments.and_then(|fragments| fragments.chunks());
                 let chunks = chunks.unwrap_or_default().into_iter();
                 chunks.filter(|chunk| family.has(chunk)).collect()

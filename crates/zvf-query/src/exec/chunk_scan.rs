@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeSet;
 
 use futures_util::future::try_join;
-use zvf_model::{fetch::FetchProblem, grid::ChunkCoord, level::LevelId, root::GeometryKind};
+use zvf_model::{fetch::FetchProblem, grid::ChunkCoord, level::LevelId, root::GeometryType};
 
 use super::{
     context::ExecContext,
@@ -165,7 +165,7 @@ impl LevelQuery<'_> {
 
     /// Returns whether the fragments of a chunk are its bins, so that a region needs only some.
     pub(crate) fn has_bins(&self) -> bool {
-        let cloud = self.session.root.geometry_kinds.first() == Some(&GeometryKind::PointCloud);
+        let cloud = self.session.root.geometry_kinds.first() == Some(&GeometryType::PointCloud);
         let finest = self.level.id() == LevelId::FULL;
         cloud && finest && self.area.is_some() && self.space.bins().is_some()
     }

@@ -1,6 +1,6 @@
 //! Queries on the additional geometries of a composite store.
 
-use zvf_model::layout::Part;
+use zvf_model::layout::ArrayRole;
 
 use crate::{
     batch::vertices::Owners,
@@ -32,7 +32,7 @@ impl LevelQuery<'_> {
                 "an additional geometry has no objects, attributes or levels; select it by region only",
             ));
         }
-        let part = Part::CompositeVertices(name);
+        let part = ArrayRole::CompositeVertices(name);
         let vertices = self.session.chunked_array(&self.level, &part).await?;
         let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
         let metadata =

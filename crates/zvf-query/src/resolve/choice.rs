@@ -115,7 +115,7 @@ impl Session<'_> {
         match &query.level {
             LevelChoice::Number(id) => Ok(*id),
             LevelChoice::Scale(most) => {
-                let fits = |dataset: &&&zvf_model::root::Dataset| {
+                let fits = |dataset: &&&zvf_model::root::MultiscaleDataset| {
                     let scale = dataset.scale.as_deref().unwrap_or_default();
                     scale.iter().all(|scale| scale <= most)
                 };

@@ -9,8 +9,8 @@ use std::{
 use zvf_model::{
     array::Vertices,
     grid::ChunkCoord,
-    layout::Part,
-    root::{GeometryKind, LinksConvention, RootMetadata},
+    layout::ArrayRole,
+    root::{GeometryType, LinksConvention, RootMetadata},
 };
 
 use zvf_model::column::Column;
@@ -68,11 +68,11 @@ pub(crate) struct ChunkCache {
 /// How what is stored is to be read, when the root does not say otherwise.
 pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
     match root.geometry_kinds.first() {
-        Some(GeometryKind::PointCloud) => Shape::Points,
-        Some(GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline) => {
+        Some(GeometryType::PointCloud) => Shape::Points,
+        Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline) => {
             Shape::Paths
         }
-        Some(GeometryKind::Skeleton | GeometryKind::Graph | GeometryKind::Mesh) => Shape::Links,
+        Some(GeometryType::Skeleton | GeometryType::Graph | GeometryType::Mesh) => Shape::Links,
         _ => match root.links_convention {
             Some(LinksConvention::Explicit | LinksConvention::ImplicitWithBranches) => Shape::Links,
             _ => Shape::Points,
@@ -354,7 +354,7 @@ impl LevelQuery<'_> {
         let axes = u32::try_from(self.space.axes()).unwrap_or(1);
         let vertices = self
             .session
-            .chunked_array(&self.level, &Part::Vertices)
+            .chunked_array(&self.level, &ArrayRole::Vertices)
             .await?;
         let kind = match vertices {
             Some(family) => Vertices::parse(&family.node, &family.attributes)?

@@ -15,7 +15,7 @@ use zvf_model::key::Key;
 
 use super::error::OpenError;
 use crate::{
-    io::{Budget, ByteRange, FetchResult, FetchedRange, ListedFile, Listing, Read, ReadError},
+    io::{ByteBudget, ByteRange, FetchResult, FetchedRange, ListedFile, Listing, Read, ReadError},
     threads::run_blocking,
 };
 
@@ -75,7 +75,7 @@ impl ZipArchive {
     }
 
     /// Reads a range of an entry; `Ok(None)` is an absent entry.
-    pub(crate) async fn fetch(&self, read: &Read, budget: &Budget) -> FetchResult {
+    pub(crate) async fn fetch(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         let Some(entry) = self.entries.get(read.key.as_str()).copied() else {
             return Ok(None);
         };

@@ -7,7 +7,7 @@ use zvf_model::{
     zarr::{Array, DataType, IndexError},
 };
 
-use crate::codec::{ChunkCodecs, ChunkForm, CodecsError, Sharding};
+use crate::codec::{ChunkCodecs, CodecsError, DecodedForm, ShardLayout};
 
 /// An array prepared for reading and writing its cells.
 ///
@@ -22,13 +22,13 @@ pub(crate) struct Description {
     pub(crate) node: Key,
     array: Arc<Array>,
     pub(crate) codecs: ChunkCodecs,
-    pub(crate) sharding: Option<Sharding>,
-    pub(crate) items: Items,
+    pub(crate) sharding: Option<ShardLayout>,
+    pub(crate) items: CellContents,
 }
 
 /// The contents of a decoded cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Items {
+pub(crate) enum CellContents {
     /// Elements of a fixed size; the number of bytes.
     Fixed(u64),
     /// A frame of one byte string, which is the payload.
@@ -63,14 +63,14 @@ impl CellArray {
     /// [`CellArrayError`] when its cells cannot be read.
     pub fn new(node: Key, array: impl Into<Arc<Array>>) -> Result<Self, CellArrayError> {
         let array = array.into();
-        let sharding = Sharding::new(&array)?;
+        let sharding = ShardLayout::new(&array)?;
         let codecs = match &sharding {
             Some(sharding) => sharding.codecs.clone(),
             None => ChunkCodecs::new(&array.codecs)?,
         };
-        let items = Items::of(&array)?;
-        let framed = codecs.form() == ChunkForm::VlenFrame;
-        if framed == matches!(items, Items::Fixed(_)) {
+        let items = CellContents::of(&array)?;
+        let framed = codecs.form() == DecodedForm::VlenFrame;
+        if framed == matches!(items, CellContents::Fixed(_)) {
             return Err(CellArrayError::Serialiser);
         }
         Ok(Self(Arc::new(Description {
@@ -139,7 +139,7 @@ impl Description {
     }
 }
 
-impl Items {
+impl CellContents {
     fn of(array: &Array) -> Result<Self, CellArrayError> {
         let size = |width: u64| {
             let mut extents = array.decoded_shape().iter().copied();

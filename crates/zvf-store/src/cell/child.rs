@@ -15,7 +15,7 @@ use super::{
     element::{Element, ReadResult, slice_parts},
     error::CellError,
 };
-use crate::io::{Budget, Read};
+use crate::io::{ByteBudget, Read};
 
 /// A child and its two objects under their usual names.
 #[derive(Clone, Debug)]
@@ -155,7 +155,7 @@ impl Blob {
     pub(super) fn payload(
         &self,
         chunk: ReadResult,
-        budget: &Budget,
+        budget: &ByteBudget,
     ) -> Result<Option<Bytes>, CellError> {
         let payload = self.element.payload(chunk, budget)?;
         let payload = payload.ok_or_else(|| self.absent())?;

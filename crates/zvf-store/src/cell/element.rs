@@ -9,14 +9,14 @@ use zvf_model::{fetch::Fetched, key::Key};
 
 use super::{
     CellResult, Part,
-    array::{Description, Items},
+    array::{CellContents, Description},
     cache::CacheKey,
     error::CellError,
     shard_indexes::KnownIndexes,
 };
 use crate::{
-    codec::{DecodeError, DecodedSize, Sharding},
-    io::{Budget, ByteRange, Read, ReadError},
+    codec::{DecodeError, DecodedSize, ShardLayout},
+    io::{ByteBudget, ByteRange, Read, ReadError},
 };
 
 /// The result of one read.
@@ -93,7 +93,7 @@ impl Element {
     }
 
     /// Returns the key and the layout of the shard that holds the cell.
-    pub(super) fn shard(&self) -> Option<(&Key, &Sharding)> {
+    pub(super) fn shard(&self) -> Option<(&Key, &ShardLayout)> {
         let sharding = self.array.sharding.as_ref()?;
         matches!(self.location, Location::InShard(_)).then_some((self.key(), sharding))
     }
@@ -141,7 +141,7 @@ impl Element {
             Err(error) => return ElementPlan::Known(Err(error)),
         };
         let mut push = |range| reads.push(Read::new(self.key().clone(), range));
-        let is_sliceable = self.array.codecs.is_plain() && self.array.items != Items::Frames;
+        let is_sliceable = self.array.codecs.is_plain() && self.array.items != CellContents::Frames;
         let parts: Option<Vec<&Range<u64>>> = parts.iter().map(Option::as_ref).collect();
         let Some(parts) = parts.filter(|_| is_sliceable) else {
             push(match extent {
@@ -155,8 +155,8 @@ impl Element {
             Extent::Within(range) => (range.start, Some(range.end.saturating_sub(range.start))),
         };
         let (header, max_size) = match self.array.items {
-            Items::Fixed(size) => (0, Some(size)),
-            Items::Framed | Items::Frames => {
+            CellContents::Fixed(size) => (0, Some(size)),
+            CellContents::Framed | CellContents::Frames => {
                 let max_size = stored.map(|stored| stored.saturating_sub(FRAME_HEADER));
                 (FRAME_HEADER, max_size)
             }
@@ -198,7 +198,7 @@ impl Element {
         };
         let found = range.end.saturating_sub(range.start);
         match self.array.items {
-            Items::Fixed(expected) if self.array.codecs.is_plain() && found != expected => {
+            CellContents::Fixed(expected) if self.array.codecs.is_plain() && found != expected => {
                 Err(self.decode_error(DecodeError::Size { expected, found }))
             }
             _ => Ok(Some(Extent::Within(range))),
@@ -247,8 +247,10 @@ impl Element {
             return Ok(None);
         };
         match self.array.items {
-            Items::Fixed(size) => Ok(Some(size)),
-            Items::Framed | Items::Frames => self.framed_size(&head, max_size).map(Some),
+            CellContents::Fixed(size) => Ok(Some(size)),
+            CellContents::Framed | CellContents::Frames => {
+                self.framed_size(&head, max_size).map(Some)
+            }
         }
     }
 
@@ -256,21 +258,21 @@ impl Element {
     pub(super) fn payload(
         &self,
         stored: ReadResult,
-        budget: &Budget,
+        budget: &ByteBudget,
     ) -> Result<Option<Bytes>, CellError> {
         stored?
             .map(|stored| self.decode(stored, budget))
             .transpose()
     }
 
-    fn decode(&self, stored: Bytes, budget: &Budget) -> Result<Bytes, CellError> {
+    fn decode(&self, stored: Bytes, budget: &ByteBudget) -> Result<Bytes, CellError> {
         let size = match self.array.items {
             // The declared size is reserved before decoding.
-            Items::Fixed(bytes) => {
+            CellContents::Fixed(bytes) => {
                 budget.reserve(self.key(), bytes)?;
                 DecodedSize::Exactly(bytes)
             }
-            Items::Framed | Items::Frames => DecodedSize::AtMost(budget.left()),
+            CellContents::Framed | CellContents::Frames => DecodedSize::AtMost(budget.left()),
         };
         let decoded = self.array.codecs.decode(stored, size);
         let decoded = decoded.map_err(|source| match (size, source) {
@@ -288,11 +290,11 @@ impl Element {
 
     /// Returns the payload of a decoded cell, after checking its frame.
     fn unframe(&self, decoded: Bytes) -> Result<Bytes, CellError> {
-        if let Items::Fixed(_) = self.array.items {
+        if let CellContents::Fixed(_) = self.array.items {
             return Ok(decoded);
         }
         let frame = VlenFrame::parse(&decoded).map_err(|source| self.frame_error(source))?;
-        if self.array.items == Items::Frames {
+        if self.array.items == CellContents::Frames {
             return Ok(decoded);
         }
         let payload = frame.only().ok_or_else(|| CellError::ItemCount {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use zvf_format::vlen::{self, VlenFrame};
 use zvf_model::{key::Key, zarr::IndexError};
 
-use super::array::{CellArray, Items};
+use super::array::{CellArray, CellContents};
 use crate::codec::EncodeError;
 
 impl CellArray {
@@ -38,7 +38,7 @@ impl CellArray {
     /// Returns the number of cells in a shard, or `None` if the array is not sharded.
     pub fn cells_per_shard(&self) -> Option<u64> {
         let sharding = self.description().sharding.as_ref();
-        sharding.map(crate::codec::Sharding::count)
+        sharding.map(crate::codec::ShardLayout::count)
     }
 
     /// Encodes a cell.
@@ -54,15 +54,15 @@ impl CellArray {
     pub fn encode(&self, payload: &[u8]) -> Result<Bytes, EncodeError> {
         let array = self.description();
         let bytes = match array.items {
-            Items::Fixed(expected) => {
+            CellContents::Fixed(expected) => {
                 let found = u64::try_from(payload.len()).unwrap_or(u64::MAX);
                 if found != expected {
                     return Err(EncodeError::Size { expected, found });
                 }
                 Cow::Borrowed(payload)
             }
-            Items::Framed => Cow::Owned(vlen::encode(&[payload])?),
-            Items::Frames => {
+            CellContents::Framed => Cow::Owned(vlen::encode(&[payload])?),
+            CellContents::Frames => {
                 let found = VlenFrame::parse(payload)?.len();
                 let extents = self.metadata().decoded_shape().iter();
                 let expected = extents.copied().fold(1, u64::saturating_mul);

@@ -11,7 +11,7 @@ use super::{
     element::{Element, ElementPlan, ReadResult, byte_count},
     shard_indexes::KnownIndexes,
 };
-use crate::io::{Budget, Read};
+use crate::io::{ByteBudget, Read};
 
 /// The outcome of a job, and the payload to insert into the cell cache.
 pub(super) struct JobResult {
@@ -112,7 +112,7 @@ impl CellJob {
     pub(super) fn finish(
         self,
         results: Vec<ReadResult>,
-        budget: &Budget,
+        budget: &ByteBudget,
         fills_cache: bool,
     ) -> JobResult {
         let parts = self.parts;
@@ -172,7 +172,7 @@ impl JobOutcome {
     }
 
     /// Returns the results of the parts, given the chunk of [`next_read`](Self::next_read).
-    pub(super) fn finish(self, chunk: Option<ReadResult>, budget: &Budget) -> Vec<CellResult> {
+    pub(super) fn finish(self, chunk: Option<ReadResult>, budget: &ByteBudget) -> Vec<CellResult> {
         match self {
             Self::Finished(results) => results,
             Self::ChunkRenamed { child, parts, blob } => {

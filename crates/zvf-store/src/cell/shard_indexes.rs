@@ -9,7 +9,7 @@ use zvf_model::key::Key;
 
 use super::error::CellError;
 use crate::{
-    codec::{ShardIndex, Sharding},
+    codec::{ShardIndex, ShardLayout},
     io::Read,
     store::Store,
 };
@@ -34,7 +34,7 @@ impl ShardIndexes {
     /// Returns the indexes of `shards`. Takes one round trip if some are not cached.
     pub(super) async fn get<'a>(
         &self,
-        shards: impl Iterator<Item = (&'a Key, &'a Sharding)>,
+        shards: impl Iterator<Item = (&'a Key, &'a ShardLayout)>,
         store: &Store,
     ) -> KnownIndexes {
         let mut known = KnownIndexes::new();

@@ -6,14 +6,14 @@ use bytes::Bytes;
 use zvf_model::zarr::{Array, Codecs, IndexLocation};
 
 use super::{
-    ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError, crc32c,
+    ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, crc32c,
     error::unsupported_field,
 };
 use crate::io::ByteRange;
 
 /// The layout of the chunks of an array in shards.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sharding {
+pub(crate) struct ShardLayout {
     pub(crate) codecs: ChunkCodecs,
     /// Chunks of a shard along each axis.
     chunks: Vec<u64>,
@@ -29,7 +29,7 @@ const ENTRY_SIZE: u64 = 16;
 /// Offset and length of an absent chunk.
 const ABSENT: u64 = u64::MAX;
 
-impl Sharding {
+impl ShardLayout {
     /// Returns the sharding of an array, if it has one. No codec may surround it, because then the
     /// chunks of a shard could not be read alone.
     pub(crate) fn new(array: &Array) -> Result<Option<Self>, CodecsError> {
@@ -191,7 +191,7 @@ fn entry_range(number: u64) -> Option<Range<usize>> {
 /// Returns whether an index has a checksum, or `None` for unsupported index codecs.
 fn index_checksum(codecs: &Codecs) -> Option<bool> {
     let codecs = ChunkCodecs::new(codecs).ok()?;
-    codecs.checksum_only(ChunkForm::LittleEndian)
+    codecs.checksum_only(DecodedForm::LittleEndian)
 }
 
 /// The index of one shard: the ranges of its chunks.

@@ -9,12 +9,12 @@ use super::error::ReadError;
 /// The bytes that one call may still hold.
 ///
 /// Bytes are reserved before memory for them is allocated.
-pub(crate) struct Budget {
+pub(crate) struct ByteBudget {
     total: u64,
     left: AtomicU64,
 }
 
-impl Budget {
+impl ByteBudget {
     pub(crate) fn new(total: u64) -> Self {
         Self {
             total,

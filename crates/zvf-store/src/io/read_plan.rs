@@ -6,7 +6,7 @@ use bytes::Bytes;
 use zvf_model::key::Key;
 
 use super::{
-    budget::Budget,
+    budget::ByteBudget,
     error::ReadError,
     merge_policy::MergePolicy,
     object_plan::{FetchedRange, ObjectPlan},
@@ -84,7 +84,7 @@ impl<'a> ReadPlan<'a> {
     ///
     /// A request that does not fit has its error in the responses. The size of other requests is
     /// known, and reserved, when their response arrives.
-    pub(crate) fn admit(&self, budget: &Budget) -> (Vec<(usize, Read)>, Responses) {
+    pub(crate) fn admit(&self, budget: &ByteBudget) -> (Vec<(usize, Read)>, Responses) {
         let (mut admitted, mut responses) = (Vec::new(), Vec::new());
         for (number, read) in self.requests().enumerate() {
             let reserved = match &read.range {

@@ -16,12 +16,12 @@ use crate::{
         self, Backend, FailureKind, answers_another_range, gave_up_early, ignores_ranges,
         is_below_file, is_connection, message_contains, status,
     },
-    io::{Budget, ByteRange, FetchResult, FetchedRange, ObjectVersion, Read, ReadError},
+    io::{ByteBudget, ByteRange, FetchResult, FetchedRange, ObjectVersion, Read, ReadError},
 };
 
 impl Store {
     /// Reads a range of an object, from its staged key if a transaction is being applied.
-    pub(super) async fn fetch(&self, read: &Read, budget: &Budget) -> FetchResult {
+    pub(super) async fn fetch(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         for candidate in self.candidates(read).into_iter().flatten() {
             let fetched = self.fetch_at_key(&candidate, budget).await?;
             // A staged object disappears once it is applied; then the object is at its own key.
@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Reads a range of the object at the key of `read`.
-    async fn fetch_at_key(&self, read: &Read, budget: &Budget) -> FetchResult {
+    async fn fetch_at_key(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         if let Some(folder) = self.folder() {
             return self.fetch_file(folder, read, &mut OpenFile::default(), budget);
         }
@@ -73,7 +73,7 @@ impl Store {
     ) -> Result<Option<(Bytes, ObjectVersion)>, ReadError> {
         let read = &Read::full(key.clone());
         let fetch = || async move {
-            let budget = Budget::new(self.budget());
+            let budget = ByteBudget::new(self.budget());
             let Some(answer) = self
                 .get(read, None)
                 .await
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    async fn fetch_object(&self, read: &Read, budget: &Budget) -> FetchResult {
+    async fn fetch_object(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         let range = match &read.range {
             ByteRange::Full => None,
             _ if self.capabilities().lacks_ranges.load(Ordering::Relaxed) => None,
@@ -149,7 +149,7 @@ impl Store {
         }
     }
 
-    async fn fetch_whole(&self, read: &Read, budget: &Budget) -> FetchResult {
+    async fn fetch_whole(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         let whole = Read::full(read.key.clone());
         match self.get(&whole, None).await {
             Ok(None) => Ok(None),
@@ -160,7 +160,7 @@ impl Store {
 
     /// Reads the end of an object from a store without suffix requests: the response to a request
     /// for the first byte has the size.
-    async fn fetch_suffix_by_size(&self, read: &Read, budget: &Budget) -> FetchResult {
+    async fn fetch_suffix_by_size(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         let ByteRange::Suffix(bytes) = read.range else {
             return Ok(None);
         };
@@ -224,7 +224,7 @@ impl Store {
 async fn collect(
     read: &Read,
     answer: GetResult,
-    budget: &Budget,
+    budget: &ByteBudget,
 ) -> Result<FetchedRange, ReadError> {
     let range = answer.range.clone();
     let size = answer.meta.size;

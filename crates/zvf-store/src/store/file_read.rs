@@ -15,7 +15,7 @@ use zvf_model::key::Key;
 
 use super::Store;
 use crate::{
-    io::{Budget, ByteRange, FetchResult, FetchedRange, Read, ReadError, ReadPlan},
+    io::{ByteBudget, ByteRange, FetchResult, FetchedRange, Read, ReadError, ReadPlan},
     threads::par_map,
 };
 
@@ -46,7 +46,7 @@ impl Store {
         &self,
         folder: &Path,
         requests: Vec<(usize, Read)>,
-        budget: Arc<Budget>,
+        budget: Arc<ByteBudget>,
     ) -> Vec<(usize, FetchResult)> {
         let (store, folder) = (self.clone(), folder.to_owned());
         let fetch = move |(number, read): (usize, Read)| {
@@ -68,7 +68,7 @@ impl Store {
         &self,
         folder: &Path,
         reads: &[Read],
-        budget: &Budget,
+        budget: &ByteBudget,
     ) -> Vec<FetchResult<Bytes>> {
         let plan = ReadPlan::new(reads, self.merge_policy());
         let (requests, mut responses) = plan.admit(budget);
@@ -88,7 +88,7 @@ impl Store {
         folder: &Path,
         read: &Read,
         open_file: &mut OpenFile,
-        budget: &Budget,
+        budget: &ByteBudget,
     ) -> FetchResult {
         for candidate in self.candidates(read).into_iter().flatten() {
             match self.fetch_file(folder, &candidate, open_file, budget) {
@@ -105,7 +105,7 @@ impl Store {
         folder: &Path,
         read: &Read,
         open_file: &mut OpenFile,
-        budget: &Budget,
+        budget: &ByteBudget,
     ) -> FetchResult {
         self.recorder().request(read);
         let opened = open_file.open(folder, &read.key);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 
 use super::Store;
-use crate::io::{Budget, FetchResult, Read, ReadError, ReadPlan};
+use crate::io::{ByteBudget, FetchResult, Read, ReadError, ReadPlan};
 
 impl Store {
     /// Reads ranges of objects in one round trip.
@@ -22,7 +22,7 @@ impl Store {
     /// shorter than the range.
     pub async fn read(&self, reads: &[Read]) -> Result<Vec<Option<Bytes>>, ReadError> {
         let plan = ReadPlan::new(reads, self.merge_policy());
-        let budget = Arc::new(Budget::new(self.budget()));
+        let budget = Arc::new(ByteBudget::new(self.budget()));
         let (requests, mut responses) = plan.admit(&budget);
         if let Some(error) = responses.first_error() {
             return Err(error.clone());
@@ -40,7 +40,7 @@ impl Store {
     /// memory budget in order; a read that does not fit is not sent.
     pub async fn read_each(&self, reads: &[Read]) -> Vec<Result<Option<Bytes>, ReadError>> {
         let plan = ReadPlan::new(reads, self.merge_policy());
-        let budget = Arc::new(Budget::new(self.budget()));
+        let budget = Arc::new(ByteBudget::new(self.budget()));
         let (requests, mut responses) = plan.admit(&budget);
         let mut fetched = pin!(self.fetch_all(requests, &budget));
         while let Some((request, result)) = fetched.next().await {
@@ -53,7 +53,7 @@ impl Store {
     fn fetch_all<'a>(
         &'a self,
         requests: Vec<(usize, Read)>,
-        budget: &'a Arc<Budget>,
+        budget: &'a Arc<ByteBudget>,
     ) -> impl Stream<Item = (usize, FetchResult)> + 'a {
         if let Some(folder) = self.folder() {
             let files = self.fetch_files(folder, requests, Arc::clone(budget));

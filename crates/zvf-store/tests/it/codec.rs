@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
-use zvf_store::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize};
+use zvf_store::{ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize};
 
 use crate::support::{array, numbered};
 
@@ -275,11 +275,11 @@ fn check_refused(codecs: &Json, want: &CodecsError) {
 #[test]
 fn codec_lists_are_parsed() {
     let form = |codecs: Json| parse(&codecs).unwrap().form();
-    assert_eq!(form(json!(["bytes"])), ChunkForm::LittleEndian);
+    assert_eq!(form(json!(["bytes"])), DecodedForm::LittleEndian);
     let big = json!([{"name": "bytes", "configuration": {"endian": "big"}}]);
-    assert_eq!(form(big), ChunkForm::BigEndian);
+    assert_eq!(form(big), DecodedForm::BigEndian);
     let frame = json!([{"name": "vlen-bytes", "configuration": {}}, {"name": "zstd"}]);
-    assert_eq!(form(frame.clone()), ChunkForm::VlenFrame);
+    assert_eq!(form(frame.clone()), DecodedForm::VlenFrame);
     assert!(!parse(&frame).unwrap().is_plain());
 }
 

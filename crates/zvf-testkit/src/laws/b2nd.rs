@@ -1,7 +1,7 @@
 //! Frame and array metalayer.
 
 use zvf_format::b2nd::{
-    Frame, FrameHeader, FrameSpec, Metalayers, MetalayersBuilder, NdForm, NdMetalayer,
+    Blosc2Frame, FrameHeader, FrameSpec, Metalayers, MetalayersBuilder, NdForm, NdMetalayer,
     NdMetalayerBuilder, Trailer, TrailerTail,
 };
 
@@ -64,7 +64,7 @@ fn array_round_trips(array: &NdMetalayer<'_>, bytes: &[u8]) {
 ///
 /// When they do not.
 pub fn b2nd_frame(bytes: &[u8]) {
-    let Ok(frame) = Frame::parse(bytes) else {
+    let Ok(frame) = Blosc2Frame::parse(bytes) else {
         return;
     };
     let header = frame.header();
@@ -106,7 +106,7 @@ pub fn b2nd_frame(bytes: &[u8]) {
     }
 }
 
-fn same_header(frame: &Frame<'_>, want: &FrameSpec) {
+fn same_header(frame: &Blosc2Frame<'_>, want: &FrameSpec) {
     let Some(builder) = builder(&frame.metalayers()) else {
         return;
     };

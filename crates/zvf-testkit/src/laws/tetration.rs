@@ -2,7 +2,7 @@
 
 use zvf_format::tetration::{
     ChunkIndex, ChunkIndexBuilder, DatasetDirectory, DatasetDirectoryBuilder, DatasetLimit,
-    DatasetRecord, Footer, FooterTail, Layout, Superblock,
+    DatasetRecord, Footer, FooterTail, Superblock, TetLayout,
 };
 
 /// Encoding gives the same 32 bytes, and so does building from the counts.
@@ -156,7 +156,7 @@ pub fn tet_footer(bytes: &[u8]) {
 /// When they do not.
 pub fn tet_layout(bytes: &[u8]) {
     tet_superblock(bytes);
-    let Ok(layout) = Layout::parse(bytes) else {
+    let Ok(layout) = TetLayout::parse(bytes) else {
         return;
     };
     let superblock = layout.superblock();

@@ -2,14 +2,16 @@
 
 use zvf_format::numeric::Kind as Number;
 
-use super::{Attribute, Profile, Truth, Values, random::Random, sketch::whole};
+use super::{
+    ExpectedAttribute, ExpectedStore, ExpectedValues, RecipeProfile, numbers::whole, random::Random,
+};
 
 /// Adds attributes and groups to what has none.
-pub(super) fn add(truth: &mut Truth, random: &mut Random) {
+pub(super) fn add(truth: &mut ExpectedStore, random: &mut Random) {
     let profile = truth.recipe.profile;
     let rows = truth.vertices.len();
     truth.vertex_attributes = vertex(rows, profile, random);
-    if profile >= Profile::V080 {
+    if profile >= RecipeProfile::V080 {
         truth.fragment_attributes = fragment(truth.fragments.len(), random);
     }
     if truth.recipe.kind.is_linked() {
@@ -24,12 +26,17 @@ pub(super) fn add(truth: &mut Truth, random: &mut Random) {
         let groups = groups(&ids, random);
         let weights = (0..groups.len()).map(|_| quarter(random));
         let weights = weights.flat_map(f64::to_le_bytes).collect();
-        truth.group_attributes = vec![Attribute::numbers("share", Number::Float64, 1, weights)];
+        truth.group_attributes = vec![ExpectedAttribute::numbers(
+            "share",
+            Number::Float64,
+            1,
+            weights,
+        )];
         truth.groups = Some(groups);
     }
 }
 
-fn vertex(rows: usize, profile: Profile, random: &mut Random) -> Vec<Attribute> {
+fn vertex(rows: usize, profile: RecipeProfile, random: &mut Random) -> Vec<ExpectedAttribute> {
     let mut columns = Vec::new();
     if random.chance(80) {
         columns.push(floats("radius", rows, 1, random));
@@ -37,18 +44,23 @@ fn vertex(rows: usize, profile: Profile, random: &mut Random) -> Vec<Attribute> 
     if random.chance(60) {
         let serials = (0..rows).map(|row| i64::try_from(row).unwrap_or(0) - (1 << 53));
         let bytes = serials.flat_map(i64::to_le_bytes).collect();
-        columns.push(Attribute::numbers("serial", Number::Int64, 1, bytes));
+        columns.push(ExpectedAttribute::numbers(
+            "serial",
+            Number::Int64,
+            1,
+            bytes,
+        ));
     }
     if random.chance(50) {
         let bytes = (0..rows).map(|_| u8::from(random.chance(50))).collect();
-        columns.push(Attribute::numbers("soma", Number::Bool, 1, bytes));
+        columns.push(ExpectedAttribute::numbers("soma", Number::Bool, 1, bytes));
     }
     if random.chance(50) {
         let bytes = (0..rows * 3).map(|_| byte(random)).collect();
-        columns.push(Attribute::numbers("rgb", Number::UInt8, 3, bytes));
+        columns.push(ExpectedAttribute::numbers("rgb", Number::UInt8, 3, bytes));
     }
     // Dictionaries came with 0.7.
-    if profile != Profile::V06 && random.chance(60) {
+    if profile != RecipeProfile::V06 && random.chance(60) {
         let all = ["axon", "dendrite", "soma", "Ästchen"];
         let words: Vec<String> = all[..=random.below(4)]
             .iter()
@@ -58,8 +70,8 @@ fn vertex(rows: usize, profile: Profile, random: &mut Random) -> Vec<Attribute> 
         let codes: Vec<u32> = codes.collect();
         let some = random.chance(60);
         let missing = (0..rows).map(|_| some && random.chance(25)).collect();
-        let values = Values::Words { codes, words };
-        columns.push(Attribute {
+        let values = ExpectedValues::Words { codes, words };
+        columns.push(ExpectedAttribute {
             name: "part".to_owned(),
             values,
             missing,
@@ -68,11 +80,16 @@ fn vertex(rows: usize, profile: Profile, random: &mut Random) -> Vec<Attribute> 
     columns
 }
 
-fn fragment(rows: usize, random: &mut Random) -> Vec<Attribute> {
+fn fragment(rows: usize, random: &mut Random) -> Vec<ExpectedAttribute> {
     let mut columns = Vec::new();
     if random.chance(50) {
         let bytes = (0..rows).flat_map(|_| random.any().to_le_bytes()).collect();
-        columns.push(Attribute::numbers("segment_id", Number::UInt64, 1, bytes));
+        columns.push(ExpectedAttribute::numbers(
+            "segment_id",
+            Number::UInt64,
+            1,
+            bytes,
+        ));
     }
     if random.chance(50) {
         columns.push(floats("quality", rows, 1, random));
@@ -80,7 +97,7 @@ fn fragment(rows: usize, random: &mut Random) -> Vec<Attribute> {
     columns
 }
 
-fn link(truth: &Truth, random: &mut Random) -> Vec<Attribute> {
+fn link(truth: &ExpectedStore, random: &mut Random) -> Vec<ExpectedAttribute> {
     let rows = truth.links.len();
     let mut columns = Vec::new();
     if random.chance(70) {
@@ -89,7 +106,7 @@ fn link(truth: &Truth, random: &mut Random) -> Vec<Attribute> {
     if random.chance(50) {
         let numbers = (0..rows * 2).map(|_| random.between(-9, 9));
         let bytes = numbers.flat_map(|n| i32::try_from(n).unwrap_or(0).to_le_bytes());
-        columns.push(Attribute::numbers(
+        columns.push(ExpectedAttribute::numbers(
             "flow",
             Number::Int32,
             2,
@@ -104,7 +121,7 @@ fn link(truth: &Truth, random: &mut Random) -> Vec<Attribute> {
 }
 
 /// Rows may be absent: they hold the value that says so.
-fn object(rows: usize, random: &mut Random) -> Vec<Attribute> {
+fn object(rows: usize, random: &mut Random) -> Vec<ExpectedAttribute> {
     let mut columns = Vec::new();
     if random.chance(70) {
         columns.push(floats("score", rows, 1, random));
@@ -112,11 +129,16 @@ fn object(rows: usize, random: &mut Random) -> Vec<Attribute> {
     if random.chance(50) {
         let numbers = (0..rows).map(|_| random.between(-5, 5));
         let bytes = numbers.flat_map(|n| i32::try_from(n).unwrap_or(0).to_le_bytes());
-        columns.push(Attribute::numbers("tag", Number::Int32, 1, bytes.collect()));
+        columns.push(ExpectedAttribute::numbers(
+            "tag",
+            Number::Int32,
+            1,
+            bytes.collect(),
+        ));
     }
     if random.chance(40) {
         let bytes = (0..rows).map(|_| byte(random)).collect();
-        columns.push(Attribute::numbers("hue", Number::UInt8, 1, bytes));
+        columns.push(ExpectedAttribute::numbers("hue", Number::UInt8, 1, bytes));
     }
     if random.chance(40) {
         columns.push(floats("direction", rows, 3, random));
@@ -124,7 +146,7 @@ fn object(rows: usize, random: &mut Random) -> Vec<Attribute> {
     for column in &mut columns {
         let some = random.chance(60);
         column.missing.fill_with(|| some && random.chance(25));
-        let Values::Numbers {
+        let ExpectedValues::Numbers {
             kind,
             columns,
             bytes,
@@ -169,10 +191,15 @@ fn groups(ids: &[i64], random: &mut Random) -> Vec<Vec<i64>> {
     (0..=random.below(4)).map(|_| group(random)).collect()
 }
 
-pub(super) fn floats(name: &str, rows: usize, columns: u32, random: &mut Random) -> Attribute {
+pub(super) fn floats(
+    name: &str,
+    rows: usize,
+    columns: u32,
+    random: &mut Random,
+) -> ExpectedAttribute {
     let count = rows * usize::try_from(columns).unwrap_or(1);
     let bytes = (0..count).flat_map(|_| narrow(quarter(random)).to_le_bytes());
-    Attribute::numbers(name, Number::Float32, columns, bytes.collect())
+    ExpectedAttribute::numbers(name, Number::Float32, columns, bytes.collect())
 }
 
 fn quarter(random: &mut Random) -> f64 {

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{
-    Truth,
+    ExpectedStore,
     files::{Files, GridOf, Numbers},
     links, parts,
 };
 
 /// Writes all of a level, and which order its links have.
-pub(super) fn write(truth: &mut Truth, files: &mut Files) {
+pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files) {
     let grid = grid(truth);
     for (part, attributes, cells) in parts::per_chunk(truth) {
         files.per_chunk(&format!("0/{part}"), attributes, &cells, &grid);
@@ -25,7 +25,7 @@ pub(super) fn write(truth: &mut Truth, files: &mut Files) {
 }
 
 /// The chunks there are.
-pub(super) fn grid(truth: &Truth) -> GridOf {
+pub(super) fn grid(truth: &ExpectedStore) -> GridOf {
     let chunks = truth.chunks();
     let arity = parts::arity(truth);
     let of = |axis: usize| chunks.iter().map(move |chunk| chunk[axis]);
@@ -38,7 +38,7 @@ pub(super) fn grid(truth: &Truth) -> GridOf {
 }
 
 /// Writes the object index of a level.
-pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
+pub(super) fn objects(truth: &ExpectedStore, files: &mut Files, level: &str) {
     let Some(objects) = &truth.objects else {
         return;
     };
@@ -86,7 +86,7 @@ pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
 }
 
 /// What the root and the level say.
-pub(super) fn level(truth: &Truth) -> Value {
+pub(super) fn level(truth: &ExpectedStore) -> Value {
     let tiles = !truth.recipe.shuffled && truth.recipe.seed.is_multiple_of(2);
     let mut level = parts::level(truth);
     if tiles {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Kind, Profile, Recipe,
+    Recipe, RecipeProfile, StoreKind,
     random::Random,
     sketch::{FragmentRef, Sketch, Space},
 };
@@ -17,12 +17,12 @@ pub(super) fn sketch(recipe: &Recipe, space: &Space, random: &mut Random) -> Ske
         sketch: Sketch::default(),
     };
     match recipe.kind {
-        Kind::Points | Kind::BinnedPoints => made.points(),
-        Kind::ObjectPoints => made.object_points(),
-        Kind::Lines => made.lines(),
-        Kind::Polylines => made.polylines(),
-        Kind::Graph | Kind::Triangles | Kind::Quads => made.linked(),
-        Kind::Skeleton | Kind::StreamedSkeleton => made.skeleton(),
+        StoreKind::Points | StoreKind::BinnedPoints => made.points(),
+        StoreKind::ObjectPoints => made.object_points(),
+        StoreKind::Lines => made.lines(),
+        StoreKind::Polylines => made.polylines(),
+        StoreKind::Graph | StoreKind::Triangles | StoreKind::Quads => made.linked(),
+        StoreKind::Skeleton | StoreKind::StreamedSkeleton => made.skeleton(),
     }
     made.sketch
 }
@@ -50,7 +50,7 @@ impl Making<'_> {
     /// Ids of so many objects: rows, or any where there is a table of them.
     fn ids(&mut self, count: usize) -> Vec<i64> {
         let rows = i64::try_from(count).unwrap_or(i64::MAX);
-        if self.recipe.profile != Profile::V09 || self.random.chance(30) {
+        if self.recipe.profile != RecipeProfile::V09 || self.random.chance(30) {
             return (0..rows).collect();
         }
         let mut ids = Vec::new();
@@ -105,7 +105,7 @@ impl Making<'_> {
     /// objects may have none.
     pub(super) fn file(&mut self, own: &[Vec<(usize, Option<i64>)>]) {
         let mut ids = self.ids(own.len());
-        if self.recipe.kind != Kind::ObjectPoints {
+        if self.recipe.kind != StoreKind::ObjectPoints {
             ids.sort_unstable();
         }
         let mut by_id: Vec<usize> = (0..own.len()).collect();
@@ -122,8 +122,8 @@ impl Making<'_> {
                 manifests[object].push(fragment);
             }
         }
-        let current = self.recipe.profile == Profile::V09;
-        if self.recipe.kind == Kind::ObjectPoints && current && self.random.chance(20) {
+        let current = self.recipe.profile == RecipeProfile::V09;
+        if self.recipe.kind == StoreKind::ObjectPoints && current && self.random.chance(20) {
             let nobody = self.random.below(manifests.len());
             manifests[nobody].clear();
         }
@@ -289,7 +289,7 @@ impl Making<'_> {
             }
             own.push(tree);
         }
-        if self.recipe.kind == Kind::StreamedSkeleton {
+        if self.recipe.kind == StoreKind::StreamedSkeleton {
             self.stream(&own, &parents);
         } else {
             self.file(&own);

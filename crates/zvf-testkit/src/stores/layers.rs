@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    Made, Object, Profile, Recipe, Truth, Vertex, parts,
+    ExpectedStore, Made, Object, Recipe, RecipeProfile, Vertex, parts,
     pyramid::{cell_of, level_of, single, write_level},
     random::Random,
 };
@@ -14,7 +14,7 @@ pub struct Layers {
     /// The store, and what is in level 0.
     pub fine: Made,
     /// What is in level 1 and on. They have neither attributes nor links.
-    pub coarse: Vec<Truth>,
+    pub coarse: Vec<ExpectedStore>,
 }
 
 /// Makes a store of 0.9 with so many levels above level 0, each of some of the vertices
@@ -27,7 +27,7 @@ pub struct Layers {
 pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
     let recipe = Recipe {
         chunked: false,
-        profile: Profile::V09,
+        profile: RecipeProfile::V09,
         ..recipe.clone()
     };
     let (fine, mut files) = super::finest(&recipe);
@@ -81,7 +81,7 @@ pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
 }
 
 /// A level of these vertices, and of the objects as far as they have them.
-fn sample(fine: &Truth, own: &[usize], chunk_shape: Vec<f64>) -> Truth {
+fn sample(fine: &ExpectedStore, own: &[usize], chunk_shape: Vec<f64>) -> ExpectedStore {
     let place = |at: usize| {
         let position = fine.vertices[at].position.iter();
         position.map(|value| single(*value)).collect::<Vec<f64>>()

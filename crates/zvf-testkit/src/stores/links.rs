@@ -9,14 +9,14 @@ use zvf_format::{
 };
 
 use super::{
-    Kind, Policy, Truth,
+    ExpectedStore, RecordPolicy, StoreKind,
     files::{Files, GridOf, Payloads},
     parts,
 };
-use crate::filing::LinkFamily;
+use crate::filing::FilingRules;
 
 /// Writes the family of links within the level, and notes their order.
-pub(super) fn write(truth: &mut Truth, files: &mut Files, grid: &GridOf) {
+pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files, grid: &GridOf) {
     let kind = truth.recipe.kind;
     let stored = truth.links.iter().filter(|link| link.stored).count();
     if kind.is_points() || (kind.is_paths() && stored == 0) {
@@ -81,13 +81,13 @@ struct Row {
 }
 
 impl Family {
-    fn of(truth: &Truth) -> Self {
+    fn of(truth: &ExpectedStore) -> Self {
         let policy = truth.recipe.policy;
         Self {
             width: LinkWidth::new(parts::length(truth.recipe.kind.width())).expect("a width"),
             arity: parts::arity(truth),
-            directed: policy == Policy::Directed,
-            duplicate: policy == Policy::Duplicate,
+            directed: policy == RecordPolicy::Directed,
+            duplicate: policy == RecordPolicy::Duplicate,
         }
     }
 
@@ -109,9 +109,9 @@ impl Family {
     }
 
     /// Which array and cell each link goes to; arrays by name.
-    fn file(&self, truth: &Truth) -> BTreeMap<String, Bucket> {
+    fn file(&self, truth: &ExpectedStore) -> BTreeMap<String, Bucket> {
         let kind = truth.recipe.kind;
-        let filing = LinkFamily::of_level(self.width, self.arity, self.directed, self.duplicate);
+        let filing = FilingRules::of_level(self.width, self.arity, self.directed, self.duplicate);
         let mut buckets: BTreeMap<String, Bucket> = BTreeMap::new();
         let empty = |offsets| Bucket {
             offsets,
@@ -130,7 +130,7 @@ impl Family {
         for (number, link) in stored {
             let mut record = parts::record(truth, &link.ends);
             // Streams name the parent first where chunks differ.
-            if kind == Kind::StreamedSkeleton && record[0].0 != record[1].0 {
+            if kind == StoreKind::StreamedSkeleton && record[0].0 != record[1].0 {
                 record.reverse();
             }
             let copies = filing.file(&record).expect("small offsets");
@@ -151,7 +151,7 @@ impl Family {
                 });
             }
         }
-        if kind == Kind::StreamedSkeleton {
+        if kind == StoreKind::StreamedSkeleton {
             for rows in buckets
                 .values_mut()
                 .flat_map(|bucket| bucket.cells.values_mut())
@@ -166,7 +166,7 @@ impl Family {
     /// Writes an array and the attributes of its links.
     fn write(
         &self,
-        truth: &Truth,
+        truth: &ExpectedStore,
         files: &mut Files,
         grid: &GridOf,
         (segment, bucket): (&str, &Bucket),
@@ -223,8 +223,8 @@ impl Family {
 
 /// How the rows of each cell are grouped: all in one, those of streams by the
 /// fragments of vertices.
-fn groups(truth: &Truth, bucket: &Bucket) -> Payloads {
-    if truth.recipe.kind != Kind::StreamedSkeleton {
+fn groups(truth: &ExpectedStore, bucket: &Bucket) -> Payloads {
+    if truth.recipe.kind != StoreKind::StreamedSkeleton {
         let cells = bucket.cells.iter();
         let group = |rows: &Vec<Row>| parts::ranges(iter::once(0..parts::length(rows.len())));
         return cells
@@ -246,6 +246,6 @@ fn groups(truth: &Truth, bucket: &Bucket) -> Payloads {
 }
 
 /// The fragment of the first end.
-fn child_fragment(truth: &Truth, row: &Row) -> usize {
+fn child_fragment(truth: &ExpectedStore, row: &Row) -> usize {
     truth.vertices[truth.links[row.link].ends[0]].fragment
 }

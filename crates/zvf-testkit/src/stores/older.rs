@@ -11,15 +11,15 @@ use zvf_format::{
 };
 
 use super::{
-    Attribute, Policy, Profile, Truth, Values, current,
+    ExpectedAttribute, ExpectedStore, ExpectedValues, RecipeProfile, RecordPolicy, current,
     files::{Files, Payloads},
     parts,
 };
-use crate::filing::LinkFamily;
+use crate::filing::FilingRules;
 
 /// Writes all of a level, and notes which order its links have: those inside
 /// chunks, then those between them.
-pub(super) fn write(truth: &mut Truth, files: &mut Files) {
+pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files) {
     let grid = current::grid(truth);
     for (part, attributes, cells) in parts::per_chunk(truth) {
         let path = format!("0/{part}");
@@ -35,7 +35,7 @@ pub(super) fn write(truth: &mut Truth, files: &mut Files) {
     if truth.objects.is_none() {
         return;
     }
-    if truth.recipe.profile == Profile::V081 {
+    if truth.recipe.profile == RecipeProfile::V081 {
         parts::tables(truth, files);
     } else {
         tables(truth, files);
@@ -43,8 +43,8 @@ pub(super) fn write(truth: &mut Truth, files: &mut Files) {
 }
 
 /// What numbers of a part are, and how many in a row, where it is one array.
-fn padded_form(truth: &Truth, part: &str) -> Option<(Number, usize)> {
-    if truth.recipe.profile != Profile::Padded {
+fn padded_form(truth: &ExpectedStore, part: &str) -> Option<(Number, usize)> {
+    if truth.recipe.profile != RecipeProfile::Padded {
         return None;
     }
     if part == "vertices" {
@@ -61,16 +61,16 @@ fn padded_form(truth: &Truth, part: &str) -> Option<(Number, usize)> {
         .iter()
         .find(|attribute| attribute.name == name)?;
     match &attribute.values {
-        Values::Numbers { kind, columns, .. } => {
+        ExpectedValues::Numbers { kind, columns, .. } => {
             Some((*kind, usize::try_from(*columns).unwrap_or(1)))
         }
-        Values::Words { words, .. } => {
+        ExpectedValues::Words { words, .. } => {
             Some((parts::code_dtype(attribute, words).dtype().kind(), 1))
         }
     }
 }
 
-fn links(truth: &mut Truth, files: &mut Files) {
+fn links(truth: &mut ExpectedStore, files: &mut Files) {
     let kind = truth.recipe.kind;
     let width = LinkWidth::new(parts::length(kind.width())).expect("a width");
     let stored = truth
@@ -92,14 +92,19 @@ fn links(truth: &mut Truth, files: &mut Files) {
     }
     if kind.is_linked() || !between.is_empty() {
         let order = match truth.recipe.profile {
-            Profile::V06 | Profile::V07 => table(truth, files, width, &between),
+            RecipeProfile::V06 | RecipeProfile::V07 => table(truth, files, width, &between),
             _ => cells(truth, files, width, &between),
         };
         truth.link_order.extend(order);
     }
 }
 
-fn links_inside(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usize]) -> Vec<usize> {
+fn links_inside(
+    truth: &ExpectedStore,
+    files: &mut Files,
+    width: LinkWidth,
+    links: &[usize],
+) -> Vec<usize> {
     let mut chunks: BTreeMap<Vec<i64>, Vec<usize>> = BTreeMap::new();
     for link in links {
         let chunk = &truth.vertices[truth.links[*link].ends[0]].chunk;
@@ -123,7 +128,7 @@ fn links_inside(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usi
         .iter()
         .map(|(chunk, links)| (chunk.clone(), cell(links)))
         .collect();
-    if truth.recipe.profile == Profile::Padded {
+    if truth.recipe.profile == RecipeProfile::Padded {
         let form = (&current::grid(truth), Number::Int64, width.get());
         files.padded("0/links/0", says, &cells, form);
     } else {
@@ -133,7 +138,7 @@ fn links_inside(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usi
     let sidecars = chunks
         .iter()
         .map(|(chunk, links)| (chunk.clone(), sidecar(links)));
-    let said = truth.recipe.profile >= Profile::V081 || files.random().chance(50);
+    let said = truth.recipe.profile >= RecipeProfile::V081 || files.random().chance(50);
     let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
     let says = if said { says } else { json!({}) };
     files.children("0/link_fragments", &says, &sidecars.collect());
@@ -147,7 +152,12 @@ fn links_inside(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usi
 }
 
 /// The one table of 0.6 and 0.7.
-fn table(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usize]) -> Vec<usize> {
+fn table(
+    truth: &ExpectedStore,
+    files: &mut Files,
+    width: LinkWidth,
+    links: &[usize],
+) -> Vec<usize> {
     let arity = parts::arity(truth);
     let mut builder = CrossChunkTableBuilder::new(width, arity);
     for link in links {
@@ -185,18 +195,18 @@ fn table(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usize]) ->
     links.to_vec()
 }
 
-fn family(truth: &Truth, links: usize, physical: Option<usize>) -> Value {
+fn family(truth: &ExpectedStore, links: usize, physical: Option<usize>) -> Value {
     let policy = truth.recipe.policy;
     let mut says = json!({
         "zv_array": "cross_chunk_links", "level_delta": 0, "link_width": truth.recipe.kind.width(),
         "num_links": links, "sid_ndim": parts::arity(truth),
     });
-    if let (Profile::V081, Some(physical)) = (truth.recipe.profile, physical)
-        && policy != Policy::Canonical
+    if let (RecipeProfile::V081, Some(physical)) = (truth.recipe.profile, physical)
+        && policy != RecordPolicy::Canonical
     {
         says["num_physical_records"] = json!(physical);
-        says["directed"] = json!(policy == Policy::Directed);
-        says["store"] = json!(if policy == Policy::Duplicate {
+        says["directed"] = json!(policy == RecordPolicy::Directed);
+        says["store"] = json!(if policy == RecordPolicy::Duplicate {
             "duplicate"
         } else {
             "canonical"
@@ -206,10 +216,18 @@ fn family(truth: &Truth, links: usize, physical: Option<usize>) -> Value {
 }
 
 /// The cells of 0.8, one for each tuple of chunks.
-fn cells(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usize]) -> Vec<usize> {
+fn cells(
+    truth: &ExpectedStore,
+    files: &mut Files,
+    width: LinkWidth,
+    links: &[usize],
+) -> Vec<usize> {
     let policy = truth.recipe.policy;
-    let (directed, duplicate) = (policy == Policy::Directed, policy == Policy::Duplicate);
-    let filing = LinkFamily::of_level(width, parts::arity(truth), directed, duplicate);
+    let (directed, duplicate) = (
+        policy == RecordPolicy::Directed,
+        policy == RecordPolicy::Duplicate,
+    );
+    let filing = FilingRules::of_level(width, parts::arity(truth), directed, duplicate);
     let mut cells: BTreeMap<String, (LinkRowsBuilder, Vec<(usize, bool)>)> = BTreeMap::new();
     for link in links {
         let record = parts::record(truth, &truth.links[*link].ends);
@@ -252,11 +270,11 @@ fn cells(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usize]) ->
 }
 
 /// Writes the object index of a level.
-pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
+pub(super) fn objects(truth: &ExpectedStore, files: &mut Files, level: &str) {
     let Some(objects) = &truth.objects else {
         return;
     };
-    let open = truth.recipe.profile == Profile::V06;
+    let open = truth.recipe.profile == RecipeProfile::V06;
     let mut says = json!({
         "zv_array": "object_index", "num_objects": objects.len(), "sid_ndim": parts::arity(truth),
     });
@@ -284,7 +302,7 @@ pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
 }
 
 /// Attributes of objects and groups, and groups, as groups with arrays of bytes.
-fn tables(truth: &Truth, files: &mut Files) {
+fn tables(truth: &ExpectedStore, files: &mut Files) {
     for attribute in &truth.object_attributes {
         let masked = attribute.missing.contains(&true);
         let path = format!("0/object_attributes/{}", attribute.name);
@@ -318,8 +336,14 @@ fn tables(truth: &Truth, files: &mut Files) {
     }
 }
 
-fn table_of(files: &mut Files, path: &str, tag: &str, attribute: &Attribute, masked: Option<bool>) {
-    let Values::Numbers { kind, columns, .. } = &attribute.values else {
+fn table_of(
+    files: &mut Files,
+    path: &str,
+    tag: &str,
+    attribute: &ExpectedAttribute,
+    masked: Option<bool>,
+) {
+    let ExpectedValues::Numbers { kind, columns, .. } = &attribute.values else {
         return;
     };
     let mut says = json!({

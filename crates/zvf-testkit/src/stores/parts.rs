@@ -11,14 +11,14 @@ use zvf_format::{
 };
 
 use super::{
-    Attribute, Profile, Truth, Values,
+    ExpectedAttribute, ExpectedStore, ExpectedValues, RecipeProfile,
     files::{Files, Numbers, Payloads},
     random::Random,
 };
 use crate::filing::Record;
 
 /// What the root says.
-pub(super) fn root(truth: &Truth) -> Value {
+pub(super) fn root(truth: &ExpectedStore) -> Value {
     let axes: Vec<Value> = truth
         .axes
         .iter()
@@ -65,7 +65,7 @@ pub(super) fn root(truth: &Truth) -> Value {
 }
 
 /// What a level says.
-pub(super) fn level(truth: &Truth) -> Value {
+pub(super) fn level(truth: &ExpectedStore) -> Value {
     let mut present = vec!["vertices"];
     present.extend(truth.objects.is_some().then_some("object_index"));
     let mut block = json!({
@@ -83,7 +83,7 @@ pub(super) fn level(truth: &Truth) -> Value {
 }
 
 /// Vertices, fragments and their attributes: path, attributes and cells.
-pub(super) fn per_chunk(truth: &Truth) -> Vec<(String, Value, Payloads)> {
+pub(super) fn per_chunk(truth: &ExpectedStore) -> Vec<(String, Value, Payloads)> {
     let dtype = if truth.recipe.double {
         "float64"
     } else {
@@ -104,7 +104,7 @@ pub(super) fn per_chunk(truth: &Truth) -> Vec<(String, Value, Payloads)> {
             fragments(truth),
         ),
     ];
-    let current = truth.recipe.profile == Profile::V09;
+    let current = truth.recipe.profile == RecipeProfile::V09;
     for attribute in &truth.vertex_attributes {
         let path = format!("vertex_attributes/{}", attribute.name);
         let says = self::attribute(attribute, "attribute", current);
@@ -126,7 +126,7 @@ pub(super) fn per_chunk(truth: &Truth) -> Vec<(String, Value, Payloads)> {
 }
 
 /// The vertices of each chunk by row.
-pub(super) fn rows(truth: &Truth) -> BTreeMap<Vec<i64>, Vec<usize>> {
+pub(super) fn rows(truth: &ExpectedStore) -> BTreeMap<Vec<i64>, Vec<usize>> {
     let mut chunks: BTreeMap<Vec<i64>, Vec<usize>> = BTreeMap::new();
     for (number, vertex) in truth.vertices.iter().enumerate() {
         chunks.entry(vertex.chunk.clone()).or_default().push(number);
@@ -137,7 +137,7 @@ pub(super) fn rows(truth: &Truth) -> BTreeMap<Vec<i64>, Vec<usize>> {
     chunks
 }
 
-fn positions(truth: &Truth, rows: &[usize]) -> Vec<u8> {
+fn positions(truth: &ExpectedStore, rows: &[usize]) -> Vec<u8> {
     let values = rows
         .iter()
         .flat_map(|row| truth.vertices[*row].position.iter().copied());
@@ -158,7 +158,7 @@ pub(super) fn position_bytes(double: bool, values: impl Iterator<Item = f64>) ->
 }
 
 /// The fragment index of each chunk.
-fn fragments(truth: &Truth) -> Payloads {
+fn fragments(truth: &ExpectedStore) -> Payloads {
     let mut builders: BTreeMap<Vec<i64>, FragmentIndexBuilder> = BTreeMap::new();
     let mut ends: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
     for fragment in &truth.fragments {
@@ -195,14 +195,17 @@ pub(super) fn ranges(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<u8> {
 }
 
 /// The rows of an attribute that each cell holds.
-pub(super) fn gathered(attribute: &Attribute, cells: &BTreeMap<Vec<i64>, Vec<usize>>) -> Payloads {
+pub(super) fn gathered(
+    attribute: &ExpectedAttribute,
+    cells: &BTreeMap<Vec<i64>, Vec<usize>>,
+) -> Payloads {
     let cell = |rows: &Vec<usize>| -> Vec<u8> {
         match &attribute.values {
-            Values::Numbers { .. } => rows
+            ExpectedValues::Numbers { .. } => rows
                 .iter()
                 .flat_map(|row| attribute.row(*row).to_vec())
                 .collect(),
-            Values::Words { codes, words } => {
+            ExpectedValues::Words { codes, words } => {
                 let codes: Vec<Code> = rows
                     .iter()
                     .map(|row| {
@@ -226,7 +229,7 @@ pub(super) fn gathered(attribute: &Attribute, cells: &BTreeMap<Vec<i64>, Vec<usi
 }
 
 /// How words are stored as numbers.
-pub(super) fn code_dtype(attribute: &Attribute, words: &[String]) -> CodeDtype {
+pub(super) fn code_dtype(attribute: &ExpectedAttribute, words: &[String]) -> CodeDtype {
     let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
     if attribute.missing.contains(&true) {
         CodeDtype::with_missing(count).expect("a small dictionary")
@@ -236,17 +239,17 @@ pub(super) fn code_dtype(attribute: &Attribute, words: &[String]) -> CodeDtype {
 }
 
 /// What the node of an attribute says.
-pub(super) fn attribute(attribute: &Attribute, tag: &str, current: bool) -> Value {
+pub(super) fn attribute(attribute: &ExpectedAttribute, tag: &str, current: bool) -> Value {
     let mut says = json!({"zv_array": tag, "name": attribute.name});
     match &attribute.values {
-        Values::Numbers { kind, columns, .. } => {
+        ExpectedValues::Numbers { kind, columns, .. } => {
             says["dtype"] = json!(kind.name());
             if current {
                 let shape: Vec<u32> = (*columns > 1).then_some(*columns).into_iter().collect();
                 says["row_shape"] = json!(shape);
             }
         }
-        Values::Words { words, .. } => {
+        ExpectedValues::Words { words, .. } => {
             let stored = code_dtype(attribute, words);
             says["dtype"] = json!(stored.dtype().kind().name());
             says["encoding"] = json!("dictionary");
@@ -264,14 +267,14 @@ pub(super) fn attribute(attribute: &Attribute, tag: &str, current: bool) -> Valu
 }
 
 /// A link as chunks and rows.
-pub(super) fn record(truth: &Truth, ends: &[usize]) -> Record {
+pub(super) fn record(truth: &ExpectedStore, ends: &[usize]) -> Record {
     let ends = ends.iter().map(|end| &truth.vertices[*end]);
     ends.map(|vertex| (vertex.chunk.clone(), vertex.row))
         .collect()
 }
 
 /// The manifest of each object, in blocks of any mode.
-pub(super) fn manifests(truth: &Truth, random: &mut Random) -> Vec<Vec<u8>> {
+pub(super) fn manifests(truth: &ExpectedStore, random: &mut Random) -> Vec<Vec<u8>> {
     let arity = arity(truth);
     let objects = truth.objects.iter().flatten();
     let manifest = objects.map(|object| {
@@ -301,9 +304,9 @@ pub(super) fn manifests(truth: &Truth, random: &mut Random) -> Vec<Vec<u8>> {
 }
 
 /// Attributes of objects and groups, and groups, as plain arrays.
-pub(super) fn tables(truth: &Truth, files: &mut Files) {
+pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
     for attribute in &truth.object_attributes {
-        let Values::Numbers {
+        let ExpectedValues::Numbers {
             kind,
             columns,
             bytes,
@@ -360,7 +363,7 @@ pub(super) fn tables(truth: &Truth, files: &mut Files) {
     files.strings("0/groups", says, &items, groups.len());
     files.group("0/group_attributes", &json!({}));
     for attribute in &truth.group_attributes {
-        let Values::Numbers {
+        let ExpectedValues::Numbers {
             kind,
             columns,
             bytes,
@@ -388,7 +391,7 @@ pub(super) fn tables(truth: &Truth, files: &mut Files) {
 }
 
 /// Rows, and columns when there are several.
-pub(super) fn shape(attribute: &Attribute) -> Value {
+pub(super) fn shape(attribute: &ExpectedAttribute) -> Value {
     match columns(attribute) {
         Some(columns) => json!([attribute.missing.len(), columns]),
         None => json!([attribute.missing.len()]),
@@ -404,15 +407,15 @@ fn absent_json(kind: Number) -> Value {
 }
 
 /// Numbers of a row, when there are several.
-pub(super) fn columns(attribute: &Attribute) -> Option<u32> {
+pub(super) fn columns(attribute: &ExpectedAttribute) -> Option<u32> {
     match &attribute.values {
-        Values::Numbers { columns, .. } if *columns > 1 => Some(*columns),
+        ExpectedValues::Numbers { columns, .. } if *columns > 1 => Some(*columns),
         _ => None,
     }
 }
 
 /// Numbers of a chunk's key.
-pub(super) fn arity(truth: &Truth) -> usize {
+pub(super) fn arity(truth: &ExpectedStore) -> usize {
     truth.axes.len() + usize::from(truth.chunked_by.is_some())
 }
 

@@ -9,21 +9,22 @@ use zvf_format::{
 };
 
 use super::{
-    Fragment, Kind, Made, Object, Profile, Recipe, Truth, Vertex, current,
+    ExpectedFragment, ExpectedStore, Made, Object, Recipe, RecipeProfile, StoreKind, Vertex,
+    current,
     files::{Files, Payloads},
+    numbers::{floor, whole},
     older, parts,
     random::Random,
-    sketch::{floor, whole},
     stretches::stretches,
 };
-use crate::filing::{LinkFamily, Record};
+use crate::filing::{FilingRules, Record};
 
 /// No object: of several, see `zvf_query::SEVERAL_OBJECTS`.
 const SEVERAL: i64 = -2;
 
 /// Which links between levels are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrossLevel {
+pub enum PyramidLinks {
     /// Those from the finer level to the coarser.
     Implicit,
     /// Those back as well.
@@ -37,7 +38,7 @@ pub struct Pyramid {
     pub fine: Made,
     /// What is in level 1. It has neither attributes nor links; a vertex that
     /// several objects have is of object -2.
-    pub coarse: Truth,
+    pub coarse: ExpectedStore,
     /// For each vertex of level 0 the one of level 1 that it went into.
     pub parents: Vec<Option<usize>>,
     /// How many times coarser the bins of level 1 are.
@@ -50,8 +51,8 @@ pub struct Pyramid {
 /// # Panics
 ///
 /// When the recipe is of another generation.
-pub fn pyramid(recipe: &Recipe, links: CrossLevel) -> Pyramid {
-    let known = [Profile::V09, Profile::V080];
+pub fn pyramid(recipe: &Recipe, links: PyramidLinks) -> Pyramid {
+    let known = [RecipeProfile::V09, RecipeProfile::V080];
     assert!(known.contains(&recipe.profile), "{:?}", recipe.profile);
     let recipe = Recipe {
         chunked: false,
@@ -81,7 +82,7 @@ pub fn pyramid(recipe: &Recipe, links: CrossLevel) -> Pyramid {
         scales: [1, scale],
     };
     step.write(&fine, &mut files, &records);
-    if links == CrossLevel::Explicit {
+    if links == PyramidLinks::Explicit {
         let records: Vec<Record> = up.into_iter().map(|[a, b]| [b, a].concat()).collect();
         let step = Step {
             delta: -1,
@@ -105,10 +106,10 @@ type Bytes = Vec<[u8; 8]>;
 
 /// Vertices of a bin become one, in the middle of them.
 fn coarsened(
-    fine: &Truth,
+    fine: &ExpectedStore,
     (factor, scale): (f64, u32),
     random: &mut Random,
-) -> (Truth, Vec<Option<usize>>) {
+) -> (ExpectedStore, Vec<Option<usize>>) {
     let shape = fine.chunk_shape.iter();
     let chunk_shape: Vec<f64> = shape.map(|extent| extent * f64::from(scale)).collect();
     let bin: Vec<f64> = fine
@@ -170,7 +171,7 @@ pub(super) fn cell_of(position: &[f64], shape: &[f64]) -> Vec<i64> {
 
 /// The vertices that bins become, and which bin became which.
 fn middles(
-    fine: &Truth,
+    fine: &ExpectedStore,
     members: &[usize],
     bins: &[Bytes],
     chunk_shape: &[f64],
@@ -206,19 +207,23 @@ fn middles(
 }
 
 /// A level of these vertices, each of which is a fragment.
-pub(super) fn level_of(fine: &Truth, chunk_shape: Vec<f64>, vertices: Vec<Vertex>) -> Truth {
+pub(super) fn level_of(
+    fine: &ExpectedStore,
+    chunk_shape: Vec<f64>,
+    vertices: Vec<Vertex>,
+) -> ExpectedStore {
     let kind = match fine.recipe.kind {
         // No face is left, and nothing says how many ends it had.
-        Kind::Triangles | Kind::Quads => Kind::Graph,
+        StoreKind::Triangles | StoreKind::Quads => StoreKind::Graph,
         kind => kind,
     };
     let fragments = vertices.iter().enumerate();
-    let fragments = fragments.map(|(at, vertex)| Fragment {
+    let fragments = fragments.map(|(at, vertex)| ExpectedFragment {
         chunk: vertex.chunk.clone(),
         number: u32::try_from(vertex.row).unwrap_or(u32::MAX),
         vertices: at..at + 1,
     });
-    Truth {
+    ExpectedStore {
         recipe: Recipe {
             kind,
             double: false,
@@ -244,7 +249,7 @@ pub(super) fn level_of(fine: &Truth, chunk_shape: Vec<f64>, vertices: Vec<Vertex
     }
 }
 
-fn root(fine: &Truth, factor: f64, links: CrossLevel) -> Value {
+fn root(fine: &ExpectedStore, factor: f64, links: PyramidLinks) -> Value {
     let mut root = parts::root(fine);
     let half = fine.chunk_shape.iter().zip(&fine.bins_per_chunk);
     let half = half.map(|(extent, bins)| extent / f64::from(*bins) * factor / 2.0);
@@ -259,14 +264,14 @@ fn root(fine: &Truth, factor: f64, links: CrossLevel) -> Value {
     let block = &mut root["zarr_vectors"];
     block["cross_level_depth"] = json!(1);
     block["cross_level_storage"] = match links {
-        CrossLevel::Implicit => json!("implicit"),
-        CrossLevel::Explicit => json!("explicit"),
+        PyramidLinks::Implicit => json!("implicit"),
+        PyramidLinks::Explicit => json!("explicit"),
     };
     block["format_capabilities"] = json!(["shared_fragments", "multiscale_links"]);
     root
 }
 
-fn level(fine: &Truth, coarse: &Truth) -> Value {
+fn level(fine: &ExpectedStore, coarse: &ExpectedStore) -> Value {
     let mut block = json!({
         "level": 1, "object_sparsity": 1.0, "vertex_count": coarse.vertices.len(),
         "coarsening_method": "per_object", "parent_level": 0,
@@ -282,8 +287,8 @@ fn level(fine: &Truth, coarse: &Truth) -> Value {
 
 /// Writes vertices, fragments and objects of a coarser level. Paths are in stretches
 /// that share vertices, or each vertex is a fragment of several paths.
-pub(super) fn write_level(coarse: &Truth, files: &mut Files, level: u32) {
-    let is_current = coarse.recipe.profile == Profile::V09;
+pub(super) fn write_level(coarse: &ExpectedStore, files: &mut Files, level: u32) {
+    let is_current = coarse.recipe.profile == RecipeProfile::V09;
     let grid = current::grid(coarse);
     let in_stretches = coarse.recipe.kind.is_paths() && !coarse.recipe.seed.is_multiple_of(3);
     let filed = in_stretches.then(|| stretches(coarse));
@@ -313,9 +318,9 @@ struct Step {
 }
 
 impl Step {
-    fn write(&self, from: &Truth, files: &mut Files, records: &[Record]) {
+    fn write(&self, from: &ExpectedStore, files: &mut Files, records: &[Record]) {
         match from.recipe.profile {
-            Profile::V09 => self.write_current(from, files, records),
+            RecipeProfile::V09 => self.write_current(from, files, records),
             _ => self.write_older(from, files, records),
         }
     }
@@ -325,10 +330,10 @@ impl Step {
         format!("{level}/{part}/{:+}", self.delta)
     }
 
-    fn write_current(&self, from: &Truth, files: &mut Files, records: &[Record]) {
+    fn write_current(&self, from: &ExpectedStore, files: &mut Files, records: &[Record]) {
         let width = LinkWidth::new(2).expect("a width");
         let arity = parts::arity(from);
-        let mut filing = LinkFamily::of_level(width, arity, true, false);
+        let mut filing = FilingRules::of_level(width, arity, true, false);
         let [source, target] = self.scales.map(|n| n.try_into().expect("not none"));
         filing.delta = self.delta;
         filing.scales = vec![AxisScales { source, target }; arity];
@@ -371,7 +376,7 @@ impl Step {
     }
 
     /// Where both chunks are of the same number they are left out.
-    fn write_older(&self, from: &Truth, files: &mut Files, records: &[Record]) {
+    fn write_older(&self, from: &ExpectedStore, files: &mut Files, records: &[Record]) {
         let width = LinkWidth::new(2).expect("a width");
         let mut inside: BTreeMap<Vec<i64>, LinkRowsBuilder> = BTreeMap::new();
         let mut between: BTreeMap<String, LinkRowsBuilder> = BTreeMap::new();

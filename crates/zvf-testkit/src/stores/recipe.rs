@@ -8,9 +8,9 @@ pub struct Recipe {
     /// Of the random numbers.
     pub seed: u64,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: StoreKind,
     /// The generation and form of it.
-    pub profile: Profile,
+    pub profile: RecipeProfile,
     /// Axes in space, 1 to 5.
     pub axes: usize,
     /// About how many vertices.
@@ -20,7 +20,7 @@ pub struct Recipe {
     /// How cells are encoded.
     pub cells: Cells,
     /// How links are stored.
-    pub policy: Policy,
+    pub policy: RecordPolicy,
     /// Whether chunks have a leading axis of the values of an attribute.
     pub chunked: bool,
     /// Whether rows are in any order, so that fragments are lists.
@@ -32,7 +32,7 @@ pub struct Recipe {
 /// What a store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Kind {
+pub enum StoreKind {
     Points,
     BinnedPoints,
     ObjectPoints,
@@ -45,7 +45,7 @@ pub enum Kind {
     Quads,
 }
 
-impl Kind {
+impl StoreKind {
     /// Every kind there is.
     pub const ALL: [Self; 10] = [
         Self::Points,
@@ -114,7 +114,7 @@ impl Kind {
 /// A generation of the format, and which form of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Profile {
+pub enum RecipeProfile {
     V06,
     V07,
     V080,
@@ -123,7 +123,7 @@ pub enum Profile {
     V09,
 }
 
-impl Profile {
+impl RecipeProfile {
     /// Every profile there is.
     pub const ALL: [Self; 6] = [
         Self::V06,
@@ -177,13 +177,13 @@ impl Cells {
 /// How links of graphs and meshes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Policy {
+pub enum RecordPolicy {
     Canonical,
     Directed,
     Duplicate,
 }
 
-impl Policy {
+impl RecordPolicy {
     /// Every policy there is.
     pub const ALL: [Self; 3] = [Self::Canonical, Self::Directed, Self::Duplicate];
 }
@@ -192,13 +192,13 @@ impl Default for Recipe {
     fn default() -> Self {
         Self {
             seed: 0,
-            kind: Kind::Points,
-            profile: Profile::V09,
+            kind: StoreKind::Points,
+            profile: RecipeProfile::V09,
             axes: 3,
             size: 60,
             double: false,
             cells: Cells::Plain,
-            policy: Policy::Canonical,
+            policy: RecordPolicy::Canonical,
             chunked: false,
             shuffled: false,
             attributes: true,
@@ -211,25 +211,28 @@ impl Recipe {
     /// and kind has everything.
     #[must_use]
     pub fn possible(mut self) -> Self {
-        let current = self.profile == Profile::V09;
+        let current = self.profile == RecipeProfile::V09;
         self.axes = self.axes.clamp(1, 5);
-        if self.kind == Kind::StreamedSkeleton && !current {
-            self.kind = Kind::Skeleton;
+        if self.kind == StoreKind::StreamedSkeleton && !current {
+            self.kind = StoreKind::Skeleton;
         }
-        let unsharded = [Profile::V081, Profile::Padded];
+        let unsharded = [RecipeProfile::V081, RecipeProfile::Padded];
         if self.cells == Cells::Sharded && unsharded.contains(&self.profile) {
             self.cells = Cells::Zstd;
         }
-        let policies = current || self.profile == Profile::V081;
-        let free = matches!(self.kind, Kind::Graph | Kind::Triangles | Kind::Quads);
+        let policies = current || self.profile == RecipeProfile::V081;
+        let free = matches!(
+            self.kind,
+            StoreKind::Graph | StoreKind::Triangles | StoreKind::Quads
+        );
         if !policies || !free {
-            self.policy = Policy::Canonical;
+            self.policy = RecordPolicy::Canonical;
         }
-        if self.kind == Kind::StreamedSkeleton {
-            self.policy = Policy::Directed;
+        if self.kind == StoreKind::StreamedSkeleton {
+            self.policy = RecordPolicy::Directed;
         }
-        self.chunked &= self.profile != Profile::Padded
-            && self.kind != Kind::BinnedPoints
+        self.chunked &= self.profile != RecipeProfile::Padded
+            && self.kind != StoreKind::BinnedPoints
             && !self.kind.is_skeleton();
         self
     }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Fragment, Link, Object, Recipe, Truth, Vertex, columns, parts,
+    ExpectedFragment, ExpectedStore, Link, Object, Recipe, Vertex, columns,
+    numbers::{floor, whole},
+    parts,
     random::Random,
-    truth::{Attribute, Values},
+    truth::{ExpectedAttribute, ExpectedValues},
 };
 
 /// Where a fragment is: its chunk, and its number there.
@@ -33,7 +35,7 @@ pub(super) struct Space {
 impl Space {
     pub(super) fn new(recipe: &Recipe, random: &mut Random) -> Self {
         let extents = [0.1, 0.3, 1.0, 2.5, 7.0, 10.0];
-        let binned = recipe.kind == super::Kind::BinnedPoints;
+        let binned = recipe.kind == super::StoreKind::BinnedPoints;
         let chunk_shape = (0..recipe.axes).map(|_| *random.pick(&extents)).collect();
         let mut bins_per_chunk = vec![1; recipe.axes];
         if binned {
@@ -151,7 +153,12 @@ impl Sketch {
     }
 
     /// Gives each vertex its row, and all rows their attributes.
-    pub(super) fn finish(self, recipe: &Recipe, space: Space, random: &mut Random) -> Truth {
+    pub(super) fn finish(
+        self,
+        recipe: &Recipe,
+        space: Space,
+        random: &mut Random,
+    ) -> ExpectedStore {
         let (mut vertices, mut fragments) = (Vec::new(), Vec::new());
         let mut places = vec![0; self.positions.len()];
         let mut numbers = BTreeMap::new();
@@ -175,7 +182,7 @@ impl Sketch {
                     });
                 }
                 numbers.insert((chunk.clone(), number), fragments.len());
-                fragments.push(Fragment {
+                fragments.push(ExpectedFragment {
                     chunk: chunk.clone(),
                     number: u32::try_from(number).unwrap_or(u32::MAX),
                     vertices: start..vertices.len(),
@@ -200,7 +207,7 @@ impl Sketch {
             stored,
         });
         let names = ["x", "y", "z", "w", "v"];
-        let mut truth = Truth {
+        let mut truth = ExpectedStore {
             recipe: recipe.clone(),
             axes: names
                 .iter()
@@ -229,18 +236,6 @@ impl Sketch {
     }
 }
 
-/// A whole number as a float.
-#[expect(clippy::cast_precision_loss, reason = "numbers here are small")]
-pub(super) fn whole(number: i64) -> f64 {
-    number as f64
-}
-
-/// The whole number below.
-#[expect(clippy::cast_possible_truncation, reason = "numbers here are small")]
-pub(super) fn floor(value: f64) -> i64 {
-    value.floor() as i64
-}
-
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is rounded")]
 fn rounded(value: f64, double: bool) -> f64 {
     // No negative zero: it is the same place.
@@ -252,7 +247,7 @@ fn rounded(value: f64, double: bool) -> f64 {
     }
 }
 
-impl Attribute {
+impl ExpectedAttribute {
     /// Numbers that all rows have.
     pub(super) fn numbers(
         name: &str,
@@ -264,7 +259,7 @@ impl Attribute {
         Self {
             name: name.to_owned(),
             missing: vec![false; bytes.len() / row],
-            values: Values::Numbers {
+            values: ExpectedValues::Numbers {
                 kind,
                 columns,
                 bytes,

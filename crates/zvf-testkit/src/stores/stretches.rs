@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fragment, Object, Recipe, Truth};
+use super::{ExpectedFragment, ExpectedStore, Object, Recipe};
 
 /// The same level with such fragments: of it, fragments and objects are to be written,
 /// and vertices of the other. Equal stretches are one fragment, of several paths.
-pub(super) fn stretches(level: &Truth) -> Truth {
+pub(super) fn stretches(level: &ExpectedStore) -> ExpectedStore {
     let mut numbers: BTreeMap<(Vec<i64>, Vec<usize>), usize> = BTreeMap::new();
     let cut = |object: &Object| -> Vec<(Vec<i64>, Vec<usize>)> {
         let chain: Vec<usize> = level.vertices_of(object).collect();
@@ -21,13 +21,13 @@ pub(super) fn stretches(level: &Truth) -> Truth {
     for stretch in objects.iter().flat_map(cut) {
         numbers.insert(stretch, 0);
     }
-    let (mut vertices, mut fragments): (Vec<_>, Vec<Fragment>) = (Vec::new(), Vec::new());
+    let (mut vertices, mut fragments): (Vec<_>, Vec<ExpectedFragment>) = (Vec::new(), Vec::new());
     for ((chunk, stretch), number) in &mut numbers {
         *number = fragments.len();
         let last = fragments.last().filter(|last| last.chunk == *chunk);
         let start = vertices.len();
         vertices.extend(stretch.iter().map(|at| level.vertices[*at].clone()));
-        fragments.push(Fragment {
+        fragments.push(ExpectedFragment {
             chunk: chunk.clone(),
             number: last.map_or(0, |last| last.number + 1),
             vertices: start..vertices.len(),
@@ -37,7 +37,7 @@ pub(super) fn stretches(level: &Truth) -> Truth {
         id: object.id,
         fragments: cut(object).iter().map(|stretch| numbers[stretch]).collect(),
     });
-    Truth {
+    ExpectedStore {
         objects: Some(objects.collect()),
         recipe: Recipe {
             shuffled: true,

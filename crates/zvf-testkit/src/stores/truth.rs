@@ -8,7 +8,7 @@ use super::Recipe;
 
 /// All that a store holds, without chunks: what queries are asked against.
 #[derive(Clone, Debug)]
-pub struct Truth {
+pub struct ExpectedStore {
     /// What it was made of.
     pub recipe: Recipe,
     /// Names of the axes in space.
@@ -22,7 +22,7 @@ pub struct Truth {
     /// By chunk, then fragment, then as the fragment has them.
     pub vertices: Vec<Vertex>,
     /// By chunk and number.
-    pub fragments: Vec<Fragment>,
+    pub fragments: Vec<ExpectedFragment>,
     /// By row of the object index; `None` without one.
     pub objects: Option<Vec<Object>>,
     /// In the order they were given. Those of lines and polylines are their
@@ -35,15 +35,15 @@ pub struct Truth {
     /// By number, the members in stored order; `None` without groups.
     pub groups: Option<Vec<Vec<i64>>>,
     /// Rows are vertices.
-    pub vertex_attributes: Vec<Attribute>,
+    pub vertex_attributes: Vec<ExpectedAttribute>,
     /// Rows are fragments.
-    pub fragment_attributes: Vec<Attribute>,
+    pub fragment_attributes: Vec<ExpectedAttribute>,
     /// Rows are links; those that are not stored have no value.
-    pub link_attributes: Vec<Attribute>,
+    pub link_attributes: Vec<ExpectedAttribute>,
     /// Rows are objects.
-    pub object_attributes: Vec<Attribute>,
+    pub object_attributes: Vec<ExpectedAttribute>,
     /// Rows are groups.
-    pub group_attributes: Vec<Attribute>,
+    pub group_attributes: Vec<ExpectedAttribute>,
 }
 
 /// A vertex.
@@ -53,7 +53,7 @@ pub struct Vertex {
     pub position: Vec<f64>,
     /// Its chunk.
     pub chunk: Vec<i64>,
-    /// Its fragment, by its place in [`Truth::fragments`].
+    /// Its fragment, by its place in [`ExpectedStore::fragments`].
     pub fragment: usize,
     /// Its row in the cell.
     pub row: u64,
@@ -63,12 +63,12 @@ pub struct Vertex {
 
 /// A fragment of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fragment {
+pub struct ExpectedFragment {
     /// The chunk.
     pub chunk: Vec<i64>,
     /// Its number in the chunk.
     pub number: u32,
-    /// Its vertices, by their places in [`Truth::vertices`].
+    /// Its vertices, by their places in [`ExpectedStore::vertices`].
     pub vertices: Range<usize>,
 }
 
@@ -77,14 +77,14 @@ pub struct Fragment {
 pub struct Object {
     /// Its id.
     pub id: i64,
-    /// What it consists of, by places in [`Truth::fragments`].
+    /// What it consists of, by places in [`ExpectedStore::fragments`].
     pub fragments: Vec<usize>,
 }
 
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its ends, by their places in [`Truth::vertices`], as given: of skeletons
+    /// Its ends, by their places in [`ExpectedStore::vertices`], as given: of skeletons
     /// child and parent.
     pub ends: Vec<usize>,
     /// Whether it is stored, rather than implied by a fragment.
@@ -93,18 +93,18 @@ pub struct Link {
 
 /// A named attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attribute {
+pub struct ExpectedAttribute {
     /// Its name.
     pub name: String,
     /// Its values.
-    pub values: Values,
+    pub values: ExpectedValues,
     /// For each row whether it has no value.
     pub missing: Vec<bool>,
 }
 
 /// Values of an attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum ExpectedValues {
     /// Numbers, row by row, little-endian.
     Numbers {
         /// What a number is.
@@ -123,7 +123,7 @@ pub enum Values {
     },
 }
 
-impl Truth {
+impl ExpectedStore {
     /// The vertices of an object in its order.
     pub fn vertices_of<'a>(&'a self, object: &'a Object) -> impl Iterator<Item = usize> + 'a {
         let fragments = object.fragments.iter();
@@ -138,11 +138,11 @@ impl Truth {
     }
 }
 
-impl Attribute {
+impl ExpectedAttribute {
     /// The bytes of one row of numbers.
     pub fn row(&self, row: usize) -> &[u8] {
         match &self.values {
-            Values::Numbers {
+            ExpectedValues::Numbers {
                 kind,
                 columns,
                 bytes,
@@ -150,7 +150,7 @@ impl Attribute {
                 let size = kind.size() * usize::try_from(*columns).unwrap_or(0);
                 &bytes[row * size..(row + 1) * size]
             }
-            Values::Words { .. } => &[],
+            ExpectedValues::Words { .. } => &[],
         }
     }
 }

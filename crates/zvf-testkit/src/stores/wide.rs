@@ -1,12 +1,13 @@
 //! Stores of many chunks, to see what a small part of one costs.
 
 use super::{
-    Kind, Made, Recipe, columns, current,
+    Made, Recipe, StoreKind, columns, current,
     files::Files,
     kinds::Making,
+    numbers::whole,
     parts,
     random::Random,
-    sketch::{Sketch, Space, whole},
+    sketch::{Sketch, Space},
 };
 
 /// Extent of a chunk.
@@ -23,7 +24,7 @@ pub fn wide(recipe: &Recipe, side: u32) -> Made {
         ..recipe.clone()
     };
     let mut random = Random::new(recipe.seed);
-    let bins = if recipe.kind == Kind::BinnedPoints {
+    let bins = if recipe.kind == StoreKind::BinnedPoints {
         2
     } else {
         1

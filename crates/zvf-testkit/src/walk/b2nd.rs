@@ -1,7 +1,7 @@
 //! Frame and array metalayer.
 
 use zvf_format::b2nd::{
-    Frame, FrameHeader, Metalayers, NdExtents, NdForm, NdMetalayer, Trailer, TrailerTail,
+    Blosc2Frame, FrameHeader, Metalayers, NdExtents, NdForm, NdMetalayer, Trailer, TrailerTail,
 };
 
 use super::{mix, mix_bytes};
@@ -42,7 +42,7 @@ fn mix_array(digest: u64, array: &NdMetalayer<'_>) -> u64 {
 
 /// A frame: fixed header, metalayers, parts, trailer, array.
 pub fn b2nd_frame(bytes: &[u8]) -> Option<u64> {
-    let frame = Frame::parse(bytes).ok()?;
+    let frame = Blosc2Frame::parse(bytes).ok()?;
     let mut digest = mix_header(0, frame.header());
     digest = mix_metalayers(digest, &frame.metalayers());
     digest = mix_metalayers(digest, &frame.trailer().metalayers());

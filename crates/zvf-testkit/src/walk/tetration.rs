@@ -1,7 +1,8 @@
 //! The parts of a `.tet` file.
 
 use zvf_format::tetration::{
-    ChunkIndex, ChunkRow, DatasetDirectory, DatasetRecord, Footer, FooterTail, Layout, Superblock,
+    ChunkIndex, ChunkRow, DatasetDirectory, DatasetRecord, Footer, FooterTail, Superblock,
+    TetLayout,
 };
 
 use super::{mix, mix_bytes};
@@ -101,7 +102,7 @@ pub fn tet_footer(bytes: &[u8]) -> Option<u64> {
 
 /// A whole file: all parts, and that they fit each other.
 pub fn tet_layout(bytes: &[u8]) -> Option<u64> {
-    let layout = Layout::parse(bytes).ok()?;
+    let layout = TetLayout::parse(bytes).ok()?;
     let mut digest = mix_bytes(layout.payload_end(), &layout.superblock().encode());
     for dataset in &layout.directory() {
         digest = mix_dataset(digest, &dataset);

@@ -9,9 +9,9 @@ use zvf_model::{
     array::{VertexEncoding, Vertices},
     generation::Generation,
     grid::{Bins, ChunkCoord},
-    layout::Part,
+    layout::ArrayRole,
     level::LevelId,
-    root::GeometryKind,
+    root::GeometryType,
 };
 
 use self::{
@@ -69,20 +69,20 @@ struct Parts {
 impl Parts {
     fn open(context: &Context<'_>, scope: LevelScope<'_>) -> Self {
         let mut all = Vec::new();
-        let mut open = |part: Part<'_>| {
+        let mut open = |part: ArrayRole<'_>| {
             let cells = open_part(context, scope, &part)?;
             all.push(cells);
             all.len().checked_sub(1)
         };
-        let vertices = open(Part::Vertices);
-        let index = open(Part::VertexFragments);
-        let links = open(Part::LinkFragments);
+        let vertices = open(ArrayRole::Vertices);
+        let index = open(ArrayRole::VertexFragments);
+        let links = open(ArrayRole::LinkFragments);
         let (mut of_vertices, mut of_fragments) = (Vec::new(), Vec::new());
         let split_by = scope.metadata.attribute_chunking.as_ref();
         let split_by = split_by.and_then(|chunking| chunking.name.as_deref());
         for name in scope.store.names(scope.level, "vertex_attributes") {
             let rule = &rules::VERTEX_ATTRIBUTE_ROWS;
-            let Some(cells) = open_part(context, scope, &Part::VertexAttribute(name)) else {
+            let Some(cells) = open_part(context, scope, &ArrayRole::VertexAttribute(name)) else {
                 continue;
             };
             let splits = split_by == Some(name);
@@ -93,7 +93,7 @@ impl Parts {
         }
         for name in scope.store.names(scope.level, "fragment_attributes") {
             let rule = &rules::FRAGMENT_ATTRIBUTE_ROWS;
-            let Some(cells) = open_part(context, scope, &Part::FragmentAttribute(name)) else {
+            let Some(cells) = open_part(context, scope, &ArrayRole::FragmentAttribute(name)) else {
                 continue;
             };
             if let Some(attribute) = Attribute::new(context, &cells, rule, false) {
@@ -137,7 +137,7 @@ impl<'a> ChunkChecks<'a> {
     ) -> Self {
         let vertices = parts.vertices.and_then(|at| all.get(at));
         let space = vertices.and_then(|cells| space_of(context, scope, cells));
-        let object_index = scope.store.at(scope.level, &Part::Manifests);
+        let object_index = scope.store.at(scope.level, &ArrayRole::Manifests);
         let has_objects = object_index.is_some_and(|key| scope.store.tree.exists(&key));
         let counts = LevelCounts {
             unread: vertices.is_none(),
@@ -454,8 +454,8 @@ fn space_of<'a>(
 
 /// Returns the bins that fragments represent: those of points without objects at level 0.
 fn bins_of(scope: LevelScope<'_>) -> Option<Bins> {
-    let points = scope.root.geometry_kinds == [GeometryKind::PointCloud];
-    let manifests = scope.store.at(scope.level, &Part::Manifests);
+    let points = scope.root.geometry_kinds == [GeometryType::PointCloud];
+    let manifests = scope.store.at(scope.level, &ArrayRole::Manifests);
     let has_objects = manifests.is_some_and(|key| scope.store.tree.exists(&key));
     let binned = scope.root.base_bin_shape.is_some() && scope.level.id == LevelId::FULL;
     let in_space = scope.metadata.attribute_chunking.is_none();

@@ -9,6 +9,7 @@ mod values;
 
 use zvf_format::path::Delta;
 use zvf_model::{
+    error_chain::error_chain,
     fetch::{CellOf, FetchProblem, Wanted},
     grid::ChunkCoord,
     layout::CrossChunkForm,
@@ -18,7 +19,7 @@ use super::{LinkSum, StoreCounts, chunks::presence};
 use crate::{
     batch::{self, CellPayload},
     chunked_part::ChunkedPart,
-    context::{Context, error_chain},
+    context::Context,
     links::{LinkPart, LinkStorage, deltas, open},
     rules::consistency as rules,
     store::LevelScope,

@@ -4,7 +4,7 @@ use zvf_format::{int64s::Int64s, manifest::ObjectManifest, open_rows::OpenRows};
 use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
     key::Key,
-    layout::Part,
+    layout::ArrayRole,
     zarr::{Array, Node},
 };
 
@@ -93,7 +93,7 @@ impl Manifests {
     /// that it cannot be opened.
     pub(super) fn open(context: &Context<'_>, scope: LevelScope<'_>) -> Option<Self> {
         let tree = &scope.store.tree;
-        let key = scope.store.at(scope.level, &Part::Manifests)?;
+        let key = scope.store.at(scope.level, &ArrayRole::Manifests)?;
         if !tree.exists(&key) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Objects, groups and their attributes.
 
 use serde_json::json;
-use zvf_model::{layout::Part, root::GeometryKind};
+use zvf_model::{layout::ArrayRole, root::GeometryType};
 
 use self::owners::Owners;
 use super::{
@@ -106,13 +106,13 @@ async fn check_index(
     }
     if all_read {
         let kinds = &scope.root.geometry_kinds;
-        let points = kinds.iter().all(|kind| *kind == GeometryKind::PointCloud);
+        let points = kinds.iter().all(|kind| *kind == GeometryType::PointCloud);
         let rule = if points {
             &rules::UNOWNED_POINTS
         } else {
             &rules::UNOWNED
         };
-        if let Some(fragments) = scope.store.at(scope.level, &Part::VertexFragments) {
+        if let Some(fragments) = scope.store.at(scope.level, &ArrayRole::VertexFragments) {
             for (chunk, first, count) in owners.unowned(&counts.filled) {
                 let message = format!("{count} fragments with vertices, first {first}");
                 context.report_in_chunk(rule, &fragments, &chunk, message);

@@ -8,7 +8,7 @@ use zvf_format::{
 use zvf_model::{
     array::{LinkArray, LinkFamily, Padded},
     key::Key,
-    layout::{CrossChunkForm, LinkForm, LinkOffsets, Part},
+    layout::{ArrayRole, CrossChunkForm, LinkForm, LinkOffsets},
     metadata::{Attributes, MetadataError, Noted},
     zarr::Node,
 };
@@ -59,7 +59,7 @@ type Opened = Option<()>;
 struct Unusable;
 
 impl Opening<'_, '_> {
-    fn at(&self, part: &Part<'_>) -> Option<Key> {
+    fn at(&self, part: &ArrayRole<'_>) -> Option<Key> {
         self.scope.store.at(self.scope.level, part)
     }
 
@@ -147,7 +147,7 @@ impl Opening<'_, '_> {
 
     /// Opens the arrays of 0.9.
     fn arrays(&self, found: &mut LinkParts) -> Opened {
-        let key = self.at(&Part::LinkFamily(self.delta))?;
+        let key = self.at(&ArrayRole::LinkFamily(self.delta))?;
         let tree = &self.scope.store.tree;
         if !tree.exists(&key) {
             return Some(());
@@ -202,7 +202,7 @@ impl Opening<'_, '_> {
                 return None;
             }
         };
-        let part = Part::Links(self.delta, LinkOffsets::Segment(segment));
+        let part = ArrayRole::Links(self.delta, LinkOffsets::Segment(segment));
         let form = self.scope.store.layout().chunk_form(&part)?;
         let cells = ChunkedPart::open(context, tree, key, form, arity)?;
         let is_inside = self.delta == Delta::INTRA && offsets.is_zero();
@@ -227,7 +227,7 @@ impl Opening<'_, '_> {
 
     /// Opens links up to 0.8.1 whose ends are in chunks of equal coordinates.
     fn inside(&self, found: &mut LinkParts) -> Opened {
-        let part = Part::Links(self.delta, LinkOffsets::Segment("self"));
+        let part = ArrayRole::Links(self.delta, LinkOffsets::Segment("self"));
         let layout = self.scope.store.layout();
         let (key, form) = (self.at(&part)?, layout.chunk_form(&part)?);
         let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
@@ -276,7 +276,7 @@ impl Opening<'_, '_> {
 
     /// Opens links up to 0.8.1 between any chunks.
     fn between(&self, found: &mut LinkParts) -> Opened {
-        let key = self.at(&Part::CrossChunkLinks(self.delta))?;
+        let key = self.at(&ArrayRole::CrossChunkLinks(self.delta))?;
         let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
         if !tree.exists(&key) {
             return Some(());

@@ -4,7 +4,7 @@ use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
     fetch::{CellOf, Wanted},
     grid::ChunkCoord,
-    layout::Part,
+    layout::ArrayRole,
 };
 
 use super::{LinkPart, LinkRecord, LinkStorage, each_record, open};
@@ -40,7 +40,7 @@ pub(crate) async fn each_link<T: Copy + Send>(
             LinkStorage::Each(cells) => {
                 // Only link fragments show the number of used rows of a padded array.
                 let groups = if part.is_padded() {
-                    open_part(context, scope, &Part::LinkFragments)
+                    open_part(context, scope, &ArrayRole::LinkFragments)
                 } else {
                     None
                 };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use zvf_format::numeric::Kind;
 use zvf_model::{
-    array::{CellAttribute, Dictionary, Fragments},
+    array::{CellAttribute, Dictionary, FragmentArray},
     metadata::JsonKind,
 };
 
@@ -14,7 +14,7 @@ use crate::rules::metadata as rules;
 
 impl NodeCheck<'_, '_> {
     pub(super) fn fragments(&self) {
-        let read = Fragments::parse(self.key, self.node.attributes());
+        let read = FragmentArray::parse(self.key, self.node.attributes());
         faults::noted(self.context, self.key, read);
     }
 

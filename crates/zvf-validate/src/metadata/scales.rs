@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf_model::{
     key::Key,
     level::LevelId,
-    root::{Dataset, RootMetadata},
+    root::{MultiscaleDataset, RootMetadata},
 };
 
 use crate::{context::Context, rules::metadata as rules, store::StoreMetadata};
@@ -147,7 +147,7 @@ fn repaired(store: &StoreMetadata, root: &RootMetadata) -> Option<Value> {
 }
 
 /// Checks that scale is the bin divided by that of level 0, and translation half a bin.
-fn bins(context: &Context<'_>, root: &RootMetadata, dataset: &Dataset) {
+fn bins(context: &Context<'_>, root: &RootMetadata, dataset: &MultiscaleDataset) {
     let key = Key::root();
     let level = dataset.level;
     let place = format!("{PLACE}.datasets");

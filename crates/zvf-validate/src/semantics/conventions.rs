@@ -4,7 +4,7 @@ use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     key::Key,
     level::LevelId,
-    root::{GeometryKind, LinksConvention, RootMetadata},
+    root::{GeometryType, LinksConvention, RootMetadata},
 };
 
 use crate::{
@@ -43,26 +43,26 @@ pub(super) fn check(
         let Ok(key) = level.key.join("links") else {
             continue;
         };
-        if root.geometry_kinds == [GeometryKind::PointCloud] && sum.records > 0 {
+        if root.geometry_kinds == [GeometryType::PointCloud] && sum.records > 0 {
             let message = format!("{} links", sum.records);
             context.report(&rules::LINKED_POINTS, &key, message);
         }
         let width = sum.width.map_or(0, LinkWidth::get);
-        if root.geometry_kinds.contains(&GeometryKind::Mesh) && (1..3).contains(&width) {
+        if root.geometry_kinds.contains(&GeometryType::Mesh) && (1..3).contains(&width) {
             let message = format!("links of {width} ends");
             context.report(&rules::NO_FACES, &key, message);
         }
     }
 }
 
-fn allows(kind: &GeometryKind, convention: &LinksConvention) -> bool {
+fn allows(kind: &GeometryType, convention: &LinksConvention) -> bool {
     use LinksConvention as C;
     match kind {
-        GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline => {
+        GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline => {
             *convention == C::ImplicitSequential
         }
-        GeometryKind::Graph | GeometryKind::Mesh => *convention == C::Explicit,
-        GeometryKind::Skeleton => {
+        GeometryType::Graph | GeometryType::Mesh => *convention == C::Explicit,
+        GeometryType::Skeleton => {
             matches!(convention, C::Explicit | C::ImplicitWithBranches)
         }
         // Points have no links, and unknown kinds may have any convention.

@@ -6,7 +6,7 @@ use zvf_format::{
     fragment::FragmentIndex,
     manifest::{FragmentRef, ObjectManifest},
 };
-use zvf_model::{grid::ChunkCoord, layout::Part};
+use zvf_model::{grid::ChunkCoord, layout::ArrayRole};
 
 use super::LevelView;
 use crate::{
@@ -110,7 +110,7 @@ impl LevelView<'_, '_> {
         numbers: &VertexNumbers,
         mut each: impl FnMut(NumberRange, &FragmentIndex<'_>) + Send,
     ) {
-        let Some(cells) = open_part(&self.aside, self.scope, &Part::VertexFragments) else {
+        let Some(cells) = open_part(&self.aside, self.scope, &ArrayRole::VertexFragments) else {
             return;
         };
         let chunks = cells.chunks();

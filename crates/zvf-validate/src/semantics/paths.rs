@@ -4,7 +4,7 @@
 use zvf_format::{fragment::Rows, path::Delta};
 use zvf_model::{
     generation::Generation,
-    root::{CrossChunkStrategy, GeometryKind},
+    root::{CrossChunkStrategy, GeometryType},
 };
 
 use super::{
@@ -50,7 +50,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
     }
     let pieces = pieces_of(view, &numbers).await;
     let mut steps = Steps::default();
-    let is_line = view.scope.root.geometry_kinds.contains(&GeometryKind::Line);
+    let is_line = view.scope.root.geometry_kinds.contains(&GeometryType::Line);
     let (mut odd, mut first_odd) = (0_u64, None);
     view.each_object(&numbers, |row, fragments| {
         let own = fragments.filter_map(|fragment| at_of(&pieces, fragment));

@@ -4,9 +4,9 @@ use serde_json::json;
 use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
     key::Key,
-    layout::{LinkForm, LinkOffsets, Part},
+    layout::{ArrayRole, LinkForm, LinkOffsets},
     level::{LevelId, LevelMetadata},
-    root::{GeometryKind, RootMetadata},
+    root::{GeometryType, RootMetadata},
     zarr::Node,
 };
 
@@ -81,14 +81,14 @@ impl LevelCheck<'_, '_> {
             return;
         }
         for kind in &root.geometry_kinds {
-            let faces = matches!(kind, GeometryKind::Graph | GeometryKind::Mesh);
+            let faces = matches!(kind, GeometryType::Graph | GeometryType::Mesh);
             if faces && !self.has("links/0") && !self.has("cross_chunk_links/0") {
                 let message = format!("the store holds a {kind}, but links/0 does not exist");
                 self.context.report(&rules::NO_LINKS, key, message);
             }
             let path = matches!(
                 kind,
-                GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline
+                GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline
             );
             if path && !self.has("object_index") {
                 let message = format!("the store holds a {kind}, but object_index does not exist");
@@ -117,7 +117,7 @@ impl LevelCheck<'_, '_> {
                 let offsets = width.map(|width| LinkOffsets::Zero { width, arity });
                 let delta = zvf_format::path::Delta::INTRA;
                 offsets.and_then(|offsets| {
-                    let part = Part::Links(delta, offsets);
+                    let part = ArrayRole::Links(delta, offsets);
                     self.store.at(self.level, &part)
                 })
             }

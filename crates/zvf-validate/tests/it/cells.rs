@@ -7,7 +7,7 @@ mod older;
 mod small;
 
 use serde_json::{Value, json};
-use zvf_testkit::damage::{Files, apply};
+use zvf_testkit::{damage::apply, golden::Files};
 use zvf_validate::{Finding, Fix, ValidateOptions, rules};
 
 use crate::memory::report;

@@ -1,13 +1,15 @@
 //! Generated stores of every kind, generation and cell form break no rule of L3.
 
-use zvf_testkit::stores::{Cells, CrossLevel, Kind, Policy, Profile, Recipe, make, pyramid};
+use zvf_testkit::stores::{
+    Cells, PyramidLinks, Recipe, RecipeProfile, RecordPolicy, StoreKind, make, pyramid,
+};
 
 use crate::cells::{found, lines};
 
 /// Returns recipes of every kind, generation and form.
 fn recipes() -> impl Iterator<Item = Recipe> {
-    let kinds = Kind::ALL.into_iter();
-    let all = kinds.flat_map(|kind| Profile::ALL.map(|profile| (kind, profile)));
+    let kinds = StoreKind::ALL.into_iter();
+    let all = kinds.flat_map(|kind| RecipeProfile::ALL.map(|profile| (kind, profile)));
     let all = all.flat_map(|(kind, profile)| Cells::ALL.map(|cells| (kind, profile, cells)));
     // The position is the seed, and selects the remaining options.
     (0_usize..)
@@ -19,7 +21,7 @@ fn recipes() -> impl Iterator<Item = Recipe> {
             cells,
             axes: 2 + number % 2,
             double: number % 5 == 0,
-            policy: Policy::ALL[number % 3],
+            policy: RecordPolicy::ALL[number % 3],
             chunked: number % 7 == 2,
             shuffled: number % 9 == 3,
             ..Recipe::default()
@@ -28,7 +30,7 @@ fn recipes() -> impl Iterator<Item = Recipe> {
 
 /// Points without an object are generated on purpose, and noted.
 fn is_expected(recipe: &Recipe, line: &str) -> bool {
-    recipe.kind == Kind::ObjectPoints && line.starts_with("ZV-L3-052")
+    recipe.kind == StoreKind::ObjectPoints && line.starts_with("ZV-L3-052")
 }
 
 #[test]
@@ -43,8 +45,8 @@ fn generated_stores_have_no_findings() {
 
 #[test]
 fn generated_pyramids_have_no_findings() {
-    for profile in [Profile::V09, Profile::V080] {
-        for kind in Kind::ALL {
+    for profile in [RecipeProfile::V09, RecipeProfile::V080] {
+        for kind in StoreKind::ALL {
             for seed in 0..2 {
                 let recipe = Recipe {
                     seed,
@@ -53,7 +55,7 @@ fn generated_pyramids_have_no_findings() {
                     ..Recipe::default()
                 };
                 let recipe = recipe.possible();
-                let made = pyramid(&recipe, CrossLevel::Explicit);
+                let made = pyramid(&recipe, PyramidLinks::Explicit);
                 let mut found = lines(&found(&made.fine.files));
                 found.retain(|line| !is_expected(&recipe, line));
                 assert!(found.is_empty(), "{recipe:?}: {found:#?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zvf_model::key::Key;
 use zvf_store::{CellReader, OpenOptions, Read};
-use zvf_testkit::damage::Files;
+use zvf_testkit::golden::Files;
 use zvf_validate::{Finding, ValidateOptions, ValidationReport, validate};
 
 /// Validates a store, through the committed view of its root, as the façade does.

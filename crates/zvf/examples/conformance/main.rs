@@ -12,6 +12,7 @@ use std::{
 use serde_json::{Value as Json, json};
 use zvf::{
     Dataset,
+    model::error_chain::error_chain,
     query::{Fault, Query, QueryError, QueryResult, predicate::Scope},
 };
 
@@ -25,7 +26,7 @@ async fn main() -> Outcome<()> {
     for line in io::stdin().lock().lines() {
         let answer = match answered(&line?).await {
             Ok(answer) => answer,
-            Err(error) => json!({ "error": told(error.as_ref()) }),
+            Err(error) => json!({ "error": error_chain(error.as_ref()) }),
         };
         writeln!(out, "{answer}")?;
         out.flush()?;
@@ -96,16 +97,4 @@ async fn tables(dataset: &Dataset, request: &Request) -> Outcome<Json> {
         answer["group"] = columns.into();
     }
     Ok(answer)
-}
-
-/// An error with its causes.
-fn told(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -9,7 +9,7 @@ use zvf_format::{
     fragment::FragmentIndex,
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
-use zvf_model::{grid::ChunkCoord, layout::Part, level::LevelId};
+use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 use zvf_query::ObjectSet;
 use zvf_store::Transaction;
 
@@ -29,7 +29,7 @@ use crate::{
 
 /// How the values of an object's vertices become one. Those that are NaN are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reduction {
+pub enum ObjectReduction {
     /// Their mean.
     Mean,
     /// Their sum.
@@ -42,14 +42,14 @@ pub enum Reduction {
 
 /// What the vertices of each object have come to.
 struct Table {
-    reduction: Reduction,
+    reduction: ObjectReduction,
     columns: usize,
     /// For each object and column what there is, and of how many values.
     cells: Vec<(f64, u64)>,
 }
 
 impl Table {
-    fn new(reduction: Reduction, objects: usize, columns: usize) -> Self {
+    fn new(reduction: ObjectReduction, objects: usize, columns: usize) -> Self {
         Self {
             reduction,
             columns,
@@ -72,9 +72,9 @@ impl Table {
                 }
                 *so_far = match self.reduction {
                     _ if *count == 0 => value,
-                    Reduction::Mean | Reduction::Sum => *so_far + value,
-                    Reduction::Min => so_far.min(value),
-                    Reduction::Max => so_far.max(value),
+                    ObjectReduction::Mean | ObjectReduction::Sum => *so_far + value,
+                    ObjectReduction::Min => so_far.min(value),
+                    ObjectReduction::Max => so_far.max(value),
                 };
                 *count += 1;
             }
@@ -92,7 +92,7 @@ impl Table {
             for (value, count) in row {
                 let value = match (self.reduction, *count) {
                     (_, 0) => f64::NAN,
-                    (Reduction::Mean, count) => value / float(count),
+                    (ObjectReduction::Mean, count) => value / float(count),
                     _ => *value,
                 };
                 numbers.bytes.extend(value.to_le_bytes());
@@ -117,7 +117,7 @@ pub(super) async fn stage(
     dataset: &Dataset,
     transaction: &mut Transaction,
     spec: &AttributeSpec,
-    reduction: Reduction,
+    reduction: ObjectReduction,
     values: Arc<VertexFn>,
 ) -> Result<(Bytes, AttributeReport), Error> {
     let place = Place::find(dataset, spec, "0/object_attributes").await?;
@@ -125,7 +125,7 @@ pub(super) async fn stage(
     let objects = session.object_list(LevelId::FULL).await?;
     let objects = objects.ok_or_else(|| spec.refused("the store has no objects"))?;
     let (part, dtype) = raw_vertices(dataset, spec).await?;
-    let fragments = Part::VertexFragments;
+    let fragments = ArrayRole::VertexFragments;
     let fragments = session.stored_array(LevelId::FULL, &fragments).await?;
     let fragments = fragments.ok_or_else(|| spec.refused("vertices have no fragments"))?;
     let columns = place.row / spec.kind.size();

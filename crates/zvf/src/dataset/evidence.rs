@@ -2,7 +2,7 @@
 
 use futures_util::future::{try_join, try_join_all, try_join4};
 use zvf_model::{
-    generation::{Evidence, FamilyForm, NodeForm},
+    detection::{Evidence, FamilyForm, NodeForm},
     key::Key,
     zarr::Node,
 };

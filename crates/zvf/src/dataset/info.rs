@@ -1,7 +1,7 @@
 //! What is in a store, counted.
 
 use futures_util::future::{BoxFuture, try_join_all};
-use zvf_model::{generation::Generation, grid::Bounds, root::GeometryKind};
+use zvf_model::{generation::Generation, grid::Bounds, root::GeometryType};
 use zvf_store::ListError;
 
 use super::{Dataset, LevelInfo, count_level};
@@ -16,7 +16,7 @@ pub struct StoreInfo {
     /// Which form of it.
     pub profile: &'static str,
     /// What it holds.
-    pub geometry: Vec<GeometryKind>,
+    pub geometry: Vec<GeometryType>,
     /// Names of the axes.
     pub axes: Vec<String>,
     /// Where its vertices are, as the root declares it; `None` when malformed.
@@ -39,7 +39,7 @@ impl Dataset {
     /// store must be one that can list.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+    /// # use zvf::build::{Design, Geometry, GeometryType, NumericColumn};
     /// use zvf::Dataset;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -49,7 +49,7 @@ impl Dataset {
     /// # let address = address.as_str();
     /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
-    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # let mut design = Design::new(GeometryType::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
     /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let info = Dataset::open(address).await?.info().await?;

@@ -6,16 +6,16 @@ use futures_util::future::try_join3;
 use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
     array::{
-        LinkFamily, ObjectIndex, Padded, Presence, SHARD_PREFIX, ShardIndex, VertexEncoding,
+        LegacyShardIndex, LinkFamily, ObjectIndex, Padded, Presence, SHARD_PREFIX, VertexEncoding,
         Vertices,
     },
     grid::ChunkCoord,
     key::Key,
-    layout::{ChunkForm, CrossChunkForm, LinkForm, LinkOffsets, Part},
+    layout::{ArrayRole, ChunkForm, CrossChunkForm, LinkForm, LinkOffsets},
     level::{LevelId, LevelMetadata},
     zarr::{Array, Node},
 };
-use zvf_store::{CellRead, ChunkForm as CellForm, Read};
+use zvf_store::{CellRead, DecodedForm, Read};
 
 use super::{Dataset, object_count};
 use crate::{error::Error, nodes};
@@ -115,13 +115,13 @@ impl<'a> Counter<'a> {
 
     /// Chunks and vertices.
     async fn vertices(&self) -> Result<(u64, Option<u64>), Error> {
-        let part = Part::Vertices;
+        let part = ArrayRole::Vertices;
         let Some((key, node)) = self.node(&part).await? else {
             return Ok((0, Some(0)));
         };
         let metadata = Vertices::parse(&key, node.attributes())?.value;
         let sizes = self
-            .sizes(&key, &node, &part, &Part::VertexFragments)
+            .sizes(&key, &node, &part, &ArrayRole::VertexFragments)
             .await?;
         let chunks = sizes.chunks();
         if metadata.encoding != VertexEncoding::Raw {
@@ -133,7 +133,7 @@ impl<'a> Counter<'a> {
     }
 
     async fn objects(&self) -> Result<Option<u64>, Error> {
-        let Some((key, node)) = self.node(&Part::Manifests).await? else {
+        let Some((key, node)) = self.node(&ArrayRole::Manifests).await? else {
             return Ok(None);
         };
         let index = ObjectIndex::parse(&key, node.attributes())?.value;
@@ -143,7 +143,7 @@ impl<'a> Counter<'a> {
 
     async fn links(&self) -> Result<Option<u64>, Error> {
         let delta = Delta::INTRA;
-        let inside = match self.node(&Part::LinkFamily(delta)).await? {
+        let inside = match self.node(&ArrayRole::LinkFamily(delta)).await? {
             None => Some(0),
             Some((key, node)) if self.dataset.layout().links == LinkForm::PerOffsets => {
                 let family = LinkFamily::parse(&key, delta, node.attributes())?.value;
@@ -166,7 +166,7 @@ impl<'a> Counter<'a> {
         if self.dataset.layout().cross_chunk == CrossChunkForm::Links {
             return Ok(inside);
         }
-        let between = match self.node(&Part::CrossChunkLinks(delta)).await? {
+        let between = match self.node(&ArrayRole::CrossChunkLinks(delta)).await? {
             None => Some(0),
             Some((key, node)) => {
                 let family = LinkFamily::parse_cross_chunk(&key, delta, node.attributes())?.value;
@@ -185,13 +185,15 @@ impl<'a> Counter<'a> {
         family: &LinkFamily,
     ) -> Result<u64, Error> {
         let (width, arity) = (family.width.get(), self.arity);
-        let part = Part::Links(family.delta, LinkOffsets::Zero { width, arity });
-        let sizes = self.sizes(key, node, &part, &Part::LinkFragments).await?;
+        let part = ArrayRole::Links(family.delta, LinkOffsets::Zero { width, arity });
+        let sizes = self
+            .sizes(key, node, &part, &ArrayRole::LinkFragments)
+            .await?;
         sizes.rows(key, size_of::<i64>().saturating_mul(width))
     }
 
     /// The node that describes `part`; `None` when there is nothing of it.
-    async fn node(&self, part: &Part<'_>) -> Result<Option<(Key, Node)>, Error> {
+    async fn node(&self, part: &ArrayRole<'_>) -> Result<Option<(Key, Node)>, Error> {
         let key = self.dataset.layout().described_at(self.level.level, part);
         let key = key.map_err(|source| Error::Name {
             name: self.root.to_string(),
@@ -213,8 +215,8 @@ impl<'a> Counter<'a> {
         &self,
         key: &Key,
         node: &Node,
-        part: &Part<'_>,
-        fragments: &Part<'_>,
+        part: &ArrayRole<'_>,
+        fragments: &ArrayRole<'_>,
     ) -> Result<Sizes, Error> {
         let form = self.dataset.layout().chunk_form(part);
         match (form, node) {
@@ -235,7 +237,7 @@ impl<'a> Counter<'a> {
         for (key, name, array) in self.arrays_below(key).await? {
             if name.starts_with(SHARD_PREFIX) {
                 let bytes = array.elements();
-                let index = ShardIndex::parse(&key, &array.attributes, self.arity, bytes)?;
+                let index = LegacyShardIndex::parse(&key, &array.attributes, self.arity, bytes)?;
                 let spans = index.spans().iter();
                 chunks.extend(spans.map(|span| span.len));
             } else if ChunkCoord::parse(&name, self.arity).is_ok() {
@@ -282,7 +284,7 @@ impl<'a> Counter<'a> {
             cell: chunk.to_string(),
         };
         let single = array.decoded_shape().iter().all(|extent| *extent == 1);
-        if !single || cells.codecs().form() != CellForm::VlenFrame {
+        if !single || cells.codecs().form() != DecodedForm::VlenFrame {
             return Err(Error::NoCells { node: key.clone() });
         }
         if cells.is_plain() && !cells.is_sharded() {
@@ -350,7 +352,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Rows that the fragments of each chunk use: what a padded array does not say.
-    async fn extents(&self, fragments: &Part<'_>, room: u64) -> Result<Sizes, Error> {
+    async fn extents(&self, fragments: &ArrayRole<'_>, room: u64) -> Result<Sizes, Error> {
         let Some((key, _)) = self.node(fragments).await? else {
             return Ok(Sizes::Rows(Vec::new()));
         };

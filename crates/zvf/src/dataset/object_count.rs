@@ -5,7 +5,7 @@ use zvf_format::{manifest::ObjectManifest, open_rows::OpenRows, vlen::VlenFrame}
 use zvf_model::{
     array::ObjectIndex,
     key::Key,
-    layout::{ObjectIndexForm, Part},
+    layout::{ArrayRole, ObjectIndexForm},
     level::LevelId,
     zarr::Node,
 };
@@ -28,12 +28,12 @@ pub(crate) async fn present(
     index: &ObjectIndex,
 ) -> Result<u64, Error> {
     let sid_ndim = index.sid_ndim;
-    let manifests = match table(dataset, level, &Part::Manifests).await {
+    let manifests = match table(dataset, level, &ArrayRole::Manifests).await {
         Err(Error::MissingArray { .. }) if index.num_objects == 0 => return Ok(0),
         manifests => manifests?,
     };
     if dataset.layout().object_index == ObjectIndexForm::Open {
-        let offsets = table(dataset, level, &Part::ManifestOffsets).await?;
+        let offsets = table(dataset, level, &ArrayRole::ManifestOffsets).await?;
         let data = bytes(dataset, &manifests).await?;
         let starts = bytes(dataset, &offsets).await?;
         let rows = OpenRows::parse(&data, &starts).map_err(|source| Error::OpenRows {
@@ -106,7 +106,11 @@ fn count<'a>(
 }
 
 /// The array that holds the values of `part`.
-async fn table(dataset: &Dataset, level: LevelId, part: &Part<'_>) -> Result<CellArray, Error> {
+async fn table(
+    dataset: &Dataset,
+    level: LevelId,
+    part: &ArrayRole<'_>,
+) -> Result<CellArray, Error> {
     let layout = dataset.layout();
     let key = layout.values_at(level, part).transpose();
     let key = key.unwrap_or_else(|| Key::parse(&level.to_string()));

@@ -7,7 +7,8 @@
 
 use futures_util::future::{try_join, try_join3};
 use zvf_model::{
-    generation::{Detection, Evidence, Generation, GenerationError, NodeForm},
+    detection::{Detection, Evidence, GenerationError, NodeForm},
+    generation::Generation,
     key::Key,
     level::{LevelId, LevelMetadata},
     node_copy::NodeCopy,

@@ -8,7 +8,7 @@ use zvf_build::migrate::{self, MigrationNote, MigrationTarget};
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex, Vertices},
     key::Key,
-    layout::Part,
+    layout::ArrayRole,
     level::LevelId,
 };
 use zvf_store::Read;
@@ -81,7 +81,7 @@ impl Migration<'_> {
     async fn further_vertices(&self, level: &mut Level, kind: &str) -> Result<usize, Error> {
         let session = self.session();
         let part = session
-            .stored_array(level.id, &Part::CompositeVertices(kind))
+            .stored_array(level.id, &ArrayRole::CompositeVertices(kind))
             .await;
         let Some(Some(part)) = self.passed(part)? else {
             return Ok(0);

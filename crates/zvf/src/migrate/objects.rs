@@ -8,7 +8,7 @@ use zvf_build::{
     migrate::{MigrationNote, TableRows},
 };
 use zvf_format::{manifest::ObjectManifest, numeric::Kind};
-use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryKind};
+use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryType};
 use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate::Scope};
 
 use super::{Migration, level::Level};
@@ -287,7 +287,7 @@ impl Migration<'_> {
         let generation = self.source.layout().generation;
         let old = matches!(generation, Generation::V0_6 | Generation::V0_7);
         let kinds = &self.source.root().geometry_kinds;
-        if old && kinds.contains(&GeometryKind::Mesh) {
+        if old && kinds.contains(&GeometryType::Mesh) {
             let why = "up to 0.7, all objects of a mesh name one fragment of each chunk";
             let what = "which vertices are those of which object";
             self.lost(MigrationNote::new(path, what, shared).because(why));

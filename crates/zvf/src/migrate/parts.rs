@@ -11,7 +11,7 @@ use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
 use zvf_model::{
     array::{CellAttribute, VertexEncoding, Vertices},
     grid::ChunkCoord,
-    layout::Part,
+    layout::ArrayRole,
 };
 use zvf_query::{Damage, Fault, StoredArray, predicate::Scope};
 
@@ -108,9 +108,9 @@ impl Migration<'_> {
     pub(super) async fn chunk_parts(&self, level: &mut Level) -> Result<(), Error> {
         let session = self.session();
         let id = level.id;
-        let vertices = session.stored_array(id, &Part::Vertices);
-        let fragments = session.stored_array(id, &Part::VertexFragments);
-        let groups = session.stored_array(id, &Part::LinkFragments);
+        let vertices = session.stored_array(id, &ArrayRole::Vertices);
+        let fragments = session.stored_array(id, &ArrayRole::VertexFragments);
+        let groups = session.stored_array(id, &ArrayRole::LinkFragments);
         let (vertices, fragments, groups) = join3(vertices, fragments, groups).await;
         let (vertices, fragments) = (self.passed(vertices)?, self.passed(fragments)?);
         let attributes = self.cell_attributes(level).await?;
@@ -151,8 +151,8 @@ impl Migration<'_> {
             }
             for name in names.iter() {
                 let part = match scope {
-                    Scope::Fragment => Part::FragmentAttribute(name),
-                    _ => Part::VertexAttribute(name),
+                    Scope::Fragment => ArrayRole::FragmentAttribute(name),
+                    _ => ArrayRole::VertexAttribute(name),
                 };
                 let part = self.passed(session.stored_array(level.id, &part).await)?;
                 let Some(Some(part)) = part else {

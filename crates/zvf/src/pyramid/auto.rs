@@ -4,7 +4,7 @@ use zvf_build::{
     ShardingPolicy,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
-use zvf_model::{grid::ChunkCoord, root::GeometryKind};
+use zvf_model::{grid::ChunkCoord, root::GeometryType};
 
 use super::{
     LevelDesign, ObjectSelection,
@@ -333,11 +333,11 @@ impl AutoLevels {
             return way;
         }
         let kinds = &source.dataset.root().geometry_kinds;
-        let has = |kind: &GeometryKind| kinds.contains(kind);
+        let has = |kind: &GeometryType| kinds.contains(kind);
         if source.links.as_ref().is_some_and(|links| links.width == 3) {
             return MethodKind::Collapse;
         }
-        if has(&GeometryKind::Skeleton) {
+        if has(&GeometryType::Skeleton) {
             // Once only branch points and ends are left, lines cannot be simpler.
             let fewer = known.and_then(|known| known.fewer);
             let is_stuck = fewer.is_some_and(|fewer| fewer < 1.5);

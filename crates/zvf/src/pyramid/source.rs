@@ -16,10 +16,10 @@ use zvf_model::{
     array::{CellAttribute, VertexEncoding, Vertices},
     generation::Generation,
     grid::ChunkCoord,
-    layout::Part,
+    layout::ArrayRole,
     level::{LevelId, LevelMetadata},
     metadata::Attributes,
-    root::{GeometryKind, LinksConvention},
+    root::{GeometryType, LinksConvention},
 };
 use zvf_query::{CellLinks, LinkCells, ObjectSet, Session, StoredArray, predicate::Scope};
 
@@ -143,8 +143,8 @@ impl<'a> Source<'a> {
         let session = dataset.session();
         let metadata = dataset.level(id).await?;
         let (vertices, fragments) = join(
-            session.stored_array(id, &Part::Vertices),
-            session.stored_array(id, &Part::VertexFragments),
+            session.stored_array(id, &ArrayRole::Vertices),
+            session.stored_array(id, &ArrayRole::VertexFragments),
         )
         .await;
         let (Some(vertices), Some(fragments)) = (vertices?, fragments?) else {
@@ -319,7 +319,7 @@ impl<'a> Source<'a> {
         kinds.iter().any(|kind| {
             matches!(
                 kind,
-                GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline
+                GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline
             )
         })
     }
@@ -512,10 +512,10 @@ pub(super) struct SortedLinks {
 /// Whether links of the store say more than the order of vertices does.
 fn is_linked(dataset: &Dataset) -> bool {
     let kinds = &dataset.root().geometry_kinds;
-    let linked = |kind: &GeometryKind| {
+    let linked = |kind: &GeometryType| {
         matches!(
             kind,
-            GeometryKind::Skeleton | GeometryKind::Graph | GeometryKind::Mesh
+            GeometryType::Skeleton | GeometryType::Graph | GeometryType::Mesh
         )
     };
     kinds.iter().any(linked)
@@ -529,8 +529,8 @@ async fn attributes(
     let mut attributes = Vec::new();
     for name in session.attribute_list(id, scope).await?.iter() {
         let part = match scope {
-            Scope::Fragment => Part::FragmentAttribute(name),
-            _ => Part::VertexAttribute(name),
+            Scope::Fragment => ArrayRole::FragmentAttribute(name),
+            _ => ArrayRole::VertexAttribute(name),
         };
         let Some(part) = session.stored_array(id, &part).await? else {
             continue;

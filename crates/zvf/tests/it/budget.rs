@@ -17,18 +17,24 @@ use zvf_query::{
     NumericColumn, Query, QueryError, QueryResult, VertexBudget,
     geometry::{Bbox, Position},
 };
-use zvf_testkit::stores::{Kind, Layers, Profile, Random, Recipe, Truth, layers};
+use zvf_testkit::stores::{
+    ExpectedStore, Layers, Random, Recipe, RecipeProfile, StoreKind, layers,
+};
 
 use crate::{
     block_on,
     stores::{open, recipes},
 };
 
-const POINTS: [Kind; 3] = [Kind::Points, Kind::BinnedPoints, Kind::ObjectPoints];
+const POINTS: [StoreKind; 3] = [
+    StoreKind::Points,
+    StoreKind::BinnedPoints,
+    StoreKind::ObjectPoints,
+];
 
-fn any_layers(kinds: &'static [Kind]) -> impl Strategy<Value = (Recipe, u32, bool)> {
+fn any_layers(kinds: &'static [StoreKind]) -> impl Strategy<Value = (Recipe, u32, bool)> {
     let kind = proptest::sample::select(kinds);
-    (recipes(Profile::V09), kind, 1_u32..4, any::<bool>()).prop_map(
+    (recipes(RecipeProfile::V09), kind, 1_u32..4, any::<bool>()).prop_map(
         |(recipe, kind, levels, additive)| {
             let recipe = Recipe {
                 kind,
@@ -67,7 +73,7 @@ fn numbers(rows: &NumericColumn) -> Vec<Vec<f64>> {
 
 /// Returns the vertices of chunks of a level, in stored order.
 fn vertices<'t>(
-    truth: &'t Truth,
+    truth: &'t ExpectedStore,
     is_in: impl Fn(&[i64]) -> bool + 't,
     region: Option<&'t Bbox>,
 ) -> impl Iterator<Item = usize> + 't {
@@ -102,7 +108,7 @@ fn check_rows(made: &Layers, answer: &QueryResult, region: Option<&Bbox>) {
 }
 
 /// Checks attributes against the source. Coarse levels have no attributes.
-fn check_attributes(truth: &Truth, vertex: usize, answer: &QueryResult, row: usize) {
+fn check_attributes(truth: &ExpectedStore, vertex: usize, answer: &QueryResult, row: usize) {
     for column in &answer.vertex {
         let own = truth
             .vertex_attributes
@@ -171,7 +177,7 @@ fn budget(made: &Layers, additive: bool, random: &mut Random) -> u64 {
     }
 }
 
-fn place(truth: &Truth, random: &mut Random) -> Option<Vec<f64>> {
+fn place(truth: &ExpectedStore, random: &mut Random) -> Option<Vec<f64>> {
     let vertex = truth.vertices.get(random.below(truth.vertices.len()))?;
     Some(vertex.position.clone())
 }
@@ -255,7 +261,7 @@ fn check_box(made: &Layers, additive: bool, seed: u64) {
     }
 }
 
-fn vertices_in(truth: &Truth, region: &Bbox) -> u64 {
+fn vertices_in(truth: &ExpectedStore, region: &Bbox) -> u64 {
     vertices(truth, |_| true, Some(region)).count() as u64
 }
 

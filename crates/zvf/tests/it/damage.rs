@@ -9,7 +9,7 @@ mod flips;
 mod recorded;
 mod subset;
 
-use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
+use zvf::{Dataset, Error, OpenOptions, Query, QueryResult, model::error_chain::error_chain};
 use zvf_testkit::golden::Golden;
 
 /// Keys and bytes of a store.
@@ -34,23 +34,12 @@ pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
     Dataset::open(store).await
 }
 
-/// Joins an error and its causes into one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
-}
-
 /// A query result, or the text of its error.
 pub(crate) type Told = Result<QueryResult, String>;
 
 pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
     let answer = dataset.query(query).await;
-    answer.map_err(|error| chain(&error))
+    answer.map_err(|error| error_chain(&error))
 }
 
 /// Returns whether two results are equal except for notes about known defects.

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use zvf::{
     CreateOptions, Dataset, Editor, Error, OpenOptions, Query, Store,
     build::{GeometryKind, OutOfBounds, Profile, WritePlan},
-    model::key::Key,
+    model::{error_chain::error_chain, key::Key},
 };
 use zvf_store::{Read, SimulatedNetwork};
 
@@ -236,12 +236,7 @@ fn a_malformed_copy_is_an_error_that_names_its_location() {
                 root["attributes"]["zvf_nodes"] = copy.clone();
             });
             let error = open(&far(&files)).await.unwrap_err();
-            let mut text = error.to_string();
-            let mut next = core::error::Error::source(&error);
-            while let Some(cause) = next {
-                text = format!("{text}: {cause}");
-                next = cause.source();
-            }
+            let text = error_chain(&error);
             assert!(
                 text.contains(place) && text.contains("zarr.json"),
                 "{copy}: {text}"

@@ -1,8 +1,8 @@
 //! Addresses without a store, and stores that are too old, damaged or elsewhere.
 
-use std::{error::Error as _, fs};
+use std::fs;
 
-use zvf::{Dataset, Error, OpenOptions, StoreInfo};
+use zvf::{Dataset, Error, OpenOptions, StoreInfo, model::error_chain::error_chain};
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
@@ -23,17 +23,6 @@ fn open(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<Dataset, Erro
 fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<StoreInfo, Error> {
     let dataset = open(change)?;
     block_on(dataset.info())
-}
-
-/// Joins an error and its causes into one line.
-fn text(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }
 
 fn without(missing: &'static str) -> impl Fn(&str, &[u8]) -> Option<Vec<u8>> {
@@ -63,7 +52,7 @@ fn an_address_without_a_store_is_an_error() {
     assert!(error.to_string().starts_with(address), "{error}");
     let nowhere = format!("{address}/nowhere");
     let error = block_on(Dataset::open(&nowhere)).unwrap_err();
-    assert!(text(&error).contains("nowhere"), "{error}");
+    assert!(error_chain(&error).contains("nowhere"), "{error}");
 }
 
 #[test]
@@ -83,13 +72,16 @@ fn an_unsupported_version_is_named_in_the_error() {
     };
     let error = store(aged).unwrap_err();
     assert!(matches!(error, Error::Generation(_)), "{error}");
-    assert!(text(&error).contains("0.4"), "{error}");
+    assert!(error_chain(&error).contains("0.4"), "{error}");
 }
 
 #[test]
 fn missing_manifests_are_an_error() {
     let error = store(without("0/object_index/manifests/")).unwrap_err();
-    assert!(text(&error).contains("0/object_index/manifests"), "{error}");
+    assert!(
+        error_chain(&error).contains("0/object_index/manifests"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -110,7 +102,7 @@ fn damaged_metadata_name_their_key() {
         };
         let error = store(cut).unwrap_err();
         assert!(matches!(error, Error::Metadata(_)), "{key}: {error}");
-        assert!(text(&error).contains(key), "{key}: {error}");
+        assert!(error_chain(&error).contains(key), "{key}: {error}");
     }
 }
 
@@ -151,7 +143,10 @@ fn a_truncated_cell_is_never_a_shorter_result() {
             let store = OpenOptions::default().from_memory(objects).unwrap();
             let info = async { Dataset::open(store).await?.info().await };
             let error = block_on(info).unwrap_err();
-            assert!(text(&error).contains(cell), "{cell} cut to {end}: {error}");
+            assert!(
+                error_chain(&error).contains(cell),
+                "{cell} cut to {end}: {error}"
+            );
             cuts += 1;
         }
     }

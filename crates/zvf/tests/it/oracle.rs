@@ -17,7 +17,7 @@ use zvf_query::{
     geometry::{Mode, Sphere},
     predicate::Predicate,
 };
-use zvf_testkit::stores::{Kind, Made, Profile, Random, Recipe, make};
+use zvf_testkit::stores::{Made, Random, Recipe, RecipeProfile, StoreKind, make};
 
 use self::compare::Comparison;
 use crate::{
@@ -78,10 +78,13 @@ fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
 }
 
 /// Returns recipes of any profile, half of them of the current one.
-fn any_recipe(kinds: impl Fn(Kind) -> bool + 'static) -> impl Strategy<Value = Recipe> {
-    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kinds(*kind)).collect();
-    let current = recipes(Profile::V09);
-    let any = proptest::sample::select(Profile::ALL.to_vec()).prop_flat_map(recipes);
+fn any_recipe(kinds: impl Fn(StoreKind) -> bool + 'static) -> impl Strategy<Value = Recipe> {
+    let kinds: Vec<StoreKind> = StoreKind::ALL
+        .into_iter()
+        .filter(|kind| kinds(*kind))
+        .collect();
+    let current = recipes(RecipeProfile::V09);
+    let any = proptest::sample::select(RecipeProfile::ALL.to_vec()).prop_flat_map(recipes);
     let kind = proptest::sample::select(kinds);
     (prop_oneof![current, any], kind).prop_map(|(recipe, kind)| {
         let recipe = Recipe { kind, ..recipe };
@@ -171,12 +174,12 @@ proptest! {
     }
 
     #[test]
-    fn points_are_answered(recipe in any_recipe(Kind::is_points), seed in any::<u64>()) {
+    fn points_are_answered(recipe in any_recipe(StoreKind::is_points), seed in any::<u64>()) {
         check_some(&recipe, seed);
     }
 
     #[test]
-    fn paths_are_answered(recipe in any_recipe(Kind::is_paths), seed in any::<u64>()) {
+    fn paths_are_answered(recipe in any_recipe(StoreKind::is_paths), seed in any::<u64>()) {
         check_some(&recipe, seed);
     }
 
@@ -201,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn links_are_answered(recipe in any_recipe(Kind::is_linked), seed in any::<u64>()) {
+    fn links_are_answered(recipe in any_recipe(StoreKind::is_linked), seed in any::<u64>()) {
         check_some(&recipe, seed);
     }
 }
@@ -212,8 +215,8 @@ proptest! {
 fn link_attributes_without_values_have_unknown_channels() {
     let made = make(&Recipe {
         seed: 5_361_853_626_081_567_481,
-        kind: Kind::Skeleton,
-        profile: Profile::V06,
+        kind: StoreKind::Skeleton,
+        profile: RecipeProfile::V06,
         axes: 1,
         size: 52,
         double: true,
@@ -231,7 +234,7 @@ fn link_attributes_without_values_have_unknown_channels() {
 #[test]
 fn objects_of_tiled_links_are_found_by_their_fragments() {
     for seed in [2, 4, 6] {
-        let kind = Kind::Triangles;
+        let kind = StoreKind::Triangles;
         let made = make(&Recipe {
             seed,
             kind,
@@ -248,7 +251,7 @@ fn objects_of_tiled_links_are_found_by_their_fragments() {
 #[test]
 fn random_queries_select_some_of_a_store() {
     let mut random = Random::new(1);
-    for kind in Kind::ALL {
+    for kind in StoreKind::ALL {
         let mut some = 0;
         for seed in 0..20 {
             let made = make(&Recipe {

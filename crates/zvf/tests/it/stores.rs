@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use zvf::{Dataset, OpenOptions};
-use zvf_testkit::stores::{Cells, Kind, Made, Policy, Profile, Recipe, make};
+use zvf_testkit::stores::{Cells, Made, Recipe, RecipeProfile, RecordPolicy, StoreKind, make};
 
 use crate::block_on;
 
@@ -15,16 +15,16 @@ pub(crate) async fn open(made: &Made) -> Dataset {
 }
 
 /// Returns recipes of a profile.
-pub(crate) fn recipes(profile: Profile) -> impl Strategy<Value = Recipe> {
+pub(crate) fn recipes(profile: RecipeProfile) -> impl Strategy<Value = Recipe> {
     let shape = (
-        proptest::sample::select(Kind::ALL.to_vec()),
+        proptest::sample::select(StoreKind::ALL.to_vec()),
         1_usize..=5,
         1_usize..120,
         any::<bool>(),
     );
     let form = (
         proptest::sample::select(Cells::ALL.to_vec()),
-        proptest::sample::select(Policy::ALL.to_vec()),
+        proptest::sample::select(RecordPolicy::ALL.to_vec()),
         proptest::bool::weighted(0.25),
         proptest::bool::weighted(0.25),
         proptest::bool::weighted(0.8),
@@ -83,32 +83,32 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn generated_stores_of_09_are_counted(recipe in recipes(Profile::V09)) {
+    fn generated_stores_of_09_are_counted(recipe in recipes(RecipeProfile::V09)) {
         check(&recipe);
     }
 
     #[test]
-    fn generated_stores_of_081_are_counted(recipe in recipes(Profile::V081)) {
+    fn generated_stores_of_081_are_counted(recipe in recipes(RecipeProfile::V081)) {
         check(&recipe);
     }
 
     #[test]
-    fn generated_stores_of_080_are_counted(recipe in recipes(Profile::V080)) {
+    fn generated_stores_of_080_are_counted(recipe in recipes(RecipeProfile::V080)) {
         check(&recipe);
     }
 
     #[test]
-    fn generated_padded_stores_are_counted(recipe in recipes(Profile::Padded)) {
+    fn generated_padded_stores_are_counted(recipe in recipes(RecipeProfile::Padded)) {
         check(&recipe);
     }
 
     #[test]
-    fn generated_stores_of_07_are_counted(recipe in recipes(Profile::V07)) {
+    fn generated_stores_of_07_are_counted(recipe in recipes(RecipeProfile::V07)) {
         check(&recipe);
     }
 
     #[test]
-    fn generated_stores_of_06_are_counted(recipe in recipes(Profile::V06)) {
+    fn generated_stores_of_06_are_counted(recipe in recipes(RecipeProfile::V06)) {
         check(&recipe);
     }
 }

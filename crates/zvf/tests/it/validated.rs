@@ -12,7 +12,7 @@ use zvf::{
     OpenOptions, validate,
     validation::{Finding, ValidateOptions},
 };
-use zvf_testkit::damage::Files;
+use zvf_testkit::golden::Files;
 
 use crate::block_on;
 

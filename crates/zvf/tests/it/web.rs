@@ -9,7 +9,7 @@ use zvf::{
 };
 use zvf_query::{Selection, geometry::Bbox, predicate::Scope};
 use zvf_testkit::{
-    stores::{Kind, Recipe, make},
+    stores::{Recipe, StoreKind, make},
     web::Web,
 };
 
@@ -226,7 +226,7 @@ fn few_queries_need_a_listing() {
 fn a_box_of_points_takes_named_attributes_and_three_requests() {
     let made = make(&Recipe {
         seed: 40,
-        kind: Kind::BinnedPoints,
+        kind: StoreKind::BinnedPoints,
         axes: 2,
         size: 100,
         ..Recipe::default()

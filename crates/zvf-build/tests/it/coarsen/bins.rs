@@ -168,7 +168,7 @@ proptest! {
 /// As in the reference, a vertex counts once for each path that references it.
 #[test]
 fn shared_vertices_count_once_for_each_path() {
-    let path = |object, rows: &[u32]| zvf_build::coarsen::PathSegment {
+    let path = |object, rows: &[u32]| zvf_build::coarsen::PathRun {
         object,
         rows: rows.to_vec(),
     };

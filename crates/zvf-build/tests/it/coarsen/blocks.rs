@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*};
 use zvf_build::coarsen::{
-    MergedPositions, NO_OBJECT, NO_VERTEX, PathSegment, Topology, VertexBlock, VertexMerge,
+    MergedPositions, NO_OBJECT, NO_VERTEX, PathRun, Topology, VertexBlock, VertexMerge,
 };
 
 /// Extent of a chunk.
@@ -56,7 +56,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
                     Topology::Paths => {
                         let stretches = paths.into_iter().filter(|_| vertices > 0).zip(0..);
                         block.paths = stretches
-                            .map(|(rows, object)| PathSegment { object, rows })
+                            .map(|(rows, object)| PathRun { object, rows })
                             .collect();
                     }
                     Topology::Trees => {

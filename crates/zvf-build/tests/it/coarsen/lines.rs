@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use zvf_build::coarsen::{
-    CoarsenMethod, MergedPositions, NO_VERTEX, PathSegment, Topology, VertexBlock, contract_links,
+    CoarsenMethod, MergedPositions, NO_VERTEX, PathRun, Topology, VertexBlock, contract_links,
     contract_path,
 };
 
@@ -235,7 +235,7 @@ proptest! {
             topology: Topology::Paths,
             axes: 3,
             positions: places.concat(),
-            paths: vec![PathSegment { object: 0, rows: (0..vertices as u32).collect() }],
+            paths: vec![PathRun { object: 0, rows: (0..vertices as u32).collect() }],
             ..VertexBlock::default()
         };
         let mut kept = BTreeSet::from([0, vertices - 1]);
@@ -253,7 +253,7 @@ fn path(positions: &[f64], paths: &[&[u32]]) -> VertexBlock {
         axes: 2,
         positions: positions.to_vec(),
         paths: paths
-            .map(|(rows, object)| PathSegment {
+            .map(|(rows, object)| PathRun {
                 object,
                 rows: rows.to_vec(),
             })

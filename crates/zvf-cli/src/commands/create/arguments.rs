@@ -10,7 +10,7 @@ use super::{CreateOutput, CreateSettings};
 use crate::{
     arguments::{
         GeometryFileArgs, name_of, named,
-        values::{self, Axes, Bounds, Extents},
+        values::{self, Axes, BoundsArgument, ExtentsArgument},
     },
     formats::GeometryReadOptions,
     outcome::CommandOutcome,
@@ -43,12 +43,12 @@ pub struct CreateArgs {
     profile: Profile,
     /// Extent of a chunk along each axis; chosen automatically by default.
     #[arg(long, value_name = "X,Y,Z", help_heading = "Store", value_parser = values::extents)]
-    chunk_shape: Option<Extents>,
+    chunk_shape: Option<ExtentsArgument>,
     /// Extent of a bin along each axis.
     ///
     /// Points without objects are sorted by bin inside a chunk.
     #[arg(long, value_name = "X,Y,Z", help_heading = "Store", value_parser = values::extents)]
-    bin_shape: Option<Extents>,
+    bin_shape: Option<ExtentsArgument>,
     /// Data type of stored coordinates; by default that of the input.
     #[arg(long, help_heading = "Store", value_parser = named(DTYPES, Kind::name))]
     dtype: Option<Kind>,
@@ -82,7 +82,7 @@ pub struct CreateArgs {
     /// of the vertices.
     #[arg(long, value_name = "X0,Y0,Z0,X1,Y1,Z1", help_heading = "Space",
         value_parser = values::bounds, allow_hyphen_values = true)]
-    bounds: Option<Bounds>,
+    bounds: Option<BoundsArgument>,
     /// Axes in order, with optional units and types; for a table, the columns with these names.
     #[arg(long, value_name = "NAME[:UNIT[:TYPE]],…", help_heading = "Space",
         value_parser = values::axes)]

@@ -323,8 +323,8 @@ fn chunk_table(
                 row.raw_len().to_string(),
                 row.stored_len().to_string(),
                 match row.codec() {
-                    zvf::format::tetration::Codec::Raw => "raw".to_owned(),
-                    zvf::format::tetration::Codec::Zstd => "zstd".to_owned(),
+                    zvf::format::tetration::TetCodec::Raw => "raw".to_owned(),
+                    zvf::format::tetration::TetCodec::Zstd => "zstd".to_owned(),
                 },
                 row.payload_offset().to_string(),
             ]);

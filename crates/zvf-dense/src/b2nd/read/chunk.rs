@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::Output;
 use crate::{
-    CellPart, DenseError, Hyperslab, ReadPlan,
+    CellPart, DenseError, Hyperslab, ReadCost,
     b2nd::{B2nd, B2ndError, index::Entry, place::Stored},
     blosc::{BlockContext, BlockStarts, ChunkError, ChunkHeader, Decoder, Special, SpecialKind},
     strided::strides,
@@ -28,7 +28,7 @@ pub(super) struct Worker<'a> {
     /// The first block, if other blocks need it for decoding.
     first: Vec<u8>,
     block: Vec<u8>,
-    plan: ReadPlan,
+    plan: ReadCost,
 }
 
 /// A selected block: its number, its row-major rank among the selected blocks, and its byte range
@@ -66,12 +66,12 @@ impl<'a> Worker<'a> {
             run: Vec::new(),
             first: Vec::new(),
             block: Vec::new(),
-            plan: ReadPlan::default(),
+            plan: ReadCost::default(),
         }
     }
 
     /// Returns the cost of everything read or planned so far.
-    pub(super) fn taken(&self) -> ReadPlan {
+    pub(super) fn taken(&self) -> ReadCost {
         self.plan
     }
 

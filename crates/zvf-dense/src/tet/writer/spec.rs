@@ -17,7 +17,7 @@ pub enum Compression {
 #[derive(Clone, Debug)]
 pub struct DatasetSpec {
     pub(super) name: String,
-    pub(super) tet_dtype: tetration::Dtype,
+    pub(super) tet_dtype: tetration::TetDtype,
     pub(super) shape: Vec<u64>,
     pub(super) chunk: Vec<u64>,
     pub(super) compression: Compression,
@@ -29,7 +29,7 @@ impl DatasetSpec {
     /// Creates the description of a dataset with raw tiles. Tiles may be larger than the shape.
     pub fn new(
         name: impl Into<String>,
-        dtype: tetration::Dtype,
+        dtype: tetration::TetDtype,
         shape: &[u64],
         chunk: &[u64],
     ) -> Self {

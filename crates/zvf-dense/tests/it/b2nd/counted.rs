@@ -9,7 +9,7 @@ use std::{
 };
 
 use zvf_dense::{
-    ByteSource, DenseArray, Dtype, Hyperslab, MemorySource, ReadPlan,
+    ByteSource, DenseArray, Hyperslab, MemorySource, NumpyDtype, ReadCost,
     b2nd::{B2nd, B2ndDesign, B2ndWriter, DEFAULT_BUDGET},
     blosc::BloscCodec,
 };
@@ -70,7 +70,7 @@ fn counting(frame: Vec<u8>, offset: u64) -> (B2nd, Arc<Counts>) {
 }
 
 /// Reads on a single thread, where runs of blocks are not divided.
-fn taken(array: &B2nd, counts: &Counts, selection: &Hyperslab) -> (ReadPlan, u64) {
+fn taken(array: &B2nd, counts: &Counts, selection: &Hyperslab) -> (ReadCost, u64) {
     let mut bytes = vec![0; array.byte_len(selection).unwrap()];
     let alone = rayon::ThreadPoolBuilder::new()
         .num_threads(1)
@@ -107,7 +107,7 @@ fn planes_and_points_decode_only_touched_blocks() {
     for (shape, chunk, block, planes) in cases {
         let items = usize::try_from(shape.iter().product::<u64>()).unwrap();
         // Raw chunks are fast to write and have known lengths.
-        let design = B2ndDesign::new(shape, Dtype::parse("|u1").unwrap())
+        let design = B2ndDesign::new(shape, NumpyDtype::parse("|u1").unwrap())
             .with_chunks(chunk, block)
             .with_codec(BloscCodec::Lz4, 0);
         let bytes: Vec<u8> = (0..items).map(|at| (at % 251).to_le_bytes()[0]).collect();
@@ -161,7 +161,8 @@ fn plans_of_recorded_frames_match_reads() {
 /// Blocks between the steps of a selection are not decoded.
 #[test]
 fn steps_skip_untouched_blocks() {
-    let design = B2ndDesign::new(&[1000], Dtype::parse("<i2").unwrap()).with_chunks(&[100], &[10]);
+    let design =
+        B2ndDesign::new(&[1000], NumpyDtype::parse("<i2").unwrap()).with_chunks(&[100], &[10]);
     let frame = B2ndWriter::encode(&design, &sample(2000, 2)).unwrap();
     let (array, counts) = counting(frame, 0);
     let every = |step| Hyperslab::new(&[0], &[1000], Some(&[step])).unwrap();

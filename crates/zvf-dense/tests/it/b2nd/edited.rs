@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use zvf_dense::{
-    DenseArray, DenseSink, Dtype, Hyperslab,
+    DenseArray, DenseSink, Hyperslab, NumpyDtype,
     b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter},
 };
 use zvf_testkit::golden::Golden;
@@ -115,7 +115,7 @@ proptest! {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("array.b2nd");
         let block = [block[0].min(chunk[0]), block[1].min(chunk[1])];
-        let design = B2ndDesign::new(&shape, Dtype::parse("<i2").unwrap()).with_chunks(&chunk, &block);
+        let design = B2ndDesign::new(&shape, NumpyDtype::parse("<i2").unwrap()).with_chunks(&chunk, &block);
         let len = usize::try_from(shape[0] * shape[1]).unwrap() * 2;
         let mut model = Model { shape: shape.to_vec(), size: 2, bytes: sample(len, 2) };
         write(&path, &design, &model.bytes, sparse);
@@ -191,7 +191,7 @@ fn check_numbers(path: &Path) {
 fn sparse_directories_of_mostly_zeros_use_low_file_numbers() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("array.b2nd");
-    let design = B2ndDesign::new(&[60], Dtype::parse("|u1").unwrap()).with_chunks(&[1], &[1]);
+    let design = B2ndDesign::new(&[60], NumpyDtype::parse("|u1").unwrap()).with_chunks(&[1], &[1]);
     let mut model = Model {
         shape: vec![60],
         size: 1,
@@ -240,7 +240,7 @@ fn growth_hides_elements_of_an_earlier_shrink() {
 #[test]
 fn changes_are_invisible_before_commit() {
     let folder = TempDir::new().unwrap();
-    let dtype = Dtype::parse("|u1").unwrap();
+    let dtype = NumpyDtype::parse("|u1").unwrap();
     let design = B2ndDesign::new(&[6], dtype).with_chunks(&[4], &[2]);
     for sparse in [false, true] {
         let path = folder.path().join(format!("{sparse}.b2nd"));

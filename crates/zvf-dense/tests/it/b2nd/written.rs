@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tempfile::TempDir;
 use zvf_dense::{
-    DenseArray, DenseSink, Dtype, Hyperslab,
+    DenseArray, DenseSink, Hyperslab, NumpyDtype,
     b2nd::{B2nd, B2ndDesign, B2ndWriter},
     blosc::{BloscCodec, BloscFilter, Split},
 };
@@ -84,7 +84,7 @@ proptest! {
         let list = |f: fn(&Axis) -> u64| axes.iter().map(f).collect::<Vec<_>>();
         let shape = list(|axis| axis.0);
         let (chunk, block) = (list(|axis| axis.1), list(|axis| axis.2));
-        let dtype = Dtype::parse(dtype).unwrap();
+        let dtype = NumpyDtype::parse(dtype).unwrap();
         let size = usize::try_from(dtype.size()).unwrap();
         let items = usize::try_from(shape.iter().product::<u64>()).unwrap();
         let bytes = sample(items * size, kind);
@@ -136,7 +136,7 @@ fn parallel_reads_match_sequential_reads() {
     ];
     for (chunk, block) in cuts {
         let design =
-            B2ndDesign::new(&shape, Dtype::parse("<f4").unwrap()).with_chunks(chunk, block);
+            B2ndDesign::new(&shape, NumpyDtype::parse("<f4").unwrap()).with_chunks(chunk, block);
         let array = open(B2ndWriter::encode(&design, &bytes).unwrap()).unwrap();
         for (stops, steps) in [
             ([70, 90, 33], [1, 1, 1]),
@@ -165,7 +165,7 @@ fn rows_of_any_length_and_planes_of_wide_blocks_are_read() {
     for (dtype, size) in [("|u1", 1), ("<i2", 2), ("<f4", 4), ("<f8", 8)] {
         let bytes = sample(5 * 24 * 73 * size, 1);
         for width in 1..=73 {
-            let design = B2ndDesign::new(&shape, Dtype::parse(dtype).unwrap())
+            let design = B2ndDesign::new(&shape, NumpyDtype::parse(dtype).unwrap())
                 .with_chunks(&shape, &[5, 24, width]);
             let array = open(B2ndWriter::encode(&design, &bytes).unwrap()).unwrap();
             for (starts, stops) in [
@@ -188,7 +188,7 @@ fn rows_of_any_length_and_planes_of_wide_blocks_are_read() {
 fn files_appear_only_when_all_chunks_are_written() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("array.b2nd");
-    let design = B2ndDesign::new(&[4], Dtype::parse("<i2").unwrap()).with_chunks(&[2], &[2]);
+    let design = B2ndDesign::new(&[4], NumpyDtype::parse("<i2").unwrap()).with_chunks(&[2], &[2]);
     let mut writer = Box::new(B2ndWriter::create(&path, &design).unwrap());
     let first = Hyperslab::new(&[0], &[2], None).unwrap();
     let second = Hyperslab::new(&[2], &[4], None).unwrap();

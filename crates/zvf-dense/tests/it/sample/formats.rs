@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use zvf_dense::{
-    DenseArray, Dtype, MappedFile, MemoryArray,
+    DenseArray, MappedFile, MemoryArray, NumpyDtype,
     b2nd::{B2nd, B2ndDesign, B2ndWriter},
     npy::{NpyArray, NpySink},
     sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
@@ -55,7 +55,7 @@ fn elements(draw: &mut Draw, dtype: &str) -> (Vec<u8>, Vec<f64>) {
 }
 
 fn b2nd(path: &Path, dtype: &str, bytes: &[u8]) -> Box<dyn DenseArray> {
-    let design = B2ndDesign::new(&SHAPE, Dtype::parse(dtype).unwrap());
+    let design = B2ndDesign::new(&SHAPE, NumpyDtype::parse(dtype).unwrap());
     let design = design.with_chunks(&CHUNK, &BLOCK);
     let mut writer = B2ndWriter::create(path, &design).unwrap();
     writer.put_all(bytes).unwrap();
@@ -158,7 +158,7 @@ fn sampled(array: &dyn DenseArray, options: &SampleOptions, positions: &[f64]) -
     let (first, second) = positions.split_at(positions.len() / 6 * 3);
     let mut bytes = sampler.sample(first).unwrap().values;
     bytes.extend(sampler.sample(second).unwrap().values);
-    let dtype = Dtype::from(sampler.kind());
+    let dtype = NumpyDtype::from(sampler.kind());
     let count = u64::try_from(positions.len() / 3).unwrap();
     let values = MemoryArray::new("values", dtype, vec![count], bytes).unwrap();
     numbers(&values)
@@ -204,7 +204,7 @@ fn samples_of_every_format_and_dtype_match_plain_loops() {
         let path = |end: &str| folder.path().join(format!("{at}{end}"));
         let memory = MemoryArray::new(
             "memory",
-            Dtype::parse(dtype).unwrap(),
+            NumpyDtype::parse(dtype).unwrap(),
             SHAPE.to_vec(),
             bytes.clone(),
         )

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use zvf_dense::{
-    ChunkGrid, DenseArray, DenseError, Dtype, Hyperslab, MemoryArray, ReadPlan,
+    ChunkGrid, DenseArray, DenseError, Hyperslab, MemoryArray, NumpyDtype, ReadCost,
     sample::{Interpolation, SampleOptions, Sampler},
 };
 
@@ -49,7 +49,7 @@ impl DenseArray for Blocks {
         self.inner.name()
     }
 
-    fn dtype(&self) -> &Dtype {
+    fn dtype(&self) -> &NumpyDtype {
         self.inner.dtype()
     }
 
@@ -65,11 +65,11 @@ impl DenseArray for Blocks {
         self.inner.budget()
     }
 
-    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadPlan, DenseError> {
+    fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         self.inner.read_plan(selection)
     }
 
-    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+    fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         // Blocks divide chunks evenly here, so they form a grid over the whole array.
         let blocks = self.grid.block_shape().unwrap().to_vec();
         let blocks = ChunkGrid::new(self.shape().to_vec(), blocks, None).unwrap();
@@ -166,7 +166,7 @@ fn many_points_reuse_blocks_of_few() {
         let mut draw = Draw(5);
         // Two values per voxel.
         let shape = [48, 24, 32, 2];
-        let dtype = Dtype::parse(dtype).unwrap();
+        let dtype = NumpyDtype::parse(dtype).unwrap();
         let len = shape.iter().product::<u64>() * dtype.size();
         let bytes = (0..len).map(|at| match at % 2 {
             0 => draw.next().to_le_bytes()[3],

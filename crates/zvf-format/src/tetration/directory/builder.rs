@@ -7,7 +7,7 @@ use zerocopy::{
     little_endian::{U32, U64},
 };
 
-use super::{Dtype, MAX_RANK, RawRecord, padding};
+use super::{MAX_RANK, RawRecord, TetDtype, padding};
 
 /// Collects datasets and encodes their directory: padding and reserved fields
 /// are 0.
@@ -64,7 +64,7 @@ impl DatasetDirectoryBuilder {
     pub fn push(
         &mut self,
         name: &str,
-        dtype: Dtype,
+        dtype: TetDtype,
         shape: &[u64],
         chunk_shape: &[u64],
     ) -> Result<&mut Self, DatasetLimit> {

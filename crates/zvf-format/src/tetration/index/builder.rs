@@ -7,7 +7,7 @@ use zerocopy::{
     little_endian::{U16, U32, U64},
 };
 
-use super::{ChunkRow, Codec, INDEX_MAGIC, INDEX_VERSION, MAX_RANK, Payload, RawHeader, RawRow};
+use super::{ChunkRow, INDEX_MAGIC, INDEX_VERSION, MAX_RANK, Payload, RawHeader, RawRow, TetCodec};
 
 /// Collects rows and encodes the chunk index. Rows stay in the order they were
 /// pushed in; reserved fields and unused coordinate slots are 0.
@@ -58,12 +58,12 @@ impl ChunkIndexBuilder {
         payload: Payload,
     ) -> Result<&mut Self, ChunkRowLimit> {
         let (codec, offset, raw_len, stored_len) = match payload {
-            Payload::Raw { offset, len } => (Codec::Raw, offset, len, len),
+            Payload::Raw { offset, len } => (TetCodec::Raw, offset, len, len),
             Payload::Zstd {
                 offset,
                 stored_len,
                 raw_len,
-            } => (Codec::Zstd, offset, raw_len, stored_len),
+            } => (TetCodec::Zstd, offset, raw_len, stored_len),
         };
         if coordinate.len() > MAX_RANK {
             return Err(ChunkRowLimit::Rank(coordinate.len()));

@@ -12,7 +12,7 @@ use zvf_model::{
     array::{CellAttribute, LinkFamily, LinkStore, SHARD_PREFIX},
     grid::ChunkCoord,
     key::Key,
-    layout::{CrossChunkForm, LinkOffsets, Part},
+    layout::{ArrayRole, CrossChunkForm, LinkOffsets},
     metadata::Attributes,
 };
 
@@ -61,7 +61,7 @@ impl Session<'_> {
     ) -> Result<Option<(LinkSource, Vec<LinkCellSource>)>, QueryError> {
         // The path of these links depends on neither width nor arity.
         let offsets = LinkOffsets::Segment("self");
-        let part = Part::Links(delta, offsets);
+        let part = ArrayRole::Links(delta, offsets);
         let values = self.array_values(level, delta, offsets, attributes);
         let (cells, values) = try_join(self.chunked_array(level, &part), values).await?;
         let Some(cells) = cells else {
@@ -122,7 +122,9 @@ impl Session<'_> {
         level: &Level,
         cells: &ChunkedArray,
     ) -> Result<Vec<ChunkCoord>, QueryError> {
-        let fragments = self.chunked_array(level, &Part::VertexFragments).await?;
+        let fragments = self
+            .chunked_array(level, &ArrayRole::VertexFragments)
+            .await?;
         let chunks = fragments.and_then(|fragments| fragments.chunks());
         let chunks = chunks.unwrap_or_default().into_iter();
         Ok(chunks.filter(|chunk| cells.has(chunk)).collect())
@@ -136,7 +138,7 @@ impl Session<'_> {
         attributes: &[String],
         view: LinkView,
     ) -> Result<Option<(LinkSource, Vec<LinkCellSource>)>, QueryError> {
-        let part = Part::CrossChunkLinks(delta);
+        let part = ArrayRole::CrossChunkLinks(delta);
         let key = self.link_node(level, &part)?;
         let is_table = self.layout.cross_chunk == CrossChunkForm::Table;
         let values = attributes
@@ -203,7 +205,7 @@ impl Session<'_> {
     async fn cell_node(
         &self,
         level: &Level,
-        part: &Part<'_>,
+        part: &ArrayRole<'_>,
         key: &Key,
         is_table: bool,
     ) -> Result<Option<(Attributes, Arc<Vec<String>>)>, QueryError> {
@@ -239,7 +241,7 @@ impl Session<'_> {
         delta: Delta,
         is_table: bool,
     ) -> Result<Option<ValueNode>, QueryError> {
-        let part = Part::CrossChunkLinkAttribute(name, delta);
+        let part = ArrayRole::CrossChunkLinkAttribute(name, delta);
         let key = self.link_node(level, &part)?;
         let node = self.cell_node(level, &part, &key, is_table).await?;
         Ok(node.map(|(attributes, names)| ValueNode {

@@ -12,7 +12,7 @@ use zvf_model::{
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
-    layout::{LinkOffsets, Part},
+    layout::{ArrayRole, LinkOffsets},
     root::LinksConvention,
 };
 
@@ -36,7 +36,7 @@ impl Session<'_> {
         attributes: &[String],
         view: LinkView,
     ) -> Result<OpenedLinks, QueryError> {
-        let part = Part::LinkFamily(delta);
+        let part = ArrayRole::LinkFamily(delta);
         let key = self.link_node(level, &part)?;
         let node = self.chunked_array(level, &part);
         let segments = async {
@@ -99,7 +99,7 @@ impl Session<'_> {
             let values = self.array_values(level, family.delta, offsets, attributes);
             try_join(array, values)
         });
-        let family_node = self.link_node(level, &Part::LinkFamily(family.delta))?;
+        let family_node = self.link_node(level, &ArrayRole::LinkFamily(family.delta))?;
         let mut opened = OpenedLinks::default();
         for (segment, (array, values)) in segments.iter().zip(try_join_all(arrays).await?) {
             let (array, cells) = array;
@@ -156,7 +156,7 @@ impl Session<'_> {
         family: &LinkFamily,
         segment: &str,
     ) -> Result<(LinkArray, Arc<ChunkedArray>), QueryError> {
-        let part = Part::Links(family.delta, LinkOffsets::Segment(segment));
+        let part = ArrayRole::Links(family.delta, LinkOffsets::Segment(segment));
         let key = self.link_node(level, &part)?;
         let Some(cells) = self.chunked_array(level, &part).await? else {
             return Err(Damage::new(&key, Fault::Missing).into());
@@ -174,7 +174,7 @@ impl Session<'_> {
         names: &[String],
     ) -> Result<Vec<Option<AttributeCells>>, QueryError> {
         let values = names.iter().map(|name| async move {
-            let part = Part::LinkAttribute(name, delta, offsets);
+            let part = ArrayRole::LinkAttribute(name, delta, offsets);
             let Some(cells) = self.chunked_array(level, &part).await? else {
                 return Ok::<_, QueryError>(None);
             };
@@ -188,7 +188,7 @@ impl Session<'_> {
     }
 
     /// Returns the node of an array of links.
-    pub(super) fn link_node(&self, level: &Level, part: &Part<'_>) -> Result<Key, QueryError> {
+    pub(super) fn link_node(&self, level: &Level, part: &ArrayRole<'_>) -> Result<Key, QueryError> {
         let name = |source| QueryError::Name {
             name: level.id().to_string(),
             source,

@@ -8,7 +8,7 @@ use zvf_model::{
     fetch::{AnyArray, CellOf, FetchError, FetchProblem, Fetched, Wanted},
     grid::ChunkCoord,
     key::Key,
-    layout::Part,
+    layout::ArrayRole,
 };
 
 use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSet, LinkSource, LinkStorage, decode};
@@ -132,7 +132,7 @@ impl Session<'_> {
             .clone()
             .any(|source| matches!(source.form, LinkCellForm::Padded(_)));
         let fragments = if padded && set.delta == Delta::INTRA {
-            self.chunked_array(level, &Part::LinkFragments).await?
+            self.chunked_array(level, &ArrayRole::LinkFragments).await?
         } else {
             None
         };

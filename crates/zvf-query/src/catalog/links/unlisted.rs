@@ -11,7 +11,7 @@ use zvf_model::{
     array::{LinkFamily, LinkStore},
     fetch::{FetchError, FetchProblem},
     key::Key,
-    layout::{LinkOffsets, Part},
+    layout::{ArrayRole, LinkOffsets},
 };
 
 use super::{LinkCellForm, LinkStorage, LinkView, OpenedLinks, decode};
@@ -84,7 +84,7 @@ impl Session<'_> {
         family: &LinkFamily,
         scales: &[AxisScales],
     ) -> Result<Vec<String>, QueryError> {
-        let key = self.link_node(level, &Part::LinkFamily(delta))?;
+        let key = self.link_node(level, &ArrayRole::LinkFamily(delta))?;
         let Some(expected) = family.physical_records() else {
             return Err(unlistable(&key, "nothing says how many links there are"));
         };
@@ -94,7 +94,7 @@ impl Session<'_> {
         };
         let mut keys = Vec::with_capacity(tried.len());
         for segment in &tried {
-            let part = Part::Links(delta, LinkOffsets::Segment(segment));
+            let part = ArrayRole::Links(delta, LinkOffsets::Segment(segment));
             keys.push(self.link_node(level, &part)?);
         }
         let nodes = self.fetch.nodes(&keys).await?;

@@ -7,7 +7,7 @@ use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
     fetch::AnyArray,
     key::Key,
-    layout::{ObjectIndexForm, Part},
+    layout::{ArrayRole, ObjectIndexForm},
     zarr::Node,
 };
 
@@ -64,7 +64,7 @@ impl Session<'_> {
     }
 
     async fn open_object_index(&self, level: &Level) -> Result<Option<ObjectTable>, QueryError> {
-        let key = self.layout.described_at(level.id(), &Part::Manifests);
+        let key = self.layout.described_at(level.id(), &ArrayRole::Manifests);
         let key = key.map_err(|source| QueryError::Name {
             name: level.id().to_string(),
             source,

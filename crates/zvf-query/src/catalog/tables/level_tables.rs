@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::try_join_all;
-use zvf_model::{key::Key, layout::Part};
+use zvf_model::{key::Key, layout::ArrayRole};
 
 use super::{AttributeTable, GroupList};
 use crate::{
@@ -40,8 +40,8 @@ impl Session<'_> {
         name: &str,
     ) -> Result<Arc<AttributeTable>, QueryError> {
         let part = match scope {
-            Scope::Group => Part::GroupAttribute(name),
-            _ => Part::ObjectAttribute(name),
+            Scope::Group => ArrayRole::GroupAttribute(name),
+            _ => ArrayRole::ObjectAttribute(name),
         };
         let key = self.layout.described_at(level.id(), &part);
         let key = key.map_err(|source| QueryError::Name {
@@ -133,7 +133,7 @@ impl Session<'_> {
             notes.for_each(|note| diagnostics.note(note.clone()));
             return Ok(groups);
         }
-        let key = self.layout.described_at(level.id(), &Part::Groups);
+        let key = self.layout.described_at(level.id(), &ArrayRole::Groups);
         let key = key.map_err(|source| QueryError::Name {
             name: level.id().to_string(),
             source,

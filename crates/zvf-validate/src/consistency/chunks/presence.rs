@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use zvf_model::{
+    error_chain::error_chain,
     fetch::{AnyArray, CellOf, Wanted},
     grid::{ChunkCoord, Grid},
     key::Key,
@@ -12,7 +13,7 @@ use zvf_model::{
 use crate::{
     batch,
     chunked_part::{CellStorage, ChunkedPart, cell_of_file, list_of},
-    context::{Context, error_chain},
+    context::Context,
     rules::consistency as rules,
     tree::StoreTree,
 };

@@ -3,10 +3,10 @@
 use serde_json::json;
 use zvf_format::numeric::{ByteOrder, Kind};
 use zvf_model::{
-    array::{CompositeLinks, Geometry, GeometryIndex, VertexEncoding, Vertices},
+    array::{CompositeLinks, GeometryEntry, GeometryIndex, VertexEncoding, Vertices},
     grid::ChunkCoord,
     key::Key,
-    layout::Part,
+    layout::ArrayRole,
     zarr::Node,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) {
     let tree = &scope.store.tree;
-    let index = scope.store.at(scope.level, &Part::GeometryIndex);
+    let index = scope.store.at(scope.level, &ArrayRole::GeometryIndex);
     let Some((key, node)) = index.and_then(|key| Some((key.clone(), tree.node(&key)?))) else {
         return;
     };
@@ -49,14 +49,14 @@ async fn check_vertices(
     context: &Context<'_>,
     scope: LevelScope<'_>,
     index: &Key,
-    (kind, geometry): (&str, &Geometry),
+    (kind, geometry): (&str, &GeometryEntry),
 ) -> Option<u64> {
     let tree = &scope.store.tree;
     let key = scope.level.key.join(&geometry.vertices).ok()?;
     let form = scope
         .store
         .layout()
-        .chunk_form(&Part::CompositeVertices(kind))?;
+        .chunk_form(&ArrayRole::CompositeVertices(kind))?;
     if !tree.exists(&key) {
         let message = "the array does not exist";
         context.report(&rules::PART_NOT_CHECKED, &key, message);

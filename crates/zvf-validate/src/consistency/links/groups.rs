@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use zvf_format::fragment::{FragmentIndex, Rows};
-use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
+use zvf_model::{grid::ChunkCoord, key::Key, layout::ArrayRole};
 
 use crate::{
     batch, chunked_part::open_part, context::Context, rules::consistency as rules,
@@ -31,7 +31,7 @@ impl Groups {
     /// Reads all cells. Returns `None` if the level has none.
     pub(super) async fn read(context: &Context<'_>, scope: LevelScope<'_>) -> Option<Self> {
         let aside = context.silent();
-        let cells = open_part(&aside, scope, &Part::LinkFragments)?;
+        let cells = open_part(&aside, scope, &ArrayRole::LinkFragments)?;
         let all = cells.chunks();
         let mut chunks = BTreeMap::new();
         batch::each_chunk(&aside, &[&cells], &all, |chunk, cells| {

@@ -7,7 +7,7 @@ use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     array::{LinkFamily, LinkStore},
     key::Key,
-    layout::Part,
+    layout::ArrayRole,
     root::{CrossLevelStorage, RootMetadata},
 };
 
@@ -109,8 +109,8 @@ pub(crate) fn between_levels(
             let (Some(at), Some(other)) = (store.level(*level), store.level(other)) else {
                 continue;
             };
-            let at = store.at(at, &Part::LinkFamily(*delta));
-            let other = store.at(other, &Part::LinkFamily(back));
+            let at = store.at(at, &ArrayRole::LinkFamily(*delta));
+            let other = store.at(other, &ArrayRole::LinkFamily(back));
             if let (Some(at), Some(other)) = (at, other) {
                 mirror(context, root, (&at, up), (&other, down));
             }

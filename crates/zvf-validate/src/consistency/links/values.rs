@@ -7,7 +7,7 @@ use zvf_model::{
     array::CellAttribute,
     grid::ChunkCoord,
     key::Key,
-    layout::{ChunkForm, LinkOffsets, Part},
+    layout::{ArrayRole, ChunkForm, LinkOffsets},
 };
 
 use crate::{
@@ -116,9 +116,9 @@ fn node(scope: LevelScope<'_>, name: &str, part: &LinkPart) -> Option<Key> {
     let delta = part.delta();
     let is_keyed = part.segment.is_none() && part.is_between();
     let part = match (is_keyed, &part.segment) {
-        (true, _) => Part::CrossChunkLinkAttribute(name, delta),
-        (_, Some(segment)) => Part::LinkAttribute(name, delta, LinkOffsets::Segment(segment)),
-        _ => Part::LinkAttribute(name, delta, LinkOffsets::Segment("self")),
+        (true, _) => ArrayRole::CrossChunkLinkAttribute(name, delta),
+        (_, Some(segment)) => ArrayRole::LinkAttribute(name, delta, LinkOffsets::Segment(segment)),
+        _ => ArrayRole::LinkAttribute(name, delta, LinkOffsets::Segment("self")),
     };
     scope.store.at(scope.level, &part)
 }

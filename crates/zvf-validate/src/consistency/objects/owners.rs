@@ -6,7 +6,7 @@ use zvf_format::{
     manifest::{FragmentRef, ObjectManifest},
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
-use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key, layout::Part};
+use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key, layout::ArrayRole};
 
 use super::super::{Ids, LevelCounts, chunks::Bits, manifests::Manifests};
 use crate::{
@@ -206,7 +206,7 @@ impl<'a> Owners<'a> {
         ids: &Ids,
         filled: &BTreeMap<ChunkCoord, Bits>,
     ) {
-        let part = Part::FragmentAttribute(OBJECT_ID);
+        let part = ArrayRole::FragmentAttribute(OBJECT_ID);
         let has = scope.store.names(scope.level, "fragment_attributes");
         if !has.contains(&OBJECT_ID) || self.unread || self.left == 0 {
             return;

@@ -99,7 +99,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
     .await;
     let count = orphans.count();
     if count > 0 {
-        let part = zvf_model::layout::Part::LinkFamily(UP);
+        let part = zvf_model::layout::ArrayRole::LinkFamily(UP);
         let key = finer.scope.store.at(level, &part);
         let all = numbers.vertices;
         let message = format!("{count} of {all} vertices have no parent in the next level");

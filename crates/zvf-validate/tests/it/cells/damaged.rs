@@ -6,7 +6,7 @@ use zvf_format::{
     numeric::{ByteOrder, encode},
 };
 
-use zvf_testkit::stores::{Kind, Profile, Random, Recipe, make};
+use zvf_testkit::stores::{Random, Recipe, RecipeProfile, StoreKind, make};
 
 use super::{
     check, check_of, found,
@@ -357,8 +357,13 @@ fn attributes_of_vertices_and_fragments() {
 
 #[test]
 fn any_damage_is_survived() {
-    let recipes = Profile::ALL.into_iter().flat_map(|profile| {
-        [Kind::Polylines, Kind::BinnedPoints, Kind::Graph].map(|kind| Recipe {
+    let recipes = RecipeProfile::ALL.into_iter().flat_map(|profile| {
+        [
+            StoreKind::Polylines,
+            StoreKind::BinnedPoints,
+            StoreKind::Graph,
+        ]
+        .map(|kind| Recipe {
             kind,
             profile,
             size: 12,

@@ -1,7 +1,7 @@
 //! Damage to parametric objects, composite geometries and headers.
 
 use serde_json::json;
-use zvf_testkit::{damage::Files, golden::Golden};
+use zvf_testkit::golden::{Files, Golden};
 
 use super::{
     check_of, found, lines,

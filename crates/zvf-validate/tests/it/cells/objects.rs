@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use zvf_format::manifest::ObjectManifestBuilder;
-use zvf_testkit::damage::Files;
+use zvf_testkit::golden::Files;
 
 use super::{
     check, check_of,

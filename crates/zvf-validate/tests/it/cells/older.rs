@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use zvf_testkit::{
-    damage::Files,
-    stores::{Cells, Kind, Profile, Recipe, make},
+    golden::Files,
+    stores::{Cells, Recipe, RecipeProfile, StoreKind, make},
 };
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     small::{get, put, remove, set, unset},
 };
 
-fn made(kind: Kind, profile: Profile, cells: Cells) -> Files {
+fn made(kind: StoreKind, profile: RecipeProfile, cells: Cells) -> Files {
     let recipe = Recipe {
         kind,
         profile,
@@ -46,7 +46,7 @@ fn codes(files: &Files) -> Vec<String> {
 
 #[test]
 fn arrays_of_single_chunks() {
-    let files = made(Kind::Points, Profile::V080, Cells::Plain);
+    let files = made(StoreKind::Points, RecipeProfile::V080, Cells::Plain);
     let chunk = {
         let mut chunks = files.iter().filter_map(|(name, _)| {
             let chunk = name.strip_prefix("0/vertices/")?.strip_suffix("/c/0")?;
@@ -90,7 +90,7 @@ fn arrays_of_single_chunks() {
 
 #[test]
 fn shards_up_to_0_8() {
-    let files = made(Kind::Points, Profile::V080, Cells::Sharded);
+    let files = made(StoreKind::Points, RecipeProfile::V080, Cells::Sharded);
     let shard = file(&files, "0/vertices/__shard_000000", "zarr.json");
     let copies: Vec<(String, Vec<u8>)> = files
         .iter()
@@ -156,7 +156,7 @@ fn shards_of_0_9() {
 
 #[test]
 fn padded_arrays() {
-    let files = made(Kind::Points, Profile::Padded, Cells::Plain);
+    let files = made(StoreKind::Points, RecipeProfile::Padded, Cells::Plain);
     let cell = file(&files, "0/vertices/c", "");
     let full = |files: &Files| lines(&found(files));
     // The fullest chunk may have spare rows, or another chunk is larger.
@@ -213,7 +213,7 @@ fn padded_arrays() {
 #[test]
 fn chunks_of_an_attribute() {
     let recipe = Recipe {
-        kind: Kind::ObjectPoints,
+        kind: StoreKind::ObjectPoints,
         chunked: true,
         seed: 4,
         ..Recipe::default()
@@ -237,8 +237,8 @@ fn chunks_of_an_attribute() {
 fn masks() {
     let all = (0..40).map(|seed| {
         let recipe = Recipe {
-            kind: Kind::Graph,
-            profile: Profile::V080,
+            kind: StoreKind::Graph,
+            profile: RecipeProfile::V080,
             seed,
             ..Recipe::default()
         };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use zvf_format::{
     fragment::FragmentIndexBuilder, manifest::ObjectManifestBuilder, numeric::ByteOrder, vlen,
 };
-use zvf_testkit::damage::{Files, apply};
+use zvf_testkit::{damage::apply, golden::Files};
 
 /// Two polylines in two chunks of the plane, owned by objects 3 and 7.
 pub(super) fn small() -> Files {

@@ -8,7 +8,7 @@ use futures_util::future::join;
 use serde_json::{Map, json};
 use zvf_build::migrate::{AlignedLinks, LinkArrayKey, MigrationNote};
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
+use zvf_model::{grid::ChunkCoord, key::Key, layout::ArrayRole};
 use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 
 use super::Links;
@@ -149,7 +149,7 @@ impl Migration<'_> {
         }
         let part = self
             .session()
-            .stored_array(level.id, &Part::LinkFragments)
+            .stored_array(level.id, &ArrayRole::LinkFragments)
             .await;
         Ok(self.passed(part)?.flatten())
     }

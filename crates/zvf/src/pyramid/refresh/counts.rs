@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, layout::Part, level::LevelId};
+use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 
 use super::super::build::Build;
 use crate::error::Error;
@@ -39,7 +39,10 @@ impl Gone {
             .and_then(|block| block.get("vertex_count"))
             .and_then(Value::as_u64);
         gone.rows.all = declared.unwrap_or(0);
-        if let Some(vertices) = session.stored_array(build.target, &Part::Vertices).await? {
+        if let Some(vertices) = session
+            .stored_array(build.target, &ArrayRole::Vertices)
+            .await?
+        {
             let own: Vec<ChunkCoord> = vertices
                 .chunks()
                 .iter()

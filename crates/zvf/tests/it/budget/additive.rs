@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use zvf::{Error, Query};
 use zvf_model::level::LevelId;
 use zvf_query::{LevelChoice, QueryError, Selection, Shape, VertexBudget, geometry::Position};
-use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
+use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
 use super::{ask, numbers, rule};
 use crate::{block_on, stores::open};
 
-fn made(seed: u64, kind: Kind) -> Layers {
+fn made(seed: u64, kind: StoreKind) -> Layers {
     let recipe = Recipe {
         seed,
         kind,
@@ -54,7 +54,7 @@ fn an_additive_level_includes_all_coarser_levels() {
 /// An object on several levels is reported once, with the requested groups.
 #[test]
 fn objects_on_several_levels_are_reported_once() {
-    let made = made(13, Kind::ObjectPoints);
+    let made = made(13, StoreKind::ObjectPoints);
     let dataset = block_on(open(&made.fine));
     let objects = made.fine.truth.objects.as_ref().unwrap();
     let ids: Vec<i64> = objects.iter().map(|object| object.id).take(3).collect();
@@ -70,7 +70,7 @@ fn objects_on_several_levels_are_reported_once() {
 
 #[test]
 fn queries_that_need_a_single_level_are_rejected() {
-    let made = made(2, Kind::Points);
+    let made = made(2, StoreKind::Points);
     let dataset = block_on(open(&made.fine));
     let place = Position::new(&[0.0; 3]).unwrap();
     let level = || Query::new().level(number(1));
@@ -95,7 +95,7 @@ fn queries_that_need_a_single_level_are_rejected() {
 /// Declared vertex counts are summed over all levels drawn together.
 #[test]
 fn declared_vertices_are_summed_over_additive_levels() {
-    let made = made(6, Kind::Points);
+    let made = made(6, StoreKind::Points);
     let dataset = block_on(open(&made.fine));
     for level in 1..4 {
         let drawn = rule::drawn_with(&made, level, true);
@@ -112,7 +112,7 @@ fn declared_vertices_are_summed_over_additive_levels() {
 /// The additive flag applies to points only; paths are read from one level.
 #[test]
 fn the_additive_flag_does_not_apply_to_paths() {
-    let made = made(3, Kind::ObjectPoints);
+    let made = made(3, StoreKind::ObjectPoints);
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(number(1)).shape(Shape::Paths);
     let answer = ask(&dataset, &query.columns(Selection::none()));

@@ -6,13 +6,13 @@ use zvf_query::{
     geometry::{Bbox, Sphere},
     predicate::{Predicate, Scope},
 };
-use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
+use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
 use super::{ask, check_rows, check_ways, rule, total};
 use crate::{block_on, stores::open};
 
 /// Returns a store and a budget between the sizes of its levels, which mixes levels.
-fn made(kind: Kind) -> (Layers, u64) {
+fn made(kind: StoreKind) -> (Layers, u64) {
     let recipe = Recipe {
         seed: 9,
         kind,
@@ -35,7 +35,7 @@ fn levels(answer: &QueryResult) -> Vec<u32> {
 /// store does not.
 #[test]
 fn object_queries_count_only_fragments_of_these_objects() {
-    let (made, _) = made(Kind::ObjectPoints);
+    let (made, _) = made(StoreKind::ObjectPoints);
     let truth = &made.fine.truth;
     let objects = truth.objects.as_ref().unwrap();
     let dataset = block_on(open(&made.fine));
@@ -68,7 +68,7 @@ fn object_queries_count_only_fragments_of_these_objects() {
 /// The budget is applied before the filter, which then drops some of the chosen vertices.
 #[test]
 fn filters_apply_after_the_budget() {
-    let (made, most) = made(Kind::Points);
+    let (made, most) = made(StoreKind::Points);
     let dataset = block_on(open(&made.fine));
     let whole = ask(&dataset, &Query::new().level(VertexBudget::new(most)));
     let is_there = |query: &Query| ask(&dataset, query);
@@ -102,7 +102,7 @@ fn filters_apply_after_the_budget() {
 
 #[test]
 fn budgets_apply_to_spheres() {
-    let (made, _) = made(Kind::BinnedPoints);
+    let (made, _) = made(StoreKind::BinnedPoints);
     let dataset = block_on(open(&made.fine));
     let truth = &made.fine.truth;
     let mut sizes = Vec::new();
@@ -128,7 +128,7 @@ fn budgets_apply_to_spheres() {
 /// A small box is read from the finest level even if its chunk alone exceeds the budget.
 #[test]
 fn a_small_box_uses_the_finest_level_that_fits() {
-    let (made, _) = made(Kind::Points);
+    let (made, _) = made(StoreKind::Points);
     let dataset = block_on(open(&made.fine));
     for vertex in made.fine.truth.vertices.iter().step_by(7) {
         let at = &vertex.position;
@@ -149,7 +149,7 @@ fn a_small_box_uses_the_finest_level_that_fits() {
 /// A damaged fragment index fails a strict query and is otherwise reported as skipped.
 #[test]
 fn a_damaged_fragment_index_is_reported() {
-    let (mut made, most) = made(Kind::Points);
+    let (mut made, most) = made(StoreKind::Points);
     for (key, bytes) in &mut made.fine.files {
         if key.starts_with("0/vertex_fragments/c/") {
             let last = bytes.len() - 1;
@@ -175,7 +175,7 @@ fn a_damaged_fragment_index_is_reported() {
 /// Undamaged chunks of the coarsest level are still returned.
 #[test]
 fn damaged_chunks_of_the_coarsest_level_are_skipped() {
-    let (mut made, _) = made(Kind::Points);
+    let (mut made, _) = made(StoreKind::Points);
     let fragments = |(key, _): &(String, Vec<u8>)| key.starts_with("2/vertex_fragments/c/");
     let at = made.fine.files.iter().position(fragments).unwrap();
     made.fine.files.remove(at);

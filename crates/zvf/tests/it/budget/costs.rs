@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use zvf::{Dataset, OpenOptions, Query};
 use zvf_query::{Selection, VertexBudget, geometry::Bbox};
-use zvf_testkit::stores::{Cells, Kind, Layers, Recipe, layers};
+use zvf_testkit::stores::{Cells, Layers, Recipe, StoreKind, layers};
 
 use super::total;
 use crate::block_on;
@@ -13,7 +13,7 @@ use crate::block_on;
 fn made(cells: Cells) -> Layers {
     let recipe = Recipe {
         seed: 5,
-        kind: Kind::Points,
+        kind: StoreKind::Points,
         cells,
         size: 400,
         axes: 2,

@@ -1,7 +1,7 @@
 //! Budgets on pyramids recorded from the reference implementation.
 
 use zvf::{Error, Query};
-use zvf_model::root::GeometryKind;
+use zvf_model::root::GeometryType;
 use zvf_query::{LevelChoice, QueryError, VertexBudget};
 use zvf_testkit::golden::Golden;
 
@@ -56,7 +56,7 @@ fn budgets_choose_levels_of_recorded_pyramids() {
                 let kinds = &dataset.root().geometry_kinds;
                 if answer.levels.len() > 1 {
                     mixed += 1;
-                    assert_eq!(kinds.first(), Some(&GeometryKind::PointCloud), "{at}");
+                    assert_eq!(kinds.first(), Some(&GeometryType::PointCloud), "{at}");
                     let used: Vec<_> = answer.levels.iter().map(|used| used.level).collect();
                     assert_eq!(used[0], level, "{at}");
                     assert!(answer.positions.len() as u64 > count(level), "{at}");

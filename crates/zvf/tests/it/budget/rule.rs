@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_testkit::stores::{Layers, Truth};
+use zvf_testkit::stores::{ExpectedStore, Layers};
 
 /// Chunks of each level with their vertex counts, coarsest level first.
 pub(super) type Drawn = Vec<(u32, BTreeMap<Vec<i64>, u64>)>;
 
-pub(super) fn level(made: &Layers, number: u32) -> &Truth {
+pub(super) fn level(made: &Layers, number: u32) -> &ExpectedStore {
     match number {
         0 => &made.fine.truth,
         above => &made.coarse[above as usize - 1],
@@ -23,7 +23,7 @@ pub(super) fn drawn_with(made: &Layers, number: u32, additive: bool) -> Vec<u32>
     }
 }
 
-fn chunks(truth: &Truth) -> BTreeMap<Vec<i64>, u64> {
+fn chunks(truth: &ExpectedStore) -> BTreeMap<Vec<i64>, u64> {
     let mut chunks = BTreeMap::new();
     for vertex in &truth.vertices {
         *chunks.entry(vertex.chunk.clone()).or_default() += 1;

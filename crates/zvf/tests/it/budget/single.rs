@@ -7,17 +7,17 @@ use zvf_query::{
     Clip, LevelChoice, QueryError, VertexBudget,
     geometry::{Bbox, Mode},
 };
-use zvf_testkit::stores::{Kind, Layers, Random, layers};
+use zvf_testkit::stores::{Layers, Random, StoreKind, layers};
 
 use super::{any_layers, ask, check_ways, config, place, rule};
 use crate::{block_on, stores::open};
 
-const KINDS: [Kind; 5] = [
-    Kind::Lines,
-    Kind::Polylines,
-    Kind::Graph,
-    Kind::Skeleton,
-    Kind::Triangles,
+const KINDS: [StoreKind; 5] = [
+    StoreKind::Lines,
+    StoreKind::Polylines,
+    StoreKind::Graph,
+    StoreKind::Skeleton,
+    StoreKind::Triangles,
 ];
 
 /// Counts the vertices of a level in query results: a vertex of several paths counts once per path.

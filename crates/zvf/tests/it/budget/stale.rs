@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use zvf::Query;
 use zvf_model::level::LevelId;
 use zvf_query::{LevelChoice, VertexBudget};
-use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
+use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
 use super::ask;
 use crate::{block_on, stores::open};
@@ -21,7 +21,7 @@ fn behind(mut made: Layers, levels: &Json) -> Layers {
     made
 }
 
-fn made(kind: Kind, additive: bool, levels: &Json) -> Layers {
+fn made(kind: StoreKind, additive: bool, levels: &Json) -> Layers {
     let recipe = Recipe {
         seed: 1,
         kind,
@@ -46,12 +46,12 @@ fn passed(level: u32) -> String {
 
 #[test]
 fn stale_levels_are_skipped() {
-    for kind in [Kind::Points, Kind::Polylines] {
+    for kind in [StoreKind::Points, StoreKind::Polylines] {
         let made = made(kind, false, &json!([1, 2]));
         let top = super::total(&made, 3, false);
         let [one, two] = [1, 2].map(|level| super::total(&made, level, false));
         let notes = vec![passed(1), passed(2)];
-        if kind == Kind::Points {
+        if kind == StoreKind::Points {
             assert_eq!(read(&made, VertexBudget::new(top)).1, notes);
             let dataset = block_on(open(&made.fine));
             let answer = ask(
@@ -79,7 +79,7 @@ fn rule_size(made: &Layers, level: u32) -> u64 {
 
 #[test]
 fn a_stale_level_named_by_number_is_read_with_a_note() {
-    let made = made(Kind::Points, false, &json!([2]));
+    let made = made(StoreKind::Points, false, &json!([2]));
     let named = |level| read(&made, LevelChoice::Number(LevelId::new(level)));
     let note = "level 2 is behind: what was changed since it was made is not in it";
     assert_eq!(named(2), (2, vec![note.to_owned()]));
@@ -90,7 +90,7 @@ fn a_stale_level_named_by_number_is_read_with_a_note() {
 /// A result that includes a stale additive level is stale.
 #[test]
 fn additive_levels_are_stale_if_one_of_them_is() {
-    let made = made(Kind::Points, true, &json!([2]));
+    let made = made(StoreKind::Points, true, &json!([2]));
     let (level, notes) = read(&made, LevelChoice::Number(LevelId::new(1)));
     let note = "level 2 is behind: what was changed since it was made is not in it";
     assert_eq!((level, notes), (1, vec![note.to_owned()]));
@@ -111,7 +111,7 @@ fn malformed_lists_of_stale_levels_are_ignored() {
         json!({"1": true}),
         json!([-1, "1", 1.5, null, 5_000_000_000_u64]),
     ] {
-        let made = made(Kind::Points, false, &levels);
+        let made = made(StoreKind::Points, false, &levels);
         assert_eq!(read(&made, LevelChoice::Scale(9.0)), (3, Vec::new()));
     }
 }

@@ -9,7 +9,7 @@ use zvf_query::{
 };
 use zvf_testkit::{
     golden::Golden,
-    stores::{Cells, Kind, Policy, Profile, Recipe, make},
+    stores::{Cells, Recipe, RecipeProfile, RecordPolicy, StoreKind, make},
 };
 
 use super::{Files, ask, files, open};
@@ -101,7 +101,7 @@ fn change(files: &mut Files, file: prop::sample::Index, change: &Change) {
 }
 
 fn any_profile() -> impl Strategy<Value = Recipe> {
-    prop::sample::select(Profile::ALL.to_vec()).prop_flat_map(recipes)
+    prop::sample::select(RecipeProfile::ALL.to_vec()).prop_flat_map(recipes)
 }
 
 proptest! {
@@ -125,10 +125,10 @@ proptest! {
 fn extreme_integers_in_cells_never_panic() {
     let recipe = Recipe {
         seed: 3,
-        kind: Kind::StreamedSkeleton,
-        profile: Profile::V09,
+        kind: StoreKind::StreamedSkeleton,
+        profile: RecipeProfile::V09,
         cells: Cells::ALL[0],
-        policy: Policy::ALL[0],
+        policy: RecordPolicy::ALL[0],
         size: 12,
         ..Recipe::default()
     };

@@ -6,14 +6,14 @@
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
-use zvf::{Dataset, OpenOptions, Query};
+use zvf::{Dataset, OpenOptions, Query, model::error_chain::error_chain};
 use zvf_query::{
     Selection, Shape,
     geometry::{Bbox, Mode, Position},
 };
 use zvf_testkit::golden::Golden;
 
-use super::{Files, chain, files};
+use super::{Files, files};
 use crate::block_on;
 
 /// Memory budget of queries.
@@ -587,7 +587,7 @@ fn asks_a_bomb() {
     (bomb.arm)(&mut files);
     let store = OpenOptions::default().budget(BUDGET).from_memory(files);
     match block_on(Dataset::open(store.unwrap())) {
-        Err(error) => println!("told: {}", chain(&error)),
+        Err(error) => println!("told: {}", error_chain(&error)),
         Ok(dataset) => {
             let mut queries = queries(dataset.root().axes.len());
             // A nearest query searches batch by batch, which stays within memory but takes too
@@ -595,7 +595,7 @@ fn asks_a_bomb() {
             queries.retain(|query| query.nearest.is_none() || bomb.name != LONG);
             for query in queries {
                 match block_on(dataset.query(&query)) {
-                    Err(error) => println!("told: {}", chain(&error)),
+                    Err(error) => println!("told: {}", error_chain(&error)),
                     Ok(answer) => println!("answered: {} vertices", answer.positions.len()),
                 }
             }

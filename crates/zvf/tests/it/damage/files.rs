@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use zvf::{Dataset, QueryResult};
+use zvf::{Dataset, QueryResult, model::error_chain::error_chain};
 use zvf_testkit::golden::Golden;
 
 use super::{
     Files, ask,
     asks::{Asked, Intact},
-    chain, files, is_same, open,
+    files, is_same, open,
     subset::is_part,
 };
 use crate::block_on;
@@ -264,7 +264,7 @@ fn harm(
         let dataset = match open(&files).await {
             Ok(dataset) => dataset,
             Err(error) => {
-                let error = chain(&error);
+                let error = error_chain(&error);
                 if !says_where(&error, &intact.files) {
                     let what = format!("{store}/{key} {}: names no key: {error}", harm.what);
                     sums.faults.push(what);

@@ -1,9 +1,10 @@
 //! The recorded damaged stores: the outcome of every query, case by case.
 
 use serde_json::Value as Json;
+use zvf::model::error_chain::error_chain;
 use zvf_testkit::{damage::apply, golden::Golden};
 
-use super::{ask, asks::Intact, chain, files, is_same, open};
+use super::{ask, asks::Intact, files, is_same, open};
 use crate::block_on;
 
 /// The expected outcome of queries.
@@ -304,11 +305,11 @@ async fn check(golden: &Golden, case: &Json, name: &str, rows: &[Row]) {
     };
     let dataset = match (open(&damaged).await, outcome("opening")) {
         (Err(error), Some(Error(message))) => {
-            let error = chain(&error);
+            let error = error_chain(&error);
             assert!(error.contains(message), "{name}: {error}");
             return;
         }
-        (dataset, _) => dataset.unwrap_or_else(|error| panic!("{name}: {}", chain(&error))),
+        (dataset, _) => dataset.unwrap_or_else(|error| panic!("{name}: {}", error_chain(&error))),
     };
     assert!(intact.asked.len() >= 7, "{name}");
     for asked in &intact.asked {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use zvf::{Dataset, Query, QueryResult};
-use zvf_model::{generation::Generation, grid::ChunkCoord, level::LevelId, root::GeometryKind};
+use zvf_model::{generation::Generation, grid::ChunkCoord, level::LevelId, root::GeometryType};
 use zvf_query::{LevelCache, LevelChoice, NO_OBJECT, SEVERAL_OBJECTS, Shape};
 use zvf_testkit::golden::{Golden, unhex};
 
@@ -114,8 +114,8 @@ fn part(
 fn has_wrong_rows(dataset: &Dataset) -> bool {
     let old = [Generation::V0_6, Generation::V0_7].contains(&dataset.layout().generation);
     dataset.root().geometry_kinds.iter().any(|kind| match kind {
-        GeometryKind::Line => true,
-        GeometryKind::Polyline | GeometryKind::Streamline => old,
+        GeometryType::Line => true,
+        GeometryType::Polyline | GeometryType::Streamline => old,
         _ => false,
     })
 }

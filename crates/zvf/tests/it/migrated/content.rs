@@ -8,7 +8,7 @@ use zvf_format::path::Delta;
 use zvf_model::{
     array::{CellAttribute, Vertices},
     grid::ChunkCoord,
-    layout::Part,
+    layout::ArrayRole,
     level::LevelId,
     metadata::Attributes,
 };
@@ -204,24 +204,30 @@ impl Level {
     async fn read_cells(&mut self, dataset: &Dataset, id: LevelId) {
         let session = dataset.session();
         let mut parts = vec![
-            ("vertices".to_owned(), Part::Vertices),
-            ("vertex_fragments".to_owned(), Part::VertexFragments),
-            ("link_fragments".to_owned(), Part::LinkFragments),
+            ("vertices".to_owned(), ArrayRole::Vertices),
+            ("vertex_fragments".to_owned(), ArrayRole::VertexFragments),
+            ("link_fragments".to_owned(), ArrayRole::LinkFragments),
         ];
         let vertex = session.attribute_list(id, Scope::Vertex).await.unwrap();
         let fragment = session.attribute_list(id, Scope::Fragment).await.unwrap();
         for name in vertex.iter() {
-            parts.push((format!("vertex {name}"), Part::VertexAttribute(name)));
+            parts.push((format!("vertex {name}"), ArrayRole::VertexAttribute(name)));
         }
         for name in fragment.iter() {
-            parts.push((format!("fragment {name}"), Part::FragmentAttribute(name)));
+            parts.push((
+                format!("fragment {name}"),
+                ArrayRole::FragmentAttribute(name),
+            ));
         }
         let kinds: Vec<String> = {
             let further = session.composite(id).await.unwrap().into_iter();
             further.map(|geometry| geometry.kind).collect()
         };
         for kind in &kinds {
-            parts.push((format!("further {kind}"), Part::CompositeVertices(kind)));
+            parts.push((
+                format!("further {kind}"),
+                ArrayRole::CompositeVertices(kind),
+            ));
         }
         for (name, part) in parts {
             let Some(stored) = session.stored_array(id, &part).await.unwrap() else {
@@ -234,11 +240,11 @@ impl Level {
             let cells: BTreeMap<_, _> = cells.filter(|(_, cell)| !cell.is_empty()).collect();
             let (node, says) = (stored.node(), stored.attributes());
             let says = match part {
-                Part::Vertices | Part::CompositeVertices(_) => {
+                ArrayRole::Vertices | ArrayRole::CompositeVertices(_) => {
                     let vertices = Vertices::parse(node, says).unwrap().value;
                     json!(format!("{:?} {:?}", vertices.dtype, vertices.encoding))
                 }
-                Part::VertexAttribute(_) | Part::FragmentAttribute(_) => {
+                ArrayRole::VertexAttribute(_) | ArrayRole::FragmentAttribute(_) => {
                     let own = CellAttribute::parse(node, says).unwrap().value;
                     json!(format!(
                         "{:?} {:?} {:?}",

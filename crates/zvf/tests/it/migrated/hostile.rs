@@ -11,22 +11,23 @@ use std::{
     task::{Context, Poll},
 };
 
+use zvf::model::error_chain::error_chain;
 use zvf::{
     CreateOptions, Dataset, Error, MigrateOptions, OpenOptions, Store, build::Profile, migrate,
 };
 use zvf_store::CreateError;
-use zvf_testkit::stores::{Cells, Kind, Made, Profile as Made09, Recipe, make};
+use zvf_testkit::stores::{Cells, Made, Recipe, RecipeProfile as Made09, StoreKind, make};
 
 use super::{
     content::{Content, same},
     migrated,
 };
-use crate::{block_on, damage::chain, stores::open};
+use crate::{block_on, stores::open};
 
 fn made(profile: Made09) -> Made {
     make(&Recipe {
         seed: 11,
-        kind: Kind::Graph,
+        kind: StoreKind::Graph,
         profile,
         axes: 3,
         size: 14,
@@ -73,7 +74,7 @@ fn damaged(profile: Made09) {
                         assert!(damage == "missing" || is_table, "{at}");
                         return;
                     }
-                    Err(error) => chain(&error),
+                    Err(error) => error_chain(&error),
                 };
                 let array = key.split("/c/").next().unwrap();
                 let family = array.rsplit_once('/').unwrap().0;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use zvf::{Dataset, OpenOptions, build::Profile as Target};
 use zvf_format::path::Delta;
 use zvf_model::grid::ChunkCoord;
-use zvf_testkit::stores::{CrossLevel, Profile, Recipe, Truth, pyramid};
+use zvf_testkit::stores::{ExpectedStore, PyramidLinks, Recipe, RecipeProfile, pyramid};
 
 use super::{
     content::{Content, Record, renamed, same},
@@ -16,7 +16,7 @@ use crate::{block_on, stores::recipes};
 
 /// Checks that a migrated store has the content of its source, and that a second migration is
 /// idempotent.
-async fn check(source: &Dataset, truth: &Truth, target: Target, at: &str) {
+async fn check(source: &Dataset, truth: &ExpectedStore, target: Target, at: &str) {
     let mut expected = Content::of(source).await;
     let (made, report) = migrated(source, target).await.unwrap();
     let found = Content::of(&made).await;
@@ -51,7 +51,7 @@ async fn check(source: &Dataset, truth: &Truth, target: Target, at: &str) {
 }
 
 /// Returns the expected links of a store without link attributes.
-fn links(truth: &Truth) -> BTreeMap<Record, usize> {
+fn links(truth: &ExpectedStore) -> BTreeMap<Record, usize> {
     assert!(truth.recipe.kind.is_paths());
     let mut records = BTreeMap::new();
     for link in truth.links.iter().filter(|link| link.stored) {
@@ -67,7 +67,7 @@ fn links(truth: &Truth) -> BTreeMap<Record, usize> {
 }
 
 fn any_recipe() -> impl Strategy<Value = Recipe> {
-    proptest::sample::select(Profile::ALL.to_vec()).prop_flat_map(recipes)
+    proptest::sample::select(RecipeProfile::ALL.to_vec()).prop_flat_map(recipes)
 }
 
 fn any_target() -> impl Strategy<Value = Target> {
@@ -88,12 +88,12 @@ proptest! {
 
     #[test]
     fn levels_and_cross_level_links_are_kept(
-        recipe in proptest::sample::select(vec![Profile::V09, Profile::V080])
+        recipe in proptest::sample::select(vec![RecipeProfile::V09, RecipeProfile::V080])
             .prop_flat_map(recipes),
         target in any_target(),
         both in any::<bool>(),
     ) {
-        let links = if both { CrossLevel::Explicit } else { CrossLevel::Implicit };
+        let links = if both { PyramidLinks::Explicit } else { PyramidLinks::Implicit };
         let made = pyramid(&recipe, links).fine;
         block_on(async {
             let source = crate::stores::open(&made).await;

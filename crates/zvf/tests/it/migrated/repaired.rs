@@ -2,7 +2,7 @@
 
 use zvf::{Dataset, build::Profile};
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, layout::Part, level::LevelId};
+use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 use zvf_query::{Query, Selection, Shape};
 use zvf_testkit::golden::Golden;
 
@@ -13,7 +13,7 @@ use crate::{block_on, golden::open};
 async fn vertex(dataset: &Dataset, chunk: &ChunkCoord, row: u64, size: usize) -> Vec<u8> {
     let session = dataset.session();
     let part = session
-        .stored_array(LevelId::FULL, &Part::Vertices)
+        .stored_array(LevelId::FULL, &ArrayRole::Vertices)
         .await
         .unwrap()
         .unwrap();

@@ -8,12 +8,12 @@ use zvf_query::{
     geometry::{Bbox, Mode, Position, Sphere, squared_distance_to_point},
     predicate::{Predicate, Scope},
 };
-use zvf_testkit::stores::{Attribute, Random, Truth, Values};
+use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues, Random};
 
 use super::filter::{all_attributes, attributes, value};
 
 /// Returns a random query.
-pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
+pub(super) fn ask(truth: &ExpectedStore, random: &mut Random) -> Query {
     let mut query = Query::new();
     let by_chunk = random.chance(20);
     if !by_chunk {
@@ -76,7 +76,7 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
 }
 
 /// Returns a position near vertices.
-fn somewhere(truth: &Truth, random: &mut Random) -> Vec<f64> {
+fn somewhere(truth: &ExpectedStore, random: &mut Random) -> Vec<f64> {
     let axes = 0..truth.axes.len();
     axes.map(|axis| {
         let near = random.pick(&truth.vertices).position[axis];
@@ -91,7 +91,7 @@ fn somewhere(truth: &Truth, random: &mut Random) -> Vec<f64> {
     .collect()
 }
 
-fn region(truth: &Truth, random: &mut Random) -> Region {
+fn region(truth: &ExpectedStore, random: &mut Random) -> Region {
     if random.chance(25) {
         let centre = somewhere(truth, random);
         let other = &random.pick(&truth.vertices).position;
@@ -122,7 +122,7 @@ fn region(truth: &Truth, random: &mut Random) -> Region {
     Bbox::new(&lo, &hi).unwrap().into()
 }
 
-fn chunks(truth: &Truth, random: &mut Random) -> Vec<ChunkCoord> {
+fn chunks(truth: &ExpectedStore, random: &mut Random) -> Vec<ChunkCoord> {
     let mut chunks: Vec<Vec<i64>> = truth.chunks().into_iter().map(<[i64]>::to_vec).collect();
     random.shuffle(&mut chunks);
     let fewer = random.below(chunks.len() + 1);
@@ -136,7 +136,7 @@ fn chunks(truth: &Truth, random: &mut Random) -> Vec<ChunkCoord> {
     chunks.into_iter().map(ChunkCoord::new).collect()
 }
 
-fn columns(truth: &Truth, random: &mut Random) -> Selection {
+fn columns(truth: &ExpectedStore, random: &mut Random) -> Selection {
     let named = attributes(truth).into_iter();
     let mut named: Vec<(Option<Scope>, String)> = named
         .map(|(scope, attribute)| (Some(scope), attribute.name.clone()))
@@ -153,7 +153,7 @@ fn columns(truth: &Truth, random: &mut Random) -> Selection {
 
 /// Returns a predicate on links, or on objects, or on vertices and their owners; `None` if the
 /// store has none of these.
-fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
+fn filter(truth: &ExpectedStore, random: &mut Random) -> Option<Predicate> {
     let all = all_attributes(truth);
     let parts: Vec<String> = (0..=random.below(2))
         .filter_map(|_| {
@@ -168,7 +168,7 @@ fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
             let known = all.iter().filter(|(scope, attribute)| {
                 scopes.contains(scope) && attribute.missing.contains(&false)
             });
-            let known: Vec<(Scope, &Attribute)> = known.copied().collect();
+            let known: Vec<(Scope, &ExpectedAttribute)> = known.copied().collect();
             if known.is_empty() {
                 return None;
             }
@@ -189,7 +189,7 @@ fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
     (!text.is_empty()).then(|| Predicate::parse(&text).unwrap())
 }
 
-fn test((scope, attribute): &(Scope, &Attribute), random: &mut Random) -> String {
+fn test((scope, attribute): &(Scope, &ExpectedAttribute), random: &mut Random) -> String {
     let mut name = attribute.name.clone();
     if random.chance(50) {
         name = format!("{}.{name}", scope.name());
@@ -201,11 +201,11 @@ fn test((scope, attribute): &(Scope, &Attribute), random: &mut Random) -> String
     }
     let symbol = *random.pick(&["=", "!=", "<", "<=", ">", ">="]);
     match &attribute.values {
-        Values::Words { words, .. } => {
+        ExpectedValues::Words { words, .. } => {
             let word = random.pick(words);
             format!("{name} {symbol} '{word}'")
         }
-        Values::Numbers { kind, columns, .. } => {
+        ExpectedValues::Numbers { kind, columns, .. } => {
             if *kind == zvf_format::numeric::Kind::Bool {
                 return if random.chance(50) {
                     name
@@ -238,9 +238,9 @@ fn test((scope, attribute): &(Scope, &Attribute), random: &mut Random) -> String
     }
 }
 
-fn columns_of(attribute: &Attribute) -> u32 {
+fn columns_of(attribute: &ExpectedAttribute) -> u32 {
     match &attribute.values {
-        Values::Numbers { columns, .. } => *columns,
-        Values::Words { .. } => 1,
+        ExpectedValues::Numbers { columns, .. } => *columns,
+        ExpectedValues::Words { .. } => 1,
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use zvf_query::geometry::Bbox;
-use zvf_testkit::stores::Truth;
+use zvf_testkit::stores::ExpectedStore;
 
 use super::expect::Spot;
 
@@ -29,7 +29,7 @@ pub(super) fn runs(len: usize, keep: impl Fn(usize) -> bool) -> Vec<Range<usize>
 }
 
 /// Returns the parts of a path in a box.
-pub(super) fn path(truth: &Truth, path: &[usize], bbox: &Bbox) -> Vec<Vec<Spot>> {
+pub(super) fn path(truth: &ExpectedStore, path: &[usize], bbox: &Bbox) -> Vec<Vec<Spot>> {
     if let [vertex] = path {
         let point = &truth.vertices[*vertex].position;
         let inside = bbox.touches(zvf_query::geometry::Primitive::Point(point));
@@ -54,7 +54,7 @@ pub(super) fn path(truth: &Truth, path: &[usize], bbox: &Bbox) -> Vec<Vec<Spot>>
 }
 
 /// Returns the part of a segment in a box.
-fn segment(truth: &Truth, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
+fn segment(truth: &ExpectedStore, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
     let positions = ends.map(|end| truth.vertices[end].position.as_slice());
     let part = bbox.clip_segment(positions)?;
     let spot = |t: f64, position: &[f64]| {
@@ -71,7 +71,7 @@ fn segment(truth: &Truth, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
 }
 
 /// Clips links.
-pub(super) fn links(truth: &Truth, links: &[usize], bbox: &Bbox) -> Cut {
+pub(super) fn links(truth: &ExpectedStore, links: &[usize], bbox: &Bbox) -> Cut {
     let mut cut = Cut::default();
     for link in links {
         let ends = &truth.links[*link].ends;

@@ -2,7 +2,7 @@
 
 use zvf_format::numeric::{Kind, Value};
 use zvf_query::{Column, ColumnValues};
-use zvf_testkit::stores::{Attribute, Values as Known};
+use zvf_testkit::stores::{ExpectedAttribute, ExpectedValues as Known};
 
 use super::filter::value;
 
@@ -21,7 +21,12 @@ macro_rules! ensure {
 pub(super) use ensure;
 
 /// Compares a value of the result with a known one.
-pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize) -> Verdict {
+pub(super) fn same(
+    column: &Column,
+    row: usize,
+    attribute: &ExpectedAttribute,
+    at: usize,
+) -> Verdict {
     let name = &attribute.name;
     let missing = attribute.missing[at];
     ensure!(
@@ -68,7 +73,7 @@ pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize
 pub(super) fn between(
     column: &Column,
     row: usize,
-    attribute: &Attribute,
+    attribute: &ExpectedAttribute,
     (ends, t): ([usize; 2], f64),
 ) -> Verdict {
     let (ColumnValues::Numeric(rows), Known::Numbers { columns, .. }) =
@@ -102,7 +107,7 @@ pub(super) fn between(
 fn nearer(
     column: &Column,
     row: usize,
-    attribute: &Attribute,
+    attribute: &ExpectedAttribute,
     (ends, t): ([usize; 2], f64),
 ) -> Verdict {
     let nearer = same(column, row, attribute, ends[usize::from(t > 0.5)]);

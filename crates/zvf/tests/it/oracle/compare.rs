@@ -8,7 +8,7 @@ use zvf_query::{
     geometry::{Bbox, Mode},
     predicate::Scope,
 };
-use zvf_testkit::stores::{Attribute, Truth};
+use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore};
 
 use super::{
     clip,
@@ -19,7 +19,7 @@ use super::{
 
 /// A result and the query it answers.
 pub(super) struct Comparison<'a> {
-    pub(super) truth: &'a Truth,
+    pub(super) truth: &'a ExpectedStore,
     pub(super) query: &'a Query,
     pub(super) answer: &'a QueryResult,
 }
@@ -441,8 +441,8 @@ impl Comparison<'_> {
         &'c self,
         columns: &'c [Column],
         scope: Scope,
-    ) -> Result<Vec<(&'c Column, &'c Attribute)>, String> {
-        let asked = |attribute: &Attribute| match &self.query.columns {
+    ) -> Result<Vec<(&'c Column, &'c ExpectedAttribute)>, String> {
+        let asked = |attribute: &ExpectedAttribute| match &self.query.columns {
             Selection::All => true,
             Selection::Named(named) => named
                 .iter()

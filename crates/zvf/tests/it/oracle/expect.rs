@@ -10,7 +10,7 @@ use zvf_query::{
         squared_distance_to_triangle,
     },
 };
-use zvf_testkit::stores::{Object, Truth};
+use zvf_testkit::stores::{ExpectedStore, Object};
 
 use super::{clip, filter::Filter};
 
@@ -44,7 +44,7 @@ pub(super) enum Spot {
 }
 
 impl Spot {
-    pub(super) fn position<'a>(&'a self, truth: &'a Truth) -> &'a [f64] {
+    pub(super) fn position<'a>(&'a self, truth: &'a ExpectedStore) -> &'a [f64] {
         match self {
             Self::Vertex(vertex) => &truth.vertices[*vertex].position,
             Self::Between { position, .. } => position,
@@ -54,13 +54,13 @@ impl Spot {
 
 /// Known content and a query of it.
 pub(super) struct Asked<'a> {
-    pub(super) truth: &'a Truth,
+    pub(super) truth: &'a ExpectedStore,
     pub(super) query: &'a Query,
     filter: Filter<'a>,
 }
 
 /// Returns the expected result.
-pub(super) fn expect(truth: &Truth, query: &Query) -> Expected {
+pub(super) fn expect(truth: &ExpectedStore, query: &Query) -> Expected {
     let asked = Asked {
         truth,
         query,

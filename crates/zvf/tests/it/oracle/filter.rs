@@ -7,11 +7,11 @@ use zvf_query::predicate::{
     BoundPredicate, ColumnRef, ColumnSource, ColumnType as Type, Datum, FindError, Number,
     Predicate, ResolvedColumn, Scope,
 };
-use zvf_testkit::stores::{Attribute, Truth, Values};
+use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues};
 
 /// The parts of a predicate, by scope.
 pub(super) struct Filter<'a> {
-    truth: &'a Truth,
+    truth: &'a ExpectedStore,
     vertices: Vec<BoundPredicate>,
     objects: Vec<BoundPredicate>,
     links: Vec<BoundPredicate>,
@@ -29,7 +29,7 @@ enum Rows {
 }
 
 impl<'a> Filter<'a> {
-    pub(super) fn new(truth: &'a Truth, predicate: Option<&Predicate>) -> Self {
+    pub(super) fn new(truth: &'a ExpectedStore, predicate: Option<&Predicate>) -> Self {
         let mut filter = Self {
             truth,
             vertices: Vec::new(),
@@ -110,7 +110,7 @@ impl<'a> Filter<'a> {
 }
 
 /// Returns the scope of the attribute of a column.
-fn scope(truth: &Truth, column: &ColumnRef) -> Scope {
+fn scope(truth: &ExpectedStore, column: &ColumnRef) -> Scope {
     let mut all = all_attributes(truth).into_iter();
     let found = all.find(|(scope, attribute)| {
         column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
@@ -119,8 +119,8 @@ fn scope(truth: &Truth, column: &ColumnRef) -> Scope {
 }
 
 /// Returns all attributes except those of groups.
-pub(super) fn attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
-    let of = |scope, attributes: &'_ [Attribute]| -> Vec<(Scope, usize)> {
+pub(super) fn attributes(truth: &ExpectedStore) -> Vec<(Scope, &ExpectedAttribute)> {
+    let of = |scope, attributes: &'_ [ExpectedAttribute]| -> Vec<(Scope, usize)> {
         (0..attributes.len()).map(|at| (scope, at)).collect()
     };
     let numbered = [
@@ -144,14 +144,14 @@ pub(super) fn attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
 }
 
 /// Returns all attributes.
-pub(super) fn all_attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
+pub(super) fn all_attributes(truth: &ExpectedStore) -> Vec<(Scope, &ExpectedAttribute)> {
     let groups = truth.group_attributes.iter();
     let groups = groups.map(|attribute| (Scope::Group, attribute));
     attributes(truth).into_iter().chain(groups).collect()
 }
 
 struct Table<'a> {
-    truth: &'a Truth,
+    truth: &'a ExpectedStore,
     rows: Rows,
 }
 
@@ -166,11 +166,11 @@ impl ColumnSource for Table<'_> {
             return Err(FindError::Ambiguous);
         }
         let (channels, values) = match &attribute.values {
-            Values::Words { words, .. } => (
+            ExpectedValues::Words { words, .. } => (
                 1,
                 Type::Categories(words.iter().map(String::as_str).collect()),
             ),
-            Values::Numbers { kind, columns, .. } => {
+            ExpectedValues::Numbers { kind, columns, .. } => {
                 let is_bool = *kind == zvf_format::numeric::Kind::Bool;
                 (*columns, if is_bool { Type::Bool } else { Type::Numbers })
             }
@@ -197,8 +197,8 @@ impl ColumnSource for Table<'_> {
             return Datum::Missing;
         };
         match &attribute.values {
-            Values::Words { codes, .. } => Datum::Category(codes[row]),
-            Values::Numbers { .. } => match value(attribute, row, channel) {
+            ExpectedValues::Words { codes, .. } => Datum::Category(codes[row]),
+            ExpectedValues::Numbers { .. } => match value(attribute, row, channel) {
                 Value::Bool(value) => Datum::Bool(value),
                 Value::Int(value) => Datum::Number(Number::Int(value)),
                 Value::UInt(value) => Datum::Number(Number::UInt(value)),
@@ -210,8 +210,8 @@ impl ColumnSource for Table<'_> {
 }
 
 /// Returns one number of an attribute.
-pub(super) fn value(attribute: &Attribute, row: usize, channel: u32) -> Value {
-    let Values::Numbers {
+pub(super) fn value(attribute: &ExpectedAttribute, row: usize, channel: u32) -> Value {
+    let ExpectedValues::Numbers {
         kind,
         columns,
         bytes,

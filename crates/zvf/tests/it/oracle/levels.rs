@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use zvf_model::level::LevelId;
 use zvf_query::{Clip, LevelChoice, Query, QueryResult, Selection};
-use zvf_testkit::stores::{CrossLevel, Kind, Profile, Pyramid, Random, Recipe, Truth, pyramid};
+use zvf_testkit::stores::{
+    ExpectedStore, Pyramid, PyramidLinks, Random, Recipe, RecipeProfile, StoreKind, pyramid,
+};
 
 use super::{
     ask, block_on,
@@ -17,14 +19,14 @@ use super::{
 };
 use crate::stores::recipes;
 
-fn any_pyramid() -> impl Strategy<Value = (Recipe, CrossLevel)> {
-    let profile = proptest::sample::select(vec![Profile::V09, Profile::V080]);
-    let links = proptest::sample::select(vec![CrossLevel::Implicit, CrossLevel::Explicit]);
+fn any_pyramid() -> impl Strategy<Value = (Recipe, PyramidLinks)> {
+    let profile = proptest::sample::select(vec![RecipeProfile::V09, RecipeProfile::V080]);
+    let links = proptest::sample::select(vec![PyramidLinks::Implicit, PyramidLinks::Explicit]);
     (profile.prop_flat_map(recipes), links)
 }
 
 /// Returns a query on level 0 or 1 that reports which vertices of the store it selects.
-fn ask(truth: &Truth, level: u32, random: &mut Random) -> Query {
+fn ask(truth: &ExpectedStore, level: u32, random: &mut Random) -> Query {
     let mut query = ask::ask(truth, random);
     query.level = LevelChoice::Number(LevelId::new(level));
     query.columns = Selection::All;
@@ -48,15 +50,15 @@ fn panic_at(made: &Pyramid, query: &Query, verdict: Verdict) {
 }
 
 /// Returns the vertices of a level as points, the form of drill results.
-fn as_points(truth: &Truth) -> Truth {
+fn as_points(truth: &ExpectedStore) -> ExpectedStore {
     let mut truth = truth.clone();
-    truth.recipe.kind = Kind::ObjectPoints;
+    truth.recipe.kind = StoreKind::ObjectPoints;
     truth.link_attributes.clear();
     truth
 }
 
 /// Returns these vertices as an expected result, by chunk and row.
-fn vertices(truth: &Truth, at: &BTreeSet<usize>, limit: Option<u64>) -> Expected {
+fn vertices(truth: &ExpectedStore, at: &BTreeSet<usize>, limit: Option<u64>) -> Expected {
     let mut at: Vec<usize> = at.iter().copied().collect();
     at.sort_by_key(|at| (&truth.vertices[*at].chunk, truth.vertices[*at].row));
     at.truncate(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()));
@@ -203,7 +205,7 @@ proptest! {
     fn paths_that_share_vertices_are_answered((recipe, links) in any_pyramid(),
         seed in any::<u64>())
     {
-        let kind = if seed % 4 == 0 { Kind::Lines } else { Kind::Polylines };
+        let kind = if seed % 4 == 0 { StoreKind::Lines } else { StoreKind::Polylines };
         let made = pyramid(&Recipe { kind, ..recipe }.possible(), links);
         let mut random = Random::new(seed);
         for _ in 0..2 {
@@ -232,7 +234,7 @@ proptest! {
 
 #[test]
 fn a_limit_applies_to_the_target_level_of_a_drill() {
-    let made = pyramid(&Recipe::default(), CrossLevel::Implicit);
+    let made = pyramid(&Recipe::default(), PyramidLinks::Implicit);
     let coarse = made.coarse.vertices.len() as u64;
     assert!(coarse < made.fine.truth.vertices.len() as u64);
     let query = Query::new().limit(coarse).drill(1);
@@ -247,11 +249,11 @@ fn a_link_family_without_arrays_links_nothing() {
     let made = seeds.find_map(|seed| {
         let recipe = Recipe {
             seed,
-            kind: Kind::Graph,
+            kind: StoreKind::Graph,
             size: 1,
             ..Recipe::default()
         };
-        let made = pyramid(&recipe, CrossLevel::Explicit);
+        let made = pyramid(&recipe, PyramidLinks::Explicit);
         made.coarse.vertices.is_empty().then_some(made)
     });
     let answer = answer(&made.unwrap(), &Query::new().drill(1)).unwrap();

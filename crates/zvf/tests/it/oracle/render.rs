@@ -7,7 +7,7 @@ use zvf_query::{
     Column, ColumnValues, Links, NO_OBJECT, NumericColumn, ObjectGroup, Parts, Query, QueryResult,
     Region, Selection, predicate::Scope,
 };
-use zvf_testkit::stores::{Attribute, Random, Truth, Values as Known};
+use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues as Known, Random};
 
 use super::{
     expect::{Expected, Spot},
@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Renders the expected result; of clipped parts only positions.
-pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> QueryResult {
+pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) -> QueryResult {
     let kind = if truth.recipe.double {
         Kind::Float64
     } else {
@@ -118,7 +118,7 @@ fn positions(kind: Kind, values: &[f64]) -> Vec<u8> {
 
 /// Interpolates the values of new vertices between their ends.
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
-fn interpolate(truth: &Truth, column: &mut Column, rows: &[Spot]) {
+fn interpolate(truth: &ExpectedStore, column: &mut Column, rows: &[Spot]) {
     let mut all = truth.vertex_attributes.iter();
     let attribute = all.find(|attribute| attribute.name == column.name).unwrap();
     let ColumnValues::Numeric(values) = &mut column.values else {
@@ -139,8 +139,8 @@ fn interpolate(truth: &Truth, column: &mut Column, rows: &[Spot]) {
     }
 }
 
-fn columns(truth: &Truth, query: &Query, scope: Scope, rows: &[usize]) -> Vec<Column> {
-    let asked = |attribute: &Attribute| match &query.columns {
+fn columns(truth: &ExpectedStore, query: &Query, scope: Scope, rows: &[usize]) -> Vec<Column> {
+    let asked = |attribute: &ExpectedAttribute| match &query.columns {
         Selection::All => true,
         Selection::Named(named) => named
             .iter()
@@ -153,7 +153,7 @@ fn columns(truth: &Truth, query: &Query, scope: Scope, rows: &[usize]) -> Vec<Co
         .collect()
 }
 
-fn column(attribute: &Attribute, rows: &[usize]) -> Column {
+fn column(attribute: &ExpectedAttribute, rows: &[usize]) -> Column {
     let values = match &attribute.values {
         Known::Words { codes, words } => ColumnValues::Dictionary {
             codes: rows.iter().map(|row| codes[*row]).collect(),

@@ -8,7 +8,7 @@ use zvf::{
     build_pyramid,
     query::LevelChoice,
 };
-use zvf_model::{level::LevelId, root::GeometryKind};
+use zvf_model::{level::LevelId, root::GeometryType};
 use zvf_testkit::golden::Golden;
 
 use crate::{block_on, golden::open, validated::own::is_sound};
@@ -86,7 +86,7 @@ async fn contents(dataset: &Dataset, level: u32) -> BTreeMap<Option<i64>, Places
             let id = objects.id(place).unwrap();
             let mut own = places(dataset, level, Some(id)).await;
             // The order of vertices is not defined except on paths.
-            if dataset.root().geometry_kinds.contains(&GeometryKind::Mesh) {
+            if dataset.root().geometry_kinds.contains(&GeometryType::Mesh) {
                 own.sort_unstable();
             }
             all.insert(Some(id), own);

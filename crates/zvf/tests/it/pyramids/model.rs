@@ -8,7 +8,7 @@ use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::Delta};
 use zvf_model::{
     array::{CellAttribute, Vertices},
     grid::ChunkCoord,
-    layout::Part,
+    layout::ArrayRole,
     level::LevelId,
 };
 use zvf_query::{ColumnValues, predicate::Scope};
@@ -88,7 +88,7 @@ impl Level {
             ..Self::default()
         };
         level.vertices_of(dataset, id).await;
-        let part = session.stored_array(id, &Part::VertexFragments).await;
+        let part = session.stored_array(id, &ArrayRole::VertexFragments).await;
         let part = part.unwrap().unwrap();
         let cells = session.stored_cells(&part, part.chunks()).await;
         for (chunk, cell) in part.chunks().iter().zip(cells) {
@@ -122,7 +122,7 @@ impl Level {
 
     async fn vertices_of(&mut self, dataset: &Dataset, id: LevelId) {
         let session = dataset.session();
-        let part = session.stored_array(id, &Part::Vertices).await;
+        let part = session.stored_array(id, &ArrayRole::Vertices).await;
         let Some(part) = part.unwrap() else { return };
         let says = Vertices::parse(part.node(), part.attributes()).unwrap();
         let kind = says.value.dtype.kind();
@@ -142,7 +142,9 @@ impl Level {
         }
         let names = session.attribute_list(id, Scope::Vertex).await.unwrap();
         for name in names.iter() {
-            let part = session.stored_array(id, &Part::VertexAttribute(name)).await;
+            let part = session
+                .stored_array(id, &ArrayRole::VertexAttribute(name))
+                .await;
             let part = part.unwrap().unwrap();
             let says = CellAttribute::parse(part.node(), part.attributes()).unwrap();
             let dictionary = says.value.dictionary;

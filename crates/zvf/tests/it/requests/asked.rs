@@ -7,7 +7,7 @@ use zvf_query::{
     geometry::{Bbox, Mode, Position, Sphere},
     predicate::{Predicate, Scope},
 };
-use zvf_testkit::stores::Truth;
+use zvf_testkit::stores::ExpectedStore;
 
 use super::cost::Ask;
 
@@ -26,7 +26,7 @@ pub(super) fn around(place: &[f64], chunk: &[f64], reach: f64) -> Bbox {
 }
 
 /// Returns queries of a generated store.
-pub(super) fn of(truth: &Truth) -> Vec<Ask> {
+pub(super) fn of(truth: &ExpectedStore) -> Vec<Ask> {
     let middle = &truth.vertices[truth.vertices.len() / 2];
     let place = &middle.position;
     let bbox = around(place, &truth.chunk_shape, 0.3);

@@ -1,8 +1,8 @@
 //! Results in batches, each within a memory budget.
 
-use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
+use zvf::{Dataset, Error, OpenOptions, Query, QueryResult, model::error_chain::error_chain};
 use zvf_query::{Column, ColumnValues, QueryError, Selection};
-use zvf_testkit::stores::{Kind, Made, Recipe, make, wide};
+use zvf_testkit::stores::{Made, Recipe, StoreKind, make, wide};
 
 use super::{asked, kinds, opened};
 use crate::block_on;
@@ -124,7 +124,7 @@ fn check(name: &str, made: &Made, query: &Query, part: u64) {
     assert!(is_over, "{name}: {error:?}");
 }
 
-fn large(kind: Kind) -> Made {
+fn large(kind: StoreKind) -> Made {
     let recipe = Recipe {
         seed: 5,
         kind,
@@ -136,13 +136,13 @@ fn large(kind: Kind) -> Made {
 
 #[test]
 fn points_come_in_batches() {
-    check("points", &large(Kind::BinnedPoints), &Query::new(), 10);
+    check("points", &large(StoreKind::BinnedPoints), &Query::new(), 10);
 }
 
 /// Large results are assembled on all cores; batches come chunk by chunk. Both must be equal.
 #[test]
 fn large_results_equal_their_batches() {
-    for kind in [Kind::BinnedPoints, Kind::Triangles] {
+    for kind in [StoreKind::BinnedPoints, StoreKind::Triangles] {
         let recipe = Recipe {
             seed: 6,
             kind,
@@ -156,7 +156,7 @@ fn large_results_equal_their_batches() {
 /// The list of the fragments of each object takes more than a tenth of the budget.
 #[test]
 fn paths_come_in_batches() {
-    check("paths", &large(Kind::Polylines), &Query::new(), 6);
+    check("paths", &large(StoreKind::Polylines), &Query::new(), 6);
 }
 
 /// Batches of wide rows have fewer rows.
@@ -165,7 +165,7 @@ fn columns_are_within_the_budget() {
     for seed in 0..8 {
         let made = make(&Recipe {
             seed,
-            kind: Kind::Points,
+            kind: StoreKind::Points,
             size: 4000,
             axes: 2,
             ..Recipe::default()
@@ -178,14 +178,14 @@ fn columns_are_within_the_budget() {
 
 #[test]
 fn faces_come_in_batches() {
-    check("faces", &large(Kind::Triangles), &Query::new(), 10);
+    check("faces", &large(StoreKind::Triangles), &Query::new(), 10);
 }
 
 #[test]
 fn edges_come_in_batches() {
     let made = make(&Recipe {
         seed: 1,
-        kind: Kind::Graph,
+        kind: StoreKind::Graph,
         size: 4000,
         axes: 2,
         ..Recipe::default()
@@ -196,7 +196,11 @@ fn edges_come_in_batches() {
 /// A single chunk or path that exceeds the budget is an error, never a shorter result.
 #[test]
 fn a_chunk_that_exceeds_the_budget_is_an_error() {
-    for kind in [Kind::BinnedPoints, Kind::Polylines, Kind::Triangles] {
+    for kind in [
+        StoreKind::BinnedPoints,
+        StoreKind::Polylines,
+        StoreKind::Triangles,
+    ] {
         let made = large(kind);
         let query = Query::new().columns(Selection::none());
         for budget in [0, 1, 100, 1000] {
@@ -208,12 +212,7 @@ fn a_chunk_that_exceeds_the_budget_is_an_error() {
                 dataset.query(&query).await
             });
             let error = error.unwrap_err();
-            let mut text = error.to_string();
-            let mut next = core::error::Error::source(&error);
-            while let Some(cause) = next {
-                text = format!("{text}: {cause}");
-                next = cause.source();
-            }
+            let text = error_chain(&error);
             assert!(text.contains("budget"), "{kind:?} {budget}: {text}");
         }
     }

@@ -1,17 +1,17 @@
 //! A store of each kind with some dozen chunks.
 
-use zvf_testkit::stores::{Cells, Kind, Made, Recipe, make};
+use zvf_testkit::stores::{Cells, Made, Recipe, StoreKind, make};
 
 use super::Files;
 
 /// Names, kinds and suitable seeds of stores, see [`fixed`].
-pub(super) const KINDS: [(&str, Kind, u64); 6] = [
-    ("points_in_bins", Kind::BinnedPoints, 40),
-    ("points_of_objects", Kind::ObjectPoints, 13),
-    ("polylines", Kind::Polylines, 7),
-    ("graph", Kind::Graph, 101),
-    ("skeleton", Kind::Skeleton, 14),
-    ("mesh", Kind::Triangles, 480),
+pub(super) const KINDS: [(&str, StoreKind, u64); 6] = [
+    ("points_in_bins", StoreKind::BinnedPoints, 40),
+    ("points_of_objects", StoreKind::ObjectPoints, 13),
+    ("polylines", StoreKind::Polylines, 7),
+    ("graph", StoreKind::Graph, 101),
+    ("skeleton", StoreKind::Skeleton, 14),
+    ("mesh", StoreKind::Triangles, 480),
 ];
 
 pub(super) const CELLS: [(&str, Cells); 3] = [
@@ -22,7 +22,7 @@ pub(super) const CELLS: [(&str, Cells); 3] = [
 
 /// Returns a store of one or two dozen chunks, with the attribute `radius`, groups, and objects
 /// with ids.
-pub(super) fn fixed(kind: Kind, cells: Cells) -> Made {
+pub(super) fn fixed(kind: StoreKind, cells: Cells) -> Made {
     let (_, _, seed) = KINDS
         .into_iter()
         .find(|(_, other, _)| *other == kind)

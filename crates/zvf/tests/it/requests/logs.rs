@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use zvf::OpenOptions;
 use zvf_store::{ByteRange, MergeLimits, Read};
-use zvf_testkit::stores::{Cells, Kind};
+use zvf_testkit::stores::{Cells, StoreKind};
 
 use zvf_query::Selection;
 
@@ -123,7 +123,7 @@ fn wrap(text: &mut String, heading: &str, words: Vec<String>) {
 
 /// Returns the maximum number of rounds for cells. Attributes of objects take one more round
 /// because the objects are known only after the others.
-fn most_rounds(kind: Kind, ask: &Ask) -> usize {
+fn most_rounds(kind: StoreKind, ask: &Ask) -> usize {
     let query = &ask.query;
     let of_objects = usize::from(query.columns == Selection::All && !ask.counts);
     let of_kind = match kind {
@@ -134,18 +134,18 @@ fn most_rounds(kind: Kind, ask: &Ask) -> usize {
         _ if query.objects.is_some() => 3,
         _ if query.nearest.is_some() => 5,
         // Fragments and the rows of bins.
-        Kind::BinnedPoints if query.region.is_some() => return 2,
-        Kind::BinnedPoints => return 1,
-        Kind::ObjectPoints => 1,
+        StoreKind::BinnedPoints if query.region.is_some() => return 2,
+        StoreKind::BinnedPoints => return 1,
+        StoreKind::ObjectPoints => 1,
         // Manifests and chunks in the region, then fragments and then rows of other chunks.
-        Kind::Polylines if query.region.is_some() => 3,
+        StoreKind::Polylines if query.region.is_some() => 3,
         // Manifests, then chunks; or the region, then other ends.
         _ => 2,
     };
     of_kind + of_objects
 }
 
-fn check((name, kind, _): (&str, Kind, u64)) {
+fn check((name, kind, _): (&str, StoreKind, u64)) {
     let mut faults = Vec::new();
     for (cells_name, cells) in CELLS {
         let made = kinds::fixed(kind, cells);

@@ -3,7 +3,7 @@
 use zvf::{Query, query::QueryError};
 use zvf_model::fetch::Port;
 use zvf_query::{LevelCache, Selection, Session};
-use zvf_testkit::stores::{Cells, Kind, Recipe, wide};
+use zvf_testkit::stores::{Cells, Recipe, StoreKind, wide};
 
 use super::{
     asked,
@@ -23,7 +23,7 @@ fn ask(fetch: &FromStore, query: &Query) -> Result<zvf::QueryResult, QueryError>
     block_on(session.query(query))
 }
 
-fn local(kind: Kind) -> Recipe {
+fn local(kind: StoreKind) -> Recipe {
     Recipe {
         seed: 2,
         kind,
@@ -37,7 +37,7 @@ fn local(kind: Kind) -> Recipe {
 fn named_columns_are_read_without_a_listing() {
     for (name, kind, _) in KINDS
         .into_iter()
-        .filter(|(_, kind, _)| !kind.is_linked() || *kind == Kind::Triangles)
+        .filter(|(_, kind, _)| !kind.is_linked() || *kind == StoreKind::Triangles)
     {
         // Links to distant chunks are not tried.
         let made = match kind.is_linked() {
@@ -65,7 +65,7 @@ fn named_columns_are_read_without_a_listing() {
 
 #[test]
 fn a_query_of_all_columns_requires_a_listing() {
-    let made = kinds::fixed(Kind::BinnedPoints, Cells::Plain);
+    let made = kinds::fixed(StoreKind::BinnedPoints, Cells::Plain);
     let dataset = block_on(stores::open(&made));
     let unlisted = FromStore {
         dataset,

@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use zvf::{OpenOptions, Query};
 use zvf_query::Selection;
-use zvf_testkit::stores::{Cells, Kind, Recipe, Truth, wide};
+use zvf_testkit::stores::{Cells, ExpectedStore, Recipe, StoreKind, wide};
 
 use super::{
     asked,
@@ -16,7 +16,7 @@ use super::{
 /// Chunks along each axis.
 const SIDE: u32 = 10;
 
-fn recipe(kind: Kind, cells: Cells, size: usize) -> Recipe {
+fn recipe(kind: StoreKind, cells: Cells, size: usize) -> Recipe {
     Recipe {
         seed: 3,
         kind,
@@ -27,7 +27,7 @@ fn recipe(kind: Kind, cells: Cells, size: usize) -> Recipe {
 }
 
 /// Returns queries of a box around one vertex.
-fn asks(truth: &Truth) -> Vec<Ask> {
+fn asks(truth: &ExpectedStore) -> Vec<Ask> {
     let vertex = &truth.vertices[truth.vertices.len() / 2];
     let bbox = asked::around(&vertex.position, &truth.chunk_shape, 1e-6);
     let named = Selection::Named(vec![(None, "radius".to_owned())]);
@@ -44,7 +44,7 @@ fn asks(truth: &Truth) -> Vec<Ask> {
 }
 
 /// Checks that each query reads less than `most` bytes of cells, if given.
-fn check(name: &str, kind: Kind, size: usize, most: Option<u64>) {
+fn check(name: &str, kind: StoreKind, size: usize, most: Option<u64>) {
     let mut all = String::new();
     for (cells_name, cells) in CELLS {
         let made = wide(&recipe(kind, cells, size), SIDE);
@@ -76,15 +76,15 @@ fn check(name: &str, kind: Kind, size: usize, most: Option<u64>) {
 /// 50 points per chunk, 6 per bin.
 #[test]
 fn one_point_of_a_thousand_chunks_reads_less_than_16_kb() {
-    check("points", Kind::BinnedPoints, 50_000, Some(16 << 10));
+    check("points", StoreKind::BinnedPoints, 50_000, Some(16 << 10));
 }
 
 #[test]
 fn one_vertex_of_a_thousand_chunks_of_paths() {
-    check("paths", Kind::Polylines, 30_000, None);
+    check("paths", StoreKind::Polylines, 30_000, None);
 }
 
 #[test]
 fn one_vertex_of_a_thousand_chunks_of_faces() {
-    check("faces", Kind::Triangles, 30_000, None);
+    check("faces", StoreKind::Triangles, 30_000, None);
 }

@@ -16,7 +16,7 @@ use zvf::{CreateOptions, Store, validation::ValidateOptions};
 use zvf_build::{Design, Geometry, GeometryKind, Profile, WritePlan};
 use zvf_model::key::Key;
 use zvf_store::Read;
-use zvf_testkit::{damage::Files, stores::Random};
+use zvf_testkit::{golden::Files, stores::Random};
 
 use super::findings;
 use crate::{

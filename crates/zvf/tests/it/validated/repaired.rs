@@ -8,12 +8,7 @@ use zvf::{
     validation::{Remedy, ValidateOptions, rules},
 };
 use zvf_build::{Design, Geometry, GeometryKind, Profile, ShardingPolicy, WritePlan};
-use zvf_testkit::{
-    corpus::cases,
-    damage::{Files, apply},
-    golden::Golden,
-    stores::Random,
-};
+use zvf_testkit::{corpus::cases, damage::apply, golden::Files, golden::Golden, stores::Random};
 
 use super::mutants::snapshot;
 use crate::{

@@ -2,7 +2,7 @@
 
 use zvf::{CreateOptions, Dataset, Store};
 use zvf_build::{
-    BuildError, Design, Formula, Geometry, GeometryKind, NumericColumn, Parametric, Profile,
+    BuildError, Design, Formula, FormulaSet, Geometry, GeometryKind, NumericColumn, Profile,
     WritePlan,
 };
 
@@ -16,9 +16,9 @@ fn formula(type_id: u32, name: Option<&str>, coefficients: &[f64]) -> Formula {
     }
 }
 
-fn some() -> Parametric {
+fn some() -> FormulaSet {
     let circle = ["cx", "cy", "r"].map(str::to_owned).to_vec();
-    Parametric {
+    FormulaSet {
         types: [(7, ("circle".to_owned(), circle))].into(),
         objects: vec![
             formula(0, Some("floor"), &[0.0, 0.0, 1.0, 5.0]),
@@ -30,7 +30,7 @@ fn some() -> Parametric {
     }
 }
 
-fn plan(profile: Profile, parametric: Parametric) -> Result<WritePlan, BuildError> {
+fn plan(profile: Profile, parametric: FormulaSet) -> Result<WritePlan, BuildError> {
     let mut design = Design::new(GeometryKind::Points);
     design.profile = profile;
     design.parametric = Some(parametric);
@@ -73,9 +73,9 @@ fn formulas_are_read_back_in_every_profile() {
 #[test]
 fn invalid_formulas_are_rejected() {
     let check = |object: Formula| {
-        let parametric = Parametric {
+        let parametric = FormulaSet {
             objects: vec![object],
-            ..Parametric::default()
+            ..FormulaSet::default()
         };
         plan(Profile::V09, parametric).unwrap_err()
     };

@@ -1,7 +1,9 @@
 //! Intact stores have no findings.
 
 use zvf_build::{CellCompression, GeometryKind, Profile, ShardingPolicy};
-use zvf_testkit::stores::{CrossLevel, Kind, Policy, Profile as Form, Recipe, make, pyramid};
+use zvf_testkit::stores::{
+    PyramidLinks, Recipe, RecipeProfile as Form, RecordPolicy, StoreKind, make, pyramid,
+};
 
 use super::made::{Made, created, design, graph, mesh, paths, trees};
 
@@ -43,8 +45,8 @@ const STEPS: &str = "ZV-L4-012";
 #[test]
 fn links_of_every_generation_and_policy_have_no_findings() {
     for profile in Form::ALL {
-        for (seed, kind) in (0..).zip(Kind::ALL) {
-            for policy in Policy::ALL {
+        for (seed, kind) in (0..).zip(StoreKind::ALL) {
+            for policy in RecordPolicy::ALL {
                 let recipe = Recipe {
                     seed,
                     kind,
@@ -69,8 +71,8 @@ fn links_of_every_generation_and_policy_have_no_findings() {
 #[test]
 fn cross_level_links_have_no_findings() {
     for profile in [Form::V080, Form::V09] {
-        for (seed, kind) in (0..).zip(Kind::ALL) {
-            for links in [CrossLevel::Implicit, CrossLevel::Explicit] {
+        for (seed, kind) in (0..).zip(StoreKind::ALL) {
+            for links in [PyramidLinks::Implicit, PyramidLinks::Explicit] {
                 let recipe = Recipe {
                     seed,
                     kind,

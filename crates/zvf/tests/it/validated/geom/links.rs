@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use zvf_build::{GeometryKind, Profile};
-use zvf_testkit::stores::{Kind, Policy, Profile as Form, Recipe, make};
+use zvf_testkit::stores::{Recipe, RecipeProfile as Form, RecordPolicy, StoreKind, make};
 
 use super::made::{Made, created, design, graph, made, recorded, set};
 
@@ -152,10 +152,10 @@ fn wrong_order_of_ends_is_found() {
 }
 
 /// Returns a store of 0.8 and the payloads of its cross-chunk link cells.
-fn cells(policy: Policy) -> (Made, Vec<String>) {
+fn cells(policy: RecordPolicy) -> (Made, Vec<String>) {
     let recipe = Recipe {
         seed: 5,
-        kind: Kind::Graph,
+        kind: StoreKind::Graph,
         profile: Form::V081,
         policy,
         size: 40,
@@ -172,7 +172,7 @@ fn cells(policy: Policy) -> (Made, Vec<String>) {
 
 #[test]
 fn links_in_cells_of_another_order_are_found() {
-    let (made, names) = cells(Policy::Directed);
+    let (made, names) = cells(RecordPolicy::Directed);
     let name = names.first().unwrap();
     // The count and the offset of each record are followed by the order and the rows.
     let file = format!("0/cross_chunk_links/0/{name}/c/0");
@@ -182,7 +182,7 @@ fn links_in_cells_of_another_order_are_found() {
     });
     assert!(turned.codes().contains("ZV-L3-109"), "{:?}", turned.codes());
 
-    let (made, names) = cells(Policy::Canonical);
+    let (made, names) = cells(RecordPolicy::Canonical);
     let name = names
         .iter()
         .find(|name| {

@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use zvf::{CreateOptions, validation::ValidateOptions};
 use zvf_build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Profile, Values};
-use zvf_testkit::{
-    damage::{Files, apply},
-    golden::Golden,
-};
+use zvf_testkit::{damage::apply, golden::Files, golden::Golden};
 
 use super::super::findings;
 use crate::block_on;

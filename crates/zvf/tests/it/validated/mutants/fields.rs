@@ -1,7 +1,7 @@
 //! Mutants of every field of a blob.
 
 use serde_json::Value;
-use zvf_testkit::damage::Files;
+use zvf_testkit::golden::Files;
 
 use super::Mutant;
 

@@ -1,7 +1,8 @@
 //! What nodes tell about the generation, put together.
 
-use super::{Generation, GenerationError};
+use super::GenerationError;
 use crate::{
+    generation::Generation,
     layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, TableForm},
     version::Version,
 };

@@ -2,7 +2,7 @@
 
 /// The cost of reading a selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadPlan {
+pub struct ReadCost {
     /// Number of chunks that contain a part of the selection.
     pub chunks: u64,
     /// Number of decoded blocks; equals `chunks` if chunks have no blocks.
