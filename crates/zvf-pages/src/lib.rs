@@ -1,4 +1,4 @@
-//! Huge pages for large results.
+//! Large pages for large results.
 //!
 //! The system provides memory one page at a time, when a page is first written. For a page of 4 KiB
 //! that takes about as long as writing it. Systems with pages of 2 MiB that grant them on request,
@@ -12,13 +12,13 @@
 //! assert_eq!(bytes, [1, 2, 3]);
 //! ```
 
-/// Size of a huge page in bytes on most processors.
+/// Size of a large page in bytes on most processors.
 const PAGE: usize = 2 << 20;
 
-/// Requests huge pages for memory that the vector has allocated but not yet written.
+/// Requests large pages for memory that the vector has allocated but not yet written.
 ///
-/// The contents are unchanged. A system without huge pages is not an error. Allocations smaller
-/// than two huge pages are ignored.
+/// The contents are unchanged. A system without large pages is not an error. Allocations smaller
+/// than two large pages are ignored.
 pub fn prefer_large<T>(memory: &mut Vec<T>) {
     let size = memory.capacity().saturating_mul(size_of::<T>());
     if size < 2 * PAGE {
@@ -40,7 +40,7 @@ fn advise(start: *mut u8, size: usize) {
     // exclusively. This advice neither changes bytes nor unmaps pages: it only sets the size of
     // pages mapped later, even if the memory is freed and reused by then.
     let advised = unsafe { madvise(start.cast(), size, Advice::LinuxHugepage) };
-    // Without huge pages the system provides small ones, which work too.
+    // Without large pages the system provides small ones, which work too.
     advised.ok();
 }
 

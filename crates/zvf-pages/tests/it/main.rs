@@ -1,4 +1,4 @@
-//! Requests for huge pages change nothing but the pages.
+//! Requests for large pages change nothing but the pages.
 
 use zvf_pages::prefer_large;
 
