@@ -1,48 +1,50 @@
-//! What is written beside a picture: a title, what colours mean, how long things are, and where
-//! the axes go.
+//! Annotations of a picture: title, legend of the colours, scale bar and axes.
 
 use crate::{
     color::{Background, Color},
     font,
-    paint::{Kinds, Paint},
-    palette, scale,
+    paint::{ColorScale, Paint},
+    palette::{self, Categories},
+    scale,
     sheet::{Anchor, Sheet},
     view::{Camera, Window},
 };
 
 /// Size of plain text.
 const TEXT: f32 = 14.0;
-/// Between what is written and the border.
+/// Margin between annotations and the border of the picture.
 const EDGE: f32 = 22.0;
-/// Categories that are listed.
-const MOST_LISTED: usize = 14;
+/// Maximum number of categories in a legend.
+const MAX_LISTED: usize = 20;
+/// Distances between the lines of a legend: preferred, and if space is short.
+const LINE: f32 = 25.0;
+const MIN_LINE: f32 = 16.0;
 
-/// What a picture says beside what it shows. Lengths are in units of text: `zoom` of them are
-/// dots.
+/// The content of annotations. Lengths are in units of text; a unit is [`zoom`] pixels.
 #[derive(Debug)]
 pub(crate) struct Notes<'a> {
     pub(crate) size: [f32; 2],
     pub(crate) background: Background,
     pub(crate) title: &'a str,
     pub(crate) subtitle: String,
-    /// Names of the axes that are drawn, and their unit where they share one.
+    /// Names of the drawn axes, and their unit if they share one.
     pub(crate) axes: [Option<&'a str>; 3],
     pub(crate) unit: Option<&'a str>,
     pub(crate) has_scale: bool,
 }
 
-/// How many dots a unit of text is, for a picture of this size.
+/// Returns the number of pixels per unit of text for a picture of this size.
 pub(crate) fn zoom(width: usize, height: usize) -> f32 {
     (width.min(height) as f32 / 800.0).clamp(0.5, 6.0)
 }
 
 impl Notes<'_> {
-    /// What is left for the picture.
+    /// Returns the part of the picture that annotations leave free.
     pub(crate) fn window(&self, paint: &Paint) -> Window {
-        let legend = match paint.kinds {
-            Kinds::Numbers { .. } => 96.0,
-            Kinds::Words { .. } | Kinds::Integers(_) => self.list_width(paint) + 24.0,
-            _ => 0.0,
+        let legend = match Legend::of(paint) {
+            Some(Legend::Bar) => 96.0,
+            Some(Legend::List(list)) => self.list_width(paint, &list) + 24.0,
+            None => 0.0,
         };
         let top = if self.title.is_empty() { EDGE } else { 70.0 };
         let bottom = 62.0;
@@ -55,19 +57,22 @@ impl Notes<'_> {
         }
     }
 
-    /// All of it.
+    /// Draws all annotations.
     pub(crate) fn sheet(&self, paint: &Paint, camera: &Camera, zoom: f32) -> Sheet {
         let mut sheet = Sheet::default();
         let (ink, faint) = (self.background.ink(), self.background.faint_ink());
         if !self.title.is_empty() {
-            sheet.text([EDGE, 36.0], 19.0, Anchor::Start, self.title, ink);
-            sheet.text([EDGE, 58.0], TEXT, Anchor::Start, &self.subtitle, faint);
+            let width = self.size[0] - 2.0 * EDGE;
+            let title = font::fitted(self.title, 19.0, width);
+            let subtitle = font::fitted(&self.subtitle, TEXT, width);
+            sheet.text([EDGE, 36.0], 19.0, Anchor::Start, &title, ink);
+            sheet.text([EDGE, 58.0], TEXT, Anchor::Start, &subtitle, faint);
         }
         self.legend(&mut sheet, paint);
         self.directions(
             &mut sheet,
             camera,
-            matches!(paint.kinds, Kinds::Orientation),
+            matches!(paint.scale, ColorScale::Orientation),
         );
         if self.has_scale {
             self.scale_bar(&mut sheet, camera.scale / zoom);
@@ -76,35 +81,26 @@ impl Notes<'_> {
     }
 
     fn legend(&self, sheet: &mut Sheet, paint: &Paint) {
-        match &paint.kinds {
-            Kinds::Numbers {
-                ramp,
-                background,
-                low,
-                high,
-                is_below,
-                is_above,
-            } => {
-                self.color_bar(
-                    sheet,
-                    &paint.name,
-                    |at| ramp.on(*background, at),
-                    (*low, *high),
-                    (*is_below, *is_above),
-                );
-            }
-            Kinds::Words { names, .. } => {
-                let names = names.iter().enumerate();
-                let names = names.map(|(at, name)| (palette::category(at as u32), name.clone()));
-                self.list(sheet, paint, &names.collect::<Vec<_>>());
-            }
-            Kinds::Integers(values) => {
-                let values = values.iter().enumerate();
-                let values =
-                    values.map(|(at, value)| (palette::category(at as u32), value.to_string()));
-                self.list(sheet, paint, &values.collect::<Vec<_>>());
-            }
-            _ => {}
+        if let Some(Legend::List(list)) = Legend::of(paint) {
+            self.list(sheet, paint, &list);
+        }
+        if let ColorScale::Numbers {
+            ramp,
+            background,
+            low,
+            high,
+            is_below,
+            is_above,
+            ..
+        } = &paint.scale
+        {
+            self.color_bar(
+                sheet,
+                &paint.name,
+                |at| ramp.on(*background, at),
+                (*low, *high),
+                (*is_below, *is_above),
+            );
         }
     }
 
@@ -124,12 +120,12 @@ impl Notes<'_> {
             [self.size[0] - EDGE, top - 24.0],
             TEXT + 1.0,
             Anchor::End,
-            name,
+            &font::fitted(name, TEXT + 1.0, self.size[0] * 0.5),
             ink,
         );
         let steps = 96_u8;
         let step = height / f32::from(steps);
-        // Each down to the foot of the bar, or the dots between two would be of neither.
+        // Each step reaches down to the foot of the bar, so that no gap shows between two steps.
         for at in 0..steps {
             let y = top + f32::from(at) * step;
             let share = 1.0 - (f32::from(at) + 0.5) / f32::from(steps);
@@ -151,7 +147,7 @@ impl Notes<'_> {
                 ink,
             );
         }
-        // Some of what is drawn is beyond the ends.
+        // Arrows show that some values are beyond the ends.
         let middle = left + width / 2.0;
         if is_above {
             sheet.line(
@@ -178,53 +174,49 @@ impl Notes<'_> {
         }
     }
 
-    fn list_width(&self, paint: &Paint) -> f32 {
-        let of = |text: &str| font::width(text, TEXT) + 24.0;
-        let widths: Vec<f32> = match &paint.kinds {
-            Kinds::Words { names, .. } => names
-                .iter()
-                .take(MOST_LISTED)
-                .map(|name| of(name))
-                .collect(),
-            Kinds::Integers(values) => values.iter().map(|value| of(&value.to_string())).collect(),
-            _ => Vec::new(),
-        };
-        let title = font::width(&paint.name, TEXT + 1.0);
-        widths
-            .into_iter()
-            .fold(title, f32::max)
+    fn list_width(&self, paint: &Paint, list: &List) -> f32 {
+        let entries = list.entries.iter().map(|(_, name)| font::width(name, TEXT));
+        let entries = entries.map(|width| width + 24.0);
+        let title = font::width(List::title(paint), TEXT + 1.0);
+        let rest = font::width(&list.rest(list.entries.len()), TEXT - 1.0);
+        entries
+            .fold(title.max(rest), f32::max)
             .min(self.size[0] * 0.3)
     }
 
-    fn list(&self, sheet: &mut Sheet, paint: &Paint, entries: &[(Color, String)]) {
+    fn list(&self, sheet: &mut Sheet, paint: &Paint, list: &List) {
         let (ink, faint) = (self.background.ink(), self.background.faint_ink());
-        let shown = entries.len().min(MOST_LISTED);
-        let left = self.size[0] - EDGE - self.list_width(paint);
-        let line = 25.0;
+        let width = self.list_width(paint, list);
+        let left = self.size[0] - EDGE - width;
+        // Title, subtitle and scale bar are above and below.
+        let room = (self.size[1] - 150.0).max(MIN_LINE);
+        let fitting = ((room / MIN_LINE) as usize).max(1);
+        let shown = list.entries.len().min(fitting);
+        let line = (room / shown.max(1) as f32).clamp(MIN_LINE, LINE);
         let mut y = (self.size[1] - line * shown as f32) / 2.0;
         sheet.text(
             [left, y - 12.0],
             TEXT + 1.0,
             Anchor::Start,
-            &paint.name,
+            &font::fitted(List::title(paint), TEXT + 1.0, width),
             ink,
         );
-        for (color, name) in entries.iter().take(shown) {
+        for (color, name) in list.entries.iter().take(shown) {
             y += line;
-            sheet.line(
-                [[left + 6.0, y - 5.0], [left + 6.01, y - 5.0]],
-                12.0,
-                *color,
-            );
-            sheet.text([left + 22.0, y], TEXT, Anchor::Start, name, ink);
+            let middle = y - 5.0;
+            sheet.line([[left + 6.0, middle], [left + 6.01, middle]], 12.0, *color);
+            let name = font::fitted(name, TEXT, width - 22.0);
+            sheet.text([left + 22.0, y], TEXT, Anchor::Start, &name, ink);
         }
-        if entries.len() > shown {
-            let more = format!("and {} more", entries.len() - shown);
-            sheet.text([left, y + line], TEXT - 1.0, Anchor::Start, &more, faint);
+        let rest = list.rest(shown);
+        if !rest.is_empty() {
+            // Without entries, the count stands directly below the title.
+            let below = if shown == 0 { 8.0 } else { line };
+            sheet.text([left, y + below], TEXT - 1.0, Anchor::Start, &rest, faint);
         }
     }
 
-    /// The axes, in the colours of directions where these are shown.
+    /// Draws the axes, coloured if colours show directions.
     fn directions(&self, sheet: &mut Sheet, camera: &Camera, is_colored: bool) {
         let faint = self.background.faint_ink();
         let ink = self.background.ink();
@@ -243,7 +235,7 @@ impl Notes<'_> {
                 Some((near, [x * length, -y * length], color, name))
             })
             .collect();
-        // Far enough from the corner that no arm leaves the picture.
+        // The origin is far enough from the corner for every arm.
         let room = |side: usize, sign: f32| {
             let reach = arms.iter().map(|(_, arm, _, _)| arm[side] * sign);
             reach.fold(0.0, f32::max) + 14.0
@@ -256,7 +248,7 @@ impl Notes<'_> {
         arms.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (_, [x, y], color, name) in arms {
             let reach = x.hypot(y);
-            // An axis that points at who looks has nothing to show.
+            // An axis that points at the viewer has no visible length.
             if reach < 4.0 {
                 continue;
             }
@@ -275,7 +267,7 @@ impl Notes<'_> {
         }
     }
 
-    /// `scale` is units of text of a unit of the store.
+    /// Draws the scale bar; `scale` is the number of units of text per unit of the store.
     fn scale_bar(&self, sheet: &mut Sheet, scale: f32) {
         let (ink, faint) = (self.background.ink(), self.background.faint_ink());
         let most = f64::from((self.size[0] * 0.2).min(200.0) / scale);
@@ -292,5 +284,74 @@ impl Notes<'_> {
         }
         let middle = f32::midpoint(left, right).min(right - font::width(&text, TEXT) / 2.0);
         sheet.text([middle, y - 11.0], TEXT, Anchor::Middle, &text, faint);
+    }
+}
+
+/// A legend.
+enum Legend {
+    Bar,
+    List(List),
+}
+
+/// Categories of a legend.
+struct List {
+    entries: Vec<(Color, String)>,
+    /// Number of categories, listed or not.
+    count: usize,
+    noun: &'static str,
+}
+
+impl Legend {
+    /// Returns the legend of a colour scale; `None` if there is nothing to explain.
+    fn of(paint: &Paint) -> Option<Self> {
+        let listed = |names: &mut dyn Iterator<Item = String>, colors: &Categories| {
+            let entries = (0_u32..).zip(names.take(MAX_LISTED));
+            let entries = entries.map(|(rank, name)| (colors.color(rank), name));
+            entries.collect::<Vec<_>>()
+        };
+        let (entries, count, noun) = match &paint.scale {
+            ColorScale::Numbers { .. } => return Some(Self::Bar),
+            ColorScale::Words { names, colors, .. } => {
+                let entries = listed(&mut names.iter().cloned(), colors);
+                (entries, names.len(), "values")
+            }
+            ColorScale::Integers { values, colors } => {
+                let entries = listed(&mut values.iter().map(i64::to_string), colors);
+                (entries, values.len(), "values")
+            }
+            // One object needs no legend, and a few of many ids tell nothing.
+            ColorScale::Objects { ids, .. } if ids.len() < 2 => return None,
+            ColorScale::Objects { ids, .. } if ids.len() > MAX_LISTED => {
+                (Vec::new(), ids.len(), "objects")
+            }
+            ColorScale::Objects { ids, colors, .. } => {
+                let entries = listed(&mut ids.iter().map(i64::to_string), colors);
+                (entries, ids.len(), "objects")
+            }
+            ColorScale::Fixed(_) | ColorScale::Orientation | ColorScale::Color(_) => return None,
+        };
+        Some(Self::List(List {
+            entries,
+            count,
+            noun,
+        }))
+    }
+}
+
+impl List {
+    fn title(paint: &Paint) -> &str {
+        match paint.scale {
+            ColorScale::Objects { .. } => "object",
+            _ => &paint.name,
+        }
+    }
+
+    /// Returns the line below `shown` entries, empty if no category is left.
+    fn rest(&self, shown: usize) -> String {
+        match self.count.saturating_sub(shown) {
+            0 => String::new(),
+            count if shown == 0 => format!("{} {}", scale::grouped(count as u64), self.noun),
+            count => format!("and {} more", scale::grouped(count as u64)),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a frame, and what is drawn on them: balls, tubes and faces.
+//! Bands of rows of a frame, and the drawing of balls, tubes and faces on them.
 
 use core::ops::Range;
 
@@ -7,18 +7,18 @@ use crate::{
     view::{Camera, Spot, Vector, cross, dot, unit},
 };
 
-/// Where light comes from: over the left shoulder of who looks.
+/// Direction to the light: over the left shoulder of the viewer.
 const LIGHT: Vector = [-0.36, 0.52, 0.775];
 const AMBIENT: f32 = 0.52;
 const DIFFUSE: f32 = 0.58;
 
-/// How bright something is whose surface faces so much of the light.
+/// Returns the brightness of a surface by the cosine of its angle to the light.
 fn brightness(facing: f32) -> f32 {
     (AMBIENT + DIFFUSE * facing.max(0.0)).min(1.08)
 }
 
-/// Rows of a frame. What is drawn on one is what is drawn on the whole frame there, so that several
-/// draw at once and nothing depends on how many.
+/// A band of rows of a frame. Each band draws the whole scene, clipped to its rows, so that bands
+/// can be drawn in parallel and the picture does not depend on their number.
 #[derive(Debug)]
 pub(crate) struct Band<'a> {
     width: usize,
@@ -38,13 +38,13 @@ pub(crate) struct End {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Corner {
     pub(crate) spot: Spot,
-    /// What the surface faces, in the directions of the picture.
+    /// Normal of the surface in the axes of the picture.
     pub(crate) normal: Vector,
     pub(crate) color: Color,
 }
 
 impl<'a> Band<'a> {
-    /// These rows, of `width` samples each.
+    /// Creates a band of these rows, of `width` samples each.
     pub(crate) fn new(
         width: usize,
         rows: Range<usize>,
@@ -59,8 +59,8 @@ impl<'a> Band<'a> {
         }
     }
 
-    /// Draws a sample when it is nearer than what is there. Its colour is asked for only then: in
-    /// large scenes nearly all that is drawn is hidden.
+    /// Draws a sample if it is nearer than the present one. Only then is its colour computed: in
+    /// large scenes, most samples are hidden.
     fn put(&mut self, x: usize, y: usize, near: f32, color: impl FnOnce() -> Color) {
         if let Some((own, there)) = self.nearer(x, y, near) {
             *own = near;
@@ -68,31 +68,32 @@ impl<'a> Band<'a> {
         }
     }
 
-    /// A sample, when what may be drawn there is nearer than what is.
+    /// Returns the sample at a position if `near` is nearer than it.
     fn nearer(&mut self, x: usize, y: usize, near: f32) -> Option<(&mut f32, &mut Color)> {
         let at = y.checked_sub(self.rows.start)? * self.width + x;
         let own = self.near.get_mut(at).filter(|own| near > **own)?;
         Some((own, self.color.get_mut(at)?))
     }
 
-    /// Its rows whose middle is between two places.
+    /// Returns the rows of the band whose centre is between two coordinates.
     fn rows(&self, from: f32, to: f32) -> Range<usize> {
         let rows = samples(from, to, self.rows.end);
         rows.start.max(self.rows.start)..rows.end.max(self.rows.start)
     }
 
-    /// Whether what is between these, so wide, comes into none of its rows: before colours are made.
+    /// Returns whether a shape between these points, of this width, misses the band. Cheaper than
+    /// computing its colours.
     pub(crate) fn misses(&self, spots: &[Spot], width: f32) -> bool {
         let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
         for spot in spots {
-            // Ends of tubes are slanted, and nothing is thinner than a sample.
+            // Ends of tubes are slanted, and the thinnest shape is one sample wide.
             let reach = width * spot.zoom + 2.0;
             (low, high) = (low.min(spot.y - reach), high.max(spot.y + reach));
         }
         self.rows(low, high).is_empty()
     }
 
-    /// A ball.
+    /// Draws a ball.
     pub(crate) fn ball(&mut self, camera: &Camera, spot: Spot, radius: f32, color: Color) {
         let radius = (radius * spot.zoom).max(0.6);
         let bulge = radius / (camera.scale * spot.zoom);
@@ -112,7 +113,7 @@ impl<'a> Band<'a> {
         }
     }
 
-    /// A tube; `along` is its direction in those of the picture.
+    /// Draws a tube; `along` is its direction in the axes of the picture.
     pub(crate) fn tube(&mut self, camera: &Camera, from: End, to: End, radius: f32, along: Vector) {
         let (a, b) = (from.spot, to.spot);
         let (dx, dy) = (b.x - a.x, b.y - a.y);
@@ -120,7 +121,7 @@ impl<'a> Band<'a> {
         let radius = (radius * f32::midpoint(a.zoom, b.zoom)).max(0.5);
         let Some(along) = unit(along) else { return };
         let bulge = radius / (camera.scale * f32::midpoint(a.zoom, b.zoom));
-        // Across the tube, and out of it toward who looks.
+        // Directions across the tube, and out of it toward the viewer.
         let side = unit([along[1], -along[0], 0.0]).unwrap_or([1.0, 0.0, 0.0]);
         let front = cross(side, along);
         let front = if front[2] < 0.0 {
@@ -139,7 +140,7 @@ impl<'a> Band<'a> {
             false => side[0].signum(),
         };
         let round = 0.35 * radius;
-        // Along the longer side step by step, across it all that the tube covers.
+        // Steps along the longer side; each step draws the samples across the tube.
         let steps = match is_flat {
             true => samples(a.x.min(b.x) - round, a.x.max(b.x) + round, self.width),
             false => self.rows(a.y.min(b.y) - round, a.y.max(b.y) + round),
@@ -167,11 +168,11 @@ impl<'a> Band<'a> {
                 } else {
                     (other, step)
                 };
-                // No part of it is nearer than its middle.
+                // The middle of the tube is its nearest part.
                 if self.nearer(x, y, near + bulge).is_none() {
                     continue;
                 }
-                // y of a picture is down, that of directions up.
+                // y points down on a picture and up in directions.
                 let off = ((other as f32 + 0.5 - middle) / reach).clamp(-1.0, 1.0) * sign;
                 let out = (1.0 - off * off).sqrt();
                 self.put(x, y, near + out * bulge, || {
@@ -182,7 +183,7 @@ impl<'a> Band<'a> {
         }
     }
 
-    /// A face, lit from both sides.
+    /// Draws a face, lit from both sides.
     pub(crate) fn face(&mut self, camera: &Camera, corners: &[Corner; 3]) {
         let [a, b, c] = corners;
         let area = edge(a.spot, b.spot, c.spot.x, c.spot.y);
@@ -230,19 +231,20 @@ impl<'a> Band<'a> {
     }
 }
 
-/// The colour of a surface: light from the front, the sky above, and a gleam.
+/// Returns the colour of a surface lit by a lamp and the sky, with a highlight.
 fn surface(color: Color, normal: Vector) -> Color {
     let facing = dot(normal, LIGHT).max(0.0);
     let sky = 0.5 + 0.5 * normal[1];
     let lit = 0.26 + 0.18 * sky + 0.64 * facing;
-    // Between the light and who looks.
+    // The highlight is centred between the light and the viewer.
     let gleam = dot(normal, [-0.191, 0.276, 0.942]).max(0.0).powi(40) * 0.22;
     color.lit(lit.min(1.05)).mix(Color([255; 3]), gleam)
 }
 
-/// Samples whose middle is between two places.
+/// Returns the samples whose centre is between two coordinates.
 fn samples(from: f32, to: f32, most: usize) -> Range<usize> {
-    // By casts, which cut: rounding a float up or down is a call where processors are told nothing of.
+    // Casts truncate in one instruction; `floor` and `ceil` are function calls on the baseline
+    // x86-64 target.
     let from = (from - 0.5).max(0.0);
     let cut = from as usize;
     let start = cut.saturating_add(usize::from((cut as f32) < from));
@@ -267,7 +269,7 @@ mod tests {
     };
 
     #[test]
-    fn samples_are_those_whose_middle_is_between() {
+    fn samples_have_their_centre_between_the_ends() {
         let check = |from: f32, to: f32, expected: Range<usize>| {
             assert_eq!(samples(from, to, 10), expected, "{from} to {to}");
         };
@@ -284,7 +286,7 @@ mod tests {
         check(f32::NAN, f32::NAN, 0..0);
     }
 
-    /// Balls, tubes and faces of all sizes and directions, in and beside the picture.
+    /// Draws balls, tubes and faces of many sizes and directions, inside and outside the picture.
     fn drawn(frame: &mut Frame, threads: usize) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let camera = camera();
@@ -338,7 +340,7 @@ mod tests {
         let picture = |threads: usize| {
             let mut frame = Frame::new(50, 49, 3);
             drawn(&mut frame, threads);
-            frame.picture(&camera(), Background::Dark)
+            frame.picture(&camera(), Background::Dark, true)
         };
         let alone = picture(1);
         for threads in [2, 3, 7, 64, 200] {

@@ -1,38 +1,50 @@
-//! Colours, and what is drawn on.
+//! Colours and backgrounds.
 
 use core::{fmt, str::FromStr};
 
-/// A colour as screens have it, sRGB.
+/// A colour in sRGB: red, green, blue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Color(pub [u8; 3]);
 
-/// Why text is no colour.
+/// Error of parsing a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a colour is written #rrggbb")]
+#[error("write a colour as #rrggbb, in hexadecimal digits")]
 pub struct ColorError;
 
 impl Color {
-    /// Of `0xrrggbb`.
+    /// Creates a colour from `0xrrggbb`.
     pub const fn hex(value: u32) -> Self {
         let [_, red, green, blue] = value.to_be_bytes();
         Self([red, green, blue])
     }
 
-    /// So much brighter or darker.
+    /// Multiplies the brightness by a factor. Hue and saturation stay the same unless a channel
+    /// saturates.
     pub(crate) fn lit(self, by: f32) -> Self {
         Self(self.0.map(|part| (f32::from(part) * by) as u8))
     }
 
-    /// Between this, at 0, and another, at 1.
+    /// Interpolates between this colour, at 0, and another, at 1.
     pub(crate) fn mix(self, other: Self, at: f32) -> Self {
         let at = at.clamp(0.0, 1.0);
         let mut mixed = self.0;
         for (mine, theirs) in mixed.iter_mut().zip(other.0) {
             let (a, b) = (f32::from(*mine), f32::from(theirs));
-            // The nearest: casts cut.
+            // Rounded to the nearest integer; the cast alone would truncate.
             *mine = (a + (b - a) * at + 0.5) as u8;
         }
         Self(mixed)
+    }
+
+    /// Returns the channels as linear light, 0 to 1.
+    pub(crate) fn linear(self) -> [f32; 3] {
+        self.0.map(|part| {
+            let part = f32::from(part) / 255.0;
+            match part <= 0.04045 {
+                true => part / 12.92,
+                false => ((part + 0.055) / 1.055).powf(2.4),
+            }
+        })
     }
 }
 
@@ -54,7 +66,7 @@ impl FromStr for Color {
     }
 }
 
-/// What a picture is drawn on.
+/// Background of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Background {
     /// Nearly black.
@@ -65,7 +77,7 @@ pub enum Background {
 }
 
 impl Background {
-    /// At the top and at the bottom.
+    /// Returns the colours of the top and the bottom.
     pub(crate) fn colors(self) -> [Color; 2] {
         match self {
             Self::Dark => [Color::hex(0x17_1b_22), Color::hex(0x0b_0d_11)],
@@ -73,7 +85,7 @@ impl Background {
         }
     }
 
-    /// What is written on it.
+    /// Returns the colour of text.
     pub(crate) fn ink(self) -> Color {
         match self {
             Self::Dark => Color::hex(0xe8_eb_f0),
@@ -81,7 +93,7 @@ impl Background {
         }
     }
 
-    /// What is written on it and matters less.
+    /// Returns the colour of secondary text.
     pub(crate) fn faint_ink(self) -> Color {
         match self {
             Self::Dark => Color::hex(0x9a_a4_b2),

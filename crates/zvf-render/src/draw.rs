@@ -1,4 +1,4 @@
-//! What is in a scene, drawn on a frame.
+//! Drawing of a scene on a frame.
 
 use rayon::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::{
     view::{Camera, Spot, Vector, cross, minus, unit},
 };
 
-/// Draws a scene; `stroke` is how many samples lines are wide and points across.
+/// Draws a scene; `stroke` is the width of lines and the diameter of points, in samples.
 pub(crate) fn draw(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
     let bands = frame.bands();
     match scene.form {
@@ -42,7 +42,7 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
         let Some(path) = scene.positions.get(start..end) else {
             continue;
         };
-        // The direction of a vertex is that of its neighbours, so that it turns evenly.
+        // The direction at a vertex is the one between its neighbours, so that it turns evenly.
         let color_of = |row: usize, at: Vector| -> Color {
             let before = path.get(row.saturating_sub(1)).copied().unwrap_or(at);
             let after = path.get(row + 1).copied().unwrap_or(at);
@@ -59,7 +59,7 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
                 last = Some((row, *at, spot));
                 continue;
             };
-            // What is closer than samples are adds nothing; the last of a path always counts.
+            // Vertices closer than a sample add nothing; the last vertex is always drawn.
             let gap = (spot.x - from.x).hypot(spot.y - from.y);
             if gap < CLOSE && row + 1 < path.len() {
                 continue;
@@ -81,10 +81,10 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
     }
 }
 
-/// Samples between vertices of a path below which some are left out.
+/// Distance in samples below which vertices of a path are skipped.
 const CLOSE: f32 = 0.75;
 
-/// A vertex of a scene by its row.
+/// Returns a vertex of a scene by its row.
 fn vertex(scene: &Scene, row: u32) -> Option<(usize, Vector)> {
     let row = usize::try_from(row).ok()?;
     scene.positions.get(row).map(|at| (row, *at))
@@ -120,7 +120,7 @@ fn edges(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
         let [from, to] = ends;
         band.tube(camera, from, to, stroke / 2.0, camera.turn().apply(along));
     }
-    // What nothing is linked to would not be seen.
+    // Vertices without links are drawn as balls.
     for (row, _) in is_linked.iter().enumerate().filter(|(_, linked)| !**linked) {
         if let Some(spot) = scene.positions.get(row).and_then(|at| camera.spot(*at)) {
             let color = paint.color(scene.tints.get(row).copied(), [0.0; 3]);
@@ -129,7 +129,7 @@ fn edges(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
     }
 }
 
-/// Where the vertices of faces are seen, and what they face.
+/// Projected vertices of faces and their normals.
 struct Surface {
     spots: Vec<Option<Spot>>,
     normals: Vec<Vector>,
@@ -143,7 +143,7 @@ impl Surface {
         let mut normals = vec![[0.0_f32; 3]; turned.len()];
         for (_, rows) in triangles(scene) {
             let places = rows.map(|row| turned.get(row).copied().unwrap_or([f32::NAN; 3]));
-            // As long as the face is large: small ones turn the surface less.
+            // The length is twice the area of the face, so small faces count less.
             let normal = cross(minus(places[1], places[0]), minus(places[2], places[0]));
             if normal.iter().all(|part| part.is_finite()) {
                 for row in rows {
@@ -190,7 +190,7 @@ fn faces(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, surf
     }
 }
 
-/// Faces cut into triangles: rows of vertices, and the face that it is of.
+/// Returns the triangles of all faces: the index of the face and the rows of its vertices.
 fn triangles(scene: &Scene) -> impl Iterator<Item = (usize, [usize; 3])> + '_ {
     let faces = scene.links.chunks_exact(scene.ends.max(1)).enumerate();
     faces.flat_map(|(number, face)| {

@@ -1,79 +1,196 @@
-//! Letters as strokes of a pen: drawn for this crate, so that pictures need no font file.
+//! A font of strokes, drawn for this crate, so that pictures need no font file.
+//!
+//! It covers ASCII, Greek, common symbols, and Latin letters with accents, which are composed of a
+//! letter and a mark. Other text is spelled: Cyrillic in Latin letters, the rest as code points.
 
 mod glyphs;
+mod spelling;
 
-use core::f32::consts::PI;
+use core::{f32::consts::PI, fmt::Write};
+use std::collections::BTreeSet;
 
-/// A place on a sheet, y downward.
+use self::spelling::{Spelling, spelling};
+
+/// A position on a sheet, y downward.
 pub(crate) type Place = [f32; 2];
 
 /// Height of a capital over the size of text.
 const CAPITAL: f32 = 0.72;
-/// Units that a capital is high in `glyphs`.
+/// Height of a capital in the units of `glyphs`.
 const UNITS: f32 = 10.0;
-/// Between two letters.
+/// Height of a lowercase letter without ascender in the units of `glyphs`.
+const LOWERCASE: f32 = 7.0;
+/// Space between two letters.
 const GAP: f32 = 2.3;
-/// Of a blank.
+/// Width of a space.
 const BLANK: f32 = 3.2;
 /// Width of the pen.
 const PEN: f32 = 1.12;
-/// Lines that a full turn is cut into.
+/// Number of line segments of a full ellipse.
 const TURN: f32 = 28.0;
-/// Lines that a bend is cut into.
+/// Number of line segments of a curve.
 const BEND: u8 = 7;
+/// Maximum number of characters that a note lists.
+const MAX_NOTED: usize = 12;
 
-/// What a letter is drawn with.
+/// The shape of a letter.
 struct Glyph {
     letter: char,
-    /// From its leftmost to its rightmost place.
+    /// Distance from its leftmost to its rightmost point.
     width: f32,
-    /// Steps: `M x y` goes there, `L x y` draws a line, `Q x y x y` a bend, `E x y rx ry from to`
-    /// a part of an ellipse in degrees. y is upward from the base line.
+    /// Steps: `M x y` moves, `L x y` draws a line, `Q x y x y` a quadratic curve, and
+    /// `E x y rx ry from to` a part of an ellipse in degrees. y points up from the base line.
     path: &'static str,
 }
 
-/// Strokes of a text, with its left end at 0, 0 on the base line.
+/// Returns the strokes of a text whose left end is at 0, 0 on the base line.
 pub(crate) fn strokes(text: &str, size: f32) -> Vec<Vec<Place>> {
     let unit = size * CAPITAL / UNITS;
     let (mut strokes, mut left) = (Vec::new(), 0.0);
-    for letter in text.chars() {
+    let mut draw = |path: &str, [dx, dy]: Place| {
+        strokes.extend(outline(path).into_iter().map(|stroke| {
+            let place = |[x, y]: Place| [(dx + x) * unit, -(dy + y) * unit];
+            stroke.into_iter().map(place).collect()
+        }));
+    };
+    // Middle and top of the last letter, where marks go.
+    let mut crown = [0.0, LOWERCASE];
+    let text = spelled(text);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if let Some(mark) = glyphs::mark(letter) {
+            let lift = if mark.is_below { 0.0 } else { crown[1] };
+            draw(mark.path, [crown[0], lift]);
+            continue;
+        }
+        let is_marked = letters
+            .peek()
+            .is_some_and(|next| glyphs::mark(*next).is_some_and(|mark| !mark.is_below));
+        let letter = match letter {
+            // A mark replaces the dot.
+            'i' if is_marked => 'ı',
+            letter => letter,
+        };
         let Some(glyph) = glyph(letter) else {
             left += BLANK + GAP;
             continue;
         };
-        for stroke in outline(glyph.path) {
-            let place = |[x, y]: Place| [(left + x) * unit, -y * unit];
-            strokes.push(stroke.into_iter().map(place).collect());
-        }
+        draw(glyph.path, [left, 0.0]);
+        let is_tall = letter.is_uppercase() || "bdfhklt".contains(letter);
+        let top = if is_tall { UNITS } else { LOWERCASE };
+        crown = [left + glyph.width / 2.0, top];
         left += glyph.width + GAP;
     }
     strokes
 }
 
-/// How wide a text is.
+/// Returns the width of a text.
 pub(crate) fn width(text: &str, size: f32) -> f32 {
-    let widths = text
+    let text = spelled(text);
+    let letters = text
         .chars()
-        .map(|letter| glyph(letter).map_or(BLANK, |glyph| glyph.width) + GAP);
+        .filter(|letter| glyphs::mark(*letter).is_none());
+    let widths = letters.map(|letter| glyph(letter).map_or(BLANK, |glyph| glyph.width) + GAP);
     let sum: f32 = widths.sum();
     (sum - GAP).max(0.0) * size * CAPITAL / UNITS
 }
 
-/// Width of the pen for a size.
+/// Returns the width of the pen for a size of text.
 pub(crate) fn pen(size: f32) -> f32 {
     PEN * size * CAPITAL / UNITS
 }
 
-/// `None` for a blank; a frame for what there is no letter for.
+/// Shortens a text to a width; an ellipsis marks the cut.
+pub(crate) fn fitted(text: &str, size: f32, most: f32) -> String {
+    if width(text, size) <= most {
+        return text.to_owned();
+    }
+    let mut short = text.to_owned();
+    while short.pop().is_some() {
+        let cut = format!("{}…", short.trim_end());
+        if width(&cut, size) <= most {
+            return cut;
+        }
+    }
+    "…".to_owned()
+}
+
+/// Returns a note on the characters of texts that the font cannot draw, if any.
+pub(crate) fn substitution_note<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
+    let (mut transliterated, mut coded) = (BTreeSet::new(), BTreeSet::new());
+    for letter in texts.flat_map(str::chars) {
+        match spelling(letter) {
+            Spelling::Transliterated(_) => transliterated.insert(letter),
+            Spelling::CodePoint => coded.insert(letter),
+            Spelling::Drawn(_) => continue,
+        };
+    }
+    let list = |letters: &BTreeSet<char>| {
+        let mut listed: String = letters.iter().take(MAX_NOTED).collect();
+        if letters.len() > MAX_NOTED {
+            listed.push('…');
+        }
+        listed
+    };
+    let mut parts = Vec::new();
+    if !transliterated.is_empty() {
+        parts.push(format!("{} in Latin letters", list(&transliterated)));
+    }
+    if !coded.is_empty() {
+        parts.push(format!("{} as code points", list(&coded)));
+    }
+    (!parts.is_empty()).then(|| {
+        format!(
+            "the font of pictures lacks some characters: the picture shows {}",
+            parts.join(" and ")
+        )
+    })
+}
+
+/// Spells a text in characters that the font has.
+fn spelled(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    let mut is_coded = false;
+    for letter in text.chars() {
+        let spelling = spelling(letter);
+        let was_coded = core::mem::replace(&mut is_coded, spelling == Spelling::CodePoint);
+        match (was_coded, is_coded) {
+            (false, true) => spelled.push('['),
+            (true, true) => spelled.push(' '),
+            (true, false) => spelled.push(']'),
+            (false, false) => {}
+        }
+        match spelling {
+            Spelling::Drawn("") => spelled.push(letter),
+            Spelling::Drawn(letters) | Spelling::Transliterated(letters) => {
+                spelled.push_str(letters);
+            }
+            Spelling::CodePoint => {
+                // Writing to a string cannot fail.
+                let _ = write!(spelled, "U+{:04X}", u32::from(letter));
+            }
+        }
+    }
+    if is_coded {
+        spelled.push(']');
+    }
+    spelled
+}
+
+/// Returns the glyph of a letter, `None` for a space, and a frame if the font lacks the letter.
 fn glyph(letter: char) -> Option<&'static Glyph> {
     if letter.is_whitespace() {
         return None;
     }
-    let found = glyphs::GLYPHS.iter().find(|glyph| glyph.letter == letter);
-    Some(found.unwrap_or(&glyphs::UNKNOWN))
+    Some(find(letter).unwrap_or(&glyphs::UNKNOWN))
 }
 
-/// What a path draws. Numbers that are missing end it.
+/// Returns the glyph of a letter that the font has.
+fn find(letter: char) -> Option<&'static Glyph> {
+    glyphs::GLYPHS.iter().find(|glyph| glyph.letter == letter)
+}
+
+/// Returns the strokes of a path. A missing number ends it.
 fn outline(path: &str) -> Vec<Vec<Place>> {
     let mut strokes: Vec<Vec<Place>> = Vec::new();
     let mut words = path.split_ascii_whitespace();
@@ -128,9 +245,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_letter_of_ascii_is_drawn_inside_its_frame() {
-        for letter in ('!'..='~').chain("µ°²³·×–…≤≥åÅ→".chars()) {
-            let glyph = glyph(letter).unwrap();
+    fn every_glyph_is_inside_its_frame() {
+        let greek = "αβγδεζηθικλνξοπρσςτυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ";
+        let letters = ('!'..='~').chain("µ°²³·×–…≤≥→ßæÆøØłŁđı±√∞∂∑≈≠".chars());
+        for letter in letters.chain(greek.chars()) {
+            let glyph = find(letter).unwrap_or_else(|| panic!("no glyph for {letter}"));
             assert_eq!(glyph.letter, letter);
             let strokes = outline(glyph.path);
             assert!(!strokes.is_empty(), "{letter}");
@@ -143,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn no_letter_is_there_twice_and_every_path_is_read_whole() {
+    fn no_glyph_is_defined_twice_and_every_path_is_complete() {
         let mut letters: Vec<char> = glyphs::GLYPHS.iter().map(|glyph| glyph.letter).collect();
         letters.sort_unstable();
         letters.dedup();
@@ -164,9 +283,59 @@ mod tests {
     }
 
     #[test]
-    fn text_is_as_wide_as_its_letters() {
+    fn text_has_the_width_of_its_letters() {
         assert!(width("", 10.0).abs() < 1e-6);
         assert!(width("mm", 20.0) > 2.0 * width("m", 20.0));
         assert!((width("mm", 20.0) - 2.0 * width("mm", 10.0)).abs() < 1e-4);
+    }
+
+    #[test]
+    fn text_beyond_ascii_is_drawn_or_spelled() {
+        let check = |text: &str, want: &str, note: Option<&str>| {
+            assert_eq!(spelled(text), want, "{text}");
+            for letter in want.chars().filter(|letter| !letter.is_whitespace()) {
+                let is_known = find(letter).is_some() || glyphs::mark(letter).is_some();
+                assert!(is_known, "{letter}");
+            }
+            let found = substitution_note([text].into_iter());
+            let prefix = "the font of pictures lacks some characters: the picture shows ";
+            let note = note.map(|note| format!("{prefix}{note}"));
+            assert_eq!(found, note, "{text}");
+        };
+        check("Straße, σ = 3 µm", "Straße, σ = 3 µm", None);
+        check("\u{3bc}m", "µm", None);
+        check(
+            "Čerenkov à Ångström",
+            "C\u{30c}erenkov a\u{300} A\u{30a}ngstro\u{308}m",
+            None,
+        );
+        check("e\u{301}", "e\u{301}", None);
+        check("“x” — y", "\"x\" – y", None);
+        check("Клетка 7", "Kletka 7", Some("Каеклт in Latin letters"));
+        check("神経 A", "[U+795E U+7D4C] A", Some("神経 as code points"));
+        check("👾", "[U+1F47E]", Some("👾 as code points"));
+    }
+
+    #[test]
+    fn marks_add_strokes_but_no_width() {
+        assert!((width("é", 10.0) - width("e", 10.0)).abs() < 1e-4);
+        assert_eq!(strokes("é", 10.0).len(), strokes("e", 10.0).len() + 1);
+        // The accent replaces the dot of the i.
+        assert_eq!(strokes("í", 10.0).len(), strokes("i", 10.0).len());
+        let top = |text: &str| {
+            let strokes = strokes(text, 10.0);
+            let ys = strokes.iter().flatten().map(|[_, y]| *y);
+            ys.fold(f32::INFINITY, f32::min)
+        };
+        assert!(top("É") < top("é") && top("é") < top("e"));
+    }
+
+    #[test]
+    fn long_text_is_cut_to_a_width() {
+        assert_eq!(fitted("short", 10.0, 100.0), "short");
+        let cut = fitted(&"long name ".repeat(9), 10.0, 100.0);
+        assert!(cut.starts_with("long name") && cut.ends_with('…'), "{cut}");
+        assert!(width(&cut, 10.0) <= 100.0);
+        assert_eq!(fitted("long", 10.0, 0.0), "…");
     }
 }

@@ -22,15 +22,16 @@ pub enum ColorBy {
     Object,
     /// One colour.
     Fixed(Color),
-    /// By an attribute. Without a scope, the first of vertex, fragment, link and object that has
-    /// it.
+    /// By an attribute. Without a scope, an axis of the store with this name, or else the first of
+    /// vertex, fragment, link and object that has the attribute.
     Attribute(Option<Scope>, String),
 }
 
 impl FromStr for ColorBy {
     type Err = core::convert::Infallible;
 
-    /// Parses `orientation`, `object`, `#rrggbb`, or an attribute such as `fa` or `object.length`.
+    /// Parses `orientation`, `object`, `#rrggbb`, or an axis or attribute such as `z`, `fa` or
+    /// `object.length`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match text {
             "orientation" => Self::Orientation,
@@ -63,7 +64,9 @@ pub struct RenderOptions {
     pub color_by: ColorBy,
     /// Colours of numbers.
     pub colormap: Colormap,
-    /// Numbers at both ends of the colour map; by default the 2nd and 98th percentile.
+    /// Numbers at both ends of the colour map; by default the 2nd and 98th percentile. For
+    /// attributes of red, green and blue, the values of black and of full brightness; by default
+    /// the range of their type, or of their values if the type is wider.
     pub range: Option<(f64, f64)>,
     /// Background.
     pub background: Background,
@@ -81,6 +84,8 @@ pub struct RenderOptions {
     /// Maximum number of vertices cached in memory, 16 bytes each. Larger data is read twice;
     /// larger data with links is not drawn.
     pub max_cached_vertices: usize,
+    /// Darkens distant geometry. Hue and saturation stay those of the legend.
+    pub depth_cue: bool,
     /// Draws title, legend, scale bar and axes.
     pub annotations: bool,
 }
@@ -104,6 +109,7 @@ impl Default for RenderOptions {
             stroke: None,
             title: None,
             max_cached_vertices: 8_000_000,
+            depth_cue: true,
             annotations: true,
         }
     }

@@ -12,7 +12,8 @@ use crate::{
     column::{channels, column, numbers},
     error::RenderError,
     options::{ColorBy, RenderOptions},
-    palette::{self, Colormap, DISTINCT},
+    palette::{self, Categories, Colormap, MAX_INTEGER_CATEGORIES},
+    scale::{grouped, rounded},
     view::{Vector, unit},
 };
 
@@ -22,6 +23,11 @@ pub(crate) enum Source {
     Fixed(Color),
     Orientation,
     Object,
+    /// A coordinate.
+    Axis {
+        column: usize,
+        name: String,
+    },
     Attribute(Option<Scope>, String),
 }
 
@@ -52,11 +58,14 @@ impl Source {
 /// The code of a missing value. As a float it is NaN; it is neither a category nor a colour.
 const NO_VALUE: u32 = u32::MAX;
 /// Maximum number of distinct categories.
-const MOST_WORDS: usize = 1 << 16;
-/// Maximum number of objects with a value.
-const MOST_OBJECTS: usize = 1 << 23;
+const MAX_WORDS: usize = 1 << 16;
+/// Maximum number of objects with a rank or a value.
+const MAX_OBJECTS: usize = 1 << 23;
 /// Maximum number of values sampled for the default range.
-const MOST_SAMPLES: usize = 1 << 16;
+const MAX_SAMPLES: usize = 1 << 16;
+/// Bits of a channel in the code of a colour, and its largest value.
+const CHANNEL_BITS: u32 = 10;
+const CHANNEL_MAX: u32 = (1 << CHANNEL_BITS) - 1;
 
 /// The meaning of colour codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +79,7 @@ enum Meaning {
 /// Encodes attributes as colour codes and collects their statistics.
 #[derive(Debug, Default)]
 pub(crate) struct Tints {
+    range: Option<(f64, f64)>,
     meaning: Option<Meaning>,
     /// `true` if links have the attribute.
     of_links: bool,
@@ -80,6 +90,7 @@ pub(crate) struct Tints {
     objects: HashMap<i64, u32>,
     object_values: Vec<u32>,
     integers: BTreeSet<i64>,
+    channels: Option<ChannelScale>,
     samples: Vec<f32>,
     /// Sampling interval; `seen` is the number of values so far.
     step: usize,
@@ -88,7 +99,111 @@ pub(crate) struct Tints {
     is_known: bool,
 }
 
+/// The values of colour channels that become black and full brightness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ChannelScale {
+    low: f64,
+    high: f64,
+    kind: Kind,
+    largest: f64,
+    is_requested: bool,
+}
+
+impl ChannelScale {
+    /// Returns the scale of values of a type. It is the range of the type, or the bit depth that
+    /// the values need if the type is wider.
+    fn new(kind: Kind, largest: f64, requested: Option<(f64, f64)>) -> Self {
+        let (low, high) = requested.unwrap_or((0.0, Self::full(kind, largest)));
+        Self {
+            low,
+            high,
+            kind,
+            largest,
+            is_requested: requested.is_some(),
+        }
+    }
+
+    fn full(kind: Kind, largest: f64) -> f64 {
+        let depths: &[f64] = match kind {
+            Kind::Bool => &[1.0],
+            Kind::Int8 => &[127.0],
+            Kind::UInt8 => &[255.0],
+            Kind::Int16 => &[255.0, 1023.0, 4095.0, 16_383.0, 32_767.0],
+            // Slightly more than 1 is light that overflows, not a scale to 255.
+            Kind::Float16 | Kind::Float32 | Kind::Float64 | Kind::Complex64 | Kind::Complex128
+                if largest <= 2.0 =>
+            {
+                &[2.0]
+            }
+            _ => &[255.0, 1023.0, 4095.0, 16_383.0, 65_535.0],
+        };
+        let depth = depths.iter().copied().find(|depth| largest <= *depth);
+        match depth {
+            Some(2.0) => 1.0,
+            Some(depth) => depth,
+            None => largest.min(f64::MAX),
+        }
+    }
+
+    fn code(&self, color: &[f64]) -> u32 {
+        let span = self.high - self.low;
+        let mut code = 0;
+        for value in color.iter().take(3) {
+            if value.is_nan() {
+                return NO_VALUE;
+            }
+            let share = ((value - self.low) / span).clamp(0.0, 1.0);
+            code = code << CHANNEL_BITS | (share * f64::from(CHANNEL_MAX)).round() as u32;
+        }
+        code
+    }
+
+    /// Converts codes of a scale whose full brightness was `high`.
+    fn rescale(&self, high: f64, codes: &mut [u32]) {
+        let ratio = high / self.high;
+        for code in codes.iter_mut().filter(|code| **code != NO_VALUE) {
+            *code = channels_of(*code).into_iter().fold(0, |sum, channel| {
+                sum << CHANNEL_BITS | (f64::from(channel) * ratio).round() as u32
+            });
+        }
+    }
+
+    /// Describes the scale, such as `0 to 4095 (12 bits hold the largest value, 4012)`.
+    fn describe(&self) -> String {
+        let Self {
+            low, high, kind, ..
+        } = self;
+        let type_max = match kind {
+            Kind::Int8 => 127.0,
+            Kind::UInt8 => 255.0,
+            Kind::Int16 => 32_767.0,
+            Kind::UInt16 => 65_535.0,
+            _ => f64::INFINITY,
+        };
+        let reason = match self.is_requested {
+            true => "as requested".to_owned(),
+            false if *high >= type_max => format!("the range of {}", kind.name()),
+            false if *high <= 1.0 => format!("{} colours", kind.name()),
+            false => format!("{}, largest value {}", kind.name(), self.largest),
+        };
+        format!("{low} to {high} ({reason})")
+    }
+}
+
+/// Returns the channels of a colour's code.
+fn channels_of(code: u32) -> [u32; 3] {
+    [2, 1, 0].map(|channel: u32| code >> (channel * CHANNEL_BITS) & CHANNEL_MAX)
+}
+
 impl Tints {
+    /// Creates the encoder; `range` is the requested range of numbers or colour channels.
+    pub(crate) fn new(range: Option<(f64, f64)>) -> Self {
+        Self {
+            range,
+            ..Self::default()
+        }
+    }
+
     /// Stops collecting statistics, before a second pass over the data.
     pub(crate) fn settle(&mut self) {
         self.is_known = true;
@@ -105,10 +220,30 @@ impl Tints {
         match source {
             Source::Fixed(_) | Source::Orientation => Ok(()),
             Source::Object => {
-                vertices.extend(objects_of(answer).map(|id| match id {
-                    NO_OBJECT | SEVERAL_OBJECTS => NO_VALUE,
-                    id => (id.rem_euclid(i64::from(NO_VALUE))) as u32,
-                }));
+                // Consecutive vertices mostly share their object.
+                let mut last = (NO_OBJECT, NO_VALUE);
+                for id in objects_of(answer) {
+                    if id != last.0 {
+                        let code = match id {
+                            NO_OBJECT | SEVERAL_OBJECTS => NO_VALUE,
+                            id => self.object(id),
+                        };
+                        last = (id, code);
+                    }
+                    vertices.push(last.1);
+                }
+                Ok(())
+            }
+            Source::Axis { column, .. } => {
+                let broken = RenderError::InvalidResult("positions end inside a row");
+                let values = numbers(&answer.positions).ok_or(broken)?;
+                self.meaning = Some(Meaning::Number);
+                self.of_vertices = true;
+                for row in values.chunks_exact(answer.positions.row_len()) {
+                    let value = row.get(*column).copied().unwrap_or(f64::NAN);
+                    self.look(value, false);
+                    vertices.push((value as f32).to_bits());
+                }
                 Ok(())
             }
             Source::Attribute(scope, name) => {
@@ -171,15 +306,9 @@ impl Tints {
                 let width = channels(column);
                 if width == 3 || width == 4 {
                     self.meaning = Some(Meaning::Color);
-                    let most = if rows.kind == Kind::UInt8 { 1.0 } else { 255.0 };
-                    let byte = |value: f64| (value * most).round().clamp(0.0, 255.0) as u32;
-                    let colors = values.chunks_exact(if width == 3 { 3 } else { 4 });
-                    into.extend(colors.map(|color| {
-                        color
-                            .iter()
-                            .take(3)
-                            .fold(0, |sum, part| sum << 8 | byte(*part))
-                    }));
+                    let channels = if width == 3 { 3 } else { 4 };
+                    let scale = self.channel_scale(rows.kind, &values, channels, into);
+                    into.extend(values.chunks_exact(channels).map(|color| scale.code(color)));
                 } else if width == 1 {
                     let is_integer = !matches!(
                         rows.kind,
@@ -219,12 +348,38 @@ impl Tints {
         Ok(())
     }
 
+    /// Returns the scale of a batch's colours. If its values exceed the scale of earlier batches,
+    /// their codes, in `codes` and of objects, are converted.
+    fn channel_scale(
+        &mut self,
+        kind: Kind,
+        values: &[f64],
+        channels: usize,
+        codes: &mut [u32],
+    ) -> ChannelScale {
+        let colors = values.chunks_exact(channels.max(1));
+        let colors = colors.flat_map(|color| color.iter().take(3).copied());
+        let largest = colors.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let Some(known) = self.channels else {
+            return *self
+                .channels
+                .insert(ChannelScale::new(kind, largest, self.range));
+        };
+        let scale = ChannelScale::new(kind, largest.max(known.largest), self.range);
+        if scale.high > known.high {
+            scale.rescale(known.high, codes);
+            scale.rescale(known.high, &mut self.object_values);
+        }
+        self.channels = Some(scale);
+        scale
+    }
+
     /// Returns the index of an object, or [`NO_VALUE`] beyond the limit.
     fn object(&mut self, id: i64) -> u32 {
         if let Some(number) = self.objects.get(&id) {
             return *number;
         }
-        if self.objects.len() >= MOST_OBJECTS {
+        if self.objects.len() >= MAX_OBJECTS {
             return NO_VALUE;
         }
         let number = self.objects.len() as u32;
@@ -236,7 +391,7 @@ impl Tints {
         if let Some(number) = self.words.get(word) {
             return *number;
         }
-        if self.words.len() >= MOST_WORDS {
+        if self.words.len() >= MAX_WORDS {
             return NO_VALUE;
         }
         let number = self.words.len() as u32;
@@ -249,13 +404,13 @@ impl Tints {
         if self.is_known || !value.is_finite() {
             return;
         }
-        if is_integer && self.integers.len() <= DISTINCT {
+        if is_integer && self.integers.len() <= MAX_INTEGER_CATEGORIES {
             self.integers.insert(value as i64);
         }
         let step = self.step.max(1);
         if self.seen.is_multiple_of(step) {
             self.samples.push(value as f32);
-            if self.samples.len() >= MOST_SAMPLES {
+            if self.samples.len() >= MAX_SAMPLES {
                 let mut at = 0_usize;
                 self.samples.retain(|_| {
                     at += 1;
@@ -274,16 +429,16 @@ impl Tints {
         options: &RenderOptions,
     ) -> Result<Paint, RenderError> {
         let name = match source {
-            Source::Fixed(color) => return Ok(Paint::of(Kinds::Fixed(*color))),
-            Source::Orientation => return Ok(Paint::of(Kinds::Orientation)),
-            Source::Object => return Ok(Paint::of(Kinds::Object)),
-            Source::Attribute(_, name) => name,
+            Source::Fixed(color) => return Ok(Paint::new(ColorScale::Fixed(*color))),
+            Source::Orientation => return Ok(Paint::new(ColorScale::Orientation)),
+            Source::Object => return Ok(Paint::new(self.object_scale())),
+            Source::Axis { name, .. } | Source::Attribute(_, name) => name,
         };
         let meaning = self
             .meaning
             .ok_or_else(|| RenderError::Attribute(name.clone()))?;
-        let kinds = match meaning {
-            Meaning::Color => Kinds::Color,
+        let scale = match meaning {
+            Meaning::Color => ColorScale::Color(self.channels.map(|scale| scale.describe())),
             Meaning::Word => {
                 // Sorted by name, so that colours do not depend on the order of the data.
                 let mut names: Vec<(&String, &u32)> = self.words.iter().collect();
@@ -295,24 +450,53 @@ impl Tints {
                         *own = rank as u32;
                     }
                 }
+                let colors = Categories::new(names.len());
                 let names = names.into_iter().map(|(name, _)| name.clone()).collect();
-                Kinds::Words { ranks, names }
+                ColorScale::Words {
+                    ranks,
+                    names,
+                    colors,
+                }
             }
-            Meaning::Integer if options.range.is_none() && self.integers.len() <= DISTINCT => {
-                Kinds::Integers(self.integers.iter().copied().collect())
+            Meaning::Integer
+                if options.range.is_none() && self.integers.len() <= MAX_INTEGER_CATEGORIES =>
+            {
+                ColorScale::Integers {
+                    values: self.integers.iter().copied().collect(),
+                    colors: Categories::new(self.integers.len()),
+                }
             }
             Meaning::Integer | Meaning::Number => self.numbers(options),
         };
         let by_object = !self.of_vertices && !self.of_links;
         Ok(Paint {
-            kinds,
+            scale,
             name: name.clone(),
             by_object: by_object.then(|| self.object_values.clone()),
             of_links: self.of_links,
         })
     }
 
-    fn numbers(&self, options: &RenderOptions) -> Kinds {
+    /// Creates the scale of objects: by rank of the id, so that colours depend only on the objects
+    /// in the picture.
+    fn object_scale(&self) -> ColorScale {
+        let mut ids: Vec<(i64, u32)> = self.objects.iter().map(|(id, at)| (*id, *at)).collect();
+        ids.sort_unstable();
+        let mut ranks = vec![0; ids.len()];
+        for (rank, (_, at)) in ids.iter().enumerate() {
+            let at = usize::try_from(*at).unwrap_or(usize::MAX);
+            if let Some(own) = ranks.get_mut(at) {
+                *own = rank as u32;
+            }
+        }
+        ColorScale::Objects {
+            colors: Categories::new(ids.len()),
+            ids: ids.into_iter().map(|(id, _)| id).collect(),
+            ranks,
+        }
+    }
+
+    fn numbers(&self, options: &RenderOptions) -> ColorScale {
         let mut sorted = self.samples.clone();
         sorted.sort_unstable_by(f32::total_cmp);
         let at = |share: f32| {
@@ -331,11 +515,12 @@ impl Tints {
         } else {
             low + low.abs().max(1.0) * 1e-3
         };
-        Kinds::Numbers {
+        ColorScale::Numbers {
             ramp: options.colormap,
             background: options.background,
             low,
             high,
+            is_requested: options.range.is_some(),
             is_below: at(0.0) < low,
             is_above: at(1.0) > high,
         }
@@ -370,21 +555,33 @@ fn objects_of(answer: &QueryResult) -> impl Iterator<Item = i64> + '_ {
 
 /// A colour scale.
 #[derive(Clone, Debug)]
-pub(crate) enum Kinds {
+pub(crate) enum ColorScale {
     Fixed(Color),
     Orientation,
-    Object,
-    Color,
+    Objects {
+        /// Ids in ascending order.
+        ids: Vec<i64>,
+        /// Rank of each object by its code.
+        ranks: Vec<u32>,
+        colors: Categories,
+    },
+    /// Colours, with the description of the scale of their channels.
+    Color(Option<String>),
     Words {
         ranks: Vec<u32>,
         names: Vec<String>,
+        colors: Categories,
     },
-    Integers(Vec<i64>),
+    Integers {
+        values: Vec<i64>,
+        colors: Categories,
+    },
     Numbers {
         ramp: Colormap,
         background: Background,
         low: f32,
         high: f32,
+        is_requested: bool,
         is_below: bool,
         is_above: bool,
     },
@@ -393,7 +590,7 @@ pub(crate) enum Kinds {
 /// Maps colour codes to colours.
 #[derive(Clone, Debug)]
 pub(crate) struct Paint {
-    pub(crate) kinds: Kinds,
+    pub(crate) scale: ColorScale,
     /// Name of the attribute.
     pub(crate) name: String,
     /// Values of objects, if codes are indices of objects.
@@ -403,20 +600,63 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
-    fn of(kinds: Kinds) -> Self {
+    fn new(scale: ColorScale) -> Self {
         Self {
-            kinds,
+            scale,
             name: String::new(),
             by_object: None,
             of_links: false,
         }
     }
 
+    /// Describes the colours, such as `fa, 0.1 to 0.8 (2nd to 98th percentile)`.
+    pub(crate) fn describe(&self) -> String {
+        let name = &self.name;
+        let categories = |count: usize, colors: &Categories, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            _ if count > colors.len() => format!(
+                "{} {noun}s in {} repeating colours",
+                grouped(count as u64),
+                colors.len()
+            ),
+            _ => format!("{count} {noun}s"),
+        };
+        match &self.scale {
+            ColorScale::Fixed(color) => format!("one colour, {color}"),
+            ColorScale::Orientation => "orientation".to_owned(),
+            ColorScale::Objects { ids, colors, .. } => {
+                format!("object, {}", categories(ids.len(), colors, "object"))
+            }
+            ColorScale::Color(None) => name.clone(),
+            ColorScale::Color(Some(scale)) => format!("{name}, {scale}"),
+            ColorScale::Words { names, colors, .. } => {
+                format!("{name}, {}", categories(names.len(), colors, "value"))
+            }
+            ColorScale::Integers { values, colors } => {
+                format!("{name}, {}", categories(values.len(), colors, "value"))
+            }
+            ColorScale::Numbers {
+                low,
+                high,
+                is_requested,
+                ..
+            } => {
+                let step = f64::from(high - low) / 100.0;
+                let [low, high] = [*low, *high].map(|end| rounded(f64::from(end), step));
+                let reason = match is_requested {
+                    true => "as requested",
+                    false => "2nd to 98th percentile",
+                };
+                format!("{name}, {low} to {high} ({reason})")
+            }
+        }
+    }
+
     /// Returns the colour of a code, or of a direction for a scale by orientation.
     pub(crate) fn color(&self, tint: Option<u32>, along: Vector) -> Color {
-        match &self.kinds {
-            Kinds::Fixed(color) => return *color,
-            Kinds::Orientation => {
+        match &self.scale {
+            ColorScale::Fixed(color) => return *color,
+            ColorScale::Orientation => {
                 return unit(along).map_or(palette::MISSING, palette::direction);
             }
             _ => {}
@@ -428,26 +668,27 @@ impl Paint {
             (_, tint) => tint,
         };
         let Some(tint) = tint.filter(|tint| *tint != NO_VALUE) else {
-            return match self.kinds {
-                Kinds::Object => palette::PLAIN,
+            return match self.scale {
+                ColorScale::Objects { .. } => palette::PLAIN,
                 _ => palette::MISSING,
             };
         };
-        match &self.kinds {
-            Kinds::Object => palette::category(tint),
-            Kinds::Color => Color::hex(tint & 0xff_ff_ff),
-            Kinds::Words { ranks, .. } => {
+        match &self.scale {
+            ColorScale::Objects { ranks, colors, .. } | ColorScale::Words { ranks, colors, .. } => {
                 let at = usize::try_from(tint).unwrap_or(usize::MAX);
-                ranks
-                    .get(at)
-                    .map_or(palette::MISSING, |rank| palette::category(*rank))
+                let rank = ranks.get(at);
+                rank.map_or(palette::MISSING, |rank| colors.color(*rank))
             }
-            Kinds::Integers(values) => {
+            ColorScale::Color(_) => Color(
+                channels_of(tint)
+                    .map(|channel| ((channel * 255 + CHANNEL_MAX / 2) / CHANNEL_MAX) as u8),
+            ),
+            ColorScale::Integers { values, colors } => {
                 let value = f32::from_bits(tint) as i64;
                 let at = values.binary_search(&value);
-                at.map_or(palette::MISSING, |at| palette::category(at as u32))
+                at.map_or(palette::MISSING, |at| colors.color(at as u32))
             }
-            Kinds::Numbers {
+            ColorScale::Numbers {
                 ramp,
                 background,
                 low,
@@ -460,7 +701,126 @@ impl Paint {
                     false => ramp.on(*background, (value - low) / (high - low)),
                 }
             }
-            Kinds::Fixed(_) | Kinds::Orientation => palette::MISSING,
+            ColorScale::Fixed(_) | ColorScale::Orientation => palette::MISSING,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf::query::NumericColumn;
+
+    use super::*;
+
+    fn colors(kind: Kind, bytes: Vec<u8>) -> QueryResult {
+        let mut batch = QueryResult::default();
+        let mut values = NumericColumn::new(kind, 3);
+        values.bytes = bytes;
+        batch.positions = NumericColumn::new(Kind::Float32, 3);
+        batch.positions.bytes = vec![0; values.len() * 12];
+        batch.vertex = vec![Column {
+            name: "rgb".to_owned(),
+            values: ColumnValues::Numeric(values),
+            nulls: None,
+        }];
+        batch
+    }
+
+    fn wide(values: &[u16]) -> QueryResult {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+        colors(Kind::UInt16, bytes.collect())
+    }
+
+    /// Returns the colours and the description of batches of the attribute `rgb`.
+    #[track_caller]
+    fn painted(batches: &[QueryResult], range: Option<(f64, f64)>) -> (Vec<[u8; 3]>, String) {
+        let source = Source::Attribute(None, "rgb".to_owned());
+        let (mut tints, mut codes) = (Tints::new(range), Vec::new());
+        for batch in batches {
+            tints
+                .add(batch, &source, &mut codes, &mut Vec::new())
+                .unwrap();
+        }
+        let options = RenderOptions {
+            range,
+            ..RenderOptions::default()
+        };
+        let paint = tints.paint(&source, &options).unwrap();
+        let colors = codes
+            .iter()
+            .map(|code| paint.color(Some(*code), [0.0; 3]).0);
+        (colors.collect(), paint.describe())
+    }
+
+    #[test]
+    fn colors_are_scaled_by_their_type() {
+        let (colors, scale) = painted(&[wide(&[65_535, 32_768, 0])], None);
+        assert_eq!(colors, [[255, 128, 0]]);
+        assert_eq!(scale, "rgb, 0 to 65535 (the range of uint16)");
+        let every: Vec<u8> = (0..=254).collect();
+        let (found, scale) = painted(&[self::colors(Kind::UInt8, every.clone())], None);
+        assert_eq!(found.as_flattened(), every);
+        assert_eq!(scale, "rgb, 0 to 255 (the range of uint8)");
+        let floats = [0.5_f32, 1.0, f32::NAN, 0.5, 1.0, 1.2];
+        let bytes = floats.iter().flat_map(|part| part.to_le_bytes()).collect();
+        let (found, scale) = painted(&[self::colors(Kind::Float32, bytes)], None);
+        assert_eq!(found, [palette::MISSING.0, [128, 255, 255]]);
+        assert_eq!(scale, "rgb, 0 to 1 (float32 colours)");
+    }
+
+    #[test]
+    fn colors_are_scaled_by_their_range_if_the_type_is_wider() {
+        let (colors, scale) = painted(&[wide(&[255, 128, 0])], None);
+        assert_eq!(colors, [[255, 128, 0]]);
+        assert_eq!(scale, "rgb, 0 to 255 (uint16, largest value 255)");
+        let (colors, scale) = painted(&[wide(&[4012, 2048, 0])], None);
+        assert_eq!(colors, [[250, 128, 0]]);
+        assert_eq!(scale, "rgb, 0 to 4095 (uint16, largest value 4012)");
+        let (colors, scale) = painted(&[wide(&[200, 100, 0])], Some((100.0, 200.0)));
+        assert_eq!(colors, [[255, 0, 0]]);
+        assert_eq!(scale, "rgb, 100 to 200 (as requested)");
+    }
+
+    /// The first batch looks like 8-bit colours until the second one arrives.
+    #[test]
+    fn a_later_batch_rescales_the_colors_of_earlier_ones() {
+        let batches = [wide(&[255, 0, 51]), wide(&[65_535, 257, 51_400])];
+        let (colors, scale) = painted(&batches, None);
+        assert_eq!(colors, [[1, 0, 0], [255, 1, 200]]);
+        assert_eq!(scale, "rgb, 0 to 65535 (the range of uint16)");
+    }
+
+    fn owned(ids: &[i64]) -> QueryResult {
+        let mut batch = QueryResult::default();
+        batch.positions = NumericColumn::new(Kind::Float32, 3);
+        batch.positions.bytes = vec![0; ids.len() * 12];
+        batch.object_ids = Some(ids.to_vec());
+        batch
+    }
+
+    /// Ids of one segmentation often agree modulo small numbers.
+    #[test]
+    fn objects_are_coloured_by_rank_and_not_by_id() {
+        let (mut tints, mut codes) = (Tints::default(), Vec::new());
+        for ids in [&[96, 24, 24, 720_575][..], &[24, NO_OBJECT, -48, 0]] {
+            tints
+                .add(&owned(ids), &Source::Object, &mut codes, &mut Vec::new())
+                .unwrap();
+        }
+        let paint = tints
+            .paint(&Source::Object, &RenderOptions::default())
+            .unwrap();
+        let found: Vec<Color> = codes
+            .iter()
+            .map(|code| paint.color(Some(*code), [0.0; 3]))
+            .collect();
+        let colors = Categories::new(5);
+        let ranks = [3, 2, 2, 4, 2, 9, 0, 1];
+        let want = ranks.map(|rank| match rank {
+            9 => palette::PLAIN,
+            rank => colors.color(rank),
+        });
+        assert_eq!(found, want);
+        assert_eq!(paint.describe(), "object, 5 objects");
     }
 }

@@ -1,4 +1,4 @@
-//! A picture of dots.
+//! Raster pictures.
 
 use crate::{
     color::Color,
@@ -7,12 +7,12 @@ use crate::{
     sheet::{Mark, Sheet},
 };
 
-/// A picture: rows of dots from the top, each red, green, blue.
+/// A raster picture: rows of pixels from the top, each red, green, blue.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Picture {
     width: usize,
     height: usize,
-    dots: Vec<[u8; 3]>,
+    pixels: Vec<[u8; 3]>,
 }
 
 impl core::fmt::Debug for Picture {
@@ -22,42 +22,42 @@ impl core::fmt::Debug for Picture {
 }
 
 impl Picture {
-    /// Of one colour.
+    /// Creates a picture of one colour.
     pub(crate) fn filled(width: usize, height: usize, color: Color) -> Self {
         Self::of(width, height, vec![color.0; width.saturating_mul(height)])
     }
 
-    /// Of these dots, as many as it takes.
-    pub(crate) fn of(width: usize, height: usize, mut dots: Vec<[u8; 3]>) -> Self {
-        dots.resize(width.saturating_mul(height), [0; 3]);
+    /// Creates a picture from pixels; missing pixels are black.
+    pub(crate) fn of(width: usize, height: usize, mut pixels: Vec<[u8; 3]>) -> Self {
+        pixels.resize(width.saturating_mul(height), [0; 3]);
         Self {
             width,
             height,
-            dots,
+            pixels,
         }
     }
 
-    /// Dots of a row.
+    /// Returns the number of pixels per row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// The dots, row by row.
+    /// Returns the pixels, row by row.
     pub fn pixels(&self) -> &[[u8; 3]] {
-        &self.dots
+        &self.pixels
     }
 
-    /// As a PNG file.
+    /// Encodes the picture as a PNG file.
     pub fn png(&self) -> Vec<u8> {
-        png::encode(self.width, &self.dots)
+        png::encode(self.width, &self.pixels)
     }
 
-    /// Draws a sheet over it, so many times as large.
+    /// Draws a sheet over the picture; `zoom` is the number of pixels per unit of the sheet.
     pub(crate) fn draw(&mut self, sheet: &Sheet, zoom: f32) {
         for mark in &sheet.marks {
             match mark {
@@ -112,9 +112,9 @@ impl Picture {
         }
     }
 
-    /// Draws lines with a round pen; where they cross, once.
+    /// Draws lines with a round pen. Crossings are blended once.
     fn stroke(&mut self, strokes: &[Vec<Place>], width: f32, color: Color) {
-        // Thinner than a dot becomes fainter, not thinner.
+        // Lines thinner than a pixel become fainter, not thinner.
         let half = (width / 2.0).max(0.5);
         let strength = (width / 2.0 / half).clamp(0.0, 1.0);
         let reach = half + 1.0;
@@ -154,13 +154,13 @@ impl Picture {
 
     fn blend(&mut self, column: usize, row: usize, color: Color, share: f32) {
         let at = row * self.width + column;
-        if let Some(dot) = self.dots.get_mut(at).filter(|_| column < self.width) {
-            *dot = Color(*dot).mix(color, share).0;
+        if let Some(pixel) = self.pixels.get_mut(at).filter(|_| column < self.width) {
+            *pixel = Color(*pixel).mix(color, share).0;
         }
     }
 }
 
-/// Dots that may be touched between two places.
+/// Returns the pixels between two coordinates.
 fn span(from: f32, to: f32, most: usize) -> core::ops::Range<usize> {
     let start = (from.floor().max(0.0) as usize).min(most);
     let end = (to.ceil().max(0.0) as usize).min(most);

@@ -1,4 +1,4 @@
-//! A plot of how a store is cut up: a row for each level.
+//! Plot of the sizes of chunks and fragments, with a row per level.
 
 use crate::{
     color::{Background, Color},
@@ -11,16 +11,16 @@ use crate::{
 
 const WIDTH: f32 = 1080.0;
 const TOP: f32 = 118.0;
-/// Of a level.
+/// Height of a level's row.
 const ROW: f32 = 112.0;
 const BOTTOM: f32 = 56.0;
-/// Where columns begin, and how wide they are.
+/// Left edge and width of each column.
 const BARS: [f32; 2] = [112.0, 228.0];
 const CHUNKS: [f32; 2] = [404.0, 300.0];
 const FRAGMENTS: [f32; 2] = [744.0, 300.0];
-/// Levels that are drawn.
-const MOST: usize = 16;
-/// Dots of a unit in pictures of dots.
+/// Maximum number of levels drawn.
+const MAX_LEVELS: usize = 16;
+/// Pixels per unit of text in raster pictures.
 const ZOOM: f32 = 2.0;
 
 /// A plot of a store's levels, chunks and fragments.
@@ -31,9 +31,9 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// Of these levels, the finest first.
+    /// Creates a plot of these levels, finest first.
     pub fn new(title: &str, levels: &[LevelStatistics]) -> Self {
-        let shown = levels.len().min(MOST);
+        let shown = levels.len().min(MAX_LEVELS);
         let levels = levels.get(..shown).unwrap_or_default();
         let mut plot = Self {
             sheet: Sheet::default(),
@@ -71,12 +71,12 @@ impl Plot {
         plot
     }
 
-    /// As an SVG file.
+    /// Writes the plot as an SVG file.
     pub fn svg(&self) -> String {
         self.sheet.svg(self.size, GROUND)
     }
 
-    /// As a picture of dots.
+    /// Draws the plot as a raster picture.
     pub fn picture(&self) -> Picture {
         let [width, height] = self.size.map(|side| (side * ZOOM) as usize);
         let mut picture = Picture::filled(width, height, GROUND);
@@ -84,7 +84,7 @@ impl Plot {
         picture
     }
 
-    /// How large a level is beside the largest.
+    /// Draws the size of a level relative to the largest.
     fn bar(&mut self, y: f32, value: Option<u64>, most: Option<u64>, unit: &str, color: Color) {
         let [left, width] = BARS;
         let text = value.map_or(format!("– {unit}"), |value| {
@@ -127,9 +127,9 @@ impl Plot {
             PAPER.faint_ink(),
         );
         let text = match histogram.mean() {
-            None => "none to be read".to_owned(),
+            None => "none readable".to_owned(),
             Some(mean) => format!(
-                "{} · mean {} · most {}",
+                "{} · mean {} · max {}",
                 grouped(histogram.count),
                 grouped(mean.round() as u64),
                 grouped(histogram.max)
@@ -144,7 +144,7 @@ impl Plot {
         );
     }
 
-    /// What the classes of a column are, below its last row.
+    /// Labels the classes of a column below its last row.
     fn classes(&mut self, [left, width]: [f32; 2], foot: f32, classes: Classes) {
         let step = width / classes.count().max(1) as f32;
         let every = classes.count().div_ceil(7).max(1);
@@ -164,7 +164,7 @@ impl Plot {
             );
         }
         let middle = left + width / 2.0;
-        let text = "vertices, each class twice the one before";
+        let text = "vertices (each class doubles the previous)";
         self.sheet.text(
             [middle, foot + 24.0],
             12.0,
@@ -182,7 +182,7 @@ const VERTICES: Color = Color::hex(0x2a_78_8e);
 const BYTES: Color = Color::hex(0xb8_c4_cf);
 const PIECES: Color = palette::CORAL;
 
-/// The classes of a column.
+/// Range of size classes of a column.
 #[derive(Clone, Copy, Debug)]
 struct Classes {
     first: usize,
@@ -195,7 +195,7 @@ impl Classes {
     }
 }
 
-/// The classes that any of these has something in, no fewer than six.
+/// Returns the classes that any histogram fills, at least six.
 fn span<'a>(histograms: impl Iterator<Item = &'a SizeHistogram>) -> Classes {
     let mut classes: Option<Classes> = None;
     for histogram in histograms {
@@ -220,7 +220,7 @@ fn span<'a>(histograms: impl Iterator<Item = &'a SizeHistogram>) -> Classes {
     }
 }
 
-/// A power of two in few letters.
+/// Writes a power of two with a binary prefix.
 fn short(number: u64) -> String {
     match number {
         0..1024 => number.to_string(),

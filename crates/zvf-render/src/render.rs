@@ -15,7 +15,7 @@ use crate::{
     draw::draw,
     error::RenderError,
     frame::Frame,
-    options::{DEFAULT_VERTEX_BUDGET, RenderOptions},
+    options::{ColorBy, DEFAULT_VERTEX_BUDGET, RenderOptions},
     paint::{Paint, Source, Tints},
     picture::Picture,
     scale,
@@ -28,9 +28,9 @@ const LINKS_OF_A_VERTEX: usize = 12;
 /// Valid widths and heights of a picture.
 const SIDES: core::ops::RangeInclusive<usize> = 64..=16384;
 /// Maximum number of pixels.
-const MOST_DOTS: usize = 1 << 25;
+const MAX_PIXELS: usize = 1 << 25;
 /// Maximum number of samples of a frame, 8 bytes each.
-const MOST_SAMPLES: usize = 20_000_000;
+const MAX_SAMPLES: usize = 20_000_000;
 
 /// A picture and a summary of its content.
 #[derive(Debug)]
@@ -46,7 +46,9 @@ pub struct RenderOutput {
     pub items: u64,
     /// Number of vertices that are not drawn because their position is not finite or out of range.
     pub skipped_vertices: u64,
-    /// Tolerated defects of the store, and levels that are out of date.
+    /// Description of the colours and of the range that they cover.
+    pub colors: String,
+    /// Tolerated defects of the store, levels that are out of date, and text that cannot be drawn.
     pub notes: Vec<String>,
 }
 
@@ -159,9 +161,12 @@ pub async fn render(
             .await?;
         }
     }
-    let mut picture = frame.picture(&camera, options.background);
+    let mut picture = frame.picture(&camera, options.background, options.depth_cue);
+    let mut messages = outcome.notes;
     if options.annotations {
-        picture.draw(&notes.sheet(&paint, &flat, zoom), zoom);
+        let sheet = notes.sheet(&paint, &flat, zoom);
+        picture.draw(&sheet, zoom);
+        messages.extend(sheet.substitution_note());
     }
     Ok(RenderOutput {
         picture,
@@ -169,24 +174,38 @@ pub async fn render(
         vertices: survey.vertices,
         items: survey.items,
         skipped_vertices: survey.skipped_vertices,
-        notes: outcome.notes,
+        colors: paint.describe(),
+        notes: messages,
     })
 }
 
 /// Returns the number of samples per pixel along each side.
 fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
     let is_size = SIDES.contains(&width) && SIDES.contains(&height);
-    let dots = width.checked_mul(height).filter(|dots| *dots <= MOST_DOTS);
+    let dots = width.checked_mul(height).filter(|dots| *dots <= MAX_PIXELS);
     let dots = dots.filter(|_| is_size);
     let dots = dots.ok_or(RenderError::Size { width, height })?;
-    let fits = |fine: &usize| fine * fine * dots <= MOST_SAMPLES;
+    let fits = |fine: &usize| fine * fine * dots <= MAX_SAMPLES;
     Ok((1..=3_usize).rev().find(fits).unwrap_or(1))
 }
 
 /// Returns the source of colours: the requested one, or a default for the store's geometry.
 fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
     use GeometryType::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
-    let kinds = &dataset.root().geometry_kinds;
+    let root = dataset.root();
+    if let ColorBy::Attribute(None, name) = &options.color_by
+        && let Some(column) = root.axes.iter().position(|axis| axis.name == *name)
+    {
+        let unit = root.axes.get(column).and_then(|axis| axis.unit.as_deref());
+        return Source::Axis {
+            column,
+            name: match unit {
+                Some(unit) => format!("{name} ({})", scale::symbol(unit)),
+                None => name.clone(),
+            },
+        };
+    }
+    let kinds = &root.geometry_kinds;
     let is_any = |these: &[GeometryType]| these.iter().any(|kind| kinds.contains(kind));
     let is_path = is_any(&[Line, Polyline, Streamline]) && !is_any(&[Mesh]);
     Source::of(&options.color_by, is_any(&[Skeleton, Graph]), is_path)
@@ -200,19 +219,14 @@ async fn survey(
     source: Source,
     view: Viewpoint,
 ) -> Result<(Survey, Query, QueryReport), RenderError> {
-    let mut survey = Survey::new(Space::new(axes), source, view, options.max_cached_vertices);
+    let mut survey = Survey::new(Space::new(axes), source, view, options);
     let mut query = query(options, &survey.source);
     let outcome = match survey.look(dataset, &query).await {
         // No level is small enough, so the coarsest level is drawn.
         Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
             if options.level.is_none() =>
         {
-            survey = Survey::new(
-                Space::new(axes),
-                survey.source,
-                view,
-                options.max_cached_vertices,
-            );
+            survey = Survey::new(Space::new(axes), survey.source, view, options);
             query.level = LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET);
             survey.look(dataset, &query).await?
         }
@@ -297,15 +311,15 @@ struct Survey {
 }
 
 impl Survey {
-    fn new(space: Space, source: Source, view: Viewpoint, max_cached_vertices: usize) -> Self {
+    fn new(space: Space, source: Source, view: Viewpoint, options: &RenderOptions) -> Self {
         Self {
             space,
             source,
             turn: Turn::of(view),
             extent: Extent::EMPTY,
-            tints: Tints::default(),
+            tints: Tints::new(options.range),
             scene: Scene::default(),
-            max_cached_vertices,
+            max_cached_vertices: options.max_cached_vertices,
             is_kept: true,
             level: LevelId::FULL,
             vertices: 0,

@@ -1,6 +1,6 @@
-//! Round numbers, and how they are written.
+//! Round numbers and their text.
 
-/// The units of lengths that are known, by their full names, in metres.
+/// Known units of length: name, symbol, and size in metres.
 const METRES: [(&str, &str, f64); 9] = [
     ("angstrom", "Å", 1e-10),
     ("nanometer", "nm", 1e-9),
@@ -13,13 +13,13 @@ const METRES: [(&str, &str, f64); 9] = [
     ("kilometer", "km", 1e3),
 ];
 
-/// 1, 2 or 5 times a power of ten, at most `most`.
+/// Returns the largest of 1, 2 and 5 times a power of ten that is at most `most`.
 pub(crate) fn round_below(most: f64) -> f64 {
     if !most.is_finite() || most <= 0.0 {
         return 1.0;
     }
     let power = 10_f64.powf(most.log10().floor());
-    // A power may be off by one where logarithms are not exact.
+    // The logarithm is not exact, so the power may be one too high.
     let steps = [5.0, 2.0, 1.0, 0.5].map(|step| step * power);
     steps
         .into_iter()
@@ -27,7 +27,7 @@ pub(crate) fn round_below(most: f64) -> f64 {
         .unwrap_or(power)
 }
 
-/// Round numbers between two, about so many, each with its text.
+/// Returns about `about` round numbers from `low` to `high`, each with its text.
 pub(crate) fn ticks(low: f64, high: f64, about: u32) -> Vec<(f64, String)> {
     let span = high - low;
     if !span.is_finite() || span <= 0.0 {
@@ -53,12 +53,12 @@ pub(crate) fn ticks(low: f64, high: f64, about: u32) -> Vec<(f64, String)> {
     ticks
 }
 
-/// A number with no more places than its step has.
+/// Writes a number with the decimal places of `step`, which is a round number.
 pub(crate) fn written(value: f64, step: f64) -> String {
     let size = value.abs().max(step.abs());
     if size >= 1e6 || size > 0.0 && size < 1e-3 {
         let text = format!("{value:.2e}");
-        // 5.00e-4 says no more than 5e-4.
+        // Trailing zeros are not significant: 5e-4, not 5.00e-4.
         let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
         let digits = digits.trim_end_matches('0').trim_end_matches('.');
         return if value == 0.0 {
@@ -80,7 +80,19 @@ pub(crate) fn written(value: f64, step: f64) -> String {
     }
 }
 
-/// A round length of at most `most` in a unit, and how it is written.
+/// Writes a number rounded to a step of at most `resolution`.
+pub(crate) fn rounded(value: f64, resolution: f64) -> String {
+    let step = round_below(resolution);
+    written((value / step).round() * step, step)
+}
+
+/// Returns the symbol of a unit of length, or the unit itself.
+pub(crate) fn symbol(unit: &str) -> &str {
+    let known = METRES.iter().find(|(name, _, _)| *name == unit);
+    known.map_or(unit, |(_, symbol, _)| symbol)
+}
+
+/// Returns a round length of at most `most` units, and its text.
 pub(crate) fn bar(most: f64, unit: Option<&str>) -> (f64, String) {
     let metres = METRES
         .iter()
@@ -103,7 +115,7 @@ pub(crate) fn bar(most: f64, unit: Option<&str>) -> (f64, String) {
     )
 }
 
-/// A count with blanks between thousands.
+/// Writes a count with spaces between thousands.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -141,7 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn scale_bars_are_in_the_unit_that_fits() {
+    fn ends_of_ranges_are_rounded() {
+        assert_eq!(rounded(0.123_456, 0.007), "0.125");
+        assert_eq!(rounded(1234.567, 3.0), "1234");
+        assert_eq!(rounded(0.0, 0.007), "0");
+    }
+
+    #[test]
+    fn scale_bars_have_a_unit_that_fits() {
         assert_eq!(bar(37.0, Some("millimeter")).1, "20 mm");
         assert_eq!(bar(3700.0, Some("micrometer")).1, "2 mm");
         assert_eq!(bar(0.37, Some("µm")).1, "200 nm");
@@ -152,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_blanks_between_thousands() {
+    fn counts_have_spaces_between_thousands() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(1234), "1 234");
         assert_eq!(grouped(100_000_000), "100 000 000");

@@ -1,4 +1,4 @@
-//! What is drawn flat: boxes, lines and text, for pictures of dots and for SVG alike.
+//! Flat drawings of boxes, lines and text, drawn on a picture or written as SVG.
 
 use core::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::{
     font::{self, Place},
 };
 
-/// Where a text is beside its place.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -15,7 +15,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A thing to draw.
+/// A shape or text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mark {
     Box {
@@ -37,14 +37,14 @@ pub(crate) enum Mark {
     },
 }
 
-/// Things to draw, the first below all others.
+/// Shapes and text; later ones cover earlier ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sheet {
     pub(crate) marks: Vec<Mark>,
 }
 
-/// Characters of a text that are drawn.
-const LONGEST: usize = 64;
+/// Maximum number of characters of a text.
+const MAX_CHARACTERS: usize = 64;
 
 impl Sheet {
     pub(crate) fn fill(&mut self, from: Place, size: Place, color: Color) {
@@ -71,7 +71,16 @@ impl Sheet {
         });
     }
 
-    /// As a file of its own.
+    /// Returns the text of the note on characters that pictures show in another form, if any.
+    pub(crate) fn substitution_note(&self) -> Option<String> {
+        let texts = self.marks.iter().filter_map(|mark| match mark {
+            Mark::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        font::substitution_note(texts)
+    }
+
+    /// Writes the sheet as an SVG file.
     pub(crate) fn svg(&self, [width, height]: Place, background: Color) -> String {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
@@ -80,7 +89,7 @@ impl Sheet {
              <rect width=\"100%\" height=\"100%\" fill=\"{background}\"/>\n"
         );
         for mark in &self.marks {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = match mark {
                 Mark::Box {
                     from: [x, y],
@@ -133,7 +142,7 @@ impl Sheet {
 }
 
 impl Anchor {
-    /// How far left of its place a text starts.
+    /// Returns the distance from the start of a text to its position.
     pub(crate) fn shift(self, text: &str, size: f32) -> f32 {
         match self {
             Self::Start => 0.0,
@@ -143,20 +152,19 @@ impl Anchor {
     }
 }
 
-/// Text from a store: short, and without characters that steer something.
+/// Shortens a text and replaces control characters.
 fn shown(text: &str) -> String {
     let mut shown: String = text
         .chars()
-        .take(LONGEST)
-        .map(|letter| {
-            if letter.is_control() {
-                '\u{fffd}'
-            } else {
-                letter
-            }
+        .take(MAX_CHARACTERS)
+        .map(|letter| match letter {
+            // These reorder the text around them.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            letter if letter.is_control() => '\u{fffd}',
+            letter => letter,
         })
         .collect();
-    if text.chars().nth(LONGEST).is_some() {
+    if text.chars().nth(MAX_CHARACTERS).is_some() {
         shown.push('…');
     }
     shown

@@ -33,13 +33,14 @@ pub(crate) struct RenderArgs {
     #[arg(short, long, value_name = "FILE", value_parser = png)]
     output: PathBuf,
 
-    /// Source of colours: an attribute, orientation, object, or a fixed colour.
+    /// Source of colours: an attribute, an axis, orientation, object, or a fixed colour.
     ///
+    /// An axis, such as `z`, colours by coordinate; `vertex.z` names an attribute instead.
     /// `orientation` is red along the first axis, green along the second and blue along the third.
     /// The default is orientation for paths, and object for skeletons and graphs.
     #[arg(
         long,
-        value_name = "ATTR|orientation|object|#rrggbb",
+        value_name = "ATTR|AXIS|orientation|object|#rrggbb",
         help_heading = "Look"
     )]
     color: Option<ColorBy>,
@@ -57,7 +58,7 @@ pub(crate) struct RenderArgs {
     /// Colour map of numbers.
     #[arg(long, value_enum, default_value = "viridis", help_heading = "Look")]
     palette: Palette,
-    /// Numbers at the ends of the colour map.
+    /// Numbers at the ends of the colour map, or black and full brightness of red, green, blue.
     #[arg(long, value_name = "LOW,HIGH", value_parser = range, help_heading = "Look", allow_hyphen_values = true)]
     range: Option<(f64, f64)>,
     /// Background colour.
@@ -72,6 +73,9 @@ pub(crate) struct RenderArgs {
     /// Title; by default the name of the store.
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
     title: Option<String>,
+    /// Do not darken distant geometry.
+    #[arg(long, help_heading = "Look")]
+    no_depth_cue: bool,
     /// Draw only the geometry, without title, legend, scale bar or axes.
     #[arg(long, help_heading = "Look", conflicts_with = "title")]
     bare: bool,
@@ -179,6 +183,7 @@ impl RenderArgs {
         options.geometry.clone_from(&self.geometry);
         options.stroke = self.stroke;
         options.title = Some(self.title.clone().unwrap_or_else(|| name(&self.store)));
+        options.depth_cue = !self.no_depth_cue;
         options.annotations = !self.bare;
         options
     }
@@ -242,6 +247,7 @@ fn object(arguments: &RenderArgs, dataset: &Dataset, rendered: &RenderOutput) ->
         "left_out": rendered.skipped_vertices,
         "requests": activity.requests.saturating_add(activity.lists),
         "bytes_read": activity.bytes_read,
+        "colors": rendered.colors,
         "notes": rendered.notes,
     })
 }
@@ -250,10 +256,11 @@ fn summary(arguments: &RenderArgs, dataset: &Dataset, rendered: &RenderOutput) -
     let activity = dataset.store().activity();
     let levels: Vec<String> = rendered.levels.iter().map(LevelId::to_string).collect();
     format!(
-        "{}: {} of level {}; {}, {} bytes",
+        "{}: {} of level {} (colours: {}); {}, {} bytes",
         arguments.output.display(),
         count_noun(rendered.vertices, "vertex", "vertices"),
         levels.join(", "),
+        rendered.colors,
         count_noun(
             activity.requests.saturating_add(activity.lists),
             "request",

@@ -134,6 +134,31 @@ fn stores_are_drawn(folder: &Path) {
     assert!((1..=5000).contains(&vertices), "{drawn}");
     assert_eq!(drawn["left_out"], 0);
 
+    let colors = drawn["colors"].as_str().unwrap();
+    assert!(
+        colors.starts_with("length, ") && colors.ends_with("(2nd to 98th percentile)"),
+        "{colors}"
+    );
+    let by_axis = zvf(&[
+        "render",
+        &tracts,
+        "-o",
+        &picture,
+        "--size",
+        "200x120",
+        "--budget",
+        "5000",
+        "--color",
+        "z",
+        "--no-depth-cue",
+    ]);
+    assert!(
+        text(&by_axis.stdout).contains("(colours: z (mm), "),
+        "{}{}",
+        text(&by_axis.stdout),
+        text(&by_axis.stderr)
+    );
+
     let before = fs::read(&picture).unwrap();
     refused(
         &["render", &tracts, "-o", &picture, "--color", "lenght"],

@@ -1,4 +1,5 @@
-//! Reference pictures, in `tests/pictures`. `ZVF_UPDATE_PICTURES=1` draws them anew; look at them.
+//! Reference pictures, in `tests/pictures`. `ZVF_UPDATE_PICTURES=1` draws them again; look at the
+//! result before committing it.
 
 use std::{env, fs, path::Path};
 
@@ -6,9 +7,9 @@ use zvf_render::{Background, ColorBy, Colormap, Plot, RenderOptions, Viewpoint, 
 
 use crate::{drawn, png, small, stores};
 
-/// Floats of other processors may differ in the last place, which moves an edge by a dot at most.
-const MOST_CHANGED: f64 = 0.004;
-const MUCH: u8 = 24;
+/// Floats of other processors may differ in the last digit, which moves an edge by at most a pixel.
+const MAX_CHANGED: f64 = 0.004;
+const MAX_DIFFERENCE: u8 = 24;
 
 #[track_caller]
 fn check_picture(name: &str, file: &[u8]) {
@@ -18,17 +19,20 @@ fn check_picture(name: &str, file: &[u8]) {
     if env::var_os("ZVF_UPDATE_PICTURES").is_some() {
         fs::write(&path, file).unwrap();
     }
-    let known = fs::read(&path).unwrap_or_else(|_| panic!("{} is not there", path.display()));
-    let ((width, dots), (known_width, known)) = (png::decode(file), png::decode(&known));
-    assert_eq!((width, dots.len()), (known_width, known.len()), "{name}");
-    let differs =
-        |(a, b): &(&[u8; 3], &[u8; 3])| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > MUCH);
-    let changed = dots.iter().zip(&known).filter(differs).count();
+    let known = fs::read(&path).unwrap_or_else(|_| panic!("{} is missing", path.display()));
+    let ((width, pixels), (known_width, known)) = (png::decode(file), png::decode(&known));
+    assert_eq!((width, pixels.len()), (known_width, known.len()), "{name}");
+    let differs = |(a, b): &(&[u8; 3], &[u8; 3])| {
+        a.iter()
+            .zip(*b)
+            .any(|(a, b)| a.abs_diff(*b) > MAX_DIFFERENCE)
+    };
+    let changed = pixels.iter().zip(&known).filter(differs).count();
     let share =
         f64::from(u32::try_from(changed).unwrap()) / f64::from(u32::try_from(known.len()).unwrap());
     assert!(
-        share <= MOST_CHANGED,
-        "{name}: {changed} dots of {} are others",
+        share <= MAX_CHANGED,
+        "{name}: {changed} pixels of {} differ",
         known.len()
     );
 }
@@ -76,6 +80,77 @@ async fn trees_by_object() {
 }
 
 #[tokio::test]
+async fn objects_have_distinct_colors_and_a_legend() {
+    let store = stores::columns().await;
+    let options = colored("object");
+    check("objects.png", &store, &options).await;
+    let rendered = drawn(&store, &options).await.unwrap();
+    assert_eq!(rendered.colors, "object, 20 objects");
+    assert_eq!(rendered.notes, [""; 0]);
+}
+
+#[tokio::test]
+async fn wide_colors_use_their_whole_range() {
+    let store = stores::columns().await;
+    let mut options = colored("rgb");
+    options.annotations = false;
+    check("rgb-uint16.png", &store, &options).await;
+    let rendered = drawn(&store, &options).await.unwrap();
+    assert_eq!(rendered.colors, "rgb, 0 to 65535 (the range of uint16)");
+}
+
+#[tokio::test]
+async fn coordinates_give_colors() {
+    let store = stores::columns().await;
+    let options = colored("z");
+    check("axis-z.png", &store, &options).await;
+    let rendered = drawn(&store, &options).await.unwrap();
+    assert_eq!(
+        rendered.colors,
+        "z (µm), 1.0 to 78.0 (2nd to 98th percentile)"
+    );
+    let paths = stores::paths().await;
+    let mut options = colored("y");
+    let kept = drawn(&paths, &options).await.unwrap();
+    options.max_cached_vertices = 10;
+    let streamed = drawn(&paths, &options).await.unwrap();
+    assert_eq!(kept.picture, streamed.picture);
+}
+
+#[tokio::test]
+async fn text_beyond_ascii_is_drawn_or_noted() {
+    let store = stores::columns().await;
+    let mut options = colored("class");
+    options.title = Some("Zellgröße σ, Клетки".to_owned());
+    check("scripts.png", &store, &options).await;
+    let rendered = drawn(&store, &options).await.unwrap();
+    assert_eq!(
+        rendered.notes,
+        [
+            "the font of pictures lacks some characters: the picture shows Кеиклт in Latin \
+             letters and 神経 as code points"
+        ]
+    );
+    options.annotations = false;
+    let bare = drawn(&store, &options).await.unwrap();
+    assert_eq!(bare.notes, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_depth_cue_can_be_switched_off() {
+    let store = stores::columns().await;
+    let mut options = colored("#e69f00");
+    let faded = drawn(&store, &options).await.unwrap();
+    options.depth_cue = false;
+    let plain = drawn(&store, &options).await.unwrap();
+    let brightness = |picture: &zvf_render::Picture| -> u64 {
+        let parts = picture.pixels().as_flattened().iter();
+        parts.map(|part| u64::from(*part)).sum()
+    };
+    assert!(brightness(&plain.picture) > brightness(&faded.picture));
+}
+
+#[tokio::test]
 async fn surfaces_are_lit() {
     let store = stores::ring().await;
     check("ring.png", &store, &colored("height")).await;
@@ -86,9 +161,9 @@ async fn surfaces_are_lit() {
     check("ring-bare.png", &store, &options).await;
 }
 
-/// What is read twice is drawn as what is kept.
+/// Data that is read twice gives the same picture as cached data.
 #[tokio::test]
-async fn what_is_not_kept_looks_the_same() {
+async fn streamed_data_gives_the_same_picture() {
     for (name, store) in [
         ("paths-fa.png", stores::paths().await),
         ("points-words.png", stores::points().await),
@@ -107,7 +182,7 @@ async fn what_is_not_kept_looks_the_same() {
 }
 
 #[tokio::test]
-async fn a_box_is_cut_out() {
+async fn a_box_clips_paths() {
     let store = stores::paths().await;
     let mut options = colored("fa");
     options.bbox = Some(zvf::query::geometry::Bbox::parse("-10,-50,0,10,50,50").unwrap());
@@ -120,7 +195,7 @@ async fn a_box_is_cut_out() {
 }
 
 #[tokio::test]
-async fn plots_count_what_is_there() {
+async fn plots_count_vertices() {
     let store = stores::paths().await;
     let dataset = zvf::Dataset::open(&store.address()).await.unwrap();
     let levels = level_statistics(&dataset, &dataset.info().await.unwrap())

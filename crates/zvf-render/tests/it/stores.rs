@@ -1,4 +1,4 @@
-//! Small stores of every kind, made of formulas.
+//! Small stores of every kind, generated from formulas.
 
 use std::f32::consts::TAU;
 
@@ -6,6 +6,7 @@ use tempfile::TempDir;
 use zvf::{
     CreateOptions,
     build::{Attribute, AxisSpec, Design, Geometry, GeometryKind, NumericColumn, Values},
+    format::numeric::Kind,
 };
 
 pub(crate) struct Made(TempDir);
@@ -139,6 +140,38 @@ pub(crate) async fn trees() -> Made {
     geometry.object_ids = Some(objects);
     geometry.links = links;
     made(GeometryKind::Skeletons, geometry).await
+}
+
+/// Twenty tilted columns of points, with 16-bit colours and names in several scripts.
+pub(crate) async fn columns() -> Made {
+    const NAMES: [&str; 4] = ["Straße", "αβγ", "Ångström é", "神経"];
+    let (mut positions, mut objects, mut colors) = (Vec::new(), Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    for column in 0..20_u16 {
+        for at in 0..80_u16 {
+            let (x, y, z) = (column % 5 * 20, column / 5 * 30, at);
+            positions.extend([f32::from(x + at / 8), f32::from(y), f32::from(z)]);
+            // Ids agree modulo 24, as those of segmentations may.
+            objects.push(i64::from(column) * 24 + 7);
+            colors.extend([column * 3400, at * 800, 20_000]);
+            names.push(Some(NAMES[usize::from(column % 4)].to_owned()));
+        }
+    }
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.object_ids = Some(objects);
+    let mut rgb = NumericColumn::new(Kind::UInt16, 3);
+    rgb.bytes = colors.iter().flat_map(|part| part.to_le_bytes()).collect();
+    geometry.vertex = vec![
+        Attribute {
+            name: "rgb".to_owned(),
+            values: Values::Numbers(rgb),
+        },
+        Attribute {
+            name: "class".to_owned(),
+            values: Values::Text(names),
+        },
+    ];
+    made(GeometryKind::Points, geometry).await
 }
 
 /// A ring with waves on it.
