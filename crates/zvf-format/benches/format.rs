@@ -1,7 +1,7 @@
 //! Speed of the codecs.
 //!
-//! With `ZVF_BENCH_DATA` naming a folder, the blobs and lookup orders go there
-//! too, so that another implementation can be timed over the same bytes.
+//! If `ZVF_BENCH_DATA` names a folder, the blobs and lookup orders are also written there, so that
+//! another implementation can be timed on the same bytes.
 
 use std::{fs, hint::black_box, io, path::Path, time::Duration};
 
@@ -14,7 +14,7 @@ const KINDS: [(&str, IsRange); 3] = [
     ("mixed", |random| random & 1 == 0),
     ("lists", |_| false),
 ];
-/// Lookups go through this many random ids, a power of two, round and round.
+/// Lookups cycle through this many random ids, a power of two.
 const LOOKUPS: usize = 1 << 16;
 
 type IsRange = fn(u64) -> bool;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// One index and the order in which it is asked.
+/// An index and the order of its lookups.
 struct Case {
     name: String,
     blob: Vec<u8>,
@@ -55,7 +55,7 @@ impl Case {
             if is_range(random.next()) {
                 builder.push_range(row..row + rows)?;
             } else {
-                // Descending, so that it stays a list.
+                // Descending, so that it is stored as a list.
                 let list: Vec<u64> = (row..row + rows).rev().collect();
                 builder.push_list(&list)?;
             }
@@ -104,7 +104,7 @@ impl Case {
         group.bench_function(&self.name, |b| b.iter(&mut work));
     }
 
-    /// One lookup an iteration.
+    /// Benchmarks one lookup per iteration.
     fn lookups<'a>(
         &self,
         criterion: &mut Criterion,
@@ -120,7 +120,7 @@ impl Case {
     }
 }
 
-/// From fragments to bytes, all of it.
+/// Encodes all fragments.
 fn encode(index: &FragmentIndex<'_>) -> Result<Vec<u8>, FragmentIndexLimit> {
     let mut builder = FragmentIndexBuilder::default();
     for rows in index {
@@ -129,7 +129,7 @@ fn encode(index: &FragmentIndex<'_>) -> Result<Vec<u8>, FragmentIndexLimit> {
     Ok(builder.finish())
 }
 
-/// Looks at every number the index holds for a fragment: both of a range, each row of a list.
+/// Reads every number that the index stores for a fragment: both of a range, each row of a list.
 fn weight(rows: Rows<'_>) -> u64 {
     match rows {
         Rows::Range(rows) => rows.start ^ rows.end,
@@ -137,7 +137,7 @@ fn weight(rows: Rows<'_>) -> u64 {
     }
 }
 
-/// Steele, Lea and Flood's generator: the same numbers everywhere.
+/// The generator of Steele, Lea and Flood, which returns the same numbers on every machine.
 struct SplitMix(u64);
 
 impl SplitMix {

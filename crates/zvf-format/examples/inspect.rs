@@ -1,13 +1,12 @@
-//! Shows what a blob holds.
+//! Prints the content of a blob.
 //!
 //! ```text
 //! inspect [--json] [--as KIND] [--all] [FILE]...
 //! ```
 //!
-//! Without a file it shows the specification's worked example. Fragment
-//! indexes, `.tet` and b2nd files are recognised by their first bytes, in a
-//! vlen frame or bare; for cells that say nothing about themselves, `--as`
-//! names the kind:
+//! Without a file it shows the specification's worked example. Fragment indexes, `.tet` and b2nd
+//! files are recognised by their first bytes, in a vlen frame or bare. For cells that are not
+//! self-describing, `--as` names the kind:
 //!
 //! | `--as` | cell |
 //! |---|---|
@@ -44,14 +43,14 @@ use zvf_format::{
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Lines shown of a long list unless `--all` is given.
+/// Number of lines shown of a long list without `--all`.
 const LINES: usize = 16;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        // Who stops reading, as `head` does, has what they want.
+        // A closed pipe, for example to `head`, is not an error.
         Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -133,7 +132,7 @@ impl Options {
     }
 }
 
-/// One value on one line.
+/// Formats a value on one line.
 fn line(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -169,7 +168,7 @@ fn show(bytes: &[u8], kind: Option<&str>) -> Result<Value> {
     let Some(kind) = kind else {
         return recognise(bytes);
     };
-    // A cell on disk is one item in a frame; a bare blob does as well.
+    // A cell on disk is one item in a frame; a bare blob is accepted too.
     let framed = VlenFrame::parse(bytes).ok().filter(|_| kind != "frame");
     let blob = framed.and_then(|frame| frame.only()).unwrap_or(bytes);
     let parts: Vec<&str> = kind.split(':').collect();
@@ -237,7 +236,7 @@ fn fragments(blob: &[u8]) -> Result<Value> {
     }))
 }
 
-/// A `.tet` file, but for what its payloads and its footer's JSON say.
+/// Describes a `.tet` file without its payloads and the JSON of its footer.
 fn tet(file: &[u8]) -> Result<Value> {
     let layout = tetration::TetLayout::parse(file)?;
     let list = |extents: tetration::Extents<'_>| extents.iter().collect::<Vec<_>>();
@@ -268,7 +267,7 @@ fn tet(file: &[u8]) -> Result<Value> {
     }))
 }
 
-/// A Blosc2 frame, but for what its chunks say.
+/// Describes a Blosc2 frame without the content of its chunks.
 fn array(file: &[u8]) -> Result<Value> {
     let frame = b2nd::Blosc2Frame::parse(file)?;
     let header = frame.header();

@@ -1,5 +1,5 @@
-//! Where the rows of a fragment are, on a machine without an operating system: no std, no allocation,
-//! no panic. A library, so that it is built for a microcontroller and the browser as well:
+//! Finds the rows of a fragment on a machine without an operating system: no std, no allocation, no
+//! panic. It is a library, so that it can also be built for a microcontroller and the browser:
 //!
 //! ```text
 //! cargo build --package zvf-format --no-default-features --example microcontroller --target thumbv7em-none-eabihf
@@ -14,12 +14,12 @@ use zvf_format::fragment::{FragmentIndex, Rows};
 pub struct Run {
     /// The first.
     pub first: u64,
-    /// How many; 0 of a fragment that is not there.
+    /// Number of rows; 0 for a missing fragment.
     pub count: u64,
 }
 
-/// The rows of a fragment, when they are a run, as those of bulk writers are. `None` when the bytes
-/// are no index, or the fragment is a list: its rows are iterated then.
+/// Returns the rows of a fragment if they are a run, as written by bulk writers. `None` if the
+/// bytes are not an index, or if the fragment is a list, whose rows can be iterated.
 pub fn run_of(cell: &[u8], fragment: u32) -> Option<Run> {
     let index = FragmentIndex::parse(cell).ok()?;
     match index.rows(fragment) {

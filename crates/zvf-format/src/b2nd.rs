@@ -1,9 +1,8 @@
-//! Blosc2 arrays (`.b2nd`) and Caterva (`.cat`): the frame around compressed
-//! chunks, and the metalayer that makes an array of them.
+//! Blosc2 arrays (`.b2nd`) and Caterva (`.cat`): the frame around compressed chunks, and the
+//! metalayer that describes them as an array.
 //!
-//! A frame is one byte string that may start anywhere in a file; bytes after
-//! it do not belong to it. Positions in header and tables count from its first
-//! byte.
+//! A frame is a byte string that may start at any position in a file; bytes after it do not belong
+//! to it. Positions in header and tables are relative to its first byte.
 //!
 //! | part | offset | size in bytes | content |
 //! |---|---|---|---|
@@ -12,18 +11,16 @@
 //! | index chunk | H + C | | one Blosc2 chunk: where each chunk starts |
 //! | trailer | L − T | T | metalayers of variable length |
 //!
-//! A frame without chunks has no index chunk. In a sparse directory the file
-//! `chunks.b2frame` is such a frame without its chunks, each of which is a
-//! file of its own; the index chunk then starts at H. The index holds one
-//! little-endian i64 for each chunk: where it starts, counted from H, or the
-//! number of its file, or, with the top bit set, a chunk of one repeated value
-//! that takes no bytes.
+//! A frame without chunks has no index chunk. In a sparse directory the file `chunks.b2frame` is
+//! such a frame without its chunks, each of which is a file of its own; the index chunk then starts
+//! at H. The index contains one little-endian i64 for each chunk: its position relative to H, or
+//! the number of its file. If the top bit is set, the chunk consists of one repeated value and
+//! takes no bytes.
 //!
-//! Header and trailer are MessagePack that is only ever written one way:
-//! every value has the widest marker for its kind, at a fixed place. Anything
-//! else is refused, valid MessagePack or not. All numbers are big-endian.
-//! Chunks, the index and the bodies of trailing metalayers are Blosc2 chunks,
-//! which are little-endian and beyond this module.
+//! Header and trailer are MessagePack in a single form: every value has the widest marker of its
+//! kind, at a fixed position. Any other form is rejected, even if it is valid MessagePack. All
+//! numbers are big-endian. Chunks, the index and the bodies of trailing metalayers are Blosc2
+//! chunks, which are little-endian and outside the scope of this module.
 //!
 //! # Fixed header
 //!
@@ -52,9 +49,9 @@
 //! | 0x4f | | 6 filter parameters |
 //! | 0x55 | | bit 0: chunks have dictionaries. Then a reserved byte |
 //!
-//! Codec and filters are the defaults: each chunk tells its own. Versions 1 to
-//! 3 have the same header; 3 only announces bits 6 and 7. Lengths are not
-//! negative. Bits without a meaning here, and the byte 0x56, are ignored.
+//! Codec and filters are defaults: each chunk declares its own. Versions 1 to 3 have the same
+//! header; version 3 only allows bits 6 and 7. Lengths are not negative. Bits without a meaning in
+//! this table, and the byte 0x56, are ignored.
 //!
 //! A frame has ⌈bytes at 0x1d / bytes at 0x39⌉ chunks, none when the former is
 //! 0. The index chunk is everything between the chunks and the trailer, 32 bytes
@@ -74,8 +71,8 @@
 //! | `dc` | u16, M again |
 //! | `c6` | M times: u32 length, and the body |
 //!
-//! Bodies follow each other without holes, in the order of the names, up to H
-//! (in a trailer up to its `ce`). Of two with one name the first is meant.
+//! Bodies follow each other without holes, in the order of the names, up to H (in a trailer up to
+//! its `ce`). If a name occurs twice, the first entry counts.
 //!
 //! # Trailer
 //!
@@ -87,7 +84,7 @@
 //! | `ce` | u32, T |
 //! | `d8` | u8, kind of fingerprint, 0: none, others are refused. Then 16 bytes, ignored |
 //!
-//! The last 23 bytes have fixed places: read them to find T, 35 or more.
+//! The last 23 bytes have fixed positions: read them to find T, which is at least 35.
 //!
 //! # Array metalayer
 //!
@@ -105,13 +102,12 @@
 //! | F | only `b2nd`: dialect of the next text, 0 to 127. 0: NumPy |
 //! | `db` | only `b2nd`: u32 length, and the item type in UTF-8: NumPy's `dtype.str`, or the literal of `dtype.descr` |
 //!
-//! Sixteen axes make the list heads `a0`, which is no array in MessagePack
-//! but what Blosc2 writes. `caterva` has no item type: items are so many
-//! bytes as the fixed header says.
+//! With sixteen axes the list heads are `a0`, which is not an array in MessagePack but is what
+//! Blosc2 writes. `caterva` has no item type: the fixed header declares the length of items.
 //!
 //! # Geometry
 //!
-//! With ⌈0 / n⌉ and ⌈n / 0⌉ being 0, the sizes of the fixed header are
+//! Where ⌈0 / n⌉ and ⌈n / 0⌉ are 0, the sizes in the fixed header are
 //!
 //! ```text
 //! block  = Π block shape · item                        bytes at 0x34
@@ -119,16 +115,15 @@
 //! all    = Π ⌈shape / chunk shape⌉ · chunk             bytes at 0x1d
 //! ```
 //!
-//! and an array that does not agree with its header is refused. A block extent
-//! is at most the chunk's; either may be 0 only where the shape is.
+//! and an array that contradicts its header is rejected. A block extent is at most that of the
+//! chunk; either may be 0 only where the shape is.
 //!
-//! The array is cut into a grid of ⌈shape / chunk shape⌉ chunks, each of them
-//! into a grid of ⌈chunk shape / block shape⌉ blocks, all walked last axis
-//! fastest. Blocks are never cut off: a block holds product(block shape)
-//! items and a chunk holds all its blocks, so both reach past the array.
-//! The item at index g is in chunk g / C, with r = g mod C in block r / B, at
-//! r mod B in it. What lies past the chunk (r ≥ C) or past the array is
-//! padding with any content.
+//! The array is cut into a grid of ⌈shape / chunk shape⌉ chunks, each of them into a grid of ⌈chunk
+//! shape / block shape⌉ blocks, all in order with the last axis fastest. Blocks are never
+//! truncated: a block holds product(block shape) items and a chunk holds all its blocks, so both
+//! may extend past the array. The item at index g is in chunk g / C, with r = g mod C in block r /
+//! B, at r mod B in it. Items past the chunk (r ≥ C) or past the array are padding with arbitrary
+//! content.
 //!
 //! ```
 //! use zvf_format::b2nd::{NdForm, NdMetalayer};
@@ -167,7 +162,7 @@ pub use metalayer::{NdLimit, NdMetalayerBuilder};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// MessagePack markers, the ones there are.
+/// The MessagePack markers in use.
 mod marker {
     pub(super) const FIXARRAY: u8 = 0x90;
     pub(super) const FIXSTR: u8 = 0xa0;
@@ -186,7 +181,7 @@ mod marker {
     pub(super) const MAP16: u8 = 0xde;
 }
 
-/// A value behind its MessagePack marker.
+/// A value after its MessagePack marker.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Marked<T> {

@@ -1,12 +1,12 @@
-//! The one place that cuts a borrowed blob into parts.
+//! Splits a borrowed blob into parts.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// What is left of a blob while it is parsed.
+/// The rest of a blob during parsing.
 ///
-/// Every method either consumes exactly what it returns or, when the bytes
-/// are not there, consumes nothing and returns `None`; the caller knows which
-/// part of the format that was and says so in its error.
+/// Every method either consumes exactly what it returns or, if there are too few bytes, consumes
+/// nothing and returns `None`. The caller knows the missing part of the format and names it in the
+/// error.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -17,12 +17,12 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes }
     }
 
-    /// The bytes nobody has taken yet.
+    /// Returns the remaining bytes.
     pub(crate) fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    /// One fixed-size record.
+    /// Takes one fixed-size record.
     pub(crate) fn take<T>(&mut self) -> Option<&'a T>
     where
         T: FromBytes + Immutable + KnownLayout + Unaligned,
@@ -32,8 +32,8 @@ impl<'a> Cursor<'a> {
         Some(record)
     }
 
-    /// `count` records. The product with the record size cannot overflow:
-    /// zerocopy checks it against the bytes that are there.
+    /// Takes `count` records. The product with the record size cannot overflow, because zerocopy
+    /// checks it against the available bytes.
     pub(crate) fn take_slice<T>(&mut self, count: usize) -> Option<&'a [T]>
     where
         T: FromBytes + Immutable + KnownLayout + Unaligned,
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         Some(records)
     }
 
-    /// `count` raw bytes.
+    /// Takes `count` raw bytes.
     pub(crate) fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;

@@ -1,14 +1,13 @@
-//! Dictionary codes: an attribute of words as numbers of their table rows.
+//! Dictionary codes: an attribute of words, stored as row numbers of a table.
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|
 //! | codes | rows · s | one integer of the array's `dtype` for each row, little-endian unless that says otherwise, nothing else |
 //!
-//! The table is in the array's attributes: `encoding` is `dictionary`,
-//! `categories` lists the words in ascending order, code `i` stands for
-//! `categories[i]`. A code equal to the attribute `_FillValue` stands for no
-//! word at all, even where the table has a row of that number; without the
-//! attribute no code does. `ordered` is carried along and changes nothing.
+//! The table is in the array's attributes: `encoding` is `dictionary`, `categories` lists the words
+//! in ascending order, code `i` stands for `categories[i]`. A code equal to the attribute
+//! `_FillValue` stands for a missing word, even if the table has a row of that number; without the
+//! attribute, no word is missing. `ordered` is preserved and has no effect.
 //!
 //! Any integer dtype is read. Writers choose it once for all cells of the
 //! array, by the number of categories and by whether any row lacks a word:
@@ -19,9 +18,9 @@
 //! | `uint16` | up to 65 535 | `int16` | up to 32 767 |
 //! | `uint32` | more | `int32` | up to 2 147 483 647 |
 //!
-//! The widest table of each row leaves the highest code unused. The number of
-//! codes is not stored: a cell cut between two of them is a shorter cell, which
-//! only the chunk's vertex rows can tell.
+//! The widest table of each row leaves the highest code unused. The number of codes is not stored:
+//! a cell truncated between two codes is a valid shorter cell, which only the number of vertex rows
+//! reveals.
 //!
 //! ```
 //! use zvf_format::dictionary::{Code, CodeDtype, DictionaryCodes};
@@ -40,7 +39,7 @@ use core::{fmt, num::NonZeroU32};
 
 use crate::numeric::{ByteOrder, Dtype, Element, Elements, Kind, NumericRows, Value};
 
-/// What the code of one row stands for.
+/// Meaning of the code of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// This row of the table of categories.
@@ -51,7 +50,7 @@ pub enum Code {
 
 /// The codes of one cell, borrowed from its bytes.
 ///
-/// Proven by [`parse`](Self::parse): every category is a row of the table.
+/// Validated by [`parse`](Self::parse): every category is a row of the table.
 #[derive(Clone, Copy)]
 pub struct DictionaryCodes<'a> {
     codes: NumericRows<'a>,
@@ -62,12 +61,11 @@ impl<'a> DictionaryCodes<'a> {
     /// Checks `bytes` against the size of the table and borrows the codes in
     /// them. One pass, no allocation.
     ///
-    /// `missing` is the attribute `_FillValue`; one that `dtype` cannot hold
-    /// is never met.
+    /// `missing` is the attribute `_FillValue`; a value that `dtype` cannot represent never occurs.
     ///
     /// # Errors
     ///
-    /// [`DictionaryCodesError`] names the first thing that does not hold.
+    /// [`DictionaryCodesError`] describes the first fault.
     pub fn parse(
         bytes: &'a [u8],
         dtype: Dtype,
@@ -98,17 +96,17 @@ impl<'a> DictionaryCodes<'a> {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.codes.rows()
     }
 
-    /// Whether there is no row.
+    /// Returns whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What row `row` stands for, or `None` past the end. Constant.
+    /// Returns the meaning of row `row`, or `None` past the end, in constant time.
     pub fn get(&self, row: usize) -> Option<Code> {
         let code = match self.codes.value(row, 0)? {
             Value::Int(code) => i128::from(code),
@@ -121,20 +119,20 @@ impl<'a> DictionaryCodes<'a> {
         u32::try_from(code).ok().map(Code::Category)
     }
 
-    /// What each row stands for, in order.
+    /// Iterates over the meaning of each row, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Code> + Clone + use<'a> {
         let codes = *self;
-        // `parse` has shown that each of them is there.
+        // `parse` has verified that each of them is there.
         (0..codes.len()).map(move |row| codes.get(row).unwrap_or(Code::Missing))
     }
 
-    /// The codes as numbers, for bulk access.
+    /// Returns the codes as numbers, for bulk access.
     pub fn as_rows(&self) -> NumericRows<'a> {
         self.codes
     }
 }
 
-/// What codes are checked against.
+/// The table that codes are checked against.
 #[derive(Clone, Copy)]
 struct Table {
     categories: u32,
@@ -142,7 +140,7 @@ struct Table {
 }
 
 impl Table {
-    /// The first code that stands for nothing, and its row.
+    /// Returns the first code without a meaning, and its row.
     fn stray<T>(self, codes: Option<Elements<'_, T>>) -> Option<(usize, i128)>
     where
         T: Element + Into<i128>,
@@ -160,7 +158,7 @@ impl fmt::Debug for DictionaryCodes<'_> {
     }
 }
 
-/// The same codes for the same rows; how they are stored does not count.
+/// Compares the meaning of rows, independent of their storage.
 impl PartialEq for DictionaryCodes<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -176,7 +174,7 @@ pub enum DictionaryCodesError {
     /// Codes are integers, not this.
     #[error("codes of kind {} are no integers", .0.name())]
     Kind(Kind),
-    /// This many bytes do not hold whole codes.
+    /// This number of bytes is not a whole number of codes.
     #[error("{0} bytes are not a whole number of codes")]
     Length(usize),
     /// A code is neither in the table nor the missing value.
@@ -189,7 +187,7 @@ pub enum DictionaryCodesError {
     },
 }
 
-/// How an array stores its codes; chosen once, for all its cells.
+/// Storage of an array's codes, chosen once for all its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeDtype {
     kind: Kind,
@@ -198,7 +196,7 @@ pub struct CodeDtype {
 }
 
 impl CodeDtype {
-    /// The canonical choice for `categories` words that no row lacks.
+    /// Returns the canonical choice for `categories` words and no missing values.
     pub fn new(categories: u32) -> Self {
         let kind = match categories {
             0..=0xff => Kind::UInt8,
@@ -212,11 +210,11 @@ impl CodeDtype {
         }
     }
 
-    /// The canonical choice for `categories` words that some row lacks.
+    /// Returns the canonical choice for `categories` words and some missing values.
     ///
     /// # Errors
     ///
-    /// [`DictionaryLimit::Categories`] when they are more than an i32 counts.
+    /// [`DictionaryLimit::Categories`] if they are more than an i32 counts.
     pub fn with_missing(categories: u32) -> Result<Self, DictionaryLimit> {
         let kind = match categories {
             0..=0x7f => Kind::Int8,
@@ -231,22 +229,22 @@ impl CodeDtype {
         })
     }
 
-    /// The array's `dtype`.
+    /// Returns the array's `dtype`.
     pub fn dtype(self) -> Dtype {
         Dtype::new(self.kind, ByteOrder::Little)
     }
 
-    /// How many words the table has.
+    /// Returns the number of words in the table.
     pub fn categories(self) -> u32 {
         self.categories
     }
 
-    /// The array's `_FillValue`.
+    /// Returns the array's `_FillValue`.
     pub fn missing(self) -> Option<i64> {
         self.missing
     }
 
-    /// Encodes the codes of one cell; there is only one way to.
+    /// Encodes the codes of one cell. The encoding is unique.
     ///
     /// ```
     /// use zvf_format::dictionary::{Code, CodeDtype};
@@ -282,11 +280,11 @@ impl CodeDtype {
     }
 }
 
-/// Codes or categories that a dictionary cannot hold.
+/// Codes or categories that a dictionary cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DictionaryLimit {
-    /// Too many categories to have a missing value beside them.
+    /// Too many categories for an additional missing value.
     #[error("with missing rows a table has at most 2147483647 categories, not {0}")]
     Categories(u32),
     /// A category past the end of the table.
@@ -297,7 +295,7 @@ pub enum DictionaryLimit {
         /// Its category.
         category: u32,
     },
-    /// This row lacks a word, which the dtype was not chosen for.
+    /// This row lacks a word, but the dtype was chosen without missing values.
     #[error("row {0} is missing, but the codes have no missing value")]
     Missing(usize),
 }

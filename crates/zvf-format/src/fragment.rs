@@ -1,4 +1,4 @@
-//! Fragment index, version 1: which rows of a chunk belong to which fragment.
+//! Fragment index, version 1: the rows of each fragment of a chunk.
 //!
 //! `vertex_fragments/<chunk>` and `link_fragments/<chunk>` hold one such blob
 //! for each chunk. A fragment is either a contiguous run of rows or an explicit
@@ -16,22 +16,20 @@
 //! | list offsets | 4 · (E + 1) | u32, E = F − R. Ascending from 0, counted in elements of the next part. There even when E = 0 |
 //! | list rows | 8 · T | i64 row numbers, T = last offset. List `e` is the `e`-th **clear** bit's |
 //!
-//! All numbers are little-endian; nothing is aligned. With F = 0 the blob is
-//! the 16-byte header and nothing else.
+//! All numbers are little-endian; nothing is aligned. With F = 0 the blob is only the 16-byte
+//! header.
 //!
-//! Row numbers count from the first row of the same chunk's `vertices` (for
-//! `link_fragments`: of the same chunk's intra-chunk link rows). Starts, counts
-//! and rows are not negative, and start + count is below 2^63. Repeated and
-//! overlapping rows are legal, an empty range may start anywhere, and so are fragments without rows: an empty range and an empty
-//! list are different and both round-trip. [`FragmentIndex::extent`] gives the
-//! bound to compare with the number of rows that are really there, which this
-//! blob does not know.
+//! Row numbers count from the first row of the same chunk's `vertices` (for `link_fragments`: of
+//! the same chunk's intra-chunk link rows). Starts, counts and rows are not negative, and start +
+//! count is below 2^63. Repeated and overlapping rows are legal, an empty range may start anywhere,
+//! and so are fragments without rows: an empty range and an empty list are different and both
+//! round-trip. [`FragmentIndex::extent`] returns the bound to compare with the number of stored
+//! rows, which this blob does not contain.
 //!
-//! Finding fragment `f` needs the rank of its bit. [`FragmentIndex::rows`]
-//! counts bits, at most F/64 words; [`FragmentIndex::ranked`] fills a directory
-//! of the caller's (a sixteenth of the bitmap) that makes it constant. When
-//! all fragments are ranges, as every bulk writer leaves them, rank and number
-//! are the same and neither costs anything.
+//! Finding fragment `f` needs the rank of its bit. [`FragmentIndex::rows`] counts bits, at most
+//! F/64 words; [`FragmentIndex::ranked`] fills a directory provided by the caller (a sixteenth of
+//! the bitmap) that makes it constant. If all fragments are ranges, as written by every bulk
+//! writer, rank and number are equal and neither is needed.
 //!
 //! ```
 //! use zvf_format::fragment::{FragmentIndex, Rows};
@@ -72,7 +70,7 @@ pub use rows::{RowList, Rows, RowsIter};
 
 /// First four bytes of every fragment index, in file order.
 pub const MAGIC: [u8; 4] = *b"GFVZ";
-/// The one version there is.
+/// The only version.
 pub const VERSION: u16 = 1;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -95,13 +93,13 @@ struct RawRange {
 const _: () = assert!(size_of::<RawHeader>() == 16 && size_of::<RawRange>() == 16);
 
 impl RawRange {
-    /// `parse` has shown that both are non-negative and that the sum fits.
+    /// `parse` has verified that both are non-negative and that the sum fits.
     fn rows(self) -> Range<u64> {
         let start = self.start.get().cast_unsigned();
         start..start.wrapping_add(self.count.get().cast_unsigned())
     }
 
-    /// Negative exactly when start, count or their sum is no row number.
+    /// Negative exactly if start, count or their sum is not a row number.
     fn sign(self) -> i64 {
         let (start, count) = (self.start.get(), self.count.get());
         start | count | start.wrapping_add(count)
@@ -110,7 +108,7 @@ impl RawRange {
 
 /// A chunk's fragment index, borrowed from its encoded bytes.
 ///
-/// Proven by [`parse`](Self::parse); no accessor fails or panics afterwards.
+/// [`parse`](Self::parse) validates all data, so that no accessor fails or panics.
 #[derive(Clone, Copy)]
 pub struct FragmentIndex<'a> {
     len: u32,
@@ -125,7 +123,7 @@ impl<'a> FragmentIndex<'a> {
     ///
     /// # Errors
     ///
-    /// [`FragmentIndexError`] names the first part that does not hold.
+    /// [`FragmentIndexError`] describes the first invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FragmentIndexError> {
         use FragmentIndexError as E;
         let mut cursor = Cursor::new(bytes);
@@ -186,32 +184,32 @@ impl<'a> FragmentIndex<'a> {
         rows: &[],
     };
 
-    /// Number of fragments, F.
+    /// Returns the number of fragments, F.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether the chunk has no fragment.
+    /// Returns whether the chunk has no fragment.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Number of range fragments, R.
+    /// Returns the number of range fragments, R.
     pub fn range_count(&self) -> u32 {
         // R came out of a u32.
         u32::try_from(self.ranges.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether fragment `id` is a range. One bit; `None` past the end.
+    /// Returns whether fragment `id` is a range; `None` past the end.
     pub fn is_range(&self, id: u32) -> Option<bool> {
         (id < self.len).then(|| bits::test(self.bitmap, id))
     }
 
-    /// The rows of fragment `id`, or `None` past the end.
+    /// Returns the rows of fragment `id`, or `None` past the end.
     ///
-    /// Constant when the fragments are all of one kind; otherwise counts the
-    /// bits before `id`, O(id/64). To look up many, use [`ranked`](Self::ranked);
-    /// to walk all, [`iter`](Self::iter).
+    /// Takes constant time if all fragments are of one kind; otherwise counts the bits before `id`,
+    /// O(id/64). Use [`ranked`](Self::ranked) for many lookups and [`iter`](Self::iter) for all
+    /// fragments.
     #[inline]
     pub fn rows(&self, id: u32) -> Option<Rows<'a>> {
         if self.ranges_only() {
@@ -220,8 +218,8 @@ impl<'a> FragmentIndex<'a> {
         self.rows_of_any(id)
     }
 
-    /// Apart from [`rows`](Self::rows), so that the lookup every bulk writer's
-    /// index takes is small enough to be inlined.
+    /// Separate from [`rows`](Self::rows), so that the lookup in indexes of bulk writers is small
+    /// enough to be inlined.
     fn rows_of_any(&self, id: u32) -> Option<Rows<'a>> {
         if self.lists_only() {
             return self.list(id).map(Rows::List);
@@ -230,7 +228,7 @@ impl<'a> FragmentIndex<'a> {
         self.rows_at(id, is_range, bits::ones_before(self.bitmap, id))
     }
 
-    /// Every fragment's rows, in fragment order. Constant for each step.
+    /// Returns the rows of every fragment, in fragment order. Each step takes constant time.
     pub fn iter(&self) -> Fragments<'a> {
         Fragments {
             index: *self,
@@ -241,12 +239,12 @@ impl<'a> FragmentIndex<'a> {
         }
     }
 
-    /// One more than the highest row any fragment names; 0 when none does. An
-    /// empty range names no row, wherever it starts.
+    /// Returns one more than the highest row of any fragment; 0 without rows. An empty range has no
+    /// row, wherever it starts.
     ///
-    /// An index fits a chunk of `n` rows exactly when its extent is at most
-    /// `n`. Attribute cells have `extent` rows; a cell that does not divide into
-    /// so many is broken. One pass over the index.
+    /// An index fits a chunk of `n` rows exactly when its extent is at most `n`. Attribute cells
+    /// have `extent` rows; a cell that does not divide into this many rows is invalid. One pass
+    /// over the index.
     pub fn extent(&self) -> u64 {
         let ends = self.ranges.iter().map(|range| match range.count.get() {
             0 => 0,
@@ -257,8 +255,8 @@ impl<'a> FragmentIndex<'a> {
         ends.chain(lists).max().unwrap_or(0)
     }
 
-    /// Whether the fragments are ranges that cover rows `0..rows` once, in
-    /// order: then the chunk's buffer is the concatenation of its fragments.
+    /// Returns whether the fragments are ranges that cover rows `0..rows` once, in order: then the
+    /// chunk's buffer is the concatenation of its fragments.
     pub fn tiles(&self, rows: u64) -> bool {
         let mut end = 0;
         self.ranges_only()
@@ -269,10 +267,10 @@ impl<'a> FragmentIndex<'a> {
             && end == rows
     }
 
-    /// Whether an encoder would write these very fragments this way: no list
-    /// is a non-empty ascending run, which would be a range.
+    /// Returns whether an encoder would write the same bytes for these fragments: no list is a
+    /// non-empty ascending run, which would be a range.
     ///
-    /// A list like that decodes fine; it only costs more than it needs to.
+    /// Such a list is valid but takes more space than necessary.
     pub fn is_canonical(&self) -> bool {
         self.offsets.windows(2).all(|pair| match pair {
             [lo, hi] => self
@@ -291,7 +289,7 @@ impl<'a> FragmentIndex<'a> {
         self.ranges.is_empty()
     }
 
-    /// Fragment `id`, given that `ones` fragments before it are ranges.
+    /// Returns fragment `id`, given that `ones` fragments before it are ranges.
     fn rows_at(&self, id: u32, is_range: bool, ones: u32) -> Option<Rows<'a>> {
         if is_range {
             self.range(ones).map(Rows::Range)
@@ -320,7 +318,7 @@ impl<'a> FragmentIndex<'a> {
     }
 }
 
-/// `None` counts more than this machine can address, and so more than there is.
+/// `None` stands for a count beyond the address space, and therefore beyond the blob.
 fn take<'a, T>(
     cursor: &mut Cursor<'a>,
     count: Option<usize>,
@@ -340,7 +338,7 @@ impl fmt::Debug for FragmentIndex<'_> {
     }
 }
 
-/// The same fragments with the same rows: kinds count, padding bits do not.
+/// Compares fragments by kind and rows, ignoring padding bits.
 impl PartialEq for FragmentIndex<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
@@ -367,12 +365,12 @@ impl<'a> IntoIterator for &FragmentIndex<'a> {
     }
 }
 
-/// Walks the fragments of an index; made by [`FragmentIndex::iter`].
+/// Iterator over the fragments of an index, created by [`FragmentIndex::iter`].
 #[derive(Clone)]
 pub struct Fragments<'a> {
     index: FragmentIndex<'a>,
     next: u32,
-    /// The bits of the current bitmap word that are still to come, the next one lowest.
+    /// The remaining bits of the current bitmap word, the next one lowest.
     word: u64,
     ranges: core::slice::Iter<'a, RawRange>,
     lists: core::slice::Windows<'a, U32>,
@@ -457,7 +455,7 @@ pub enum Section {
     Bitmap,
     /// `(start, count)` pairs.
     Ranges,
-    /// Where each list starts.
+    /// Start of each list.
     Offsets,
     /// The lists' row numbers.
     Rows,

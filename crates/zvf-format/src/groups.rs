@@ -1,4 +1,4 @@
-//! Group members: which objects belong to one group.
+//! Group members: the objects of a group.
 //!
 //! A group has a number and lists object ids, in one of two forms:
 //!
@@ -7,14 +7,13 @@
 //! | list | item (or open row) `g` of `groups` | 8 · m | m object ids, i64 each, little-endian, in the order they were given |
 //! | range | attribute `group_ranges` of `groups` | – | `"g": [start, stop]`: the ids `start`, `start + 1`, … `stop - 1` |
 //!
-//! A group in range form has an empty item, so the attribute is looked at
-//! first. An empty item without an entry is an empty group; group numbers that
-//! were never given out are stored like that too. The range form exists since
-//! late 0.8.1 stores; a writer uses it for what was given to it as a range,
-//! and never turns a list into one.
+//! A group in range form has an empty item, so the attribute takes precedence. An empty item
+//! without an entry is an empty group; unused group numbers are stored in the same way. The range
+//! form exists since late 0.8.1 stores. Writers use it for groups given as ranges and never convert
+//! a list to a range.
 //!
-//! Any i64 is a legal id here, repeated ids too: whether such an object exists
-//! is known only to the object index.
+//! Any i64 is a valid id here, and ids may repeat: only the object index determines whether an
+//! object exists.
 //!
 //! ```
 //! use zvf_format::groups::GroupMembers;
@@ -36,8 +35,7 @@ use crate::int64s::{Int64s, Int64sError};
 
 /// The members of one group, borrowed from a list or spanned by a range.
 ///
-/// Two are equal when they have the same members in the same order; the form
-/// does not count.
+/// Two are equal if they have the same members in the same order, independent of the form.
 #[derive(Clone, Copy)]
 pub struct GroupMembers<'a>(Form<'a>);
 
@@ -52,20 +50,20 @@ enum Form<'a> {
 }
 
 impl<'a> GroupMembers<'a> {
-    /// Borrows the ids that an item of `groups` lists. Constant time.
+    /// Borrows the ids that an item of `groups` lists. Takes constant time.
     ///
     /// # Errors
     ///
-    /// [`Int64sError`] when the bytes do not hold whole ids.
+    /// [`Int64sError`] if the bytes do not hold whole ids.
     pub fn parse_list(bytes: &'a [u8]) -> Result<Self, Int64sError> {
         Int64s::parse(bytes).map(Form::List).map(Self)
     }
 
-    /// The ids from `start` up to but without `stop`; none when they are equal.
+    /// Returns the ids from `start` up to, but not including, `stop`; none if they are equal.
     ///
     /// # Errors
     ///
-    /// [`GroupRangeInverted`] when `stop` is below `start`.
+    /// [`GroupRangeInverted`] if `stop` is below `start`.
     pub fn from_range(start: i64, stop: i64) -> Result<Self, GroupRangeInverted> {
         if stop < start {
             return Err(GroupRangeInverted { start, stop });
@@ -73,7 +71,7 @@ impl<'a> GroupMembers<'a> {
         Ok(Self(Form::Range { start, stop }))
     }
 
-    /// Number of members, repeated ones counted.
+    /// Returns the number of members, repeated ones counted.
     pub fn len(&self) -> u64 {
         match self.0 {
             Form::List(ids) => u64::try_from(ids.len()).unwrap_or(u64::MAX),
@@ -81,12 +79,12 @@ impl<'a> GroupMembers<'a> {
         }
     }
 
-    /// Whether the group has no member.
+    /// Returns whether the group has no member.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Member `at`, or `None` past the end. Constant.
+    /// Returns member `at`, or `None` past the end, in constant time.
     pub fn get(&self, at: u64) -> Option<i64> {
         match self.0 {
             Form::List(ids) => ids.get(usize::try_from(at).ok()?),
@@ -97,7 +95,7 @@ impl<'a> GroupMembers<'a> {
         }
     }
 
-    /// Whether object `id` is a member. Constant for a range, O(len) for a list.
+    /// Returns whether object `id` is a member. Constant for a range, O(len) for a list.
     pub fn contains(&self, id: i64) -> bool {
         match self.0 {
             Form::List(ids) => ids.iter().any(|member| member == id),
@@ -105,7 +103,7 @@ impl<'a> GroupMembers<'a> {
         }
     }
 
-    /// The members in order. A range may span up to 2^64 − 1 of them.
+    /// Returns the members in order. A range may span up to 2^64 − 1 of them.
     pub fn iter(&self) -> Members<'a> {
         match self.0 {
             Form::List(ids) => Members(Left::List(ids.numbers().iter())),
@@ -113,7 +111,7 @@ impl<'a> GroupMembers<'a> {
         }
     }
 
-    /// The ids as they are stored, when they are listed.
+    /// Returns the stored ids, if they are listed.
     pub fn as_list(&self) -> Option<Int64s<'a>> {
         match self.0 {
             Form::List(ids) => Some(ids),
@@ -121,7 +119,7 @@ impl<'a> GroupMembers<'a> {
         }
     }
 
-    /// The range, when it is one; never inverted.
+    /// Returns the range, if it is one; never inverted.
     pub fn as_range(&self) -> Option<Range<i64>> {
         match self.0 {
             Form::List(_) => None,
@@ -141,7 +139,7 @@ impl fmt::Debug for GroupMembers<'_> {
 
 impl PartialEq for GroupMembers<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // Two ranges are not walked: they may be longer than anybody can wait for.
+        // Two ranges are not iterated, because they may be too long.
         match (self.0, other.0) {
             (Form::Range { start, .. }, Form::Range { start: first, .. }) => {
                 self.len() == other.len() && (self.is_empty() || start == first)
@@ -171,7 +169,7 @@ impl<'a> IntoIterator for &GroupMembers<'a> {
     }
 }
 
-/// Object ids one by one; made by [`GroupMembers::iter`].
+/// Object ids one by one, created by [`GroupMembers::iter`].
 #[derive(Clone, Debug)]
 pub struct Members<'a>(Left<'a>);
 
@@ -213,8 +211,8 @@ pub struct GroupRangeInverted {
 
 /// Encodes the list form: the ids in the order given.
 ///
-/// The range form has no bytes; its numbers go into the attribute and its
-/// item is the encoding of no id at all.
+/// The range form has no bytes: its numbers are stored in the attribute, and its item is the
+/// encoding of an empty list.
 ///
 /// ```
 /// use zvf_format::groups::{GroupMembers, encode_list};

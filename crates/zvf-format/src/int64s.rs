@@ -1,15 +1,14 @@
-//! Packed 64-bit numbers: the ids, offsets and indices the format keeps by the row.
+//! Packed 64-bit numbers: ids, offsets and indices with one value per row.
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|
 //! | numbers | 8 · n | i64 each, little-endian, nothing before, between or after them |
 //!
-//! The count is nowhere written: it is the length divided by eight, and a
-//! length that is no multiple of eight is refused; a cut between two numbers is
-//! fewer numbers. `object_ids` are there with the index layout
-//! `vlen_manifests_v2` only; without them object `i` has the id `i`. Nothing is aligned. What
-//! the numbers mean, and which of them are legal, is up to the codec that
-//! hands out the view.
+//! The count is not stored: it is the length divided by eight. A length that is not a multiple of
+//! eight is rejected; bytes truncated between two numbers are a valid shorter list. `object_ids`
+//! exists only with the index layout `vlen_manifests_v2`; without it object `i` has the id `i`.
+//! Nothing is aligned. The meaning and the valid range of the numbers depend on the codec that
+//! provides the view.
 //!
 //! ```
 //! use zvf_format::int64s::Int64s;
@@ -31,11 +30,11 @@ pub struct Int64s<'a> {
 }
 
 impl<'a> Int64s<'a> {
-    /// Checks that `bytes` hold whole numbers and borrows them. Constant time.
+    /// Checks that `bytes` hold whole numbers and borrows them. Takes constant time.
     ///
     /// # Errors
     ///
-    /// [`Int64sError::Length`] when the length is no multiple of eight.
+    /// [`Int64sError::Length`] if the length is no multiple of eight.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Int64sError> {
         // I64 takes any bit pattern at any alignment: only the length can be wrong.
         let numbers = <[I64]>::ref_from_bytes(bytes);
@@ -43,7 +42,7 @@ impl<'a> Int64s<'a> {
         Ok(Self::new(numbers))
     }
 
-    /// Numbers that a codec has already cut out of its blob.
+    /// Wraps numbers that a codec has already extracted from its blob.
     pub(crate) fn new(numbers: &'a [I64]) -> Self {
         Self { numbers }
     }
@@ -52,27 +51,27 @@ impl<'a> Int64s<'a> {
         self.numbers
     }
 
-    /// How many numbers there are.
+    /// Returns the number of numbers.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there is no number.
+    /// Returns whether there is no number.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// Number `at`, or `None` past the end.
+    /// Returns number `at`, or `None` past the end.
     pub fn get(&self, at: usize) -> Option<i64> {
         self.numbers.get(at).map(|number| number.get())
     }
 
-    /// The numbers in stored order.
+    /// Returns the numbers in stored order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> + Clone + use<'a> {
         self.numbers.iter().map(|number| number.get())
     }
 
-    /// The bytes they are stored as.
+    /// Returns the stored bytes.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.numbers.as_bytes()
     }
@@ -88,7 +87,7 @@ impl fmt::Debug for Int64s<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Int64sError {
-    /// This many bytes do not hold whole numbers.
+    /// This number of bytes is not a whole number of integers.
     #[error("{0} bytes are not a whole number of i64")]
     Length(usize),
 }

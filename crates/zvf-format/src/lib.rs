@@ -1,13 +1,11 @@
-//! Byte-level codecs of the Zarr Vectors Format (ZVF), generations 0.6 to 0.9,
-//! and of the two dense containers it is looked at with, Tetration `.tet` and
-//! Caterva/b2nd.
+//! Byte-level codecs of the Zarr Vectors Format (ZVF), generations 0.6 to 0.9, and of two
+//! containers for dense arrays, Tetration `.tet` and Caterva/b2nd.
 //!
-//! This crate turns one blob into one borrowed view and back. It knows nothing
-//! of files, JSON, compression or Zarr: whoever reads a store hands over the
-//! bytes of a cell after its codecs are undone. It is `no_std`, has no unsafe
-//! code, decodes without allocating, and cannot panic whatever the bytes are.
-//! The documentation of each module gives the layout byte by byte; together
-//! they are enough to write a decoder in another language.
+//! This crate converts one blob to one borrowed view and back. It is independent of files, JSON,
+//! compression and Zarr: the caller passes the bytes of a cell after decoding its Zarr codecs. It
+//! is `no_std`, has no unsafe code, decodes without allocating, and never panics for any bytes. The
+//! documentation of each module gives the layout byte by byte and is sufficient for writing a
+//! decoder in another language.
 //!
 //! # Which blob is where
 //!
@@ -17,11 +15,11 @@
 //! | array | cell | module |
 //! |---|---|---|
 //! | `vertices`, `vertices_<kind>` | rows of coordinates | [`numeric`] |
-//! | `vertex_fragments`, `link_fragments` | which rows belong to which fragment | [`fragment`] |
+//! | `vertex_fragments`, `link_fragments` | rows of each fragment | [`fragment`] |
 //! | `vertex_attributes/<name>` | a row for each vertex, or codes of a dictionary | [`numeric`], [`dictionary`] |
 //! | `fragment_attributes/<name>` | a row for each fragment | [`numeric`] |
 //! | `links/<delta>/…`, `cross_chunk_links/<delta>/…` | edges, faces, references between levels | [`links`] |
-//! | `link_attributes/<name>/<delta>/…`, `cross_chunk_link_attributes/…` | a row for each link of the cell beside it | [`numeric`] |
+//! | `link_attributes/<name>/<delta>/…`, `cross_chunk_link_attributes/…` | a row for each link of the matching cell | [`numeric`] |
 //! | `object_index/manifests` | one object's fragments, one item an object | [`manifest`] |
 //! | `object_index/{data,offsets}` (0.6, early 0.7) | the same manifests back to back | [`open_rows`], [`manifest`] |
 //! | `groups` | one group's object ids | [`groups`]; up to 0.8.0 inside [`open_rows`] |
@@ -32,10 +30,10 @@
 //! | `parametric/names` | UTF-8, one vlen item a name; up to 0.8.0 one blob with line feeds between | |
 //! | `__shard_<number>` in any of them (up to 0.8.0) | cells back to back; the attribute `shard_index` has `[offset, length]` for each chunk key | |
 //!
-//! Up to 0.8.0 what is one blob for a whole level (`object_attributes/<name>`,
-//! `group_attributes/<name>`, `links_<kind>`, `parametric/…`, up to 0.7 also
-//! `cross_chunk_links/<delta>` and its attributes) is an array `data` inside a
-//! group of that name. `headers/<name>` and `geometry_index` have attributes only.
+//! Up to 0.8.0, one blob for a whole level (`object_attributes/<name>`, `group_attributes/<name>`,
+//! `links_<kind>`, `parametric/…`, up to 0.7 also `cross_chunk_links/<delta>` and its attributes)
+//! is an array `data` inside a group of that name. `headers/<name>` and `geometry_index` have
+//! attributes only.
 //!
 //! Arrays of the type `variable_length_bytes` wrap their cells in a frame,
 //! [`vlen`]. Link cells that cross chunks or levels wrap their rows in a
@@ -51,18 +49,17 @@
 //! * Integers and floats are little-endian and packed. Nothing is aligned, so
 //!   a view may start at any address. Only [`numeric`] cells of arrays that
 //!   declare it, and the headers of [`b2nd`], are big-endian.
-//! * `parse` checks everything a blob can say about itself, once; the view's
-//!   accessors then neither fail nor panic, and out-of-range lookups are
-//!   `None`. What needs a second blob to check, such as rows against the
-//!   vertices that are there, says so and offers the number to compare.
-//! * `parse` is strict: unknown versions and modes, reserved flags, counts that
-//!   disagree, offsets that do not ascend, negative rows and bytes left over
-//!   are errors. Padding, and what a module calls reserved and ignored, is not
-//!   looked at.
-//! * Errors are small `Copy` enums, one for each codec, that a test can compare
-//!   and a message can show; add the key of the cell when passing them on.
-//! * Encoders, behind the feature `alloc`, have one canonical form: equal input
-//!   gives equal bytes, the bytes the reference writer gives.
+//! * `parse` checks once everything that a blob determines by itself; the accessors of the view
+//!   then neither fail nor panic, and out-of-range lookups are `None`. Checks that need a second
+//!   blob, such as comparing rows with the stored vertices, are documented, and the view returns
+//!   the number to compare.
+//! * `parse` is strict: unknown versions and modes, reserved flags, counts that disagree, offsets
+//!   that do not ascend, negative rows and bytes left over are errors. Padding and fields
+//!   documented as reserved are ignored.
+//! * Errors are small `Copy` enums, one for each codec, which tests can compare; add the key of the
+//!   cell when propagating them.
+//! * Encoders, behind the feature `alloc`, have one canonical form: equal input gives equal bytes,
+//!   those of the reference writer.
 //!
 //! # Features
 //!

@@ -1,9 +1,8 @@
 //! Links: edges, faces and references between vertices, in every stored form.
 //!
-//! A link names L vertices, each by the chunk that holds it and its row in
-//! that chunk's vertex buffer. The chunks are in the path (see [`path`]) or, in
-//! old stores, in the record; all numbers are i64, little-endian, nothing is
-//! aligned, vertex rows are not negative.
+//! A link names L vertices, each by its chunk and its row in the vertex buffer of that chunk. The
+//! chunks are in the path (see [`path`]) or, in old stores, in the record; all numbers are i64,
+//! little-endian, nothing is aligned, vertex rows are not negative.
 //!
 //! # Where links are
 //!
@@ -58,11 +57,11 @@
 //! * `canonical` and directed, in 0.9 also every delta but 0, and all plain rows:
 //!   the input order. (A record inside one chunk goes to the plain rows of delta
 //!   0; equal chunk coordinates at two levels are not one chunk.)
-//! * `duplicate`: one copy for each *distinct* chunk of the record. The copies
-//!   are led by the first endpoint of each chunk in canonical order; the others
-//!   follow in ascending input position. All carry their code, directed or not.
+//! * `duplicate`: one copy for each *distinct* chunk of the record. Each copy starts with the first
+//!   endpoint of its chunk in canonical order; the others follow in ascending input position. Every
+//!   copy has a code, directed or not.
 //!
-//! [`Permutation`] has both ways, [`Permutation::sorting`] the canonical order,
+//! [`Permutation`] converts in both directions, [`Permutation::sorting`] the canonical order,
 //! [`duplicates`] the copies.
 //!
 //! # Anchors
@@ -83,10 +82,10 @@
 //!
 //! # Groups
 //!
-//! The groups of a ragged blob, and the fragments that `link_fragments` makes of
-//! the plain rows, tell which rows were written together. Link fragments are
-//! numbered on their own, not as the vertex fragments of the chunk, and may be
-//! there for a chunk that has no link cell and so no rows.
+//! The groups of a ragged blob, and the fragments that `link_fragments` makes of the plain rows,
+//! record which rows were written together. Link fragments are numbered on their own, not as the
+//! vertex fragments of the chunk, and may exist for a chunk without a link cell and therefore
+//! without rows.
 //!
 //! # Reading order
 //!
@@ -97,11 +96,10 @@
 //!
 //! # Refused
 //!
-//! Bytes that are no whole number of rows or records, negative vertex rows, codes
-//! that are not below L!, a group that ends inside a row, and a cell whose groups
-//! are not one record each. Counts of rows are not stored with them: a blob cut
-//! between two rows is a shorter blob, which `num_physical_records` (before 0.8.1
-//! `num_links`) can tell, and for plain rows the extent of `link_fragments`.
+//! Bytes that are not a whole number of rows or records, negative vertex rows, codes not below L!,
+//! a group that ends inside a row, and a cell whose groups are not one record each. Row counts are
+//! not stored: a blob truncated between two rows is a valid shorter blob. `num_physical_records`
+//! (before 0.8.1 `num_links`) reveals this, and for plain rows the extent of `link_fragments`.
 //!
 //! [`path`]: crate::path
 

@@ -1,4 +1,4 @@
-//! Object manifest: which fragments of which chunks make up an object.
+//! Object manifest: the fragments of an object, by chunk.
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|
@@ -9,18 +9,16 @@
 //! | mode 1 | 16 | i64 first fragment, i64 count of consecutive fragments |
 //! | mode 2 | 4 + 8 · n | u32 n, then n times i64 fragment number |
 //!
-//! All numbers are little-endian; nothing is aligned or padded, and nothing
-//! follows the last block. Fragment numbers count inside the block's chunk; they
-//! and the end of a range, first + count, are at most 2^32 − 1, as many as a
-//! [fragment index](crate::fragment) can hold. Negative numbers and counts,
-//! other modes, short bytes and bytes after the last block are refused. The order
-//! of blocks, and of the numbers in a list, is the order of the object's pieces: a
-//! path may come back to a chunk. Modes may be mixed.
+//! All numbers are little-endian; nothing is aligned or padded, and nothing follows the last block.
+//! Fragment numbers count inside the block's chunk; they and the end of a range, first + count, are
+//! at most 2^32 − 1, the limit of a [fragment index](crate::fragment). Negative numbers and counts,
+//! other modes, truncated bytes and bytes after the last block are rejected. The order of blocks,
+//! and of the numbers in a list, is the order of the object's pieces: a path may return to a chunk.
+//! Modes may be mixed.
 //!
-//! An object without fragments is four zero bytes; that is also what a deleted
-//! object leaves, and the reference counts it as not present. An item without
-//! any bytes is no manifest, and refused: it is the filling behind the last row
-//! of an array.
+//! An object without fragments is four zero bytes; deleted objects have the same form, and the
+//! reference counts them as not present. An empty item is not a manifest and is rejected: it is the
+//! padding after the last row of an array.
 //!
 //! ```
 //! use zvf_format::manifest::{FragmentRef, ObjectManifest};
@@ -69,7 +67,7 @@ impl<'a> ObjectManifest<'a> {
         let blocks: &U32 = cursor.take().ok_or(ManifestError::TruncatedHeader)?;
         let blocks = blocks.get();
         let body = cursor.rest();
-        // A block takes nine bytes or more, so a huge B ends at the first block that is not there.
+        // A block takes nine bytes or more, so a huge B fails at the first missing block.
         for block in 0..blocks {
             take_block(&mut cursor, sid_ndim)
                 .map_err(|fault| ManifestError::Block { block, fault })?;
@@ -84,26 +82,26 @@ impl<'a> ObjectManifest<'a> {
         }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn len(&self) -> u32 {
         self.blocks
     }
 
-    /// Whether the object has no fragment: it has an id and a row, and nothing
-    /// in it. `num_present` of the object index does not count it.
+    /// Returns whether the object has no fragment. It has an id and a row, but `num_present` of the
+    /// object index does not count it.
     pub fn is_empty(&self) -> bool {
         self.iter().all(|block| block.fragments.is_empty())
     }
 
-    /// How many numbers a chunk key has.
+    /// Returns the number of coordinates of a chunk key.
     pub fn sid_ndim(&self) -> usize {
         self.sid_ndim
     }
 
-    /// Whether an encoder would write these very blocks this way: no list is a
+    /// Returns whether an encoder would write the same bytes for these blocks: no list is a
     /// non-empty ascending run, which would be a range.
     ///
-    /// A list like that decodes fine; it only costs more than it needs to.
+    /// Such a list is valid but takes more space than necessary.
     pub fn is_canonical(&self) -> bool {
         self.iter().all(|block| match block.fragments {
             FragmentRef::List(list) => list.as_run().is_none(),
@@ -111,7 +109,7 @@ impl<'a> ObjectManifest<'a> {
         })
     }
 
-    /// The blocks, in the order of the object's pieces.
+    /// Returns the blocks, in the order of the object's pieces.
     pub fn iter(&self) -> Blocks<'a> {
         Blocks {
             left: self.blocks,
@@ -155,7 +153,8 @@ fn take_block<'a>(cursor: &mut Cursor<'a>, sid_ndim: usize) -> Result<Block<'a>,
     })
 }
 
-/// A chunk holds at most 2^32 − 1 fragments, so one past the last is a u32 too.
+/// Converts a fragment number. A chunk has at most 2^32 − 1 fragments, so one past the last is a
+/// u32 too.
 fn fragment_id(number: i64) -> Result<u32, BlockFault> {
     u32::try_from(number).map_err(|_| BlockFault::Fragment(number))
 }
@@ -205,7 +204,7 @@ pub enum FragmentRef<'a> {
 }
 
 impl<'a> FragmentRef<'a> {
-    /// Number of fragments.
+    /// Returns the number of fragments.
     pub fn len(&self) -> usize {
         match self {
             Self::Single(_) => 1,
@@ -214,12 +213,12 @@ impl<'a> FragmentRef<'a> {
         }
     }
 
-    /// Whether the block names no fragment.
+    /// Returns whether the block names no fragment.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The fragment numbers in order.
+    /// Returns the fragment numbers in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + Clone + use<'a> {
         let (range, list) = match self {
             Self::Single(fragment) => (*fragment..fragment.saturating_add(1), None),
@@ -237,36 +236,36 @@ pub struct FragmentList<'a> {
 }
 
 impl<'a> FragmentList<'a> {
-    /// Number of fragments.
+    /// Returns the number of fragments.
     pub fn len(&self) -> usize {
         self.fragments.len()
     }
 
-    /// Whether the list is empty.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.fragments.is_empty()
     }
 
-    /// Entry `at` of the list.
+    /// Returns entry `at` of the list.
     pub fn get(&self, at: usize) -> Option<u32> {
         u32::try_from(self.fragments.get(at)?.get()).ok()
     }
 
-    /// The fragment numbers in stored order.
+    /// Returns the fragment numbers in stored order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + Clone + use<'a> {
-        // `parse` has shown that each is a u32.
+        // `parse` has verified that each is a u32.
         let number = |fragment: &I64| u32::try_from(fragment.get()).unwrap_or(u32::MAX);
         self.fragments.iter().map(number)
     }
 
-    /// The run these fragments are, when they ascend one by one and are not
-    /// empty. A run up to `u32::MAX` is none: its end is no fragment number.
+    /// Returns the fragments as a run, if they ascend one by one and are not empty. A run up to
+    /// `u32::MAX` does not count, because its end is not a fragment number.
     pub fn as_run(&self) -> Option<Range<u32>> {
         fragment_run(self.iter())
     }
 }
 
-/// The run that `fragments` are, when it can be stored as one.
+/// Returns `fragments` as a run if they can be stored as one.
 fn fragment_run(fragments: impl Iterator<Item = u32>) -> Option<Range<u32>> {
     let run = run::ascending(fragments.map(u64::from))?;
     Some(u32::try_from(run.start).ok()?..u32::try_from(run.end).ok()?)
@@ -278,7 +277,7 @@ impl fmt::Debug for FragmentList<'_> {
     }
 }
 
-/// Walks the blocks of a manifest; made by [`ObjectManifest::iter`].
+/// Iterator over the blocks of a manifest, created by [`ObjectManifest::iter`].
 #[derive(Clone)]
 pub struct Blocks<'a> {
     left: u32,
@@ -316,12 +315,12 @@ pub enum ManifestError {
     /// The bytes end inside the block count; no bytes at all mean an absent row.
     #[error("bytes end inside the block count")]
     TruncatedHeader,
-    /// A block does not hold.
+    /// A block is invalid.
     #[error("block {block}: {fault}")]
     Block {
         /// The block at fault.
         block: u32,
-        /// What is wrong with it.
+        /// Its fault.
         fault: BlockFault,
     },
     /// Bytes are left after the last block.
@@ -329,7 +328,7 @@ pub enum ManifestError {
     TrailingBytes(usize),
 }
 
-/// What is wrong with a block.
+/// Fault of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockFault {

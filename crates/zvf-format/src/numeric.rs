@@ -4,11 +4,10 @@
 //! |---|---|---|
 //! | values | rows · columns · s | row by row, the columns of a row side by side, nothing before, between or after them |
 //!
-//! The blob says neither type nor shape. The type is the attribute `dtype`, s is
-//! its [size](Dtype::size); up to 0.8.0, and for per-chunk cells up to 0.8.1, the
-//! Zarr arrays themselves are of type `uint8` and the attributes are those of the
-//! group above them; arrays without one, `vertices` or attributes, are
-//! `float32`. Nothing is aligned.
+//! The blob contains neither type nor shape. The type is the attribute `dtype`, s is its
+//! [size](Dtype::size); up to 0.8.0, and for per-chunk cells up to 0.8.1, the Zarr arrays
+//! themselves are of type `uint8` and the attributes are those of the group above them; arrays
+//! without one, `vertices` or attributes, are `float32`. Nothing is aligned.
 //!
 //! | cell | rows | columns |
 //! |---|---|---|
@@ -20,11 +19,10 @@
 //! | `object_attributes/<name>/present_mask` (up to 0.8.0) | objects | 1; `uint8`, 0 for a dropped object. Later a dropped object's row is the array's fill value |
 //! | `parametric/objects` | what the length gives | `max_row_length`: type id, coefficients, then NaN |
 //!
-//! Where the length is divided by the rows, [`columns_of`] does it; a division
-//! that leaves a rest is a broken cell. Trust it above the attributes `row_shape`
-//! and `channel_names`: known writers leave `row_shape` empty for attributes of
-//! several columns. A cell that was cut between two rows is a shorter cell, which
-//! only these counts can tell.
+//! Where the length is divided by the rows, [`columns_of`] does it; a division with a remainder
+//! means an invalid cell. It takes precedence over the attributes `row_shape` and `channel_names`:
+//! known writers leave `row_shape` empty for attributes of several columns. A cell truncated
+//! between two rows is a valid shorter cell, which only these counts reveal.
 //!
 //! | kind | code | s | one value |
 //! |---|---|---|---|
@@ -34,20 +32,18 @@
 //! | `float16` `float32` `float64` | `f2` `f4` `f8` | 2 4 8 | IEEE 754 binary16, binary32, binary64 |
 //! | `complex64` `complex128` | `c8` `c16` | 8 16 | real part, then imaginary part, a binary32 or binary64 each |
 //!
-//! A `dtype` is written in one of two ways. A name, as in `float32`, means
-//! little-endian. The array protocol's form is one character of byte order and
-//! a code, as in `<f4`: `<` is little-endian, `>` big-endian, `=` little-endian
-//! as well (a store has no native order but its own), and `|` no order at all,
-//! for one-byte values only. A one-byte value may carry any of the four. In a
-//! complex value each of the two parts has that order, the real one is first.
+//! A `dtype` is written in one of two ways. A name, as in `float32`, means little-endian. The array
+//! protocol's form is one character of byte order and a code, as in `<f4`: `<` is little-endian,
+//! `>` big-endian, `=` little-endian as well (a store has no native order), and `|` no order, for
+//! one-byte values only. A one-byte value may have any of the four. In a complex value each of the
+//! two parts has that order, and the real part is first.
 //!
-//! Spellings not in this list are refused, a code without its character of
-//! order (`f4`) among them. No dtype but these is read. Old writers dumped text as numpy holds it in
-//! memory and objects as the addresses they had: neither can be read back
-//! safely, and [`DtypeError`] says so.
+//! Other spellings are rejected, including a code without its byte order (`f4`). Only these dtypes
+//! are read. Old writers dumped the in-memory form of NumPy text and the addresses of objects:
+//! neither can be read back safely, and [`DtypeError`] reports them.
 //!
-//! [`NumericRows::value`] gives any value widened; [`NumericRows::elements`]
-//! gives them all as the type they are, in bulk.
+//! [`NumericRows::value`] returns a single widened value; [`NumericRows::elements`] returns all
+//! values in their own type.
 //!
 //! ```
 //! use zvf_format::numeric::{Dtype, NumericRows, Value};

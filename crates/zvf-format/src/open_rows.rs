@@ -1,9 +1,8 @@
-//! Open rows: byte strings end to end, with the place where each starts.
+//! Open rows: concatenated byte strings with the position of each.
 //!
-//! `groups` up to 0.8.0, `object_index` in 0.6 and the first 0.7 stores (those
-//! without the attribute `layout`), and `parametric/groups` up to 0.8.0 are kept
-//! this way, as two files that are read together; later ones use
-//! [`vlen`](crate::vlen) items.
+//! `groups` up to 0.8.0, `object_index` in 0.6 and the first 0.7 stores (those without the
+//! attribute `layout`), and `parametric/groups` up to 0.8.0 have this form, two files that are read
+//! together; later stores use [`vlen`](crate::vlen) items.
 //!
 //! | file | part | size in bytes | content |
 //! |---|---|---|---|
@@ -15,13 +14,13 @@
 //! of `data`, and equal neighbours make an empty row. The row count is the
 //! length of `offsets` divided by eight; without any row `data` is empty.
 //!
-//! What is in a row is up to its owner: a manifest for `object_index`, packed
-//! object ids for `groups` ([`GroupMembers`](crate::groups::GroupMembers)).
+//! The content of a row depends on its array: a manifest for `object_index`, packed object ids for
+//! `groups` ([`GroupMembers`](crate::groups::GroupMembers)).
 //!
-//! Because the last row is open, a `data` that lost its tail after the last
-//! start still parses, and so does an `offsets` that lost whole starts, whose
-//! last row then swallows the rest. A manifest notices both. Ids of a group do
-//! not: `num_groups` tells lost starts, and nothing tells lost ids.
+//! Because the last row is open, `data` truncated after the last start still parses, and so does
+//! `offsets` truncated between starts, where the last row then includes the rest. A manifest
+//! detects both. Ids of a group do not: `num_groups` reveals missing starts, but nothing reveals
+//! missing ids.
 //!
 //! ```
 //! use zvf_format::open_rows::OpenRows;
@@ -40,8 +39,8 @@ use crate::int64s::{Int64s, Int64sError};
 
 /// Rows of bytes, borrowed from a `data` and an `offsets` file.
 ///
-/// Proven by [`parse`](Self::parse); no accessor fails or panics afterwards.
-/// Two are equal when they hold the same rows.
+/// [`parse`](Self::parse) validates all data, so that no accessor fails or panics. Two are equal if
+/// they have the same rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OpenRows<'a> {
     data: &'a [u8],
@@ -54,7 +53,7 @@ impl<'a> OpenRows<'a> {
     ///
     /// # Errors
     ///
-    /// [`OpenRowsError`] names the first thing that does not hold.
+    /// [`OpenRowsError`] describes the first fault.
     pub fn parse(data: &'a [u8], offsets: &'a [u8]) -> Result<Self, OpenRowsError> {
         use OpenRowsError as E;
         let starts = Int64s::parse(offsets).map_err(|Int64sError::Length(len)| E::Offsets(len))?;
@@ -77,17 +76,17 @@ impl<'a> OpenRows<'a> {
         Ok(Self { data, starts })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Whether there is no row.
+    /// Returns whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// The bytes of row `row`, or `None` past the end. Constant.
+    /// Returns the bytes of row `row`, or `None` past the end, in constant time.
     pub fn get(&self, row: usize) -> Option<&'a [u8]> {
         let start = usize::try_from(self.starts.get(row)?).ok()?;
         let end = match self.starts.get(row.checked_add(1)?) {
@@ -97,10 +96,10 @@ impl<'a> OpenRows<'a> {
         self.data.get(start..end)
     }
 
-    /// The rows in order. Constant for each step.
+    /// Returns the rows in order. Each step takes constant time.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone + use<'a> {
         let rows = *self;
-        // `parse` has shown that each of them is there.
+        // `parse` has verified that each of them is there.
         (0..rows.len()).map(move |row| rows.get(row).unwrap_or_default())
     }
 }
@@ -115,13 +114,13 @@ impl fmt::Debug for OpenRows<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenRowsError {
-    /// `offsets` has this many bytes, which hold no whole numbers.
+    /// `offsets` has this many bytes, which are not a whole number of integers.
     #[error("offsets of {0} bytes are not a whole number of i64")]
     Offsets(usize),
     /// The first row starts here instead of at 0.
     #[error("the first row starts at {0}, not at 0")]
     First(i64),
-    /// This row starts before the one in front of it.
+    /// This row starts before its predecessor.
     #[error("row {0} starts before the row in front of it")]
     Descending(usize),
     /// The last row starts here, past the end of `data`.
@@ -132,17 +131,17 @@ pub enum OpenRowsError {
     Unowned(usize),
 }
 
-/// The two files that hold open rows; made by [`encode`].
+/// The two files that hold open rows, created by [`encode`].
 #[cfg(feature = "alloc")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenRowsFiles {
     /// The rows.
     pub data: Vec<u8>,
-    /// Where each starts.
+    /// Start of each row.
     pub offsets: Vec<u8>,
 }
 
-/// Encodes rows; there is only one way to.
+/// Encodes rows. The encoding is unique.
 ///
 /// ```
 /// use zvf_format::open_rows::{OpenRows, encode};
@@ -156,7 +155,7 @@ pub struct OpenRowsFiles {
 pub fn encode<T: AsRef<[u8]>>(rows: &[T]) -> OpenRowsFiles {
     let mut files = OpenRowsFiles::default();
     for row in rows {
-        // No Vec is longer than an i64 can say.
+        // The length of a Vec fits an i64.
         let start = i64::try_from(files.data.len()).unwrap_or(i64::MAX);
         files.offsets.extend_from_slice(&start.to_le_bytes());
         files.data.extend_from_slice(row.as_ref());

@@ -1,8 +1,8 @@
 //! Path segments: deltas, chunk keys, cell keys and link offsets.
 //!
-//! Parsing borrows the text and formatting writes into any [`core::fmt::Write`];
-//! neither allocates. Parsing takes exactly the text that formatting writes, so
-//! a segment and its numbers are two forms of one thing:
+//! Parsing borrows the text and formatting writes into any [`core::fmt::Write`]; neither allocates.
+//! Parsing accepts exactly the text that formatting writes, so segments and numbers correspond one
+//! to one:
 //!
 //! ```text
 //! digits   := "1" … "9" ("0" … "9")*                  no leading zero
@@ -16,9 +16,9 @@
 //! offset   := signed ("." signed)*                    K numbers: "+1.0.-2"
 //! ```
 //!
-//! K is the number of axes, one more in a level chunked by an attribute; L is
-//! the link width. A delta fits an i32, any other number an i64. Every other
-//! spelling is refused, and so is any other count of numbers.
+//! K is the number of axes, one more in a level chunked by an attribute; L is the link width. A
+//! delta fits an i32, any other number an i64. Any other spelling and any other count of numbers is
+//! rejected.
 //!
 //! A delta is the level of endpoints 1 to L − 1 minus the level of endpoint 0, in
 //! input order, positive towards coarser levels. The cell of chunk `c` in an array
@@ -48,32 +48,32 @@ pub use delta::Delta;
 pub use number::NumberFault;
 pub use offsets::{OffsetCoords, Offsets};
 
-/// Why a path segment is not what it should be.
+/// Reason that a path segment is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
     /// A number is malformed.
     #[error("number {at}: {fault}")]
     Number {
-        /// Which number of the segment, counted from 0.
+        /// Index of the number in the segment, counted from 0.
         at: usize,
-        /// What is wrong with it.
+        /// Its fault.
         fault: NumberFault,
     },
-    /// Another count of numbers than the dimensions ask for.
+    /// The count of numbers does not match the dimensions.
     #[error("{found} numbers, not {expected}")]
     Numbers {
-        /// How many the key should have.
+        /// Expected count.
         expected: usize,
-        /// How many it has.
+        /// Actual count.
         found: usize,
     },
-    /// Another count of offsets than the link width asks for.
+    /// The count of offsets does not match the link width.
     #[error("{found} offsets, not {expected}")]
     Offsets {
-        /// How many the segment should have.
+        /// Expected count.
         expected: usize,
-        /// How many it has.
+        /// Actual count.
         found: usize,
     },
 }

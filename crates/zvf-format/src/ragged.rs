@@ -1,8 +1,7 @@
-//! Self-describing ragged blob: byte groups behind a table of their offsets.
+//! Self-describing ragged blob: byte groups after a table of their offsets.
 //!
-//! Link cells use it, but for the flat ones: the intra-chunk array, the
-//! cross-chunk table of 0.6 and 0.7, and `links_<kind>` of composite stores. See
-//! [`links`](crate::links).
+//! All link cells use it except the flat ones: the intra-chunk array, the cross-chunk table of 0.6
+//! and 0.7, and `links_<kind>` of composite stores. See [`links`](crate::links).
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|
@@ -10,9 +9,9 @@
 //! | offsets | 8 · K | i64 each: where the group starts, in bytes **from the end of this table**. Ascending from 0; an empty group repeats its neighbour's |
 //! | data | rest | the groups, back to back; the last one runs to the end of the blob |
 //!
-//! All numbers are little-endian. With K = 0 there is no data. The length of
-//! the last group is not stored: a blob cut inside it is a shorter group, which
-//! the codec of its rows or the count of records must notice.
+//! All numbers are little-endian. With K = 0 there is no data. The length of the last group is not
+//! stored: a blob truncated inside it has a shorter last group, which the codec of its rows or the
+//! count of records must detect.
 //!
 //! ```
 //! use zvf_format::ragged::RaggedBlob;
@@ -43,7 +42,7 @@ impl<'a> RaggedBlob<'a> {
     ///
     /// # Errors
     ///
-    /// [`RaggedError`] names the part that does not hold.
+    /// [`RaggedError`] describes the invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, RaggedError> {
         use RaggedError as E;
         let mut cursor = Cursor::new(bytes);
@@ -68,30 +67,30 @@ impl<'a> RaggedBlob<'a> {
         }
     }
 
-    /// Number of groups.
+    /// Returns the number of groups.
     pub fn len(&self) -> usize {
         self.offsets.len()
     }
 
-    /// Whether there is no group.
+    /// Returns whether there is no group.
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }
 
-    /// The bytes of group `at`, or `None` past the end.
+    /// Returns the bytes of group `at`, or `None` past the end.
     pub fn get(&self, at: usize) -> Option<&'a [u8]> {
         let start = self.offset(at)?;
         let end = self.offset(at.checked_add(1)?);
         self.data.get(start..end.unwrap_or(self.data.len()))
     }
 
-    /// The groups in stored order.
+    /// Returns the groups in stored order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone + use<'a> {
         let blob = *self;
         (0..self.len()).map(move |at| blob.get(at).unwrap_or_default())
     }
 
-    /// All groups' bytes, back to back.
+    /// Returns all groups' bytes, back to back.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -118,7 +117,7 @@ pub fn encode<G: AsRef<[u8]>>(groups: &[G]) -> Vec<u8> {
     let mut at = 0i64;
     for group in groups {
         offsets.push(I64::new(at));
-        // What is in memory is shorter than 2^63 bytes.
+        // Data in memory is shorter than 2^63 bytes.
         at = at.saturating_add_unsigned(u64::try_from(group.as_ref().len()).unwrap_or(u64::MAX));
     }
     let count = i64::try_from(groups.len()).unwrap_or(i64::MAX);

@@ -1,9 +1,9 @@
-//! Recognises the lists that the encoders store as runs.
+//! Recognition of lists that the encoders store as runs.
 
 use core::ops::Range;
 
-/// The run `first..last + 1` when `numbers` are exactly that, not empty, and the
-/// end is still a number the format has: below 2^63.
+/// Returns the run `first..last + 1` if `numbers` are exactly that and not empty, and the end is a
+/// valid number below 2^63.
 pub(crate) fn ascending(numbers: impl IntoIterator<Item = u64>) -> Option<Range<u64>> {
     let mut numbers = numbers.into_iter();
     let start = numbers.next()?;

@@ -1,18 +1,17 @@
-//! Tetration (`.tet`), layout version 1: dense arrays cut into tiles, in one file.
+//! Tetration (`.tet`), layout version 1: dense arrays divided into tiles, in one file.
 //!
 //! | part | offset | size in bytes | content |
 //! |---|---|---|---|
-//! | superblock | 0 | 32 | how many datasets, where the index is |
+//! | superblock | 0 | 32 | number of datasets, position of the index |
 //! | dataset directory | 32 | 8 + B | names, types and shapes |
 //! | chunk index | align8(40 + B) | 32 + 104 · N | one row for each tile |
 //! | payloads | anywhere after the index | | the tiles' bytes |
 //! | spills | after the payloads | | JSON the footer refers to |
 //! | footer | to the end of the file | J + 16 | JSON and its frame |
 //!
-//! All numbers are little-endian. Every record of the directory is a multiple
-//! of 8 long, so 40 + B is aligned already and nothing is ever between
-//! directory and index. A file without datasets is the superblock alone, with
-//! neither directory nor index.
+//! All numbers are little-endian. The length of every directory record is a multiple of 8, so 40 +
+//! B is aligned and there is never a gap between directory and index. A file without datasets is
+//! the superblock alone, with neither directory nor index.
 //!
 //! # Superblock
 //!
@@ -66,21 +65,18 @@
 //!
 //! # Tiles
 //!
-//! The grid has ⌈shape / chunk shape⌉ tiles on each axis. Every tile of every
-//! dataset has exactly one row; the order of rows means nothing.
-//! [`ChunkIndex::check`] compares the number of rows with the grids; that no
-//! tile has two rows, and that payloads do not overlap, needs memory and is left
-//! to whoever keeps a map of the rows. Tiles at the
-//! edge are cut off, never padded: the extent of the tile at position `i` is
-//! min(chunk, shape − i · chunk). A decoded payload is the tile's elements,
-//! row-major over that extent, little-endian. Payloads need not be aligned,
-//! in order, or next to each other. A reader that wants a tile computes its
-//! coordinate, finds the row with that dataset and coordinate, and reads the
-//! bytes the row tells.
+//! The grid has ⌈shape / chunk shape⌉ tiles on each axis. Every tile of every dataset has exactly
+//! one row; the order of rows is arbitrary. [`ChunkIndex::check`] compares the number of rows with
+//! the grids; checking that no tile has two rows and that payloads do not overlap needs memory and
+//! is left to callers that keep a map of the rows. Tiles at the edge are truncated, never padded:
+//! the extent of the tile at position `i` is min(chunk, shape − i · chunk). A decoded payload is
+//! the tile's elements, row-major over that extent, little-endian. Payloads need not be aligned, in
+//! order, or next to each other. To read a tile, compute its coordinate, find the row with that
+//! dataset and coordinate, and read the range in the row.
 //!
 //! # Footer
 //!
-//! There when flag bit 0 is set; read from the end of the file.
+//! Present if flag bit 0 is set; read from the end of the file.
 //!
 //! | part | size | content |
 //! |---|---|---|
@@ -89,19 +85,18 @@
 //! | version | 4 | u32, 1 or 2 |
 //! | magic | 4 | `THST` |
 //!
-//! The JSON may say where spills are: `metadata_ref`, and in version 2 also
-//! `zone_maps_ref` and `secondary_index_ref`, each an object of `offset` and
-//! `len`. Payloads end at the smallest of these offsets. JSON is beyond this
-//! module, so [`TetLayout::parse`] lets payloads end where the JSON starts.
+//! The JSON may contain the positions of spills: `metadata_ref`, and in version 2 also
+//! `zone_maps_ref` and `secondary_index_ref`, each an object of `offset` and `len`. Payloads end at
+//! the smallest of these offsets. This module does not parse JSON, so [`TetLayout::parse`] allows
+//! payloads up to the start of the JSON.
 //!
 //! # Refused
 //!
-//! Other magics, versions, dtypes, ranks and codecs; extents of 0; names that are
-//! not UTF-8; a directory that its records do not fill, D that cannot fit (a
-//! record takes 32 bytes or more), an index that is not where and as long as the
-//! superblock says; rows of unknown datasets or outside their grid, with used
-//! slots past the rank, with lengths that are not the tile's, or with payloads
-//! outside the file's payload region; a raw payload whose lengths differ.
+//! Other magics, versions, dtypes, ranks and codecs; extents of 0; names that are not UTF-8; a
+//! directory that its records do not fill, D that cannot fit (a record takes 32 bytes or more), an
+//! index whose position or length differs from the superblock; rows of unknown datasets or outside
+//! their grid, with used slots past the rank, with lengths that are not the tile's, or with
+//! payloads outside the file's payload region; a raw payload whose lengths differ.
 //!
 //! ```
 //! use zvf_format::tetration::TetLayout;
@@ -153,11 +148,11 @@ pub use superblock::{FLAG_FOOTER, LAYOUT_VERSION, MAGIC, Superblock, SuperblockE
 
 use core::ops::Range;
 
-/// Axes a dataset can have.
+/// Maximum number of axes of a dataset.
 pub const MAX_RANK: usize = 8;
 /// Bytes of the superblock.
 pub const SUPERBLOCK_LEN: u64 = 32;
-/// Bytes at the end of a file that tell its footer.
+/// Length of the end of a file that locates its footer.
 pub const FOOTER_TAIL_LEN: u64 = 16;
 
 /// Bytes of the chunk index before its rows.
@@ -167,7 +162,7 @@ const ROW_LEN: u64 = 104;
 /// A record with an empty name and one axis.
 const MIN_RECORD_LEN: u64 = 32;
 
-/// A whole file in memory, mapped or read, and all its parts proven.
+/// A whole file in memory, mapped or read, with all parts validated.
 ///
 /// Remote readers parse the parts one by one instead: the superblock, then
 /// directory and index in one range, and the footer from the end.
@@ -181,12 +176,12 @@ pub struct TetLayout<'a> {
 }
 
 impl<'a> TetLayout<'a> {
-    /// Checks all parts of `file` and that they fit each other, payloads'
-    /// places included; the payloads themselves are not read.
+    /// Checks all parts of `file` and their consistency, including the positions of payloads; the
+    /// payloads themselves are not read.
     ///
     /// # Errors
     ///
-    /// [`LayoutError`] gives the first part that does not hold.
+    /// [`LayoutError`] describes the first invalid part.
     pub fn parse(file: &'a [u8]) -> Result<Self, LayoutError> {
         let superblock = Superblock::parse(file)?;
         let regions =
@@ -217,27 +212,27 @@ impl<'a> TetLayout<'a> {
         })
     }
 
-    /// The first 32 bytes.
+    /// Returns the first 32 bytes.
     pub fn superblock(&self) -> Superblock {
         self.superblock
     }
 
-    /// The datasets.
+    /// Returns the datasets.
     pub fn directory(&self) -> DatasetDirectory<'a> {
         self.directory
     }
 
-    /// Where the tiles are.
+    /// Returns the positions of the tiles.
     pub fn index(&self) -> ChunkIndex<'a> {
         self.index
     }
 
-    /// The footer, when the file has one.
+    /// Returns the footer, when the file has one.
     pub fn footer(&self) -> Option<Footer<'a>> {
         self.footer
     }
 
-    /// Where payloads and spills end: at the footer, or with the file.
+    /// Returns the end of payloads and spills: the start of the footer, or the end of the file.
     pub fn payload_end(&self) -> u64 {
         self.payload_end
     }
@@ -253,22 +248,22 @@ fn slice(file: &[u8], span: Range<u64>) -> Option<&[u8]> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// The superblock does not hold.
+    /// The superblock is invalid.
     #[error("superblock")]
     Superblock(#[from] SuperblockError),
     /// The chunk index ends past the end of the file.
     #[error("the chunk index ends past the end of the file")]
     IndexSpan,
-    /// The dataset directory does not hold.
+    /// The dataset directory is invalid.
     #[error("dataset directory")]
     Directory(#[from] DirectoryError),
-    /// The chunk index does not hold.
+    /// The chunk index is invalid.
     #[error("chunk index")]
     Index(#[from] ChunkIndexError),
-    /// The footer does not hold.
+    /// The footer is invalid.
     #[error("footer")]
     Footer(#[from] FooterError),
-    /// The chunk index does not belong to the directory or the file.
+    /// The chunk index contradicts the directory or the file.
     #[error("chunk map")]
     Map(#[from] ChunkMapError),
 }

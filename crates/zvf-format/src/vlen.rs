@@ -1,23 +1,20 @@
-//! vlen-bytes frame: how a Zarr chunk of byte strings is serialised.
+//! vlen-bytes frame: the serialized form of a Zarr chunk of byte strings.
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|
 //! | n | 4 | u32, number of items |
 //! | items | Σ (4 + length) | n times: u32 length, then that many bytes |
 //!
-//! All numbers are little-endian; nothing is aligned or padded, and nothing
-//! follows the last item. This is what a chunk looks like after its
-//! compressors are undone.
+//! All numbers are little-endian; nothing is aligned or padded, and nothing follows the last item.
+//! This is the form of a chunk after decompression.
 //!
-//! n is the number of cells in the Zarr chunk, not the number of items that
-//! mean something: a chunk at the edge of an array is stored at full size and
-//! filled up with empty items. Arrays with one cell for each spatial chunk
-//! have chunks of one item, which [`VlenFrame::only`] gives. An empty item is
-//! the array's fill value: an absent chunk stands for the same thing, and
-//! writers leave such a chunk out rather than write one empty item.
+//! n is the number of cells in the Zarr chunk, not the number of meaningful items: a chunk at the
+//! edge of an array is stored at full size and padded with empty items. Arrays with one cell for
+//! each spatial chunk have chunks of one item, which [`VlenFrame::only`] returns. An empty item is
+//! the array's fill value, like a missing chunk; writers omit a chunk instead of writing one empty
+//! item.
 //!
-//! Items carry their length in front and no directory exists, so finding item
-//! `i` walks over those before it.
+//! Each item follows its length and there is no directory, so finding item `i` takes linear time.
 //!
 //! ```
 //! use zvf_format::vlen::VlenFrame;
@@ -43,8 +40,8 @@ use crate::cursor::Cursor;
 
 /// The items of one vlen-bytes frame, borrowed from its bytes.
 ///
-/// Proven by [`parse`](Self::parse); no accessor fails or panics afterwards.
-/// Two frames are equal when they hold the same items.
+/// [`parse`](Self::parse) validates all data, so that no accessor fails or panics. Two frames are
+/// equal if they have the same items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct VlenFrame<'a> {
     len: u32,
@@ -58,13 +55,13 @@ impl<'a> VlenFrame<'a> {
     ///
     /// # Errors
     ///
-    /// [`VlenFrameError`] names the first part that does not hold.
+    /// [`VlenFrameError`] describes the first invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, VlenFrameError> {
         use VlenFrameError as E;
         let mut cursor = Cursor::new(bytes);
         let len = cursor.take::<U32>().ok_or(E::Header)?.get();
         let items = cursor.rest();
-        // Every item needs four bytes for its length: a count beyond that is refused unwalked.
+        // Every item needs four bytes for its length: a larger count is rejected without iteration.
         let room = items.len().div_euclid(size_of::<U32>());
         if usize::try_from(len).map_or(true, |len| len > room) {
             return Err(E::Count(len));
@@ -78,24 +75,24 @@ impl<'a> VlenFrame<'a> {
         }
     }
 
-    /// Number of items, n.
+    /// Returns the number of items, n.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether the frame has no item.
+    /// Returns whether the frame has no item.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Item `at`, or `None` past the end. O(at): to see all, use
+    /// Returns item `at`, or `None` past the end, in O(at). To visit all items, use
     /// [`iter`](Self::iter).
     pub fn get(&self, at: u32) -> Option<&'a [u8]> {
         self.iter().nth(usize::try_from(at).ok()?)
     }
 
-    /// The one item of an array's cell, or `None` when the frame holds none or
-    /// several. Constant.
+    /// Returns the single item of an array's cell, or `None` if the frame has none or several.
+    /// Takes constant time.
     pub fn only(&self) -> Option<&'a [u8]> {
         if self.len == 1 {
             self.iter().next()
@@ -104,7 +101,7 @@ impl<'a> VlenFrame<'a> {
         }
     }
 
-    /// The items in stored order. Constant for each step.
+    /// Returns the items in stored order. Each step takes constant time.
     pub fn iter(&self) -> Items<'a> {
         Items {
             left: self.len,
@@ -113,7 +110,7 @@ impl<'a> VlenFrame<'a> {
     }
 }
 
-/// The next item, or `None` when the bytes end inside it.
+/// Returns the next item, or `None` if the bytes end inside it.
 fn item<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
     let len = cursor.take::<U32>()?.get();
     cursor.take_bytes(usize::try_from(len).ok()?)
@@ -143,7 +140,7 @@ impl<'a> IntoIterator for &VlenFrame<'a> {
     }
 }
 
-/// Walks the items of a frame; made by [`VlenFrame::iter`].
+/// Iterator over the items of a frame, created by [`VlenFrame::iter`].
 #[derive(Clone)]
 pub struct Items<'a> {
     left: u32,
@@ -159,7 +156,7 @@ impl<'a> Iterator for Items<'a> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // `parse` has counted them in memory, four bytes and more each.
+        // `parse` has counted them in memory, at least four bytes each.
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         (left, Some(left))
     }
@@ -192,22 +189,22 @@ pub enum VlenFrameError {
     TrailingBytes(usize),
 }
 
-/// Encodes items; there is only one way to.
+/// Encodes items. The encoding is unique.
 ///
 /// # Errors
 ///
-/// [`VlenFrameLimit`] when a length or the count does not fit its 32 bits.
+/// [`VlenFrameLimit`] if a length or the count does not fit its 32 bits.
 #[cfg(feature = "alloc")]
 pub fn encode<T: AsRef<[u8]>>(items: &[T]) -> Result<Vec<u8>, VlenFrameLimit> {
     let count = count(items.len())?;
-    // Checked before anything is copied; only a hint, should the sum not fit.
+    // Checked before anything is copied; only a hint if the sum overflows.
     let mut size = size_of::<U32>();
     for (at, item) in items.iter().enumerate() {
         length(at, item.as_ref().len())?;
         let added = item.as_ref().len().saturating_add(size_of::<U32>());
         size = size.saturating_add(added);
     }
-    // A frame mostly gets a checksum, which then has a place.
+    // Room for the checksum that most frames get.
     let mut bytes = Vec::with_capacity(size.saturating_add(size_of::<U32>()));
     bytes.extend_from_slice(&count.to_le_bytes());
     for (at, item) in items.iter().enumerate() {
@@ -227,7 +224,7 @@ fn length(item: usize, len: usize) -> Result<u32, VlenFrameLimit> {
     u32::try_from(len).map_err(|_| VlenFrameLimit::Item { item, len })
 }
 
-/// Items that a vlen-bytes frame cannot hold.
+/// Items that a vlen-bytes frame cannot represent.
 #[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -251,7 +248,7 @@ mod tests {
 
     const MOST: usize = 0xffff_ffff;
 
-    /// No test allocates 4 GiB to see this.
+    /// Tested here because no test can allocate 4 GiB.
     #[test]
     fn lengths_are_never_truncated() {
         assert_eq!(count(MOST), Ok(u32::MAX));

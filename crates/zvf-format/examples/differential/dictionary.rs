@@ -1,5 +1,5 @@
-//! Codes as `{"values": […], "fill": code | null, "dtype": name, "categories": […]}`, the last two
-//! being what the reference made of the values.
+//! Codes as `{"values": […], "fill": code | null, "dtype": name, "categories": […]}`, where the
+//! last two are the reference's choice for the values.
 
 use serde_json::{Value, json};
 use zvf_format::{
@@ -30,7 +30,7 @@ fn decode(bytes: &[u8], with: &Value) -> Outcome<Value> {
 
 fn encode(input: &Value) -> Outcome<Vec<u8>> {
     let values = list(&input["values"])?;
-    // Text in the order of its code points is in that of its UTF-8 bytes.
+    // Text sorts by code points as by UTF-8 bytes.
     let mut categories: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
     categories.sort_by_key(|value| (value.as_i64(), value.as_str()));
     categories.dedup();

@@ -1,6 +1,6 @@
 //! All cells of a family of links, from records as in `link_placement.json`.
 //!
-//! The bytes are a frame: the path of a cell, what is in it, and so on in the order of the paths.
+//! The bytes are a frame: the path and the content of each cell, in the order of the paths.
 
 use std::collections::BTreeMap;
 

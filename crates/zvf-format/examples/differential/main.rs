@@ -9,8 +9,8 @@
 //! {"hex": "4746565a…"}
 //! ```
 //!
-//! What a codec needs to know beside the bytes is in `with`. Refused input is
-//! answered with `error`; a request that makes no sense ends the program.
+//! `with` contains the parameters of a codec other than the bytes. Rejected input is answered with
+//! `error`; a malformed request ends the program.
 
 use std::{
     error::Error,
@@ -30,11 +30,11 @@ mod vlen_frame;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// A codec's two directions. The codec's module gives the shape of input and
-/// output, mostly that of its file in `testdata/codec`.
+/// The two directions of a codec. The module of the codec defines the shape of input and output,
+/// usually that of its file in `testdata/codec`.
 struct Codec {
     name: &'static str,
-    /// Bytes, with what `with` says.
+    /// Decodes bytes with the parameters in `with`.
     decode: fn(&[u8], &Value) -> Outcome<Value>,
     encode: fn(&Value) -> Outcome<Vec<u8>>,
 }

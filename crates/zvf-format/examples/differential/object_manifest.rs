@@ -1,5 +1,5 @@
-//! Manifests as `{"dims": K, "blocks": [{"chunk": […], "fragments": F}]}`, F being `{"one": id}` or
-//! what a fragment index has.
+//! Manifests as `{"dims": K, "blocks": [{"chunk": […], "fragments": F}]}`, where F is `{"one": id}`
+//! or a fragment of a fragment index.
 
 use serde_json::{Value, json};
 use zvf_format::manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder};

@@ -20,7 +20,7 @@ pub use builder::{FrameLimit, FrameSpec, MetalayerLimit, MetalayersBuilder};
 pub use section::{Metalayer, Metalayers, MetalayersError, MetalayersIter};
 pub use trailer::{TRAILER_TAIL_LEN, Trailer, TrailerError, TrailerTail};
 
-/// What every frame has after its first two bytes.
+/// Magic of every frame, after its first two bytes.
 pub const MAGIC: [u8; 8] = *b"b2frame\0";
 /// Bytes of the header before its metalayers.
 pub const HEADER_LEN: u64 = 87;
@@ -29,12 +29,12 @@ pub const HEADER_LEN: u64 = 87;
 const MIN_HEADER_LEN: u64 = 97;
 /// A trailer without metalayers.
 const MIN_TRAILER_LEN: u64 = 35;
-/// Bytes of an index chunk's own header; it cannot be shorter.
+/// Length of the header of an index chunk, its minimum length.
 const MIN_CHUNK_LEN: usize = 32;
 
 const ARRAY: u8 = marker::FIXARRAY | 0x0e;
 const FILTER_SLOTS: usize = 6;
-/// The one width of index entries, 64 bits, in its place in the first flag byte.
+/// The only width of index entries, 64 bits, as encoded in the first flag byte.
 const OFFSET_WIDTH: u8 = 0x10;
 const VARIABLE_CHUNKS: u8 = 0x40;
 const VARIABLE_BLOCKS: u8 = 0x80;
@@ -76,7 +76,7 @@ struct RawFlags {
 
 const _: () = assert!(size_of::<RawHeader>() == 87);
 
-/// Where a frame's chunks are.
+/// Location of a frame's chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameType {
     /// Number 0: in the frame.
@@ -86,7 +86,7 @@ pub enum FrameType {
 }
 
 impl FrameType {
-    /// The number in the header.
+    /// Returns the number in the header.
     pub fn number(self) -> u8 {
         match self {
             Self::Contiguous => 0,
@@ -97,17 +97,17 @@ impl FrameType {
 
 /// The fixed 87 bytes that a frame starts with.
 ///
-/// All a remote reader needs to fetch the rest: where metalayers, index and
-/// trailer are. Proven by [`parse`](Self::parse).
+/// Contains all that a remote reader needs to fetch the rest: the positions of metalayers, index
+/// and trailer. Validated by [`parse`](Self::parse).
 #[derive(Clone, Copy)]
 pub struct FrameHeader<'a>(&'a RawHeader);
 
 impl<'a> FrameHeader<'a> {
-    /// Reads the first 87 bytes of `bytes`; what follows is not looked at.
+    /// Reads the first 87 bytes of `bytes`; the rest is ignored.
     ///
     /// # Errors
     ///
-    /// [`FrameHeaderError`] names the first field that does not hold.
+    /// [`FrameHeaderError`] describes the first invalid field.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameHeaderError> {
         use FrameHeaderError as E;
         let raw: &RawHeader = Cursor::new(bytes).take().ok_or(E::Truncated)?;
@@ -134,13 +134,13 @@ impl<'a> FrameHeader<'a> {
         self.0.flags.value.version & 0x0f
     }
 
-    /// Whether the frame says its chunks vary in size. Only an array without
-    /// items says so, and has none.
+    /// Returns whether the frame declares that its chunks vary in size. Only an array without
+    /// items, and therefore without chunks, may declare this.
     pub fn has_variable_chunks(&self) -> bool {
         self.0.flags.value.version & VARIABLE_CHUNKS != 0
     }
 
-    /// Where the chunks are.
+    /// Location of the chunks.
     pub fn frame_type(&self) -> FrameType {
         match self.0.flags.value.frame_type {
             0 => FrameType::Contiguous,
@@ -158,8 +158,7 @@ impl<'a> FrameHeader<'a> {
         self.0.flags.value.codec >> 4
     }
 
-    /// When the writer splits blocks into streams, 1 to 4: always, never,
-    /// automatic, forward-compatible.
+    /// Mode of splitting blocks into streams, 1 to 4: always, never, automatic, forward-compatible.
     pub fn split_mode(&self) -> u8 {
         (self.0.flags.value.split_mode & 3).saturating_add(1)
     }
@@ -169,7 +168,7 @@ impl<'a> FrameHeader<'a> {
         self.0.user_codec
     }
 
-    /// The default codec's parameter.
+    /// Returns the default codec's parameter.
     pub fn codec_meta(&self) -> u8 {
         self.0.codec_meta
     }
@@ -180,84 +179,84 @@ impl<'a> FrameHeader<'a> {
         self.0.filters.get(..slots).unwrap_or_default()
     }
 
-    /// The default filters' parameters.
+    /// Returns the default filters' parameters.
     pub fn filter_metas(&self) -> &'a [u8] {
         let slots = usize::from(self.0.slots.value);
         self.0.filter_metas.get(..slots).unwrap_or_default()
     }
 
-    /// Whether chunks have dictionaries.
+    /// Returns whether chunks have dictionaries.
     pub fn uses_dictionary(&self) -> bool {
         self.0.more_flags & DICTIONARY != 0
     }
 
-    /// Bytes of the header, metalayers included, H.
+    /// Returns the number of bytes of the header, metalayers included, H.
     pub fn header_len(&self) -> u32 {
         self.0.header_len.value.get().cast_unsigned()
     }
 
-    /// Bytes of the frame, L.
+    /// Returns the number of bytes of the frame, L.
     pub fn frame_len(&self) -> u64 {
         self.0.frame_len.value.get()
     }
 
-    /// Bytes of all chunks decoded. Blocks at the edges count whole, so this
-    /// is more than the array's items take.
+    /// Total length of the decoded chunks. Blocks at the edges count in full, so this exceeds the
+    /// length of the array's items.
     pub fn nbytes(&self) -> u64 {
         self.0.nbytes.value.get().cast_unsigned()
     }
 
-    /// Bytes of all chunks as stored, with any holes between them.
+    /// Returns the number of bytes of all chunks as stored, with any holes between them.
     pub fn cbytes(&self) -> u64 {
         self.0.cbytes.value.get().cast_unsigned()
     }
 
-    /// Bytes of an item.
+    /// Returns the number of bytes of an item.
     pub fn typesize(&self) -> u32 {
         self.0.typesize.value.get().cast_unsigned()
     }
 
-    /// Bytes of a block decoded.
+    /// Returns the number of bytes of a block decoded.
     pub fn blocksize(&self) -> u32 {
         self.0.blocksize.value.get().cast_unsigned()
     }
 
-    /// Bytes of a chunk decoded; 0 only in an array without items.
+    /// Returns the number of bytes of a chunk decoded; 0 only in an array without items.
     pub fn chunksize(&self) -> u32 {
         self.0.chunksize.value.get().cast_unsigned()
     }
 
-    /// Number of chunks. The last may be short in a frame that is no array.
+    /// Returns the number of chunks. The last may be short in a frame that is no array.
     pub fn chunk_count(&self) -> u64 {
         let last = self.nbytes().checked_sub(1);
         let last = last.and_then(|last| last.checked_div(u64::from(self.chunksize())));
         last.map_or(0, |last| last.saturating_add(1))
     }
 
-    /// Threads to compress with, as the writer had it: advice.
+    /// Returns the number of threads for compression that the writer used, as a hint.
     pub fn compression_threads(&self) -> i16 {
         self.0.compression_threads.value.get()
     }
 
-    /// Threads to decompress with, as the writer had it: advice.
+    /// Returns the number of threads for decompression that the writer used, as a hint.
     pub fn decompression_threads(&self) -> i16 {
         self.0.decompression_threads.value.get()
     }
 
-    /// Whether the trailer has metalayers; it may have some even if not.
+    /// Returns whether the trailer is declared to have metalayers; it may have some regardless.
     pub fn has_vlmetalayers(&self) -> bool {
         self.0.has_vlmetalayers == marker::TRUE
     }
 
-    /// Where the chunks are in the frame; empty in a sparse directory. The
-    /// index chunk starts where it ends.
+    /// Returns the range of the chunks in the frame; empty in a sparse directory. The index chunk
+    /// starts at its end.
     pub fn chunks_span(&self) -> Range<u64> {
         self.0.chunks_span()
     }
 }
 
 impl RawHeader {
-    /// Every marker: its offset, what it is and what it must be.
+    /// Returns every marker: its offset, its value and the required value.
     fn markers(&self) -> [(usize, u8, u8); 13] {
         [
             (0x00, self.array, ARRAY),
@@ -366,7 +365,7 @@ pub enum FrameHeaderError {
     /// The bytes at offsets 2 to 9 are not [`MAGIC`].
     #[error("magic is {0:02x?}, not \"b2frame\"")]
     Magic([u8; 8]),
-    /// A value has not the marker it always has.
+    /// A value has an unexpected marker.
     #[error("marker {marker:#04x} does not belong at {at:#04x}")]
     Marker {
         /// Its offset.
@@ -380,7 +379,7 @@ pub enum FrameHeaderError {
     /// Index entries are not 64 bits wide.
     #[error("width {0} of index entries is not supported, only 1 is")]
     OffsetWidth(u8),
-    /// Blocks vary in size, which no array's do.
+    /// Blocks vary in size, which arrays do not support.
     #[error("blocks of variable size are not supported")]
     VariableBlocks,
     /// Chunks vary in size although there is data.
@@ -389,16 +388,16 @@ pub enum FrameHeaderError {
     /// Neither contiguous nor sparse.
     #[error("frame type {0} is unknown")]
     FrameType(u8),
-    /// More filters than there is room for.
+    /// More filters than the header has slots.
     #[error("{0} filter slots are more than 6")]
     FilterSlots(u8),
     /// A length is negative.
     #[error("{0} is negative")]
     Negative(Length),
-    /// A length is 0 that cannot be.
+    /// A length is 0 that must not be.
     #[error("{0} is 0")]
     Zero(Length),
-    /// The header is too short for itself.
+    /// The declared header length is too short.
     #[error("header of {0} bytes is shorter than its fixed part")]
     HeaderLen(u32),
     /// The frame is too short for header, chunks and trailer.
@@ -437,8 +436,7 @@ impl fmt::Display for Length {
     }
 }
 
-/// A whole frame in memory, mapped or read, its parts proven but for the
-/// chunks themselves.
+/// A whole frame in memory, mapped or read. All parts except the chunks are validated.
 ///
 /// Remote readers parse the parts one by one instead: [`FrameHeader`], then
 /// [`Metalayers`] and, from the end, [`TrailerTail`] and [`Trailer`].
@@ -452,14 +450,14 @@ pub struct Blosc2Frame<'a> {
 }
 
 impl<'a> Blosc2Frame<'a> {
-    /// Checks the frame that `bytes` start with; bytes after its end are not
-    /// looked at, as the format allows them.
+    /// Checks the frame at the start of `bytes`. Bytes after its end are ignored, because the
+    /// format allows them.
     ///
-    /// Takes the frame of a sparse directory, too.
+    /// Also accepts the frame of a sparse directory.
     ///
     /// # Errors
     ///
-    /// [`FrameError`] gives the first part that does not hold.
+    /// [`FrameError`] describes the first invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         use FrameError as E;
         let header = FrameHeader::parse(bytes)?;
@@ -467,7 +465,7 @@ impl<'a> Blosc2Frame<'a> {
         let frame_len = usize::try_from(header.frame_len()).ok();
         let frame = frame_len.and_then(|len| cursor.take_bytes(len));
         let mut cursor = Cursor::new(frame.ok_or(E::Truncated)?);
-        // `FrameHeader` has shown that the frame is long enough for these two.
+        // `FrameHeader` has verified that the frame is long enough for these two.
         let header_len = usize::try_from(header.header_len()).ok();
         let head = header_len.and_then(|len| cursor.take_bytes(len));
         let metalayers = Metalayers::parse(head.ok_or(E::Truncated)?)?;
@@ -492,32 +490,32 @@ impl<'a> Blosc2Frame<'a> {
         })
     }
 
-    /// The fixed 87 bytes.
+    /// Returns the fixed 87 bytes.
     pub fn header(&self) -> FrameHeader<'a> {
         self.header
     }
 
-    /// The header's metalayers.
+    /// Returns the header's metalayers.
     pub fn metalayers(&self) -> Metalayers<'a> {
         self.metalayers
     }
 
-    /// The body of the header's metalayer of this name.
+    /// Returns the body of the header's metalayer of this name.
     pub fn metalayer(&self, name: &str) -> Option<&'a [u8]> {
         self.metalayers.get(name)
     }
 
-    /// The stored chunks; empty in a sparse directory.
+    /// Returns the stored chunks; empty in a sparse directory.
     pub fn chunks(&self) -> &'a [u8] {
         self.chunks
     }
 
-    /// The index chunk, still encoded; empty when there are no chunks.
+    /// Returns the index chunk, still encoded; empty if there are no chunks.
     pub fn index_chunk(&self) -> &'a [u8] {
         self.index_chunk
     }
 
-    /// The trailer.
+    /// Returns the trailer.
     pub fn trailer(&self) -> Trailer<'a> {
         self.trailer
     }
@@ -537,22 +535,22 @@ impl fmt::Debug for Blosc2Frame<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The fixed header does not hold.
+    /// The fixed header is invalid.
     #[error("frame header")]
     Header(#[from] FrameHeaderError),
     /// The bytes end inside the frame.
     #[error("bytes end inside the frame")]
     Truncated,
-    /// The header's metalayers do not hold.
+    /// The header's metalayers are invalid.
     #[error("header metalayers")]
     Metalayers(#[from] MetalayersError),
-    /// The trailer does not hold.
+    /// The trailer is invalid.
     #[error("frame trailer")]
     Trailer(#[from] TrailerError),
-    /// The trailer is longer than what is left for it.
+    /// The trailer is longer than the remaining bytes.
     #[error("trailer of {0} bytes reaches into the chunks")]
     TrailerLen(u32),
-    /// There are chunks, but the index cannot be one.
+    /// There are chunks, but the index is too short.
     #[error("{0} bytes between chunks and trailer are no index chunk")]
     IndexLen(usize),
 }

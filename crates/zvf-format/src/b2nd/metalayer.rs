@@ -1,4 +1,4 @@
-//! What makes an array of a frame: its shape and how it is cut.
+//! The array metalayer: shape, chunk shape and block shape.
 
 use core::fmt;
 
@@ -16,11 +16,11 @@ mod builder;
 #[cfg(feature = "alloc")]
 pub use builder::{NdLimit, NdMetalayerBuilder};
 
-/// Dialect of a dtype text that NumPy understands; no other is in use.
+/// Dialect of the dtype text of NumPy; no other is in use.
 pub const DTYPE_NUMPY: u8 = 0;
 
-/// The one version there is. The reference reads others as if they were this
-/// one; nothing has ever written them, so what they would mean is unknown.
+/// The only version. The reference reads others as if they were this one; nothing has ever written
+/// them, so what they would mean is unknown.
 const VERSION: u8 = 0;
 
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
@@ -31,7 +31,7 @@ struct RawHead {
     rank: u8,
 }
 
-/// Which of the two metalayers it is.
+/// The form of the metalayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NdForm {
     /// Blosc2's own: seven entries, with an item type.
@@ -41,7 +41,7 @@ pub enum NdForm {
 }
 
 impl NdForm {
-    /// The metalayer's name in the frame.
+    /// Returns the metalayer's name in the frame.
     pub fn name(self) -> &'static str {
         match self {
             Self::B2nd => "b2nd",
@@ -49,8 +49,8 @@ impl NdForm {
         }
     }
 
-    /// Axes it can have. Blosc2's sixteenth does not fit MessagePack's short
-    /// arrays, which it writes all the same; Caterva never did.
+    /// Maximum number of axes. Sixteen axes do not fit the short arrays of MessagePack, which
+    /// Blosc2 writes regardless and Caterva does not.
     pub fn max_rank(self) -> u8 {
         match self {
             Self::B2nd => 16,
@@ -69,8 +69,7 @@ impl NdForm {
 /// An array's shape, chunk shape, block shape and item type, borrowed from the
 /// body of its metalayer.
 ///
-/// Proven by [`parse`](Self::parse); [`check`](Self::check) compares it with
-/// the frame's header.
+/// Validated by [`parse`](Self::parse); [`check`](Self::check) compares it with the frame's header.
 #[derive(Clone, Copy)]
 pub struct NdMetalayer<'a> {
     shape: &'a [Marked<I64>],
@@ -80,12 +79,12 @@ pub struct NdMetalayer<'a> {
 }
 
 impl<'a> NdMetalayer<'a> {
-    /// Checks `bytes`, the body of the metalayer of that name, and borrows
-    /// what is in them. One pass, no allocation.
+    /// Checks `bytes`, the body of the metalayer of that form, and borrows their content. One pass,
+    /// no allocation.
     ///
     /// # Errors
     ///
-    /// [`NdMetalayerError`] names the first part that does not hold.
+    /// [`NdMetalayerError`] describes the first invalid part.
     pub fn parse(form: NdForm, bytes: &'a [u8]) -> Result<Self, NdMetalayerError> {
         use NdMetalayerError as E;
         let mut cursor = Cursor::new(bytes);
@@ -132,7 +131,7 @@ impl<'a> NdMetalayer<'a> {
         })
     }
 
-    /// Which of the two metalayers it is.
+    /// Returns the form of the metalayer.
     pub fn form(&self) -> NdForm {
         match self.dtype {
             Some(_) => NdForm::B2nd,
@@ -140,78 +139,78 @@ impl<'a> NdMetalayer<'a> {
         }
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// Items along each axis.
+    /// Returns the number of items along each axis.
     pub fn shape(&self) -> NdShape<'a> {
         NdShape(self.shape)
     }
 
-    /// Items of a chunk along each axis; may exceed the shape. 0 only where the
-    /// shape is.
+    /// Returns the number of items of a chunk along each axis; may exceed the shape. 0 only where
+    /// the shape is.
     pub fn chunk_shape(&self) -> NdExtents<'a> {
         NdExtents(self.chunk_shape)
     }
 
-    /// Items of a block along each axis, at most those of a chunk. 0 only
+    /// Returns the number of items of a block along each axis, at most those of a chunk. 0 only
     /// where the shape is.
     pub fn block_shape(&self) -> NdExtents<'a> {
         NdExtents(self.block_shape)
     }
 
-    /// The item type as text, in the dialect [`dtype_format`](Self::dtype_format)
-    /// tells. `None` in a Caterva array.
+    /// Returns the item type as text, in the dialect that [`dtype_format`](Self::dtype_format)
+    /// returns. `None` in a Caterva array.
     pub fn dtype(&self) -> Option<&'a str> {
         self.dtype.map(|(_, text)| text)
     }
 
-    /// The dialect of [`dtype`](Self::dtype): [`DTYPE_NUMPY`] in every file seen.
+    /// Returns the dialect of [`dtype`](Self::dtype): [`DTYPE_NUMPY`] in every file seen.
     pub fn dtype_format(&self) -> Option<u8> {
         self.dtype.map(|(format, _)| format)
     }
 
-    /// Chunks along each axis: ⌈shape / chunk shape⌉.
+    /// Returns the number of chunks along each axis: ⌈shape / chunk shape⌉.
     pub fn grid(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
         let axes = self.shape().iter().zip(self.chunk_shape().iter());
         axes.map(|(extent, chunk)| cells(extent, u64::from(chunk)))
     }
 
-    /// Blocks of a chunk along each axis: ⌈chunk shape / block shape⌉.
+    /// Returns the number of blocks of a chunk along each axis: ⌈chunk shape / block shape⌉.
     pub fn block_grid(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
         let axes = self.chunk_shape().iter().zip(self.block_shape().iter());
         axes.map(|(chunk, block)| cells(u64::from(chunk), u64::from(block)))
     }
 
-    /// Number of chunks, 1 for an array without axes; `None` past 64 bits.
+    /// Returns the number of chunks, 1 for an array without axes; `None` past 64 bits.
     pub fn chunk_count(&self) -> Option<u64> {
         self.grid().try_fold(1, u64::checked_mul)
     }
 
-    /// Blocks of a chunk; `None` past 64 bits.
+    /// Returns the number of blocks of a chunk; `None` past 64 bits.
     pub fn block_count(&self) -> Option<u64> {
         self.block_grid().try_fold(1, u64::checked_mul)
     }
 
-    /// Bytes of a decoded block with items of `typesize` bytes; `None` past 64
-    /// bits.
+    /// Returns the number of bytes of a decoded block with items of `typesize` bytes; `None` past
+    /// 64 bits.
     pub fn block_len(&self, typesize: u32) -> Option<u64> {
         let mut extents = self.block_shape().iter().map(u64::from);
         extents.try_fold(u64::from(typesize), u64::checked_mul)
     }
 
-    /// Bytes of a decoded chunk, padding included; `None` past 64 bits.
+    /// Returns the number of bytes of a decoded chunk, padding included; `None` past 64 bits.
     pub fn chunk_len(&self, typesize: u32) -> Option<u64> {
         self.block_len(typesize)?.checked_mul(self.block_count()?)
     }
 
-    /// Compares the array with the header of its frame: sizes of block and
-    /// chunk, and how many chunks there are.
+    /// Compares the array with the header of its frame: sizes of block and chunk, and number of
+    /// chunks.
     ///
-    /// That the item type is as long as the header's `typesize` is for a layer
-    /// that knows dtypes.
+    /// The length of the item type is not compared with the header's `typesize`, because this layer
+    /// does not interpret dtypes.
     ///
     /// # Errors
     ///
@@ -235,7 +234,7 @@ impl<'a> NdMetalayer<'a> {
     }
 }
 
-/// How many parts of `part` items cover `whole`; 0 when one of them is.
+/// Returns the number of parts of `part` items that cover `whole`; 0 if either is 0.
 fn cells(whole: u64, part: u64) -> u64 {
     let before_last = whole.checked_sub(1);
     let before_last = before_last.and_then(|last| last.checked_div(part));
@@ -324,23 +323,23 @@ impl Eq for NdMetalayer<'_> {}
 pub struct NdShape<'a>(&'a [Marked<I64>]);
 
 impl<'a> NdShape<'a> {
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no axis: the array is one item.
+    /// Returns whether there is no axis: the array is one item.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The extent of one axis.
+    /// Returns the extent of one axis.
     pub fn get(&self, axis: usize) -> Option<u64> {
         let extent = self.0.get(axis)?;
         Some(extent.value.get().cast_unsigned())
     }
 
-    /// The extents, first axis first.
+    /// Returns the extents, first axis first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
         self.0
             .iter()
@@ -367,23 +366,23 @@ impl Eq for NdShape<'_> {}
 pub struct NdExtents<'a>(&'a [Marked<I32>]);
 
 impl<'a> NdExtents<'a> {
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no axis: the array is one item.
+    /// Returns whether there is no axis: the array is one item.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The extent of one axis.
+    /// Returns the extent of one axis.
     pub fn get(&self, axis: usize) -> Option<u32> {
         let extent = self.0.get(axis)?;
         Some(extent.value.get().cast_unsigned())
     }
 
-    /// The extents, first axis first.
+    /// Returns the extents, first axis first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + Clone + use<'a> {
         self.0
             .iter()
@@ -421,7 +420,7 @@ pub enum NdMetalayerError {
     /// More axes than this form can have.
     #[error("{0} axes are too many")]
     Rank(u8),
-    /// A list's head is not that of a list of so many axes.
+    /// The head of a list does not match the number of axes.
     #[error("head {head:#04x} of the {part} contradicts the number of axes")]
     ListHead {
         /// The list.
@@ -429,10 +428,10 @@ pub enum NdMetalayerError {
         /// The byte before its entries.
         head: u8,
     },
-    /// A value has not the marker it always has.
+    /// A value has an unexpected marker.
     #[error("marker {marker:#04x} does not belong in the {part}")]
     Marker {
-        /// Where.
+        /// The part.
         part: NdPart,
         /// The marker found.
         marker: u8,
@@ -449,7 +448,7 @@ pub enum NdMetalayerError {
         /// The first such axis.
         axis: usize,
     },
-    /// The block is larger than the chunk it is part of.
+    /// The block is larger than its chunk.
     #[error("the block is larger than the chunk on axis {axis}")]
     BlockPastChunk {
         /// The first such axis.
@@ -501,18 +500,18 @@ pub enum NdGeometryError {
     /// The frame's chunks are not as long as the array's.
     #[error("frame has chunks of {0} bytes, the array has not")]
     Chunksize(u32),
-    /// The frame's chunks together are not as long as the array's.
+    /// The total length of the frame's chunks differs from the array's.
     #[error("frame has {0} bytes in all chunks, the array has not")]
     Nbytes(u64),
 }
 
 impl<'a> Blosc2Frame<'a> {
-    /// The array in the frame: `b2nd`, else `caterva`, checked against the
-    /// header. `None` when the frame is no array.
+    /// Returns the array in the frame: `b2nd`, otherwise `caterva`, checked against the header.
+    /// `None` if the frame is not an array.
     ///
     /// # Errors
     ///
-    /// [`NdError`] when the metalayer is broken or belongs to another frame.
+    /// [`NdError`] if the metalayer is broken or belongs to another frame.
     pub fn nd(&self) -> Result<Option<NdMetalayer<'a>>, NdError> {
         let forms = [NdForm::B2nd, NdForm::Caterva];
         let mut found = forms.into_iter().filter_map(|form| {
@@ -532,7 +531,7 @@ impl<'a> Blosc2Frame<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NdError {
-    /// The metalayer does not hold.
+    /// The metalayer is invalid.
     #[error("array metalayer")]
     Metalayer(#[from] NdMetalayerError),
     /// The metalayer does not belong to the frame's header.

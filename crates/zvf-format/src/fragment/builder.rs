@@ -13,9 +13,9 @@ use crate::run;
 
 /// Collects fragments and encodes them in the one canonical form.
 ///
-/// Canonical means what the reference writer does: a range stays a range even
-/// when it is empty, a non-empty list that ascends one by one becomes a range,
-/// any other list, the empty one too, stays a list.
+/// The canonical form is that of the reference writer: a range stays a range even if it is empty, a
+/// non-empty list that ascends one by one becomes a range, and any other list, including an empty
+/// one, stays a list.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentIndexBuilder {
     len: u32,
@@ -25,7 +25,7 @@ pub struct FragmentIndexBuilder {
     rows: Vec<I64>,
 }
 
-/// A fragment the format cannot hold. The builder is as it was before it.
+/// A fragment that the format cannot represent. The builder is left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentIndexLimit {
@@ -53,7 +53,7 @@ impl FragmentIndexBuilder {
     ///
     /// # Errors
     ///
-    /// [`FragmentIndexLimit`] says which limit of the format it breaks.
+    /// [`FragmentIndexLimit`] if a limit of the format is exceeded.
     pub fn push_range(&mut self, rows: Range<u64>) -> Result<&mut Self, FragmentIndexLimit> {
         let Range { start, end } = rows;
         let count = end.checked_sub(start);
@@ -73,7 +73,7 @@ impl FragmentIndexBuilder {
     ///
     /// # Errors
     ///
-    /// [`FragmentIndexLimit`] says which limit of the format it breaks.
+    /// [`FragmentIndexLimit`] if a limit of the format is exceeded.
     pub fn push_list(&mut self, rows: &[u64]) -> Result<&mut Self, FragmentIndexLimit> {
         self.push_list_of(rows.iter().copied())
     }
@@ -82,7 +82,7 @@ impl FragmentIndexBuilder {
     ///
     /// # Errors
     ///
-    /// [`FragmentIndexLimit`] says which limit of the format it breaks.
+    /// [`FragmentIndexLimit`] if a limit of the format is exceeded.
     pub fn push(&mut self, rows: &Rows<'_>) -> Result<&mut Self, FragmentIndexLimit> {
         match rows {
             Rows::Range(rows) => self.push_range(rows.clone()),

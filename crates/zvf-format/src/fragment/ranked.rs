@@ -1,4 +1,4 @@
-//! Constant-time lookup by way of a rank directory.
+//! Constant-time lookup with a rank directory.
 
 use core::fmt;
 
@@ -6,8 +6,8 @@ use zerocopy::little_endian::U64;
 
 use super::{FragmentIndex, Rows};
 
-/// Bits that one directory entry stands for, two slots of four bytes for every
-/// 128 bytes of bitmap: a sixteenth.
+/// Number of bits per directory entry: two slots of four bytes for every 128 bytes of bitmap, a
+/// sixteenth.
 ///
 /// The first slot is the rank of the entry's first bit. The second holds three
 /// counts of ten bits: the ones before each further quarter of the entry, so
@@ -19,8 +19,8 @@ const QUARTER_WORDS: usize = 4;
 const COUNT_BITS: u32 = 10;
 
 impl<'a> FragmentIndex<'a> {
-    /// How many slots [`ranked`](Self::ranked) needs: 2 · ⌈F/1024⌉, and none
-    /// when the fragments are all of one kind.
+    /// Returns the number of slots that [`ranked`](Self::ranked) needs: 2 · ⌈F/1024⌉, or none if
+    /// all fragments are of one kind.
     pub fn rank_slots(&self) -> usize {
         if self.ranges_only() || self.lists_only() {
             return 0;
@@ -29,11 +29,11 @@ impl<'a> FragmentIndex<'a> {
         usize::try_from(entries).unwrap_or(usize::MAX)
     }
 
-    /// Fills `slots` with ranks along the bitmap, in one pass over it, and gives
-    /// the index with constant-time lookup.
+    /// Fills `slots` with ranks along the bitmap, in one pass over it, and returns the index with
+    /// constant-time lookup.
     ///
-    /// `slots` is the caller's memory: a `Vec<u32>`, an array, or a `&mut`
-    /// slice to borrow it for a while. It may be longer than needed.
+    /// `slots` is memory of the caller: a `Vec<u32>`, an array, or a borrowed `&mut` slice. It may
+    /// be longer than needed.
     ///
     /// ```
     /// # use zvf_format::fragment::FragmentIndex;
@@ -46,7 +46,7 @@ impl<'a> FragmentIndex<'a> {
     ///
     /// # Errors
     ///
-    /// [`SlotsTooFew`] when `slots` is shorter than [`rank_slots`](Self::rank_slots).
+    /// [`SlotsTooFew`] if `slots` is shorter than [`rank_slots`](Self::rank_slots).
     pub fn ranked<S>(self, mut slots: S) -> Result<RankedFragmentIndex<'a, S>, SlotsTooFew>
     where
         S: AsRef<[u32]> + AsMut<[u32]>,
@@ -76,8 +76,7 @@ impl<'a> FragmentIndex<'a> {
 
 /// A fragment index with a rank directory: lookup in constant time.
 ///
-/// Made by [`FragmentIndex::ranked`], which ties the directory to the index it
-/// was counted from.
+/// Created by [`FragmentIndex::ranked`], which ties the directory to its index.
 #[derive(Clone, Copy)]
 pub struct RankedFragmentIndex<'a, S> {
     index: FragmentIndex<'a>,
@@ -85,8 +84,8 @@ pub struct RankedFragmentIndex<'a, S> {
 }
 
 impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
-    /// The rows of fragment `id`, or `None` past the end. Constant time: one
-    /// directory entry and four bitmap words, in a cache line or two each.
+    /// Returns the rows of fragment `id`, or `None` past the end. Takes constant time: one
+    /// directory entry and four bitmap words, each in one or two cache lines.
     pub fn rows(&self, id: u32) -> Option<Rows<'a>> {
         let index = &self.index;
         if index.ranges_only() {
@@ -99,7 +98,7 @@ impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
         index.rows_at(id, is_range, self.ones_before(id)?)
     }
 
-    /// Rank of bit `id`, which is below F.
+    /// Returns the rank of bit `id`, which is below F.
     fn ones_before(&self, id: u32) -> Option<u32> {
         let (entries, _) = self.slots.as_ref().as_chunks();
         let [before, quarters] = *entries.get(usize::try_from(id / ENTRY_BITS).ok()?)?;
@@ -115,18 +114,18 @@ impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
         Some(before.wrapping_add(counted).wrapping_add(ones))
     }
 
-    /// The index itself.
+    /// Returns the index itself.
     pub fn index(&self) -> FragmentIndex<'a> {
         self.index
     }
 
-    /// Gives the directory's memory back.
+    /// Returns the memory of the directory.
     pub fn into_slots(self) -> S {
         self.slots
     }
 }
 
-/// Set bits of a quarter before bit `id` of the bitmap.
+/// Counts the set bits of a quarter before bit `id` of the bitmap.
 fn ones_in_quarter(words: &[U64; QUARTER_WORDS], id: u32) -> u32 {
     let own = id / 64 % 4;
     let low = 1u64.wrapping_shl(id % 64).wrapping_sub(1);
@@ -143,7 +142,7 @@ fn ones_in_quarter(words: &[U64; QUARTER_WORDS], id: u32) -> u32 {
     })
 }
 
-/// The same in a last quarter that has fewer words.
+/// Counts the same in a last quarter with fewer words.
 #[cold]
 fn ones_in_last(words: &[U64], id: u32) -> u32 {
     let mut padded = [U64::ZERO; QUARTER_WORDS];
@@ -153,8 +152,8 @@ fn ones_in_last(words: &[U64], id: u32) -> u32 {
     ones_in_quarter(&padded, id)
 }
 
-/// For a bit in each word of a quarter: the words wholly before it, and its own. Looked up rather
-/// than compared, which the compiler would turn into branches or a chain of moves.
+/// Masks for a bit in each word of a quarter: the words entirely before it, and its own. A table,
+/// because the compiler would turn comparisons into branches or a chain of moves.
 static MASKS: [([u64; 4], [u64; 4]); 4] = [
     ([0, 0, 0, 0], [u64::MAX, 0, 0, 0]),
     ([u64::MAX, 0, 0, 0], [0, u64::MAX, 0, 0]),
@@ -168,11 +167,11 @@ impl<S> fmt::Debug for RankedFragmentIndex<'_, S> {
     }
 }
 
-/// The memory offered for a rank directory is too small.
+/// The memory passed for a rank directory is too small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a rank directory needs {needed} slots, {found} were given")]
 pub struct SlotsTooFew {
-    /// Slots that [`FragmentIndex::rank_slots`] asked for.
+    /// Slots that [`FragmentIndex::rank_slots`] requires.
     pub needed: usize,
     /// Slots that were given.
     pub found: usize,

@@ -9,12 +9,12 @@ use zerocopy::little_endian::I64;
 pub enum Rows<'a> {
     /// A contiguous run; may be empty.
     Range(Range<u64>),
-    /// An explicit list; may be empty, and is then not the same as an empty range.
+    /// An explicit list; an empty one differs from an empty range.
     List(RowList<'a>),
 }
 
 impl<'a> Rows<'a> {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> u64 {
         match self {
             Self::Range(rows) => rows.end.saturating_sub(rows.start),
@@ -22,12 +22,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Whether the fragment has no row.
+    /// Returns whether the fragment has no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row numbers, in fragment order.
+    /// Returns the row numbers, in fragment order.
     pub fn iter(&self) -> RowsIter<'a> {
         match self {
             Self::Range(rows) => RowsIter(Left::Range(rows.clone())),
@@ -54,7 +54,7 @@ impl<'a> IntoIterator for &Rows<'a> {
     }
 }
 
-/// Row numbers one by one; made by [`Rows::iter`].
+/// Row numbers one by one, created by [`Rows::iter`].
 #[derive(Clone, Debug)]
 pub struct RowsIter<'a>(Left<'a>);
 
@@ -94,27 +94,27 @@ impl<'a> RowList<'a> {
         Self { rows }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether the list has no row.
+    /// Returns whether the list has no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Row number `at` of the list.
+    /// Returns row number `at` of the list.
     pub fn get(&self, at: usize) -> Option<u64> {
         self.rows.get(at).map(|row| row.get().cast_unsigned())
     }
 
-    /// The row numbers, in stored order.
+    /// Returns the row numbers, in stored order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
         self.rows.iter().map(|row| row.get().cast_unsigned())
     }
 
-    /// The run these rows are, when they ascend one by one and are not empty.
+    /// Returns the rows as a run, if they ascend one by one and are not empty.
     pub fn as_run(&self) -> Option<Range<u64>> {
         crate::run::ascending(self.iter())
     }

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-/// How the chunks of two levels compare along one axis.
+/// Ratio of the chunk sizes of two levels along one axis.
 ///
 /// Each number is the level's chunk shape divided by the root's, a whole
 /// number of at least 1. (The leading axis of an attribute-chunked level has 1
@@ -23,9 +23,9 @@ use core::num::NonZeroU32;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxisScales {
-    /// Of the level that owns the family, where endpoint 0 is.
+    /// Scale of the level that owns the family, which contains endpoint 0.
     pub source: NonZeroU32,
-    /// Of the level `delta` further, where the other endpoints are.
+    /// Scale of the level `delta` levels away, which contains the other endpoints.
     pub target: NonZeroU32,
 }
 
@@ -36,20 +36,20 @@ impl AxisScales {
         target: NonZeroU32::MIN,
     };
 
-    /// The target-level coordinate of source chunk `chunk`: the floor of
-    /// `chunk · source / target`. `None` when that does not fit 64 bits.
+    /// Returns the target-level coordinate of source chunk `chunk`: the floor of
+    /// `chunk · source / target`. `None` if it does not fit 64 bits.
     pub fn anchor(self, chunk: i64) -> Option<i64> {
         let scaled = chunk.checked_mul(i64::from(self.source.get()))?;
         // The divisor is positive, so Euclidean division rounds down.
         scaled.checked_div_euclid(i64::from(self.target.get()))
     }
 
-    /// The offset to store for an endpoint in target chunk `target`.
+    /// Returns the offset to store for an endpoint in target chunk `target`.
     pub fn offset(self, source: i64, target: i64) -> Option<i64> {
         target.checked_sub(self.anchor(source)?)
     }
 
-    /// The target chunk that a stored offset names.
+    /// Returns the target chunk that a stored offset names.
     pub fn resolve(self, source: i64, offset: i64) -> Option<i64> {
         self.anchor(source)?.checked_add(offset)
     }

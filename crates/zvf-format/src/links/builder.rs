@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::{LinkWidth, Permutation, RowForm};
 use crate::ragged;
 
-/// Collects link rows and encodes them in any of the forms links are stored in.
+/// Collects link rows and encodes them in any stored form.
 ///
 /// ```
 /// use zvf_format::links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm};
@@ -25,7 +25,7 @@ pub struct LinkRowsBuilder {
 }
 
 impl LinkRowsBuilder {
-    /// No rows yet.
+    /// Creates a builder without rows.
     pub fn new(width: LinkWidth, form: RowForm) -> Self {
         Self {
             width,
@@ -35,14 +35,13 @@ impl LinkRowsBuilder {
         }
     }
 
-    /// Appends a row: its vertex rows in **stored** order, and how that came
-    /// from the input order.
+    /// Appends a row: its vertex rows in **stored** order, and the permutation from the input
+    /// order.
     ///
     /// # Errors
     ///
-    /// [`LinkRowLimit`] when the widths differ, a vertex row is not below 2^63,
-    /// or the form has no place for an order that is not the identity. The
-    /// builder is as it was before.
+    /// [`LinkRowLimit`] if the widths differ, a vertex row is not below 2^63, or the form cannot
+    /// store an order other than the identity. The builder is left unchanged.
     pub fn push(&mut self, order: Permutation, stored: &[u64]) -> Result<&mut Self, LinkRowLimit> {
         if order.width() != self.width || stored.len() != self.width.get() {
             return Err(LinkRowLimit::Width {
@@ -73,13 +72,13 @@ impl LinkRowsBuilder {
         self
     }
 
-    /// The rows alone, as the intra-chunk array stores them.
+    /// Encodes only the rows, in the form of the intra-chunk array.
     pub fn finish_rows(&self) -> Vec<u8> {
         self.bytes.clone()
     }
 
-    /// A [ragged blob](crate::ragged) of the groups ended so far; rows after
-    /// the last [`end_group`](Self::end_group) are one more group.
+    /// Encodes a [ragged blob](crate::ragged) of the groups ended so far; rows after the last
+    /// [`end_group`](Self::end_group) form another group.
     pub fn finish_ragged(&self) -> Vec<u8> {
         let mut start = 0;
         let mut groups: Vec<&[u8]> = Vec::new();
@@ -92,8 +91,8 @@ impl LinkRowsBuilder {
         ragged::encode(&groups)
     }
 
-    /// A cross-chunk cell of generation 0.8: a ragged blob with one group for
-    /// each row. The rows must be [`RowForm::Permuted`] to be read as such.
+    /// Encodes a cross-chunk cell of generation 0.8: a ragged blob with one group for each row. The
+    /// rows must be [`RowForm::Permuted`].
     pub fn finish_cell(&self) -> Vec<u8> {
         let columns = match self.form {
             RowForm::Plain => self.width.get(),
@@ -105,11 +104,11 @@ impl LinkRowsBuilder {
     }
 }
 
-/// A link the chosen form cannot hold.
+/// A link that the chosen form cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkRowLimit {
-    /// Another number of endpoints than the family's.
+    /// The number of endpoints differs from the family's.
     #[error("{found} endpoints in a family of width {expected}")]
     Width {
         /// The family's width.
@@ -134,7 +133,7 @@ pub struct CrossChunkTableBuilder {
 }
 
 impl CrossChunkTableBuilder {
-    /// No records yet.
+    /// Creates a builder without records.
     pub fn new(width: LinkWidth, sid_ndim: usize) -> Self {
         Self {
             width,
@@ -148,9 +147,8 @@ impl CrossChunkTableBuilder {
     ///
     /// # Errors
     ///
-    /// [`TableLimit`] when there are other than L endpoints, a chunk has other
-    /// than `sid_ndim` coordinates, or a vertex row is not below 2^63. The
-    /// builder is as it was before.
+    /// [`TableLimit`] if the number of endpoints is not L, the number of coordinates of a chunk is
+    /// not `sid_ndim`, or a vertex row is not below 2^63. The builder is left unchanged.
     pub fn push<C: AsRef<[i64]>>(
         &mut self,
         endpoints: &[(C, u64)],
@@ -179,17 +177,17 @@ impl CrossChunkTableBuilder {
         Ok(self)
     }
 
-    /// The records pushed so far.
+    /// Encodes the records pushed so far.
     pub fn finish(&self) -> Vec<u8> {
         self.bytes.clone()
     }
 }
 
-/// A record the table cannot hold.
+/// A record that the table cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableLimit {
-    /// Another number of endpoints than the family's.
+    /// The number of endpoints differs from the family's.
     #[error("{found} endpoints in a family of width {expected}")]
     Width {
         /// The family's width.
@@ -197,7 +195,7 @@ pub enum TableLimit {
         /// Endpoints given.
         found: usize,
     },
-    /// A chunk with another number of coordinates than the table's.
+    /// The number of coordinates of a chunk differs from the table's.
     #[error("a chunk of {found} coordinates in a table of {expected}")]
     Coordinates {
         /// The table's `sid_ndim`.

@@ -7,9 +7,9 @@ use crate::ragged::{RaggedBlob, RaggedError};
 
 /// The records of one cell of `cross_chunk_links/<delta>` in generation 0.8.
 ///
-/// A [ragged blob](crate::ragged) with one group for each record; its offsets
-/// are therefore `i · 8 · (L + 1)`, which is checked. Slot `i` of a record is a
-/// vertex row in the `i`-th chunk of the [cell key](crate::path::CellKey).
+/// A [ragged blob](crate::ragged) with one group for each record; `parse` therefore checks that its
+/// offsets are `i · 8 · (L + 1)`. Slot `i` of a record is a vertex row in the `i`-th chunk of the
+/// [cell key](crate::path::CellKey).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CrossChunkCell<'a> {
     rows: LinkRows<'a>,
@@ -20,8 +20,7 @@ impl<'a> CrossChunkCell<'a> {
     ///
     /// # Errors
     ///
-    /// [`CrossChunkCellError`] when the blob does not hold or its groups are
-    /// not one good record each.
+    /// [`CrossChunkCellError`] if the blob is invalid or its groups are not one valid record each.
     pub fn parse(bytes: &'a [u8], width: LinkWidth) -> Result<Self, CrossChunkCellError> {
         let groups = RaggedBlob::parse(bytes)?;
         let rows = LinkRows::parse(groups.data(), width, RowForm::Permuted)?;
@@ -38,7 +37,7 @@ impl<'a> CrossChunkCell<'a> {
         }
     }
 
-    /// The records; every row has a permutation code.
+    /// Returns the records; every row has a permutation code.
     pub fn records(&self) -> LinkRows<'a> {
         self.rows
     }
@@ -54,21 +53,21 @@ impl fmt::Debug for CrossChunkCell<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrossChunkCellError {
-    /// The blob itself does not hold.
+    /// The blob itself is invalid.
     #[error(transparent)]
     Blob(#[from] RaggedError),
-    /// The records do not hold.
+    /// The records are invalid.
     #[error(transparent)]
     Rows(#[from] LinkRowsError),
-    /// The header counts other records than the bytes hold.
+    /// The header declares another number of records than the bytes contain.
     #[error("{declared} records declared, bytes hold {found}")]
     RecordCount {
-        /// What the header says.
+        /// The declared number.
         declared: usize,
-        /// What the bytes hold.
+        /// The number found.
         found: usize,
     },
-    /// A record does not start where its offset says.
+    /// A record does not start at its offset.
     #[error("record {record} is not where the offsets say")]
     Boundary {
         /// The record at fault.

@@ -15,10 +15,9 @@ use super::{LinkWidth, LinkWidthError, MAX_WIDTH};
 /// rank(i) = how many later slots j > i hold a smaller input position
 /// ```
 ///
-/// Codes run from 0, the identity, to L! − 1. For L = 2, 1 means swapped; for
-/// L = 3 the codes 0 to 5 are the slots 012, 021, 102, 120, 201, 210. To
-/// decode, take the digits of `code` in the factorial number system and let
-/// each pick that many-th of the input positions not yet used.
+/// Codes run from 0, the identity, to L! − 1. For L = 2, 1 means swapped; for L = 3 the codes 0 to
+/// 5 are the slots 012, 021, 102, 120, 201, 210. To decode, take the digits of `code` in the
+/// factorial number system; each is the index of an input position among those not yet used.
 ///
 /// ```
 /// use zvf_format::links::{LinkWidth, Permutation};
@@ -40,7 +39,7 @@ pub struct Permutation {
 const IDENTITY: [u8; MAX_WIDTH] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 impl Permutation {
-    /// Endpoints stored as they came.
+    /// Creates the permutation of endpoints stored in input order.
     pub fn identity(width: LinkWidth) -> Self {
         Self {
             width,
@@ -48,11 +47,11 @@ impl Permutation {
         }
     }
 
-    /// The permutation with this code.
+    /// Returns the permutation with this code.
     ///
     /// # Errors
     ///
-    /// [`PermutationError::Code`] when it is negative or not below L!.
+    /// [`PermutationError::Code`] if it is negative or not below L!.
     pub fn from_code(width: LinkWidth, code: i64) -> Result<Self, PermutationError> {
         let refused = PermutationError::Code { width, code };
         let mut left = u64::try_from(code).map_err(|_| refused)?;
@@ -76,12 +75,11 @@ impl Permutation {
         Ok(Self { width, slots })
     }
 
-    /// The permutation with these slots.
+    /// Returns the permutation with these slots.
     ///
     /// # Errors
     ///
-    /// [`PermutationError::Slots`] when they are not each position once, 1 to 8
-    /// of them.
+    /// [`PermutationError::Slots`] if they are not 1 to 8 distinct positions.
     pub fn from_slots(slots: &[u8]) -> Result<Self, PermutationError> {
         let width = u64::try_from(slots.len()).ok();
         let width = width.and_then(|width| LinkWidth::new(width).ok());
@@ -102,12 +100,11 @@ impl Permutation {
         })
     }
 
-    /// The order that sorts `endpoints` ascending; equal ones keep their order.
+    /// Returns the order that sorts `endpoints` ascending; equal ones keep their order.
     ///
     /// This is the canonical placement of an undirected link when the keys are
-    /// `(chunk coordinates, vertex row)`: chunks compare lexicographically as
-    /// numbers, the vertex row breaks ties inside a chunk, and two equal
-    /// endpoints stay as they came.
+    /// `(chunk coordinates, vertex row)`: chunks compare lexicographically as numbers, the vertex
+    /// row breaks ties inside a chunk, and equal endpoints keep their order.
     ///
     /// ```
     /// use zvf_format::links::Permutation;
@@ -120,7 +117,7 @@ impl Permutation {
     ///
     /// # Errors
     ///
-    /// [`LinkWidthError`] when there are none or more than 8.
+    /// [`LinkWidthError`] if there are none or more than 8.
     pub fn sorting<K: Ord>(endpoints: &[K]) -> Result<Self, LinkWidthError> {
         let width = u64::try_from(endpoints.len()).unwrap_or(u64::MAX);
         let width = LinkWidth::new(width)?;
@@ -139,7 +136,7 @@ impl Permutation {
         Ok(Self { width, slots })
     }
 
-    /// The code that stands for this permutation on disk.
+    /// Returns the code of this permutation on disk.
     pub fn code(&self) -> i64 {
         let slots = self.slots();
         let mut code = 0i64;
@@ -154,29 +151,29 @@ impl Permutation {
         code
     }
 
-    /// Number of endpoints.
+    /// Returns the number of endpoints.
     pub fn width(&self) -> LinkWidth {
         self.width
     }
 
-    /// The input position of the endpoint in each slot.
+    /// Returns the input position of the endpoint in each slot.
     pub fn slots(&self) -> &[u8] {
         self.slots.get(..self.width.get()).unwrap_or(&self.slots)
     }
 
-    /// The slot that holds endpoint `input` of the record as it was given.
+    /// Returns the slot of endpoint `input` in input order.
     pub fn slot_of(&self, input: usize) -> Option<usize> {
         let input = u8::try_from(input).ok()?;
         self.slots().iter().position(|&at| at == input)
     }
 
-    /// Whether the endpoints are stored as they came.
+    /// Returns whether the endpoints are stored in input order.
     pub fn is_identity(&self) -> bool {
         self.slots == IDENTITY
     }
 
-    /// The slots with the one at `leader` moved to the front and the rest in
-    /// ascending input order.
+    /// Returns the slots with the one at `leader` moved to the front and the rest in ascending
+    /// input order.
     pub(crate) fn led_by(width: LinkWidth, leader: u8) -> Self {
         let rest = (0u8..).filter(|&at| at != leader);
         let mut slots = IDENTITY;
@@ -194,13 +191,13 @@ impl fmt::Debug for Permutation {
     }
 }
 
-/// Position of the `nth` set bit, counted from 0; 0 when there is none.
+/// Returns the position of the `nth` set bit, counted from 0; 0 if there is none.
 fn nth_one(bits: u8, nth: u8) -> u8 {
     let mut ones = (0u8..8).filter(|&at| bits.wrapping_shr(u32::from(at)) & 1 == 1);
     ones.nth(usize::from(nth)).unwrap_or(0)
 }
 
-/// Why a number or a list is not a permutation.
+/// Reason that a number or a list is not a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PermutationError {
@@ -212,7 +209,7 @@ pub enum PermutationError {
         /// The code found.
         code: i64,
     },
-    /// Not each position exactly once, or not 1 to 8 of them.
+    /// Positions repeat, or there are not 1 to 8 of them.
     #[error("the slots do not name each of 1 to 8 positions once")]
     Slots,
 }

@@ -1,14 +1,14 @@
-//! Where the copies of a record go when every touched chunk gets one.
+//! Placement of the copies of a record that is stored once per chunk.
 
 use super::{LinkWidth, LinkWidthError, MAX_WIDTH, Permutation};
 
-/// The placements of a record in a family with `store: duplicate`: one for
-/// each **distinct** chunk the record touches.
+/// The placements of a record in a family with `store: duplicate`: one for each **distinct** chunk
+/// of the record.
 ///
-/// The endpoints are taken in canonical order, ascending by chunk and then
-/// vertex row; the first of each chunk leads a copy, in which the other
-/// endpoints follow in ascending input position. Every copy carries its own
-/// code, so each decodes to the same record. Made by [`duplicates`].
+/// The endpoints are taken in canonical order, ascending by chunk and then vertex row; each copy
+/// starts with the first endpoint of its chunk, followed by the other endpoints in ascending input
+/// position. Every copy has its own code, so all decode to the same record. Created by
+/// [`duplicates`].
 #[derive(Clone, Debug)]
 pub struct Duplicates {
     width: LinkWidth,
@@ -17,7 +17,7 @@ pub struct Duplicates {
     next: usize,
 }
 
-/// The placements of a record in a family with `store: duplicate`.
+/// Returns the placements of a record in a family with `store: duplicate`.
 ///
 /// ```
 /// use zvf_format::links::duplicates;
@@ -32,7 +32,7 @@ pub struct Duplicates {
 ///
 /// # Errors
 ///
-/// [`LinkWidthError`] when there are no endpoints or more than 8.
+/// [`LinkWidthError`] if there are no endpoints or more than 8.
 pub fn duplicates<C: Ord>(endpoints: &[(C, u64)]) -> Result<Duplicates, LinkWidthError> {
     let order = Permutation::sorting(endpoints)?;
     let mut leaders = [0; MAX_WIDTH];

@@ -1,4 +1,4 @@
-//! Link rows in groups behind an offset table.
+//! Link rows in groups after an offset table.
 
 use core::fmt;
 
@@ -8,8 +8,7 @@ use crate::ragged::{RaggedBlob, RaggedError};
 /// The rows of one cell of a cross-level or chunk-crossing link array: a
 /// [ragged blob](crate::ragged) whose groups are link rows.
 ///
-/// Group boundaries tell which write added which rows; a read of the whole
-/// family ignores them.
+/// Group boundaries separate rows of different writes; reads of the whole family ignore them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RaggedLinks<'a> {
     groups: RaggedBlob<'a>,
@@ -21,8 +20,7 @@ impl<'a> RaggedLinks<'a> {
     ///
     /// # Errors
     ///
-    /// [`RaggedLinksError`] when the blob does not hold or a group is no whole
-    /// number of good rows.
+    /// [`RaggedLinksError`] if the blob is invalid or a group is not a whole number of valid rows.
     pub fn parse(
         bytes: &'a [u8],
         width: LinkWidth,
@@ -38,23 +36,23 @@ impl<'a> RaggedLinks<'a> {
         Ok(Self { groups, rows })
     }
 
-    /// Number of groups.
+    /// Returns the number of groups.
     pub fn group_count(&self) -> usize {
         self.groups.len()
     }
 
-    /// The rows of group `at`, or `None` past the end.
+    /// Returns the rows of group `at`, or `None` past the end.
     pub fn group(&self, at: usize) -> Option<LinkRows<'a>> {
         self.groups.get(at).and_then(|group| self.rows.slice(group))
     }
 
-    /// The groups in stored order.
+    /// Returns the groups in stored order.
     pub fn groups(&self) -> impl Iterator<Item = LinkRows<'a>> + Clone + use<'a> {
         let links = *self;
         (0..self.group_count()).filter_map(move |at| links.group(at))
     }
 
-    /// All rows, whatever group they are in.
+    /// Returns all rows, independent of groups.
     pub fn rows(&self) -> LinkRows<'a> {
         self.rows
     }
@@ -70,10 +68,10 @@ impl fmt::Debug for RaggedLinks<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RaggedLinksError {
-    /// The blob itself does not hold.
+    /// The blob itself is invalid.
     #[error(transparent)]
     Blob(#[from] RaggedError),
-    /// The rows do not hold.
+    /// The rows are invalid.
     #[error(transparent)]
     Rows(#[from] LinkRowsError),
     /// A group ends inside a row.

@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, little_endian::I64};
 
 use super::{LinkWidth, Permutation, PermutationError};
 
-/// What a stored link row holds.
+/// Form of a stored link row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowForm {
     /// L vertex rows, in input order.
@@ -36,13 +36,13 @@ pub struct LinkRows<'a> {
 impl<'a> LinkRows<'a> {
     /// Checks `bytes` and borrows the rows in them.
     ///
-    /// The count is not stored: bytes that end between two rows are fewer
-    /// rows, and only the family's record count can tell.
+    /// The count is not stored: bytes truncated between two rows are a valid shorter list, which
+    /// only the family's record count reveals.
     ///
     /// # Errors
     ///
-    /// [`LinkRowsError`] when the bytes are no whole number of rows, a vertex
-    /// row is negative, or a permutation code is out of range.
+    /// [`LinkRowsError`] if the bytes are not a whole number of rows, a vertex row is negative, or
+    /// a permutation code is out of range.
     pub fn parse(bytes: &'a [u8], width: LinkWidth, form: RowForm) -> Result<Self, LinkRowsError> {
         let length = LinkRowsError::Length(bytes.len());
         let values = <[I64]>::ref_from_bytes(bytes).map_err(|_| length)?;
@@ -54,7 +54,7 @@ impl<'a> LinkRows<'a> {
         if !rows.chunks().remainder().is_empty() {
             return Err(length);
         }
-        // Signs are or-ed first: good plain rows cost one loop without a branch.
+        // Signs are or-ed first, so that valid plain rows take one loop without a branch.
         let signs = values.iter().fold(0, |signs, value| signs | value.get());
         if signs < 0 || form == RowForm::Permuted {
             rows.check_each()?;
@@ -79,22 +79,22 @@ impl<'a> LinkRows<'a> {
     }
 
     fn chunks(&self) -> core::slice::ChunksExact<'a, I64> {
-        // A row has at least one column; saying so keeps the panic out of `chunks_exact`.
+        // A row has at least one column; the `max` removes the panic from `chunks_exact`.
         self.values
             .chunks_exact(self.form.columns(self.width).max(1))
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.chunks().len()
     }
 
-    /// Whether there is no row.
+    /// Returns whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Row `at`, or `None` past the end.
+    /// Returns row `at`, or `None` past the end.
     pub fn get(&self, at: usize) -> Option<LinkRow<'a>> {
         let columns = self.form.columns(self.width);
         let start = at.checked_mul(columns)?;
@@ -102,23 +102,23 @@ impl<'a> LinkRows<'a> {
         Some(self.row(values))
     }
 
-    /// The rows in stored order.
+    /// Returns the rows in stored order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = LinkRow<'a>> + Clone + use<'a> {
         let rows = *self;
         self.chunks().map(move |values| rows.row(values))
     }
 
-    /// Number of endpoints of every row.
+    /// Returns the number of endpoints of every row.
     pub fn width(&self) -> LinkWidth {
         self.width
     }
 
-    /// Whether the rows carry a permutation code.
+    /// Returns whether the rows have a permutation code.
     pub fn form(&self) -> RowForm {
         self.form
     }
 
-    /// How many rows `length` bytes are, when they are whole rows.
+    /// Returns the number of rows in `length` bytes, if they are whole rows.
     pub(crate) fn rows_in(&self, length: usize) -> Option<usize> {
         let row = self
             .form
@@ -128,7 +128,7 @@ impl<'a> LinkRows<'a> {
         (rows.checked_mul(row)? == length).then_some(rows)
     }
 
-    /// The rows in `bytes`, a part of these rows' own.
+    /// Returns the rows in `bytes`, a part of these rows' own.
     pub(crate) fn slice(&self, bytes: &'a [u8]) -> Option<Self> {
         let values = <[I64]>::ref_from_bytes(bytes).ok()?;
         Some(Self { values, ..*self })
@@ -166,34 +166,34 @@ pub struct LinkRow<'a> {
 }
 
 impl<'a> LinkRow<'a> {
-    /// How the stored order came from the input order; the identity for
+    /// Returns the permutation from the input order to the stored order; the identity for
     /// [`RowForm::Plain`].
     pub fn order(&self) -> Permutation {
-        // `parse` has shown that the code decodes.
+        // `parse` has verified that the code decodes.
         Permutation::from_code(self.width, self.code)
             .unwrap_or_else(|_| Permutation::identity(self.width))
     }
 
-    /// The permutation code as stored.
+    /// Returns the permutation code as stored.
     pub fn code(&self) -> i64 {
         self.code
     }
 
-    /// The vertex rows in stored order, the order of the cell's chunks.
+    /// Returns the vertex rows in stored order, the order of the cell's chunks.
     pub fn stored(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
         self.vertices
             .iter()
             .map(|vertex| vertex.get().cast_unsigned())
     }
 
-    /// The vertex row in `slot`.
+    /// Returns the vertex row in `slot`.
     pub fn stored_at(&self, slot: usize) -> Option<u64> {
         let vertex = self.vertices.get(slot)?;
         Some(vertex.get().cast_unsigned())
     }
 
-    /// The vertex rows in input order: as the link was given, with the winding
-    /// of a face and the direction of an edge.
+    /// Returns the vertex rows in input order, which preserves the winding of a face and the
+    /// direction of an edge.
     pub fn input(&self) -> impl Iterator<Item = u64> + Clone + use<'a> {
         let (row, order) = (*self, self.order());
         (0..self.vertices.len()).filter_map(move |at| row.stored_at(order.slot_of(at)?))
@@ -210,7 +210,7 @@ impl fmt::Debug for LinkRow<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkRowsError {
-    /// This many bytes are no whole number of rows.
+    /// This number of bytes is not a whole number of rows.
     #[error("{0} bytes are not a whole number of link rows")]
     Length(usize),
     /// A vertex row is negative.
@@ -224,7 +224,7 @@ pub enum LinkRowsError {
     Permutation {
         /// The row at fault.
         row: usize,
-        /// What is wrong with its code.
+        /// The fault of its code.
         error: PermutationError,
     },
 }

@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, little_endian::I64};
 use super::LinkWidth;
 use crate::int64s::Int64s;
 
-/// The one blob `cross_chunk_links/<delta>/data` of generations 0.6 and 0.7.
+/// The blob `cross_chunk_links/<delta>/data` of generations 0.6 and 0.7.
 ///
 /// Each record is L endpoints in input order; each endpoint is `sid_ndim`
 /// chunk coordinates and a vertex row in that chunk, i64 each.
@@ -22,13 +22,13 @@ pub struct CrossChunkTable<'a> {
 impl<'a> CrossChunkTable<'a> {
     /// Checks `bytes` and borrows the records in them.
     ///
-    /// The count is not stored here but in the family's `num_links`, to compare
-    /// with [`len`](Self::len).
+    /// The count is not stored here but in the family's `num_links`; compare it with
+    /// [`len`](Self::len).
     ///
     /// # Errors
     ///
-    /// [`CrossChunkTableError`] when the bytes are no whole number of records
-    /// or a vertex row is negative.
+    /// [`CrossChunkTableError`] if the bytes are not a whole number of records or a vertex row is
+    /// negative.
     pub fn parse(
         bytes: &'a [u8],
         width: LinkWidth,
@@ -57,17 +57,17 @@ impl<'a> CrossChunkTable<'a> {
         }
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.values.chunks_exact(self.record.max(1)).len()
     }
 
-    /// Whether there is no record.
+    /// Returns whether there is no record.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Record `at`, or `None` past the end.
+    /// Returns record `at`, or `None` past the end.
     pub fn get(&self, at: usize) -> Option<TableRecord<'a>> {
         let start = at.checked_mul(self.record)?;
         let values = self.values.get(start..start.checked_add(self.record)?)?;
@@ -77,14 +77,14 @@ impl<'a> CrossChunkTable<'a> {
         })
     }
 
-    /// The records in stored order, which is the input order.
+    /// Returns the records in stored order, which is the input order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = TableRecord<'a>> + Clone + use<'a> {
         let endpoint = self.endpoint;
         let records = self.values.chunks_exact(self.record.max(1));
         records.map(move |values| TableRecord { endpoint, values })
     }
 
-    /// Number of endpoints of every record.
+    /// Returns the number of endpoints of every record.
     pub fn width(&self) -> LinkWidth {
         self.width
     }
@@ -104,7 +104,7 @@ pub struct TableRecord<'a> {
 }
 
 impl<'a> TableRecord<'a> {
-    /// The endpoints in input order.
+    /// Returns the endpoints in input order.
     pub fn endpoints(&self) -> impl ExactSizeIterator<Item = Endpoint<'a>> + Clone + use<'a> {
         let endpoints = self.values.chunks_exact(self.endpoint.max(1));
         endpoints.map(|values| match values {
@@ -129,7 +129,7 @@ impl fmt::Debug for TableRecord<'_> {
 /// A vertex that a link names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint<'a> {
-    /// Coordinates of the chunk that holds it.
+    /// Coordinates of its chunk.
     pub chunk: Int64s<'a>,
     /// Its row in that chunk.
     pub vertex: u64,
@@ -139,7 +139,7 @@ pub struct Endpoint<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrossChunkTableError {
-    /// This many bytes are no whole number of records.
+    /// This number of bytes is not a whole number of records.
     #[error("{0} bytes are not a whole number of cross-chunk records")]
     Length(usize),
     /// A vertex row is negative.

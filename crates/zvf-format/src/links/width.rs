@@ -1,9 +1,9 @@
-//! How many endpoints a link has.
+//! Number of endpoints of a link.
 
 use core::fmt;
 
-/// The most endpoints a link may have: 8. A permutation then fits nine bytes,
-/// and no writer known makes wider faces.
+/// Maximum number of endpoints of a link. A permutation then fits nine bytes, and no known writer
+/// makes wider faces.
 pub const MAX_WIDTH: usize = 8;
 
 /// Number of endpoints of every link of a family, L: 1 for references to a
@@ -21,7 +21,7 @@ impl LinkWidth {
     ///
     /// # Errors
     ///
-    /// [`LinkWidthError`] when it is not 1 to 8.
+    /// [`LinkWidthError`] if the width is not 1 to 8.
     pub fn new(width: u64) -> Result<Self, LinkWidthError> {
         match u8::try_from(width) {
             Ok(width @ 1..=8) => Ok(Self(width)),
@@ -29,13 +29,13 @@ impl LinkWidth {
         }
     }
 
-    /// The width as a number, 1 to 8.
+    /// Returns the width as a number, 1 to 8.
     pub fn get(self) -> usize {
-        // The clamp repeats what `new` proved, so that the optimiser knows it too.
+        // The clamp repeats the check of `new` for the optimiser.
         usize::from(self.0).clamp(1, MAX_WIDTH)
     }
 
-    /// How many orders L endpoints have, L!.
+    /// Returns the number of orders of L endpoints, L!.
     pub fn permutations(self) -> i64 {
         (1..=i64::from(self.0)).fold(1, i64::wrapping_mul)
     }

@@ -7,10 +7,9 @@ use super::{Block, FragmentRef, LIST, RANGE, SINGLE, fragment_run};
 
 /// Collects the blocks of one object and encodes them.
 ///
-/// Canonical means what the reference writer does: one number stays mode 0, a
-/// range stays mode 1 even when it is empty or holds one fragment, and a list
-/// that ascends one by one, one entry included, becomes a range. Any other
-/// list, the empty one too, is mode 2.
+/// The canonical form is that of the reference writer: one number stays mode 0, a range stays mode
+/// 1 even if it is empty or has one fragment, and a list that ascends one by one, including a
+/// single entry, becomes a range. Any other list, including an empty one, is mode 2.
 #[derive(Clone, Debug)]
 pub struct ObjectManifestBuilder {
     sid_ndim: usize,
@@ -18,11 +17,11 @@ pub struct ObjectManifestBuilder {
     body: Vec<u8>,
 }
 
-/// A block the format cannot hold. The builder is as it was before it.
+/// A block that the format cannot represent. The builder is left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestLimit {
-    /// The chunk has another number of coordinates than the manifest's.
+    /// The number of coordinates of the chunk differs from the manifest's.
     #[error("a chunk of {found} coordinates in a manifest of {expected}")]
     Coordinates {
         /// The manifest's `sid_ndim`.
@@ -47,7 +46,7 @@ pub enum ManifestLimit {
 }
 
 impl ObjectManifestBuilder {
-    /// No blocks yet; chunk keys have `sid_ndim` numbers.
+    /// Creates a builder without blocks, for chunk keys of `sid_ndim` numbers.
     pub fn new(sid_ndim: usize) -> Self {
         Self {
             sid_ndim,
@@ -60,7 +59,7 @@ impl ObjectManifestBuilder {
     ///
     /// # Errors
     ///
-    /// [`ManifestLimit`] says what the format cannot hold.
+    /// [`ManifestLimit`] if the format cannot represent it.
     pub fn push_single(
         &mut self,
         chunk: &[i64],
@@ -75,7 +74,7 @@ impl ObjectManifestBuilder {
     ///
     /// # Errors
     ///
-    /// [`ManifestLimit`] says what the format cannot hold.
+    /// [`ManifestLimit`] if the format cannot represent it.
     pub fn push_range(
         &mut self,
         chunk: &[i64],
@@ -88,7 +87,7 @@ impl ObjectManifestBuilder {
     ///
     /// # Errors
     ///
-    /// [`ManifestLimit`] says what the format cannot hold.
+    /// [`ManifestLimit`] if the format cannot represent it.
     pub fn push_list(
         &mut self,
         chunk: &[i64],
@@ -101,7 +100,7 @@ impl ObjectManifestBuilder {
     ///
     /// # Errors
     ///
-    /// [`ManifestLimit`] says what the format cannot hold.
+    /// [`ManifestLimit`] if the format cannot represent it.
     pub fn push(&mut self, block: &Block<'_>) -> Result<&mut Self, ManifestLimit> {
         let chunk = block.chunk.iter();
         match &block.fragments {

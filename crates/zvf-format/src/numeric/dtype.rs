@@ -1,8 +1,8 @@
-//! What a number is and which of its bytes comes first.
+//! Numeric types and byte order.
 
 use core::fmt;
 
-/// What one value is, byte order aside.
+/// The type of a value, without byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "numpy's names say it")]
 pub enum Kind {
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::Bool,
         Self::Int8,
@@ -46,12 +46,12 @@ impl Kind {
         self.spec().0
     }
 
-    /// Size of one value in bytes, at least 1.
+    /// Returns the size of one value in bytes, at least 1.
     pub fn size(self) -> usize {
         self.spec().2
     }
 
-    /// The array protocol's code.
+    /// Returns the array protocol's code.
     fn code(self) -> &'static str {
         self.spec().1
     }
@@ -77,13 +77,13 @@ impl Kind {
     }
 }
 
-/// Which byte of a number comes first.
+/// Byte order of numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// The lowest; what nearly every store holds.
+    /// Lowest byte first, as in nearly every store.
     #[default]
     Little,
-    /// The highest.
+    /// Highest byte first.
     Big,
 }
 
@@ -99,8 +99,7 @@ pub struct Dtype {
 }
 
 impl Dtype {
-    /// A kind in this byte order. One byte has no order: such a dtype counts
-    /// as little-endian whatever is asked for.
+    /// Returns a kind in this byte order. Single bytes have no order and count as little-endian.
     pub fn new(kind: Kind, order: ByteOrder) -> Self {
         let order = match kind.size() {
             1 => ByteOrder::Little,
@@ -122,7 +121,7 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// [`DtypeError`] says why it stands for no number.
+    /// [`DtypeError`] describes why it is not a numeric type.
     pub fn parse(text: &str) -> Result<Self, DtypeError> {
         if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == text) {
             return Ok(Self::new(kind, ByteOrder::Little));
@@ -144,17 +143,17 @@ impl Dtype {
         }
     }
 
-    /// What one value is.
+    /// Returns the kind of a value.
     pub fn kind(self) -> Kind {
         self.kind
     }
 
-    /// Which byte of a value comes first; little when there is only one.
+    /// Returns the byte order; little-endian for single bytes.
     pub fn order(self) -> ByteOrder {
         self.order
     }
 
-    /// Size of one value in bytes, at least 1.
+    /// Returns the size of one value in bytes, at least 1.
     pub fn size(self) -> usize {
         self.kind.size()
     }
@@ -169,17 +168,17 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// Why a dtype stands for no number.
+/// Reason that a dtype is not a numeric type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DtypeError {
-    /// Text as numpy holds it in memory: `<U5`, `|S3`, `str`, `string`.
+    /// In-memory text of NumPy: `<U5`, `|S3`, `str`, `string`.
     #[error("dtype is raw text, only numbers and bool are read")]
     Text,
-    /// Python objects: the bytes are addresses in a process long gone.
+    /// Python objects: the bytes are addresses in the process of the writer.
     #[error("dtype is a raw object address, only numbers and bool are read")]
     Object,
-    /// `|` before a value that has several bytes.
+    /// `|` before a value of several bytes.
     #[error("dtype leaves the byte order of its values open")]
     Order,
     /// Anything else: dates, records, extended floats, misspellings.
@@ -188,7 +187,7 @@ pub enum DtypeError {
 }
 
 impl DtypeError {
-    /// Tells apart what is no number; `text` is without byte order.
+    /// Classifies a type that is not numeric; `text` is without byte order.
     fn of_foreign(text: &str) -> Self {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_digit());
         match digits {

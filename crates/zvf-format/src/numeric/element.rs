@@ -1,4 +1,4 @@
-//! The Rust types that values are read as.
+//! Rust types of values.
 
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ pub enum Value {
     Int(i64),
     /// Of an unsigned kind.
     UInt(u64),
-    /// Of a float kind. A NaN stays one; only [`Elements`] promise its bits.
+    /// Of a float kind. A NaN stays NaN; only [`Elements`] preserves its bits.
     Float(f64),
     /// Of a complex kind.
     Complex {
@@ -30,7 +30,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The nearest `f64`; of a complex number NaN.
+    /// Returns the nearest `f64`; NaN for a complex number.
     #[expect(
         clippy::as_conversions,
         clippy::cast_precision_loss,
@@ -47,29 +47,29 @@ impl Value {
     }
 }
 
-/// A Rust type that is one [`Kind`]: `bool`, `i8` to `i64`, `u8` to `u64`,
-/// [`half::f16`], `f32`, `f64`, and `[f32; 2]` and `[f64; 2]` as complex
-/// numbers, real part first. No other crate can add one.
+/// A Rust type that represents one [`Kind`]: `bool`, `i8` to `i64`, `u8` to `u64`, [`half::f16`],
+/// `f32`, `f64`, and `[f32; 2]` and `[f64; 2]` as complex numbers, real part first. No other crate
+/// can add one.
 pub trait Element: Copy + fmt::Debug + sealed::Sealed {
-    /// The kind this type is.
+    /// The kind that this type represents.
     const KIND: Kind;
 
-    /// The value, widened.
+    /// Returns the value, widened.
     fn value(self) -> Value;
 }
 
-/// Something to do with the Rust type that a [`Kind`] is; see [`Kind::visit`].
+/// An operation that is generic in the Rust type of a [`Kind`]; see [`Kind::visit`].
 pub trait KindVisitor {
-    /// What comes of it.
+    /// Result of the operation.
     type Output;
 
-    /// Does it with values of type `T`.
+    /// Runs the operation with values of type `T`.
     fn visit<T: Element>(self) -> Self::Output;
 }
 
 impl Kind {
-    /// Calls `visitor` with the Rust type of this kind: the one place where a
-    /// kind known only at run time becomes a type.
+    /// Calls `visitor` with the Rust type of this kind, which converts a kind known only at run
+    /// time to a type.
     ///
     /// ```
     /// use zvf_format::numeric::{Dtype, Element, KindVisitor, NumericRows};
@@ -114,14 +114,14 @@ mod sealed {
     #[cfg(feature = "alloc")]
     use alloc::vec::Vec;
 
-    /// How a type lies in memory; no path leads here from outside.
+    /// Memory layout of a type. Not nameable outside this crate.
     pub trait Sealed: Sized {
         /// The bytes of one value.
         type Raw: Copy + 'static;
 
-        /// All whole values in `bytes`.
+        /// Returns all complete values in `bytes`.
         fn cut(bytes: &[u8]) -> &[Self::Raw];
-        /// The values in place, where the machine lays them out like this; see `as_slice`.
+        /// Returns the values in place, if the machine uses the same layout; see `as_slice`.
         fn cast(raw: &[Self::Raw]) -> Option<&[Self]>;
         fn from_le(raw: Self::Raw) -> Self;
         fn from_be(raw: Self::Raw) -> Self;
@@ -129,7 +129,7 @@ mod sealed {
         fn to_le(self) -> Self::Raw;
         #[cfg(feature = "alloc")]
         fn to_be(self) -> Self::Raw;
-        /// The inverse of `cut`, without copying.
+        /// Returns the inverse of `cut`, without copying.
         #[cfg(feature = "alloc")]
         fn join(raw: Vec<Self::Raw>) -> Vec<u8>;
     }
@@ -246,7 +246,7 @@ number!(u8, UInt8, |number| Value::UInt(number.into()));
 number!(u16, UInt16, |number| Value::UInt(number.into()));
 number!(u32, UInt32, |number| Value::UInt(number.into()));
 number!(u64, UInt64, Value::UInt);
-// Without a feature of `half` that this crate does not need, `f16` is no type of zerocopy's.
+// zerocopy supports `f16` only with a feature of `half` that this crate does not need.
 number!(f16, Float16, |number| Value::Float(number.to_f64()), |_| {
     None
 });
@@ -298,8 +298,8 @@ impl Element for bool {
     }
 }
 
-/// All values of [`NumericRows`](super::NumericRows) as the type they are,
-/// borrowed; made by [`elements`](super::NumericRows::elements).
+/// All values of [`NumericRows`](super::NumericRows) in their own type, borrowed, created by
+/// [`elements`](super::NumericRows::elements).
 #[derive(Clone, Copy)]
 pub struct Elements<'a, T: Element> {
     raw: &'a [T::Raw],
@@ -313,24 +313,24 @@ impl<'a, T: Element> Elements<'a, T> {
         Self { raw, order }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.raw.len()
     }
 
-    /// Whether there is no value.
+    /// Returns whether there is no value.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
-    /// Value `at`, or `None` past the end. Constant.
+    /// Returns value `at`, or `None` past the end, in constant time.
     pub fn get(&self, at: usize) -> Option<T> {
         self.raw.get(at).map(|raw| read(*raw, self.order))
     }
 
     /// Borrows the values without copying.
     ///
-    /// `None` wherever that is impossible: the byte order is not the machine's, the memory is not
+    /// `None` if that is impossible: the byte order differs from the machine's, the memory is not
     /// aligned for `T`, a `bool` is stored as a byte other than 0 or 1, or `T` is `f16`.
     pub fn as_slice(&self) -> Option<&'a [T]> {
         let native = if cfg!(target_endian = "little") {
@@ -344,26 +344,25 @@ impl<'a, T: Element> Elements<'a, T> {
         T::cast(self.raw)
     }
 
-    /// The values in stored order.
+    /// Returns the values in stored order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = T> + Clone + use<'a, T> {
         let order = self.order;
         self.raw.iter().map(move |raw| read(*raw, order))
     }
 
-    /// Writes all values to `out`. In the machine's own byte order this is a
-    /// copy of the bytes, in the other one a vector loop.
+    /// Writes all values to `out`. In the byte order of the machine this copies the bytes,
+    /// otherwise it is a vectorized loop.
     ///
     /// # Errors
     ///
-    /// [`CopyLength`] when `out` is not exactly as long as this; it is left
-    /// alone then.
+    /// [`CopyLength`] if the length of `out` differs; `out` is then left unchanged.
     pub fn copy_to(&self, out: &mut [T]) -> Result<(), CopyLength> {
         let (needed, found) = (self.len(), out.len());
         if needed != found {
             return Err(CopyLength { needed, found });
         }
         let pairs = out.iter_mut().zip(self.raw);
-        // The order is asked once, not for each value: each loop is then free of branches.
+        // The order is tested once instead of for each value, so that the loops have no branches.
         match self.order {
             ByteOrder::Little => pairs.for_each(|(slot, raw)| *slot = T::from_le(*raw)),
             ByteOrder::Big => pairs.for_each(|(slot, raw)| *slot = T::from_be(*raw)),
@@ -385,17 +384,17 @@ impl<T: Element> fmt::Debug for Elements<'_, T> {
     }
 }
 
-/// The place to copy values to is of another length than they are.
+/// The destination of a copy has the wrong length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{needed} values do not go into {found} places")]
 pub struct CopyLength {
-    /// Values there are.
+    /// Number of values.
     pub needed: usize,
-    /// Places that were given.
+    /// Length of the destination.
     pub found: usize,
 }
 
-/// Encodes values in this byte order; there is only one way to.
+/// Encodes values in this byte order. The encoding is unique.
 ///
 /// ```
 /// use zvf_format::numeric::{ByteOrder, encode};

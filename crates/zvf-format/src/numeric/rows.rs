@@ -1,4 +1,4 @@
-//! Values side by side, rows one below the other.
+//! Rows of numeric values.
 
 use core::{fmt, num::NonZeroU32, ops::Range};
 
@@ -8,9 +8,8 @@ use super::{Dtype, Element, Elements, Kind, Value};
 
 /// Rows of numbers, borrowed from their bytes.
 ///
-/// Proven by [`parse`](Self::parse); no accessor fails or panics afterwards.
-/// Two are equal when they are the same bytes read the same way, so a NaN
-/// equals itself.
+/// [`parse`](Self::parse) validates all data, so that no accessor fails or panics. Two are equal if
+/// they have the same bytes and type, so NaN equals itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NumericRows<'a> {
     bytes: &'a [u8],
@@ -20,11 +19,11 @@ pub struct NumericRows<'a> {
 }
 
 impl<'a> NumericRows<'a> {
-    /// Checks that `bytes` hold whole rows and borrows them. Constant time.
+    /// Checks that `bytes` hold whole rows and borrows them. Takes constant time.
     ///
     /// # Errors
     ///
-    /// [`NumericRowsError`] says what is cut short.
+    /// [`NumericRowsError`] describes what is truncated.
     pub fn parse(
         bytes: &'a [u8],
         dtype: Dtype,
@@ -44,28 +43,28 @@ impl<'a> NumericRows<'a> {
         })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of values in a row.
+    /// Returns the number of values in a row.
     pub fn columns(&self) -> NonZeroU32 {
         self.columns
     }
 
-    /// The type of the values.
+    /// Returns the type of the values.
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// The bytes of all rows.
+    /// Returns the bytes of all rows.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// One value, widened; `None` past the last row or column. Constant, but
-    /// it looks at the dtype each time: [`elements`](Self::elements) is faster.
+    /// Returns one value, widened; `None` past the last row or column. Takes constant time but
+    /// evaluates the dtype for each value: [`elements`](Self::elements) is faster.
     pub fn value(&self, row: usize, column: u32) -> Option<Value> {
         if column >= self.columns.get() {
             return None;
@@ -74,14 +73,14 @@ impl<'a> NumericRows<'a> {
         self.value_at(first.checked_add(usize::try_from(column).ok()?)?)
     }
 
-    /// All values as what they are, row by row; `None` when `T` is of another
-    /// kind. The byte order may be either.
+    /// Returns all values in their own type, row by row; `None` if `T` is of another kind. Either
+    /// byte order is supported.
     pub fn elements<T: Element>(&self) -> Option<Elements<'a, T>> {
         (self.dtype.kind() == T::KIND).then(|| Elements::new(self.bytes, self.dtype.order()))
     }
 
-    /// Some of the rows, such as those of one fragment; `None` when they are
-    /// not all there. Constant.
+    /// Returns a range of rows, such as those of one fragment; `None` if it exceeds the rows. Takes
+    /// constant time.
     pub fn slice(&self, rows: Range<usize>) -> Option<Self> {
         let byte = |row: usize| {
             let values = row.checked_mul(width(self.columns))?;
@@ -126,13 +125,13 @@ impl fmt::Debug for NumericRows<'_> {
     }
 }
 
-/// The width of rows that do not say it: how many values each of `rows` rows
-/// has when together they fill `len` bytes exactly.
+/// Returns the width of rows that do not declare it: the number of values in each of `rows` rows
+/// that together fill `len` bytes exactly.
 ///
 /// Attribute cells are such rows; their count is the
-/// [extent](crate::fragment::FragmentIndex::extent) of the chunk's fragment
-/// index, or the number of its fragments. `None` when the division leaves a
-/// rest or a row would have no value; no rows at all have no width either.
+/// [extent](crate::fragment::FragmentIndex::extent) of the chunk's fragment index, or the number of
+/// its fragments. `None` if the division has a remainder, a row would have no value, or there are
+/// no rows.
 ///
 /// ```
 /// use zvf_format::numeric::{Dtype, columns_of};
@@ -147,7 +146,7 @@ pub fn columns_of(len: usize, dtype: Dtype, rows: u64) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(columns).ok()?)
 }
 
-/// `whole / part` when nothing is left over.
+/// Returns `whole / part` if there is no remainder.
 fn divide(whole: usize, part: usize) -> Option<usize> {
     match whole.checked_rem(part)? {
         0 => whole.checked_div(part),
@@ -155,7 +154,8 @@ fn divide(whole: usize, part: usize) -> Option<usize> {
     }
 }
 
-/// Columns too many for memory cannot be filled, whatever their exact number.
+/// Converts a number of columns; numbers beyond the address space saturate, because such rows
+/// cannot be filled.
 fn width(columns: NonZeroU32) -> usize {
     usize::try_from(columns.get()).unwrap_or(usize::MAX)
 }
@@ -167,15 +167,15 @@ pub enum NumericRowsError {
     /// The bytes end inside a value.
     #[error("{len} bytes are not a whole number of {dtype}")]
     Value {
-        /// Bytes there are.
+        /// Number of bytes.
         len: usize,
-        /// What they should hold.
+        /// Expected type.
         dtype: Dtype,
     },
     /// The values end inside a row.
     #[error("{values} values do not fill rows of {columns}")]
     Row {
-        /// Values there are.
+        /// Number of values.
         values: usize,
         /// Values in a row.
         columns: NonZeroU32,

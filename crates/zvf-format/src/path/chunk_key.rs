@@ -8,7 +8,7 @@ use super::{
 };
 use crate::links::LinkWidth;
 
-/// A chunk's coordinates as text: `-1.0.2`. Absolute, negative ones included.
+/// Coordinates of a chunk as text, absolute and possibly negative: `-1.0.2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChunkKey<'a> {
     text: &'a str,
@@ -19,18 +19,18 @@ impl<'a> ChunkKey<'a> {
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] says which number is wrong or how many there are.
+    /// [`SegmentError`] describes the invalid number or the wrong count.
     pub fn parse(text: &'a str, sid_ndim: usize) -> Result<Self, SegmentError> {
         check(text.as_bytes(), Sign::Plain, sid_ndim)?;
         Ok(Self { text })
     }
 
-    /// The coordinates.
+    /// Returns the coordinates.
     pub fn coords(&self) -> impl Iterator<Item = i64> + Clone + use<'a> {
         number::dotted(self.text.as_bytes(), Sign::Plain)
     }
 
-    /// The key as it was read.
+    /// Returns the key as it was read.
     pub fn as_str(&self) -> &'a str {
         self.text
     }
@@ -38,7 +38,7 @@ impl<'a> ChunkKey<'a> {
 
 /// Displays coordinates as a chunk key.
 ///
-/// Chunks one after the other make a cell key.
+/// Concatenated chunks form a cell key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChunkCoords<'a>(pub &'a [i64]);
 
@@ -62,7 +62,7 @@ impl<'a> CellKey<'a> {
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] says which number is wrong or how many there are.
+    /// [`SegmentError`] describes the invalid number or the wrong count.
     pub fn parse(text: &'a str, width: LinkWidth, sid_ndim: usize) -> Result<Self, SegmentError> {
         check(
             text.as_bytes(),
@@ -76,33 +76,33 @@ impl<'a> CellKey<'a> {
         })
     }
 
-    /// Coordinates of the chunk in `slot`, or `None` past the last.
+    /// Returns the coordinates of the chunk in `slot`, or `None` past the last.
     pub fn chunk(&self, slot: usize) -> Option<impl Iterator<Item = i64> + Clone + use<'a>> {
         let start = slot.checked_mul(self.sid_ndim)?;
         let coords = number::dotted(self.text.as_bytes(), Sign::Plain);
         (slot < self.width.get()).then(|| coords.skip(start).take(self.sid_ndim))
     }
 
-    /// Number of chunks.
+    /// Returns the number of chunks.
     pub fn width(&self) -> LinkWidth {
         self.width
     }
 
-    /// Whether the chunks do not descend, as it must be where links are
-    /// undirected and stored once.
+    /// Returns whether the chunks do not descend, which is required if links are undirected and
+    /// stored once.
     pub fn is_canonical(&self) -> bool {
         let chunks = (0..self.width.get()).filter_map(|slot| self.chunk(slot));
         let mut pairs = chunks.clone().zip(chunks.skip(1));
         pairs.all(|(left, right)| left.le(right))
     }
 
-    /// The key as it was read.
+    /// Returns the key as it was read.
     pub fn as_str(&self) -> &'a str {
         self.text
     }
 }
 
-/// Every number well spelt, and as many as expected.
+/// Checks the spelling and the count of numbers.
 pub(super) fn check(text: &[u8], sign: Sign, expected: usize) -> Result<(), SegmentError> {
     let mut found = 0usize;
     for (at, text) in number::parts(text, b'.').enumerate() {

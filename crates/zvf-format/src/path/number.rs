@@ -1,8 +1,8 @@
-//! Decimal numbers in the one spelling each has.
+//! Decimal numbers in canonical spelling.
 
 use core::fmt::{self, Write};
 
-/// How a number spells its sign.
+/// Sign convention of a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     /// Minus only.
@@ -11,19 +11,19 @@ pub(super) enum Sign {
     Explicit,
 }
 
-/// What is wrong with a number.
+/// Fault of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumberFault {
-    /// Not the one way its value is written here.
+    /// The spelling is not canonical.
     #[error("not a number in its one spelling")]
     Spelling,
-    /// More than its type holds.
+    /// The value exceeds the type.
     #[error("number out of range")]
     Range,
 }
 
-/// The value of `text`, which must be exactly what [`write`] gives for it.
+/// Parses `text`, which must be exactly what [`write`] returns for its value.
 ///
 /// Bytes rather than `str`: splitting a `str` leaves a panic path in the code.
 pub(super) fn parse(text: &[u8], sign: Sign) -> Result<i64, NumberFault> {
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &[u8], sign: Sign) -> Result<i64, NumberFault> {
     if !canonical {
         return Err(NumberFault::Spelling);
     }
-    // Downwards, because the least number has no positive twin.
+    // Negative throughout, because the least number has no positive counterpart.
     let value = digits.iter().try_fold(0i64, |value, digit| {
         let digit = i64::from(digit.wrapping_sub(b'0'));
         value.checked_mul(10)?.checked_sub(digit)
@@ -50,14 +50,14 @@ pub(super) fn parse(text: &[u8], sign: Sign) -> Result<i64, NumberFault> {
     value.ok_or(NumberFault::Range)
 }
 
-/// Writes `value` in its one spelling.
+/// Writes `value` in canonical spelling.
 pub(super) fn write(value: i64, sign: Sign, out: &mut impl Write) -> fmt::Result {
     if value < 0 {
         out.write_char('-')?;
     } else if value > 0 && sign == Sign::Explicit {
         out.write_char('+')?;
     }
-    // The digits come last first; nineteen are enough for any i64.
+    // The digits are produced in reverse; nineteen suffice for any i64.
     let mut digits = [b'0'; 20];
     let mut left = value.unsigned_abs();
     let mut count = 0usize;
@@ -91,12 +91,12 @@ pub(super) fn write_dotted(
     Ok(())
 }
 
-/// The numbers of a dotted text that has been checked.
+/// Iterates over the numbers of a dotted text that has been checked.
 pub(super) fn dotted(text: &[u8], sign: Sign) -> impl Iterator<Item = i64> + Clone {
     parts(text, b'.').map(move |number| parse(number, sign).unwrap_or(0))
 }
 
-/// What stands between the separators; one empty part when there is nothing.
+/// Splits at the separators; empty text is one empty part.
 pub(super) fn parts(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> + Clone {
     text.split(move |&byte| byte == separator)
 }

@@ -1,4 +1,4 @@
-//! Where a link's other chunks lie, seen from its source chunk.
+//! Offsets of a link's other chunks relative to its source chunk.
 
 use core::fmt;
 
@@ -11,10 +11,9 @@ use crate::links::LinkWidth;
 
 /// The `<offsets>` segment of a link array of generation 0.9.
 ///
-/// It holds L − 1 offsets, for endpoints 1 to L − 1 in stored order, each the
-/// difference between the endpoint's chunk and the
-/// [anchor](crate::links::AxisScales) of the source chunk; for L = 1 it is
-/// `self`.
+/// It contains L − 1 offsets, for endpoints 1 to L − 1 in stored order, each the difference between
+/// the endpoint's chunk and the [anchor](crate::links::AxisScales) of the source chunk; for L = 1
+/// it is `self`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Offsets<'a> {
     text: &'a str,
@@ -29,7 +28,7 @@ impl<'a> Offsets<'a> {
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] says which offset is wrong or how many there are.
+    /// [`SegmentError`] describes the invalid offset or the wrong count.
     pub fn parse(text: &'a str, width: LinkWidth, sid_ndim: usize) -> Result<Self, SegmentError> {
         let expected = width.get().saturating_sub(1);
         let found = match text {
@@ -51,12 +50,12 @@ impl<'a> Offsets<'a> {
         number::parts(self.text.as_bytes(), b'_').take(count)
     }
 
-    /// The offset of `endpoint`, a slot from 1 to L − 1.
+    /// Returns the offset of `endpoint`, a slot from 1 to L − 1.
     pub fn get(&self, endpoint: usize) -> Option<impl Iterator<Item = i64> + Clone + use<'a>> {
         self.iter().nth(endpoint.checked_sub(1)?)
     }
 
-    /// The offsets of endpoints 1 to L − 1.
+    /// Returns the offsets of endpoints 1 to L − 1.
     pub fn iter(
         &self,
     ) -> impl Iterator<Item = impl Iterator<Item = i64> + Clone + use<'a>> + Clone + use<'a> {
@@ -64,21 +63,21 @@ impl<'a> Offsets<'a> {
         offsets.map(|text| number::dotted(text, Sign::Explicit))
     }
 
-    /// Number of endpoints of the array's links.
+    /// Returns the number of endpoints of the array's links.
     pub fn width(&self) -> LinkWidth {
         self.width
     }
 
-    /// Whether all endpoints are in the source chunk's anchor: inside one level
-    /// these are the intra-chunk links.
+    /// Returns whether all endpoints are in the source chunk's anchor: within one level, these are
+    /// the intra-chunk links.
     pub fn is_zero(&self) -> bool {
         self.iter().flatten().all(|number| number == 0)
     }
 
-    /// Whether no offset is lexicographically negative and they do not descend,
-    /// as it must be where links of delta 0 are undirected and stored once.
+    /// Returns whether no offset is lexicographically negative and offsets do not descend, which is
+    /// required if links of delta 0 are undirected and stored once.
     pub fn is_canonical(&self) -> bool {
-        // A first offset below zero would put the source chunk after its neighbour.
+        // A negative first offset would place the source chunk after its neighbour.
         let mut first = self.iter().take(1).flatten();
         let forward = first
             .find(|&number| number != 0)
@@ -87,14 +86,14 @@ impl<'a> Offsets<'a> {
         forward && pairs.all(|(left, right)| left.le(right))
     }
 
-    /// The segment as it was read.
+    /// Returns the segment as it was read.
     pub fn as_str(&self) -> &'a str {
         self.text
     }
 }
 
-/// Displays offsets as a path segment: one slice for each endpoint from 1 on;
-/// none at all is `self`.
+/// Displays offsets as a path segment: one slice for each endpoint from 1 on; `self` without
+/// slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OffsetCoords<'a, C>(pub &'a [C]);
 

@@ -1,4 +1,4 @@
-//! Which datasets there are, of which type and shape.
+//! The dataset directory: names, types and shapes.
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ struct RawRecord {
 
 const _: () = assert!(size_of::<RawRecord>() == 16);
 
-/// Zero bytes after a name of `len` bytes, up to a multiple of 8.
+/// Returns the number of zero bytes after a name of `len` bytes, up to a multiple of 8.
 fn padding(len: usize) -> usize {
     len.wrapping_neg() % 8
 }
@@ -35,9 +35,9 @@ fn padding(len: usize) -> usize {
 /// The datasets of a file, borrowed from the region between superblock and
 /// chunk index.
 ///
-/// Proven by [`parse`](Self::parse). That names differ is not: it takes memory
-/// to see, and the reference writer lets duplicates through. `zvf-validate`
-/// reports them; [`find`](Self::find) gives the first, as the reference does.
+/// Validated by [`parse`](Self::parse). Duplicate names are not detected, because that takes memory
+/// and the reference writer allows them. `zvf-validate` reports them; [`find`](Self::find) returns
+/// the first, like the reference.
 #[derive(Clone, Copy)]
 pub struct DatasetDirectory<'a> {
     len: u32,
@@ -60,7 +60,7 @@ impl<'a> DatasetDirectory<'a> {
     ///
     /// # Errors
     ///
-    /// [`DirectoryError`] names the first part that does not hold.
+    /// [`DirectoryError`] describes the first invalid part.
     pub fn parse(region: &'a [u8], datasets: u32) -> Result<Self, DirectoryError> {
         use DirectoryError as E;
         if datasets == 0 {
@@ -97,12 +97,12 @@ impl<'a> DatasetDirectory<'a> {
         }
     }
 
-    /// Number of datasets.
+    /// Returns the number of datasets.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether the file has no dataset.
+    /// Returns whether the file has no dataset.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -112,7 +112,7 @@ impl<'a> DatasetDirectory<'a> {
         self.region_len
     }
 
-    /// Every dataset in order of its id.
+    /// Returns every dataset in order of its id.
     pub fn iter(&self) -> Datasets<'a> {
         Datasets {
             left: self.len,
@@ -120,14 +120,14 @@ impl<'a> DatasetDirectory<'a> {
         }
     }
 
-    /// Dataset `id`, or `None` past the end. Walks the records before it; to
-    /// look up many, collect [`iter`](Self::iter).
+    /// Returns dataset `id`, or `None` past the end. Takes linear time; for many lookups, collect
+    /// [`iter`](Self::iter).
     pub fn get(&self, id: u64) -> Option<DatasetRecord<'a>> {
         let id = u32::try_from(id).ok().filter(|&id| id < self.len)?;
         self.iter().nth(usize::try_from(id).ok()?)
     }
 
-    /// The first dataset of this name, with its id. Walks the records.
+    /// Returns the first dataset of this name, with its id, by linear search.
     pub fn find(&self, name: &str) -> Option<(u32, DatasetRecord<'a>)> {
         (0..self.len)
             .zip(self.iter())
@@ -147,7 +147,7 @@ impl fmt::Debug for DatasetDirectory<'_> {
     }
 }
 
-/// The same datasets in the same order; padding and reserved fields do not count.
+/// Compares datasets in order, ignoring padding and reserved fields.
 impl PartialEq for DatasetDirectory<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
@@ -174,7 +174,7 @@ impl<'a> IntoIterator for &DatasetDirectory<'a> {
     }
 }
 
-/// Walks the datasets of a directory; made by [`DatasetDirectory::iter`].
+/// Iterator over the datasets of a directory, created by [`DatasetDirectory::iter`].
 #[derive(Clone)]
 pub struct Datasets<'a> {
     left: u32,
@@ -204,7 +204,7 @@ impl fmt::Debug for Datasets<'_> {
     }
 }
 
-/// One dataset: its name, element type and how it is cut into tiles.
+/// One dataset: name, element type, shape and tile shape.
 #[derive(Clone, Copy)]
 pub struct DatasetRecord<'a> {
     name: &'a str,
@@ -245,28 +245,28 @@ impl<'a> DatasetRecord<'a> {
         })
     }
 
-    /// The name. It may be empty, though queries of the reference then do not
-    /// find the dataset; slashes are ordinary characters.
+    /// Returns the name. It may be empty, but queries of the reference do not find such a dataset;
+    /// slashes are ordinary characters.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub fn dtype(&self) -> TetDtype {
         self.dtype
     }
 
-    /// The reserved field as stored: readers ignore it, writers leave it 0.
+    /// Returns the reserved field as stored: readers ignore it, writers leave it 0.
     pub fn reserved(&self) -> u32 {
         self.reserved
     }
 
-    /// Number of axes, 1 to 8.
+    /// Returns the number of axes, 1 to 8.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// Elements along each axis, none of them 0.
+    /// Returns the number of elements along each axis, none of them 0.
     pub fn shape(&self) -> Extents<'a> {
         Extents(self.shape)
     }
@@ -277,7 +277,7 @@ impl<'a> DatasetRecord<'a> {
         Extents(self.chunk_shape)
     }
 
-    /// Tiles along each axis: ⌈shape / chunk shape⌉.
+    /// Returns the number of tiles along each axis: ⌈shape / chunk shape⌉.
     pub fn grid(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
         let axes = self.shape.iter().zip(self.chunk_shape);
         axes.map(|(extent, chunk)| {
@@ -287,20 +287,20 @@ impl<'a> DatasetRecord<'a> {
         })
     }
 
-    /// Number of tiles, all axes together; `None` past 64 bits.
+    /// Returns the number of tiles, all axes together; `None` past 64 bits.
     pub fn chunk_count(&self) -> Option<u64> {
         self.grid().try_fold(1, u64::checked_mul)
     }
 
-    /// Bytes of the whole array; `None` past 64 bits.
+    /// Returns the number of bytes of the whole array; `None` past 64 bits.
     pub fn byte_len(&self) -> Option<u64> {
         self.shape()
             .iter()
             .try_fold(self.dtype.size(), u64::checked_mul)
     }
 
-    /// Elements along `axis` of the tiles at grid position `at`: the chunk
-    /// extent, or what is left of the shape at the edge. `None` outside.
+    /// Returns the number of elements along `axis` of the tiles at grid position `at`: the chunk
+    /// extent, or the rest of the shape at the edge. `None` outside the grid.
     pub fn tile_extent(&self, axis: usize, at: u64) -> Option<u64> {
         let extent = self.shape.get(axis)?.get();
         let chunk = self.chunk_shape.get(axis)?.get();
@@ -308,8 +308,8 @@ impl<'a> DatasetRecord<'a> {
         (left != 0).then(|| left.min(chunk))
     }
 
-    /// Bytes of the tile at a grid coordinate, decoded. `None` when the
-    /// coordinate has another rank, is outside the grid, or past 64 bits.
+    /// Returns the number of bytes of the tile at a grid coordinate, decoded. `None` if the
+    /// coordinate has another rank or is outside the grid, or the length exceeds 64 bits.
     pub fn tile_byte_len(&self, coordinate: &[u64]) -> Option<u64> {
         if coordinate.len() != self.rank() {
             return None;
@@ -332,7 +332,7 @@ impl fmt::Debug for DatasetRecord<'_> {
     }
 }
 
-/// Same name, type and shapes; the reserved field does not count.
+/// Compares name, type and shapes, ignoring the reserved field.
 impl PartialEq for DatasetRecord<'_> {
     fn eq(&self, other: &Self) -> bool {
         (self.name, self.dtype) == (other.name, other.dtype)
@@ -348,22 +348,22 @@ impl Eq for DatasetRecord<'_> {}
 pub struct Extents<'a>(&'a [U64]);
 
 impl<'a> Extents<'a> {
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no axis; never so in a parsed record.
+    /// Returns whether there is no axis, which never holds for a parsed record.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The extent of one axis.
+    /// Returns the extent of one axis.
     pub fn get(&self, axis: usize) -> Option<u64> {
         self.0.get(axis).map(|extent| extent.get())
     }
 
-    /// The extents, first axis first.
+    /// Returns the extents, first axis first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
         self.0.iter().map(|extent| extent.get())
     }
@@ -377,7 +377,7 @@ impl fmt::Debug for Extents<'_> {
 
 /// An element type; payloads hold its little-endian bytes.
 ///
-/// The format has these ten and no more: no bool, i8, complex or string.
+/// The format has only these ten types: no bool, i8, complex or string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TetDtype {
     /// IEEE binary32, tag 1.
@@ -417,13 +417,13 @@ impl TetDtype {
         Self::U64,
     ];
 
-    /// The type a tag stands for.
+    /// Returns the type a tag stands for.
     pub fn from_tag(tag: u32) -> Option<Self> {
         let at = usize::try_from(tag.checked_sub(1)?).ok()?;
         Self::ALL.get(at).copied()
     }
 
-    /// The tag in a record.
+    /// Returns the tag in a record.
     pub fn tag(self) -> u32 {
         match self {
             Self::F32 => 1,
@@ -439,7 +439,7 @@ impl TetDtype {
         }
     }
 
-    /// Bytes of one element.
+    /// Returns the number of bytes of one element.
     pub fn size(self) -> u64 {
         match self {
             Self::U8 => 1,
@@ -449,7 +449,7 @@ impl TetDtype {
         }
     }
 
-    /// The name the format's own tools print.
+    /// Returns the name the format's own tools print.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -482,20 +482,20 @@ pub enum DirectoryError {
     /// The blob length is not that of the bytes up to the chunk index.
     #[error("directory declares {declared} bytes of records, {found} are there")]
     BlobLen {
-        /// What the length field says.
+        /// The value of the length field.
         declared: u64,
         /// Bytes after the length field.
         found: u64,
     },
-    /// That many records do not fit; seen before any is read.
+    /// The declared number of records does not fit; checked before any is read.
     #[error("{0} datasets do not fit in the directory")]
     Datasets(u32),
-    /// A record does not hold.
+    /// A record is invalid.
     #[error("dataset {dataset}")]
     Dataset {
         /// Its position.
         dataset: u32,
-        /// What is wrong with it.
+        /// Its fault.
         #[source]
         fault: DatasetFault,
     },
@@ -504,7 +504,7 @@ pub enum DirectoryError {
     TrailingBytes(usize),
 }
 
-/// What is wrong with one dataset record.
+/// Fault of a dataset record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetFault {

@@ -1,4 +1,4 @@
-//! The optional end of a file: JSON, framed.
+//! The optional footer of a file: JSON in a frame.
 
 use core::fmt;
 
@@ -23,7 +23,7 @@ struct RawTail {
 
 const _: () = assert!(size_of::<RawTail>() == 16);
 
-/// What a footer may refer to.
+/// Version of a footer, which determines its references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FooterVersion {
     /// Number 1: the JSON may refer to one spill, `metadata_ref`.
@@ -33,7 +33,7 @@ pub enum FooterVersion {
 }
 
 impl FooterVersion {
-    /// The number in the file.
+    /// Returns the number in the file.
     pub fn number(self) -> u32 {
         match self {
             Self::V1 => 1,
@@ -50,11 +50,11 @@ pub struct FooterTail {
 }
 
 impl FooterTail {
-    /// The tail after `json_len` bytes of JSON.
+    /// Returns the tail after `json_len` bytes of JSON.
     ///
     /// # Errors
     ///
-    /// [`FooterError::JsonLen`] when JSON and tail together are past 2^64.
+    /// [`FooterError::JsonLen`] if JSON and tail together are past 2^64.
     pub fn new(version: FooterVersion, json_len: u64) -> Result<Self, FooterError> {
         match json_len.checked_add(FOOTER_TAIL_LEN) {
             Some(_) => Ok(Self { version, json_len }),
@@ -62,11 +62,11 @@ impl FooterTail {
         }
     }
 
-    /// Reads the last 16 bytes of `bytes`; what comes before is not looked at.
+    /// Reads the last 16 bytes of `bytes`; the rest is ignored.
     ///
     /// # Errors
     ///
-    /// [`FooterError`] names the first field that does not hold.
+    /// [`FooterError`] describes the first invalid field.
     pub fn parse(bytes: &[u8]) -> Result<Self, FooterError> {
         use FooterError as E;
         let (_, raw) = RawTail::ref_from_suffix(bytes).map_err(|_| E::Truncated)?;
@@ -81,7 +81,7 @@ impl FooterTail {
         Self::new(version, raw.json_len.get())
     }
 
-    /// The 16 bytes; they follow the JSON.
+    /// Returns the 16 bytes; they follow the JSON.
     pub fn encode(&self) -> [u8; 16] {
         let raw = RawTail {
             json_len: U64::new(self.json_len),
@@ -91,29 +91,29 @@ impl FooterTail {
         zerocopy::transmute!(raw)
     }
 
-    /// The footer's version.
+    /// Returns the footer's version.
     pub fn version(&self) -> FooterVersion {
         self.version
     }
 
-    /// Bytes of JSON before the tail.
+    /// Returns the number of bytes of JSON before the tail.
     pub fn json_len(&self) -> u64 {
         self.json_len
     }
 
-    /// Bytes of JSON and tail: what a reader fetches from the end of the file.
+    /// Returns the length of JSON and tail in bytes, which a reader fetches from the end of the
+    /// file.
     pub fn footer_len(&self) -> u64 {
-        // `new` has shown that the sum fits.
+        // `new` has verified that the sum fits.
         self.json_len.saturating_add(FOOTER_TAIL_LEN)
     }
 }
 
-/// JSON and tail at the end of a file.
+/// The footer of a file: JSON and tail.
 ///
-/// The JSON is not parsed here, nor are the spills found that it refers to. So
-/// the start of the JSON bounds the payloads from above only: a reader that
-/// knows the refs takes the smallest offset of a spill instead, and gives it to
-/// [`ChunkIndex::check`](super::ChunkIndex::check).
+/// The JSON is not parsed here, so spills that it refers to are unknown. The start of the JSON is
+/// therefore only an upper bound for payloads: a reader that knows the references passes the
+/// smallest offset of a spill instead to [`ChunkIndex::check`](super::ChunkIndex::check).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Footer<'a> {
     tail: FooterTail,
@@ -121,12 +121,11 @@ pub struct Footer<'a> {
 }
 
 impl<'a> Footer<'a> {
-    /// Checks the footer that `bytes` end with: a file, or what follows its
-    /// chunk index.
+    /// Checks the footer at the end of `bytes`: a file, or the part after its chunk index.
     ///
     /// # Errors
     ///
-    /// [`FooterError`] names the first part that does not hold.
+    /// [`FooterError`] describes the first invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FooterError> {
         let tail = FooterTail::parse(bytes)?;
         let error = FooterError::JsonLen(tail.json_len);
@@ -138,12 +137,12 @@ impl<'a> Footer<'a> {
         Ok(Self { tail, json })
     }
 
-    /// The last 16 bytes.
+    /// Returns the last 16 bytes.
     pub fn tail(&self) -> FooterTail {
         self.tail
     }
 
-    /// The JSON text, as stored.
+    /// Returns the JSON text, as stored.
     pub fn json(&self) -> &'a [u8] {
         self.json
     }

@@ -1,4 +1,4 @@
-//! Where each tile's payload is.
+//! The chunk index: position and storage of each tile's payload.
 
 use core::{fmt, ops::Range};
 
@@ -51,8 +51,8 @@ const _: () = assert!(size_of::<RawHeader>() == 32 && size_of::<RawRow>() == 104
 
 /// A file's chunk index, borrowed from its encoded bytes.
 ///
-/// [`parse`](Self::parse) proves what the index knows by itself;
-/// [`check`](Self::check) compares it with the dataset directory and the file.
+/// [`parse`](Self::parse) validates the index by itself; [`check`](Self::check) compares it with
+/// the dataset directory and the file.
 #[derive(Clone, Copy)]
 pub struct ChunkIndex<'a> {
     budget_bps: u16,
@@ -73,13 +73,13 @@ impl<'a> ChunkIndex<'a> {
     /// Checks `region`, the bytes of [`Superblock::index_span`], and borrows
     /// the index in them. One pass, no allocation.
     ///
-    /// Reserved fields are ignored, as the reference does.
+    /// Reserved fields are ignored, as in the reference.
     ///
     /// [`Superblock::index_span`]: super::Superblock::index_span
     ///
     /// # Errors
     ///
-    /// [`ChunkIndexError`] names the first part that does not hold.
+    /// [`ChunkIndexError`] describes the first invalid part.
     pub fn parse(region: &'a [u8]) -> Result<Self, ChunkIndexError> {
         use ChunkIndexError as E;
         let mut cursor = Cursor::new(region);
@@ -108,12 +108,12 @@ impl<'a> ChunkIndex<'a> {
         })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> u64 {
         u64::try_from(self.rows.len()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the index has no row.
+    /// Returns whether the index has no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -123,26 +123,25 @@ impl<'a> ChunkIndex<'a> {
         self.region_len
     }
 
-    /// Share of the host's memory that dense reads may use, in basis points
-    /// (10000 is all of it); 0 leaves it to the engine, whose default is 2500.
-    /// The reference does not refuse more than 10000.
+    /// Share of the host's memory that dense reads may use, in basis points (10000 is all of it); 0
+    /// selects the default of the engine, 2500. The reference accepts more than 10000.
     pub fn memory_budget_bps(&self) -> u16 {
         self.budget_bps
     }
 
-    /// Bytes of memory that dense reads may use; 0 leaves it to
-    /// [`memory_budget_bps`](Self::memory_budget_bps), which it otherwise beats.
+    /// Returns the number of bytes of memory that dense reads may use; 0 selects
+    /// [`memory_budget_bps`](Self::memory_budget_bps); any other value takes precedence.
     pub fn memory_budget_bytes(&self) -> u32 {
         self.budget_bytes
     }
 
-    /// Row number `row`. The order of rows means nothing: a tile is found by
-    /// its dataset and coordinate.
+    /// Returns row number `row`. The order of rows is arbitrary: a tile is found by its dataset and
+    /// coordinate.
     pub fn get(&self, row: u64) -> Option<ChunkRow<'a>> {
         self.rows.get(usize::try_from(row).ok()?).map(ChunkRow)
     }
 
-    /// Every row, in stored order.
+    /// Returns every row, in stored order.
     pub fn iter(&self) -> ChunkRows<'a> {
         ChunkRows(self.rows.iter())
     }
@@ -151,18 +150,18 @@ impl<'a> ChunkIndex<'a> {
     /// a tile of the grid and has its length, every payload lies between the
     /// index and `payload_end`, and there are as many rows as tiles.
     ///
-    /// `payload_end` is the smallest offset of a spill; without spills where the
-    /// footer's JSON starts, without a footer the length of the file. That no tile has two rows and no two payloads overlap is not
-    /// checked: it takes memory for all rows, which `zvf-validate` has.
+    /// `payload_end` is the smallest offset of a spill; without spills, the start of the footer's
+    /// JSON; without a footer, the length of the file. Duplicate rows of a tile and overlapping
+    /// payloads are not detected, because that takes memory for all rows; `zvf-validate` checks
+    /// them.
     ///
-    /// One pass when the rows are grouped by dataset in directory order, as
-    /// every known writer leaves them. A row that jumps walks at most D/64
-    /// records of the directory; a caller with memory collects the datasets and
-    /// calls [`ChunkRow::check`] instead.
+    /// One pass if the rows are grouped by dataset in directory order, as every known writer does.
+    /// A row out of order visits at most D/64 records of the directory; callers that can allocate
+    /// may collect the datasets and call [`ChunkRow::check`] instead.
     ///
     /// # Errors
     ///
-    /// [`ChunkMapError`] gives the first row that does not hold.
+    /// [`ChunkMapError`] describes the first invalid row.
     pub fn check(
         &self,
         directory: &DatasetDirectory<'_>,
@@ -202,7 +201,7 @@ impl fmt::Debug for ChunkIndex<'_> {
     }
 }
 
-/// Same budgets, same rows in the same order; reserved fields do not count.
+/// Compares budgets and rows in order, ignoring reserved fields.
 impl PartialEq for ChunkIndex<'_> {
     fn eq(&self, other: &Self) -> bool {
         let budgets = (self.budget_bps, self.budget_bytes);
@@ -230,7 +229,7 @@ impl<'a> IntoIterator for &ChunkIndex<'a> {
     }
 }
 
-/// Walks the rows of an index; made by [`ChunkIndex::iter`].
+/// Iterator over the rows of an index, created by [`ChunkIndex::iter`].
 #[derive(Clone)]
 pub struct ChunkRows<'a>(core::slice::Iter<'a, RawRow>);
 
@@ -278,17 +277,17 @@ impl RawRow {
     }
 }
 
-/// How a payload is stored.
+/// Storage of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TetCodec {
     /// Number 0: the tile's bytes themselves.
     Raw,
-    /// Number 1: one zstd frame. It need not tell its decoded size.
+    /// Number 1: one zstd frame, with or without its decoded size.
     Zstd,
 }
 
 impl TetCodec {
-    /// The number in a row.
+    /// Returns the number in a row.
     pub fn number(self) -> u32 {
         match self {
             Self::Raw => 0,
@@ -297,19 +296,19 @@ impl TetCodec {
     }
 }
 
-/// Where a tile's bytes are and how they are stored.
+/// Position and storage of a tile's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// The tile's bytes themselves.
     Raw {
-        /// Where they start in the file.
+        /// Their position in the file.
         offset: u64,
-        /// How many there are.
+        /// Their number.
         len: u64,
     },
     /// One zstd frame.
     Zstd {
-        /// Where it starts in the file.
+        /// Its position in the file.
         offset: u64,
         /// Its length.
         stored_len: u64,
@@ -334,29 +333,29 @@ impl ChunkRow<'_> {
         self.0.coordinate.map(U64::get)
     }
 
-    /// Where the payload starts, from the start of the file. Not aligned.
+    /// Returns the position of the payload in the file. Not aligned.
     pub fn payload_offset(&self) -> u64 {
         self.0.offset.get()
     }
 
-    /// Bytes of the tile, decoded. A decoder's output is capped at this.
+    /// Returns the number of bytes of the tile, decoded. A decoder's output is capped at this.
     pub fn raw_len(&self) -> u64 {
         self.0.raw_len.get()
     }
 
-    /// Bytes of the payload as stored. Raw: the same as decoded.
+    /// Length of the stored payload. Equals the decoded length if raw.
     pub fn stored_len(&self) -> u64 {
         self.0.stored_len.get()
     }
 
-    /// Where the payload is in the file.
+    /// Returns the range of the payload in the file.
     pub fn payload_span(&self) -> Range<u64> {
-        // `prove` has shown that the sum fits.
+        // `prove` has verified that the sum fits.
         let start = self.payload_offset();
         start..start.saturating_add(self.stored_len())
     }
 
-    /// How the payload is stored.
+    /// Returns the storage of the payload.
     pub fn codec(&self) -> TetCodec {
         match self.0.codec.get() {
             0 => TetCodec::Raw,
@@ -364,7 +363,7 @@ impl ChunkRow<'_> {
         }
     }
 
-    /// Where the payload is and how it is stored, as one value.
+    /// Returns position and storage of the payload as one value.
     pub fn payload(&self) -> Payload {
         match self.codec() {
             TetCodec::Raw => Payload::Raw {
@@ -379,17 +378,16 @@ impl ChunkRow<'_> {
         }
     }
 
-    /// The reserved field as stored: readers ignore it, writers leave it 0.
+    /// Returns the reserved field as stored: readers ignore it, writers leave it 0.
     pub fn reserved(&self) -> u32 {
         self.0.reserved.get()
     }
 
-    /// Compares the row with its dataset and the part of the file that
-    /// payloads may take.
+    /// Compares the row with its dataset and the region of payloads in the file.
     ///
     /// # Errors
     ///
-    /// [`ChunkFault`] names the first field that does not hold.
+    /// [`ChunkFault`] describes the first invalid field.
     pub fn check(
         &self,
         dataset: &DatasetRecord<'_>,
@@ -435,7 +433,7 @@ impl fmt::Debug for ChunkRow<'_> {
     }
 }
 
-/// The same tile stored the same way; the reserved field does not count.
+/// Compares tile and storage, ignoring the reserved field.
 impl PartialEq for ChunkRow<'_> {
     fn eq(&self, other: &Self) -> bool {
         let of = |row: &Self| (row.dataset(), row.coordinate(), row.payload_span());
@@ -459,31 +457,31 @@ pub enum ChunkIndexError {
     /// An index version this crate does not read.
     #[error("chunk index version {0} is not supported, only 1 is")]
     Version(u32),
-    /// That many rows do not fit in the bytes.
+    /// The declared number of rows does not fit in the bytes.
     #[error("{0} rows do not fit in the chunk index")]
     Rows(u64),
     /// Bytes are left after the last row.
     #[error("{0} bytes left after the last row")]
     TrailingBytes(usize),
-    /// A row does not hold.
+    /// A row is invalid.
     #[error("row {row}")]
     Row {
         /// Its number.
         row: u64,
-        /// What is wrong with it.
+        /// Its fault.
         #[source]
         fault: RowFault,
     },
 }
 
-/// What is wrong with one row taken by itself.
+/// Fault of a row by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowFault {
-    /// The number stands for no codec.
+    /// The number is not a codec.
     #[error("codec {0} is unknown")]
     Codec(u32),
-    /// A raw payload is not as long as what it holds.
+    /// The lengths of a raw payload differ.
     #[error("a raw payload of {stored} bytes cannot hold {raw}")]
     RawLen {
         /// Bytes decoded.
@@ -500,7 +498,7 @@ pub enum RowFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkMapError {
-    /// There is not one row for each tile.
+    /// The number of rows differs from the number of tiles.
     #[error("{rows} rows are not one for each tile of the datasets' grids")]
     Rows {
         /// Rows in the index.
@@ -508,18 +506,18 @@ pub enum ChunkMapError {
         /// Tiles of all datasets; `None` past 64 bits.
         chunks: Option<u64>,
     },
-    /// A row does not hold.
+    /// A row is invalid.
     #[error("row {row}")]
     Row {
         /// Its number.
         row: u64,
-        /// What is wrong with it.
+        /// Its fault.
         #[source]
         fault: ChunkFault,
     },
 }
 
-/// What is wrong with one row, given its dataset and the file.
+/// Fault of a row relative to its dataset and the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkFault {
@@ -541,7 +539,7 @@ pub enum ChunkFault {
     /// The decoded length is not that of the tile.
     #[error("{0} bytes decoded are not the length of the tile")]
     TileLen(u64),
-    /// The payload reaches into the index or past the end of payloads.
+    /// The payload overlaps the index or extends past the end of payloads.
     #[error("payload {start}..{end} is outside the file's payloads")]
     Span {
         /// Its first byte.

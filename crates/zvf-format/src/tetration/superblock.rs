@@ -17,7 +17,7 @@ pub const LAYOUT_VERSION: u32 = 1;
 /// Flag bit: the file ends with a footer.
 pub const FLAG_FOOTER: u32 = 1;
 
-/// Where the records start: after the superblock and the blob length.
+/// Start of the records, after the superblock and the blob length.
 const RECORDS_OFFSET: u64 = SUPERBLOCK_LEN + 8;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -33,11 +33,10 @@ struct RawSuperblock {
 
 const _: () = assert!(size_of::<RawSuperblock>() == 32);
 
-/// The fixed first 32 bytes: how many datasets there are and where the chunk
-/// index is.
+/// The fixed first 32 bytes: number of datasets and position of the chunk index.
 ///
-/// Proven by [`parse`](Self::parse) or [`new`](Self::new): the lengths fit
-/// each other, though not yet the file.
+/// Validated by [`parse`](Self::parse) or [`new`](Self::new): the lengths are consistent with each
+/// other, but not yet with the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
     datasets: u32,
@@ -47,11 +46,11 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// Reads the first 32 bytes of `bytes`; what follows is not looked at.
+    /// Reads the first 32 bytes of `bytes`; the rest is ignored.
     ///
     /// # Errors
     ///
-    /// [`SuperblockError`] names the first field that does not hold.
+    /// [`SuperblockError`] describes the first invalid field.
     pub fn parse(bytes: &[u8]) -> Result<Self, SuperblockError> {
         use SuperblockError as E;
         let raw: &RawSuperblock = Cursor::new(bytes).take().ok_or(E::Truncated)?;
@@ -70,13 +69,12 @@ impl Superblock {
         .proven()
     }
 
-    /// The superblock of a file with this many `datasets`, whose records take
-    /// `blob_len` bytes, and an index of `rows` rows. `flags` is written as
-    /// given: 0 or [`FLAG_FOOTER`].
+    /// Creates the superblock of a file with this many `datasets`, whose records take `blob_len`
+    /// bytes, and an index of `rows` rows. `flags` is written unchanged: 0 or [`FLAG_FOOTER`].
     ///
     /// # Errors
     ///
-    /// [`SuperblockError`] when [`parse`](Self::parse) would refuse it.
+    /// [`SuperblockError`] if [`parse`](Self::parse) would reject it.
     pub fn new(
         datasets: u32,
         blob_len: u64,
@@ -128,7 +126,7 @@ impl Superblock {
         Ok(self)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn encode(&self) -> [u8; 32] {
         let raw = RawSuperblock {
             magic: MAGIC,
@@ -141,36 +139,36 @@ impl Superblock {
         zerocopy::transmute!(raw)
     }
 
-    /// Number of datasets.
+    /// Returns the number of datasets.
     pub fn datasets(&self) -> u32 {
         self.datasets
     }
 
-    /// The flags as stored. Bits other than [`FLAG_FOOTER`] have no meaning;
-    /// readers ignore them and writers leave them 0.
+    /// Returns the flags as stored. Bits other than [`FLAG_FOOTER`] have no meaning: readers ignore
+    /// them and writers set them to 0.
     pub fn flags(&self) -> u32 {
         self.flags
     }
 
-    /// Whether the file ends with a footer.
+    /// Returns whether the file ends with a footer.
     pub fn has_footer(&self) -> bool {
         self.flags & FLAG_FOOTER != 0
     }
 
-    /// Where the dataset directory is: the blob length and the records. Empty
-    /// in a file without datasets.
+    /// Returns the range of the dataset directory: the blob length and the records. Empty in a file
+    /// without datasets.
     pub fn directory_span(&self) -> Range<u64> {
         SUPERBLOCK_LEN..self.index_offset
     }
 
-    /// Where the chunk index is: its header and its rows. Empty in a file
-    /// without datasets. Payloads start after it.
+    /// Returns the range of the chunk index: its header and its rows. Empty in a file without
+    /// datasets. Payloads start after it.
     pub fn index_span(&self) -> Range<u64> {
-        // `proven` has shown that the sum fits.
+        // `proven` has verified that the sum fits.
         self.index_offset..self.index_offset.saturating_add(self.index_len)
     }
 
-    /// Number of rows the index has room for.
+    /// Returns the number of rows in the index.
     pub fn rows(&self) -> u64 {
         self.index_len.saturating_sub(HEADER_LEN) / ROW_LEN
     }
@@ -192,16 +190,16 @@ pub enum SuperblockError {
     /// The end of the index is past 2^64.
     #[error("chunk index offset and length overflow")]
     IndexOverflow,
-    /// No datasets, yet room for a directory or an index.
+    /// No datasets, but a directory or an index.
     #[error("no datasets, but the chunk index is not the empty one at 32")]
     Empty,
-    /// The index does not start where a directory can end.
+    /// The index does not start at a possible end of a directory.
     #[error("chunk index offset {0} is not 40 plus a multiple of 8")]
     IndexOffset(u64),
-    /// The records of that many datasets do not fit before the index.
+    /// The records of the declared datasets do not fit before the index.
     #[error("{0} datasets do not fit before the chunk index")]
     Datasets(u32),
-    /// The index is no header with whole rows.
+    /// The index is not a header followed by whole rows.
     #[error("chunk index length {0} is not 32 plus a multiple of 104")]
     IndexLen(u64),
 }

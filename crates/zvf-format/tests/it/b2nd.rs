@@ -12,12 +12,12 @@ use zvf_testkit::{
     hostile, laws, walk,
 };
 
-/// The bytes that several pieces of hexadecimal text spell; spaces do not count.
+/// Decodes pieces of hexadecimal text, ignoring spaces.
 fn hex(pieces: &[&str]) -> Vec<u8> {
     unhex(&pieces.concat().replace(' ', ""))
 }
 
-/// An int32 array of 5 by 7 in chunks of 4 by 5 and blocks of 2 by 3.
+/// Returns an int32 array of 5 by 7 in chunks of 4 by 5 and blocks of 2 by 3.
 fn b2nd() -> Vec<u8> {
     hex(&[
         "97 00 02",
@@ -28,8 +28,8 @@ fn b2nd() -> Vec<u8> {
     ])
 }
 
-/// An array of 6 by 8 in chunks of 4 by 4 and blocks of 2 by 3, as Caterva
-/// 0.7.3 wrote it.
+/// Returns an array of 6 by 8 in chunks of 4 by 4 and blocks of 2 by 3, as written by Caterva
+/// 0.7.3.
 fn caterva() -> Vec<u8> {
     hex(&[
         "95 00 02",
@@ -39,7 +39,7 @@ fn caterva() -> Vec<u8> {
     ])
 }
 
-/// The header of a real frame with that array, LZ4 and SHUFFLE.
+/// Returns the header of a real frame with that array, LZ4 and SHUFFLE.
 fn header() -> Vec<u8> {
     let fixed = hex(&[
         "9e a8 62326672616d6500",  // 00 "b2frame\0"
@@ -63,7 +63,7 @@ fn header() -> Vec<u8> {
     [fixed, b2nd()].concat()
 }
 
-/// A trailer without metalayers.
+/// Returns a trailer without metalayers.
 fn trailer() -> Vec<u8> {
     hex(&[
         "94 01",
@@ -73,13 +73,12 @@ fn trailer() -> Vec<u8> {
     ])
 }
 
-/// Header and trailer of the real frame; chunks and index are not decoded
-/// here, so a pattern stands for them.
+/// Returns the real frame with a pattern in place of chunks and index, which are not decoded here.
 fn frame() -> Vec<u8> {
     [header(), vec![0x5a; 424], vec![0xa5; 64], trailer()].concat()
 }
 
-/// A trailer with two metalayers.
+/// Returns a trailer with two metalayers.
 fn two_in_trailer() -> Vec<u8> {
     let mut builder = MetalayersBuilder::default();
     builder.push("k1", b"one").unwrap();
@@ -194,7 +193,7 @@ fn each_form_is_refused_under_the_others_name() {
     assert_eq!(error, E::Entries(0x97));
     let error = NdMetalayer::parse(NdForm::B2nd, &caterva()).unwrap_err();
     assert_eq!(error, E::Entries(0x95));
-    // The reference tells them apart by whether bytes remain; we want both to agree.
+    // The reference distinguishes them by remaining bytes; here both must agree.
     let tailless = edited(caterva(), 0, &[0x97]);
     let error = NdMetalayer::parse(NdForm::B2nd, &tailless).unwrap_err();
     assert_eq!(error, E::Truncated(NdPart::Dtype));
@@ -235,7 +234,7 @@ fn rejects_each_damaged_field_of_the_metalayer() {
 }
 
 #[test]
-fn sixteen_axes_have_heads_that_are_no_arrays() {
+fn sixteen_axes_have_list_heads_outside_messagepack() {
     let mut builder = NdMetalayerBuilder::default();
     for _ in 0..15 {
         builder.push_axis(2, 2, 1).unwrap();
@@ -345,7 +344,7 @@ fn real_frame_is_what_the_encoders_write() {
 }
 
 #[test]
-fn parts_are_parsed_one_by_one_from_what_a_remote_reader_has() {
+fn parts_are_parsed_separately_from_the_ranges_of_a_remote_reader() {
     let bytes = frame();
     let header = FrameHeader::parse(&bytes[..87]).unwrap();
     assert_eq!(header.frame_len(), 688);
@@ -354,7 +353,7 @@ fn parts_are_parsed_one_by_one_from_what_a_remote_reader_has() {
     let tail = TrailerTail::parse(&bytes[688 - 23..]).unwrap();
     assert_eq!(tail.trailer_len(), 35);
     assert!(Trailer::parse(&bytes[688 - 35..]).is_ok());
-    // More bytes than a part has: the header starts them, the tail ends them.
+    // More bytes than the part: the header is at their start, the tail at their end.
     assert!(FrameHeader::parse(&bytes).is_ok() && TrailerTail::parse(&bytes).is_ok());
     let error = Metalayers::parse(&bytes[..166]).unwrap_err();
     assert_eq!(error, MetalayersError::TrailingBytes(1));
@@ -362,7 +361,7 @@ fn parts_are_parsed_one_by_one_from_what_a_remote_reader_has() {
 }
 
 #[test]
-fn bytes_after_a_frame_are_not_its_own() {
+fn bytes_after_a_frame_are_ignored() {
     let mut bytes = frame();
     bytes.extend([0xee; 100]);
     let frame = Blosc2Frame::parse(&bytes).unwrap();
@@ -419,7 +418,7 @@ fn rejects_each_damaged_field_of_the_header() {
     check_frame(0x2d, &[1, 0xe9], E::FrameLen(688));
     check_frame(0x10, &[0xff; 8], FrameError::Truncated);
     check_frame(0x17, &[0xb1], FrameError::Truncated);
-    // One byte less of index, and the trailer is not where the frame ends.
+    // With one byte less of index, the trailer is not at the end of the frame.
     check_frame(0x17, &[0xaf], TrailerError::Marker(0));
     check_frame(0x2d, &[1, 0xc9], FrameError::IndexLen(31));
 }
@@ -455,7 +454,7 @@ fn rejects_each_damaged_field_of_the_metalayers() {
     check_frame(0x6f, &[0x34], E::TrailingBytes(1));
     check_frame(0x6f, &[0x36], E::Truncated);
     check_frame(0x6c, &[0xff; 4], E::Truncated);
-    // Nobody reads the length of the names.
+    // The length of the names is ignored.
     assert!(Blosc2Frame::parse(&edited(frame(), 0x59, &[0xff; 2])).is_ok());
 }
 
@@ -484,9 +483,9 @@ fn rejects_each_damaged_field_of_the_trailer() {
     check_trailer(13, &[0xff; 4], FrameError::TrailerLen(u32::MAX));
     check_trailer(17, &[0xc7], E::Marker(0xc7));
     check_trailer(18, &[1], E::Fingerprint(1));
-    // Without a kind the fingerprint means nothing.
+    // Without a kind the fingerprint has no meaning.
     assert!(Blosc2Frame::parse(&edited(frame(), 653 + 19, &[0xff; 16])).is_ok());
-    // A trailer so long that nothing is left for the index.
+    // A trailer so long that no bytes remain for the index.
     let bytes = edited(frame(), 653 + 15, &[0, 99]);
     assert_eq!(
         Blosc2Frame::parse(&bytes).unwrap_err(),
@@ -604,7 +603,7 @@ fn trailing_metalayers_round_trip() {
 }
 
 #[test]
-fn array_encoder_refuses_what_the_format_cannot_hold() {
+fn array_encoder_rejects_values_beyond_the_format() {
     let mut builder = NdMetalayerBuilder::default();
     builder.push_axis(5, 4, 2).unwrap();
     let before = builder.finish_caterva().unwrap();
@@ -627,7 +626,7 @@ fn array_encoder_refuses_what_the_format_cannot_hold() {
 }
 
 #[test]
-fn frame_encoder_refuses_what_the_format_cannot_hold() {
+fn frame_encoder_rejects_values_beyond_the_format() {
     let mut builder = MetalayersBuilder::default();
     let long = "n".repeat(32);
     assert_eq!(
@@ -722,7 +721,7 @@ fn axes() -> impl Strategy<Value = Vec<(u64, u32, u32)>> {
     prop::collection::vec(axis, 0..=16)
 }
 
-/// Metalayers with names that differ.
+/// Generates metalayers with distinct names.
 fn metalayers() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
     let body = prop::collection::vec(any::<u8>(), 0..40);
     let many = prop::collection::btree_map("[a-zé]{0,12}", body, 0..=16);
@@ -733,7 +732,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn decoding_gives_what_was_encoded(axes in axes(), format in 0..128_u8, dtype in ".{0,20}") {
+    fn decoding_returns_the_encoded_values(axes in axes(), format in 0..128_u8, dtype in ".{0,20}") {
         let mut builder = NdMetalayerBuilder::default();
         for &(shape, chunk, block) in &axes {
             builder.push_axis(shape, chunk, block).unwrap();
@@ -757,7 +756,7 @@ proptest! {
     }
 
     #[test]
-    fn frames_give_what_was_encoded(
+    fn frames_return_the_encoded_values(
         fixed in metalayers(),
         variable in metalayers(),
         sparse in any::<bool>(),

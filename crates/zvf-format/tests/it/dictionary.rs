@@ -97,7 +97,7 @@ fn a_code_outside_the_table_is_named_with_its_row() {
 #[test]
 fn the_missing_value_may_be_any_number() {
     check_reads(&[9, 0], "uint8", Some(9), &[Missing, Category(0)]);
-    // Even one the table has a row for: the attribute wins.
+    // Even if the table has a row for it: the attribute takes precedence.
     check_reads(&[2, 0], "uint8", Some(0), &[Category(2), Missing]);
     check_reads(&[2, 0], "uint8", Some(256), &[Category(2), Category(0)]);
     let least = encode(&[i64::MIN], ByteOrder::Little);
@@ -105,7 +105,7 @@ fn the_missing_value_may_be_any_number() {
 }
 
 #[test]
-fn equal_is_what_the_rows_stand_for() {
+fn equality_compares_the_meaning_of_rows() {
     let narrow = DictionaryCodes::parse(&[1, 0xff], dtype("int8"), 2, Some(-1)).unwrap();
     let wide = DictionaryCodes::parse(&[0, 1, 0, 7], dtype(">u2"), 2, Some(7)).unwrap();
     assert_eq!(narrow, wide);
@@ -114,7 +114,7 @@ fn equal_is_what_the_rows_stand_for() {
     assert_ne!(narrow, other);
 }
 
-/// A cell cut between two codes is a legal shorter one.
+/// A cell truncated between two codes is a valid shorter cell.
 #[test]
 fn rejects_prefixes_that_cut_a_code() {
     hostile::prefixes(&[0; 12], |prefix| {
@@ -154,7 +154,7 @@ fn the_dtype_follows_from_the_number_of_categories() {
 }
 
 #[test]
-fn encoder_refuses_what_the_table_does_not_have() {
+fn encoder_rejects_codes_outside_the_table() {
     let stored = CodeDtype::new(2);
     let category = DictionaryLimit::Category {
         row: 1,
@@ -190,7 +190,7 @@ fn check_highest(stored: CodeDtype) {
     assert!(codes.unwrap().iter().eq(want));
 }
 
-/// `int8`, three categories, -1 is missing, as the walk and the law take it.
+/// Returns input of the walk and the law: `int8`, three categories, -1 is missing.
 fn packed() -> Vec<u8> {
     vec![1, 3, 0xff, 2, 0xff, 0, 1]
 }
@@ -243,7 +243,7 @@ fn attributes_of_real_stores_are_codes_of_their_table() {
 
 proptest! {
     #[test]
-    fn decoding_gives_what_was_encoded(
+    fn decoding_returns_the_encoded_values(
         categories in prop_oneof![1..300_u32, 32_000..70_000_u32, 1..=0x7fff_ffff_u32],
         rows in prop::collection::vec(any::<Option<u32>>(), 0..20),
     ) {

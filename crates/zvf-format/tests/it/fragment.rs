@@ -7,8 +7,8 @@ use zvf_format::fragment::{
 };
 use zvf_testkit::{LeBytes, hostile, laws, walk};
 
-/// Three fragments: rows 0..4; 12, 7, 19; rows 20..28. The worked example of
-/// the specification, byte for byte.
+/// Returns three fragments: rows 0..4; 12, 7, 19; rows 20..28. This is the worked example of the
+/// specification, byte for byte.
 fn worked_example() -> Vec<u8> {
     LeBytes::new()
         .raw(&[0x47, 0x46, 0x56, 0x5a]) // 0x00 magic
@@ -193,7 +193,7 @@ fn absurd_counts_are_refused_from_the_header_alone() {
 }
 
 #[test]
-fn encoder_refuses_what_the_format_cannot_hold() {
+fn encoder_rejects_values_beyond_the_format() {
     let mut builder = FragmentIndexBuilder::default();
     builder.push_range(1..2).unwrap();
     let before = builder.finish();
@@ -211,9 +211,9 @@ fn encoder_refuses_what_the_format_cannot_hold() {
     );
 }
 
-/// Found by fuzzing: as a range it would end at 2^63, which is no row.
+/// Found by fuzzing: as a range it would end at 2^63, which is not a row.
 #[test]
-fn the_last_row_there_can_be_stays_a_list() {
+fn the_last_possible_row_stays_a_list() {
     let last = i64::MAX.cast_unsigned();
     let mut builder = FragmentIndexBuilder::default();
     builder.push_list(&[last]).unwrap();
@@ -261,7 +261,8 @@ fn fragments() -> impl Strategy<Value = Vec<Fragment>> {
     let list = prop::collection::vec(0..1_000_u64, 0..6).prop_map(Fragment::List);
     let run = (0..1_000_u64, 1..6_u64).prop_map(|(at, n)| Fragment::List((at..at + n).collect()));
     let one = prop_oneof![4 => range, 1 => wide, 4 => list, 1 => run];
-    // Past 256 fragments a directory entry has a second quarter, past 1,024 there is a second entry.
+    // Beyond 256 fragments a directory entry has a second quarter, beyond 1,024 there is a second
+    // entry.
     prop_oneof![
         prop::collection::vec(one.clone(), 0..12),
         prop::collection::vec(one, 0..3_000)
@@ -272,7 +273,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn decoding_gives_what_was_encoded(input in fragments()) {
+    fn decoding_returns_the_encoded_values(input in fragments()) {
         let mut builder = FragmentIndexBuilder::default();
         for fragment in &input {
             match fragment {

@@ -1,4 +1,4 @@
-//! What the golden tests share: tallies, and comparison with recorded JSON.
+//! Common parts of the golden tests: tallies, and comparison with recorded JSON.
 
 use std::{fmt, num::NonZeroU32};
 
@@ -11,7 +11,7 @@ use zvf_format::{
     numeric::{self, Dtype, Element, KindVisitor, NumericRows, Value},
 };
 
-/// Numbers taken out as the type they are and encoded again.
+/// Decodes numbers in their own type and encodes them again.
 struct Again<'a>(NumericRows<'a>);
 
 impl KindVisitor for Again<'_> {
@@ -23,7 +23,7 @@ impl KindVisitor for Again<'_> {
     }
 }
 
-/// Counts what was compared, so that a run shows it looked at something.
+/// Counters of comparisons, which show that a run compared something.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) stores: usize,
@@ -31,27 +31,27 @@ pub(crate) struct Tally {
     pub(crate) compared: usize,
     pub(crate) reencoded: usize,
     pub(crate) unlisted: usize,
-    /// Blobs in another form than the one canonical one.
+    /// Blobs that are not in canonical form.
     pub(crate) other_form: Vec<String>,
 }
 
 impl Tally {
-    /// One comparison with a recorded value.
+    /// Compares with a recorded value.
     #[track_caller]
     pub(crate) fn same<T: PartialEq + fmt::Debug>(&mut self, got: &T, want: &T, what: &str) {
         assert_eq!(got, want, "{what}");
         self.compared += 1;
     }
 
-    /// One blob encoded again to the bytes it came from.
+    /// Compares a re-encoded blob with the original bytes.
     #[track_caller]
     pub(crate) fn reencoded(&mut self, again: &[u8], blob: &[u8], what: &str) {
         assert_eq!(again, blob, "{what} encodes differently");
         self.reencoded += 1;
     }
 
-    /// One manifest encoded again. The reference can be told to list what is a
-    /// run; such a blob is named instead.
+    /// Re-encodes a manifest. The reference has an option to store runs as lists; such a blob is
+    /// recorded as another form.
     #[track_caller]
     pub(crate) fn manifest(&mut self, manifest: &ObjectManifest<'_>, blob: &[u8], what: &str) {
         if manifest.is_canonical() {
@@ -62,14 +62,14 @@ impl Tally {
         }
     }
 
-    /// Numbers taken out as the type they are and encoded again.
+    /// Decodes numbers in their own type and encodes them again.
     #[track_caller]
     pub(crate) fn numbers(&mut self, rows: &NumericRows<'_>, what: &str) {
         let again = rows.dtype().kind().visit(Again(*rows));
         self.reencoded(&again, rows.as_bytes(), what);
     }
 
-    /// Categorical codes, decoded and encoded again in the dtype chosen for them.
+    /// Decodes categorical codes and encodes them again in the canonical dtype.
     #[track_caller]
     pub(crate) fn codes(&mut self, blob: &[u8], attributes: &Json, what: &str) {
         let categories = attributes["categories"].as_array().unwrap().len();
@@ -99,13 +99,13 @@ impl Tally {
     }
 }
 
-/// Prints what was compared, for `xtask conformance` to show.
+/// Prints the comparisons for `xtask conformance`.
 #[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
 pub(crate) fn report(compared: fmt::Arguments<'_>) {
     println!("conformance: {compared}");
 }
 
-/// A fragment index as JSON, `{"range": [start, count]}` or `{"explicit": [...]}`.
+/// Returns a fragment index as JSON, `{"range": [start, count]}` or `{"explicit": [...]}`.
 pub(crate) fn fragments_json(index: &FragmentIndex<'_>) -> Vec<Json> {
     let fragment = |rows: Rows<'_>| match rows {
         Rows::Range(rows) => serde_json::json!({"range": [rows.start, rows.end - rows.start]}),
@@ -132,7 +132,7 @@ pub(crate) fn encode_manifest(manifest: &ObjectManifest<'_>) -> Vec<u8> {
     builder.finish()
 }
 
-/// The builder that holds `rows`, each in a group that ends where `ends` says.
+/// Returns a builder with `rows`, in groups that end at `ends`.
 pub(crate) fn link_builder<'a>(
     groups: impl Iterator<Item = LinkRows<'a>>,
     of: LinkRows<'_>,
@@ -148,7 +148,7 @@ pub(crate) fn link_builder<'a>(
     builder
 }
 
-/// Link rows as JSON, in input order.
+/// Returns link rows as JSON, in input order.
 pub(crate) fn links_json(rows: LinkRows<'_>) -> Json {
     let row = |row: zvf_format::links::LinkRow<'_>| row.input().collect::<Json>();
     rows.iter().map(row).collect()
@@ -166,8 +166,7 @@ pub(crate) fn width(attributes: &Json) -> LinkWidth {
     LinkWidth::new(attributes["link_width"].as_u64().unwrap()).unwrap()
 }
 
-/// Whether `rows` hold the numbers `want` does: nested in rows of several
-/// columns, or flat.
+/// Compares the numbers in `rows` with `want`: nested in rows of several columns, or flat.
 #[track_caller]
 pub(crate) fn check_numbers(
     rows: &NumericRows<'_>,
@@ -196,7 +195,7 @@ pub(crate) fn check_numbers(
     }
 }
 
-/// All numbers of nested arrays, in order.
+/// Returns all numbers of nested arrays, in order.
 pub(crate) fn flat(value: &Json) -> Vec<Json> {
     match value {
         Json::Array(items) => items.iter().flat_map(flat).collect(),
@@ -204,7 +203,7 @@ pub(crate) fn flat(value: &Json) -> Vec<Json> {
     }
 }
 
-/// A chunk key's coordinates.
+/// Returns a chunk key's coordinates.
 pub(crate) fn coords(key: &str) -> Vec<i64> {
     let sid_ndim = key.split('.').count();
     let key = zvf_format::path::ChunkKey::parse(key, sid_ndim).unwrap();

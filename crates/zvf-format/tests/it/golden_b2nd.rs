@@ -31,7 +31,7 @@ const fn geometry(error: NdGeometryError) -> Fault {
     Fault::Array(NdError::Geometry(error))
 }
 
-/// Damaged files, and what is found.
+/// Damaged files, and the expected error.
 const REFUSED: [(&str, Fault); 15] = [
     (
         "n_magic.b2nd",
@@ -86,8 +86,8 @@ const REFUSED: [(&str, Fault); 15] = [
     ),
 ];
 
-/// Damaged files whose header, metalayers and trailer are well-formed and fit
-/// each other: these codecs do not decode chunks.
+/// Damaged files whose header, metalayers and trailer are valid and consistent, because these
+/// codecs do not decode chunks.
 const NOT_OURS: [(&str, &str); 9] = [
     (
         "n_chunk_offset.b2nd",
@@ -111,7 +111,7 @@ fn ints(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(int).collect()
 }
 
-/// The bytes a frame of the archive starts with.
+/// Returns the start of a frame of the archive.
 fn frame_bytes<'g>(golden: &'g Golden, case: &Value) -> &'g [u8] {
     let path = case["path"].as_str().unwrap();
     let file = if case["frame"]["frame_type"] == 1 {
@@ -262,7 +262,7 @@ fn good_frames_are_read_as_expected() {
         );
         assert_eq!(int(&case["trailer"]["version"]), 1, "{name}");
 
-        // The index chunk tells its own length; it is all there is before the trailer.
+        // The index chunk contains its length; it extends to the trailer.
         let at = frame.header().chunks_span().end;
         if let Some(index) = case["index_chunk"].as_object() {
             assert_eq!(int(&index["at"]), at, "{name}");
@@ -281,7 +281,7 @@ fn good_frames_are_read_as_expected() {
             frame_len as u64
         );
 
-        // Header, array and trailer are what our encoders write, too.
+        // Our encoders reproduce header, array and trailer.
         let array = frame.nd().unwrap().unwrap();
         assert_eq!(
             frame.metalayer(array.form().name()),

@@ -12,9 +12,9 @@ use zvf_testkit::{golden::Golden, hostile, laws, walk};
 
 use crate::golden::report;
 
-/// Directories our encoder refuses: names that queries would not find.
+/// Directories that our encoder rejects: names that queries would not find.
 const REFUSED_NAMES: [&str; 2] = ["name_padding.tet", "duplicate_names.tet"];
-/// Reserved fields are not 0 there, and ours would be.
+/// Files whose reserved fields are not 0, unlike ours.
 const RESERVED: [&str; 1] = ["reserved_fields_nonzero.tet"];
 
 const fn dataset(fault: DatasetFault) -> L {
@@ -29,7 +29,7 @@ const fn chunk(row: u64, fault: ChunkFault) -> L {
     L::Map(M::Row { row, fault })
 }
 
-/// Damaged files, and what is found.
+/// Damaged files, and the expected error.
 const REFUSED: [(&str, L); 57] = [
     ("trunc_000.tet", L::Superblock(S::Truncated)),
     ("trunc_016.tet", L::Superblock(S::Truncated)),
@@ -204,8 +204,8 @@ const REFUSED: [(&str, L); 57] = [
     ("footer_json_len_huge.tet", L::Footer(F::JsonLen(1 << 30))),
 ];
 
-/// Damaged files whose superblock, directory, index and footer frame are
-/// nevertheless well-formed and fit each other.
+/// Damaged files whose superblock, directory, index and footer frame are nevertheless valid and
+/// consistent.
 const NOT_OURS: [(&str, &str); 15] = [
     ("name_padding_nonzero.tet", "padding is ignored on read"),
     (
@@ -244,7 +244,7 @@ fn ints(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(int).collect()
 }
 
-/// Compares one file with what is expected of it; the number of rows compared.
+/// Compares one file with its expectation; returns the number of rows compared.
 fn check_good(name: &str, bytes: &[u8], want: &Value) -> usize {
     let layout = TetLayout::parse(bytes).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let superblock = layout.superblock();
@@ -378,7 +378,7 @@ fn check_footer(name: &str, layout: &TetLayout<'_>, want: &Value) {
     );
 }
 
-/// Encodes the directory that was read; `None` when our encoder refuses it.
+/// Re-encodes a directory; `None` if our encoder rejects it.
 fn directory_again(directory: &DatasetDirectory<'_>) -> Option<Vec<u8>> {
     let mut builder = DatasetDirectoryBuilder::default();
     for dataset in directory {
@@ -439,7 +439,7 @@ fn good_files_are_what_the_encoders_write() {
         let superblock = layout.superblock();
         let directory = part(bytes, superblock.directory_span());
         let blob_len = (directory.len() as u64).saturating_sub(8);
-        // Flags go out as they came in, bits without meaning included.
+        // Flags are preserved, including bits without meaning.
         let again = Superblock::new(
             superblock.datasets(),
             blob_len,
@@ -466,7 +466,7 @@ fn good_files_are_what_the_encoders_write() {
             indexes += u32::from(again == index);
         }
     }
-    // Of 45: one has no index at all, two have refused names, one reserved bits.
+    // Of 45: one has no index, two have rejected names, one reserved bits.
     assert_eq!((superblocks, directories, indexes), (45, 42, 43));
     report(format_args!(
         "tet: {superblocks} superblocks, {directories} of 45 directories, {indexes} of 44 indexes \

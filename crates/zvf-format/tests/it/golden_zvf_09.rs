@@ -1,4 +1,4 @@
-//! Every recorded cell of generation 0.9, and the frames around them.
+//! Every recorded cell of generation 0.9, and their frames.
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
@@ -92,7 +92,7 @@ impl Store<'_> {
         axes.as_array().unwrap().len() as u64
     }
 
-    /// A level's chunk shape over the root's, axis by axis.
+    /// Returns the ratio of a level's chunk shape to the root's, axis by axis.
     fn scales(&self, level: i64) -> Vec<NonZeroU32> {
         let root = &self.expected["root"]["zarr_vectors"]["chunk_shape"];
         let own = &self.expected["levels"][level.to_string()]["attributes"];
@@ -105,7 +105,7 @@ impl Store<'_> {
         let ratios = numbers(own).into_iter().zip(numbers(root));
         ratios
             .map(|(own, root)| {
-                // A whole number by the format's own rule, and small.
+                // A small integer, within the tolerance of the format.
                 let ratio = (1..1_000).find(|&n| (own - root * f64::from(n)).abs() < 1e-9);
                 NonZeroU32::new(ratio.unwrap()).unwrap()
             })
@@ -138,7 +138,7 @@ impl Level<'_> {
                 ["fragment_attributes", name] => {
                     self.check_fragment_attribute(tally, name, &cells);
                 }
-                // All arrays of a family together, below.
+                // All arrays of a family are checked together below.
                 ["links", _, _] | ["link_attributes", _, _, _] => {}
                 ["object_index", "manifests"] => self.check_manifests(tally, &cells),
                 ["groups"] => self.check_groups(tally, &cells),
@@ -219,7 +219,7 @@ impl Level<'_> {
         }
     }
 
-    /// Not listed by themselves: they must partition the rows of the cell beside them.
+    /// Checks that link fragments, which are not recorded, partition the rows of the matching cell.
     fn check_link_fragments(&self, tally: &mut Tally, cells: &Cells) {
         let policy = &self.expected["links"]["0"]["policy"];
         let width = LinkWidth::new(policy["link_width"].as_u64().unwrap()).unwrap();
@@ -248,7 +248,7 @@ impl Level<'_> {
             let want = &self.expected["vertices"][key]["attributes"][name];
             let columns = columns_of(blob.len(), dtype, index.extent());
             let Some(want) = want.as_array() else {
-                // An edit left the cell out of step with its rows.
+                // An edit made the cell inconsistent with its rows.
                 tally.same(
                     &(columns, want.as_str()),
                     &(None, Some("raises ArrayError")),
@@ -284,9 +284,9 @@ impl Level<'_> {
         }
     }
 
-    /// All records of a family in reading order, and its attributes with them.
+    /// Compares all records of a family in reading order, with their attributes.
     fn check_family(&self, tally: &mut Tally, delta: &str, family: &Json) {
-        // Recorded as a number; paths spell it with its sign.
+        // Recorded as a number; paths contain its sign.
         let delta = Delta::new(delta.parse().unwrap());
         let what = self.what(&format!("links/{delta}"));
         let policy = &family["policy"];
@@ -366,7 +366,8 @@ impl Level<'_> {
         }
     }
 
-    /// The leading axis of an attribute-chunked level is not scaled.
+    /// Returns the scales of all axes. The leading axis of an attribute-chunked level is not
+    /// scaled.
     fn axis_scales(&self, sid_ndim: usize, levels: i32) -> Vec<AxisScales> {
         let own: i64 = self.name.parse().unwrap();
         let source = self.store.scales(own);
@@ -421,7 +422,7 @@ impl Level<'_> {
         }
     }
 
-    /// `vertices_<kind>`: all cells in reading order are the positions read.
+    /// Compares the cells of `vertices_<kind>` in reading order with the recorded positions.
     fn check_composite(&self, tally: &mut Tally, family: &str, cells: &Cells) {
         let kind = family.strip_prefix("vertices_").unwrap();
         let reads = self.store.expected["reads"].as_array().unwrap();
@@ -435,7 +436,7 @@ impl Level<'_> {
         tally.compared += 1;
     }
 
-    /// Ids stored without a compressor are plain numbers in one file.
+    /// Compares ids stored without a compressor, which are plain numbers in one file.
     fn check_object_ids(&self, tally: &mut Tally) {
         let codecs = self.expected["arrays"]["object_index/object_ids"]["codecs"].as_array();
         if codecs.is_none_or(|codecs| codecs.len() != 1) {
@@ -452,7 +453,7 @@ impl Level<'_> {
     }
 }
 
-/// The chunk in each slot: the source, then the others by their offsets.
+/// Returns the chunk in each slot: the source, then the others by their offsets.
 fn placed_chunks(source: &[i64], offsets: Offsets<'_>, scales: &[AxisScales]) -> Vec<String> {
     let mut chunks = vec![ChunkCoords(source).to_string()];
     for offset in offsets.iter() {
@@ -465,7 +466,7 @@ fn placed_chunks(source: &[i64], offsets: Offsets<'_>, scales: &[AxisScales]) ->
     chunks
 }
 
-/// A record as recorded: chunk key and vertex row of each endpoint as it was given.
+/// Returns a record in the recorded form: chunk key and vertex row of each endpoint in input order.
 fn record(row: LinkRow<'_>, chunks: &[String]) -> Json {
     let order = row.order();
     let endpoint = |input: usize| {

@@ -49,7 +49,7 @@ fn check_archive(name: &str, stores: usize) {
     assert_eq!(tally.stores, stores);
 }
 
-/// One store: its recorded blobs, what they should decode to, its metadata.
+/// A store: its recorded blobs, their expected content, and its metadata.
 struct Store<'a> {
     golden: &'a Golden,
     name: &'a str,
@@ -74,7 +74,7 @@ impl<'a> Store<'a> {
                 store.blobs.insert(path, blob);
                 continue;
             }
-            // A legacy shard is its cells back to back; attributes say where.
+            // A legacy shard is its concatenated cells; attributes locate them.
             let cells = store.attributes(&path)["shard_index"].clone();
             for (key, span) in cells.as_object().unwrap() {
                 let [start, len] =
@@ -86,7 +86,7 @@ impl<'a> Store<'a> {
         store
     }
 
-    /// The attributes of a node; null when it has none.
+    /// Returns the attributes of a node; null if it has none.
     fn attributes(&self, path: &str) -> Json {
         let path = format!("{}.zv/{path}/zarr.json", self.name);
         let found = self.golden.files().any(|(file, _)| file == path);
@@ -198,7 +198,7 @@ impl<'a> Store<'a> {
         assert!(index.extent() <= rows.rows() as u64, "{what}");
         let recorded = &self.level(level)["chunks"][key]["vertices"];
         let Some(want) = recorded.as_array() else {
-            // The reference reader refuses explicit fragments, which the format has.
+            // The reference reader rejects explicit fragments, which are valid.
             assert_eq!(recorded["error"], "ArrayError");
             tally.unlisted += 1;
             return;
@@ -294,7 +294,7 @@ impl<'a> Store<'a> {
         tally.reencoded(&builder.finish_rows(), blob, what);
     }
 
-    /// The recorded records are in reading order: cells by key as text.
+    /// Compares the records in reading order: cells are ordered by key as text.
     fn check_cross_chunk(
         &self,
         tally: &mut Tally,
@@ -347,7 +347,7 @@ impl<'a> Store<'a> {
             .range(prefix.clone()..)
             .take_while(|(path, _)| path.starts_with(&prefix))
             .collect();
-        // Once a family, when its first cell comes by.
+        // Once per family, at its first cell.
         if cells[0].0 != &format!("{prefix}{cell}") {
             return;
         }
@@ -434,7 +434,7 @@ impl<'a> Store<'a> {
         tally.reencoded(&again.offsets, offsets, what);
     }
 
-    /// `vertices_<kind>` and `links_<kind>` of composite stores.
+    /// Compares `vertices_<kind>` and `links_<kind>` of composite stores.
     fn check_composite(
         &self,
         tally: &mut Tally,
@@ -453,7 +453,7 @@ impl<'a> Store<'a> {
         }
         assert_eq!(array, "vertices", "{what}: nothing reads this blob");
         let prefix = format!("{level}/{family}/");
-        // All cells in reading order, each time one comes by.
+        // All cells in reading order, at each cell.
         let cells = self.blobs.range(prefix.clone()..);
         let cells = cells.take_while(|(path, _)| path.starts_with(&prefix));
         let all: Vec<u8> = cells.flat_map(|(_, blob)| blob.clone()).collect();
@@ -518,7 +518,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// The items of a vlen array, recorded one by one.
+    /// Compares the items of a vlen array, which are recorded one by one.
     fn check_items(&self, tally: &mut Tally, path: &str, items: &Json) {
         let what = format!("{}/{path}", self.name);
         let items: Vec<Vec<u8>> = items
@@ -567,7 +567,7 @@ impl<'a> Store<'a> {
                     tally.same(&Some(name), &object["name"].as_str(), &what);
                 }
             }
-            // Native sharding: cells of a grid, absent ones empty; nothing else is recorded.
+            // Native sharding: only the cells of a grid are recorded, absent ones as empty.
             [_, "vertex_fragments"] => {
                 for item in items.iter().filter(|item| !item.is_empty()) {
                     let index = FragmentIndex::parse(item).unwrap();
@@ -602,7 +602,7 @@ fn check_values(tally: &mut Tally, want: &Json, blob: &[u8], what: &str) {
     tally.compared += 1;
 }
 
-/// A numeric table with its shape in `meta` and its numbers in `values`.
+/// Compares a numeric table, with its shape in `meta` and its numbers in `values`.
 fn check_table(tally: &mut Tally, want: &Json, blob: &[u8], what: &str) {
     if want.is_null() {
         tally.unlisted += 1;

@@ -1,4 +1,4 @@
-//! Group members: both forms, their limits, and that they compare by content.
+//! Group members: both forms, their limits, and comparison by content.
 
 use proptest::prelude::*;
 use zvf_format::{
@@ -8,12 +8,12 @@ use zvf_format::{
 };
 use zvf_testkit::{LeBytes, hostile, laws, walk};
 
-/// A list as the walk and the law take it.
+/// Returns a list as input of the walk and the law.
 fn packed_list(ids: &[i64]) -> Vec<u8> {
     [&[0][..], &encode_list(ids)].concat()
 }
 
-/// A range as the walk and the law take it.
+/// Returns a range as input of the walk and the law.
 fn packed_range(start: i64, stop: i64) -> Vec<u8> {
     LeBytes::new().u8(1).i64s([start, stop]).done()
 }
@@ -66,7 +66,7 @@ fn the_longest_range_is_counted() {
 }
 
 #[test]
-fn equal_is_who_belongs_not_how_it_is_written() {
+fn equality_compares_members_not_forms() {
     let bytes = encode_list(&[4, 5, 6]);
     let list = GroupMembers::parse_list(&bytes).unwrap();
     let range = |start, stop| GroupMembers::from_range(start, stop).unwrap();
@@ -87,7 +87,7 @@ fn rejects_an_inverted_range_and_half_an_id() {
     assert_eq!(half, Int64sError::Length(12));
 }
 
-/// A list cut between two ids is a legal shorter one.
+/// A list truncated between two ids is a valid shorter list.
 #[test]
 fn rejects_prefixes_that_cut_an_id() {
     hostile::prefixes(&encode_list(&[3, 1]), |prefix| {
@@ -113,7 +113,7 @@ fn survives_damage_to_every_byte() {
 
 proptest! {
     #[test]
-    fn decoding_gives_what_was_encoded(ids in prop::collection::vec(any::<i64>(), 0..20)) {
+    fn decoding_returns_the_encoded_values(ids in prop::collection::vec(any::<i64>(), 0..20)) {
         let bytes = encode_list(&ids);
         let members = GroupMembers::parse_list(&bytes).unwrap();
         prop_assert!(members.iter().eq(ids.iter().copied()));

@@ -1,4 +1,4 @@
-//! Packed i64 numbers: whole ones, at any address.
+//! Packed i64 numbers at any address.
 
 use proptest::prelude::*;
 use zvf_format::int64s::{Int64s, Int64sError};
@@ -26,7 +26,7 @@ fn no_bytes_are_no_numbers() {
     assert_eq!(numbers, Int64s::default());
 }
 
-/// A blob cut between two numbers is a legal shorter one.
+/// A blob truncated between two numbers is a valid shorter blob.
 #[test]
 fn rejects_prefixes_that_cut_a_number() {
     let bytes = LeBytes::new().i64s([1, 2, 3]).done();

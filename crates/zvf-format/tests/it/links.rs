@@ -17,7 +17,7 @@ use zvf_testkit::{LeBytes, hostile, laws, walk};
 const EDGE: LinkWidth = LinkWidth::EDGE;
 const TRIANGLE: LinkWidth = LinkWidth::TRIANGLE;
 
-/// The crossing edges of a polyline store: three rows in one group.
+/// Returns the crossing edges of a polyline store: three rows in one group.
 fn crossing_edges() -> Vec<u8> {
     LeBytes::new()
         .i64s([1, 0])
@@ -27,7 +27,7 @@ fn crossing_edges() -> Vec<u8> {
         .done()
 }
 
-/// Groups of one row, none, and two rows of plain edges.
+/// Returns groups of one, zero and two rows of plain edges.
 fn three_groups() -> Vec<u8> {
     LeBytes::new()
         .i64s([3, 0, 16, 16])
@@ -37,7 +37,7 @@ fn three_groups() -> Vec<u8> {
         .done()
 }
 
-/// The two records of a 0.8 graph between chunks 0.0.0 and 1.0.0.
+/// Returns the two records of a 0.8 graph between chunks 0.0.0 and 1.0.0.
 fn graph_cell() -> Vec<u8> {
     LeBytes::new()
         .i64s([2, 0, 24])
@@ -46,7 +46,7 @@ fn graph_cell() -> Vec<u8> {
         .done()
 }
 
-/// The first two records of a 0.7 graph: chunk and row of each endpoint.
+/// Returns the first two records of a 0.7 graph: chunk and row of each endpoint.
 fn graph_table() -> Vec<u8> {
     LeBytes::new()
         .i64s([0, 0, 0, 1])
@@ -56,7 +56,7 @@ fn graph_table() -> Vec<u8> {
         .done()
 }
 
-/// Width and form as the walks and laws want them: one byte in front.
+/// Prepends width and form in one byte, as the walks and laws require.
 fn with_shape(width: LinkWidth, form: RowForm, blob: &[u8]) -> Vec<u8> {
     let width = u8::try_from(width.get()).unwrap();
     let form = u8::from(form == RowForm::Permuted) << 7;
@@ -252,10 +252,10 @@ fn cross_chunk_table_rejects_each_damaged_field() {
     }
 }
 
-/// Cells and tables know their length; rows and the last group of a ragged
-/// blob do not, and a cut between two rows is a shorter one.
+/// Cells and tables contain their length. Rows and the last group of a ragged blob do not, so a
+/// blob truncated between two rows is a valid shorter one.
 #[test]
-fn rejects_every_prefix_that_can_be_told() {
+fn rejects_every_detectable_prefix() {
     hostile::prefixes(&graph_cell(), |prefix| {
         assert!(CrossChunkCell::parse(prefix, EDGE).is_err());
     });
@@ -415,7 +415,7 @@ fn widths_are_one_to_eight() {
 }
 
 #[test]
-fn encoders_refuse_what_the_format_cannot_hold() {
+fn encoders_reject_values_beyond_the_format() {
     let mut rows = LinkRowsBuilder::new(EDGE, RowForm::Plain);
     let swapped = Permutation::from_slots(&[1, 0]).unwrap();
     assert_eq!(
@@ -452,7 +452,7 @@ fn encoders_refuse_what_the_format_cannot_hold() {
     assert!(table.finish().is_empty());
 }
 
-/// A record: endpoints as chunk and vertex row, some chunks repeated.
+/// Returns a record: endpoints as chunk and vertex row, some chunks repeated.
 fn record() -> impl Strategy<Value = Vec<([i64; 2], u64)>> {
     let chunk = prop_oneof![Just([0, 0]), Just([0, -1]), [-20..20_i64, -20..20_i64]];
     prop::collection::vec((chunk, 0..5_u64), 1..=8)
@@ -516,7 +516,7 @@ proptest! {
 }
 
 #[test]
-fn ragged_encoding_of_bytes_is_what_the_links_use() {
+fn links_use_the_ragged_encoding_of_bytes() {
     let groups: [&[u8]; 2] = [&[1, 2], &[]];
     let bytes = ragged::encode(&groups);
     assert_eq!(bytes, LeBytes::new().i64s([2, 0, 2]).raw(&[1, 2]).done());

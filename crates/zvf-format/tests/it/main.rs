@@ -1,4 +1,4 @@
-//! Codec tests that see only the public API.
+//! Codec tests of the public API.
 #![expect(
     clippy::panic,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Object manifests: the reference's hexdumps, modes, limits, damage.
+//! Object manifests: hex dumps of the reference, modes, limits, damage.
 
 use proptest::prelude::*;
 use zvf_format::manifest::{
@@ -7,7 +7,7 @@ use zvf_format::manifest::{
 };
 use zvf_testkit::{LeBytes, hostile, laws, walk};
 
-/// A block in each mode, then a list of none.
+/// Returns a block in each mode, then an empty list.
 fn all_modes() -> Vec<u8> {
     LeBytes::new()
         .u32(4)
@@ -27,7 +27,7 @@ fn all_modes() -> Vec<u8> {
         .done()
 }
 
-/// `sid_ndim` as the walks and laws want it: in front of the blob.
+/// Prepends `sid_ndim` to the blob, as the walks and laws require.
 fn with_ndim(sid_ndim: u8, blob: &[u8]) -> Vec<u8> {
     [&[sid_ndim], blob].concat()
 }
@@ -95,7 +95,7 @@ fn lists_that_are_runs_become_ranges() {
         blocks[..2],
         [FragmentRef::Range(7..8), FragmentRef::Range(3..6)]
     );
-    // One past it is no fragment number, so it cannot be a range.
+    // One past it is not a fragment number, so it cannot be a range.
     assert!(matches!(&blocks[2], FragmentRef::List(list) if list.get(0) == Some(u32::MAX)));
 }
 
@@ -201,7 +201,7 @@ fn absurd_counts_are_refused_from_the_header_alone() {
 }
 
 #[test]
-fn encoder_refuses_what_the_format_cannot_hold() {
+fn encoder_rejects_values_beyond_the_format() {
     let mut builder = ObjectManifestBuilder::new(3);
     let limit = ManifestLimit::Coordinates {
         expected: 3,
@@ -223,7 +223,7 @@ enum Piece {
 
 proptest! {
     #[test]
-    fn decoding_gives_what_was_encoded(
+    fn decoding_returns_the_encoded_values(
         (sid_ndim, blocks) in (0..5_usize).prop_flat_map(|sid_ndim| {
             let piece = prop_oneof![
                 any::<u32>().prop_map(Piece::Single),

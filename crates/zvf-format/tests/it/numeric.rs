@@ -30,7 +30,7 @@ fn parse<'a>(bytes: &'a [u8], text: &str, count: u32) -> NumericRows<'a> {
     NumericRows::parse(bytes, dtype(text), columns(count)).unwrap()
 }
 
-/// Rows as the walk and the law take them.
+/// Returns rows as input of the walk and the law.
 fn packed(dtype: Dtype, columns: u8, body: &[u8]) -> Vec<u8> {
     let kind = Kind::ALL.iter().position(|kind| *kind == dtype.kind());
     let kind = u8::try_from(kind.unwrap()).unwrap();
@@ -73,7 +73,7 @@ fn names_and_codes_of_all_kinds_are_read() {
 }
 
 #[test]
-fn what_is_no_number_is_refused_by_its_cause() {
+fn types_that_are_not_numeric_are_rejected_with_the_cause() {
     use DtypeError as D;
     for text in [
         "<U5",
@@ -179,7 +179,7 @@ fn width_past_32_bits_is_none() {
 }
 
 #[test]
-fn rejects_what_is_cut_short() {
+fn rejects_truncated_rows() {
     let check = |len: usize, text, count, want| {
         let bytes = vec![0; len];
         let error = NumericRows::parse(&bytes, dtype(text), columns(count)).unwrap_err();
@@ -208,7 +208,7 @@ fn rejects_what_is_cut_short() {
     assert_eq!(none.value(usize::MAX, u32::MAX - 1), None);
 }
 
-/// A blob cut between two rows is a legal shorter one.
+/// A blob truncated between two rows is a valid shorter blob.
 #[test]
 fn rejects_prefixes_that_cut_a_row() {
     hostile::prefixes(&[0; 48], |prefix| {
@@ -217,7 +217,7 @@ fn rejects_prefixes_that_cut_a_row() {
     });
 }
 
-/// The numbers `01 02 … 10` are as each kind.
+/// The bytes `01 02 … 10` are read as each kind.
 #[test]
 fn every_kind_reads_its_bytes_in_either_order() {
     let bytes: [u8; 16] = core::array::from_fn(|at| u8::try_from(at + 1).unwrap());
@@ -281,7 +281,7 @@ fn any_byte_but_zero_is_true_and_true_is_written_as_one() {
     assert_eq!(encode(&truths, ByteOrder::Big), [0, 1, 1, 1, 1]);
 }
 
-/// What binary16 bits stand for, worked out by hand.
+/// Computes the value of binary16 bits independently.
 fn half_value(bits: u16) -> f64 {
     let fraction = f64::from(bits & 0x3ff);
     let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
@@ -319,7 +319,7 @@ fn every_float16_widens_exactly_and_keeps_its_bits() {
 }
 
 #[test]
-fn elements_are_of_their_own_kind_only() {
+fn elements_require_the_matching_kind() {
     let bytes = [0; 16];
     let rows = parse(&bytes, "int32", 1);
     assert!(rows.elements::<i32>().is_some());
@@ -331,7 +331,7 @@ fn elements_are_of_their_own_kind_only() {
 }
 
 #[test]
-fn copying_needs_exactly_as_many_places() {
+fn copying_requires_a_destination_of_equal_length() {
     let rows = parse(&[1, 2, 3], "uint8", 1);
     let elements = rows.elements::<u8>().unwrap();
     for found in [0, 2, 4] {
@@ -365,8 +365,8 @@ fn survives_damage_to_every_byte() {
     }
 }
 
-/// Attribute cells of the 0.9 stores: the extent of the chunk's fragments
-/// gives their width, whatever `row_shape` says.
+/// Attribute cells of the 0.9 stores: the extent of the chunk's fragments determines their width,
+/// independent of `row_shape`.
 #[test]
 fn attributes_of_real_stores_have_a_width() {
     let golden = Golden::open("zvf-09");
@@ -386,7 +386,7 @@ fn attributes_of_real_stores_have_a_width() {
             let extent = FragmentIndex::parse(index).unwrap().extent();
             let cell = VlenFrame::parse(bytes).unwrap().only().unwrap();
             let Some(width) = columns_of(cell.len(), dtype, extent) else {
-                // Editors append rows to a chunk without giving them attributes.
+                // Editors append rows to a chunk without attributes.
                 assert!(path.starts_with("edit_"), "{path}");
                 continue;
             };
@@ -411,7 +411,7 @@ fn check_round_trip<T: Element + PartialEq>(values: &[T]) {
         let dtype = Dtype::new(T::KIND, order);
         let rows = NumericRows::parse(&bytes, dtype, NonZeroU32::MIN).unwrap();
         let elements = rows.elements::<T>().unwrap();
-        // By their bits, through the encoder: a NaN equals itself there.
+        // Compared by their bits through the encoder, where NaN equals itself.
         let again: Vec<_> = elements.iter().collect();
         assert_eq!(encode(&again, order), bytes);
         assert_eq!(elements.len(), values.len());
@@ -429,7 +429,7 @@ fn check_round_trip<T: Element + PartialEq>(values: &[T]) {
 
 proptest! {
     #[test]
-    fn decoding_gives_what_was_encoded(
+    fn decoding_returns_the_encoded_values(
         words in prop::collection::vec(any::<(u64, u64)>(), 0..40),
     ) {
         let low = || words.iter().map(|word| word.0);

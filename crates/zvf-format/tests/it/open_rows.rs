@@ -1,4 +1,4 @@
-//! Open rows: two files against each other.
+//! Open rows: consistency of two files.
 
 use proptest::prelude::*;
 use zvf_format::{
@@ -7,7 +7,7 @@ use zvf_format::{
 };
 use zvf_testkit::{LeBytes, hostile, laws, walk};
 
-/// The `groups` of a 0.7 store: [0, 2] and none.
+/// Returns the `groups` of a 0.7 store: [0, 2] and none.
 fn groups() -> OpenRowsFiles {
     OpenRowsFiles {
         data: LeBytes::new().i64s([0, 2]).done(),
@@ -15,7 +15,7 @@ fn groups() -> OpenRowsFiles {
     }
 }
 
-/// Both files as the walk and the law take them.
+/// Returns both files as input of the walk and the law.
 fn packed(files: &OpenRowsFiles) -> Vec<u8> {
     let len = u8::try_from(files.offsets.len()).unwrap();
     [&[len][..], &files.offsets, &files.data].concat()
@@ -67,8 +67,8 @@ fn rejects_each_damaged_offset() {
     assert_eq!(long, E::Offsets(9));
 }
 
-/// `offsets` cut between two numbers gives the last row more bytes, `data` cut
-/// after the last start gives it fewer: both are legal files.
+/// `offsets` truncated between two numbers gives the last row more bytes, `data` truncated after
+/// the last start gives it fewer: both are valid.
 #[test]
 fn rejects_prefixes_that_contradict_the_other_file() {
     let files = encode(&["abc", "de", "f"]);
@@ -107,7 +107,7 @@ fn survives_damage_to_every_byte() {
 
 proptest! {
     #[test]
-    fn decoding_gives_what_was_encoded(
+    fn decoding_returns_the_encoded_values(
         input in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..9),
     ) {
         let files = encode(&input);

@@ -1,4 +1,4 @@
-//! Path segments: one spelling each, both ways.
+//! Path segments: unique spelling, in both directions.
 
 use proptest::prelude::*;
 use zvf_format::{
@@ -132,7 +132,7 @@ fn canonical_offsets_go_forward_and_do_not_descend() {
 }
 
 #[test]
-fn offsets_reject_what_no_writer_writes() {
+fn offsets_reject_other_spellings() {
     let alone = LinkWidth::new(1).unwrap();
     let count = |expected, found| Err(E::Offsets { expected, found });
     assert_eq!(Offsets::parse("self", EDGE, 3), count(1, 0));

@@ -1,4 +1,4 @@
-//! What the reference's encoders wrote for seeded inputs, `testdata/codec`.
+//! Output of the reference's encoders for seeded inputs, `testdata/codec`.
 
 use std::{collections::BTreeSet, fs};
 
@@ -20,7 +20,7 @@ use zvf_testkit::{
 
 use crate::golden::{columns, encode_fragments, encode_manifest};
 
-/// A test for each file, from the function that compares one of its cases.
+/// Defines a test for each file from the function that compares one of its cases.
 macro_rules! files {
     ($($test:ident: $codec:ident,)*) => {
         const READ: &[&str] = &[$(stringify!($codec)),*];
@@ -54,16 +54,16 @@ fn every_recorded_file_is_read() {
     assert_eq!(there, read.collect());
 }
 
-/// How our encoder's bytes compare with the recorded ones.
+/// Relation between the bytes of our encoder and the recorded ones.
 enum Form {
     Same,
-    /// The reference was told to list what is a run; we never do.
+    /// The reference stored runs as lists, on request; we never do.
     Other,
-    /// A fragment number of more than 32 bits, which no chunk has: not read.
+    /// Rejected: a fragment number of more than 32 bits, which no chunk has.
     Refused,
 }
 
-/// Runs `compare` on every case of a file, each in a message of its own.
+/// Runs `compare` on every case of a file.
 fn check(codec: &str, compare: fn(&Json) -> Form) {
     let path = testdata().join(format!("codec/{codec}.json"));
     let file: Json = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
@@ -106,7 +106,7 @@ fn fragment_index(case: &Json) -> Form {
             builder.push_list(&want).unwrap();
         }
     }
-    // Whatever form the bytes have, there is one that we write.
+    // We always write the same form, whatever that of the bytes.
     assert_eq!(encode_fragments(&index), builder.finish());
     form(index.is_canonical(), &builder.finish(), &blob)
 }
@@ -178,7 +178,7 @@ fn ragged_blob(case: &Json) -> Form {
     Form::Same
 }
 
-/// The same blob as a link cell, which is one when its numbers are int64.
+/// Compares the same blob as a link cell, if its numbers are int64.
 fn ragged_links(width: LinkWidth, groups: &[Json], blob: &[u8]) {
     let links = RaggedLinks::parse(blob, width, RowForm::Plain).unwrap();
     assert_eq!(links.group_count(), groups.len());
@@ -207,7 +207,7 @@ fn link_placement(case: &Json) -> Form {
         assert_eq!(copy.source, signed(&want["source"]));
         assert_eq!(copy.vertices, unsigned(&want["vertices"]));
         assert_eq!(copy.order.code(), want["perm"]);
-        // What a reader finds: the segment, the source chunk, code and rows.
+        // The parts that a reader finds: segment, source chunk, code and rows.
         let offsets = Offsets::parse(
             want["segment"].as_str().unwrap(),
             family.width,
@@ -292,7 +292,7 @@ fn numeric_rows(case: &Json) -> Form {
     Form::Same
 }
 
-/// Encoding gives `blob` again just when the view calls it canonical.
+/// Checks that encoding reproduces `blob` exactly if the view calls it canonical.
 fn form(canonical: bool, encoded: &[u8], blob: &[u8]) -> Form {
     assert_eq!(canonical, encoded == blob, "canonical, encoded alike");
     if canonical { Form::Same } else { Form::Other }
@@ -321,7 +321,7 @@ fn same_float(found: f64, want: &Json) -> bool {
     found.to_bits() == want.to_bits() || found.is_nan() && want.is_nan()
 }
 
-/// The numbers of all rows as their dtype stores them.
+/// Encodes the numbers of all rows in their dtype.
 fn encode(dtype: Dtype, rows: &[Json]) -> Vec<u8> {
     fn all<T: Element>(dtype: Dtype, values: &[&Json], number: fn(&Json) -> T) -> Vec<u8> {
         let numbers: Vec<T> = values.iter().map(|value| number(value)).collect();

@@ -11,8 +11,8 @@ use zvf_testkit::{LeBytes, golden::Golden, hostile, laws, walk};
 
 const JSON: &[u8] = br#"{"history":[{"op":"convert","source":"h5","at":"1700000000"}]}"#;
 
-/// An f32 array of 2 by 3 in tiles of 2 by 2, raw, with a footer: the file the
-/// reference writes, byte for byte.
+/// Returns an f32 array of 2 by 3 in tiles of 2 by 2, raw, with a footer: the file of the
+/// reference, byte for byte.
 fn real_file() -> Vec<u8> {
     LeBytes::new()
         .raw(b"TETR") // 0x000 magic
@@ -45,12 +45,12 @@ fn real_file() -> Vec<u8> {
         .done()
 }
 
-/// The directory as `walk` and `laws` take it: the number of datasets first.
+/// Returns the directory as input of `walk` and `laws`: the number of datasets first.
 fn counted(datasets: u32, region: &[u8]) -> Vec<u8> {
     [&datasets.to_le_bytes(), region].concat()
 }
 
-/// Three datasets of rank 1, 3 and 8, names of several lengths.
+/// Returns three datasets of rank 1, 3 and 8, with names of several lengths.
 fn directory() -> DatasetDirectoryBuilder {
     let mut builder = DatasetDirectoryBuilder::default();
     builder.push("t", TetDtype::U8, &[10], &[4]).unwrap();
@@ -64,7 +64,7 @@ fn directory() -> DatasetDirectoryBuilder {
     builder
 }
 
-/// One zstd row and two raw ones, budgets set.
+/// Returns one zstd row and two raw rows, with budgets.
 fn index() -> Vec<u8> {
     let mut builder = ChunkIndexBuilder::default();
     builder.memory_budget_bps(4000).memory_budget_bytes(1 << 20);
@@ -95,7 +95,7 @@ fn check_file(at: usize, with: &[u8], want: impl Into<LayoutError>) {
     let mut bytes = real_file();
     bytes.splice(at..at + with.len(), with.iter().copied());
     assert_eq!(TetLayout::parse(&bytes).unwrap_err(), want.into());
-    // The laws and walks take whatever comes.
+    // The laws and walks accept arbitrary bytes.
     laws::tet_layout(&bytes);
     assert_eq!(walk::tet_layout(&bytes), None);
 }
@@ -288,7 +288,7 @@ fn rejects_each_row_that_does_not_fit_directory_or_file() {
     check_file(0x130, &[0x61], chunk(1, span(353, 361)));
     check_file(0xc8, &[0x4f], chunk(0, span(335, 351)));
     check_file(0xc8, &[0, 0], chunk(0, span(0, 16)));
-    // The shapes decide how many rows there are, and how long their tiles.
+    // The shapes determine the number of rows and the length of their tiles.
     let rows = |chunks| ChunkMapError::Rows { rows: 2, chunks };
     check_file(0x48, &[5], rows(Some(3)));
     check_file(0x40, &[0xff; 8], rows(None));
@@ -305,13 +305,13 @@ fn rejects_each_damaged_field_of_the_footer() {
     check_file(0x1ae, &[0], E::Version(0));
     check_file(0x1a6, &[87], E::JsonLen(87));
     check_file(0x1a6, &[0xff; 8], E::JsonLen(u64::MAX));
-    // The JSON may not take the payloads' place.
+    // The JSON must not overlap the payloads.
     let over = ChunkFault::Span {
         start: 352,
         end: 360,
     };
     check_file(0x1a6, &[63], chunk(1, over));
-    // Without the flag the footer is bytes that nobody refers to.
+    // Without the flag, the footer is unreferenced bytes.
     let mut hidden = real_file();
     hidden[12] = 0;
     let layout = TetLayout::parse(&hidden).unwrap();
@@ -360,7 +360,7 @@ fn rejects_every_prefix() {
         };
         assert_eq!(error, want);
     });
-    // The same with a blob length that owns up to it.
+    // The same with a matching blob length.
     hostile::prefixes(&region[8..], |prefix| {
         let len = prefix.len() as u64;
         let region = LeBytes::new().u64(len).raw(prefix).done();
@@ -489,8 +489,8 @@ fn rows_may_come_in_any_order() {
     assert_eq!(error, chunk(0, span));
 }
 
-/// More datasets than there are marks to start a search from, each of another
-/// size, so that a row held against the wrong one shows.
+/// More datasets than marks for searches, each of another size, so that comparing a row with the
+/// wrong dataset fails.
 #[test]
 fn rows_find_their_dataset_among_many() {
     let mut datasets = DatasetDirectoryBuilder::default();
@@ -515,7 +515,7 @@ fn rows_find_their_dataset_among_many() {
 }
 
 #[test]
-fn encoders_refuse_what_the_format_cannot_hold() {
+fn encoders_reject_values_beyond_the_format() {
     use DatasetLimit as E;
     let mut builder = directory();
     let before = builder.finish();
@@ -600,7 +600,7 @@ fn datasets() -> impl Strategy<Value = Vec<Dataset>> {
     })
 }
 
-/// All coordinates of a grid, last axis fastest.
+/// Returns all coordinates of a grid, last axis fastest.
 fn coordinates(grid: &[u64]) -> Vec<Vec<u64>> {
     let Some((last, head)) = grid.split_last() else {
         return vec![vec![]];
@@ -617,7 +617,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn decoding_gives_what_was_encoded(
+    fn decoding_returns_the_encoded_values(
         input in datasets(),
         zstd in any::<bool>(),
         footer in prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use zvf_format::vlen::{VlenFrame, VlenFrameError as E, encode};
 use zvf_testkit::{LeBytes, golden::Golden, hostile, laws, walk};
 
-/// One cell with the float32 values -1, 2, 3.
+/// Returns one cell with the float32 values -1, 2, 3.
 fn cell() -> Vec<u8> {
     LeBytes::new()
         .raw(&[0x01, 0, 0, 0]) // n
@@ -13,7 +13,7 @@ fn cell() -> Vec<u8> {
         .done()
 }
 
-/// The `groups` of a store: [0, 1, 2], [5], none, [1, 3].
+/// Returns the `groups` of a store: [0, 1, 2], [5], none, [1, 3].
 fn groups() -> Vec<u8> {
     LeBytes::new()
         .u32(4)
@@ -114,8 +114,8 @@ fn survives_damage_to_every_byte() {
     }
 }
 
-/// Every uncompressed chunk of the 0.9 stores is a frame of one item, and the
-/// encoder writes the same file.
+/// Every uncompressed chunk of the 0.9 stores is a frame of one item, and the encoder reproduces
+/// the file.
 #[test]
 fn cells_of_real_stores_are_frames() {
     let golden = Golden::open("zvf-09");
@@ -133,7 +133,7 @@ fn cells_of_real_stores_are_frames() {
     assert!(cells > 300, "{cells}");
 }
 
-/// Arrays whose chunks are vlen-bytes frames as they are.
+/// Returns the arrays whose chunks are uncompressed vlen-bytes frames.
 pub(crate) fn uncompressed(golden: &Golden) -> Vec<String> {
     let nodes = golden
         .files()
@@ -146,7 +146,7 @@ pub(crate) fn uncompressed(golden: &Golden) -> Vec<String> {
     plain.map(str::to_owned).collect()
 }
 
-/// The chunks of an array with their paths.
+/// Returns the chunks of an array with their paths.
 pub(crate) fn chunks<'a>(
     golden: &'a Golden,
     array: &str,
@@ -159,7 +159,7 @@ pub(crate) fn chunks<'a>(
 
 proptest! {
     #[test]
-    fn decoding_gives_what_was_encoded(
+    fn decoding_returns_the_encoded_values(
         items in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..9),
     ) {
         let bytes = encode(&items).unwrap();

@@ -14,8 +14,8 @@ use super::{
     trailer::{self, RawHead, RawTail},
 };
 
-/// Bytes kept free for the fixed parts of header or trailer and for all names,
-/// so that every offset fits its 31 bits.
+/// Bytes reserved for the fixed parts of header or trailer and for all names, so that every offset
+/// fits into 31 bits.
 const ROOM: usize = 1024;
 
 /// Collects metalayers and encodes a frame's header or its trailer.
@@ -26,12 +26,11 @@ pub struct MetalayersBuilder {
     metalayers: Vec<(String, Vec<u8>)>,
 }
 
-/// A metalayer a frame cannot hold. The builder is as it was before it.
+/// A metalayer that a frame cannot represent. The builder is left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetalayerLimit {
-    /// There are 16 already. A trailer could have more, but upstream's writer
-    /// stops there, too.
+    /// There are already 16. A trailer could have more, but the upstream writer has the same limit.
     #[error("a frame has at most 16 metalayers")]
     Count,
     /// The name takes more than 31 bytes.
@@ -45,7 +44,7 @@ pub enum MetalayerLimit {
     LongBody,
 }
 
-/// A header the format cannot hold.
+/// A header that the format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameLimit {
@@ -61,16 +60,16 @@ pub enum FrameLimit {
     /// The frame is longer than 2^64 bytes.
     #[error("the frame is longer than 2^64 bytes")]
     FrameLen,
-    /// The parser would refuse it.
+    /// The parser would reject it.
     #[error("frame header")]
     Header(#[from] FrameHeaderError),
 }
 
-/// What a frame header tells apart from its metalayers. Version, flags and
-/// lengths of header and frame follow from it.
+/// Fields of a frame header except its metalayers. Version, flags and lengths of header and frame
+/// are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameSpec {
-    /// Where the chunks are.
+    /// Location of the chunks.
     pub frame_type: FrameType,
     /// Default codec's number, 0 to 15.
     pub codec: u8,
@@ -80,20 +79,19 @@ pub struct FrameSpec {
     pub codec_meta: u8,
     /// Default compression level, 0 to 15.
     pub level: u8,
-    /// When blocks are split into streams, 1 to 4.
+    /// Mode of splitting blocks into streams, 1 to 4.
     pub split_mode: u8,
     /// Default filters, in the order they are applied when encoding.
     pub filters: [u8; 6],
     /// Their parameters.
     pub filter_metas: [u8; 6],
-    /// Whether chunks have dictionaries.
+    /// `true` if chunks have dictionaries.
     pub uses_dictionary: bool,
     /// Bytes of an item.
     pub typesize: u32,
     /// Bytes of a block decoded.
     pub blocksize: u32,
-    /// Bytes of a chunk decoded; 0 says that chunks vary, as in an array
-    /// without items.
+    /// Length of a decoded chunk; 0 means that chunks vary in size, as in an array without items.
     pub chunksize: u32,
     /// Bytes of all chunks decoded.
     pub nbytes: u64,
@@ -101,11 +99,11 @@ pub struct FrameSpec {
     pub cbytes: u64,
     /// Bytes of index chunk and trailer.
     pub tail_len: u64,
-    /// Threads to compress with: advice.
+    /// Number of threads for compression, as a hint.
     pub compression_threads: i16,
-    /// Threads to decompress with: advice.
+    /// Number of threads for decompression, as a hint.
     pub decompression_threads: i16,
-    /// Whether the trailer has metalayers.
+    /// `true` if the trailer has metalayers.
     pub has_vlmetalayers: bool,
 }
 
@@ -114,7 +112,7 @@ impl MetalayersBuilder {
     ///
     /// # Errors
     ///
-    /// [`MetalayerLimit`] says which limit of the format it breaks.
+    /// [`MetalayerLimit`] if a limit of the format is exceeded.
     pub fn push(&mut self, name: &str, body: &[u8]) -> Result<&mut Self, MetalayerLimit> {
         use MetalayerLimit as E;
         if name.len() > usize::from(MAX_NAME_LEN) {
@@ -139,7 +137,7 @@ impl MetalayersBuilder {
     ///
     /// # Errors
     ///
-    /// [`FrameLimit`] says which limit of the format it breaks.
+    /// [`FrameLimit`] if a limit of the format is exceeded.
     pub fn finish_header(&self, spec: &FrameSpec) -> Result<Vec<u8>, FrameLimit> {
         let fixed = usize::try_from(HEADER_LEN).unwrap_or(usize::MAX);
         let section = self.section(fixed, 0);
@@ -176,8 +174,8 @@ impl MetalayersBuilder {
         [head.as_bytes(), &section, tail.as_bytes()].concat()
     }
 
-    /// The metalayers after `before` bytes of header or trailer. The index
-    /// length leaves out the first `uncounted` bytes.
+    /// Encodes the metalayers after `before` bytes of header or trailer. The index length excludes
+    /// the first `uncounted` bytes.
     fn section(&self, before: usize, uncounted: usize) -> Vec<u8> {
         let name_lens = self.metalayers.iter().map(|(name, _)| name.len());
         let name_lens = name_lens.map(|len| len.saturating_add(6));
@@ -226,9 +224,9 @@ impl MetalayersBuilder {
 }
 
 impl FrameHeader<'_> {
-    /// What the encoder has to be told for this header, to write it again with
-    /// other lengths. `None` when the encoder has no such form: fewer filter
-    /// slots than 6, or a chunk size of 0 without saying that chunks vary.
+    /// Returns the fields from which the encoder can write this header again, with other lengths.
+    /// `None` if the encoder does not support the form: fewer filter slots than 6, or a chunk size
+    /// of 0 without the flag for varying chunks.
     pub fn spec(&self) -> Option<FrameSpec> {
         if self.has_variable_chunks() != (self.chunksize() == 0) {
             return None;
@@ -257,7 +255,7 @@ impl FrameHeader<'_> {
 }
 
 impl FrameSpec {
-    /// Numbers past a field's bits turn negative, which the parser refuses.
+    /// Numbers that exceed a field become negative, which the parser rejects.
     fn raw(&self, header_len: u64) -> Result<RawHeader, FrameLimit> {
         use FrameLimit as E;
         if self.codec > 15 {

@@ -10,19 +10,19 @@ use zerocopy::{
 use super::{HEADER_LEN, Marked, marker};
 use crate::cursor::Cursor;
 
-/// Metalayers a header can have.
+/// Maximum number of metalayers in a header.
 pub(super) const MAX_IN_HEADER: u16 = 16;
-/// Metalayers a reader takes in a trailer.
+/// Maximum number of metalayers in a trailer that a reader accepts.
 pub(super) const MAX_IN_TRAILER: u16 = 8192;
 pub(super) const ARRAY: u8 = marker::FIXARRAY | 3;
-/// Longest name.
+/// Maximum length of a name.
 pub(super) const MAX_NAME_LEN: u8 = 31;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct RawSection {
     pub(super) array: u8,
-    /// Nobody reads it, and 8192 names are too long for it.
+    /// Readers ignore it, and it overflows with 8192 names.
     pub(super) index_len: Marked<U16>,
     pub(super) names: Marked<U16>,
 }
@@ -31,8 +31,8 @@ const _: () = assert!(size_of::<RawSection>() == 7);
 
 /// The metalayers of a header or trailer, borrowed from its bytes.
 ///
-/// Proven by [`parse`](Self::parse). That names differ is not checked; lookup
-/// gives the first.
+/// Validated by [`parse`](Self::parse). Names are not checked for duplicates; lookup returns the
+/// first.
 #[derive(Clone, Copy)]
 pub struct Metalayers<'a> {
     len: u16,
@@ -48,7 +48,7 @@ impl<'a> Metalayers<'a> {
     ///
     /// # Errors
     ///
-    /// [`MetalayersError`] names the first part that does not hold.
+    /// [`MetalayersError`] describes the first invalid part.
     pub fn parse(header: &'a [u8]) -> Result<Self, MetalayersError> {
         let mut cursor = Cursor::new(header);
         let fixed = usize::try_from(HEADER_LEN).ok();
@@ -57,8 +57,8 @@ impl<'a> Metalayers<'a> {
         Self::take(header.len(), cursor, MAX_IN_HEADER)
     }
 
-    /// Checks metalayers that take all of `cursor`, the end of a part of `len`
-    /// bytes that offsets count from the start of.
+    /// Checks metalayers that fill `cursor`, the end of a part of `len` bytes. Offsets are relative
+    /// to the start of that part.
     pub(super) fn take(
         len: usize,
         mut cursor: Cursor<'a>,
@@ -112,17 +112,17 @@ impl<'a> Metalayers<'a> {
         }
     }
 
-    /// Number of metalayers.
+    /// Returns the number of metalayers.
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// Whether there is no metalayer.
+    /// Returns whether there is no metalayer.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Every metalayer, in stored order.
+    /// Returns every metalayer, in stored order.
     pub fn iter(&self) -> MetalayersIter<'a> {
         MetalayersIter {
             left: self.len,
@@ -131,7 +131,7 @@ impl<'a> Metalayers<'a> {
         }
     }
 
-    /// The body of the first metalayer of this name. Walks them.
+    /// Returns the body of the first metalayer of this name, by linear search.
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         let mut found = self.iter().filter(|metalayer| metalayer.name == name);
         found.next().map(|metalayer| metalayer.body)
@@ -170,7 +170,7 @@ impl fmt::Debug for Metalayers<'_> {
     }
 }
 
-/// The same names and bodies in the same order.
+/// Compares names and bodies, in order.
 impl PartialEq for Metalayers<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -197,7 +197,7 @@ impl<'a> IntoIterator for &Metalayers<'a> {
     }
 }
 
-/// Walks the metalayers of a header or trailer; made by [`Metalayers::iter`].
+/// Iterator over the metalayers of a header or trailer, created by [`Metalayers::iter`].
 #[derive(Clone)]
 pub struct MetalayersIter<'a> {
     left: u16,
@@ -235,8 +235,7 @@ impl fmt::Debug for MetalayersIter<'_> {
 pub struct Metalayer<'a> {
     /// Its name, at most 31 bytes.
     pub name: &'a str,
-    /// Its body: in a header whatever the writer put there, in a trailer a
-    /// Blosc2 chunk.
+    /// Its body: any bytes in a header, a Blosc2 chunk in a trailer.
     pub body: &'a [u8],
 }
 
@@ -247,7 +246,7 @@ pub enum MetalayersError {
     /// The bytes end inside the metalayers.
     #[error("bytes end inside the metalayers")]
     Truncated,
-    /// A value has not the marker it always has.
+    /// A value has an unexpected marker.
     #[error("marker {0:#04x} does not belong in the metalayers")]
     Marker(u8),
     /// More than a frame can have.
@@ -264,7 +263,7 @@ pub enum MetalayersError {
     /// A name is not UTF-8.
     #[error("the name of a metalayer is not UTF-8")]
     Name,
-    /// An offset is not where the body is.
+    /// An offset is not the position of its body.
     #[error("metalayer {metalayer} is not at {offset}")]
     Offset {
         /// Its position.

@@ -1,15 +1,15 @@
-//! What a frame ends with.
+//! The trailer of a frame.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, big_endian::U32};
 
 use super::{Marked, Metalayers, MetalayersError, marker, section::MAX_IN_TRAILER};
 use crate::cursor::Cursor;
 
-/// Bytes at the end of a frame that tell its trailer.
+/// Length of the end of a frame that locates its trailer.
 pub const TRAILER_TAIL_LEN: u64 = 23;
 
 pub(super) const ARRAY: u8 = marker::FIXARRAY | 4;
-/// The one version there is.
+/// The only version.
 pub(super) const VERSION: u8 = 1;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -29,18 +29,18 @@ pub(super) struct RawTail {
 
 const _: () = assert!(size_of::<RawTail>() == 23);
 
-/// The last 23 bytes of a frame: how long its trailer is.
+/// The last 23 bytes of a frame, which contain the length of its trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrailerTail {
     len: u32,
 }
 
 impl TrailerTail {
-    /// Reads the last 23 bytes of `bytes`; what comes before is not looked at.
+    /// Reads the last 23 bytes of `bytes`; the rest is ignored.
     ///
     /// # Errors
     ///
-    /// [`TrailerError`] names the first field that does not hold.
+    /// [`TrailerError`] describes the first invalid field.
     pub fn parse(bytes: &[u8]) -> Result<Self, TrailerError> {
         use TrailerError as E;
         let (_, raw) = RawTail::ref_from_suffix(bytes).map_err(|_| E::Truncated)?;
@@ -50,8 +50,8 @@ impl TrailerTail {
         if raw.fingerprint.marker != marker::FIXEXT16 {
             return Err(E::Marker(raw.fingerprint.marker));
         }
-        // Other kinds are reserved for checksums that nothing writes yet;
-        // passing over one unseen would be worse than refusing it.
+        // Other kinds are reserved for checksums that no writer uses yet. Ignoring one would be
+        // worse than rejecting it.
         if raw.fingerprint.value != 0 {
             return Err(E::Fingerprint(raw.fingerprint.value));
         }
@@ -60,13 +60,13 @@ impl TrailerTail {
         })
     }
 
-    /// Bytes of the trailer, these 23 included.
+    /// Returns the number of bytes of the trailer, these 23 included.
     pub fn trailer_len(&self) -> u32 {
         self.len
     }
 }
 
-/// What a frame ends with: metalayers that can grow, since nothing follows.
+/// The trailer of a frame, with metalayers that can grow because nothing follows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer<'a> {
     metalayers: Metalayers<'a>,
@@ -77,7 +77,7 @@ impl<'a> Trailer<'a> {
     ///
     /// # Errors
     ///
-    /// [`TrailerError`] names the first part that does not hold.
+    /// [`TrailerError`] describes the first invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, TrailerError> {
         use TrailerError as E;
         let tail = TrailerTail::parse(bytes)?;
@@ -100,7 +100,7 @@ impl<'a> Trailer<'a> {
         Ok(Self { metalayers })
     }
 
-    /// The metalayers; their bodies are Blosc2 chunks.
+    /// Returns the metalayers; their bodies are Blosc2 chunks.
     pub fn metalayers(&self) -> Metalayers<'a> {
         self.metalayers
     }
@@ -113,7 +113,7 @@ pub enum TrailerError {
     /// The bytes end inside the trailer.
     #[error("bytes end inside the trailer")]
     Truncated,
-    /// A value has not the marker it always has.
+    /// A value has an unexpected marker.
     #[error("marker {0:#04x} does not belong in the trailer")]
     Marker(u8),
     /// A trailer version this crate does not read.
@@ -125,7 +125,7 @@ pub enum TrailerError {
     /// The length is not that of the bytes.
     #[error("trailer declares {0} bytes, others are there")]
     Len(u32),
-    /// The metalayers do not hold.
+    /// The metalayers are invalid.
     #[error("trailer metalayers")]
     Metalayers(#[from] MetalayersError),
 }

@@ -19,7 +19,7 @@ pub struct NdMetalayerBuilder {
     block_shape: Vec<Marked<I32>>,
 }
 
-/// An array the metalayer cannot hold. The builder is as it was before it.
+/// An array that the metalayer cannot represent. The builder is left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NdLimit {
@@ -32,7 +32,7 @@ pub enum NdLimit {
     /// Chunk or block is empty where the array is not.
     #[error("chunk or block is empty, the array is not")]
     Zero,
-    /// The block is larger than the chunk it is part of.
+    /// The block is larger than its chunk.
     #[error("the block is larger than the chunk")]
     BlockPastChunk,
     /// The dialect is past 127.
@@ -48,7 +48,7 @@ impl NdMetalayerBuilder {
     ///
     /// # Errors
     ///
-    /// [`NdLimit`] says which limit of the format it breaks.
+    /// [`NdLimit`] if a limit of the format is exceeded.
     pub fn push_axis(&mut self, shape: u64, chunk: u32, block: u32) -> Result<&mut Self, NdLimit> {
         let extents = (
             i64::try_from(shape),
@@ -85,7 +85,7 @@ impl NdMetalayerBuilder {
     ///
     /// # Errors
     ///
-    /// [`NdLimit`] when dialect or text does not fit.
+    /// [`NdLimit`] if dialect or text does not fit.
     pub fn finish_b2nd(&self, dtype_format: u8, dtype: &str) -> Result<Vec<u8>, NdLimit> {
         if dtype_format > 0x7f {
             return Err(NdLimit::DtypeFormat(dtype_format));
@@ -106,7 +106,7 @@ impl NdMetalayerBuilder {
     ///
     /// # Errors
     ///
-    /// [`NdLimit::Rank`] when there are 16 axes.
+    /// [`NdLimit::Rank`] if there are 16 axes.
     pub fn finish_caterva(&self) -> Result<Vec<u8>, NdLimit> {
         self.axes(NdForm::Caterva)
     }

@@ -12,8 +12,8 @@ use super::{MAX_RANK, RawRecord, TetDtype, padding};
 /// Collects datasets and encodes their directory: padding and reserved fields
 /// are 0.
 ///
-/// Stricter than the reference writer, which lets empty and duplicate names
-/// through that its own queries then do not find.
+/// Stricter than the reference writer, which allows empty and duplicate names that its own queries
+/// do not find.
 #[derive(Clone, Debug, Default)]
 pub struct DatasetDirectoryBuilder {
     names: BTreeSet<String>,
@@ -21,7 +21,7 @@ pub struct DatasetDirectoryBuilder {
     records: Vec<u8>,
 }
 
-/// A dataset the directory cannot hold. The builder is as it was before it.
+/// A dataset that the directory cannot represent. The builder is left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetLimit {
@@ -60,7 +60,7 @@ impl DatasetDirectoryBuilder {
     ///
     /// # Errors
     ///
-    /// [`DatasetLimit`] says which rule of the format it breaks.
+    /// [`DatasetLimit`] if a limit of the format is exceeded.
     pub fn push(
         &mut self,
         name: &str,
@@ -106,18 +106,18 @@ impl DatasetDirectoryBuilder {
         Ok(self)
     }
 
-    /// Number of datasets so far.
+    /// Returns the number of datasets so far.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there is no dataset yet.
+    /// Returns whether there is no dataset yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Encodes the datasets pushed so far: the length field and the records,
-    /// or nothing at all when there is none.
+    /// Encodes the datasets pushed so far: the length field and the records, or nothing if there is
+    /// no dataset.
     pub fn finish(&self) -> Vec<u8> {
         if self.is_empty() {
             return Vec::new();

@@ -9,11 +9,11 @@ use zerocopy::{
 
 use super::{ChunkRow, INDEX_MAGIC, INDEX_VERSION, MAX_RANK, Payload, RawHeader, RawRow, TetCodec};
 
-/// Collects rows and encodes the chunk index. Rows stay in the order they were
-/// pushed in; reserved fields and unused coordinate slots are 0.
+/// Collects rows and encodes the chunk index. Rows keep the order in which they were pushed;
+/// reserved fields and unused coordinate slots are 0.
 ///
-/// Readers do not care about the order. The reference writes datasets in
-/// directory order and the tiles of each in row-major order of the grid.
+/// Readers accept any order. The reference writes datasets in directory order and the tiles of each
+/// in row-major order of the grid.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkIndexBuilder {
     budget_bps: U16,
@@ -21,7 +21,7 @@ pub struct ChunkIndexBuilder {
     rows: Vec<RawRow>,
 }
 
-/// A row the index cannot hold. The builder is as it was before it.
+/// A row that the index cannot represent. The builder is left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkRowLimit {
@@ -50,7 +50,7 @@ impl ChunkIndexBuilder {
     ///
     /// # Errors
     ///
-    /// [`ChunkRowLimit`] says which limit of the format it breaks.
+    /// [`ChunkRowLimit`] if a limit of the format is exceeded.
     pub fn push(
         &mut self,
         dataset: u64,
@@ -91,14 +91,14 @@ impl ChunkIndexBuilder {
     ///
     /// # Errors
     ///
-    /// [`ChunkRowLimit`] says which limit of the format it breaks; a row of a
-    /// parsed index breaks none.
+    /// [`ChunkRowLimit`] says which limit of the format it breaks; a row of a parsed index always
+    /// fits.
     pub fn push_row(&mut self, row: ChunkRow<'_>) -> Result<&mut Self, ChunkRowLimit> {
         self.push(row.dataset(), &row.coordinate(), row.payload())
     }
 
-    /// Encodes the rows pushed so far. A file without datasets has no index at
-    /// all, not this one without rows.
+    /// Encodes the rows pushed so far. A file without datasets has no index rather than an index
+    /// without rows.
     pub fn finish(&self) -> Vec<u8> {
         let header = RawHeader {
             magic: INDEX_MAGIC,

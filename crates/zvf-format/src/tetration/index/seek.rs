@@ -1,20 +1,20 @@
-//! Finds the datasets of successive rows.
+//! Lookup of the datasets of successive rows.
 
 use crate::tetration::{DatasetDirectory, DatasetRecord, Datasets};
 
-/// Places in the directory to start from. Records differ in length, so that a
-/// row that jumps would otherwise walk from the first: with hostile input as
-/// many steps as there are rows times datasets.
+/// Number of positions in the directory from which a search can start. Records differ in length, so
+/// a row out of order would otherwise search from the first record, which takes rows × datasets
+/// steps for hostile input.
 const MARKS: usize = 64;
 
-/// A directory with marks along it, and the dataset the last row belonged to.
+/// A directory with marks, and the dataset of the last row.
 pub(super) struct Seek<'a> {
     len: u64,
     /// Every `step`-th dataset and those after it.
     marks: [Datasets<'a>; MARKS],
     step: u64,
     left: Datasets<'a>,
-    /// Id of the dataset `left` gives next.
+    /// Id of the next dataset of `left`.
     next: u64,
     held: Option<DatasetRecord<'a>>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Seek<'a> {
 impl<'a> Seek<'a> {
     pub(super) fn new(directory: DatasetDirectory<'a>) -> Self {
         let len = directory.len();
-        // At least 1: no directory is that long.
+        // Not 0, because the directory is not empty.
         let step = len.div_ceil(64).max(1);
         let mut left = directory.iter();
         let marks = core::array::from_fn(|_| {
@@ -44,7 +44,7 @@ impl<'a> Seek<'a> {
         }
     }
 
-    /// Dataset `id`, or `None` past the end.
+    /// Returns dataset `id`, or `None` past the end.
     pub(super) fn to(&mut self, id: u64) -> Option<DatasetRecord<'a>> {
         let next = id.checked_add(1)?;
         if next == self.next {
