@@ -1,4 +1,4 @@
-//! Which files hold the vertices in a box, from two `zarr.json` and nothing else.
+//! Lists the files with the vertices in a box, from two `zarr.json` files alone.
 //!
 //! ```text
 //! cargo run --package zvf-model --example chunks_of_box -- tracts.zv 0,0,0 10,10,10

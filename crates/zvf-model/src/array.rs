@@ -1,8 +1,7 @@
-//! What the attributes of arrays say, and of the groups that stand for many.
+//! Attributes of arrays, and of the groups that represent many arrays.
 //!
-//! Each type reads the attributes of one kind of node. Wrong fields that do not
-//! stop a reader are notes beside the value, see
-//! [`Noted`](crate::metadata::Noted); what cannot be read past is an error.
+//! Each type reads the attributes of one kind of node. Invalid fields that a reader can tolerate
+//! are notes next to the value, see [`Noted`](crate::metadata::Noted); all others are errors.
 //!
 //! | node | type |
 //! |---|---|
@@ -42,7 +41,7 @@ pub use presence::{Presence, PresentChunk};
 pub use shards::{LegacyShardIndex, SHARD_PREFIX, ShardSpan};
 pub use vertices::{FragmentArray, VertexEncoding, Vertices};
 
-/// The node's tag, `zv_array`, once `zvf_array`: noted when it is another's.
+/// Checks the tag of the node, `zv_array`, formerly `zvf_array`; adds a note if it is another tag.
 fn check_tag(fields: &Fields<'_>, expected: &[&str], notes: &mut Noter) {
     let tag = fields.get("zv_array").or_else(|| fields.get("zvf_array"));
     let Some(tag) = tag else {

@@ -102,7 +102,7 @@ impl NumericColumn {
         self.kind.size().saturating_mul(self.row_len())
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.bytes.len().checked_div(self.row_size()).unwrap_or(0)
     }
@@ -120,7 +120,7 @@ impl NumericColumn {
         bytes.unwrap_or_default()
     }
 
-    /// Borrows the rows as a checked view; `None` when the bytes end inside a row.
+    /// Borrows the rows as a checked view; `None` if the bytes end inside a row.
     pub fn view(&self) -> Option<NumericRows<'_>> {
         let dtype = Dtype::new(self.kind, ByteOrder::Little);
         NumericRows::parse(&self.bytes, dtype, self.width.try_into().ok()?).ok()
@@ -132,14 +132,14 @@ impl NumericColumn {
 
     /// Borrows the numbers as a slice, without copying.
     ///
-    /// `None` when the column is of another kind, and wherever a copy is needed: on big-endian
+    /// `None` if the column is of another kind, and wherever a copy is needed: on big-endian
     /// machines, in memory that is not aligned for `T`, and for `f16`. [`to_vec`](Self::to_vec)
     /// always works.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         self.elements()?.as_slice()
     }
 
-    /// Copies the numbers out in row order; `None` when the column is of another kind.
+    /// Copies the numbers out in row order; `None` if the column is of another kind.
     pub fn to_vec<T: Element>(&self) -> Option<Vec<T>> {
         Some(self.elements()?.iter().collect())
     }
@@ -184,8 +184,8 @@ impl NumericColumn {
     ///
     /// # Errors
     ///
-    /// [`AppendError`] when the widths differ, or one column of two kinds is complex; the column
-    /// is unchanged then.
+    /// [`AppendError`] if the widths differ, or one column of two kinds is complex; the column is
+    /// unchanged then.
     pub fn append(&mut self, next: Self) -> Result<(), AppendError> {
         if self.is_empty() {
             *self = next;
@@ -265,7 +265,7 @@ pub struct Column {
     pub name: String,
     /// Values. A row that is null holds a placeholder.
     pub values: ColumnValues,
-    /// `true` for each row without a value; `None` when every row has one.
+    /// `true` for each row without a value; `None` if every row has one.
     pub nulls: Option<Vec<bool>>,
 }
 
@@ -284,7 +284,7 @@ pub enum ColumnValues {
 }
 
 impl ColumnValues {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Numeric(numbers) => numbers.len(),
@@ -331,7 +331,7 @@ impl Column {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -420,7 +420,7 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// [`AppendError`] when the values do not fit together. The column is damaged then.
+    /// [`AppendError`] if the values do not fit together. The column is damaged then.
     pub fn append(&mut self, next: Self) -> Result<(), AppendError> {
         let (before, after) = (self.len(), next.len());
         if self.nulls.is_some() || next.nulls.is_some() {
@@ -479,7 +479,7 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    /// A stored dictionary may repeat a word; its last code is the one new rows get.
+    /// Creates the map of a stored dictionary. If it repeats a word, new rows get the last code.
     fn of(words: &[String]) -> Self {
         Self {
             words: words.to_vec(),

@@ -1,11 +1,10 @@
 //! Detection of the generation of a store.
 //!
-//! The version string proposes, the structure decides: writers of several
-//! generations left the same string, and some edited it. A caller fills
-//! [`Evidence`] from the nodes below and asks it to [detect](Evidence::detect).
-//! Nodes that are not there are left out; a level that has vertices is best.
+//! The structure takes precedence over the version string: writers of several generations wrote the
+//! same string, and some edited it. A caller fills [`Evidence`] from the nodes below and calls
+//! [`detect`](Evidence::detect). Missing nodes are omitted; a level with vertices is preferable.
 //!
-//! | node | what it tells |
+//! | node | evidence |
 //! |---|---|
 //! | root | `zv_version`; `format_version` is 0.4 or older |
 //! | `<level>/vertices` | group: one array a chunk, up to 0.8.1. Byte strings: one cell a chunk, 0.9, or 0.8.1 when sharded without `chunk_grid_origin`. Numbers: padded |
@@ -17,10 +16,10 @@
 //! | `<level>/groups`, `<level>/links_<kind>`, `parametric/objects` | the same |
 //! | `<level>/fragment_attributes` | when it exists: from 0.8.0 |
 //!
-//! Five small reads in one round, the listings in another, are enough; `vertices`
-//! alone where they confirm a version of 0.9. A store
-//! without links, objects and groups looks the same in several generations, and
-//! reads the same; then the version picks one of them.
+//! Five small reads in one round trip and the listings in another suffice; if `vertices` confirms a
+//! version of 0.9, it suffices alone. A store without links, objects and groups has the same
+//! structure in several generations and is read in the same way; the version then selects one of
+//! them.
 
 use core::ops::RangeInclusive;
 
@@ -39,17 +38,17 @@ mod clues;
 
 use clues::{Clues, Forms};
 
-/// What kind of node stands somewhere.
+/// Form of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeForm {
-    /// A group, also one without a `zarr.json` of its own.
+    /// A group, with or without a `zarr.json`.
     Group,
     /// An array of byte strings.
     Bytes {
-        /// Whether it is sharded.
+        /// `true` if it is sharded.
         sharded: bool,
-        /// Whether it has the attribute `chunk_grid_origin`.
+        /// `true` if it has the attribute `chunk_grid_origin`.
         origin: bool,
     },
     /// An array of `uint8` of one dimension: the blob of one chunk.
@@ -64,7 +63,7 @@ pub enum NodeForm {
 }
 
 impl NodeForm {
-    /// The form of a parsed node.
+    /// Returns the form of a parsed node.
     pub fn of(node: &Node) -> Self {
         let Some(array) = node.as_array() else {
             return Self::Group;
@@ -81,28 +80,27 @@ impl NodeForm {
     }
 }
 
-/// What a link family, `links/<delta>` or `cross_chunk_links/<delta>`, is.
+/// Form of a link family, `links/<delta>` or `cross_chunk_links/<delta>`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyForm {
     /// Its node.
     pub node: NodeForm,
     /// Its attributes; empty when it has no `zarr.json`.
     pub attributes: Attributes,
-    /// Its children by name, with their form where it is known. One child is
-    /// enough.
+    /// Its children by name, with their form if known. One child suffices.
     pub children: Vec<(String, Option<NodeForm>)>,
 }
 
-/// What a caller saw of a store. See the [module](self) for what to look at.
+/// Structure of a store as seen by the caller. The [module](self) lists the relevant nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// The root's `zv_version`, as it stands.
+    /// The root's `zv_version`, unparsed.
     pub version: Option<Value>,
-    /// Whether the root has `format_version` instead.
+    /// `true` if the root has `format_version` instead.
     pub format_version: bool,
     /// `<level>/vertices`.
     pub vertices: Option<NodeForm>,
-    /// Whether `<level>/vertex_group_offsets` exists.
+    /// `true` if `<level>/vertex_group_offsets` exists.
     pub vertex_group_offsets: bool,
     /// The families below `<level>/links`.
     pub links: Vec<FamilyForm>,
@@ -118,51 +116,50 @@ pub struct Evidence {
     pub parametric_objects: Option<NodeForm>,
     /// `<level>/groups`.
     pub groups: Option<NodeForm>,
-    /// Whether `<level>/fragment_attributes` exists.
+    /// `true` if `<level>/fragment_attributes` exists.
     pub fragment_attributes: bool,
 }
 
-/// Which generation a store is, and how it is laid out.
+/// Generation and layout of a store.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Detection {
     /// The generation.
     pub generation: Generation,
-    /// All generations the structure agrees with; for what the store holds they
-    /// are the same.
+    /// All generations that match the structure; they do not differ for the content of this store.
     pub possible: RangeInclusive<Generation>,
-    /// Where things are, as found.
+    /// The detected layout.
     pub layout: Layout,
-    /// The version, when it could be read.
+    /// The version, if it is valid.
     pub version: Option<Version>,
-    /// What was overridden.
+    /// Contradictions that were resolved.
     pub notes: Vec<DetectionNote>,
 }
 
-/// What detection decided against.
+/// A contradiction that detection resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DetectionNote {
     /// The root has no `zv_version`.
     #[error("zv_version is missing, the structure decides")]
     VersionMissing,
-    /// `zv_version` is no version.
+    /// `zv_version` is malformed.
     #[error("zv_version is {0}, which is no version; the structure decides")]
     VersionMalformed(Excerpt),
-    /// The structure is of another generation.
+    /// The structure belongs to another generation.
     #[error("zv_version is {version}, but the store is laid out as {generation}")]
     VersionOverridden {
         /// The version.
         version: Version,
-        /// What the structure says.
+        /// Generation of the structure.
         generation: Generation,
     },
-    /// A node is as in another generation; it is read as it is.
+    /// A node has the form of another generation and is read in that form.
     #[error("{0} is laid out as in another generation")]
     Mixed(&'static str),
 }
 
-/// Why a store is not read.
+/// Reason that a store cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerationError {
@@ -171,7 +168,7 @@ pub enum GenerationError {
         "a store of format 0.5 or older, which is not read: it has {0}; rewrite it with the software that wrote it"
     )]
     TooOld(OldSign),
-    /// A version nobody here knows.
+    /// A version that are unknown to this crate.
     #[error(
         "format version {0} is not known, 0.6 to 0.9 are: use a newer reader, or correct zv_version if it is wrong"
     )]
@@ -191,7 +188,7 @@ pub enum GenerationError {
         "cross_chunk_links is one array with cell_keys (packed_sharded), which is not read: rewrite the store without packing"
     )]
     Packed,
-    /// `vertices` is nothing any generation has.
+    /// `vertices` has a form of no generation.
     #[error("vertices is {0:?}, which no generation has: this is no store, or a damaged one")]
     Vertices(NodeForm),
     /// Nodes of different generations.
@@ -201,19 +198,19 @@ pub enum GenerationError {
     Contradiction {
         /// A node.
         first: &'static str,
-        /// What it says at the latest, or earliest.
+        /// Its latest or earliest generation.
         first_generation: Generation,
         /// Another.
         second: &'static str,
-        /// What that says.
+        /// Generation of the other node.
         second_generation: Generation,
     },
-    /// Neither version nor structure.
+    /// Neither version nor structure determines the generation.
     #[error("neither zv_version nor any array says which generation the store is")]
     Undetermined,
 }
 
-/// How an old store is recognised.
+/// Sign of an old store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OldSign {
@@ -229,7 +226,7 @@ pub enum OldSign {
 }
 
 impl Evidence {
-    /// What the root's attributes tell; the rest is for the caller to fill.
+    /// Creates evidence from the root's attributes; the caller adds the rest.
     pub fn of_root(attributes: &Attributes) -> Self {
         let block = attributes.get("zarr_vectors");
         let field = |name| block.and_then(|block| block.get(name));
@@ -241,11 +238,11 @@ impl Evidence {
         }
     }
 
-    /// Decides.
+    /// Determines generation and layout.
     ///
     /// # Errors
     ///
-    /// [`GenerationError`] says what was found and what to do.
+    /// [`GenerationError`] describes what was found and how to proceed.
     pub fn detect(&self) -> Result<Detection, GenerationError> {
         let mut notes = Vec::new();
         let version = self.version(&mut notes)?;
@@ -326,7 +323,7 @@ impl Evidence {
                 let native = sharded && !origin;
                 clues.hard(VERTICES, if native { V0_8_1 } else { V0_9 }, V0_9)
             }
-            // An axis of chunks at least, then rows and columns.
+            // At least one axis of chunks, then rows and columns.
             NodeForm::Numbers { rank: 3.. } => {
                 forms.chunks = Some(ChunkForm::Padded);
                 clues.hard(VERTICES, V0_8_0, V0_8_0)
@@ -406,7 +403,7 @@ impl Evidence {
                     forms.object_index = Some(ObjectIndexForm::Open);
                     clues.soft("object_index", V0_6, V0_7);
                 }
-                // Refused where the attributes are parsed.
+                // Rejected when the attributes are parsed.
                 Some(_) => {}
             }
         }
@@ -438,7 +435,7 @@ impl Evidence {
 }
 
 impl FamilyForm {
-    /// Whether the children are directories named by one chunk each.
+    /// Returns whether the children are directories named by one chunk each.
     fn is_nested(&self) -> bool {
         let number = |name| self.attributes.get(name).and_then(Value::as_u64);
         let (width, sid_ndim) = (number("link_width"), number("sid_ndim"));

@@ -2,14 +2,14 @@
 
 use core::fmt;
 
-/// The beginning of a text that was found, short enough for a message.
+/// The beginning of a text from a store, short enough for a message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Excerpt(Box<str>);
 
 impl Excerpt {
     const CHARS: usize = 64;
 
-    /// The first characters of `text`, control characters escaped.
+    /// Returns the first characters of `text`, with control characters escaped.
     pub fn of(text: &str) -> Self {
         let mut short: String = text
             .chars()
@@ -26,7 +26,7 @@ impl Excerpt {
         Self(short.into_boxed_str())
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,9 +1,8 @@
-//! The port between plans, which know what they need, and whoever reads it.
+//! The port through which query plans read a store.
 //!
-//! A plan is a function over a [`Port`], which is some [`Fetch`]: it asks for
-//! everything it knows it needs at once, waits, and goes on. Each call it waits for
-//! is one dependent round trip, however much is asked for. Plans have no executor,
-//! no clock and no I/O of their own, so a test can answer them from memory.
+//! A plan is a function over a [`Port`], a handle on a [`Fetch`]: it requests everything known to
+//! be needed at once, waits, and continues. Each awaited call is one dependent round trip, however
+//! much it requests. Plans have no executor, clock or I/O, so tests can answer them from memory.
 
 use core::{error::Error, future::Future, ops::Range};
 use std::sync::Arc;
@@ -24,33 +23,32 @@ pub trait Fetch: Sync {
     /// An array whose cells can be read.
     type Array: CellSource;
 
-    /// The array at `node`, prepared for reading. No I/O.
+    /// Prepares the array at `node` for reading, without I/O.
     ///
     /// # Errors
     ///
-    /// [`FetchError`] when its cells could not be read, as for codecs that are
-    /// not known.
+    /// [`FetchError`] if its cells cannot be read, for example because of an unknown codec.
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError>;
 
-    /// The nodes at `keys` in their order, `None` where there is no `zarr.json`.
+    /// Reads the nodes at `keys` in order; `None` where there is no `zarr.json`.
     ///
     /// # Errors
     ///
-    /// The first [`FetchError`]: metadata are read all or not at all.
+    /// The first [`FetchError`]: either all nodes are returned or none.
     fn nodes(
         &self,
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + Send;
 
-    /// The payloads of cells in the order asked for, `None` for absent ones.
-    /// Each fails alone. What two of them have in common is fetched once.
+    /// Reads the payloads of cells in the requested order, `None` for absent ones. Each may fail
+    /// separately. Common parts of two requests are fetched once.
     fn cells(
         &self,
         wanted: &[Wanted<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send;
 
-    /// As [`cells`](Self::cells), for who goes through much and will not ask again: a port that
-    /// keeps cells keeps none of these.
+    /// Like [`cells`](Self::cells), but bypasses the cache of the port, for scans that read each
+    /// cell once.
     fn cells_once(
         &self,
         wanted: &[Wanted<Self::Array>],
@@ -58,17 +56,16 @@ pub trait Fetch: Sync {
         self.cells(wanted)
     }
 
-    /// Names of the children of a node that are nodes themselves or have
-    /// children of their own, in ascending order. None is an empty list, whether
-    /// or not there is a node.
+    /// Lists the names of the children of a node that are nodes or have children, in ascending
+    /// order. The list is empty if there are none, even if the node does not exist.
     ///
     /// # Errors
     ///
     /// [`FetchError`], also when the store cannot list.
     fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send;
 
-    /// Sizes of the objects at `keys` in their order, `None` for absent ones.
-    /// Nothing is read: each folder that one of them is in is listed once.
+    /// Returns the sizes of the objects at `keys` in order, `None` for absent ones. Lists each of
+    /// their folders once and reads nothing.
     ///
     /// # Errors
     ///
@@ -78,8 +75,8 @@ pub trait Fetch: Sync {
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send;
 
-    /// Every object at or below `prefix` with its size, by key, in any order. Nothing
-    /// is read. Plans that ask for all there is need it; ports of others cannot.
+    /// Lists every object at or below `prefix` by key with its size, in any order, and reads
+    /// nothing. Only plans that examine the whole store need it; other ports may return an error.
     ///
     /// # Errors
     ///
@@ -98,13 +95,12 @@ pub trait Fetch: Sync {
         }
     }
 
-    /// How many bytes may be held at once. A plan that would hold more stops
-    /// with an error.
+    /// Returns the memory budget in bytes. A plan that would exceed it returns an error.
     fn budget(&self) -> u64;
 
-    /// About how many bytes are best asked for at once by a plan that goes through many
-    /// cells one after the other: less of a store that is near, where a round trip
-    /// costs little and what was read is still in the processor's cache.
+    /// Returns the recommended number of bytes per request for a plan that scans many cells: fewer
+    /// for a local store, where a round trip is cheap and recent data is still in the processor's
+    /// cache.
     fn at_once(&self) -> u64 {
         self.budget() / 4
     }
@@ -112,68 +108,68 @@ pub trait Fetch: Sync {
 
 /// An array whose cells can be read. Cloning is cheap.
 pub trait CellSource: Clone + Send + Sync + 'static {
-    /// Its key.
+    /// Returns the key of the array.
     fn node(&self) -> &Key;
 
-    /// What its metadata say.
+    /// Returns its metadata.
     fn metadata(&self) -> &Arc<Array>;
 
-    /// Whether a part of a cell can be read without the rest.
+    /// Returns whether a part of a cell can be read without the rest.
     fn is_plain(&self) -> bool;
 }
 
-/// A cell that is wanted.
+/// A requested cell.
 #[derive(Clone, Debug)]
 pub struct Wanted<A> {
     /// Which.
     pub cell: CellOf<A>,
-    /// The bytes of its payload that are wanted; all when `None`.
+    /// The requested range of its payload; all if `None`.
     pub part: Option<Range<u64>>,
 }
 
-/// Which cell.
+/// Identity of a cell.
 #[derive(Clone, Debug)]
 pub enum CellOf<A> {
-    /// This one of an array: from 0, one number an axis. In a sharded array this
-    /// counts inner chunks.
+    /// An element of an array, with one index per axis from 0. In a sharded array the element is an
+    /// inner chunk.
     Element(A, Vec<u64>),
-    /// All of an array of bytes of which only the key is known: its metadata and
-    /// its only chunk, side by side.
+    /// A whole array of bytes of which only the key is known: its metadata and its only chunk are
+    /// read concurrently.
     Child(Key),
 }
 
 /// A payload, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// The bytes asked for.
+    /// The requested bytes.
     pub bytes: Bytes,
     /// Bytes of the whole payload.
     pub size: u64,
 }
 
-/// Why something cannot be read.
+/// Reason that something cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct FetchError {
-    /// What was asked for.
+    /// The requested key.
     pub key: Key,
-    /// What kind of failure it is.
+    /// Category of the failure.
     pub problem: FetchProblem,
-    /// What happened.
+    /// Cause of the failure.
     pub source: Box<dyn Error + Send + Sync>,
 }
 
-/// What kind of failure it is.
+/// Category of the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchProblem {
-    /// What is there is damaged: asking again gives the same.
+    /// The data is damaged: a retry gives the same result.
     #[error("is damaged")]
     Damaged,
-    /// It was not delivered: asking again may help.
+    /// The data was not delivered: a retry may succeed.
     #[error("cannot be read")]
     Unavailable,
-    /// More bytes than may be held at once.
+    /// The data exceeds the memory budget.
     #[error("takes more memory than the budget allows")]
     OverBudget,
     /// The store cannot list its children.

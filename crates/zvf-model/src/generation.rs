@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::version::Version;
 
-/// A generation of the format: what differs on disk.
+/// A generation of the on-disk format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Generation {
     /// 0.6: fragment index; one array a chunk.
@@ -20,7 +20,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// All, oldest first.
+    /// All generations, oldest first.
     pub const ALL: [Self; 5] = [
         Self::V0_6,
         Self::V0_7,
@@ -29,8 +29,7 @@ impl Generation {
         Self::V0_9,
     ];
 
-    /// The generation of stores with this version; `None` when no reader of it
-    /// is known.
+    /// Returns the generation of stores with this version; `None` if it is unknown.
     ///
     /// ```
     /// use zvf_model::{generation::Generation, version::Version};

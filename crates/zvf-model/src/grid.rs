@@ -1,8 +1,8 @@
-//! Chunks and bins: which one a position falls into, which ones a box touches.
+//! Chunks and bins of positions and boxes.
 //!
-//! Space is cut into chunks of one shape, counted from the origin of the axes;
-//! negative coordinates are ordinary. A position on a border belongs to the
-//! upper chunk. Positions are divided as 64-bit floats whatever their type:
+//! Space is divided into chunks of one shape, counted from the origin of the axes; coordinates may
+//! be negative. A position on a border belongs to the upper chunk. Positions of any type are
+//! divided as 64-bit floats:
 //!
 //! ```text
 //! chunk[k] = floor(position[k] / chunk_shape[k])
@@ -11,8 +11,8 @@
 //! An array holds a box of chunks, its [`Grid`]: cell `i` of an axis is chunk
 //! `origin + i`. A chunk may be cut into bins, see [`Bins`].
 //!
-//! A level chunked by an attribute puts the number of the attribute's value
-//! before the spatial coordinates; boxes do not look at it.
+//! A level chunked by an attribute has the number of the attribute's value before the spatial
+//! coordinates; boxes ignore it.
 
 use core::fmt;
 
@@ -33,7 +33,7 @@ pub use shape::{ChunkShape, Grid, GridError, ScaleError, ShapeError};
 pub struct ChunkCoord(Box<[i64]>);
 
 impl ChunkCoord {
-    /// A chunk of these coordinates.
+    /// Creates a chunk with these coordinates.
     pub fn new(coords: impl Into<Box<[i64]>>) -> Self {
         Self(coords.into())
     }
@@ -42,24 +42,24 @@ impl ChunkCoord {
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] when it is none.
+    /// [`SegmentError`] if it is not a chunk key.
     pub fn parse(text: &str, arity: usize) -> Result<Self, SegmentError> {
         ChunkKey::parse(text, arity).map(|key| Self(key.coords().collect()))
     }
 
-    /// The coordinates.
+    /// Returns the coordinates.
     pub fn coords(&self) -> &[i64] {
         &self.0
     }
 
-    /// The last `axes` coordinates: those in space. `None` when there are fewer.
+    /// Returns the last `axes` coordinates, which are spatial. `None` if there are fewer.
     pub fn spatial(&self, axes: usize) -> Option<&[i64]> {
         let leading = self.0.len().checked_sub(axes)?;
         self.0.get(leading..)
     }
 }
 
-/// So that a map is asked for coordinates without making a chunk of them.
+/// Allows lookups in maps by coordinates, without creating a chunk.
 impl core::borrow::Borrow<[i64]> for ChunkCoord {
     fn borrow(&self) -> &[i64] {
         &self.0
@@ -73,7 +73,7 @@ impl AsRef<[i64]> for ChunkCoord {
 }
 
 impl fmt::Display for ChunkCoord {
-    /// As a chunk key.
+    /// Formats a chunk key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         ChunkCoords(&self.0).fmt(f)
     }
@@ -90,11 +90,11 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// A box between two corners of equally many axes, at least one.
+    /// Creates a box between two corners with the same number of axes, at least one.
     ///
     /// # Errors
     ///
-    /// [`BoundsError`] when the corners do not match.
+    /// [`BoundsError`] if the corners do not match.
     pub fn new(lower: &[f64], upper: &[f64]) -> Result<Self, BoundsError> {
         let (found, expected) = (upper.len(), lower.len());
         if found != expected || found == 0 || found > MAX_RANK {
@@ -109,28 +109,28 @@ impl Bounds {
         })
     }
 
-    /// The least of each axis.
+    /// Returns the least of each axis.
     pub fn lower(&self) -> &[f64] {
         &self.lower
     }
 
-    /// The greatest of each axis.
+    /// Returns the greatest of each axis.
     pub fn upper(&self) -> &[f64] {
         &self.upper
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn axes(&self) -> usize {
         self.lower.len()
     }
 
-    /// Whether it contains nothing.
+    /// Returns whether the box contains nothing.
     pub fn is_empty(&self) -> bool {
-        // Written so that NaN is empty.
+        // Written so that a box with NaN is empty.
         !self.lower.iter().zip(&self.upper).all(|(lo, hi)| lo <= hi)
     }
 
-    /// Whether `position` is inside; never when its axes do not match.
+    /// Returns whether `position` is inside; `false` if the number of axes differs.
     pub fn contains(&self, position: &[f64]) -> bool {
         let mut axes = position.iter().zip(self.lower.iter().zip(&self.upper));
         position.len() == self.axes() && axes.all(|(x, (lo, hi))| lo <= x && x <= hi)
@@ -147,20 +147,19 @@ pub struct BoundsError {
     pub upper: usize,
 }
 
-/// `value` rounded down; `None` when it is NaN or does not fit 64 bits.
+/// Rounds `value` down; `None` if it is NaN or does not fit 64 bits.
 fn floor(value: f64) -> Option<i64> {
     let floor = value.floor();
     within_i64(floor).then(|| truncate(floor))
 }
 
-/// `value` rounded down, the nearest number of 64 bits where it does not fit.
-/// NaN is the caller's business.
+/// Rounds `value` down, saturating at 64 bits. The caller must handle NaN.
 fn floor_saturating(value: f64) -> i64 {
     truncate(value.floor())
 }
 
 fn within_i64(value: f64) -> bool {
-    // 2^63 is a float, 2^63 − 1 is none.
+    // 2^63 is representable as a float, 2^63 − 1 is not.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     (-LIMIT..LIMIT).contains(&value)
 }

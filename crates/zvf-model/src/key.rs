@@ -1,23 +1,22 @@
-//! Keys: where something is in a store.
+//! Keys: paths of objects in a store.
 //!
-//! A key is a path relative to the store's root, segments with `/` between
-//! them. Parts of it come from file content (attribute names, chunk keys, link
-//! offsets), so a key is checked when it is made and cannot name anything
-//! outside the store.
+//! A key is a path relative to the root of the store, with `/` between segments. Parts of it come
+//! from file content (attribute names, chunk keys, link offsets), so keys are validated on creation
+//! and cannot name anything outside the store.
 
 use core::fmt;
 
 use crate::excerpt::Excerpt;
 
-/// The longest key, in bytes: what object stores take.
+/// Maximum length of a key in bytes, the limit of object stores.
 pub const MAX_BYTES: usize = 1024;
-/// The longest segment, in bytes: what file systems take.
+/// Maximum length of a segment in bytes, the limit of file systems.
 pub const MAX_SEGMENT_BYTES: usize = 255;
-/// The most segments. The deepest chunk of an array of 32 dimensions fits.
+/// Maximum number of segments. Chunks of arrays of 32 dimensions fit.
 pub const MAX_SEGMENTS: usize = 64;
 
-/// A place in a store: no empty, `.` or `..` segment, no slash at an end, no
-/// backslash, no control character, bounded in length and depth.
+/// A path in a store, without empty, `.` or `..` segments, slashes at the ends, backslashes and
+/// control characters, and of bounded length and depth.
 ///
 /// ```
 /// use zvf_model::key::Key;
@@ -31,7 +30,7 @@ pub const MAX_SEGMENTS: usize = 64;
 pub struct Key(Box<str>);
 
 impl Key {
-    /// The store itself: the key without segments.
+    /// Returns the key of the store itself, which has no segments.
     pub fn root() -> Self {
         Self(Box::default())
     }
@@ -40,17 +39,16 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when a segment is not allowed or the key is too long.
+    /// [`KeyError`] if a segment is not allowed or the key is too long.
     pub fn parse(path: &str) -> Result<Self, KeyError> {
         Self::root().join_path(path)
     }
 
-    /// The child of this name.
+    /// Returns the child of this name.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when `segment` is not one allowed segment, or the key
-    /// becomes too long.
+    /// [`KeyError`] if `segment` is not a single valid segment, or the key becomes too long.
     pub fn join(&self, segment: &str) -> Result<Self, KeyError> {
         check_segment(segment)?;
         let key = if self.is_root() {
@@ -61,7 +59,7 @@ impl Key {
         Self::within_limits(key)
     }
 
-    /// A key of allowed segments.
+    /// Creates a key of valid segments.
     pub(crate) fn within_limits(key: String) -> Result<Self, KeyError> {
         if key.len() > MAX_BYTES {
             return Err(KeyError::Long(key.len()));
@@ -73,7 +71,7 @@ impl Key {
         Ok(Self(key.into_boxed_str()))
     }
 
-    /// The place so many segments below, given with slashes between them.
+    /// Appends a path of several segments.
     ///
     /// # Errors
     ///
@@ -90,16 +88,16 @@ impl Key {
         Self::within_limits(key)
     }
 
-    /// Where the node's metadata are: the child `zarr.json`.
+    /// Returns the key of the node's metadata, its child `zarr.json`.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when the key becomes too long.
+    /// [`KeyError`] if the key becomes too long.
     pub fn metadata(&self) -> Result<Self, KeyError> {
         self.join("zarr.json")
     }
 
-    /// The key without its last segment; `None` for the root.
+    /// Returns the key without its last segment; `None` for the root.
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
             return None;
@@ -108,25 +106,25 @@ impl Key {
         Some(Self(parent.into()))
     }
 
-    /// The last segment; `None` for the root.
+    /// Returns the last segment; `None` for the root.
     pub fn name(&self) -> Option<&str> {
         let (_, name) = self.0.rsplit_once('/').unwrap_or(("", &self.0));
         (!self.is_root()).then_some(name)
     }
 
-    /// Whether this is the store itself.
+    /// Returns whether this is the store itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The key as text; empty for the root.
+    /// Returns the key as text; empty for the root.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl fmt::Display for Key {
-    /// The root shows as `.`.
+    /// Formats the root as `.`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_root() { "." } else { &self.0 })
     }
@@ -138,14 +136,14 @@ impl AsRef<str> for Key {
     }
 }
 
-/// Why text is no key.
+/// Reason that text is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// Nothing between two slashes, or a slash at an end.
     #[error("a key has an empty segment")]
     Empty,
-    /// `.` or `..`, which would lead elsewhere.
+    /// `.` or `..`, which would leave the folder.
     #[error("a key has the segment \"{0}\"")]
     Relative(&'static str),
     /// A slash, backslash or control character inside a segment.

@@ -1,19 +1,19 @@
-//! Where everything is: the paths of a generation as data.
+//! Layouts: the paths of each generation as data.
 //!
-//! A [`Layout`] is a handful of choices, one for each thing that generations do
-//! differently. Detection gives the layout of a store, [`Layout::of`] that of a
-//! generation for who writes one. Asked for a [`ArrayRole`], it answers with keys:
+//! A [`Layout`] has one field for each difference between generations. Detection returns the layout
+//! of a store, and [`Layout::of`] that of a generation, for writers. For an [`ArrayRole`] it
+//! returns keys:
 //!
 //! * [`described_at`](Layout::described_at): the node whose attributes describe
 //!   the part;
 //! * [`values_at`](Layout::values_at): the array of a part that is one array;
-//! * [`cell`](Layout::cell): array and element of one chunk of a part that has a
-//!   cell for each chunk. [`Array::chunk_of`](crate::zarr::Array::chunk_of) and
-//!   [`chunk_key`](crate::zarr::Array::chunk_key) make a file of it.
+//! * [`cell`](Layout::cell): array and element of one chunk of a part that has a cell for each
+//!   chunk. [`Array::chunk_of`](crate::zarr::Array::chunk_of) and
+//!   [`chunk_key`](crate::zarr::Array::chunk_key) convert it to a file.
 //!
 //! | part | 0.6, 0.7 | 0.8.0 | 0.8.1 | 0.9 |
 //! |---|---|---|---|---|
-//! | `vertices` and all that has a cell a chunk | `vertices/<chunk>`, element 0 | the same | the same, or `vertices`, element = chunk, in native shards | `vertices`, element = chunk − origin |
+//! | `vertices` and other parts with a cell per chunk | `vertices/<chunk>`, element 0 | the same | the same, or `vertices`, element = chunk, in native shards | `vertices`, element = chunk − origin |
 //! | links inside a chunk | `links/0/<chunk>` | the same | the same, or `links/0` | `links/0/<zeros>` |
 //! | links between chunks | `cross_chunk_links/0/data` | `cross_chunk_links/0/<cell>` | the same | `links/0/<offsets>` |
 //! | manifests | `object_index/data` and `offsets`, from 0.7 on `manifests` | `manifests` | the same | the same, and `object_ids` |
@@ -34,7 +34,7 @@ use crate::{
     zarr::MAX_RANK,
 };
 
-/// How a store is laid out.
+/// Layout of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The generation.
@@ -54,7 +54,7 @@ pub struct Layout {
     pub groups: TableForm,
 }
 
-/// How the cells of a part are stored.
+/// Storage of the cells of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkForm {
     /// A group, with one `uint8` array for each chunk.
@@ -66,7 +66,7 @@ pub enum ChunkForm {
     Padded,
 }
 
-/// Which link arrays there are.
+/// Set of link arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkForm {
     /// One for each delta.
@@ -75,18 +75,18 @@ pub enum LinkForm {
     PerOffsets,
 }
 
-/// Where links between chunks are.
+/// Location of cross-chunk links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrossChunkForm {
     /// In one table a delta, with chunks in the records.
     Table,
     /// In one array for each tuple of chunks.
     Cells,
-    /// Among the other links.
+    /// With the other links.
     Links,
 }
 
-/// How manifests are stored.
+/// Storage of manifests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectIndexForm {
     /// Back to back in `data`, with `offsets`.
@@ -97,7 +97,7 @@ pub enum ObjectIndexForm {
     ManifestsWithIds,
 }
 
-/// How groups and attributes of objects and groups are stored.
+/// Storage of groups and of attributes of objects and groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableForm {
     /// A group with `data`, and `offsets` or `present_mask`.
@@ -135,17 +135,17 @@ pub enum ArrayRole<'a> {
     CrossChunkLinkAttribute(&'a str, Delta),
     /// Manifests of objects.
     Manifests,
-    /// Where each manifest starts, up to early 0.7.
+    /// Start of each manifest, up to early 0.7.
     ManifestOffsets,
     /// Ids of objects, from 0.9 on.
     ObjectIds,
     /// An attribute of objects.
     ObjectAttribute(&'a str),
-    /// Which objects have an attribute, up to 0.8.0.
+    /// Objects that have an attribute, up to 0.8.0.
     PresentMask(&'a str),
     /// Members of groups.
     Groups,
-    /// Where each group starts, up to 0.8.0.
+    /// Start of each group, up to 0.8.0.
     GroupOffsets,
     /// An attribute of groups.
     GroupAttribute(&'a str),
@@ -153,21 +153,21 @@ pub enum ArrayRole<'a> {
     CompositeVertices(&'a str),
     /// Links of a further geometry.
     CompositeLinks(&'a str),
-    /// Which further geometries there are: attributes only.
+    /// List of further geometries: attributes only.
     GeometryIndex,
 }
 
 /// Offsets of a link array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkOffsets<'a> {
-    /// All endpoints in one chunk. Needs link width and arity to be written.
+    /// All endpoints in one chunk. Formatting requires link width and arity.
     Zero {
         /// Number of endpoints.
         width: usize,
         /// Numbers in a chunk key.
         arity: usize,
     },
-    /// As the path segment has them.
+    /// The path segment.
     Segment(&'a str),
 }
 
@@ -185,11 +185,11 @@ pub enum RootArrayRole<'a> {
     ParametricAttribute(&'a str),
     /// Groups of them.
     ParametricGroups,
-    /// Where each group starts, up to 0.8.0.
+    /// Start of each group, up to 0.8.0.
     ParametricGroupOffsets,
     /// An attribute of their groups.
     ParametricGroupAttribute(&'a str),
-    /// What a file of another format had in its header: attributes only.
+    /// Header of a file in another format: attributes only.
     Header(&'a str),
 }
 
@@ -202,26 +202,26 @@ pub struct CellAddress {
     pub element: Vec<u64>,
 }
 
-/// What an array that holds cells says about where they are.
+/// Grid of an array of cells.
 #[derive(Clone, Copy, Debug)]
 pub struct CellGrid<'a> {
-    /// Which chunks it holds.
+    /// Chunks in the array.
     pub grid: &'a Grid,
     /// Its number of dimensions; those after the grid are rows and columns.
     pub rank: usize,
 }
 
-/// Why a cell has no address.
+/// Reason that a cell has no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
     /// The part has no cells in this layout.
     #[error("the part has no cell for each chunk in this generation")]
     NoCells,
-    /// The array's grid is needed and was not given.
+    /// The grid of the array is required.
     #[error("the grid of the array is needed to find a chunk in it")]
     NoGrid,
-    /// An array of fewer dimensions than its grid, or more than any has.
+    /// The array has fewer dimensions than its grid, or too many.
     #[error("an array of {rank} dimensions with a grid of {grid}")]
     Rank {
         /// Dimensions of the array.
@@ -238,7 +238,7 @@ pub enum AddressError {
 }
 
 impl Layout {
-    /// The layout writers of a generation use.
+    /// Returns the layout that writers of a generation use.
     pub const fn of(generation: Generation) -> Self {
         match generation {
             Generation::V0_6 => Self {
@@ -278,13 +278,13 @@ impl Layout {
         }
     }
 
-    /// Generation 0.8 with plain arrays of numbers, for any reader of Zarr.
+    /// Generation 0.8 with plain numeric arrays, for any Zarr reader.
     pub const PADDED: Self = Self {
         chunks: ChunkForm::Padded,
         ..Self::of(Generation::V0_8_0)
     };
 
-    /// The name of the profile, as the command line has it.
+    /// Returns the name of the profile on the command line.
     pub fn profile(&self) -> &'static str {
         match (self.chunks, self.generation) {
             (ChunkForm::Padded, _) => "0.8-padded",
@@ -296,7 +296,7 @@ impl Layout {
         }
     }
 
-    /// How the cells of `part` are stored; `None` when it has none.
+    /// Returns the storage of the cells of `part`; `None` if it has none.
     pub fn chunk_form(&self, part: &ArrayRole<'_>) -> Option<ChunkForm> {
         let dense = matches!(
             part,
@@ -318,12 +318,12 @@ impl Layout {
         has_cells.then_some(form)
     }
 
-    /// The node whose attributes describe `part`: an array, or the group that
-    /// stands for many. `None` when the layout has no such part.
+    /// Returns the node whose attributes describe `part`: an array, or the group that represents
+    /// many. `None` if the layout has no such part.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when a name cannot be part of a key.
+    /// [`KeyError`] if a name cannot be part of a key.
     pub fn described_at(
         &self,
         level: LevelId,
@@ -382,12 +382,12 @@ impl Layout {
         Ok(Some(key))
     }
 
-    /// The array that holds the values of `part`, for parts that are one array.
-    /// `None` when the layout has no such array.
+    /// Returns the array that holds the values of `part`, for parts that are one array. `None` if
+    /// the layout has no such array.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when a name cannot be part of a key.
+    /// [`KeyError`] if a name cannot be part of a key.
     pub fn values_at(&self, level: LevelId, part: &ArrayRole<'_>) -> Result<Option<Key>, KeyError> {
         let Some(node) = self.described_at(level, part)? else {
             return Ok(None);
@@ -417,12 +417,12 @@ impl Layout {
         Ok(Some(key))
     }
 
-    /// Where the cell of `chunk` is. Parts that are one array need its grid.
+    /// Returns the address of the cell of `chunk`. Parts that are one array require its grid.
     ///
     /// # Errors
     ///
-    /// [`AddressError`] when the part has no cells, the chunk is outside the
-    /// array, or a name cannot be part of a key.
+    /// [`AddressError`] if the part has no cells, the chunk is outside the array, or a name cannot
+    /// be part of a key.
     pub fn cell(
         &self,
         level: LevelId,
@@ -442,13 +442,12 @@ impl Layout {
         }
     }
 
-    /// Where the links of one tuple of chunks are, given one after the other in
-    /// stored order; the same for an attribute of them. `None` when the layout
-    /// has no such arrays.
+    /// Returns the key of the links, or of a link attribute, between chunks that are given in
+    /// stored order. `None` if the layout has no such arrays.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when a name cannot be part of a key.
+    /// [`KeyError`] if a name cannot be part of a key.
     pub fn cross_chunk_cell(
         &self,
         level: LevelId,
@@ -467,12 +466,12 @@ impl Layout {
             .transpose()
     }
 
-    /// The node of a part of the root; of its values, where it has a node for
-    /// attributes too. `None` when the layout has no such part.
+    /// Returns the node of a part of the root; that of its values if attributes have a separate
+    /// node. `None` if the layout has no such part.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when a name cannot be part of a key.
+    /// [`KeyError`] if a name cannot be part of a key.
     pub fn root_part(&self, part: &RootArrayRole<'_>) -> Result<Option<Key>, KeyError> {
         let child = self.tables == TableForm::Child;
         let parametric = Key::parse("parametric")?;
@@ -498,7 +497,7 @@ impl Layout {
 }
 
 impl TableForm {
-    /// The array of the table at `node`.
+    /// Returns the array of the table at `node`.
     fn values(self, node: Key) -> Result<Key, KeyError> {
         match self {
             Self::Child => node.join("data"),
@@ -508,7 +507,7 @@ impl TableForm {
 }
 
 impl LinkOffsets<'_> {
-    /// The array of the offsets in its family, if it has one.
+    /// Returns the array for the offsets in its family, if it has one.
     fn in_family(&self, family: Key, per_offsets: bool) -> Result<Option<Key>, KeyError> {
         match (self, per_offsets) {
             (Self::Zero { .. }, false) => Ok(Some(family)),
@@ -516,7 +515,7 @@ impl LinkOffsets<'_> {
             (Self::Segment(text), true) => family.join(text).map(Some),
             (Self::Zero { width: 0 | 1, .. }, true) => family.join("self").map(Some),
             (Self::Zero { width, arity }, true) => {
-                // Bounded by what a segment may hold, whatever is asked for.
+                // Bounded by the maximum length of a segment.
                 let most = crate::key::MAX_SEGMENT_BYTES;
                 let zeros = vec!["0"; (*arity).min(most)].join(".");
                 let offsets = vec![zeros; width.saturating_sub(1).min(most)];
@@ -531,7 +530,7 @@ fn is_zero(segment: &str) -> bool {
 }
 
 impl CellAddress {
-    /// A cell that has an array of its own.
+    /// Returns the address of a cell with an array of its own.
     fn child(node: &Key, coords: &[i64]) -> Result<Self, KeyError> {
         Ok(Self {
             array: node.join(&ChunkCoords(coords).to_string())?,
@@ -539,7 +538,7 @@ impl CellAddress {
         })
     }
 
-    /// A cell that is a part of an array.
+    /// Returns the address of a cell in a shared array.
     fn element(node: Key, chunk: &ChunkCoord, array: CellGrid<'_>) -> Result<Self, AddressError> {
         let mut element = array.grid.cell_of(chunk.coords())?;
         let (rank, grid) = (array.rank, element.len());

@@ -1,13 +1,12 @@
-//! A level's attributes: how one resolution differs from the root.
+//! Attributes of a level.
 //!
-//! Levels are the children of the root whose names are plain decimal numbers;
-//! 0 is the finest. Nothing of a level's attributes is needed to read it, so
-//! only a block that is no object, or a chunk shape that cannot be used, is an
-//! error; the rest is noted.
+//! Levels are the children of the root whose names are plain decimal numbers; 0 is the finest.
+//! Reading a level requires none of its attributes, so only a block that is not an object, or an
+//! unusable chunk shape, is an error; other faults become notes.
 //!
-//! The bins of a level come from its entry in `multiscales`: bin ratio is
-//! `scale`, bin shape twice `translation`. Level attributes of old stores
-//! (`bin_shape`, `bin_size`, `bin_ratio`) count only where the entry is missing.
+//! The bins of a level come from its entry in `multiscales`: bin ratio is `scale`, bin shape twice
+//! `translation`. Level attributes of old stores (`bin_shape`, `bin_size`, `bin_ratio`) count only
+//! if the entry is missing.
 
 use core::num::NonZeroU32;
 
@@ -26,8 +25,7 @@ use crate::{
 
 pub use crate::level_id::LevelId;
 
-/// How a level splits its chunks by an attribute: chunk keys get a leading
-/// number, the index of the value.
+/// Chunking of a level by an attribute: chunk keys have a leading number, the index of the value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttributeChunking {
     /// Name of the attribute.
@@ -39,7 +37,7 @@ pub struct AttributeChunking {
 }
 
 impl AttributeChunking {
-    /// The leading coordinate of chunks with this value.
+    /// Returns the leading coordinate of chunks with this value.
     pub fn index_of(&self, value: &Value) -> Option<usize> {
         let same = |other: &Value| match (other.as_f64(), value.as_f64()) {
             // 5 and 5.0 are one value; beyond 2^53 only the exact one counts.
@@ -50,47 +48,47 @@ impl AttributeChunking {
     }
 }
 
-/// What a level says.
+/// Metadata of a level.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LevelMetadata {
     /// Its number, from its name.
     pub level: LevelId,
-    /// Share of the parent's objects that are kept; absent is 1.
+    /// Share of the parent's objects that are kept; 1 if absent.
     pub object_sparsity: Option<f64>,
     /// Vertices of the last write. Unreliable.
     pub vertex_count: Option<u64>,
-    /// How it was made; absent is `none`.
+    /// Method by which it was built; `none` if absent.
     pub coarsening_method: Option<String>,
-    /// The level it was made from.
+    /// The level from which it was built.
     pub parent_level: Option<LevelId>,
     /// Parts that exist. Unreliable.
     pub arrays_present: Vec<String>,
-    /// Extent of a chunk; `None` is the root's.
+    /// Extent of a chunk; that of the root if `None`.
     pub chunk_shape: Option<ChunkShape>,
     /// Chunks by attribute.
     pub attribute_chunking: Option<AttributeChunking>,
-    /// Whether objects have the ids of the parent.
+    /// `true` if objects have the ids of the parent.
     pub preserves_object_ids: bool,
     /// Objects of the parent.
     pub inherited_num_objects: Option<u64>,
-    /// Whether objects share fragments.
+    /// `true` if objects share fragments.
     pub shared_fragments: bool,
-    /// Whether the fragments of every chunk are its rows in order, each once.
+    /// `true` if the fragments of every chunk are its rows in order, each once.
     pub fragments_tile: bool,
-    /// Extent of a bin; `None` at level 0, where the root says it.
+    /// Extent of a bin; `None` at level 0, where the root declares it.
     pub bin_shape: Option<ChunkShape>,
     /// Bin shape over that of level 0; `None` at level 0.
     pub bin_ratio: Option<Vec<f64>>,
-    /// Fields of `zarr_vectors_level` that nobody here knows.
+    /// Fields of `zarr_vectors_level` unknown to this crate.
     pub unknown: Attributes,
-    /// Attributes of the level beside `zarr_vectors_level`.
+    /// Attributes of the level other than `zarr_vectors_level`.
     pub other: Attributes,
-    /// What was read past.
+    /// Tolerated faults.
     pub notes: Vec<MetadataNote>,
 }
 
-/// As levels say that they hold each point once.
+/// Attribute of levels that hold each point once.
 const ADDITIVE: &str = "zvf_additive";
 
 const FIELDS: &[&str] = &[
@@ -118,8 +116,7 @@ impl LevelMetadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the block is no object or its chunk shape cannot
-    /// be used.
+    /// [`MetadataError`] if the block is not an object or its chunk shape is unusable.
     pub fn parse(
         key: &Key,
         level: LevelId,
@@ -199,35 +196,35 @@ impl LevelMetadata {
         })
     }
 
-    /// Whether its points are on no coarser level: it is drawn together with these.
-    /// Level 0 is whole by itself. Ours, like the levels that are behind; other
-    /// readers do not look at it.
+    /// Returns whether its points are on no coarser level, so that it is drawn together with the
+    /// coarser levels. Level 0 is always complete. An extension of this library, like stale levels;
+    /// other readers ignore it.
     pub fn is_additive(&self) -> bool {
         let says = |attributes: &Attributes| attributes.get(ADDITIVE) == Some(&Value::Bool(true));
         self.level != LevelId::FULL && (says(&self.other) || says(&self.unknown))
     }
 
-    /// Extent of a chunk of the level.
+    /// Returns the extent of a chunk of the level.
     pub fn effective_chunk_shape<'a>(&'a self, root: &'a RootMetadata) -> &'a ChunkShape {
         self.chunk_shape.as_ref().unwrap_or(&root.chunk_shape)
     }
 
-    /// The level's chunk shape over the root's, along each axis in space.
+    /// Returns the level's chunk shape over the root's, along each axis in space.
     ///
     /// # Errors
     ///
-    /// [`ScaleError`] when that is no whole number.
+    /// [`ScaleError`] if the ratio is not an integer.
     pub fn scale(&self, root: &RootMetadata) -> Result<Vec<NonZeroU32>, ScaleError> {
         self.effective_chunk_shape(root)
             .scale_over(&root.chunk_shape)
     }
 
-    /// How the chunk keys of this level compare with those of `target`, for links
-    /// from here to there: one pair for each number of a key.
+    /// Returns the scales between the chunk keys of this level and those of `target`, for links to
+    /// `target`: one pair for each number of a key.
     ///
     /// # Errors
     ///
-    /// [`ScaleError`] when a level's chunks are no whole multiple of the root's.
+    /// [`ScaleError`] if a level's chunks are not an integer multiple of the root's.
     pub fn link_scales(
         &self,
         target: &Self,
@@ -240,14 +237,14 @@ impl LevelMetadata {
         Ok(leading.into_iter().chain(axes).collect())
     }
 
-    /// How many numbers the chunk keys of the level have.
+    /// Returns the number of coordinates in chunk keys of the level.
     pub fn arity(&self, root: &RootMetadata) -> usize {
         let leading = usize::from(self.attribute_chunking.is_some());
         root.axes.len().saturating_add(leading)
     }
 
-    /// Extent of a bin of the level: its own, at level 0 the root's; the chunk
-    /// shape when nothing says.
+    /// Returns the extent of a bin of the level: its own, or the root's at level 0; the chunk shape
+    /// if undeclared.
     pub fn effective_bin_shape<'a>(&'a self, root: &'a RootMetadata) -> &'a ChunkShape {
         match (&self.bin_shape, &root.base_bin_shape) {
             (Some(shape), _) => shape,
@@ -256,19 +253,19 @@ impl LevelMetadata {
         }
     }
 
-    /// How the level's chunks are cut into bins.
+    /// Returns the bins of the level's chunks.
     ///
     /// # Errors
     ///
-    /// [`BinsError`] when the bins do not fill a chunk, as at coarse levels
-    /// whose bins are larger than chunks.
+    /// [`BinsError`] if the bins do not fill a chunk, for example at coarse levels whose bins are
+    /// larger than chunks.
     pub fn bins(&self, root: &RootMetadata) -> Result<Bins, BinsError> {
         let chunk = self.effective_chunk_shape(root);
         Bins::new(chunk, self.effective_bin_shape(root).clone())
     }
 }
 
-/// `level` must repeat the name.
+/// Checks that `level` matches the name.
 fn check_number(block: &Fields<'_>, level: LevelId, notes: &mut Noter) {
     let Some(at) = notes.take(block.require("level"), Assumed::FromPath) else {
         return;
@@ -294,7 +291,7 @@ fn read_attribute_chunking(
     let dims = match dims {
         None if plain => return Ok(None),
         None => Vec::new(),
-        // The axes alone: chunks of space only.
+        // Only the axes: chunks are spatial.
         Some(at) if plain && at.list()?.len() == rank => return Ok(None),
         Some(at) => at.exactly(rank.saturating_add(1), text)?,
     };
@@ -322,7 +319,7 @@ fn read_bins(
     }
     if let Some(dataset) = root.dataset(level) {
         let twice = |half: &Vec<f64>| half.iter().map(|half| half * 2.0).collect::<Vec<_>>();
-        // The root's reader has seen to it that they are above 0.
+        // The parser of the root has verified that they are above 0.
         let shape = dataset.translation.as_ref().map(twice);
         let shape = shape.and_then(|shape| ChunkShape::new(&shape).ok());
         return (shape, dataset.scale.clone());

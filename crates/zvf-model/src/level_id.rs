@@ -10,13 +10,13 @@ impl LevelId {
     /// The finest level.
     pub const FULL: Self = Self(0);
 
-    /// A level by number.
+    /// Creates the id of a level from its number.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Reads the name of a group; `None` when it is no level: anything but a
-    /// decimal number in its one spelling.
+    /// Parses the name of a group; `None` if it is not a decimal number in canonical spelling and
+    /// therefore not a level.
     ///
     /// ```
     /// use zvf_model::level::LevelId;
@@ -30,13 +30,13 @@ impl LevelId {
         (number.to_string() == name).then_some(number)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// The level so many coarser, or finer below zero; `None` when there is no
-    /// such number.
+    /// Returns the level this many levels coarser, or finer if negative; `None` if the number is
+    /// out of range.
     pub fn offset(self, levels: i32) -> Option<Self> {
         self.0.checked_add_signed(levels).map(Self)
     }

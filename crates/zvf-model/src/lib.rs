@@ -1,34 +1,31 @@
-//! What a Zarr Vectors store says about itself: metadata of generations 0.6 to
-//! 0.9 as checked types, which generation a store is, which chunk a position
-//! falls into, and which file holds a chunk.
+//! Metadata model of Zarr Vectors stores of generations 0.6 to 0.9: validated metadata types,
+//! detection of the generation, chunks of positions, and paths of chunks.
 //!
-//! Nothing here reads a file. Whoever fetches hands over the bytes of a
-//! `zarr.json`, and gets types, or an error that names the key and the place in
-//! the JSON. The bytes of cells are the business of [`zvf_format`].
+//! This crate reads no files. The caller passes the bytes of a `zarr.json` and gets types, or an
+//! error that names the key and the path in the JSON. [`zvf_format`] decodes the bytes of cells.
 //!
 //! # The layers of metadata
 //!
-//! | what | where it stands | module |
+//! | metadata | location | module |
 //! |---|---|---|
 //! | a node: group or array, shape, chunks, codecs | every `zarr.json` | [`zarr`] |
 //! | the store: axes, chunk shape, bounds, conventions, bins of each level | attributes `zarr_vectors`, `multiscales` of the root | [`root`] |
-//! | a level: own chunk shape, counts, how it was made | attribute `zarr_vectors_level` of `<n>` | [`level`] |
-//! | an array: dtype, which chunks it has, link policy, object counts | attributes of the array or of the group that stands for it | [`mod@array`] |
-//! | the generation: how all of that is laid out | the shape of a few nodes, then the version | [`generation`], [`detection`], [`version`] |
-//! | paths: node and element of every cell | nowhere, it follows from the generation | [`layout`], [`key`] |
-//! | the grid: chunks and bins of positions and boxes | nowhere, it follows from the chunk shape | [`grid`] |
-//! | all nodes again, for who reads from afar | attribute `zvf_nodes` of the root | [`node_copy`] |
+//! | a level: own chunk shape, counts, build method | attribute `zarr_vectors_level` of `<n>` | [`level`] |
+//! | an array: dtype, chunks, link policy, object counts | attributes of the array or of the group that represents it | [`mod@array`] |
+//! | the generation: layout of all metadata | the form of a few nodes, then the version | [`generation`], [`detection`], [`version`] |
+//! | paths: node and element of every cell | derived from the generation | [`layout`], [`key`] |
+//! | the grid: chunks and bins of positions and boxes | derived from the chunk shape | [`grid`] |
+//! | a copy of all nodes, for remote readers | attribute `zvf_nodes` of the root | [`node_copy`] |
 //!
-//! [`fetch`] is the port through which plans ask for what they read.
+//! [`fetch`] is the port through which plans read.
 //!
 //! # Strict and lenient
 //!
-//! A store is opened in a few steps: parse the root node, [detect] the
-//! generation, parse the levels and arrays that are asked for. What cannot be
-//! read at all is a [`MetadataError`]. What is wrong but can be read past, as
-//! the format allows or as other readers do, is a [`MetadataNote`]: where, what
-//! was found, what was assumed. Nothing is dropped without one of the two, and
-//! attributes nobody here knows are kept.
+//! A store is opened in a few steps: parse the root node, [detect] the generation, parse the levels
+//! and arrays that are asked for. What cannot be read at all is a [`MetadataError`]. What is wrong
+//! but can be read past, as the format allows or as other readers do, is a [`MetadataNote`]: where,
+//! what was found, what was assumed. Nothing is dropped without one of the two, and attributes that
+//! are unknown to this crate are kept.
 //!
 //! ```
 //! use zvf_model::{key::Key, root::RootMetadata, zarr::Node};

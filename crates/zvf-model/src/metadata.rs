@@ -1,4 +1,4 @@
-//! What all metadata have in common: places in JSON, errors and notes.
+//! Common parts of all metadata: JSON paths, errors and notes.
 
 use core::fmt;
 
@@ -22,26 +22,26 @@ pub(crate) use fields::{Fields, JsonField, Noter};
 /// An attribute object, as parsed and preserved.
 pub type Attributes = Map<String, Value>;
 
-/// Metadata that cannot be read: which file, where in it, what is wrong.
+/// Unusable metadata: file, path and fault.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{key}: {path}: {fault}")]
 pub struct MetadataError {
     /// The node or file.
     pub key: Key,
-    /// The place in its JSON.
+    /// The path in its JSON.
     pub path: JsonPath,
-    /// What is wrong there.
+    /// The fault.
     pub fault: MetadataFault,
 }
 
-/// Metadata that are wrong and were read past.
+/// A tolerated fault of metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetadataNote {
-    /// The place in the JSON of the node.
+    /// The path in the JSON of the node.
     pub path: JsonPath,
-    /// What was found there.
+    /// The fault.
     pub fault: MetadataFault,
-    /// What the reader went on with.
+    /// The value assumed by the reader.
     pub assumed: Assumed,
 }
 
@@ -51,19 +51,19 @@ impl fmt::Display for MetadataNote {
     }
 }
 
-/// What a reader goes on with where metadata are wrong.
+/// Value that a reader assumes in place of invalid metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Assumed {
-    /// The value as it was found.
+    /// The value found.
     AsFound,
-    /// The default the format gives for an absent field.
+    /// The default of the format for an absent field.
     Default,
     /// No value at all.
     Nothing,
-    /// What the node's own name says.
+    /// The value in the name of the node.
     FromPath,
-    /// What the structure of the store says.
+    /// The value derived from the structure of the store.
     FromStructure,
 }
 
@@ -79,28 +79,28 @@ impl fmt::Display for Assumed {
     }
 }
 
-/// A value, and what was wrong around it.
+/// A value, and the faults tolerated while reading it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noted<T> {
-    /// What was read.
+    /// The value.
     pub value: T,
-    /// What was read past.
+    /// Tolerated faults.
     pub notes: Vec<MetadataNote>,
 }
 
-/// A place in a JSON document: `attributes.zarr_vectors.bounds[0][1]`.
+/// A path in a JSON document: `attributes.zarr_vectors.bounds[0][1]`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JsonPath(Box<str>);
 
 impl JsonPath {
-    /// The path as text; empty for the whole document.
+    /// Returns the path as text; empty for the whole document.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl fmt::Display for JsonPath {
-    /// The whole document shows as `$`.
+    /// Formats the whole document as `$`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "$" } else { &self.0 })
     }
@@ -119,7 +119,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// The kind of `value`.
+    /// Returns the kind of `value`.
     pub fn of(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
@@ -145,19 +145,19 @@ impl fmt::Display for JsonKind {
     }
 }
 
-/// What is wrong at one place of metadata.
+/// Fault at one path of metadata.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataFault {
-    /// More bytes than the limit allows to parse.
+    /// The bytes exceed the limit for parsing.
     #[error("{bytes} bytes, more than the limit of {limit}")]
     Size {
-        /// How many there are.
+        /// Their number.
         bytes: usize,
-        /// How many are allowed.
+        /// Maximum number.
         limit: usize,
     },
-    /// No JSON, or nested too deeply.
+    /// Invalid JSON, or nested too deeply.
     #[error("no JSON: line {line}, column {column}")]
     Syntax {
         /// Counted from 1.
@@ -171,9 +171,9 @@ pub enum MetadataFault {
     /// Another kind of value.
     #[error("{found}, not {expected}")]
     Kind {
-        /// What the field must be.
+        /// Required kind.
         expected: JsonKind,
-        /// What it is.
+        /// Actual kind.
         found: JsonKind,
     },
     /// A number that must be whole and within limits.
@@ -186,28 +186,28 @@ pub enum MetadataFault {
         /// The most allowed.
         most: u64,
     },
-    /// A number outside what makes sense for the field.
+    /// A number outside the range of the field.
     #[error("{found} is not {expected}")]
     Range {
         /// The number.
         found: f64,
-        /// What it must be.
+        /// Required range.
         expected: &'static str,
     },
     /// A list of another length.
     #[error("{found} values, not {expected}")]
     Length {
-        /// How many there should be.
+        /// Expected number.
         expected: usize,
-        /// How many there are.
+        /// Their number.
         found: usize,
     },
-    /// More dimensions than any array has.
+    /// Too many dimensions.
     #[error("{found} dimensions, more than {limit}")]
     Rank {
-        /// How many there are.
+        /// Their number.
         found: usize,
-        /// How many are allowed.
+        /// Maximum number.
         limit: usize,
     },
     /// A product of extents that does not fit 64 bits.
@@ -221,23 +221,23 @@ pub enum MetadataFault {
         /// Extent of the outer chunk.
         outer: u64,
     },
-    /// A word that is none of those the field takes.
+    /// A word that is not valid for the field.
     #[error("\"{found}\" is not {expected}")]
     Word {
         /// The word.
         found: Excerpt,
-        /// What it should be.
+        /// Valid words.
         expected: &'static str,
     },
-    /// A field that Zarr demands to be understood, and is not.
+    /// A field with `must_understand` that is not supported.
     #[error("\"{0}\" must be understood to read the array, and is not")]
     Extension(Excerpt),
-    /// A dtype that stands for no number.
+    /// A dtype that is not numeric.
     #[error("\"{found}\": {error}")]
     Dtype {
         /// The dtype.
         found: Excerpt,
-        /// Why it is none.
+        /// Reason that it is invalid.
         error: DtypeError,
     },
     /// A chunk key or link offset that is malformed.
@@ -245,7 +245,7 @@ pub enum MetadataFault {
     Segment {
         /// The text.
         found: Excerpt,
-        /// Why it is none.
+        /// Reason that it is invalid.
         error: SegmentError,
     },
     /// A level difference that is malformed.
@@ -253,7 +253,7 @@ pub enum MetadataFault {
     Delta {
         /// The text.
         found: Excerpt,
-        /// Why it is none.
+        /// Reason that it is invalid.
         error: NumberFault,
     },
     /// A link width out of range.
@@ -262,15 +262,15 @@ pub enum MetadataFault {
     /// A name that cannot be part of a key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A value that may stand once only.
+    /// A duplicate of a value that must be unique.
     #[error("\"{0}\" stands there twice")]
     Twice(Excerpt),
-    /// Two parts of the metadata that must agree and do not.
+    /// Two parts of the metadata that contradict each other.
     #[error("{found} disagrees with {with}")]
     Disagrees {
         /// The value here.
         found: Excerpt,
-        /// What it must agree with.
+        /// The part that it contradicts.
         with: &'static str,
     },
     /// A range that ends before it starts.
@@ -284,10 +284,10 @@ pub enum MetadataFault {
     /// Bins that do not fill a chunk.
     #[error(transparent)]
     Bins(#[from] BinsError),
-    /// A chunk outside an array, or an array that is no grid of chunks.
+    /// A chunk outside an array, or an array that is not a grid of chunks.
     #[error(transparent)]
     Grid(#[from] GridError),
-    /// A level's chunk shape that is no multiple of the root's.
+    /// A level's chunk shape that is not a multiple of the root's.
     #[error(transparent)]
     Scale(#[from] ScaleError),
 }

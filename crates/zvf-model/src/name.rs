@@ -1,15 +1,15 @@
-//! Enums for words of the format, open to words nobody here knows.
+//! Enums for words of the format, open to words that are unknown to this crate.
 
 /// One of a set of words.
 pub(crate) trait Word: for<'a> From<&'a str> {
-    /// What one of these words is called in a message.
+    /// Description of the words for messages.
     const WHAT: &'static str;
 
-    /// Whether the format knows the word.
+    /// Returns whether the format defines the word.
     fn is_known(&self) -> bool;
 }
 
-/// Declares an enum with one variant a word and `Unknown` for all others.
+/// Declares an enum with one variant per word and `Unknown` for all others.
 macro_rules! words {
     (
         $(#[$meta:meta])*
@@ -27,7 +27,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// The word as it stands in a store.
+            /// Returns the word as stored.
             pub fn as_str(&self) -> &str {
                 match self {
                     $( Self::$variant => $word, )+
@@ -35,7 +35,7 @@ macro_rules! words {
                 }
             }
 
-            /// Whether the format knows the word.
+            /// Returns whether the format defines the word.
             pub fn is_known(&self) -> bool {
                 !matches!(self, Self::Unknown(_))
             }

@@ -1,8 +1,8 @@
 //! A copy of the nodes below the root, in the root.
 //!
-//! A store that is far away is read node by node, each a request, and which there
-//! are is found out by asking. The attribute `zvf_nodes` of the root says all of it
-//! with the one request that opens the store:
+//! Reading a remote store node by node takes a request for each node, and further requests to
+//! discover them. The attribute `zvf_nodes` of the root contains all nodes, so the request that
+//! opens the store is sufficient:
 //!
 //! ```json
 //! {"transaction": 3,
@@ -10,13 +10,13 @@
 //!  "nodes": {"0": [0, {"zarr_vectors_level": {}}], "0/links": [0], "0/vertices": null}}
 //! ```
 //!
-//! A node is the number of its form, which is all but its attributes, and these
-//! where it has some. Arrays of a store differ in their attributes alone, so that a
-//! few forms do for all. `null` is a node too long to be copied: it is there, and
-//! is read by itself. What is not named is not there.
+//! A node is the number of its form, which is everything except its attributes, followed by its
+//! attributes if it has any. Most arrays of a store differ only in their attributes, so a few forms
+//! suffice. `null` is a node too long to be copied, which must be read separately. Nodes that are
+//! not listed do not exist.
 //!
-//! The number is that of the transaction that wrote the copy. One that does not
-//! keep it up leaves another number in the root, and the copy counts for nothing.
+//! `transaction` is the number of the transaction that wrote the copy. A transaction that does not
+//! maintain the copy leaves another number in the root, which invalidates the copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,14 +29,14 @@ use crate::{
 
 /// The attribute of the root.
 pub const MEMBER: &str = "zvf_nodes";
-/// The attribute that transactions keep.
+/// The attribute of transactions.
 const HEAD: &str = "zvf";
-/// A node of more bytes of attributes is not copied: lists of chunks grow with
-/// the store, and the root is read whole by everybody.
+/// Maximum length of a node's attributes in bytes; longer nodes are not copied, because lists of
+/// chunks grow with the store and every reader fetches the whole root.
 pub const LONGEST: usize = 16 << 10;
-/// Bytes of a copy: of one that is longer, the longest nodes are left out.
+/// Maximum length of a copy in bytes; the longest nodes are omitted to stay below it.
 pub const MOST_BYTES: usize = 256 << 10;
-/// Nodes of a copy. A store of more goes without.
+/// Maximum number of nodes in a copy. Larger stores have no copy.
 pub const MOST_NODES: usize = 1 << 14;
 
 /// All nodes below the root, by key.
@@ -47,51 +47,51 @@ pub struct NodeCopy {
     nodes: BTreeMap<Key, Option<Short>>,
 }
 
-/// A node that is copied.
+/// A copied node.
 #[derive(Clone, Debug, PartialEq)]
 struct Short {
     form: usize,
     attributes: Option<Attributes>,
 }
 
-/// What a copy knows of a key.
+/// State of a key in a copy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
     /// No node.
     Absent,
-    /// A node that is to be read.
+    /// A node that must be read separately.
     Apart,
     /// The node's `zarr.json`.
     Node(Value),
 }
 
 impl NodeCopy {
-    /// One of no nodes.
+    /// Creates a copy without nodes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The copy in the attributes of the root, `key` being its `zarr.json`; `None`
-    /// when there is none, or one of another transaction than the last.
+    /// Reads the copy in the attributes of the root, whose `zarr.json` is `key`; `None` if there is
+    /// none, or it does not belong to the last transaction.
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when there is one and it cannot be understood.
+    /// [`MetadataError`] if the copy is malformed.
     pub fn current(key: &Key, root: &Attributes) -> Result<Option<Self>, MetadataError> {
         let copy = Self::parse(key, root)?;
         Ok(copy.filter(|copy| copy.is_of(root)))
     }
 
-    /// Whether it is of the last transaction that the root tells of.
+    /// Returns whether it belongs to the last transaction of the root.
     pub fn is_of(&self, root: &Attributes) -> bool {
         self.transaction == last(root)
     }
 
-    /// The copy in the attributes of the root, whatever transaction it is of.
+    /// Reads the copy in the attributes of the root, of any transaction.
     ///
     /// # Errors
     ///
-    /// As for [`current`](Self::current).
+    /// Errors of [`current`](Self::current).
     pub fn parse(key: &Key, root: &Attributes) -> Result<Option<Self>, MetadataError> {
         let Some(place) = Fields::attributes(key, root).get(MEMBER) else {
             return Ok(None);
@@ -117,12 +117,12 @@ impl NodeCopy {
         }))
     }
 
-    /// The transaction that wrote it; 0 of a store that had none.
+    /// Returns the transaction that wrote it; 0 without transactions.
     pub fn transaction(&self) -> u64 {
         self.transaction
     }
 
-    /// What it knows of a node, which is not the root.
+    /// Returns the state of a node other than the root.
     pub fn get(&self, key: &Key) -> Known {
         match self.nodes.get(key) {
             None => Known::Absent,
@@ -138,12 +138,12 @@ impl NodeCopy {
         }
     }
 
-    /// Keys of all nodes, ascending.
+    /// Returns the keys of all nodes, ascending.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.nodes.keys()
     }
 
-    /// Names of the nodes right below a key, and of what others are in; ascending.
+    /// Returns the names of the nodes and folders directly below a key, in ascending order.
     pub fn children(&self, key: &Key) -> Vec<String> {
         let below = |other: &'_ Key| -> Option<String> {
             let rest = other.as_str().strip_prefix(key.as_str())?;
@@ -160,8 +160,8 @@ impl NodeCopy {
         names.into_iter().collect()
     }
 
-    /// Whether a node is an array, or too long to be copied: what is below such is
-    /// not known.
+    /// Returns whether a node is an array or too long to be copied, so that the objects below it
+    /// are unknown.
     pub fn may_be_array(&self, key: &Key) -> bool {
         match self.nodes.get(key) {
             None => false,
@@ -173,13 +173,13 @@ impl NodeCopy {
         }
     }
 
-    /// Puts a node in. One that is no object, or too long, is left to be read.
+    /// Inserts a node. A node that is not an object or is too long is marked to be read separately.
     pub fn put(&mut self, key: Key, node: Value) {
         let short = self.shortened(node);
         self.nodes.insert(key, short);
     }
 
-    /// Takes a node out.
+    /// Removes a node.
     pub fn remove(&mut self, key: &Key) {
         self.nodes.remove(key);
     }
@@ -205,7 +205,7 @@ impl NodeCopy {
         Some(Short { form, attributes })
     }
 
-    /// The attribute's value, as of a transaction; `None` of too many nodes.
+    /// Returns the value of the attribute for a transaction; `None` if there are too many nodes.
     pub fn to_json(&self, transaction: u64) -> Option<Value> {
         if self.nodes.len() > MOST_NODES {
             return None;
@@ -258,18 +258,18 @@ impl Short {
     }
 }
 
-/// The number of the last transaction, as the root has it.
+/// Returns the number of the last transaction of the root.
 fn last(root: &Attributes) -> u64 {
     let head = root.get(HEAD).and_then(|head| head.get("transaction"));
     head.and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// Bytes of an object as text.
+/// Returns the number of bytes of an object as text.
 fn length(object: &Map<String, Value>) -> usize {
     serde_json::to_vec(object).map_or(usize::MAX, |text| text.len())
 }
 
-/// Leaves the longest nodes to be read until the others fit.
+/// Replaces the longest nodes by `null` until the others fit.
 fn fit(nodes: &mut Map<String, Value>, most: usize) {
     let mut sizes: Vec<(usize, String)> = nodes
         .iter()

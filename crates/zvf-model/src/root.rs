@@ -1,18 +1,17 @@
-//! The root's attributes: what holds for the whole store.
+//! Attributes of the root, which apply to the whole store.
 //!
-//! | attribute of the root | what is read |
+//! | attribute of the root | content |
 //! |---|---|
 //! | `zarr_vectors` | version, capabilities, chunk shape, bounds, kinds, conventions, bins |
-//! | `multiscales[0].axes` | the axes; nothing else says how many there are |
+//! | `multiscales[0].axes` | the axes; the only declaration of their number |
 //! | `multiscales[0].datasets` | the bins of each level: `scale` is the ratio to level 0, `translation` half a bin |
 //! | `shard_layout`, `shard_size` | shards up to 0.8.0 |
-//! | anything else, `ome` and `user_metadata` for two | kept |
+//! | anything else, for example `ome` and `user_metadata` | kept |
 //!
-//! Reading needs axes and chunk shape, and the format demands `bounds` and
-//! `geometry_types`: without one of them, or when axes and chunk shape do not
-//! match, there is an error. Any other field that is wrong becomes a note.
-//! Capabilities are names without consequences; the format has readers ignore
-//! those they do not know.
+//! Reading requires axes and chunk shape, and the format requires `bounds` and `geometry_types`: it
+//! is an error if one of them is missing, or if axes and chunk shape do not match. Any other
+//! invalid field becomes a note. Capabilities are informational names; readers ignore unknown ones,
+//! as the format requires.
 
 use serde_json::Value;
 
@@ -50,33 +49,33 @@ words! {
 }
 
 words! {
-    /// How vertices are connected.
+    /// Connection of vertices.
     pub enum LinksConvention as "a convention of links" {
-        /// The links hold every connection.
+        /// The links contain every connection.
         Explicit = "explicit",
-        /// Rows that follow each other are connected.
+        /// Consecutive rows are connected.
         ImplicitSequential = "implicit_sequential",
-        /// The same, and the links hold branches.
+        /// Consecutive rows are connected, and the links contain branches.
         ImplicitWithBranches = "implicit_sequential_with_branches",
     }
 }
 
 words! {
-    /// How objects are found.
+    /// Lookup of objects.
     pub enum ObjectIndexConvention as "a convention of the object index" {
         /// By manifests.
         Standard = "standard",
-        /// Object i is fragment i. No writer known uses it.
+        /// Object i is fragment i. No known writer uses it.
         Identity = "identity",
     }
 }
 
 words! {
-    /// How connections between chunks are kept.
+    /// Storage of connections between chunks.
     pub enum CrossChunkStrategy as "a strategy for links between chunks" {
         /// As links.
         ExplicitLinks = "explicit_links",
-        /// As vertices that stand in both chunks.
+        /// As vertices stored in both chunks.
         BoundaryDeduplication = "boundary_deduplication",
         /// Both.
         Both = "both",
@@ -84,7 +83,7 @@ words! {
 }
 
 words! {
-    /// Which links between levels are stored.
+    /// Stored links between levels.
     pub enum CrossLevelStorage as "a storage of links between levels" {
         /// None.
         None = "none",
@@ -96,36 +95,36 @@ words! {
 }
 
 impl Default for LinksConvention {
-    /// What absence means.
+    /// Returns the value that an absent field stands for.
     fn default() -> Self {
         Self::ImplicitSequential
     }
 }
 
 impl Default for ObjectIndexConvention {
-    /// What absence means.
+    /// Returns the value that an absent field stands for.
     fn default() -> Self {
         Self::Standard
     }
 }
 
 impl Default for CrossChunkStrategy {
-    /// What absence means.
+    /// Returns the value that an absent field stands for.
     fn default() -> Self {
         Self::ExplicitLinks
     }
 }
 
 impl Default for CrossLevelStorage {
-    /// What absence means.
+    /// Returns the value that an absent field stands for.
     fn default() -> Self {
         Self::Explicit
     }
 }
 
-/// How many levels links between levels span when the root does not say.
+/// Number of levels that cross-level links span by default.
 pub const DEFAULT_CROSS_LEVEL_DEPTH: i32 = 1;
-/// The reduction factor when the root does not say.
+/// Default reduction factor.
 pub const DEFAULT_REDUCTION_FACTOR: u64 = 8;
 
 /// An axis of space or time.
@@ -133,9 +132,9 @@ pub const DEFAULT_REDUCTION_FACTOR: u64 = 8;
 pub struct Axis {
     /// Its name.
     pub name: String,
-    /// `space`, `time`, `channel`, …; absent when the root does not say.
+    /// `space`, `time`, `channel`, …; absent if undeclared.
     pub kind: Option<String>,
-    /// Its unit, when known.
+    /// Its unit, if known.
     pub unit: Option<String>,
 }
 
@@ -146,12 +145,12 @@ pub struct MultiscaleDataset {
     pub level: LevelId,
     /// Bin shape of the level over that of level 0.
     pub scale: Option<Vec<f64>>,
-    /// Half the bin shape of the level. At level 0 of streamed skeletons it is
-    /// the coordinate offset instead.
+    /// Half the bin shape of the level. At level 0 of streamed skeletons it is the coordinate
+    /// offset.
     pub translation: Option<Vec<f64>>,
 }
 
-/// Shards of stores up to 0.8.0, as the root declares them.
+/// Declaration of shards in stores up to 0.8.0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacySharding {
     /// `octree`, `snake` or `index_table`. Readers need not know.
@@ -160,54 +159,54 @@ pub struct LegacySharding {
     pub size: Option<u64>,
 }
 
-/// What the root of a store says.
+/// Metadata of the root of a store.
 ///
-/// Fields that the format leaves optional are `None` when absent, so that a
-/// writer can tell; `unwrap_or_default` gives what absence means.
+/// Optional fields of the format are `None` if absent, so that writers can distinguish them;
+/// `unwrap_or_default` returns their default.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RootMetadata {
-    /// The version; `None` when missing or malformed, with a note.
+    /// The version; `None` if missing or malformed, with a note.
     pub version: Option<Version>,
-    /// Tokens of what the store uses.
+    /// Names of features that the store uses.
     pub capabilities: Vec<String>,
-    /// The axes of vertices; one at least.
+    /// The axes of vertices; at least one.
     pub axes: Vec<Axis>,
-    /// Extent of a chunk; as many axes.
+    /// Extent of a chunk, with the same number of axes.
     pub chunk_shape: ChunkShape,
-    /// Where the vertices are; `None` when malformed, with a note.
+    /// Bounds of the vertices; `None` if malformed, with a note.
     pub bounds: Option<Bounds>,
-    /// What the store holds, the first written first; may be empty.
+    /// Kinds of geometry in the store, in order of first write; may be empty.
     pub geometry_kinds: Vec<GeometryType>,
     /// A coordinate reference system, opaque.
     pub crs: Option<Value>,
-    /// How vertices are connected.
+    /// Connection of vertices.
     pub links_convention: Option<LinksConvention>,
-    /// How objects are found.
+    /// Lookup of objects.
     pub object_index_convention: Option<ObjectIndexConvention>,
-    /// How connections between chunks are kept.
+    /// Storage of connections between chunks.
     pub cross_chunk_strategy: Option<CrossChunkStrategy>,
-    /// How many levels links span at most, −1 for all.
+    /// Maximum number of levels that links span, −1 for all.
     pub cross_level_depth: Option<i32>,
-    /// Which links between levels are stored.
+    /// Stored links between levels.
     pub cross_level_storage: Option<CrossLevelStorage>,
     /// Informational.
     pub reduction_factor: Option<u64>,
-    /// Extent of a bin of level 0, as many axes; `None` is the chunk shape.
+    /// Extent of a bin of level 0, with the same number of axes; the chunk shape if `None`.
     pub base_bin_shape: Option<ChunkShape>,
     /// Declarations of attributes, by scope and name.
     pub attribute_specs: Option<Attributes>,
-    /// What to add to stored coordinates, as many axes; zeros when absent.
+    /// Offset added to stored coordinates, with the same number of axes; zeros if absent.
     pub coordinate_offset: Option<Vec<f64>>,
     /// The entries of levels, in file order.
     pub datasets: Vec<MultiscaleDataset>,
     /// Shards of stores up to 0.8.0.
     pub legacy_sharding: Option<LegacySharding>,
-    /// Fields of `zarr_vectors` that nobody here knows.
+    /// Fields of `zarr_vectors` unknown to this crate.
     pub unknown: Attributes,
-    /// Attributes of the root beside `zarr_vectors` and `multiscales`.
+    /// Attributes of the root other than `zarr_vectors` and `multiscales`.
     pub other: Attributes,
-    /// What was read past.
+    /// Tolerated faults.
     pub notes: Vec<MetadataNote>,
 }
 
@@ -235,8 +234,8 @@ impl RootMetadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the block, axes, chunk shape, bounds or kinds are
-    /// missing, or axes and chunk shape cannot be used.
+    /// [`MetadataError`] if the block, axes, chunk shape, bounds or kinds are missing, or axes and
+    /// chunk shape are unusable.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let block = fields.require("zarr_vectors")?.fields()?;
@@ -303,13 +302,14 @@ impl RootMetadata {
         })
     }
 
-    /// The entry of a level in `multiscales`, the first when there are more.
+    /// Returns the entry of a level in `multiscales`, the first if there are several.
     pub fn dataset(&self, level: LevelId) -> Option<&MultiscaleDataset> {
         self.datasets.iter().find(|dataset| dataset.level == level)
     }
 
-    /// Levels that are behind: a finer one was changed since they were made of it.
-    /// Ours, as edits leave it; what is no number of a level is not looked at.
+    /// Iterates over stale levels: a finer level was changed since they were built from it. An
+    /// extension of this library, maintained by edits; entries that are not level numbers are
+    /// ignored.
     pub fn stale_levels(&self) -> impl Iterator<Item = LevelId> + '_ {
         let listed = self.other.get("zvf_stale_levels").and_then(Value::as_array);
         let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
@@ -317,13 +317,13 @@ impl RootMetadata {
         numbers.map(LevelId::new)
     }
 
-    /// Extent of a bin of level 0.
+    /// Returns the extent of a bin of level 0.
     pub fn bin_shape(&self) -> &ChunkShape {
         self.base_bin_shape.as_ref().unwrap_or(&self.chunk_shape)
     }
 }
 
-/// The first entry of `multiscales`, which should be the only one.
+/// Returns the first entry of `multiscales`, which should be the only one.
 fn multiscale<'a>(fields: &Fields<'a>, notes: &mut Noter) -> Result<Fields<'a>, MetadataError> {
     let at = fields.require("multiscales")?;
     let list = at.list()?;
@@ -365,14 +365,14 @@ fn check_axes(multiscale: &Fields<'_>, axes: &[Axis]) -> Result<(), MetadataErro
         let expected = 1;
         return Err(multiscale.fault("axes", MetadataFault::Length { expected, found }));
     }
-    // One more is for chunks by attribute.
+    // The additional axis is for chunking by attribute.
     if found > limit {
         return Err(multiscale.fault("axes", MetadataFault::Rank { found, limit }));
     }
     Ok(())
 }
 
-/// Extents of chunks or bins, each above 0.
+/// Reads extents of chunks or bins, each above 0.
 pub(crate) fn read_shape(at: &JsonField<'_>, rank: usize) -> Result<ChunkShape, MetadataError> {
     let extents = at.exactly(rank, JsonField::positive)?;
     ChunkShape::new(&extents).map_err(|_| {
@@ -455,7 +455,7 @@ fn read_dataset(item: &JsonField<'_>, rank: usize) -> Result<MultiscaleDataset, 
             }
             "translation" => {
                 let translation = fields.require("translation")?;
-                // Half a bin, but for the offset that may stand at level 0.
+                // Half a bin, except that level 0 may have an offset.
                 let number = match level {
                     LevelId::FULL => JsonField::number,
                     _ => JsonField::positive,

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A version `X.Y` or `X.Y.Z`; what is missing counts as 0.
+/// A version `X.Y` or `X.Y.Z`; a missing Z counts as 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// X.
@@ -14,7 +14,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// A version of three numbers.
+    /// Creates a version from three numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self {
             major,
@@ -34,7 +34,7 @@ impl Version {
     ///
     /// # Errors
     ///
-    /// [`VersionError`] when it is not two or three numbers with dots between.
+    /// [`VersionError`] if it is not two or three numbers separated by dots.
     pub fn parse(text: &str) -> Result<Self, VersionError> {
         let mut numbers = text.split('.').map(number);
         let mut next = || numbers.next().unwrap_or(Some(0)).ok_or(VersionError);
@@ -57,7 +57,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Text that is no version.
+/// The text is not a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not two or three numbers with dots between them")]
 pub struct VersionError;

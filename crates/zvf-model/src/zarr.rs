@@ -1,10 +1,10 @@
-//! Zarr v3 nodes: what a `zarr.json` says, typed and checked.
+//! Zarr v3 nodes: the content of a `zarr.json`, typed and validated.
 //!
-//! A node is a [`GroupNode`] or an [`Array`]. Both carry attributes, which are kept
-//! as they are. Of an array everything needed to find and decode a chunk is
-//! checked here; its codecs are named and configured but not run.
+//! A node is a [`GroupNode`] or an [`Array`]. Both have attributes, which are kept unchanged. For
+//! arrays, everything needed to locate and decode a chunk is validated; codecs are parsed but not
+//! run.
 //!
-//! | field of an array | what is read |
+//! | field of an array | accepted |
 //! |---|---|
 //! | `shape` | up to [`MAX_RANK`] extents, also 0; their product fits 64 bits |
 //! | `data_type` | [`DataType`]: numbers, byte strings of any length, text; others are kept by name |
@@ -15,12 +15,12 @@
 //! | `storage_transformers` | must be empty |
 //! | `dimension_names` | ignored |
 //!
-//! A member nobody here knows is refused, unless it says of itself that it need
-//! not be understood. Old Zarr versions have no `zarr.json` and are not read.
+//! A member that are unknown to this crate is refused, unless it says of itself that it need not be
+//! understood. Old Zarr versions have no `zarr.json` and are not read.
 //!
-//! The elements of an array are counted from 0 in each dimension. Which file
-//! holds one: [`Array::chunk_of`], then [`Array::chunk_key`]; in a sharded array
-//! the part of the file is [`Sharding::inner_of`].
+//! The elements of an array are counted from 0 in each dimension. To find the file of an element,
+//! call [`Array::chunk_of`] and then [`Array::chunk_key`]; in a sharded array,
+//! [`Sharding::inner_of`] returns the part of the file.
 
 use serde_json::Value;
 
@@ -38,8 +38,8 @@ pub use codec::{Codec, Codecs, IndexLocation, PlainCodec, Sharding};
 pub use data_type::DataType;
 pub use key_encoding::{ChunkKeyEncoding, KeyStyle};
 
-/// The most bytes of a `zarr.json` that [`Node::parse`] takes: a presence list
-/// of some million chunks fits.
+/// Maximum length of a `zarr.json` in bytes for [`Node::parse`]; a presence list of some million
+/// chunks fits.
 pub const MAX_NODE_BYTES: usize = 64 << 20;
 
 /// One `zarr.json`.
@@ -54,7 +54,7 @@ pub enum Node {
 /// A group node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupNode {
-    /// Its attributes, as they are.
+    /// Its attributes, unchanged.
     pub attributes: Attributes,
 }
 
@@ -64,18 +64,18 @@ pub struct GroupNode {
 pub struct Array {
     /// Extent of each dimension.
     pub shape: Vec<u64>,
-    /// What an element is.
+    /// Type of an element.
     pub data_type: DataType,
     /// Extent of a chunk (of a shard, in a sharded array) in each dimension; at
     /// least 1, as many as `shape` has.
     pub chunk_shape: Vec<u64>,
-    /// How chunks are named.
+    /// Names of chunks.
     pub key_encoding: ChunkKeyEncoding,
-    /// What absent elements are, as written.
+    /// Value of absent elements, as written.
     pub fill_value: Value,
-    /// How a chunk becomes bytes.
+    /// Encoding of a chunk.
     pub codecs: Codecs,
-    /// Its attributes, as they are.
+    /// Its attributes, unchanged.
     pub attributes: Attributes,
 }
 
@@ -84,17 +84,17 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when they are not a node of Zarr v3, use what is not
-    /// understood, or exceed [`MAX_NODE_BYTES`].
+    /// [`MetadataError`] if they are not a node of Zarr v3, use an unsupported feature, or exceed
+    /// [`MAX_NODE_BYTES`].
     pub fn parse(key: &Key, bytes: &[u8]) -> Result<Self, MetadataError> {
         Self::parse_within(key, bytes, MAX_NODE_BYTES)
     }
 
-    /// As [`parse`](Self::parse), with a limit of one's own.
+    /// Like [`parse`](Self::parse), with another limit.
     ///
     /// # Errors
     ///
-    /// As for [`parse`](Self::parse).
+    /// Errors of [`parse`](Self::parse).
     pub fn parse_within(key: &Key, bytes: &[u8], limit: usize) -> Result<Self, MetadataError> {
         let whole = |fault| JsonField::document(key, &Value::Null).error(fault);
         if bytes.len() > limit {
@@ -111,12 +111,11 @@ impl Node {
         Self::from_json(key, value)
     }
 
-    /// Reads a node that is parsed JSON already.
+    /// Reads a node from parsed JSON.
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when it is not a node of Zarr v3 or uses what is not
-    /// understood.
+    /// [`MetadataError`] if it is not a node of Zarr v3 or uses an unsupported feature.
     pub fn from_json(key: &Key, mut value: Value) -> Result<Self, MetadataError> {
         let attributes = take_attributes(key, &mut value)?;
         let fields = JsonField::document(key, &value).fields()?;
@@ -135,7 +134,7 @@ impl Node {
         }
     }
 
-    /// The attributes of either.
+    /// Returns the attributes of either.
     pub fn attributes(&self) -> &Attributes {
         match self {
             Self::Group(group) => &group.attributes,
@@ -143,7 +142,7 @@ impl Node {
         }
     }
 
-    /// The array, if it is one.
+    /// Returns the array, if it is one.
     pub fn as_array(&self) -> Option<&Array> {
         match self {
             Self::Array(array) => Some(array),
@@ -186,26 +185,26 @@ impl Array {
         })
     }
 
-    /// Number of dimensions.
+    /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> u64 {
-        // `read` proved the product; the fold repeats it for hand-made values.
+        // `read` has verified the product; the fold saturates for values constructed by hand.
         self.shape
             .iter()
             .fold(1, |n, &extent| n.saturating_mul(extent))
     }
 
-    /// The sharding of the array, if it is sharded.
+    /// Returns the sharding of the array, if it is sharded.
     pub fn sharding(&self) -> Option<&Sharding> {
         self.codecs.sharding()
     }
 
-    /// The smallest part that is decoded as one: the inner chunk of a shard,
-    /// else the chunk.
+    /// Returns the shape of the smallest decodable unit: the inner chunk of a shard, otherwise the
+    /// chunk.
     pub fn decoded_shape(&self) -> &[u64] {
         match self.sharding() {
             Some(sharding) => &sharding.chunk_shape,
@@ -213,7 +212,7 @@ impl Array {
         }
     }
 
-    /// Number of chunks (shards) in each dimension.
+    /// Returns the number of chunks (shards) in each dimension.
     pub fn grid_shape(&self) -> Vec<u64> {
         let extents = self.shape.iter().zip(&self.chunk_shape);
         extents
@@ -221,41 +220,40 @@ impl Array {
             .collect()
     }
 
-    /// The chunk (shard) that holds element `index`.
+    /// Returns the chunk (shard) that holds element `index`.
     ///
     /// # Errors
     ///
-    /// [`IndexError`] when there is no such element.
+    /// [`IndexError`] if there is no such element.
     pub fn chunk_of(&self, index: &[u64]) -> Result<Vec<u64>, IndexError> {
         check_index(index, &self.shape)?;
         let chunks = index.iter().zip(&self.chunk_shape);
-        // No extent is 0 but in a value made by hand.
+        // Extents are only 0 in values constructed by hand.
         let chunk_at = |(at, chunk): (&u64, &u64)| at.checked_div(*chunk).unwrap_or(0);
         Ok(chunks.map(chunk_at).collect())
     }
 
-    /// The key of chunk (shard) `chunk` of the array at `node`.
+    /// Returns the key of chunk (shard) `chunk` of the array at `node`.
     ///
     /// # Errors
     ///
-    /// [`IndexError`] when the grid has no such chunk or the key becomes too
-    /// long.
+    /// [`IndexError`] if the grid has no such chunk or the key becomes too long.
     pub fn chunk_key(&self, node: &Key, chunk: &[u64]) -> Result<Key, IndexError> {
         check_index(chunk, &self.grid_shape())?;
         Ok(self.key_encoding.key(node, chunk)?)
     }
 }
 
-/// Why an index names nothing in an array.
+/// Reason that an index is not valid for an array.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
     /// Another number of dimensions.
     #[error("an index of {found} numbers into {expected} dimensions")]
     Rank {
-        /// How many dimensions there are.
+        /// Number of dimensions.
         expected: usize,
-        /// How many numbers the index has.
+        /// Length of the index.
         found: usize,
     },
     /// Past the end of a dimension.
@@ -310,7 +308,7 @@ const ARRAY_MEMBERS: &[&str] = &[
     "dimension_names",
 ];
 
-/// Moves the attributes out: presence lists are too long to copy.
+/// Moves the attributes out, because presence lists are too long to copy.
 fn take_attributes(key: &Key, document: &mut Value) -> Result<Attributes, MetadataError> {
     let attributes = document.get_mut("attributes").map(Value::take);
     match attributes {
@@ -324,7 +322,7 @@ fn take_attributes(key: &Key, document: &mut Value) -> Result<Attributes, Metada
     }
 }
 
-/// Zarr: an unknown member must be an object with `must_understand` false.
+/// Rejects unknown members, except objects with `must_understand` set to false, as Zarr requires.
 fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), MetadataError> {
     for (name, place) in fields.iter().filter(|(name, _)| !known.contains(name)) {
         let optional = place.value().get("must_understand") == Some(&Value::Bool(false));
@@ -336,7 +334,7 @@ fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), MetadataErr
     Ok(())
 }
 
-/// A list of extents of at least `least`, whose product fits 64 bits.
+/// Reads a list of extents of at least `least`, whose product fits 64 bits.
 fn extents(place: &JsonField<'_>, least: u64) -> Result<Vec<u64>, MetadataError> {
     let found = place.list()?.len();
     if found > MAX_RANK {
@@ -344,7 +342,7 @@ fn extents(place: &JsonField<'_>, least: u64) -> Result<Vec<u64>, MetadataError>
         return Err(place.error(MetadataFault::Rank { found, limit }));
     }
     let extents = place.each(|extent| extent.unsigned(least, u64::MAX))?;
-    // An extent of 0 must not hide the others.
+    // An extent of 0 must not hide an overflow of the others.
     let product = extents
         .iter()
         .try_fold(1u64, |n, &extent| n.checked_mul(extent.max(1)));
@@ -354,7 +352,7 @@ fn extents(place: &JsonField<'_>, least: u64) -> Result<Vec<u64>, MetadataError>
     }
 }
 
-/// A chunk shape for an array of `rank` dimensions.
+/// Reads a chunk shape for an array of `rank` dimensions.
 fn extents_like(place: &JsonField<'_>, rank: usize) -> Result<Vec<u64>, MetadataError> {
     let found = place.list()?.len();
     if found != rank {
@@ -364,7 +362,7 @@ fn extents_like(place: &JsonField<'_>, rank: usize) -> Result<Vec<u64>, Metadata
     extents(place, 1)
 }
 
-/// The `configuration` of an extension; absent and `{}` are the same.
+/// Reads the `configuration` of an extension; absent and `{}` are equal.
 fn configuration(fields: &Fields<'_>) -> Result<Attributes, MetadataError> {
     match fields.get("configuration") {
         Some(configuration) => Ok(configuration.fields()?.map().clone()),
@@ -372,7 +370,7 @@ fn configuration(fields: &Fields<'_>) -> Result<Attributes, MetadataError> {
     }
 }
 
-/// An extension point: a bare name, or an object with name and configuration.
+/// Reads an extension point: a name, or an object with name and configuration.
 fn extension<'a>(
     place: &JsonField<'a>,
 ) -> Result<(&'a str, Attributes, Option<JsonField<'a>>), MetadataError> {

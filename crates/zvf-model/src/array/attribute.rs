@@ -10,34 +10,34 @@ use crate::{
     zarr::MAX_RANK,
 };
 
-/// What an attribute whose values lie in cells says about itself.
+/// Metadata of an attribute whose values are stored in cells.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CellAttribute {
-    /// Its name, which is the node's too.
+    /// Its name, which equals that of the node.
     pub name: Option<String>,
-    /// Type of a value; float32 when absent. Codes of a dictionary have it too.
+    /// Type of a value or of dictionary codes; float32 if absent.
     pub dtype: Dtype,
-    /// Values of a row: `[]` is one. Absent up to 0.8.1, and not to be trusted:
-    /// cells of polylines, graphs and meshes may hold more. The width of a cell
-    /// is its values divided by its rows.
+    /// Shape of a row: `[]` is one value. Absent up to 0.8.1, and unreliable: cells of polylines,
+    /// graphs and meshes may have more values. The width of a cell is its number of values divided
+    /// by its rows.
     pub row_shape: Option<Vec<u64>>,
     /// Names of a row's columns.
     pub channel_names: Option<Vec<String>>,
-    /// What codes stand for, when values are codes.
+    /// The dictionary, if values are codes.
     pub dictionary: Option<Dictionary>,
-    /// Shape of the whole, as attributes of links between chunks up to 0.7 say.
+    /// Shape of all values, declared by attributes of cross-chunk links up to 0.7.
     pub shape: Option<Vec<u64>>,
-    /// Links the attribute covers, as families say.
+    /// Number of links, declared by families.
     pub num_links: Option<u64>,
 }
 
-/// The categories that codes stand for.
+/// The categories of codes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dictionary {
     /// Code i is category i: text, or numbers.
     pub categories: Vec<Value>,
-    /// Whether their order has a meaning.
+    /// `true` if the order of categories has a meaning.
     pub ordered: bool,
     /// The code of a missing value.
     pub fill: Option<i64>,
@@ -56,8 +56,7 @@ impl CellAttribute {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the dtype is no number, or a dictionary has no
-    /// categories.
+    /// [`MetadataError`] if the dtype is not numeric, or a dictionary has no categories.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
@@ -76,8 +75,8 @@ impl CellAttribute {
         Ok(Noted { value, notes })
     }
 
-    /// The columns of a row as declared: by row shape, else by channel names,
-    /// else one. `None` when they are more than 64 bits count.
+    /// Returns the declared number of columns of a row: from the row shape, otherwise from the
+    /// channel names, otherwise one. `None` if it exceeds 64 bits.
     pub fn declared_columns(&self) -> Option<u64> {
         match (&self.row_shape, &self.channel_names) {
             (Some(shape), _) => shape
@@ -89,7 +88,7 @@ impl CellAttribute {
     }
 }
 
-/// A short list of extents.
+/// Reads a short list of extents.
 pub(super) fn read_extents(at: &JsonField<'_>) -> Result<Vec<u64>, MetadataError> {
     let (found, limit) = (at.list()?.len(), MAX_RANK);
     if found > limit {

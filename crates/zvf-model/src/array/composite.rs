@@ -1,4 +1,4 @@
-//! Attributes of composite stores, which hold further geometries in a level.
+//! Attributes of composite stores, which contain further geometries in a level.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::{
 pub struct GeometryEntry {
     /// The node of its vertices, a child of the level.
     pub vertices: String,
-    /// How many there are.
+    /// Their number.
     pub vertex_count: Option<u64>,
     /// The node of its links, a child of the level.
     pub links: Option<String>,
-    /// How many edges, faces or polylines there are.
+    /// Number of edges, faces or polylines.
     pub part_count: Option<u64>,
 }
 
-/// What `geometry_index` says: further geometries by kind.
+/// Metadata of `geometry_index`: further geometries by kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GeometryIndex {
@@ -36,8 +36,8 @@ impl GeometryIndex {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when an entry is malformed, or names what is no child of
-    /// the level.
+    /// [`MetadataError`] if an entry is malformed, or names a node that is not a child of the
+    /// level.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
@@ -62,7 +62,7 @@ impl GeometryIndex {
     }
 }
 
-/// A name from file content that becomes part of a key.
+/// Reads a name that becomes part of a key.
 fn child(at: &JsonField<'_>) -> Result<String, MetadataError> {
     let name = at.text()?;
     let checked = Key::root().join(name);
@@ -70,8 +70,8 @@ fn child(at: &JsonField<'_>) -> Result<String, MetadataError> {
     Ok(name.to_owned())
 }
 
-/// What `links_<kind>` says. Its numbers count vertices in the order they were
-/// given, which is not kept.
+/// Metadata of `links_<kind>`. Its numbers refer to vertices in input order, which is not
+/// preserved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompositeLinks {
@@ -86,7 +86,7 @@ impl CompositeLinks {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when one of the two is missing or out of range.
+    /// [`MetadataError`] if one of the two is missing or out of range.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let width = fields.require("link_width")?;

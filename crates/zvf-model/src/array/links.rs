@@ -17,17 +17,17 @@ use crate::{
 };
 
 words! {
-    /// How often a link is stored.
+    /// Number of stored copies of a link.
     pub enum LinkStore as "\"canonical\" or \"duplicate\"" {
         /// Once.
         Canonical = "canonical",
-        /// Once in each chunk it touches.
+        /// One in each chunk of the link.
         Duplicate = "duplicate",
     }
 }
 
-/// What a family of links says: `links/<delta>` of any generation, or
-/// `cross_chunk_links/<delta>` up to 0.8.1.
+/// Metadata of a link family: `links/<delta>` of any generation, or `cross_chunk_links/<delta>` up
+/// to 0.8.1.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LinkFamily {
@@ -35,25 +35,25 @@ pub struct LinkFamily {
     pub delta: Delta,
     /// Endpoints of every link.
     pub width: LinkWidth,
-    /// Whether the order of endpoints is data; no when absent.
+    /// `true` if the order of endpoints is data; `false` if absent.
     pub directed: bool,
-    /// How often a link is stored; once when absent.
+    /// Number of copies of a link; one if absent.
     pub store: LinkStore,
-    /// Numbers of a chunk key. Links inside chunks up to 0.8.1 do not say.
+    /// Numbers of a chunk key. Absent for links inside chunks up to 0.8.1.
     pub sid_ndim: Option<usize>,
-    /// Links; absent before anything is written.
+    /// Number of links; absent before the first write.
     pub num_links: Option<u64>,
-    /// Rows stored; absent is the number of links.
+    /// Number of stored rows; equals the number of links if absent.
     pub num_physical_records: Option<u64>,
 }
 
 impl LinkFamily {
-    /// Reads the attributes of `links/<delta>` of 0.9. `None`, with a note, when
-    /// width or arity is missing: such a family has no links.
+    /// Reads the attributes of `links/<delta>` of 0.9. `None`, with a note, if width or arity is
+    /// missing: such a family has no links.
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the policy cannot be followed.
+    /// [`MetadataError`] if the storage policy is unknown.
     pub fn parse(
         key: &Key,
         delta: Delta,
@@ -68,12 +68,12 @@ impl LinkFamily {
         )
     }
 
-    /// Reads the attributes of `links/<delta>` up to 0.8.1. `None`, with a note,
-    /// when the width is missing.
+    /// Reads the attributes of `links/<delta>` up to 0.8.1. `None`, with a note, if the width is
+    /// missing.
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the policy cannot be followed.
+    /// [`MetadataError`] if the storage policy is unknown.
     pub fn parse_intra(
         key: &Key,
         delta: Delta,
@@ -83,12 +83,12 @@ impl LinkFamily {
         Self::read(&fields, delta, &["links"], &["link_width"])
     }
 
-    /// Reads the attributes of `cross_chunk_links/<delta>` up to 0.8.1. `None`,
-    /// with a note, when the arity is missing: such a family has no links.
+    /// Reads the attributes of `cross_chunk_links/<delta>` up to 0.8.1. `None`, with a note, if the
+    /// arity is missing: such a family has no links.
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the policy cannot be followed.
+    /// [`MetadataError`] if the storage policy is unknown.
     pub fn parse_cross_chunk(
         key: &Key,
         delta: Delta,
@@ -144,13 +144,13 @@ impl LinkFamily {
         Ok(Noted { value, notes })
     }
 
-    /// Rows on disk, when known.
+    /// Returns the number of stored rows, if known.
     pub fn physical_records(&self) -> Option<u64> {
         self.num_physical_records.or(self.num_links)
     }
 
-    /// Whether the rows of an array of 0.9 start with a permutation: those of
-    /// crossing links inside one level, unless the order is data and stored once.
+    /// Returns the form of the rows of an array of 0.9. Rows start with a permutation for
+    /// cross-chunk links within a level, unless the family is directed and canonical.
     pub fn row_form(&self, offsets: &Offsets<'_>) -> RowForm {
         let crossing = self.delta == Delta::INTRA && !offsets.is_zero();
         if crossing && (self.store == LinkStore::Duplicate || !self.directed) {
@@ -161,7 +161,7 @@ impl LinkFamily {
     }
 }
 
-/// What one link array of 0.9 says, `links/<delta>/<offsets>`.
+/// Metadata of a link array of 0.9, `links/<delta>/<offsets>`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LinkArray {
@@ -169,7 +169,7 @@ pub struct LinkArray {
     pub dtype: Dtype,
     /// The segment of its path.
     pub segment: String,
-    /// How a row is made up.
+    /// Form of a row.
     pub row_form: RowForm,
 }
 
@@ -178,8 +178,8 @@ impl LinkArray {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the segment does not fit the family, or the
-    /// attributes contradict segment or family.
+    /// [`MetadataError`] if the segment does not match the family, or the attributes contradict
+    /// segment or family.
     pub fn parse(
         key: &Key,
         segment: &str,
@@ -235,7 +235,7 @@ fn read_width(at: &JsonField<'_>) -> Result<LinkWidth, MetadataError> {
     LinkWidth::new(at.u64()?).map_err(|error| at.error(error.into()))
 }
 
-/// `level_delta` must repeat the path.
+/// Checks that `level_delta` matches the path.
 fn check_delta(fields: &Fields<'_>, delta: Delta, notes: &mut Noter) {
     if let Some(at) = fields.get("level_delta") {
         match at.i64() {

@@ -13,7 +13,7 @@ use crate::{
     zarr::MAX_RANK,
 };
 
-/// How an object index holds its manifests.
+/// Storage of the manifests of an object index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectIndexLayout {
     /// No `layout`: `data` and `offsets`.
@@ -24,23 +24,23 @@ pub enum ObjectIndexLayout {
     ManifestsWithIds,
 }
 
-/// What `object_index` says.
+/// Metadata of `object_index`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ObjectIndex {
-    /// How manifests are held.
+    /// Storage of manifests.
     pub layout: ObjectIndexLayout,
     /// Rows.
     pub num_objects: u64,
-    /// Rows that are not empty.
+    /// Number of rows that are not empty.
     pub num_present: Option<u64>,
     /// Numbers of a chunk key in manifests.
     pub sid_ndim: usize,
-    /// Whether ids ascend. Of rows that are ids they do; absent is no.
+    /// `true` if ids ascend or rows are ids; `false` if absent.
     pub ids_sorted: bool,
 }
 
-/// More rows than any reader takes.
+/// Maximum number of rows.
 const MAX_OBJECTS: u64 = 1 << 26;
 
 impl ObjectIndex {
@@ -48,8 +48,7 @@ impl ObjectIndex {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the layout is unknown, counts are missing or out
-    /// of range.
+    /// [`MetadataError`] if the layout is unknown, counts are missing or out of range.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
@@ -79,19 +78,19 @@ impl ObjectIndex {
     }
 }
 
-/// What an attribute of objects or groups says.
+/// Metadata of an attribute of objects or groups.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Table {
     /// Its name.
     pub name: Option<String>,
-    /// Type of a value; `None` where only the array itself says, as of text.
+    /// Type of a value; `None` if only the array itself declares it, as for text.
     pub dtype: Option<Dtype>,
-    /// Rows, and columns when there are several.
+    /// Number of rows, and number of columns if there are several.
     pub shape: Option<Vec<u64>>,
-    /// Whether `present_mask` says which rows exist, up to 0.8.0.
+    /// `true` if `present_mask` marks the existing rows, up to 0.8.0.
     pub has_present_mask: bool,
-    /// Whether rows that equal the fill value are absent, from 0.8.1 on.
+    /// `true` if rows that equal the fill value are absent, from 0.8.1 on.
     pub fill_is_absent: bool,
 }
 
@@ -100,7 +99,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when it has no dtype or shape that can be used.
+    /// [`MetadataError`] if it has no usable dtype or shape.
     pub fn parse_group(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let dtype = fields.require("dtype")?.dtype()?;
@@ -113,8 +112,7 @@ impl Table {
         ))
     }
 
-    /// Reads the attributes of array `key`, whose own shape and data type are
-    /// the ones that count.
+    /// Reads the attributes of array `key`, whose own shape and data type take precedence.
     pub fn parse_array(key: &Key, attributes: &Attributes) -> Noted<Self> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
@@ -148,7 +146,7 @@ impl Table {
     }
 }
 
-/// Members of a group that are a run of ids.
+/// Members of a group, as a run of ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupRange {
     /// The first.
@@ -157,11 +155,11 @@ pub struct GroupRange {
     pub stop: i64,
 }
 
-/// What `groups` says.
+/// Metadata of `groups`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Groups {
-    /// How many there are, when it says.
+    /// Declared number of groups.
     pub num_groups: Option<u64>,
     /// Groups that are runs of ids, by number. Their items are empty.
     pub ranges: BTreeMap<u64, GroupRange>,
@@ -172,7 +170,7 @@ impl Groups {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when a range is malformed.
+    /// [`MetadataError`] if a range is malformed.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();

@@ -1,4 +1,4 @@
-//! Padded arrays: plain numbers with room for the fullest chunk.
+//! Padded arrays: plain numbers, with every chunk padded to the longest.
 
 use zvf_format::numeric::Kind;
 
@@ -12,18 +12,18 @@ use crate::{
 /// An array of the profile `0.8-padded`: shape (grid …, most rows, columns), or
 /// (grid …, most rows) for one value a row.
 ///
-/// How many rows of a chunk are used is not in the array; the fragment index of
-/// the chunk says. The rest is fill.
+/// The number of used rows of a chunk follows from its fragment index. The remaining rows have the
+/// fill value.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Padded {
-    /// Which chunks it holds.
+    /// Chunks in the array.
     pub grid: Grid,
-    /// Room for rows in a chunk.
+    /// Capacity of a chunk in rows.
     pub rows: u64,
     /// Values of a row.
     pub columns: u64,
-    /// What a value is.
+    /// Type of a value.
     pub kind: Kind,
 }
 
@@ -32,15 +32,15 @@ impl Padded {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when it holds no numbers, has too few or too many
-    /// dimensions, or its origin is malformed.
+    /// [`MetadataError`] if its type is not numeric, it has too few or too many dimensions, or its
+    /// origin is malformed.
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
         let origin = fields.get("chunk_grid_origin");
         let origin = origin
             .map(|at| at.exactly(arity, JsonField::i64))
             .transpose()?;
-        // Shape and data type have no place in the attributes.
+        // Shape and data type are not attributes.
         let of_node = |name: &str, fault| Fields::beside(key, name, fault);
         let DataType::Number(kind) = array.data_type else {
             let found = Excerpt::of(&format!("{:?}", array.data_type));

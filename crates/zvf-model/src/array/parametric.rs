@@ -17,7 +17,7 @@ pub struct ParametricType {
     pub coefficients: Vec<String>,
 }
 
-/// What the group `parametric` says: types by id. Rows hold the id as a float.
+/// Metadata of the group `parametric`: types by id. Rows contain the id as a float.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParametricTypes {
@@ -30,7 +30,7 @@ impl ParametricTypes {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the table of types is missing or malformed.
+    /// [`MetadataError`] if the table of types is missing or malformed.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut types = BTreeMap::new();
@@ -52,7 +52,7 @@ impl ParametricTypes {
     }
 }
 
-/// What `parametric/objects` says: rows of float64, NaN after the coefficients.
+/// Metadata of `parametric/objects`: rows of float64, NaN after the coefficients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParametricObjects {
@@ -67,7 +67,7 @@ impl ParametricObjects {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when a count is missing or another dtype is declared.
+    /// [`MetadataError`] if a count is missing or another dtype is declared.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();

@@ -1,4 +1,4 @@
-//! Which chunks of an array have a cell.
+//! Presence lists: the chunks of an array that have a cell.
 
 use crate::{
     grid::{ChunkCoord, Grid, GridError},
@@ -7,11 +7,10 @@ use crate::{
     zarr::Array,
 };
 
-/// The chunks that an array of byte strings holds, and where they are in it.
+/// The chunks of an array of byte strings, and their cells.
 ///
-/// The attribute `nonempty_chunks` is the only list there is: a cell that is
-/// stored but not listed is not found by going through the chunks. Writers sort
-/// it as text; here it is sorted as tuples of integers.
+/// The attribute `nonempty_chunks` is the only list: iteration over the chunks does not find a cell
+/// that is stored but not listed. Writers sort it as text; here it is sorted as tuples of integers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Presence {
     grid: Grid,
@@ -23,7 +22,7 @@ pub struct Presence {
 pub struct PresentChunk<'a> {
     /// The chunk.
     pub chunk: &'a ChunkCoord,
-    /// Its element in the array.
+    /// Index of its element in the array.
     pub cell: Vec<u64>,
 }
 
@@ -34,9 +33,8 @@ impl Presence {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the list or origin is malformed, a chunk is listed
-    /// twice, is outside the array, or the array has another number of
-    /// dimensions.
+    /// [`MetadataError`] if the list or origin is malformed, a chunk is listed twice, is outside
+    /// the array, or the array has a wrong number of dimensions.
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
         let mut notes = Noter::default();
@@ -59,24 +57,24 @@ impl Presence {
         Ok(Noted { value, notes })
     }
 
-    /// The chunks, ascending as tuples of integers.
+    /// Returns the chunks, ascending as tuples of integers.
     pub fn chunks(&self) -> &[ChunkCoord] {
         &self.chunks
     }
 
-    /// Whether `chunk` is present. O(log chunks).
+    /// Returns whether `chunk` is present. O(log chunks).
     pub fn contains(&self, chunk: &ChunkCoord) -> bool {
         self.chunks.binary_search(chunk).is_ok()
     }
 
-    /// The box of chunks the array can hold.
+    /// Returns the box of chunks in the array.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// The chunks with their elements, ascending.
+    /// Returns the chunks with their elements, ascending.
     pub fn cells(&self) -> impl Iterator<Item = PresentChunk<'_>> {
-        // Every chunk listed was found to have a cell.
+        // `parse` has verified that every listed chunk has a cell.
         self.chunks.iter().filter_map(|chunk| {
             let cell = self.grid.cell_of(chunk.coords()).ok()?;
             Some(PresentChunk { chunk, cell })
@@ -92,7 +90,7 @@ fn read_chunks(
     let list = at.list()?;
     let mut chunks = Vec::with_capacity(list.len());
     for (index, value) in list.iter().enumerate() {
-        // The place is made for errors only: lists have millions of items.
+        // The path is only formatted for errors, because lists have millions of items.
         let place = || at.item(index, value);
         let Some(text) = value.as_str() else {
             return Err(place()

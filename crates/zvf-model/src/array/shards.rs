@@ -6,14 +6,13 @@ use crate::{
     metadata::{Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault},
 };
 
-/// How the names of shards start: `__shard_000006`.
+/// Prefix of the names of shards, for example `__shard_000006`.
 pub const SHARD_PREFIX: &str = "__shard_";
 
-/// Where in a shard the cells of its chunks are.
+/// Positions of the cells in a shard.
 ///
-/// A family may have shards and arrays of single chunks beside each other.
-/// Which chunk goes to which shard is of no use to a reader: it takes the
-/// indexes of all.
+/// A family may have both shards and arrays of single chunks. The assignment of chunks to shards is
+/// not specified, so a reader loads all indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacyShardIndex {
     spans: Vec<ShardSpan>,
@@ -26,7 +25,7 @@ pub struct ShardSpan {
     pub chunk: ChunkCoord,
     /// Its first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Its length in bytes.
     pub len: u64,
 }
 
@@ -36,8 +35,7 @@ impl LegacyShardIndex {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the index is missing or malformed, or a chunk is
-    /// not inside the shard.
+    /// [`MetadataError`] if the index is missing or malformed, or a chunk exceeds the shard.
     pub fn parse(
         key: &Key,
         attributes: &Attributes,
@@ -64,12 +62,12 @@ impl LegacyShardIndex {
         Ok(Self { spans })
     }
 
-    /// The chunks, ascending as tuples of integers.
+    /// Returns the chunks, ascending as tuples of integers.
     pub fn spans(&self) -> &[ShardSpan] {
         &self.spans
     }
 
-    /// Where `chunk` is; `None` when the shard does not hold it. O(log chunks).
+    /// Returns the span of `chunk`; `None` if it is not in the shard. O(log chunks).
     pub fn get(&self, chunk: &ChunkCoord) -> Option<&ShardSpan> {
         let at = self.spans.binary_search_by(|span| span.chunk.cmp(chunk));
         self.spans.get(at.ok()?)

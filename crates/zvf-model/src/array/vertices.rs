@@ -10,7 +10,7 @@ use crate::{
 };
 
 words! {
-    /// How the bytes of a vertex cell hold coordinates.
+    /// Encoding of the coordinates in a vertex cell.
     pub enum VertexEncoding as "an encoding of vertices" {
         /// Rows of numbers.
         Raw = "raw",
@@ -19,17 +19,17 @@ words! {
     }
 }
 
-/// What `vertices` says.
+/// Metadata of `vertices`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Vertices {
     /// Type of a coordinate; float32 when absent.
     pub dtype: Dtype,
-    /// How cells hold them; raw when absent.
+    /// Encoding of cells; raw if absent.
     pub encoding: VertexEncoding,
-    /// Axes, as further geometries of composite stores say.
+    /// Number of axes, declared by further geometries of composite stores.
     pub ndim: Option<u64>,
-    /// Vertices, as further geometries of composite stores say.
+    /// Number of vertices, declared by further geometries of composite stores.
     pub vertex_count: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Vertices {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when the dtype is no number.
+    /// [`MetadataError`] if the dtype is not numeric.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
@@ -56,7 +56,7 @@ impl Vertices {
     }
 }
 
-/// The `dtype`, float32 when absent.
+/// Reads the `dtype`, float32 if absent.
 pub(super) fn dtype_or_float32(fields: &Fields<'_>) -> Result<Dtype, MetadataError> {
     match fields.get("dtype") {
         Some(at) => at.dtype(),
@@ -64,8 +64,8 @@ pub(super) fn dtype_or_float32(fields: &Fields<'_>) -> Result<Dtype, MetadataErr
     }
 }
 
-/// What `vertex_fragments` or `link_fragments` says: that it holds fragment
-/// indexes of version 1, which all do. Writers of 0.6 and 0.7 left it out.
+/// Metadata of `vertex_fragments` or `link_fragments`, which only declares fragment indexes of
+/// version 1. Writers of 0.6 and 0.7 omit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FragmentArray {}
@@ -75,7 +75,7 @@ impl FragmentArray {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] when another encoding is declared.
+    /// [`MetadataError`] if another encoding is declared.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();

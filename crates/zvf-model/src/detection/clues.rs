@@ -1,4 +1,4 @@
-//! What nodes tell about the generation, put together.
+//! Evidence about the generation, combined.
 
 use super::GenerationError;
 use crate::{
@@ -7,11 +7,11 @@ use crate::{
     version::Version,
 };
 
-/// The generations that agree with everything seen so far.
+/// The generations that match all evidence so far.
 pub(super) struct Clues {
     pub(super) low: Generation,
     pub(super) high: Generation,
-    /// The node that set the limits first.
+    /// The first node that set limits.
     pub(super) first: Option<&'static str>,
     pub(super) mixed: Vec<&'static str>,
 }
@@ -28,7 +28,7 @@ impl Default for Clues {
 }
 
 impl Clues {
-    /// A node that cannot be otherwise in these generations.
+    /// Adds a node whose form is certain evidence for these generations.
     pub(super) fn hard(
         &mut self,
         node: &'static str,
@@ -50,15 +50,15 @@ impl Clues {
         Ok(())
     }
 
-    /// A node that may have been written by other software: it narrows, and is
-    /// read as it is when it does not fit.
+    /// Adds a node that other software may have written: it narrows the range, or is read in its
+    /// own form if it contradicts the range.
     pub(super) fn soft(&mut self, node: &'static str, low: Generation, high: Generation) {
         if self.hard(node, low, high).is_err() {
             self.mixed.push(node);
         }
     }
 
-    /// The version's generation if the structure allows it, else the nearest.
+    /// Returns the generation of the version if the structure allows it, otherwise the nearest.
     pub(super) fn choose(&self, version: Option<Version>) -> Result<Generation, GenerationError> {
         let proposed = version.and_then(Generation::of_version);
         match (proposed, self.first) {
@@ -69,7 +69,7 @@ impl Clues {
     }
 }
 
-/// The forms that were seen; what was not seen is as the generation has it.
+/// The detected forms; others default to those of the generation.
 #[derive(Default)]
 pub(super) struct Forms {
     pub(super) chunks: Option<ChunkForm>,

@@ -1,4 +1,4 @@
-//! A port without a type of its own: what asks through it is compiled once.
+//! A type-erased port, so that plans are compiled once.
 
 use core::{any::Any, fmt, future::Future, pin::Pin};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::{
     zarr::{Array, Node},
 };
 
-/// A [`Fetch`], whichever it is.
+/// A handle on any [`Fetch`].
 ///
-/// Plans take this and not a type parameter: generic ones would be compiled again for
-/// each port, in the crate that names it. A call costs an allocation for its future, and
-/// what is wanted of cells is copied. Dropping a future drops that of the port.
+/// Plans take this handle instead of a type parameter: generic plans would be compiled again for
+/// each port, in the crate that uses it. A call costs an allocation for its future, and requests
+/// for cells are copied. Dropping a future drops that of the port.
 #[derive(Clone, Copy)]
 pub struct Port<'a> {
     fetch: &'a dyn AnyFetch,
@@ -21,7 +21,7 @@ pub struct Port<'a> {
 }
 
 impl<'a> Port<'a> {
-    /// A handle on `fetch`.
+    /// Creates a handle on `fetch`.
     pub fn new(fetch: &'a impl Fetch) -> Self {
         let bypasses_cache = false;
         Self {
@@ -45,7 +45,7 @@ impl<'a> Port<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Fetch::array`].
+    /// Errors of [`Fetch::array`].
     pub fn array(self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.fetch.array(node, array)
     }
@@ -54,13 +54,12 @@ impl<'a> Port<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Fetch::nodes`].
+    /// Errors of [`Fetch::nodes`].
     pub async fn nodes(self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
         self.fetch.nodes(keys).await
     }
 
-    /// See [`Fetch::cells`]. Those of an array that another kind of port opened are
-    /// unavailable.
+    /// See [`Fetch::cells`]. Cells of an array that another kind of port opened are unavailable.
     pub async fn cells(
         self,
         wanted: &[Wanted<AnyArray>],
@@ -72,7 +71,7 @@ impl<'a> Port<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Fetch::children`].
+    /// Errors of [`Fetch::children`].
     pub async fn children(self, key: &Key) -> Result<Vec<String>, FetchError> {
         self.fetch.children(key).await
     }
@@ -81,7 +80,7 @@ impl<'a> Port<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Fetch::sizes`].
+    /// Errors of [`Fetch::sizes`].
     pub async fn sizes(self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
         self.fetch.sizes(keys).await
     }
@@ -90,7 +89,7 @@ impl<'a> Port<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Fetch::files`].
+    /// Errors of [`Fetch::files`].
     pub async fn files(self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
         self.fetch.files(prefix).await
     }
@@ -112,27 +111,27 @@ impl fmt::Debug for Port<'_> {
     }
 }
 
-/// An array of a [`Port`], whichever that is. Cloning is cheap.
+/// An array of any [`Port`]. Cloning is cheap.
 #[derive(Clone)]
 pub struct AnyArray(Arc<dyn AnySource>);
 
 impl AnyArray {
-    /// Its key.
+    /// Returns the key of the array.
     pub fn node(&self) -> &Key {
         self.0.node()
     }
 
-    /// What its metadata say.
+    /// Returns its metadata.
     pub fn metadata(&self) -> &Arc<Array> {
         self.0.metadata()
     }
 
-    /// Whether a part of a cell can be read without the rest.
+    /// Returns whether a part of a cell can be read without the rest.
     pub fn is_plain(&self) -> bool {
         self.0.is_plain()
     }
 
-    /// The array as its port knows it.
+    /// Returns the array in the type of its port.
     fn of<A: CellSource>(&self) -> Result<&A, FetchError> {
         let array: &dyn Any = &*self.0;
         array.downcast_ref().ok_or_else(|| FetchError {
@@ -149,7 +148,7 @@ impl fmt::Debug for AnyArray {
     }
 }
 
-/// [`CellSource`] without what needs a type.
+/// The object-safe part of [`CellSource`].
 trait AnySource: Any + Send + Sync {
     fn node(&self) -> &Key;
     fn metadata(&self) -> &Arc<Array>;
@@ -170,10 +169,10 @@ impl<A: CellSource> AnySource for A {
     }
 }
 
-/// What a port gives in time.
+/// A boxed future of a port.
 type Later<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
 
-/// [`Fetch`] without what needs a type.
+/// The object-safe part of [`Fetch`].
 trait AnyFetch: Sync {
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError>;
     fn nodes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<Node>>, FetchError>>;
@@ -216,7 +215,7 @@ impl<F: Fetch> AnyFetch for F {
                 true => Fetch::cells_once(self, &own).await,
                 false => Fetch::cells(self, &own).await,
             };
-            // In their order: each goes before what was asked for after it.
+            // In order, so that each error is inserted at the position of its request.
             for (at, error) in others {
                 answers.insert(at.min(answers.len()), Err(error));
             }
@@ -246,7 +245,7 @@ impl<F: Fetch> AnyFetch for F {
 }
 
 impl Wanted<AnyArray> {
-    /// The same of the array as its port knows it.
+    /// Returns the request with the array in the type of its port.
     fn of<A: CellSource>(&self) -> Result<Wanted<A>, FetchError> {
         let cell = match &self.cell {
             CellOf::Element(array, element) => {

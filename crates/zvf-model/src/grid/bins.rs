@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 
 use super::{Bounds, ChunkCoord, ChunkShape, floor, floor_saturating, shape::whole};
 
-/// How chunks are cut into bins.
+/// Division of chunks into bins.
 ///
 /// The bins of a chunk are numbered with the last axis fastest; in a level of
 /// binned points the number of a bin is the number of its fragment:
@@ -15,8 +15,8 @@ use super::{Bounds, ChunkCoord, ChunkShape, floor, floor_saturating, shape::whol
 /// local[k] = bin[k] − chunk[k] · bins_per_chunk[k]
 /// ```
 ///
-/// The chunk follows from the bin and not from the position: where a shape has
-/// no exact binary form the two can differ by rounding.
+/// The chunk is derived from the bin, not from the position: if a shape has no exact binary form,
+/// the two can differ by rounding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bins {
     shape: ChunkShape,
@@ -24,7 +24,7 @@ pub struct Bins {
     count: u64,
 }
 
-/// The bin a position is in.
+/// The bin of a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinPlace {
     /// The chunk of the bin.
@@ -34,11 +34,11 @@ pub struct BinPlace {
 }
 
 impl Bins {
-    /// Bins of shape `bin` in chunks of shape `chunk`.
+    /// Creates bins of shape `bin` in chunks of shape `chunk`.
     ///
     /// # Errors
     ///
-    /// [`BinsError`] when the bins do not fill a chunk exactly.
+    /// [`BinsError`] if the bins do not fill a chunk exactly.
     pub fn new(chunk: &ChunkShape, bin: ChunkShape) -> Result<Self, BinsError> {
         if bin.axes() != chunk.axes() {
             return Err(BinsError::Axes {
@@ -62,23 +62,23 @@ impl Bins {
         })
     }
 
-    /// Extent of a bin.
+    /// Returns the extent of a bin.
     pub fn shape(&self) -> &ChunkShape {
         &self.shape
     }
 
-    /// Number of bins of a chunk along each axis.
+    /// Returns the number of bins of a chunk along each axis.
     pub fn per_chunk(&self) -> &[NonZeroU32] {
         &self.per_chunk
     }
 
-    /// Number of bins of a chunk.
+    /// Returns the number of bins of a chunk.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The bin that `position` is in. `None` when the axes do not match, a
-    /// coordinate is not finite, or the bin's does not fit 64 bits.
+    /// Returns the bin that contains `position`. `None` if the number of axes differs, a coordinate
+    /// is not finite, or the bin does not fit 64 bits.
     pub fn place_of(&self, position: &[f64]) -> Option<BinPlace> {
         if position.len() != self.per_chunk.len() {
             return None;
@@ -99,7 +99,7 @@ impl Bins {
         Some(BinPlace { chunk, bin: number })
     }
 
-    /// The number of the bin at `local` of its chunk; `None` when there is none.
+    /// Returns the number of the bin at `local` in its chunk; `None` if there is none.
     pub fn number_of(&self, local: &[u32]) -> Option<u64> {
         if local.len() != self.per_chunk.len() {
             return None;
@@ -112,7 +112,7 @@ impl Bins {
         })
     }
 
-    /// Where in its chunk bin `number` is; `None` past the last.
+    /// Returns the position of bin `number` in its chunk; `None` past the last.
     pub fn local_of(&self, number: u64) -> Option<Vec<u32>> {
         if number >= self.count {
             return None;
@@ -128,10 +128,10 @@ impl Bins {
         Some(local)
     }
 
-    /// The numbers of the bins of `chunk` that `bbox` touches, ascending.
+    /// Returns the numbers of the bins of `chunk` that `bbox` touches, ascending.
     ///
-    /// Takes the spatial coordinates of the chunk; none when the axes do not
-    /// match or the box is empty. Walks only the bins it returns.
+    /// `chunk` has spatial coordinates only. Returns no bins if the number of axes differs or the
+    /// box is empty. Visits only the bins that it returns.
     pub fn touching(&self, chunk: &[i64], bbox: &Bounds) -> impl Iterator<Item = u64> + use<> {
         let ranges = self.local_ranges(chunk, bbox).unwrap_or_default();
         let empty = ranges.is_empty();
@@ -178,7 +178,7 @@ impl Bins {
             let last = floor_saturating(hi / extent).min(end).checked_sub(start)?;
             Some(LocalRange {
                 first: u64::try_from(first).ok()?,
-                // Before the chunk: no bin.
+                // The box ends before the chunk.
                 last: u64::try_from(last).ok()?,
                 count: count.unsigned_abs(),
             })
@@ -195,7 +195,7 @@ struct LocalRange {
     count: u64,
 }
 
-/// Why bins do not fill a chunk.
+/// Reason that bins do not fill a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BinsError {
@@ -207,7 +207,7 @@ pub enum BinsError {
         /// Axes of the chunk.
         chunk: usize,
     },
-    /// An extent that does not divide the chunk's, or divides it too finely.
+    /// An extent that does not divide the chunk's, or is too small.
     #[error("bin extent {bin} of axis {axis} does not divide the chunk's {chunk}")]
     Axis {
         /// The axis.
@@ -217,7 +217,7 @@ pub enum BinsError {
         /// Extent of the chunk.
         chunk: f64,
     },
-    /// More bins than 64 bits count.
+    /// The number of bins exceeds 64 bits.
     #[error("a chunk has more bins than 64 bits count")]
     Count,
 }

@@ -1,13 +1,13 @@
-//! The chunks a box touches.
+//! The chunks that a box intersects.
 
 use core::ops::RangeInclusive;
 
 use super::ChunkCoord;
 
-/// A box of chunks in space. Holds two numbers an axis however many there are.
+/// A box of chunks in space. Stores two numbers per axis, independent of the number of chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunks {
-    /// Empty as a whole when one axis is.
+    /// The box is empty if one axis is.
     axes: Box<[RangeInclusive<i64>]>,
 }
 
@@ -16,7 +16,7 @@ impl Chunks {
         Self { axes: axes.into() }
     }
 
-    /// No chunk of so many axes.
+    /// Creates an empty box with this number of axes.
     #[expect(
         clippy::reversed_empty_ranges,
         reason = "an empty range is what is meant"
@@ -25,17 +25,17 @@ impl Chunks {
         Self::new(vec![0..=-1; axes])
     }
 
-    /// The coordinates along each axis.
+    /// Returns the coordinates along each axis.
     pub fn axes(&self) -> &[RangeInclusive<i64>] {
         &self.axes
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no chunks.
     pub fn is_empty(&self) -> bool {
         self.axes.iter().any(RangeInclusive::is_empty)
     }
 
-    /// How many there are; `None` beyond 64 bits.
+    /// Returns the number of chunks; `None` if it exceeds 64 bits.
     pub fn count(&self) -> Option<u64> {
         if self.is_empty() {
             return Some(0);
@@ -46,8 +46,8 @@ impl Chunks {
             .try_fold(1u64, |n, extent| n.checked_mul(extent?))
     }
 
-    /// Whether `chunk` is one of them. Coordinates before the spatial ones,
-    /// as chunking by attribute adds, are not looked at.
+    /// Returns whether the box contains `chunk`. Coordinates before the spatial ones, which
+    /// chunking by attribute adds, are ignored.
     pub fn contains(&self, chunk: &ChunkCoord) -> bool {
         let spatial = chunk.spatial(self.axes.len());
         spatial.is_some_and(|coords| {
@@ -56,7 +56,7 @@ impl Chunks {
         })
     }
 
-    /// Those of `present` that are in the box, in the order given. O(present).
+    /// Selects the chunks of `present` in the box, preserving their order. O(present).
     pub fn select<'a>(
         &'a self,
         present: &'a [ChunkCoord],
@@ -64,11 +64,11 @@ impl Chunks {
         present.iter().filter(|chunk| self.contains(chunk))
     }
 
-    /// All of them in ascending order, if they are no more than `limit`.
+    /// Iterates over all chunks in ascending order, if there are at most `limit`.
     ///
     /// # Errors
     ///
-    /// [`TooManyChunks`] when there are more: a box may be as large as space.
+    /// [`TooManyChunks`] if there are more, because boxes may be arbitrarily large.
     pub fn within(&self, limit: u64) -> Result<ChunksWithin, TooManyChunks> {
         let count = self.count();
         let left = count.filter(|&count| count <= limit);
@@ -81,12 +81,12 @@ impl Chunks {
     }
 }
 
-/// Number of coordinates along an axis that is not empty.
+/// Returns the number of coordinates along an axis that is not empty.
 fn extent(axis: &RangeInclusive<i64>) -> Option<u64> {
     axis.end().abs_diff(*axis.start()).checked_add(1)
 }
 
-/// Walks the chunks of a box in ascending order, last axis fastest.
+/// Iterator over the chunks of a box in ascending order, last axis fastest.
 #[derive(Clone, Debug)]
 pub struct ChunksWithin {
     axes: Box<[RangeInclusive<i64>]>,
@@ -116,12 +116,12 @@ impl Iterator for ChunksWithin {
     }
 }
 
-/// A box of more chunks than are wanted.
+/// A box has more chunks than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the box touches more than {limit} chunks")]
 pub struct TooManyChunks {
-    /// How many it touches; `None` beyond 64 bits.
+    /// Number of chunks in the box; `None` if it exceeds 64 bits.
     pub count: Option<u64>,
-    /// How many were allowed.
+    /// The limit.
     pub limit: u64,
 }

@@ -1,12 +1,11 @@
-//! The shape of chunks, and the box of chunks an array holds.
+//! The shape of chunks, and the grid of chunks in an array.
 
 use core::num::NonZeroU32;
 
 use super::{Bounds, ChunkCoord, Chunks, floor, floor_saturating, truncate};
 use crate::rank::MAX_RANK;
 
-/// Extent of a chunk (or bin) along each axis: finite and above 0, one axis at
-/// least.
+/// Extent of a chunk (or bin) along each axis: finite and above 0, with at least one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkShape(Box<[f64]>);
 
@@ -15,7 +14,7 @@ impl ChunkShape {
     ///
     /// # Errors
     ///
-    /// [`ShapeError`] when there are none, too many, or one is not above 0.
+    /// [`ShapeError`] if there are none, too many, or one is not finite and above 0.
     pub fn new(extents: &[f64]) -> Result<Self, ShapeError> {
         if extents.is_empty() || extents.len() > MAX_RANK {
             return Err(ShapeError::Axes(extents.len()));
@@ -27,18 +26,18 @@ impl ChunkShape {
         }
     }
 
-    /// The extents.
+    /// Returns the extents.
     pub fn extents(&self) -> &[f64] {
         &self.0
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn axes(&self) -> usize {
         self.0.len()
     }
 
-    /// The chunk that `position` is in. `None` when the axes do not match, a
-    /// coordinate is not finite, or the chunk's does not fit 64 bits.
+    /// Returns the chunk that contains `position`. `None` if the number of axes differs, a
+    /// coordinate is not finite, or the chunk does not fit 64 bits.
     pub fn chunk_of(&self, position: &[f64]) -> Option<ChunkCoord> {
         if position.len() != self.axes() {
             return None;
@@ -48,8 +47,8 @@ impl ChunkShape {
         coords.map(ChunkCoord)
     }
 
-    /// The chunks that `bbox` touches; none when it is empty, inverted or NaN,
-    /// or of another number of axes.
+    /// Returns the chunks that `bbox` intersects; none if it is empty, inverted or NaN, or the
+    /// number of axes differs.
     pub fn chunks_touching(&self, bbox: &Bounds) -> Chunks {
         if bbox.axes() != self.axes() || bbox.is_empty() {
             return Chunks::none(self.axes());
@@ -61,12 +60,11 @@ impl ChunkShape {
         Chunks::new(corners.zip(&self.0).map(axis).collect())
     }
 
-    /// How many of the chunks `root` has go into one of this shape, along each
-    /// axis.
+    /// Returns the number of chunks of shape `root` in one chunk of this shape, along each axis.
     ///
     /// # Errors
     ///
-    /// [`ScaleError`] when that is no whole number of at least 1.
+    /// [`ScaleError`] if it is not an integer of at least 1.
     pub fn scale_over(&self, root: &Self) -> Result<Vec<NonZeroU32>, ScaleError> {
         if self.axes() != root.axes() {
             return Err(ScaleError::Axes {
@@ -83,7 +81,7 @@ impl ChunkShape {
     }
 }
 
-/// A ratio that is a whole number but for rounding, as the number.
+/// Rounds a ratio that is an integer except for rounding errors.
 pub(super) fn whole(ratio: f64) -> Option<NonZeroU32> {
     let rounded = ratio.round();
     let near = (ratio - rounded).abs() <= TOLERANCE * rounded.max(1.0);
@@ -91,14 +89,14 @@ pub(super) fn whole(ratio: f64) -> Option<NonZeroU32> {
     NonZeroU32::new(number).filter(|_| near)
 }
 
-/// How far from whole a ratio of two shapes may be, as the format has it.
+/// Tolerance of the format for integer ratios of two shapes.
 const TOLERANCE: f64 = 1e-9;
 
-/// Why numbers are no chunk shape.
+/// Reason that numbers are not a chunk shape.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// No axis, or more than any store has.
+    /// No axis, or too many.
     #[error("{0} axes, not 1 to {MAX_RANK}")]
     Axes(usize),
     /// An extent that is not finite and above 0.
@@ -106,7 +104,7 @@ pub enum ShapeError {
     Extent(f64),
 }
 
-/// Why a level's chunks are no multiple of the root's.
+/// Reason that a level's chunks are not a multiple of the root's.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaleError {
@@ -118,7 +116,7 @@ pub enum ScaleError {
         /// Axes of the root's.
         root: usize,
     },
-    /// An extent that is no whole multiple, or one beyond 32 bits.
+    /// An extent that is not an integer multiple, or a ratio beyond 32 bits.
     #[error("chunk extent {level} of axis {axis} is no whole multiple of the root's {root}")]
     Axis {
         /// The axis.
@@ -130,7 +128,7 @@ pub enum ScaleError {
     },
 }
 
-/// The box of chunks an array holds.
+/// The box of chunks in an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     origin: Box<[i64]>,
@@ -138,11 +136,12 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// `shape` chunks from chunk `origin` on; no origin means all zeros.
+    /// Creates a grid of `shape` chunks that starts at chunk `origin`; the default origin is all
+    /// zeros.
     ///
     /// # Errors
     ///
-    /// [`GridError`] when the axes do not match or a coordinate does not fit.
+    /// [`GridError`] if the number of axes differs or a coordinate does not fit 64 bits.
     pub fn new(origin: Option<&[i64]>, shape: &[u64]) -> Result<Self, GridError> {
         let zeros = vec![0; shape.len()];
         let origin = origin.unwrap_or(&zeros);
@@ -162,12 +161,12 @@ impl Grid {
         })
     }
 
-    /// The grid that holds every chunk `bounds` touch.
+    /// Creates the grid of all chunks that `bounds` intersect.
     ///
     /// # Errors
     ///
-    /// [`GridError`] when the axes do not match, the bounds are empty or not
-    /// finite, or a coordinate does not fit.
+    /// [`GridError`] if the number of axes differs, the bounds are empty or not finite, or a
+    /// coordinate does not fit 64 bits.
     pub fn of_bounds(bounds: &Bounds, chunk: &ChunkShape) -> Result<Self, GridError> {
         if bounds.axes() != chunk.axes() {
             return Err(GridError::Axes {
@@ -178,28 +177,28 @@ impl Grid {
         let lower = chunk.chunk_of(bounds.lower()).ok_or(GridError::Range)?;
         let upper = chunk.chunk_of(bounds.upper()).ok_or(GridError::Range)?;
         let axes = lower.coords().iter().zip(upper.coords());
-        // Inverted bounds still make a grid of one, as the format has it.
+        // The format defines a grid of one chunk for inverted bounds.
         let extents =
             axes.map(|(lo, hi)| hi.checked_sub(*lo)?.max(0).unsigned_abs().checked_add(1));
         let shape: Option<Vec<u64>> = extents.collect();
         Self::new(Some(lower.coords()), &shape.ok_or(GridError::Range)?)
     }
 
-    /// The chunk of the first cell.
+    /// Returns the chunk of the first cell.
     pub fn origin(&self) -> &[i64] {
         &self.origin
     }
 
-    /// Number of cells along each axis.
+    /// Returns the number of cells along each axis.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The cell of `chunk`.
+    /// Returns the cell of `chunk`.
     ///
     /// # Errors
     ///
-    /// [`GridError`] when the chunk is outside or has another arity.
+    /// [`GridError`] if the chunk is outside the grid or has another arity.
     pub fn cell_of(&self, chunk: &[i64]) -> Result<Vec<u64>, GridError> {
         if chunk.len() != self.shape.len() {
             return Err(GridError::Axes {
@@ -217,7 +216,7 @@ impl Grid {
         cell.collect()
     }
 
-    /// The chunk of `cell`; `None` when there is no such cell.
+    /// Returns the chunk of `cell`; `None` if there is no such cell.
     pub fn chunk_of(&self, cell: &[u64]) -> Option<ChunkCoord> {
         if cell.len() != self.shape.len() {
             return None;
@@ -233,7 +232,7 @@ impl Grid {
     }
 }
 
-/// Why a chunk has no cell in a grid, or numbers are no grid.
+/// Reason that a chunk has no cell in a grid, or that numbers are not a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GridError {
@@ -248,7 +247,7 @@ pub enum GridError {
     /// Bounds that are not finite, or coordinates beyond 64 bits.
     #[error("chunk coordinates do not fit 64 bits")]
     Range,
-    /// A chunk the grid does not hold.
+    /// A chunk outside the grid.
     #[error("chunk coordinate {chunk} of axis {axis} is outside the array's grid")]
     Outside {
         /// The axis.

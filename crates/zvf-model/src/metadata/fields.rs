@@ -1,4 +1,4 @@
-//! Walking JSON with the place at hand, so that every fault names it.
+//! Access to JSON that tracks the path, so that every fault names it.
 
 use core::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{key::Key, name::Word};
 
-/// A value and where it stands.
+/// A value and its path.
 #[derive(Clone)]
 pub(crate) struct JsonField<'a> {
     key: &'a Key,
@@ -18,7 +18,7 @@ pub(crate) struct JsonField<'a> {
     value: &'a Value,
 }
 
-/// An object's fields and where it stands.
+/// The fields of an object and its path.
 #[derive(Clone)]
 pub(crate) struct Fields<'a> {
     key: &'a Key,
@@ -27,7 +27,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The attributes of node `key`.
+    /// Returns the attributes of node `key`.
     pub(crate) fn attributes(key: &'a Key, map: &'a Attributes) -> Self {
         Self {
             key,
@@ -36,7 +36,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The field, absent when null.
+    /// Returns the field; `None` if absent or null.
     pub(crate) fn get(&self, name: &str) -> Option<JsonField<'a>> {
         let value = self.map.get(name).filter(|value| !value.is_null())?;
         Some(JsonField {
@@ -66,14 +66,14 @@ impl<'a> Fields<'a> {
         self.map
     }
 
-    /// All fields but these.
+    /// Returns all fields except these.
     pub(crate) fn without(&self, names: &[&str]) -> Attributes {
         let others = self.map.iter();
         let others = others.filter(|(name, _)| !names.contains(&name.as_str()));
         others.map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
-    /// An error at a field of this object.
+    /// Returns an error at a field of this object.
     pub(crate) fn fault(&self, name: &str, fault: MetadataFault) -> MetadataError {
         MetadataError {
             key: self.key.clone(),
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An error at a member of the node that is no attribute.
+    /// Returns an error at a member of the node that is not an attribute.
     pub(crate) fn beside(key: &Key, name: &str, fault: MetadataFault) -> MetadataError {
         MetadataError {
             key: key.clone(),
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> JsonField<'a> {
-    /// The whole document of file `key`.
+    /// Returns the whole document of file `key`.
     pub(crate) fn document(key: &'a Key, value: &'a Value) -> Self {
         Self {
             key,
@@ -141,13 +141,13 @@ impl<'a> JsonField<'a> {
         })
     }
 
-    /// The values of a list, without their places.
+    /// Returns the values of a list, without their paths.
     pub(crate) fn list(&self) -> Result<&'a [Value], MetadataError> {
         let list = self.value.as_array();
         Ok(list.ok_or_else(|| self.kind(JsonKind::List))?)
     }
 
-    /// The place of item `at` of a list.
+    /// Returns item `at` of a list with its path.
     pub(crate) fn item(&self, at: usize, value: &'a Value) -> Self {
         let mut path = self.path.clone();
         // Writing to a String cannot fail.
@@ -165,7 +165,7 @@ impl<'a> JsonField<'a> {
         Ok(list.map(move |(at, value)| this.item(at, value)))
     }
 
-    /// A list with every item read the same way.
+    /// Reads every item of a list with the same function.
     pub(crate) fn each<T>(
         &self,
         read: impl Fn(&Self) -> Result<T, MetadataError>,
@@ -173,7 +173,7 @@ impl<'a> JsonField<'a> {
         self.items()?.map(|item| read(&item)).collect()
     }
 
-    /// As [`each`](Self::each), for a list of known length.
+    /// Like [`each`](Self::each), for a list of known length.
     pub(crate) fn exactly<T>(
         &self,
         expected: usize,
@@ -196,7 +196,7 @@ impl<'a> JsonField<'a> {
         value.ok_or_else(|| self.kind(JsonKind::Bool))
     }
 
-    /// A finite number.
+    /// Reads a finite number.
     pub(crate) fn number(&self) -> Result<f64, MetadataError> {
         let number = self.value.as_f64();
         let number = number.ok_or_else(|| self.kind(JsonKind::Number))?;
@@ -208,7 +208,7 @@ impl<'a> JsonField<'a> {
         Ok(number)
     }
 
-    /// A number above zero.
+    /// Reads a number above zero.
     pub(crate) fn positive(&self) -> Result<f64, MetadataError> {
         let found = self.number()?;
         if found > 0.0 {
@@ -218,7 +218,7 @@ impl<'a> JsonField<'a> {
         Err(self.error(MetadataFault::Range { found, expected }))
     }
 
-    /// A whole number written as one: `2`, and not `2.0`.
+    /// Reads an integer written as one: `2`, not `2.0`.
     pub(crate) fn unsigned(&self, least: u64, most: u64) -> Result<u64, MetadataError> {
         let number = self.value.as_u64();
         let number = number.filter(|n| (least..=most).contains(n));
@@ -270,7 +270,7 @@ impl<'a> JsonField<'a> {
     }
 }
 
-/// Collects what is read past.
+/// Collects tolerated faults.
 #[derive(Default)]
 pub(crate) struct Noter {
     notes: Vec<MetadataNote>,
@@ -285,7 +285,7 @@ impl Noter {
         });
     }
 
-    /// The value, or a note and `None`.
+    /// Returns the value, or adds a note and returns `None`.
     pub(crate) fn take<T>(
         &mut self,
         read: Result<T, MetadataError>,
@@ -294,7 +294,7 @@ impl Noter {
         read.map_err(|error| self.note(error, assumed)).ok()
     }
 
-    /// An optional informational field.
+    /// Reads an optional informational field.
     pub(crate) fn field<'a, T>(
         &mut self,
         fields: &Fields<'a>,
@@ -305,14 +305,14 @@ impl Noter {
         self.take(read(&place), Assumed::Default)
     }
 
-    /// A field of one word; an unknown one is kept and noted.
+    /// Reads a field of one word; an unknown word is kept and noted.
     pub(crate) fn word<T: Word>(&mut self, fields: &Fields<'_>, name: &str) -> Option<T> {
         let at = fields.get(name)?;
         let text = self.take(at.text(), Assumed::Default)?;
         Some(self.known(&at, text))
     }
 
-    /// The word `text` at `at`; an unknown one is noted.
+    /// Parses the word `text` at `at`; an unknown word is noted.
     pub(crate) fn known<T: Word>(&mut self, at: &JsonField<'_>, text: &str) -> T {
         let word = T::from(text);
         if !word.is_known() {

@@ -22,20 +22,20 @@ pub struct Codecs {
     sharding: Option<Box<Sharding>>,
 }
 
-/// How the chunks of one shard are laid out in it.
+/// Layout of the chunks in a shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sharding {
     /// Extent of an inner chunk; divides the shard's in each dimension.
     pub chunk_shape: Vec<u64>,
-    /// How an inner chunk becomes bytes.
+    /// Encoding of an inner chunk.
     pub codecs: Codecs,
-    /// How the index becomes bytes.
+    /// Encoding of the index.
     pub index_codecs: Codecs,
-    /// Where in the shard the index is.
+    /// Position of the index in the shard.
     pub index_location: IndexLocation,
 }
 
-/// Where in a shard its index is.
+/// Position of the index in a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexLocation {
     /// Before the chunks.
@@ -45,7 +45,7 @@ pub enum IndexLocation {
     End,
 }
 
-/// A chain of one codec that only lays values out.
+/// A chain of a single codec that only serializes values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainCodec {
     /// `bytes`: numbers one after the other.
@@ -84,13 +84,13 @@ impl Codecs {
         Ok(Self { chain, sharding })
     }
 
-    /// The codecs, in the order of encoding.
+    /// Returns the codecs, in the order of encoding.
     pub fn iter(&self) -> core::slice::Iter<'_, Codec> {
         self.chain.iter()
     }
 
-    /// The one codec, when it is alone and only lays values out: the chunk can
-    /// then be read in parts, without decoding all of it.
+    /// Returns the codec, if it is the only one and only serializes values, so that parts of a
+    /// chunk can be read without decoding all of it.
     pub fn plain(&self) -> Option<PlainCodec> {
         let [codec] = self.chain.as_slice() else {
             return None;
@@ -102,13 +102,12 @@ impl Codecs {
         }
     }
 
-    /// The sharding in the chain, whatever stands around it.
+    /// Returns the sharding in the chain, with or without other codecs.
     pub fn sharding(&self) -> Option<&Sharding> {
         self.sharding.as_deref()
     }
 
-    /// The sharding when it is alone in the chain: inner chunks can then be read
-    /// by range.
+    /// Returns the sharding, if it is the only codec, so that inner chunks can be read by range.
     pub fn plain_sharding(&self) -> Option<&Sharding> {
         match self.chain.as_slice() {
             [_] => self.sharding(),
@@ -127,8 +126,8 @@ impl<'a> IntoIterator for &'a Codecs {
 }
 
 impl Codec {
-    /// Of a `bytes` codec: its `endian`, little when it says none, as for
-    /// values of one byte. `None` for another codec or order.
+    /// Returns the `endian` of a `bytes` codec; little-endian if absent, as for values of one byte.
+    /// `None` for another codec or order.
     pub fn byte_order(&self) -> Option<ByteOrder> {
         let endian = self.configuration.get("endian");
         match (self.name.as_str(), endian.map(|endian| endian.as_str())) {
@@ -149,7 +148,7 @@ impl Sharding {
             return Err(at.error(MetadataFault::InnerChunk { inner, outer }));
         }
         let codecs = Codecs::read(&fields.require("codecs")?, &chunk_shape)?;
-        // The index has the shard's chunks as dimensions, and two numbers each.
+        // The shape of the index is the shard's grid of chunks, with two numbers each.
         let mut index_shape: Vec<u64> = chunk_shape
             .iter()
             .zip(outer)
@@ -173,9 +172,9 @@ impl Sharding {
         })
     }
 
-    /// Which inner chunk of its shard holds element `index` of the array.
+    /// Returns the inner chunk that contains element `index` of the array.
     ///
-    /// `None` when the dimensions do not match.
+    /// `None` if the dimensions do not match.
     pub fn inner_of(&self, index: &[u64], shard_shape: &[u64]) -> Option<Vec<u64>> {
         let ranks = [index.len(), shard_shape.len()];
         let places = index.iter().zip(shard_shape).zip(&self.chunk_shape);
@@ -189,7 +188,7 @@ impl Sharding {
 
 const SHARDING: &str = "sharding_indexed";
 
-/// The name of an extension, for a message.
+/// Returns the name of an extension, for a message.
 pub(super) fn name_of(place: &JsonField<'_>) -> Result<Excerpt, MetadataError> {
     extension(place).map(|(name, ..)| Excerpt::of(name))
 }

@@ -1,4 +1,4 @@
-//! What the elements of an array are.
+//! Data types of arrays.
 
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 
@@ -9,14 +9,14 @@ use crate::metadata::{Attributes, Excerpt, JsonField, MetadataError, MetadataFau
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DataType {
-    /// A number or boolean. The byte order is the codec's business.
+    /// A number or boolean. The codec defines the byte order.
     Number(Kind),
     /// Byte strings of any length: `variable_length_bytes`, or `bytes`.
     VariableBytes,
     /// Text of any length: `string`, or `variable_length_utf8`.
     VariableText,
-    /// Text of so many bytes: `fixed_length_utf32`, four bytes a character in the
-    /// codec's byte order, zeros after the last one.
+    /// Text of fixed length: `fixed_length_utf32`, four bytes a character in the codec's byte
+    /// order, zeros after the last one.
     FixedText {
         /// Bytes of an element, a multiple of four.
         bytes: u64,
@@ -49,7 +49,7 @@ impl DataType {
         })
     }
 
-    /// The dtype of numbers in this byte order; `None` for everything else.
+    /// Returns the dtype of numbers in this byte order; `None` for everything else.
     pub fn dtype(&self, order: ByteOrder) -> Option<Dtype> {
         match self {
             Self::Number(kind) => Some(Dtype::new(*kind, order)),
@@ -61,13 +61,13 @@ impl DataType {
 /// Bytes of a UTF-32 character.
 const CHARACTER: u64 = 4;
 
-/// The `length_bytes` of text: one whole character or more.
+/// Returns the `length_bytes` of text: one whole character or more.
 fn text_bytes(place: &JsonField<'_>, given: Option<JsonField<'_>>) -> Result<u64, MetadataError> {
     let Some(configuration) = given else {
         return Err(place.error(MetadataFault::Missing));
     };
     let length = configuration.fields()?.require("length_bytes")?;
-    // What no chunk could hold is told here, where the place is known.
+    // Lengths beyond the limit of a chunk are rejected here, where the path is known.
     let bytes = length.unsigned(CHARACTER, u64::from(u32::MAX))?;
     if bytes.is_multiple_of(CHARACTER) {
         return Ok(bytes);

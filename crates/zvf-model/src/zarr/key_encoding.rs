@@ -1,4 +1,4 @@
-//! How the chunks of an array are named.
+//! Names of the chunks of an array.
 
 use super::extension;
 use crate::{
@@ -9,13 +9,13 @@ use crate::{
 /// Names of chunks: style and separator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkKeyEncoding {
-    /// What surrounds the numbers.
+    /// Form of the name around the numbers.
     pub style: KeyStyle,
-    /// What stands between them, `/` or `.`.
+    /// Separator of the numbers, `/` or `.`.
     pub separator: char,
 }
 
-/// What surrounds the numbers of a chunk's name.
+/// Form of a chunk's name around the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyStyle {
     /// `c/1/0/0`, or `c.1.0.0`; an array of rank 0 has the chunk `c`.
@@ -25,7 +25,7 @@ pub enum KeyStyle {
 }
 
 impl ChunkKeyEncoding {
-    /// What every store known has: `c/1/0/0`.
+    /// The encoding of every known store: `c/1/0/0`.
     pub const DEFAULT: Self = Self {
         style: KeyStyle::Default,
         separator: '/',
@@ -53,8 +53,8 @@ impl ChunkKeyEncoding {
         Ok(Self { style, separator })
     }
 
-    /// The key of chunk `index` of the array at `node`. A query makes one for each cell, so it
-    /// is one allocation, and no segment is looked at: all are numbers.
+    /// Returns the key of chunk `index` of the array at `node`. Queries create one for each cell,
+    /// so it takes a single allocation and no validation, because all segments are numbers.
     pub(super) fn key(self, node: &Key, index: &[u64]) -> Result<Key, KeyError> {
         let digits = |number: &u64| {
             number
@@ -87,7 +87,7 @@ impl ChunkKeyEncoding {
     }
 }
 
-/// Appends a number as text: for so little `write!` takes several times as long.
+/// Appends a number as text, because `write!` takes several times as long.
 fn push_number(text: &mut String, number: u64) {
     if number >= 10 {
         push_number(text, number / 10);

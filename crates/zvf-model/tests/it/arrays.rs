@@ -1,4 +1,4 @@
-//! Attributes of arrays beside what writers leave.
+//! Attributes of arrays, beyond those of known writers.
 
 use serde_json::{Value as Json, json};
 use zvf_format::{links::RowForm, path::Delta};
@@ -63,7 +63,7 @@ fn presence_is_sorted_as_integers() {
 }
 
 #[test]
-fn presence_that_lies_is_refused() {
+fn contradictory_presence_lists_are_rejected() {
     let chunks = |chunks: Json| presence(&json!({"nonempty_chunks": chunks}));
     refused(
         chunks(json!(["0.0", "0.0"])),
@@ -197,7 +197,7 @@ fn family(json: &Json) -> Result<Noted<Option<LinkFamily>>, MetadataError> {
 }
 
 #[test]
-fn policies_that_cannot_be_followed_are_refused() {
+fn unknown_storage_policies_are_rejected() {
     let check = |extra: Json, message: &str| {
         let mut json = json!({"link_width": 2, "sid_ndim": 3});
         json.as_object_mut().unwrap().extend(attributes(&extra));
@@ -384,7 +384,7 @@ fn composite_names_stay_in_the_level() {
 }
 
 #[test]
-fn shards_hold_what_they_say() {
+fn shard_indexes_are_checked_against_the_shard() {
     let read = |json: Json| {
         LegacyShardIndex::parse(&key("k"), &attributes(&json!({"shard_index": json})), 2, 10)
     };

@@ -190,7 +190,7 @@ fn kinds() -> impl Strategy<Value = Kind> {
     proptest::sample::select(Kind::ALL.to_vec())
 }
 
-/// A column of any kind whose floats are any bits.
+/// Generates columns of any kind, with floats of arbitrary bits.
 fn columns(
     rows: impl Into<proptest::collection::SizeRange> + Clone,
 ) -> impl Strategy<Value = NumericColumn> {

@@ -1,5 +1,4 @@
-//! Detection where no recorded store goes: old, new, mixed and development
-//! layouts.
+//! Detection beyond the recorded stores: old, new, mixed and development layouts.
 
 use serde_json::json;
 use zvf_model::{
@@ -49,7 +48,7 @@ fn refused(evidence: &Evidence, message: &str) {
 }
 
 #[test]
-fn old_stores_are_refused_with_what_was_found() {
+fn old_stores_are_rejected_with_the_evidence() {
     refused(
         &store("0.5.0"),
         "format 0.5 or older, which is not read: it has zv_version 0.5.0",
@@ -65,7 +64,7 @@ fn old_stores_are_refused_with_what_was_found() {
 }
 
 #[test]
-fn new_stores_are_refused_with_a_way_out() {
+fn newer_stores_are_rejected_with_a_hint() {
     for version in ["0.10.0", "1.0.0", "9.9.9"] {
         let mut evidence = store(version);
         evidence.vertices = Some(CELLS);
@@ -99,7 +98,7 @@ fn development_layouts_are_refused_by_name() {
     refused(&with(sharded), "0.8.0-S");
     let packed = family(NATIVE, json!({"cell_keys": ["0.0.0.1.0.0"]}), &[]);
     refused(&with(packed), "packed_sharded");
-    // The one that is read: L chunks a cell. With L = 1 a cell is one chunk.
+    // The supported layout: L chunks per cell. With L = 1 a cell is one chunk.
     let cells = family(group, policy, &[("0.0.0.1.0.0", NodeForm::Blob)]);
     assert_eq!(with(cells).detect().unwrap().generation, Generation::V0_8_0);
     let single = family(
@@ -114,14 +113,14 @@ fn development_layouts_are_refused_by_name() {
 }
 
 #[test]
-fn native_shards_are_told_from_0_9() {
+fn native_shards_are_distinguished_from_0_9() {
     let mut evidence = store("0.8.1");
     evidence.vertices = Some(NATIVE);
     let found = evidence.detect().unwrap();
     assert_eq!(found.generation, Generation::V0_8_1);
     assert_eq!(found.layout.chunks, ChunkForm::Cell);
     assert_eq!(found.layout.links, LinkForm::PerDelta);
-    // A cell array that is not sharded, or has an origin, is 0.9 whatever it says.
+    // A cell array that is not sharded, or has an origin, is 0.9, whatever its version.
     evidence.vertices = Some(CELLS);
     let found = evidence.detect().unwrap();
     assert_eq!(found.generation, Generation::V0_9);
@@ -160,7 +159,7 @@ fn cells_between_chunks_override_the_version() {
     check("0.9.0", &cells, Generation::V0_8_1);
     let table = [("data", NodeForm::Blob)];
     check("0.8.1", &table, Generation::V0_7);
-    // Made and never filled: any generation.
+    // Created but never filled: any generation.
     check("0.7.0", &[], Generation::V0_7);
     check("0.8.1", &[], Generation::V0_8_1);
 }
@@ -176,7 +175,7 @@ fn each_node_narrows_the_generations() {
         fill(&mut evidence);
         let found = evidence.detect().unwrap();
         assert_eq!(found.possible, first..=last);
-        // Without a version, the latest of those that read the same.
+        // Without a version, the latest of the equivalent generations.
         assert_eq!(found.generation, last);
         assert_eq!(found.notes, [DetectionNote::VersionMissing]);
     };
@@ -205,7 +204,7 @@ fn padded_vertices_are_a_profile_of_0_8() {
     for version in ["0.8.0", "0.8.1", "0.6.0"] {
         let mut evidence = store(version);
         evidence.vertices = Some(NodeForm::Numbers { rank: 5 });
-        // The seeds of 0.8 have open manifests.
+        // The base stores of 0.8 have open manifests.
         evidence.object_index = Some(attributes(json!({"num_objects": 1, "sid_ndim": 3})));
         let found = evidence.detect().unwrap();
         assert_eq!(found.layout.profile(), "0.8-padded");
@@ -236,16 +235,16 @@ fn nodes_of_two_generations_are_refused_or_noted() {
     let found = evidence.detect().unwrap();
     assert_eq!(found.notes[0], DetectionNote::Mixed("groups"));
     assert_eq!(found.generation, Generation::V0_8_1);
-    // Each is read as it is.
+    // Each is read in its own form.
     assert_eq!(found.layout.tables, TableForm::Array);
     assert_eq!(found.layout.groups, TableForm::Child);
 }
 
 #[test]
-fn a_store_that_says_nothing_is_not_guessed() {
+fn a_store_without_evidence_is_rejected() {
     let nothing = Evidence::of_root(&Attributes::new());
     assert_eq!(nothing.detect().unwrap_err(), GenerationError::Undetermined);
-    // The version alone will do.
+    // The version alone suffices.
     let found = store("0.7").detect().unwrap();
     assert_eq!(found.generation, Generation::V0_7);
     assert_eq!(found.notes, []);

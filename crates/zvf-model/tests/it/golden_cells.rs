@@ -1,4 +1,4 @@
-//! Every recorded cell is in the file that the layout computes.
+//! Every recorded cell is in the file computed by the layout.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ struct Tally {
 }
 
 #[test]
-fn golden_cells_are_where_the_layout_says() {
+fn golden_cells_are_at_the_keys_of_the_layout() {
     for archive in ARCHIVES {
         let mut tally = Tally::default();
         for store in stores(archive) {
@@ -61,7 +61,7 @@ impl Tally {
     }
 }
 
-/// The layout as detected, and what it is when the version lies or is missing.
+/// Returns the layouts detected with the correct version, a wrong version and no version.
 fn layouts(store: &Store) -> Vec<Layout> {
     let versions = ["0.6", "0.7", "0.8.0", "0.8.1", "0.9.2"].map(|version| Some(json!(version)));
     let versions = versions.into_iter().chain([None]);
@@ -106,7 +106,7 @@ fn check_new(store: &Store, layout: Layout, tally: &mut Tally) {
                 check_items(store, layout, level, &part, &cells, tally);
             }
         }
-        // Nothing is stored that the layout does not find.
+        // The layout finds everything that is stored.
         let prefix = format!("{level}/");
         for file in store.files.keys().filter(|file| file.starts_with(&prefix)) {
             let Some((node, _)) = file.split_once("/c/") else {
@@ -199,7 +199,7 @@ fn check_items(
     }
 }
 
-/// The part that a path below a level names in 0.9.
+/// Returns the part that a path below a level names in 0.9.
 fn part_of<'a>(parts: &[&'a str]) -> ArrayRole<'a> {
     let delta = |text: &str| Delta::parse(text).unwrap();
     match parts {
@@ -299,7 +299,7 @@ fn check_old(store: &Store, layout: Layout, tally: &mut Tally) {
     }
 }
 
-/// Native shards of 0.8.1: elements of one array.
+/// Checks native shards of 0.8.1: elements of one array.
 fn check_native(
     store: &Store,
     layout: Layout,
@@ -331,7 +331,7 @@ fn check_native(
     assert!(filled.map(|(at, _)| at).eq(elements), "{node}");
 }
 
-/// Shards up to 0.8.0: the index covers the shard.
+/// Checks shards up to 0.8.0: the index covers the shard.
 fn check_shard(store: &Store, level: LevelId, path: &str, tally: &mut Tally) {
     let arity = store.level(level).arity(&store.root());
     let node = key(path);

@@ -1,5 +1,4 @@
-//! The recorded damage to metadata: each case is an error, a note, or a value
-//! that shows it. None goes by.
+//! The recorded damage to metadata: each case is an error, a note, or a changed value.
 
 use serde_json::Value as Json;
 use zvf_format::path::Delta;
@@ -16,15 +15,15 @@ use zvf_testkit::{
 
 use crate::store::{Store, key, report, stores};
 
-/// How a case shows.
+/// Expected effect of a case.
 enum Shown {
-    /// As an error whose message holds this.
+    /// An error whose message contains this text.
     Error(&'static str),
-    /// As a note whose message holds this.
+    /// A note whose message contains this text.
     Note(&'static str),
-    /// In a value that was read and is not what it was.
+    /// A changed value.
     Value,
-    /// In a node that is not there.
+    /// A missing node.
     Absent(&'static str),
 }
 use Shown::{Absent, Error, Note, Value};
@@ -71,7 +70,7 @@ const CASES: &[(&str, Shown)] = &[
         "cross_chunk_strategy",
         Note("\"other\" is not a strategy for links between chunks"),
     ),
-    // Tokens without consequences, which the format has readers ignore.
+    // Informational names, which readers ignore as the format requires.
     ("unknown_capability", Value),
     ("geometry_types_empty", Value),
     (
@@ -134,7 +133,7 @@ const CASES: &[(&str, Shown)] = &[
 ];
 
 #[test]
-fn golden_damage_to_metadata_is_seen() {
+fn golden_damage_to_metadata_is_detected() {
     let golden = Golden::open("zvf-09");
     let cases = golden.json("invalid_cases.json");
     let stores = stores("zvf-09");
@@ -145,7 +144,7 @@ fn golden_damage_to_metadata_is_seen() {
         let base = stores.iter().find(|store| store.name == base).unwrap();
         let edits = case["edits"].as_array().unwrap();
         let Some((_, shown)) = CASES.iter().find(|(listed, _)| *listed == name) else {
-            // Damage to the bytes of cells is for who decodes them.
+            // Damage to the bytes of cells is detected by their decoders.
             let in_cell = |edit: &Json| edit["file"].as_str().unwrap().contains("/c/");
             assert!(edits.iter().all(in_cell), "{name} is not in the table");
             cells += 1;
@@ -194,7 +193,7 @@ fn check(name: &str, base: &Store, damaged: &Store, shown: &Shown) {
     }
 }
 
-/// Everything the metadata of a store say, as text to compare.
+/// Returns all metadata of a store as text.
 fn read(store: &Store, notes: &mut Vec<String>) -> Result<String, String> {
     fn text(error: impl std::fmt::Display) -> String {
         error.to_string()
@@ -266,7 +265,7 @@ fn read_node(
     })
 }
 
-/// Does to the files what the recorded edit did.
+/// Applies a recorded edit to the files.
 fn apply(store: &mut Store, edit: &Json) {
     let mut files: Files = core::mem::take(&mut store.files).into_iter().collect();
     damage::apply(&mut files, edit);

@@ -15,7 +15,7 @@ fn golden_generation_of_every_store() {
     for store in all() {
         let detection = store.detect();
         assert_eq!(detection.generation, store.generation, "{}", store.name);
-        // The first builds of 0.7 held manifests as 0.6 does.
+        // The first builds of 0.7 stored manifests like 0.6.
         assert_eq!(detection.notes, [], "{}", store.name);
         stores += 1;
         alone += u32::from(check_without_version(&store));
@@ -28,7 +28,7 @@ fn golden_generation_of_every_store() {
     ));
 }
 
-/// Whether the structure alone leaves one generation.
+/// Returns whether the structure alone determines the generation.
 fn check_without_version(store: &Store) -> bool {
     for version in [None, Some(json!("garbage")), Some(json!(9))] {
         let missing = version.is_none();
@@ -48,7 +48,7 @@ fn check_without_version(store: &Store) -> bool {
             _ => false,
         });
         assert!(noted, "{}", store.name);
-        // 0.9 is never taken for something else, nor the other way round.
+        // 0.9 is never confused with another generation.
         let is_09 = detection.generation == Generation::V0_9;
         let native = store.name.ends_with("0.8.1/native_sharded");
         assert_eq!(

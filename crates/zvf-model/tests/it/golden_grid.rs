@@ -1,5 +1,5 @@
-//! Every recorded vertex is in the chunk, and every binned one in the bin, that
-//! the arithmetic gives; every cross-level endpoint is in a chunk there is.
+//! Every recorded vertex is in the chunk, and every binned one in the bin, that the arithmetic
+//! gives; every cross-level endpoint is in an existing chunk.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ fn cells<'a>(store: &'a Store, level: LevelId, path: &str) -> Vec<(&'a str, Vec<
     cells.map(cell).collect()
 }
 
-/// Points whose fragments are bins: no objects, and a bin shape of their own.
+/// Returns whether fragments are bins: points without objects, with a separate bin shape.
 fn is_binned(store: &Store, root: &RootMetadata, level: LevelId) -> bool {
     level == LevelId::FULL
         && root.geometry_kinds == [GeometryType::PointCloud]
@@ -118,7 +118,7 @@ fn check_level(store: &Store, id: LevelId, tally: &mut Tally) {
     }
 }
 
-/// Source chunk and offsets, scaled between levels, name chunks with vertices.
+/// Checks that source chunk and offsets, scaled between levels, name chunks with vertices.
 fn check_links(store: &Store, id: LevelId, tally: &mut Tally) {
     let root = store.root();
     let level = store.level(id);

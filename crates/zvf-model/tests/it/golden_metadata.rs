@@ -1,5 +1,5 @@
-//! Root and level metadata of every recorded store, against what the reference
-//! readers made of them.
+//! Root and level metadata of every recorded store, compared with the results of the reference
+//! readers.
 
 use serde_json::{Value as Json, json};
 use zvf_model::{
@@ -52,7 +52,7 @@ fn golden_root_and_levels() {
     ));
 }
 
-/// The block as a reader would list it: all fields, defaults filled in.
+/// Returns the block in the form of a reader: all fields, including defaults.
 fn root_as_read(attributes: &Json) -> Json {
     let mut read = attributes["zarr_vectors"].clone();
     let fields = read.as_object_mut().unwrap();
@@ -166,7 +166,7 @@ fn check_root(store: &Store, root: &RootMetadata, want: &Json, as_read: bool) {
     );
 }
 
-/// Equal as numbers where they are numbers: 1 is 1.0.
+/// Compares numbers by value: 1 equals 1.0.
 #[track_caller]
 fn same(want: &Json, got: &Json, what: &str) {
     assert_eq!(floats(want), floats(got), "{what}");
@@ -216,7 +216,7 @@ fn check_level(store: &Store, level: &LevelMetadata, want: &Json) {
     }
 }
 
-/// Fields as they stand in the file; what is absent there must be absent here.
+/// Compares fields with those in the file; absent fields must be absent.
 fn check_level_as_written(store: &Store, level: &LevelMetadata, want: &Json) {
     check_level(store, level, want);
     let flags = [

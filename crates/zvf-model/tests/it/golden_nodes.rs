@@ -26,7 +26,7 @@ struct Tally {
     arrays: u32,
     sharded: u32,
     plain: u32,
-    /// Nodes by what their attributes were read as.
+    /// Number of nodes by the type of their attributes.
     read: BTreeMap<&'static str, u32>,
     notes: Vec<String>,
 }
@@ -138,7 +138,7 @@ fn read_attributes(store: &Store, file: &Key, node: &str, parsed: &Node) -> Read
         notes.extend(Presence::parse(file, array, arity).unwrap().notes);
     }
     let what = match parts {
-        // A chunk's own array says nothing.
+        // The array of a single chunk has no attributes.
         _ if attributes.is_empty() || attributes.contains_key("shard_index") => return None,
         [] => return None,
         ["vertices"] => {
@@ -253,7 +253,7 @@ fn read_links(
         }
         ["cross_chunk_links", _] => {
             let read = LinkFamily::parse_cross_chunk(file, delta, attributes).unwrap();
-            // Groups that were made and never filled have no arity.
+            // Groups that were never filled have no arity.
             match read.value {
                 None => Vec::new(),
                 Some(family) => {

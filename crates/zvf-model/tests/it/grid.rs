@@ -1,4 +1,4 @@
-//! Chunk and bin arithmetic against integers.
+//! Chunk and bin arithmetic compared with integers.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn borders_belong_to_the_upper_chunk() {
 }
 
 #[test]
-fn what_is_nowhere_has_no_chunk() {
+fn positions_that_are_not_finite_have_no_chunk() {
     chunk(1.0, f64::NAN, None);
     chunk(1.0, f64::INFINITY, None);
     chunk(1.0, 1e300, None);
@@ -60,7 +60,7 @@ fn grids_cover_bounds_with_both_ends() {
         found: 1,
     };
     assert_eq!(grid.cell_of(&[0]), Err(axes));
-    // At least one cell, also for bounds that are upside down.
+    // At least one cell, also for inverted bounds.
     let grid = Grid::of_bounds(&bbox(&[50.0], &[0.0]), &shape(&[10.0])).unwrap();
     assert_eq!((grid.shape(), grid.origin()), (&[1][..], &[5][..]));
 }
@@ -77,7 +77,7 @@ fn grids_at_the_ends_of_the_numbers() {
 }
 
 #[test]
-fn boxes_of_nothing_select_nothing() {
+fn empty_boxes_select_nothing() {
     let chunks = shape(&[10.0, 10.0]);
     let here = ChunkCoord::new([0, 0]);
     for empty in [
@@ -95,7 +95,7 @@ fn boxes_of_nothing_select_nothing() {
 }
 
 #[test]
-fn boxes_as_large_as_space_do_not_explode() {
+fn unbounded_boxes_do_not_allocate() {
     let everything = bbox(&[f64::NEG_INFINITY; 3], &[f64::INFINITY; 3]);
     let chunks = shape(&[1.0; 3]).chunks_touching(&everything);
     assert_eq!(chunks.count(), None);
@@ -108,7 +108,7 @@ fn boxes_as_large_as_space_do_not_explode() {
 }
 
 #[test]
-fn leading_attribute_coordinates_are_not_looked_at() {
+fn leading_attribute_coordinates_are_ignored() {
     let chunks = shape(&[10.0]).chunks_touching(&bbox(&[0.0], &[9.0]));
     assert!(chunks.contains(&ChunkCoord::new([7, 0])));
     assert!(!chunks.contains(&ChunkCoord::new([0, 7])));
@@ -122,7 +122,7 @@ fn bins_that_do_not_fill_a_chunk_are_refused() {
     assert!(Bins::new(&chunk, shape(&[16.0, 8.0])).is_err());
     assert!(Bins::new(&chunk, shape(&[8.0])).is_err());
     assert!(Bins::new(&shape(&[1e30]), shape(&[1e-30])).is_err());
-    // Divides but for rounding.
+    // Divides except for rounding.
     let bins = Bins::new(&shape(&[0.3]), shape(&[0.1])).unwrap();
     assert_eq!(bins.count(), 3);
 }
@@ -151,8 +151,7 @@ fn scales_over_the_root_are_whole() {
     assert!(shape(&[8.0]).scale_over(&root).is_err());
 }
 
-/// Positions and shapes in eighths, so that every quotient the oracle compares
-/// is exact.
+/// Generates positions and shapes in eighths, so that every quotient of the oracle is exact.
 fn eighths(range: std::ops::Range<i64>) -> impl Strategy<Value = i64> {
     range
 }
@@ -185,7 +184,7 @@ proptest! {
         let shape = shape(&extents);
         let bounds = bbox(&lower, &upper);
         let touched = shape.chunks_touching(&bounds);
-        // Every point on the lattice, by hand.
+        // Every point on the lattice, by enumeration.
         let mut want = BTreeSet::from([vec![]]);
         for &(x, size, extent) in &axes {
             let coords: BTreeSet<i64> = (x..=x + size).map(|x| x.div_euclid(extent)).collect();
@@ -237,7 +236,7 @@ proptest! {
         prop_assert_eq!(bins.number_of(&local), Some(place.bin));
         prop_assert!(place.bin < bins.count());
 
-        // The bins a box touches are those whose own box it meets.
+        // A box touches exactly the bins whose box it intersects.
         let upper: Vec<f64> = axes.iter().map(|&(x, ..)| of_eighths(x + size)).collect();
         let bounds = bbox(&position, &upper);
         let found: Vec<u64> = bins.touching(place.chunk.coords(), &bounds).collect();
@@ -253,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn no_number_is_too_strange(
+    fn arbitrary_numbers_never_panic(
         lower in prop::collection::vec(any::<f64>(), 1..4),
         upper in prop::collection::vec(any::<f64>(), 1..4),
         extents in prop::collection::vec(any::<f64>(), 1..4),

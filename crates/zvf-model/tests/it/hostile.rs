@@ -1,4 +1,4 @@
-//! No JSON makes a reader panic, and no damage to good JSON either.
+//! Neither arbitrary JSON nor damage to valid JSON makes a reader panic.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
@@ -18,7 +18,7 @@ use zvf_testkit::golden::Golden;
 
 use crate::store::{ARCHIVES, key};
 
-/// Everything that reads JSON, on one value.
+/// Runs every JSON reader on one value.
 fn read_all(json: &Json) {
     let at = key("k");
     if let Ok(node) = Node::from_json(&at, json.clone()) {
@@ -118,7 +118,7 @@ fn leaf() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Names that some reader looks for.
+/// Generates names that some reader looks up.
 fn name() -> impl Strategy<Value = String> {
     let known = [
         "zarr_format",
@@ -172,7 +172,7 @@ fn any_json() -> impl Strategy<Value = Json> {
     })
 }
 
-/// All places of a document, as pointers.
+/// Collects all paths of a document, as pointers.
 fn places(json: &Json, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match json {
@@ -191,8 +191,7 @@ fn places(json: &Json, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Every place of every distinct node of the golden stores, made into each of
-/// a few values.
+/// Replaces every path of every distinct node of the golden stores by each of a few values.
 #[test]
 fn damaged_nodes_never_panic() {
     let wrong = [

@@ -9,7 +9,7 @@ fn refused(path: &str) -> KeyError {
 }
 
 #[test]
-fn paths_that_lead_elsewhere_are_refused() {
+fn paths_outside_the_store_are_rejected() {
     for path in ["", "/", "/a", "a/", "a//b", "//"] {
         assert_eq!(refused(path), KeyError::Empty, "{path:?}");
     }
@@ -24,7 +24,7 @@ fn paths_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn a_segment_cannot_bring_its_own_slash() {
+fn a_segment_cannot_contain_a_slash() {
     let level = Key::parse("0/vertex_attributes").unwrap();
     assert!(matches!(level.join("../../x"), Err(KeyError::Character(_))));
     assert_eq!(level.join(".."), Err(KeyError::Relative("..")));
@@ -74,7 +74,7 @@ proptest! {
         for segment in path.split('/') {
             prop_assert!(!matches!(segment, "" | "." | ".."));
         }
-        // As the standard library sees it: only plain names.
+        // In terms of the standard library: only normal components.
         let plain = |part| matches!(part, std::path::Component::Normal(_));
         prop_assert!(std::path::Path::new(&path).components().all(plain));
         prop_assert_eq!(key.parent().unwrap().join(key.name().unwrap()).unwrap(), key);

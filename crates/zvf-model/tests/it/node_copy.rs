@@ -21,7 +21,7 @@ fn array(list: &[String]) -> Value {
     })
 }
 
-/// Written, and read again.
+/// Serializes and parses a copy.
 fn again(copy: &NodeCopy, transaction: u64) -> NodeCopy {
     let root = json!({MEMBER: copy.to_json(transaction), "zvf": {"transaction": transaction}});
     let copy = NodeCopy::current(&key("zarr.json"), root.as_object().unwrap());
@@ -29,7 +29,7 @@ fn again(copy: &NodeCopy, transaction: u64) -> NodeCopy {
 }
 
 #[test]
-fn what_is_put_is_known_and_nothing_else() {
+fn only_inserted_nodes_are_known() {
     let mut copy = NodeCopy::new();
     let bare = json!({"zarr_format": 3, "node_type": "group"});
     let nodes = [
@@ -61,14 +61,14 @@ fn what_is_put_is_known_and_nothing_else() {
 }
 
 #[test]
-fn nodes_that_differ_in_attributes_alone_share_a_form() {
+fn nodes_with_equal_forms_share_them() {
     let mut copy = NodeCopy::new();
     for at in 0..10 {
         copy.put(key(&format!("0/{at}")), array(&[at.to_string()]));
     }
     let json = copy.to_json(0).unwrap();
     assert_eq!(json["forms"].as_array().unwrap().len(), 1);
-    // A form that no node has any more goes.
+    // Unused forms are dropped.
     for at in 0..10 {
         copy.put(key(&format!("0/{at}")), group(&json!({})));
     }
@@ -80,7 +80,7 @@ fn nodes_that_differ_in_attributes_alone_share_a_form() {
 }
 
 #[test]
-fn long_nodes_are_left_to_be_read() {
+fn long_nodes_must_be_read_separately() {
     let mut copy = NodeCopy::new();
     copy.put(key("0"), group(&json!({"long": "x".repeat(LONGEST)})));
     copy.put(key("1"), json!("no node"));
@@ -125,7 +125,7 @@ fn a_copy_is_bounded() {
 }
 
 #[test]
-fn a_copy_is_of_the_last_transaction_or_counts_for_nothing() {
+fn a_copy_of_an_earlier_transaction_is_ignored() {
     let copy = NodeCopy::new().to_json(4);
     for (head, counts) in [
         (json!({"transaction": 4}), true),

@@ -1,4 +1,4 @@
-//! What plans ask through gives what the port behind it gives.
+//! A type-erased port returns the results of its port.
 
 use std::{
     future::pending,
@@ -17,7 +17,7 @@ use zvf_model::{
     zarr::{Array, Node},
 };
 
-/// Answers with what it is asked for; each number is a kind of its own.
+/// Answers with the request itself; each `KIND` is a separate type.
 #[derive(Default)]
 struct Echo<const KIND: u8> {
     dropped: AtomicBool,
@@ -107,7 +107,7 @@ impl<const KIND: u8> Fetch for Echo<KIND> {
     }
 }
 
-/// What comes without waiting.
+/// Polls a future that is ready at once.
 fn now<T>(work: impl Future<Output = T>) -> T {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(work).poll(&mut context) {
@@ -142,7 +142,7 @@ fn element(array: &AnyArray, at: u64) -> Wanted<AnyArray> {
 }
 
 #[test]
-fn cells_come_in_the_order_asked_for_and_fail_alone() {
+fn cells_arrive_in_order_and_fail_separately() {
     let (echo, other) = (Echo::<0>::default(), Echo::<1>::default());
     let port = Port::new(&echo);
     let own = array(port, "a/b").unwrap();
@@ -177,7 +177,7 @@ fn cells_come_in_the_order_asked_for_and_fail_alone() {
 }
 
 #[test]
-fn the_rest_is_what_the_port_behind_it_says() {
+fn other_calls_return_the_results_of_the_inner_port() {
     let (echo, other) = (Echo::<0>::default(), Echo::<1>::default());
     let port = Port::new(&echo);
     let own = array(port, "a/b").unwrap();
@@ -197,7 +197,7 @@ fn the_rest_is_what_the_port_behind_it_says() {
 }
 
 #[test]
-fn who_stops_waiting_stops_the_port() {
+fn dropping_a_future_drops_that_of_the_inner_port() {
     let echo = Echo::<0>::default();
     let port = Port::new(&echo);
     {

@@ -1,4 +1,4 @@
-//! Root and level metadata beside what writers leave.
+//! Root and level metadata, beyond those of known writers.
 
 use serde_json::{Value as Json, json};
 use zvf_model::{
@@ -33,7 +33,7 @@ fn with(pointer: &str, value: Json) -> Json {
     json
 }
 
-/// The one note that the change brings.
+/// Returns the metadata after a change that adds one note.
 #[track_caller]
 fn noted(pointer: &str, value: Json, message: &str) -> RootMetadata {
     let root = parse(&with(pointer, value)).unwrap();
@@ -49,7 +49,7 @@ fn refused(pointer: &str, value: Json, message: &str) {
 }
 
 #[test]
-fn what_nobody_knows_is_kept() {
+fn unknown_attributes_are_kept() {
     let root = parse(&attributes()).unwrap();
     assert_eq!(root.notes, []);
     assert_eq!(root.unknown["invented"], 1);
@@ -62,12 +62,12 @@ fn what_nobody_knows_is_kept() {
         root.links_convention.unwrap_or_default().as_str(),
         "implicit_sequential"
     );
-    // At level 0 a translation may be an offset: any number goes.
+    // At level 0 a translation may be an offset: any number is valid.
     assert_eq!(root.datasets[0].translation, Some(vec![-5.0, 0.0]));
 }
 
 #[test]
-fn what_stops_a_reader_is_an_error() {
+fn unusable_metadata_is_an_error() {
     refused(
         "/zarr_vectors/chunk_shape",
         json!([10]),
@@ -113,7 +113,7 @@ fn what_stops_a_reader_is_an_error() {
 }
 
 #[test]
-fn what_can_be_read_past_is_noted() {
+fn tolerated_faults_are_noted() {
     let root = noted(
         "/zarr_vectors/zv_version",
         json!("garbage"),

@@ -1,4 +1,4 @@
-//! Golden stores as a reader meets them: files by path, nodes, listings.
+//! Golden stores from the perspective of a reader: files by path, nodes, listings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(crate) struct Store {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Every store of an archive.
+/// Returns every store of an archive.
 pub(crate) fn stores(archive: &str) -> Vec<Store> {
     let golden = Golden::open(archive);
     let found = golden.files().filter_map(|(path, _)| {
@@ -78,7 +78,7 @@ pub(crate) fn key(path: &str) -> Key {
 }
 
 impl Store {
-    /// The node at `path`, if it has a `zarr.json`.
+    /// Returns the node at `path`, if it has a `zarr.json`.
     pub(crate) fn node(&self, path: &str) -> Option<Node> {
         let file = key(path).metadata().unwrap();
         let bytes = self.files.get(file.as_str())?;
@@ -91,7 +91,7 @@ impl Store {
             .unwrap_or_default()
     }
 
-    /// Names of the folders in `path`.
+    /// Returns the names of the folders in `path`.
     pub(crate) fn children(&self, path: &str) -> BTreeSet<String> {
         let prefix = match path {
             "" => String::new(),
@@ -165,7 +165,7 @@ impl Store {
         families.collect()
     }
 
-    /// What the nodes look like at `level`.
+    /// Returns the structure of the nodes at `level`.
     pub(crate) fn evidence(&self, level: LevelId) -> Evidence {
         let at = |path: &str| format!("{level}/{path}");
         let any_child = |path: &str| {
@@ -196,7 +196,7 @@ impl Store {
     }
 }
 
-/// Prints what was compared, for `xtask conformance` to show.
+/// Prints the comparisons for `xtask conformance`.
 #[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
 pub(crate) fn report(compared: std::fmt::Arguments<'_>) {
     println!("conformance: {compared}");

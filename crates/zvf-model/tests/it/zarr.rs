@@ -1,4 +1,4 @@
-//! Nodes of Zarr: what is taken, what is refused and why.
+//! Zarr nodes: accepted and rejected forms, with reasons.
 
 use serde_json::{Value as Json, json};
 use zvf_format::numeric::{ByteOrder, Kind};
@@ -34,7 +34,7 @@ fn parse(json: &Json) -> Result<Node, String> {
     node.map_err(|error| error.to_string())
 }
 
-/// Sets what `pointer` names, or removes it, and looks for a message.
+/// Sets or removes the value at `pointer`, and expects a message.
 #[track_caller]
 fn refused(mut json: Json, pointer: &str, value: Option<Json>, message: &str) {
     let (parent, field) = pointer.rsplit_once('/').unwrap();
@@ -275,7 +275,7 @@ fn every_fault_of_sharding_names_its_place() {
 }
 
 #[test]
-fn what_must_be_understood_is() {
+fn members_that_must_be_understood_are_rejected() {
     let message = "\"paint\" must be understood to read the array, and is not";
     refused(
         array(),
@@ -297,7 +297,7 @@ fn what_must_be_understood_is() {
 }
 
 #[test]
-fn bytes_that_are_no_node_are_refused() {
+fn invalid_nodes_are_rejected() {
     let file = key("zarr.json");
     let error = Node::parse(&file, b"{\n  nope").unwrap_err();
     assert_eq!(error.to_string(), "zarr.json: $: no JSON: line 2, column 3");
@@ -318,7 +318,7 @@ fn bytes_that_are_no_node_are_refused() {
 }
 
 #[test]
-fn text_of_no_whole_characters_is_refused() {
+fn text_of_partial_characters_is_rejected() {
     let check = |configuration: Json, want: &str| {
         let text = json!({"name": "fixed_length_utf32", "configuration": configuration});
         refused(array(), "/data_type", Some(text), want);
@@ -336,7 +336,7 @@ fn text_of_no_whole_characters_is_refused() {
 }
 
 #[test]
-fn types_are_told_apart() {
+fn types_are_distinguished() {
     let check = |name: Json, want: &DataType| {
         let mut json = array();
         json["data_type"] = name;
