@@ -1,10 +1,9 @@
-//! Writes first inputs for the fuzz targets: `fuzz_corpus FOLDER`.
+//! Writes seed inputs for the fuzz targets: `fuzz_corpus FOLDER`.
 //!
-//! Every small blob of `testdata/` is offered to every walk: files of the
-//! golden archives, as they are and each item of their frame, segments of their
-//! paths, and the bytes that are recorded as hex. Most walks cut what a decoder
-//! is told beside the blob from the front of their bytes, so each blob is
-//! offered behind a few prefixes. What a walk accepts is a seed of its target.
+//! Every small blob of `testdata/` is passed to every walk: files of the golden archives, whole and
+//! split into the items of their frame, segments of their paths, and bytes recorded as hex. Most
+//! walks take the parameters of a decoder from the front of their bytes, so each blob is tried with
+//! a few prefixes. Inputs that a walk accepts become seeds of its target.
 
 use std::{collections::BTreeSet, error::Error, fs, ops::Range, path::Path};
 
@@ -19,8 +18,8 @@ const LONGEST: usize = 4096;
 const MOST: usize = 300;
 const ARCHIVES: [&str; 6] = ["zvf-09", "zvf-08", "zvf-07", "zvf-06", "tet", "b2nd"];
 
-/// Link widths, plain and (from 0x80) permuted, which are axes and kinds of
-/// numbers as well; then width and axes, or kind and columns.
+/// Link widths, plain and (from 0x80) permuted, which also serve as numbers of axes and numeric
+/// kinds; then width and axes, or kind and columns.
 const PREFIXES: [&[u8]; 11] = [
     &[],
     &[1],
@@ -63,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let target = Path::new(&folder).join(name);
         fs::create_dir_all(&target)?;
-        // Spread over the sorted seeds, so that the first bytes vary.
+        // Sampled over the sorted seeds, so that the first bytes vary.
         let step = seeds.len().div_ceil(MOST);
         let chosen = seeds.iter().step_by(step);
         #[expect(clippy::print_stdout, reason = "a target short of seeds is to be seen")]
@@ -77,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The small blobs of `testdata/`, each once.
+/// The distinct small blobs of `testdata/`.
 #[derive(Default)]
 struct Blobs(BTreeSet<Vec<u8>>);
 
@@ -103,7 +102,7 @@ impl Blobs {
         }
     }
 
-    /// The regions of a Tetration file, the directory behind its count of datasets.
+    /// Adds the regions of a Tetration file, the directory after its number of datasets.
     fn add_regions(&mut self, file: &[u8]) {
         let Ok(superblock) = Superblock::parse(file) else {
             return;
@@ -121,7 +120,7 @@ impl Blobs {
         }
     }
 
-    /// The bytes that the JSON spells, wherever it does.
+    /// Adds all bytes that the JSON contains as hex.
     fn add_recorded(&mut self, json: &Value) {
         match json {
             Value::Array(items) => items.iter().for_each(|item| self.add_recorded(item)),
@@ -133,7 +132,7 @@ impl Blobs {
         }
     }
 
-    /// How long the offsets of open rows are, these, and what they point into.
+    /// Adds the length of the offsets of open rows, the offsets, and their data.
     fn add_open_rows(&mut self, blobs: &Map<String, Value>) {
         for (path, offsets) in blobs {
             let Some(node) = path.strip_suffix("/offsets") else {
@@ -159,7 +158,7 @@ impl Blobs {
     }
 }
 
-/// The bytes that a text spells as hex.
+/// Decodes text as hex.
 fn spelled(json: &Value) -> Option<Vec<u8>> {
     let text = json.as_str()?;
     let hex = text.len().is_multiple_of(2) && text.chars().all(|c| c.is_ascii_hexdigit());

@@ -1,15 +1,15 @@
-//! Edits that damage a store, as the recorded cases have them.
+//! Edits that damage a store, in the form of the recorded cases.
 
 use serde_json::Value as Json;
 
 use crate::golden::{Files, unhex};
 
-/// Does to the files what an edit of a damaged store says: removes, renames or
-/// replaces a file, or sets or deletes a field of its JSON.
+/// Applies an edit of a damaged store to its files: removes, renames or replaces a file, or sets or
+/// deletes a field of its JSON.
 ///
 /// # Panics
 ///
-/// When the edit is malformed or names what is not there.
+/// Panics if the edit is malformed or names a missing file or field.
 pub fn apply(files: &mut Files, edit: &Json) {
     let file = text(&edit["file"]);
     let below = |path: &str| path == file || path.starts_with(&format!("{file}/"));
@@ -71,7 +71,7 @@ fn index(json: &Json) -> usize {
     usize::try_from(index).expect("an item of a list")
 }
 
-/// The field or item of a value that a step names.
+/// Returns the field or item of a value that a step names.
 fn step_into<'a>(json: &'a mut Json, step: &Json) -> &'a mut Json {
     match json {
         Json::Array(items) => &mut items[index(step)],

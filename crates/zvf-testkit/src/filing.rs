@@ -1,8 +1,7 @@
-//! Where a store of generation 0.9 files a link: the codecs' parts put together.
+//! Placement of links in a store of generation 0.9, assembled from the codecs.
 //!
-//! The formats' own rules are in `zvf_format::links` and `zvf_format::path`;
-//! this adds which of them applies, as the recorded and the live comparisons
-//! with the reference need it.
+//! `zvf_format::links` and `zvf_format::path` contain the rules of the format; this module selects
+//! the applicable ones, for the recorded and the live comparisons with the reference.
 
 use serde_json::{Value, json};
 use zvf_format::{
@@ -13,7 +12,7 @@ use zvf_format::{
 /// The ends of a link as given: the chunk and the vertex row in it.
 pub type Record = Vec<(Vec<i64>, u64)>;
 
-/// What a family of links says of all its records.
+/// Properties of a link family.
 #[derive(Clone, Debug)]
 pub struct FilingRules {
     /// Levels between the source and the other ends.
@@ -33,14 +32,14 @@ pub struct Filed {
     pub segment: String,
     /// The chunk whose cell holds the copy.
     pub source: Vec<i64>,
-    /// How the stored order came from the given one.
+    /// The permutation from the input order to the stored order.
     pub order: Permutation,
     /// The vertex rows in stored order.
     pub vertices: Vec<u64>,
 }
 
 impl FilingRules {
-    /// Links within a level whose chunk keys have so many numbers.
+    /// Creates the rules of links within a level whose chunk keys have this many numbers.
     pub fn of_level(width: LinkWidth, arity: usize, directed: bool, duplicate: bool) -> Self {
         Self {
             delta: 0,
@@ -55,7 +54,7 @@ impl FilingRules {
     ///
     /// # Panics
     ///
-    /// When it is not one, or its records have other than `width` ends.
+    /// Panics if it is malformed, or the number of ends of a record is not `width`.
     pub fn from_json(input: &Value, width: usize) -> Self {
         let scale = |side: &str| {
             let scales = input[side].as_array().expect("scales").iter();
@@ -74,12 +73,12 @@ impl FilingRules {
         }
     }
 
-    /// Every copy of `record`, in the reference's order; `None` when an offset
-    /// does not fit 64 bits.
+    /// Returns every copy of `record`, in the reference's order; `None` if an offset does not fit
+    /// 64 bits.
     ///
     /// # Panics
     ///
-    /// When the record has other than `width` ends.
+    /// Panics if the number of ends of the record is not `width`.
     pub fn file(&self, record: &Record) -> Option<Vec<Filed>> {
         let identity = Permutation::identity(self.width);
         let within = record.iter().all(|(chunk, _)| *chunk == record[0].0);
@@ -110,12 +109,12 @@ impl FilingRules {
         orders.into_iter().map(filed).collect()
     }
 
-    /// Whether the rows of this array are flat, without groups.
+    /// Returns whether the rows of this array are flat, without groups.
     pub fn is_flat(&self, offsets: &Offsets<'_>) -> bool {
         self.delta == 0 && offsets.is_zero()
     }
 
-    /// What the rows of this array hold.
+    /// Returns the form of the rows of this array.
     pub fn form(&self, offsets: &Offsets<'_>) -> RowForm {
         let one_order = self.delta != 0 || (self.directed && !self.duplicate);
         if offsets.is_zero() || one_order {
@@ -125,7 +124,7 @@ impl FilingRules {
         }
     }
 
-    /// The record of a stored copy; `None` when a chunk does not fit 64 bits.
+    /// Returns the record of a stored copy; `None` if a chunk does not fit 64 bits.
     pub fn record(
         &self,
         offsets: &Offsets<'_>,
@@ -161,7 +160,7 @@ impl FilingRules {
 ///
 /// # Panics
 ///
-/// When it is not one.
+/// Panics if it is malformed.
 pub fn record_from_json(record: &Value) -> Record {
     let end = |end: &Value| {
         let chunk = end["chunk"].as_array().expect("a chunk").iter();
@@ -172,7 +171,7 @@ pub fn record_from_json(record: &Value) -> Record {
     ends.map(end).collect()
 }
 
-/// Writes a `record` as [`record_from_json`] reads it.
+/// Writes a `record` in the form of [`record_from_json`].
 pub fn record_to_json(record: &Record) -> Value {
     let end = |(chunk, vertex): &(Vec<i64>, u64)| json!({ "chunk": chunk, "vertex": vertex });
     record.iter().map(end).collect()

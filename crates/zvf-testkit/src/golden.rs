@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files by path, as `Store::from_memory` takes them.
+/// Files by path, the input of `Store::from_memory`.
 pub type Files = Vec<(String, Vec<u8>)>;
 
 /// One unpacked golden archive: file contents by path below its top folder.
@@ -21,7 +21,7 @@ impl Golden {
     ///
     /// # Panics
     ///
-    /// When the archive is missing or broken: nothing can be tested then.
+    /// Panics if the archive is missing or damaged.
     pub fn open(name: &str) -> Self {
         let path = testdata().join(format!("{name}.tar.gz"));
         let file = File::open(&path);
@@ -43,26 +43,26 @@ impl Golden {
         Self { files }
     }
 
-    /// The contents of one file.
+    /// Returns the contents of one file.
     ///
     /// # Panics
     ///
-    /// When the archive has no such file.
+    /// Panics if the archive has no such file.
     pub fn file(&self, path: &str) -> &[u8] {
         let file = self.files.get(path);
         file.unwrap_or_else(|| panic!("{path} is not in the archive"))
     }
 
-    /// One file as JSON.
+    /// Returns one file as JSON.
     ///
     /// # Panics
     ///
-    /// When there is no such file or it is not JSON.
+    /// Panics if there is no such file or it is not JSON.
     pub fn json(&self, path: &str) -> serde_json::Value {
         serde_json::from_slice(self.file(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// The files of one recorded store, by their path below its root.
+    /// Returns the files of one recorded store, by their path below its root.
     ///
     /// # Panics
     ///
@@ -78,7 +78,7 @@ impl Golden {
         files
     }
 
-    /// Every file with its path, in path order.
+    /// Returns every file with its path, in path order.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files
             .iter()
@@ -86,16 +86,16 @@ impl Golden {
     }
 }
 
-/// The workspace's `testdata/` folder.
+/// Returns the workspace's `testdata/` folder.
 pub fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
-/// The bytes that hexadecimal text spells.
+/// Decodes hexadecimal text.
 ///
 /// # Panics
 ///
-/// When the text is no hexadecimal.
+/// Panics if the text is not hexadecimal.
 pub fn unhex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .chars()

@@ -1,4 +1,4 @@
-//! Systematic damage to good bytes.
+//! Systematic damage to valid bytes.
 
 /// Calls `check` with every proper prefix of `bytes`.
 pub fn prefixes(bytes: &[u8], mut check: impl FnMut(&[u8])) {
@@ -9,7 +9,7 @@ pub fn prefixes(bytes: &[u8], mut check: impl FnMut(&[u8])) {
 
 /// Calls `check` with `bytes` starting at each of the eight alignments.
 pub fn alignments(bytes: &[u8], mut check: impl FnMut(&[u8])) {
-    // Whatever the allocation's own alignment, eight successive starts cover all.
+    // Eight successive starts cover all alignments, whatever that of the allocation.
     for shift in 0..8 {
         let mut moved = vec![0xa5; shift];
         moved.extend_from_slice(bytes);

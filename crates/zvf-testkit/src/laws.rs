@@ -1,8 +1,8 @@
-//! What must hold for any bytes whatever.
+//! Properties that hold for arbitrary bytes.
 //!
-//! Each law parses the bytes and, when the codec takes them, checks that all
-//! ways to the same answer agree and that encoding gives the same bytes again
-//! wherever the codec promises it. Fuzz targets and property tests call these.
+//! Each law parses the bytes. If the codec accepts them, it checks that all accessors agree and
+//! that encoding reproduces the bytes where the codec guarantees it. Fuzz targets and property
+//! tests call the laws.
 
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, Rows};
 
@@ -19,11 +19,11 @@ pub use geometry::{
 pub use tetration::{tet_directory, tet_footer, tet_index, tet_layout, tet_superblock};
 pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
 
-/// Iteration, lookup and ranked lookup agree; canonical bytes round-trip.
+/// Checks that iteration, lookup and ranked lookup agree; canonical bytes round-trip.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn fragment_index(bytes: &[u8]) {
     let Ok(index) = FragmentIndex::parse(bytes) else {
         return;
@@ -34,7 +34,7 @@ pub fn fragment_index(bytes: &[u8]) {
     for (id, rows) in (0..index.len()).zip(&index) {
         assert_eq!(index.rows(id).as_ref(), Some(&rows), "fragment {id}");
         assert_eq!(ranked.rows(id).as_ref(), Some(&rows), "fragment {id}");
-        // A range may claim 2^63 rows: only its ends are looked at.
+        // A range may claim 2^63 rows: only its ends are tested.
         let last = match &rows {
             Rows::Range(range) => range.clone().next_back(),
             Rows::List(list) => list.iter().max(),
@@ -59,7 +59,7 @@ pub fn fragment_index(bytes: &[u8]) {
     }
 }
 
-/// Panics when bytes break it.
+/// A law, which panics on a violation.
 pub type Law = fn(&[u8]);
 
 /// Every law with its name. Each has a fuzz target of that name.

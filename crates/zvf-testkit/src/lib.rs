@@ -1,16 +1,15 @@
 //! Test support, never published.
 //!
-//! * [`walk`]: parse a blob and touch everything its view offers. `no_std` and
-//!   free of panics, so the same code drives the probes, the fuzz targets and
-//!   the damage tests.
-//! * [`laws`]: what must hold for any bytes whatever; panics when it does not.
-//! * [`hostile`]: systematic damage to good bytes.
-//! * [`LeBytes`]: test bytes written as a list of numbers.
-//! * [`filing`]: where a store files a link.
-//! * [`proxy`]: a web server's answers, spoilt on the way.
+//! * [`walk`]: parse a blob and call every accessor of its view. `no_std` and free of panics, so
+//!   the same code drives the probes, the fuzz targets and the damage tests.
+//! * [`laws`]: properties that hold for arbitrary bytes; panic on a violation.
+//! * [`hostile`]: systematic damage to valid bytes.
+//! * [`LeBytes`]: builder for test bytes.
+//! * [`filing`]: placement of links.
+//! * [`proxy`]: a proxy that injects faults into responses.
 //! * [`corpus`]: damaged stores, and the validation rules that each breaks.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
-//! * [`web`]: a plain web server, which cannot list.
+//! * [`web`]: a plain web server without listings.
 //! * [`stores`]: random stores with known content.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(

@@ -1,8 +1,7 @@
-//! A proxy between a client and a web server that spoils answers.
+//! A proxy between a client and a web server that injects faults into responses.
 //!
-//! Which answers does not depend on time or luck: those to the first requests
-//! for a target, or all of them. A client that asks again more often than that
-//! gets everything, however many requests are on their way at once.
+//! The choice of responses is deterministic: those to the first requests for a target, or all. A
+//! client with more retries than faults gets every response, independent of concurrency.
 
 use std::{
     collections::HashMap,
@@ -16,33 +15,32 @@ use std::{
     time::Duration,
 };
 
-/// What becomes of an answer.
+/// Fault of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyFault {
-    /// Another status, with the words of a bucket that is asked too much.
+    /// Another status, with the message of an overloaded bucket.
     Status(u16),
     /// The connection closes instead.
     Hangup,
     /// The body ends after half of its bytes, and the connection with it.
     Cut,
-    /// The body stops after half of its bytes, and the connection stays until
-    /// the client leaves.
+    /// The body stops after half of its bytes, and the connection stays open until the client
+    /// closes it.
     Stall,
-    /// It comes this much later.
+    /// The response is delayed by this duration.
     Late(Duration),
-    /// The body is half as long, and the head says so. The range it names stays.
+    /// The body is half as long, with a matching length but an unchanged range.
     Short,
-    /// Of a request for a whole object only half comes, and the head says that it
-    /// is all.
+    /// A response to a request for a whole object contains only half, declared as complete.
     Shrunk,
-    /// All of the object, whatever range was asked for.
+    /// The whole object instead of the requested range.
     Whole,
-    /// The range it says it is begins and ends a byte later.
+    /// The declared range is shifted by one byte.
     Elsewhere,
 }
 
 impl ProxyFault {
-    /// Whether an answer can have it, by whether a range was asked for.
+    /// Returns whether the fault applies to requests with or without a range.
     fn is_for(self, range: bool) -> bool {
         match self {
             Self::Short | Self::Whole | Self::Elsewhere => range,
@@ -52,25 +50,24 @@ impl ProxyFault {
     }
 }
 
-/// Which answers have a fault.
+/// Selection of the responses with a fault.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The fault.
     pub fault: ProxyFault,
-    /// Part of the targets (path and query, unescaped) that it is for; all have
-    /// the empty one.
+    /// Substring of the affected targets (path and query, unescaped); all targets if empty.
     pub of: String,
-    /// How many requests for each target get it, whatever their ranges.
+    /// Number of affected requests for each target, whatever their ranges.
     pub times: usize,
 }
 
 impl Plan {
-    /// The first answer for each target has it.
+    /// Affects the first response for each target.
     pub fn once(fault: ProxyFault) -> Self {
         Self::times(fault, 1)
     }
 
-    /// The first answers for each target have it.
+    /// Affects the first responses for each target.
     pub fn times(fault: ProxyFault, times: usize) -> Self {
         Self {
             fault,
@@ -79,12 +76,12 @@ impl Plan {
         }
     }
 
-    /// All answers have it.
+    /// Affects all responses.
     pub fn always(fault: ProxyFault) -> Self {
         Self::times(fault, usize::MAX)
     }
 
-    /// Only those for targets with this in them.
+    /// Restricts the plan to targets that contain this text.
     #[must_use]
     pub fn of(self, of: &str) -> Self {
         let of = of.to_owned();
@@ -92,7 +89,7 @@ impl Plan {
     }
 }
 
-/// A running proxy. Its threads end with it and the clients' connections.
+/// A running proxy. Its threads end with the proxy and the connections of clients.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -119,7 +116,7 @@ impl Proxy {
     ///
     /// # Panics
     ///
-    /// When there is no free port.
+    /// Panics if there is no free port.
     pub fn start(upstream: SocketAddr, plan: Plan) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("its number");
@@ -136,24 +133,24 @@ impl Proxy {
                     break;
                 }
                 let here = Arc::clone(&here);
-                // A client or server that goes away is none of our business.
+                // A disconnected client or server is not an error.
                 thread::spawn(move || client.and_then(|client| here.answer(client)));
             }
         });
         Self { address, shared }
     }
 
-    /// `http://` and where it listens.
+    /// Returns the `http://` address of the proxy.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> usize {
         self.shared.seen().requests
     }
 
-    /// Answers spoilt so far.
+    /// Returns the number of faults so far.
     pub fn faults(&self) -> usize {
         self.shared.seen().faults
     }
@@ -172,7 +169,7 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One request of a connection; the next one takes another.
+    /// Handles one request of a connection; the next request takes another connection.
     fn answer(&self, mut client: TcpStream) -> io::Result<()> {
         let request = Message::read(&mut BufReader::new(&client), false)?;
         let fault = self.fault(&request);
@@ -200,13 +197,13 @@ impl Shared {
         answer.body = body;
         client.write_all(&answer.bytes(announced))?;
         if fault == Some(ProxyFault::Stall) {
-            // Until it leaves: it has nothing more to say.
+            // Wait until the client closes the connection.
             client.read_to_end(&mut Vec::new())?;
         }
         Ok(())
     }
 
-    /// The fault for this request, counted.
+    /// Returns the fault for this request and counts it.
     fn fault(&self, request: &Message) -> Option<ProxyFault> {
         let target = request.start.split(' ').nth(1).unwrap_or_default();
         // Clients differ in what they escape.
@@ -235,8 +232,7 @@ impl Shared {
     }
 }
 
-/// A request or an answer. What says how the body is framed is not among the
-/// headers: it is written anew.
+/// A request or a response. Headers that frame the body are omitted and written anew.
 #[derive(Debug)]
 struct Message {
     start: String,
@@ -245,7 +241,8 @@ struct Message {
 }
 
 impl Message {
-    /// Reads one; without a length its body goes `to_end` or is empty.
+    /// Reads a message; without a length, the body extends to the end if `to_end`, otherwise it is
+    /// empty.
     fn read(from: &mut impl BufRead, to_end: bool) -> io::Result<Self> {
         let start = line(from)?;
         let mut message = Self {
@@ -302,7 +299,7 @@ impl Message {
         self
     }
 
-    /// `bytes 3-5/9` becomes `bytes 4-6/9`.
+    /// Changes `bytes 3-5/9` to `bytes 4-6/9`.
     fn shift_range(&mut self) {
         let next = |number: &str| {
             let number: Option<u64> = number.parse().ok();
@@ -320,12 +317,12 @@ impl Message {
         }
     }
 
-    /// With this length announced, and the connection closed behind it.
+    /// Encodes the message with this declared length and a closing connection.
     fn bytes(&self, announced: usize) -> Vec<u8> {
         let mut head = vec![self.start.clone(), "connection: close".to_owned()];
         let headers = self.headers.iter();
         head.extend(headers.map(|(name, value)| format!("{name}: {value}")));
-        // A request for something has none, and a signature may count on that.
+        // Requests without a body have no length, and a signature may depend on that.
         if self.start.starts_with("HTTP/") || announced > 0 {
             head.push(format!("content-length: {announced}"));
         }
@@ -334,7 +331,7 @@ impl Message {
     }
 }
 
-/// `a%2Fb` as `a/b`. What is no escape stays.
+/// Decodes `a%2Fb` as `a/b`. Invalid escapes are kept.
 fn unescaped(target: &str) -> String {
     let mut parts = target.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

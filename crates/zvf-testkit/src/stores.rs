@@ -1,8 +1,7 @@
 //! Random stores with known content, in memory.
 //!
-//! A [`Recipe`] says what to make; [`make`] gives the files of a store and the
-//! [`ExpectedStore`], which is what is in it. Equal recipes give equal stores. [`wide`]
-//! makes one of many chunks.
+//! A [`Recipe`] describes a store; [`make`] returns its files and an [`ExpectedStore`], its known
+//! content. Equal recipes give equal stores. [`wide`] makes a store of many chunks.
 //!
 //! ```
 //! use zvf_testkit::stores::{StoreKind, Recipe, make};
@@ -38,16 +37,16 @@ pub use truth::{
 };
 pub use wide::wide;
 
-/// A store that was made.
+/// A generated store.
 #[derive(Debug)]
 pub struct Made {
     /// Its files: key and bytes.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What is in it.
+    /// Its content.
     pub truth: ExpectedStore,
 }
 
-/// Makes the store of the [possible](Recipe::possible) recipe.
+/// Generates the store of the nearest [possible](Recipe::possible) recipe.
 pub fn make(recipe: &Recipe) -> Made {
     let (truth, files) = finest(recipe);
     Made {
@@ -56,7 +55,7 @@ pub fn make(recipe: &Recipe) -> Made {
     }
 }
 
-/// Level 0 of a store.
+/// Generates level 0 of a store.
 fn finest(recipe: &Recipe) -> (ExpectedStore, files::Files) {
     let recipe = recipe.clone().possible();
     let mut random = Random::new(recipe.seed);

@@ -1,8 +1,8 @@
-//! Parses a blob and touches everything its view offers.
+//! Walks: functions that parse a blob and call every accessor of its view.
 //!
-//! Each walk folds what it sees into one number, so that the optimiser must
-//! keep the accessors, and returns `None` for bytes the codec refuses. No walk
-//! can panic: the no-panic probe links exactly these.
+//! Each walk folds all values into one number, so that the optimiser keeps the accessors, and
+//! returns `None` for bytes that the codec rejects. No walk can panic: the no-panic probe links
+//! exactly these.
 
 use zvf_format::fragment::FragmentIndex;
 
@@ -26,19 +26,19 @@ fn mix(digest: u64, value: u64) -> u64 {
     (digest ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The bits of a signed number.
+/// Returns the bits of a signed number.
 fn signed(value: i64) -> u64 {
     value.cast_unsigned()
 }
 
-/// Mixes bytes into `digest`, the first 256 of them and their number.
+/// Mixes the first 256 bytes and the length into `digest`.
 fn mix_bytes(digest: u64, bytes: &[u8]) -> u64 {
     let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let bytes = bytes.iter().take(256).map(|&byte| u64::from(byte));
     bytes.fold(mix(digest, len), mix)
 }
 
-/// A fragment index: all rows, by iteration, by number and by directory.
+/// Walks a fragment index: all rows, by iteration, by number and by directory.
 pub fn fragment_index(bytes: &[u8]) -> Option<u64> {
     let index = FragmentIndex::parse(bytes).ok()?;
     let mut digest = mix(u64::from(index.len()), index.extent());
@@ -58,11 +58,12 @@ pub fn fragment_index(bytes: &[u8]) -> Option<u64> {
     Some(digest)
 }
 
-/// Parses bytes, touches everything, digests it; `None` when they are refused.
+/// A function that parses bytes, calls every accessor and returns a digest; `None` if the bytes are
+/// rejected.
 pub type Walk = fn(&[u8]) -> Option<u64>;
 
-/// Every walk with its name. The probes link these; a test compares the list
-/// with the functions above and with the laws.
+/// All walks by name. The probes link these; a test compares the list with the functions above and
+/// with the laws.
 pub const ALL: &[(&str, Walk)] = &[
     ("fragment_index", fragment_index),
     ("object_manifest", object_manifest),

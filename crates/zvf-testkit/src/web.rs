@@ -1,5 +1,4 @@
-//! A plain web server: it gives files, whole or a range of them, and knows
-//! nothing else.
+//! A plain web server that only serves files, whole or in ranges.
 
 use core::ops::Range;
 use std::{
@@ -10,7 +9,7 @@ use std::{
     thread,
 };
 
-/// A web server on loopback, which runs as long as the test does.
+/// A web server on loopback that runs until it is dropped.
 #[derive(Debug)]
 pub struct Web {
     address: SocketAddr,
@@ -25,12 +24,12 @@ struct Server {
 }
 
 impl Web {
-    /// Serves `files` by their path, and answers anything but `GET` with the
-    /// status `refusal`: servers differ in it.
+    /// Serves `files` by path, and answers any other method than `GET` with the status `refusal`,
+    /// in which servers differ.
     ///
     /// # Panics
     ///
-    /// When nothing can listen on loopback.
+    /// Panics if no port on loopback is available.
     pub fn serve(files: BTreeMap<String, Vec<u8>>, refusal: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -43,20 +42,19 @@ impl Web {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let served = Arc::clone(&served);
-                // A client that went away is none of our business.
+                // A disconnected client is not an error.
                 thread::spawn(move || served.answer(stream).ok());
             }
         });
         Self { address, log }
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub fn address(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked since the last call, as `GET /a/b` or `GET /a/b
-    /// bytes=0-9`.
+    /// Returns the requests since the last call, as `GET /a/b` or `GET /a/b bytes=0-9`.
     pub fn take_log(&self) -> Vec<String> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         core::mem::take(&mut *log)
@@ -118,7 +116,7 @@ impl Server {
     }
 }
 
-/// The bytes a range header names; `None` when there are none of them.
+/// Parses the byte range in a range header; `None` if it is empty.
 fn range_of(range: &str, len: usize) -> Option<Range<usize>> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let range = match (first, last) {

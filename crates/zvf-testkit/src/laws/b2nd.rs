@@ -5,12 +5,12 @@ use zvf_format::b2nd::{
     NdMetalayerBuilder, Trailer, TrailerTail,
 };
 
-/// Lists and lookup agree, the geometry adds up, and the bytes round-trip: a
-/// metalayer has one encoding.
+/// Checks that lists and lookup agree, the geometry adds up, and the bytes round-trip: a metalayer
+/// has one encoding.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn nd_metalayer(bytes: &[u8]) {
     for form in [NdForm::B2nd, NdForm::Caterva] {
         if let Ok(array) = NdMetalayer::parse(form, bytes) {
@@ -57,12 +57,12 @@ fn array_round_trips(array: &NdMetalayer<'_>, bytes: &[u8]) {
     assert_eq!(again.expect("what was decoded can be encoded"), bytes);
 }
 
-/// The parts make up the frame, parsing them one by one gives the same, and
-/// encoding header and trailer gives the same again.
+/// Checks that the parts make up the frame, parsing them one by one gives the same result, and
+/// encoding header and trailer reproduces them.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn b2nd_frame(bytes: &[u8]) {
     let Ok(frame) = Blosc2Frame::parse(bytes) else {
         return;
@@ -119,8 +119,8 @@ fn same_header(frame: &Blosc2Frame<'_>, want: &FrameSpec) {
     assert_eq!(Metalayers::parse(&again), Ok(frame.metalayers()));
 }
 
-/// The same metalayers to encode; `None` when there are too many, or two of
-/// one name.
+/// Returns a builder with the same metalayers; `None` if there are too many, or two have the same
+/// name.
 fn builder(metalayers: &Metalayers<'_>) -> Option<MetalayersBuilder> {
     let mut builder = MetalayersBuilder::default();
     assert_eq!(metalayers.iter().len(), metalayers.len());
@@ -131,12 +131,12 @@ fn builder(metalayers: &Metalayers<'_>) -> Option<MetalayersBuilder> {
     Some(builder)
 }
 
-/// What a remote reader fetches first, the fixed part and the last 23 bytes,
-/// says the same whatever lies between; a trailer is as long as it says.
+/// Checks that the parts that a remote reader fetches first, the fixed part and the last 23 bytes,
+/// are independent of the bytes between them; a trailer has its declared length.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn b2nd_parts(bytes: &[u8]) {
     if let Ok(header) = FrameHeader::parse(bytes) {
         let own = FrameHeader::parse(&bytes[..87]).expect("the fixed part");

@@ -12,12 +12,12 @@ use zvf_format::{
 
 use crate::walk::shape;
 
-/// What decodes encodes to the same manifest, and to the same bytes where no
-/// list is a run.
+/// Checks that decoded manifests encode to the same manifest, and to the same bytes if no list is a
+/// run.
 ///
 /// # Panics
 ///
-/// When it does not.
+/// Panics if the law is violated.
 pub fn object_manifest(bytes: &[u8]) {
     let Some((&sid_ndim, blob)) = bytes.split_first() else {
         return;
@@ -50,11 +50,11 @@ pub fn object_manifest(bytes: &[u8]) {
     assert!(same.is_canonical());
 }
 
-/// Every blob is its groups encoded.
+/// Checks that every blob equals the encoding of its groups.
 ///
 /// # Panics
 ///
-/// When it is not.
+/// Panics if the law is violated.
 pub fn ragged_blob(bytes: &[u8]) {
     if let Ok(blob) = RaggedBlob::parse(bytes) {
         let groups: Vec<&[u8]> = blob.iter().collect();
@@ -64,11 +64,11 @@ pub fn ragged_blob(bytes: &[u8]) {
     }
 }
 
-/// Rows encode to the bytes they came from; input order undoes the code.
+/// Checks that rows encode to the original bytes; the input order inverts the code.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn link_rows(bytes: &[u8]) {
     let Some((width, form, blob)) = shape(bytes) else {
         return;
@@ -81,11 +81,11 @@ pub fn link_rows(bytes: &[u8]) {
     }
 }
 
-/// The groups are the rows, and encode to the bytes they came from.
+/// Checks that the groups contain the rows and encode to the original bytes.
 ///
 /// # Panics
 ///
-/// When they are not.
+/// Panics if the law is violated.
 pub fn ragged_links(bytes: &[u8]) {
     let Some((width, form, blob)) = shape(bytes) else {
         return;
@@ -108,11 +108,11 @@ pub fn ragged_links(bytes: &[u8]) {
     }
 }
 
-/// A cell encodes to the bytes it came from.
+/// Checks that a cell encodes to the original bytes.
 ///
 /// # Panics
 ///
-/// When it does not.
+/// Panics if the law is violated.
 pub fn cross_chunk_cell(bytes: &[u8]) {
     let Some((width, _, blob)) = shape(bytes) else {
         return;
@@ -125,11 +125,11 @@ pub fn cross_chunk_cell(bytes: &[u8]) {
     }
 }
 
-/// A table encodes to the bytes it came from.
+/// Checks that a table encodes to the original bytes.
 ///
 /// # Panics
 ///
-/// When it does not.
+/// Panics if the law is violated.
 pub fn cross_chunk_table(bytes: &[u8]) {
     let Some((width, _, rest)) = shape(bytes) else {
         return;
@@ -153,12 +153,12 @@ pub fn cross_chunk_table(bytes: &[u8]) {
     }
 }
 
-/// Codes and slots are two forms of one permutation; duplicates lead with each
-/// chunk once.
+/// Checks that codes and slots represent the same permutation; the copies of a record start with
+/// each chunk once.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn placement(bytes: &[u8]) {
     let Some((width, _, rest)) = shape(bytes) else {
         return;
@@ -198,11 +198,11 @@ pub fn placement(bytes: &[u8]) {
     }
 }
 
-/// A segment that parses is what its numbers display as.
+/// Checks that a parsed segment equals the text of its numbers.
 ///
 /// # Panics
 ///
-/// When it is not.
+/// Panics if the law is violated.
 pub fn path_segment(bytes: &[u8]) {
     let Some((width, _, rest)) = shape(bytes) else {
         return;

@@ -5,11 +5,11 @@ use zvf_format::tetration::{
     DatasetRecord, Footer, FooterTail, Superblock, TetLayout,
 };
 
-/// Encoding gives the same 32 bytes, and so does building from the counts.
+/// Checks that encoding gives the same 32 bytes, and so does building from the counts.
 ///
 /// # Panics
 ///
-/// When it does not.
+/// Panics if the law is violated.
 pub fn tet_superblock(bytes: &[u8]) {
     let Ok(superblock) = Superblock::parse(bytes) else {
         return;
@@ -28,13 +28,13 @@ pub fn tet_superblock(bytes: &[u8]) {
     assert_eq!(same, Ok(superblock));
 }
 
-/// Iteration and lookup agree, the geometry adds up, and records round-trip
-/// but for padding and reserved fields. The bytes are those that
-/// [`walk::tet_directory`](crate::walk::tet_directory) takes.
+/// Checks that iteration and lookup agree, the geometry adds up, and records round-trip except for
+/// padding and reserved fields. The input has the form of
+/// [`walk::tet_directory`](crate::walk::tet_directory).
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn tet_directory(bytes: &[u8]) {
     let Some((datasets, region)) = bytes.split_first_chunk() else {
         return;
@@ -104,11 +104,11 @@ fn geometry(dataset: &DatasetRecord<'_>) {
     assert_eq!(dataset.tile_byte_len(&[]), None);
 }
 
-/// Iteration and lookup agree; rows round-trip but for reserved fields.
+/// Checks that iteration and lookup agree; rows round-trip except for reserved fields.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn tet_index(bytes: &[u8]) {
     let Ok(index) = ChunkIndex::parse(bytes) else {
         return;
@@ -132,11 +132,11 @@ pub fn tet_index(bytes: &[u8]) {
     assert_eq!(ChunkIndex::parse(&again), Ok(index));
 }
 
-/// Tail and footer agree, and are the end of the bytes.
+/// Checks that tail and footer agree and end the bytes.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn tet_footer(bytes: &[u8]) {
     let Ok(footer) = Footer::parse(bytes) else {
         return;
@@ -149,11 +149,11 @@ pub fn tet_footer(bytes: &[u8]) {
     assert!(bytes.ends_with(&again));
 }
 
-/// The parts of a file obey their laws, and each row is in its place.
+/// Checks that the parts of a file satisfy their laws, and each row is consistent with its dataset.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn tet_layout(bytes: &[u8]) {
     tet_superblock(bytes);
     let Ok(layout) = TetLayout::parse(bytes) else {

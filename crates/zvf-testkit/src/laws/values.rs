@@ -1,4 +1,4 @@
-//! Laws of the value codecs. The bytes are split as their walks do it.
+//! Laws of the value codecs. The bytes are split as in the walks.
 
 use zvf_format::{
     dictionary::{Code, CodeDtype, DictionaryCodes},
@@ -10,11 +10,11 @@ use zvf_format::{
 
 use crate::walk::values as walk;
 
-/// Iteration and lookup agree; encoding gives the same bytes again.
+/// Checks that iteration and lookup agree; encoding gives the same bytes again.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn vlen_frame(bytes: &[u8]) {
     let Ok(frame) = VlenFrame::parse(bytes) else {
         return;
@@ -35,11 +35,11 @@ pub fn vlen_frame(bytes: &[u8]) {
     assert_eq!(vlen::encode(&items).as_deref(), Ok(bytes));
 }
 
-/// Iteration and lookup agree; encoding gives the same files again.
+/// Checks that iteration and lookup agree; encoding gives the same files again.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn open_rows(bytes: &[u8]) {
     let Some(rows) = walk::open_rows_of(bytes) else {
         return;
@@ -58,16 +58,16 @@ pub fn open_rows(bytes: &[u8]) {
     assert_eq!((&files.offsets[..], &files.data[..]), (offsets, data));
 }
 
-/// Iteration, lookup and membership agree; a list gives the same bytes again.
+/// Checks that iteration, lookup and membership agree; a list gives the same bytes again.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn group_members(bytes: &[u8]) {
     let Some(members) = walk::group_members_of(bytes) else {
         return;
     };
-    // A range may claim 2^64 ids: only its ends are looked at.
+    // A range may claim 2^64 ids: only its ends are tested.
     for (at, id) in (0..).zip(&members).take(64) {
         assert_eq!(members.get(at), Some(id), "member {at}");
         assert!(members.contains(id), "member {at}");
@@ -94,11 +94,11 @@ pub fn group_members(bytes: &[u8]) {
     }
 }
 
-/// One value and all values agree; encoding gives the same bytes again.
+/// Checks that one value and all values agree; encoding gives the same bytes again.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn numeric_rows(bytes: &[u8]) {
     let Some(rows) = walk::numeric_rows_of(bytes) else {
         return;
@@ -151,17 +151,17 @@ fn elements<T: Element>(rows: &NumericRows<'_>) {
     }
 }
 
-/// Equal, or NaN in the same places.
+/// Returns whether two values are equal, treating NaN as equal.
 fn same(one: Option<Value>, other: Option<Value>) -> bool {
     one == other || format!("{one:?}") == format!("{other:?}")
 }
 
-/// Iteration and lookup agree, every category is in the table, and encoding in
-/// the canonical dtype keeps the codes.
+/// Checks that iteration and lookup agree, every category is in the table, and encoding in the
+/// canonical dtype keeps the codes.
 ///
 /// # Panics
 ///
-/// When they do not.
+/// Panics if the law is violated.
 pub fn dictionary_codes(bytes: &[u8]) {
     let Some((codes, categories, missing)) = walk::dictionary_codes_of(bytes) else {
         return;

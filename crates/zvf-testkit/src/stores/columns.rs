@@ -1,4 +1,4 @@
-//! Attributes of everything, and groups.
+//! Random attributes of every scope, and groups.
 
 use zvf_format::numeric::Kind as Number;
 
@@ -6,7 +6,7 @@ use super::{
     ExpectedAttribute, ExpectedStore, ExpectedValues, RecipeProfile, numbers::whole, random::Random,
 };
 
-/// Adds attributes and groups to what has none.
+/// Adds attributes and groups to content without them.
 pub(super) fn add(truth: &mut ExpectedStore, random: &mut Random) {
     let profile = truth.recipe.profile;
     let rows = truth.vertices.len();
@@ -59,7 +59,7 @@ fn vertex(rows: usize, profile: RecipeProfile, random: &mut Random) -> Vec<Expec
         let bytes = (0..rows * 3).map(|_| byte(random)).collect();
         columns.push(ExpectedAttribute::numbers("rgb", Number::UInt8, 3, bytes));
     }
-    // Dictionaries came with 0.7.
+    // Dictionaries exist since 0.7.
     if profile != RecipeProfile::V06 && random.chance(60) {
         let all = ["axon", "dendrite", "soma", "Ästchen"];
         let words: Vec<String> = all[..=random.below(4)]
@@ -120,7 +120,7 @@ fn link(truth: &ExpectedStore, random: &mut Random) -> Vec<ExpectedAttribute> {
     columns
 }
 
-/// Rows may be absent: they hold the value that says so.
+/// Returns attributes of objects. Absent rows have the sentinel value.
 fn object(rows: usize, random: &mut Random) -> Vec<ExpectedAttribute> {
     let mut columns = Vec::new();
     if random.chance(70) {
@@ -164,7 +164,7 @@ fn object(rows: usize, random: &mut Random) -> Vec<ExpectedAttribute> {
     columns
 }
 
-/// What a value that is absent is stored as.
+/// Returns the stored form of an absent value.
 pub(super) fn absent(kind: Number) -> Vec<u8> {
     match kind {
         Number::Float32 => f32::NAN.to_le_bytes().to_vec(),
@@ -212,6 +212,6 @@ fn narrow(value: f64) -> f32 {
 }
 
 fn byte(random: &mut Random) -> u8 {
-    // 255 would say that there is none.
+    // 255 is the sentinel for absent values.
     u8::try_from(random.below(255)).unwrap_or(0)
 }

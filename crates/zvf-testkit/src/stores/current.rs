@@ -8,7 +8,7 @@ use super::{
     links, parts,
 };
 
-/// Writes all of a level, and which order its links have.
+/// Writes a level, and records the order of its links.
 pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files) {
     let grid = grid(truth);
     for (part, attributes, cells) in parts::per_chunk(truth) {
@@ -24,7 +24,7 @@ pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files) {
     }
 }
 
-/// The chunks there are.
+/// Returns the grid of chunks.
 pub(super) fn grid(truth: &ExpectedStore) -> GridOf {
     let chunks = truth.chunks();
     let arity = parts::arity(truth);
@@ -85,7 +85,7 @@ pub(super) fn objects(truth: &ExpectedStore, files: &mut Files, level: &str) {
     }
 }
 
-/// What the root and the level say.
+/// Returns the metadata of a level.
 pub(super) fn level(truth: &ExpectedStore) -> Value {
     let tiles = !truth.recipe.shuffled && truth.recipe.seed.is_multiple_of(2);
     let mut level = parts::level(truth);

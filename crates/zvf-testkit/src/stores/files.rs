@@ -18,13 +18,13 @@ pub(super) struct Files {
     random: Random,
 }
 
-/// A one-dimensional array, or one with columns, of numbers.
+/// A numeric array with one or two dimensions.
 pub(super) struct Numbers<'a> {
     pub(super) kind: Number,
     pub(super) columns: u32,
     /// Rows of one chunk of the array.
     pub(super) chunk: usize,
-    /// What missing values are, as JSON and in bytes.
+    /// The fill value, as JSON and in bytes.
     pub(super) fill: (Value, Vec<u8>),
     pub(super) bytes: &'a [u8],
 }
@@ -73,8 +73,8 @@ impl Files {
             .insert(format!("{path}/zarr.json"), node.to_string().into_bytes());
     }
 
-    /// A group with an array of bytes for each chunk, or several of them in one,
-    /// as shards were up to 0.8.0.
+    /// Writes a group with an array of bytes for each chunk, or for several chunks, like the shards
+    /// up to 0.8.0.
     pub(super) fn children(&mut self, path: &str, attributes: &Value, cells: &Payloads) {
         self.group(path, attributes);
         if self.cells != Cells::Sharded {
@@ -96,7 +96,7 @@ impl Files {
         }
     }
 
-    /// An array of bytes.
+    /// Writes an array of bytes.
     pub(super) fn blob(&mut self, path: &str, attributes: Value, bytes: &[u8]) {
         let mut codecs = vec![json!({"name": "bytes"})];
         codecs.extend(self.compressor());
@@ -117,7 +117,7 @@ impl Files {
         }
     }
 
-    /// One array of numbers for all chunks, with room for the rows of the fullest.
+    /// Writes one numeric array for all chunks, padded to the longest.
     pub(super) fn padded(
         &mut self,
         path: &str,
@@ -174,8 +174,8 @@ impl Files {
         }
     }
 
-    /// An array with one element for each chunk. It has room for chunks that are
-    /// not there; along a leading axis of an attribute, for `leading` of them.
+    /// Writes an array with one element for each chunk. It has capacity for missing chunks; along a
+    /// leading axis of an attribute, for `leading` chunks.
     pub(super) fn per_chunk(
         &mut self,
         path: &str,
@@ -255,14 +255,14 @@ impl Files {
             shards.entry(outer).or_default().push((inner, bytes));
         }
         for (outer, mut cells) in shards {
-            // Any order will do, the index alone says where a cell is.
+            // The order is arbitrary, because the index locates the cells.
             self.random.shuffle(&mut cells);
             let file = shard_file(&cells, shard.iter().product());
             self.by_key.insert(chunk_file(path, &outer), file);
         }
     }
 
-    /// An array of byte strings, so many in a chunk of it.
+    /// Writes an array of byte strings, with this many per chunk.
     pub(super) fn strings(
         &mut self,
         path: &str,
@@ -292,7 +292,7 @@ impl Files {
         }
     }
 
-    /// An array of numbers.
+    /// Writes a numeric array.
     pub(super) fn numbers(&mut self, path: &str, attributes: Value, numbers: &Numbers<'_>) {
         let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": "little"}})];
         codecs.extend(self.compressor());
@@ -325,7 +325,7 @@ impl Files {
         }
     }
 
-    /// The codec after the first.
+    /// Returns the codec after the first.
     pub(super) fn compressor(&self) -> Option<Value> {
         match self.cells {
             Cells::Plain => None,
@@ -336,7 +336,7 @@ impl Files {
         }
     }
 
-    /// The bytes after that codec.
+    /// Encodes bytes with that codec.
     pub(super) fn encoded(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.cells {
             Cells::Plain => bytes,
@@ -351,7 +351,7 @@ impl Files {
     }
 }
 
-/// What `zarr.json` of an array says.
+/// Content of the `zarr.json` of an array.
 pub(super) struct Array {
     pub(super) shape: Value,
     pub(super) data_type: &'static str,
@@ -361,7 +361,7 @@ pub(super) struct Array {
     pub(super) attributes: Value,
 }
 
-/// The chunks that arrays of a level have room for.
+/// Capacity of the arrays of a level in chunks.
 #[derive(Clone, Debug)]
 pub(super) struct GridOf {
     pub(super) least: Vec<i64>,
@@ -371,7 +371,7 @@ pub(super) struct GridOf {
 }
 
 impl GridOf {
-    /// Origin and shape; arrays of one level need not have the same.
+    /// Returns origin and shape, which may differ between arrays of a level.
     fn with_room(&self, random: &mut Random) -> (Vec<i64>, Vec<i64>) {
         let (mut origin, mut shape) = (Vec::new(), Vec::new());
         for (axis, (least, most)) in self.least.iter().zip(&self.most).enumerate() {
@@ -389,7 +389,7 @@ impl GridOf {
     }
 }
 
-/// A frame of byte strings.
+/// Encodes a frame of byte strings.
 pub(super) fn frame<T: AsRef<[u8]>>(items: &[T]) -> Vec<u8> {
     vlen::encode(items).expect("items below 4 GiB")
 }
@@ -399,7 +399,7 @@ fn chunk_file(path: &str, index: &[usize]) -> String {
     format!("{path}/c/{}", index.join("/"))
 }
 
-/// Cells one after the other, then where each is.
+/// Encodes cells one after the other, then their positions.
 fn shard_file(cells: &[(usize, Vec<u8>)], count: usize) -> Vec<u8> {
     let mut file = Vec::new();
     let mut index = vec![[u64::MAX; 2]; count];
@@ -418,7 +418,7 @@ fn shard_file(cells: &[(usize, Vec<u8>)], count: usize) -> Vec<u8> {
     file
 }
 
-/// A Zstandard frame of blocks that are as they were, or one byte repeated.
+/// Encodes a Zstandard frame of raw and run-length blocks.
 fn zstd(bytes: &[u8]) -> Vec<u8> {
     const MOST: usize = 1 << 17;
     let length = u32::try_from(bytes.len()).expect("less than 4 GiB");

@@ -8,7 +8,7 @@ use super::{
     sketch::{FragmentRef, Sketch, Space},
 };
 
-/// Geometry as the recipe asks.
+/// Generates geometry for the recipe.
 pub(super) fn sketch(recipe: &Recipe, space: &Space, random: &mut Random) -> Sketch {
     let mut made = Making {
         recipe,
@@ -35,7 +35,7 @@ pub(super) struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// A place, at times one that is taken.
+    /// Returns a position, sometimes that of another vertex.
     fn place(&mut self) -> Vec<f64> {
         if !self.sketch.positions.is_empty() && self.random.chance(8) {
             return self.random.pick(&self.sketch.positions).clone();
@@ -47,7 +47,7 @@ impl Making<'_> {
         1 + self.random.below(self.recipe.size.max(1)) / per.max(1)
     }
 
-    /// Ids of so many objects: rows, or any where there is a table of them.
+    /// Returns ids of this many objects: row numbers, or arbitrary ids if there is an id table.
     fn ids(&mut self, count: usize) -> Vec<i64> {
         let rows = i64::try_from(count).unwrap_or(i64::MAX);
         if self.recipe.profile != RecipeProfile::V09 || self.random.chance(30) {
@@ -60,7 +60,7 @@ impl Making<'_> {
                 1 => self.random.any().cast_signed() >> 1,
                 _ => self.random.between(-(1 << 40), 1 << 40),
             };
-            // -1 and -2 stand for no and for several objects.
+            // -1 and -2 stand for no object and for several.
             if !ids.contains(&id) && !(-2..0).contains(&id) {
                 ids.push(id);
             }
@@ -101,8 +101,8 @@ impl Making<'_> {
         self.file(&own);
     }
 
-    /// One fragment for each object in each chunk, by object; the vertices of some
-    /// objects may have none.
+    /// Creates one fragment for each object in each chunk, by object; vertices of some objects may
+    /// have no fragment.
     pub(super) fn file(&mut self, own: &[Vec<(usize, Option<i64>)>]) {
         let mut ids = self.ids(own.len());
         if self.recipe.kind != StoreKind::ObjectPoints {
@@ -174,7 +174,7 @@ impl Making<'_> {
         self.sketch.objects = Some(objects);
     }
 
-    /// A path, cut where the chunk changes; steps from one to the next are links.
+    /// Adds a path, split where the chunk changes; consecutive pieces are linked.
     pub(super) fn path(&mut self, path: &[(Vec<f64>, Option<i64>)]) -> Vec<FragmentRef> {
         let mut manifest = Vec::new();
         let mut last: Option<(Vec<i64>, usize)> = None;
@@ -199,7 +199,7 @@ impl Making<'_> {
         manifest
     }
 
-    /// Graphs and meshes.
+    /// Generates graphs and meshes.
     fn linked(&mut self) {
         let objects = if self.random.chance(40) {
             1
@@ -245,7 +245,7 @@ impl Making<'_> {
                 };
                 ends.push(from[at]);
             }
-            // Edges may be loops, corners of faces are different vertices.
+            // Edges may be loops; corners of a face are distinct vertices.
             let distinct = ends
                 .iter()
                 .enumerate()
@@ -308,8 +308,8 @@ impl Making<'_> {
                 self.sketch.links.push((vec![child, *parent], !implied));
             }
         }
-        // What follows another vertex in a fragment is its child: nothing can say that
-        // it has no parent.
+        // A vertex that follows another in a fragment is its child; the format cannot express a
+        // missing parent.
         let mut pairs = before.iter().zip(&parents);
         assert!(
             pairs.all(|(before, parent)| before.is_none() || parent.is_some()),
@@ -317,7 +317,7 @@ impl Making<'_> {
         );
     }
 
-    /// Each fragment is a path without branches.
+    /// Generates a skeleton whose fragments are paths without branches.
     fn stream(&mut self, own: &[Vec<(usize, Option<i64>)>], parents: &[Option<usize>]) {
         let mut ids = self.ids(own.len());
         ids.sort_unstable();

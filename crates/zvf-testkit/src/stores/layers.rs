@@ -8,22 +8,22 @@ use super::{
     random::Random,
 };
 
-/// A store of several levels.
+/// A generated store of several levels.
 #[derive(Debug)]
 pub struct Layers {
-    /// The store, and what is in level 0.
+    /// The store, and the content of level 0.
     pub fine: Made,
-    /// What is in level 1 and on. They have neither attributes nor links.
+    /// Content of level 1 and the coarser levels, which have neither attributes nor links.
     pub coarse: Vec<ExpectedStore>,
 }
 
-/// Makes a store of 0.9 with so many levels above level 0, each of some of the vertices
-/// of the one below; `additive` levels of what is on no coarser one. Chunks are as long
-/// as those of level 0 or a few times as long.
+/// Generates a store of 0.9 with this many levels above level 0. Each has some of the vertices of
+/// the next finer one; `additive` levels hold vertices that are on no coarser level. Chunks have
+/// the size of those of level 0 or a small multiple.
 ///
 /// # Panics
 ///
-/// Never: the root is one that was made here.
+/// Never, because the root is generated here.
 pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
     let recipe = Recipe {
         chunked: false,
@@ -44,7 +44,7 @@ pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
             kept = above;
             own
         } else {
-            // What is left is all on the last of additive levels.
+            // The last additive level holds all remaining vertices.
             kept.retain(|_| additive || random.chance(45));
             kept.clone()
         };
@@ -80,7 +80,7 @@ pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
     }
 }
 
-/// A level of these vertices, and of the objects as far as they have them.
+/// Creates a level of these vertices and the corresponding parts of objects.
 fn sample(fine: &ExpectedStore, own: &[usize], chunk_shape: Vec<f64>) -> ExpectedStore {
     let place = |at: usize| {
         let position = fine.vertices[at].position.iter();

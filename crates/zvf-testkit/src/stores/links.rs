@@ -15,7 +15,7 @@ use super::{
 };
 use crate::filing::FilingRules;
 
-/// Writes the family of links within the level, and notes their order.
+/// Writes the family of links within the level, and records their order.
 pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files, grid: &GridOf) {
     let kind = truth.recipe.kind;
     let stored = truth.links.iter().filter(|link| link.stored).count();
@@ -47,7 +47,7 @@ pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files, grid: &GridOf)
     let mut order = Vec::new();
     for (segment, bucket) in &buckets {
         family.write(truth, files, grid, (segment, bucket));
-        // Cells are gone through in the order of their keys as text.
+        // Cells are ordered by their keys as text.
         let mut cells: Vec<_> = bucket.cells.iter().collect();
         cells.sort_by_key(|(chunk, _)| ChunkCoords(chunk).to_string());
         for (_, rows) in cells {
@@ -57,7 +57,7 @@ pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files, grid: &GridOf)
     truth.link_order = order;
 }
 
-/// What all links of the level have in common.
+/// Common properties of all links of the level.
 struct Family {
     width: LinkWidth,
     arity: usize,
@@ -76,7 +76,7 @@ struct Row {
     link: usize,
     order: Permutation,
     vertices: Vec<u64>,
-    /// Whether it is the first of the copies of the link.
+    /// `true` if it is the first copy of the link.
     leads: bool,
 }
 
@@ -103,12 +103,12 @@ impl Family {
         })
     }
 
-    /// The offsets of links inside a chunk.
+    /// Returns the offsets of links inside a chunk.
     fn zeros(&self) -> Vec<Vec<i64>> {
         vec![vec![0; self.arity]; self.width.get() - 1]
     }
 
-    /// Which array and cell each link goes to; arrays by name.
+    /// Assigns each link to an array and a cell; arrays by name.
     fn file(&self, truth: &ExpectedStore) -> BTreeMap<String, Bucket> {
         let kind = truth.recipe.kind;
         let filing = FilingRules::of_level(self.width, self.arity, self.directed, self.duplicate);
@@ -117,7 +117,7 @@ impl Family {
             offsets,
             cells: BTreeMap::new(),
         };
-        // It is there even when it holds nothing.
+        // The array exists even without cells.
         if kind.is_linked() {
             let zeros = self.zeros();
             buckets.insert(OffsetCoords(&zeros).to_string(), empty(zeros));
@@ -129,7 +129,7 @@ impl Family {
             .filter(|(_, link)| link.stored);
         for (number, link) in stored {
             let mut record = parts::record(truth, &link.ends);
-            // Streams name the parent first where chunks differ.
+            // Streamed links between chunks name the parent first.
             if kind == StoreKind::StreamedSkeleton && record[0].0 != record[1].0 {
                 record.reverse();
             }
@@ -156,7 +156,7 @@ impl Family {
                 .values_mut()
                 .flat_map(|bucket| bucket.cells.values_mut())
             {
-                // A branch is kept with the fragment that it starts.
+                // A branch is stored with the fragment that it starts.
                 rows.sort_by_key(|row| child_fragment(truth, row));
             }
         }
@@ -182,7 +182,7 @@ impl Family {
             let mut builder = LinkRowsBuilder::new(self.width, form);
             for (at, row) in rows.iter().enumerate() {
                 builder.push(row.order, &row.vertices).expect("a row");
-                // As if an edit had added the rest.
+                // As if an edit had appended the rest.
                 if at % 3 == 2 {
                     builder.end_group();
                 }
@@ -221,8 +221,8 @@ impl Family {
     }
 }
 
-/// How the rows of each cell are grouped: all in one, those of streams by the
-/// fragments of vertices.
+/// Returns the groups of the rows of each cell: a single group, or for streams one for each
+/// fragment of vertices.
 fn groups(truth: &ExpectedStore, bucket: &Bucket) -> Payloads {
     if truth.recipe.kind != StoreKind::StreamedSkeleton {
         let cells = bucket.cells.iter();
@@ -245,7 +245,7 @@ fn groups(truth: &ExpectedStore, bucket: &Bucket) -> Payloads {
         .collect()
 }
 
-/// The fragment of the first end.
+/// Returns the fragment of the first end.
 fn child_fragment(truth: &ExpectedStore, row: &Row) -> usize {
     truth.vertices[truth.links[row.link].ends[0]].fragment
 }

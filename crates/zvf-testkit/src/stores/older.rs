@@ -17,8 +17,8 @@ use super::{
 };
 use crate::filing::FilingRules;
 
-/// Writes all of a level, and notes which order its links have: those inside
-/// chunks, then those between them.
+/// Writes a level, and records the order of its links: those inside chunks, then those between
+/// chunks.
 pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files) {
     let grid = current::grid(truth);
     for (part, attributes, cells) in parts::per_chunk(truth) {
@@ -42,7 +42,7 @@ pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files) {
     }
 }
 
-/// What numbers of a part are, and how many in a row, where it is one array.
+/// Returns numeric type and columns of a part that is one array.
 fn padded_form(truth: &ExpectedStore, part: &str) -> Option<(Number, usize)> {
     if truth.recipe.profile != RecipeProfile::Padded {
         return None;
@@ -151,7 +151,7 @@ fn links_inside(
     chunks.into_values().flatten().collect()
 }
 
-/// The one table of 0.6 and 0.7.
+/// Writes the table of 0.6 and 0.7.
 fn table(
     truth: &ExpectedStore,
     files: &mut Files,
@@ -162,7 +162,7 @@ fn table(
     let mut builder = CrossChunkTableBuilder::new(width, arity);
     for link in links {
         let mut record = parts::record(truth, &truth.links[*link].ends);
-        // Writers of that time noted row 0 for every step of a path.
+        // Writers of these generations stored row 0 for every step of a path.
         if truth.recipe.kind.is_paths() {
             for (_, row) in &mut record {
                 *row = 0;
@@ -215,7 +215,7 @@ fn family(truth: &ExpectedStore, links: usize, physical: Option<usize>) -> Value
     says
 }
 
-/// The cells of 0.8, one for each tuple of chunks.
+/// Writes the cells of 0.8, one for each tuple of chunks.
 fn cells(
     truth: &ExpectedStore,
     files: &mut Files,
@@ -301,7 +301,7 @@ pub(super) fn objects(truth: &ExpectedStore, files: &mut Files, level: &str) {
     }
 }
 
-/// Attributes of objects and groups, and groups, as groups with arrays of bytes.
+/// Writes attributes of objects and groups, and groups, as groups with arrays of bytes.
 fn tables(truth: &ExpectedStore, files: &mut Files) {
     for attribute in &truth.object_attributes {
         let masked = attribute.missing.contains(&true);

@@ -1,4 +1,4 @@
-//! What generations have in common: cells, blobs and what nodes say.
+//! Common parts of all generations: cells, blobs and metadata.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::filing::Record;
 
-/// What the root says.
+/// Returns the metadata of the root.
 pub(super) fn root(truth: &ExpectedStore) -> Value {
     let axes: Vec<Value> = truth
         .axes
@@ -64,7 +64,7 @@ pub(super) fn root(truth: &ExpectedStore) -> Value {
     })
 }
 
-/// What a level says.
+/// Returns the metadata of a level.
 pub(super) fn level(truth: &ExpectedStore) -> Value {
     let mut present = vec!["vertices"];
     present.extend(truth.objects.is_some().then_some("object_index"));
@@ -82,7 +82,7 @@ pub(super) fn level(truth: &ExpectedStore) -> Value {
     json!({"zarr_vectors_level": block})
 }
 
-/// Vertices, fragments and their attributes: path, attributes and cells.
+/// Returns vertices, fragments and their attributes: path, attributes and cells.
 pub(super) fn per_chunk(truth: &ExpectedStore) -> Vec<(String, Value, Payloads)> {
     let dtype = if truth.recipe.double {
         "float64"
@@ -125,7 +125,7 @@ pub(super) fn per_chunk(truth: &ExpectedStore) -> Vec<(String, Value, Payloads)>
     parts
 }
 
-/// The vertices of each chunk by row.
+/// Returns the vertices of each chunk by row.
 pub(super) fn rows(truth: &ExpectedStore) -> BTreeMap<Vec<i64>, Vec<usize>> {
     let mut chunks: BTreeMap<Vec<i64>, Vec<usize>> = BTreeMap::new();
     for (number, vertex) in truth.vertices.iter().enumerate() {
@@ -144,7 +144,7 @@ fn positions(truth: &ExpectedStore, rows: &[usize]) -> Vec<u8> {
     position_bytes(truth.recipe.double, values)
 }
 
-/// Coordinates in the bytes they are stored as.
+/// Encodes coordinates in the stored type.
 #[expect(clippy::cast_possible_truncation, reason = "they were f32 before")]
 pub(super) fn position_bytes(double: bool, values: impl Iterator<Item = f64>) -> Vec<u8> {
     if double {
@@ -157,7 +157,7 @@ pub(super) fn position_bytes(double: bool, values: impl Iterator<Item = f64>) ->
     }
 }
 
-/// The fragment index of each chunk.
+/// Returns the fragment index of each chunk.
 fn fragments(truth: &ExpectedStore) -> Payloads {
     let mut builders: BTreeMap<Vec<i64>, FragmentIndexBuilder> = BTreeMap::new();
     let mut ends: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
@@ -185,7 +185,7 @@ fn fragments(truth: &ExpectedStore) -> Payloads {
         .collect()
 }
 
-/// A fragment index of ranges.
+/// Encodes a fragment index of ranges.
 pub(super) fn ranges(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<u8> {
     let mut builder = FragmentIndexBuilder::default();
     for range in ranges {
@@ -194,7 +194,7 @@ pub(super) fn ranges(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<u8> {
     builder.finish()
 }
 
-/// The rows of an attribute that each cell holds.
+/// Returns the rows of an attribute that each cell holds.
 pub(super) fn gathered(
     attribute: &ExpectedAttribute,
     cells: &BTreeMap<Vec<i64>, Vec<usize>>,
@@ -228,7 +228,7 @@ pub(super) fn gathered(
         .collect()
 }
 
-/// How words are stored as numbers.
+/// Returns the type of dictionary codes.
 pub(super) fn code_dtype(attribute: &ExpectedAttribute, words: &[String]) -> CodeDtype {
     let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
     if attribute.missing.contains(&true) {
@@ -238,7 +238,7 @@ pub(super) fn code_dtype(attribute: &ExpectedAttribute, words: &[String]) -> Cod
     }
 }
 
-/// What the node of an attribute says.
+/// Returns the metadata of an attribute.
 pub(super) fn attribute(attribute: &ExpectedAttribute, tag: &str, current: bool) -> Value {
     let mut says = json!({"zv_array": tag, "name": attribute.name});
     match &attribute.values {
@@ -266,14 +266,14 @@ pub(super) fn attribute(attribute: &ExpectedAttribute, tag: &str, current: bool)
     says
 }
 
-/// A link as chunks and rows.
+/// Returns a link as chunks and rows.
 pub(super) fn record(truth: &ExpectedStore, ends: &[usize]) -> Record {
     let ends = ends.iter().map(|end| &truth.vertices[*end]);
     ends.map(|vertex| (vertex.chunk.clone(), vertex.row))
         .collect()
 }
 
-/// The manifest of each object, in blocks of any mode.
+/// Returns the manifest of each object, in blocks of any mode.
 pub(super) fn manifests(truth: &ExpectedStore, random: &mut Random) -> Vec<Vec<u8>> {
     let arity = arity(truth);
     let objects = truth.objects.iter().flatten();
@@ -303,7 +303,7 @@ pub(super) fn manifests(truth: &ExpectedStore, random: &mut Random) -> Vec<Vec<u
     manifest.collect()
 }
 
-/// Attributes of objects and groups, and groups, as plain arrays.
+/// Writes attributes of objects and groups, and groups, as plain arrays.
 pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
     for attribute in &truth.object_attributes {
         let ExpectedValues::Numbers {
@@ -390,7 +390,7 @@ pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
     }
 }
 
-/// Rows, and columns when there are several.
+/// Returns the number of rows, and of columns if there are several.
 pub(super) fn shape(attribute: &ExpectedAttribute) -> Value {
     match columns(attribute) {
         Some(columns) => json!([attribute.missing.len(), columns]),
@@ -406,7 +406,7 @@ fn absent_json(kind: Number) -> Value {
     }
 }
 
-/// Numbers of a row, when there are several.
+/// Returns the numbers of a row, if there are several.
 pub(super) fn columns(attribute: &ExpectedAttribute) -> Option<u32> {
     match &attribute.values {
         ExpectedValues::Numbers { columns, .. } if *columns > 1 => Some(*columns),
@@ -414,12 +414,12 @@ pub(super) fn columns(attribute: &ExpectedAttribute) -> Option<u32> {
     }
 }
 
-/// Numbers of a chunk's key.
+/// Returns the length of a chunk key.
 pub(super) fn arity(truth: &ExpectedStore) -> usize {
     truth.axes.len() + usize::from(truth.chunked_by.is_some())
 }
 
-/// A count as the format has it.
+/// Converts a count to the type of the format.
 pub(super) fn length(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }

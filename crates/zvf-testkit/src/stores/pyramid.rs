@@ -19,38 +19,37 @@ use super::{
 };
 use crate::filing::{FilingRules, Record};
 
-/// No object: of several, see `zvf_query::SEVERAL_OBJECTS`.
+/// Marks a vertex of several objects, like `zvf_query::SEVERAL_OBJECTS`.
 const SEVERAL: i64 = -2;
 
-/// Which links between levels are stored.
+/// Stored cross-level links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PyramidLinks {
-    /// Those from the finer level to the coarser.
+    /// Links from the finer level to the coarser.
     Implicit,
-    /// Those back as well.
+    /// Links in both directions.
     Explicit,
 }
 
-/// A store of two levels.
+/// A generated store of two levels.
 #[derive(Debug)]
 pub struct Pyramid {
-    /// The store, and what is in level 0.
+    /// The store, and the content of level 0.
     pub fine: Made,
-    /// What is in level 1. It has neither attributes nor links; a vertex that
-    /// several objects have is of object -2.
+    /// Content of level 1. It has neither attributes nor links; a vertex of several objects has
+    /// object -2.
     pub coarse: ExpectedStore,
-    /// For each vertex of level 0 the one of level 1 that it went into.
+    /// The parent in level 1 of each vertex of level 0.
     pub parents: Vec<Option<usize>>,
-    /// How many times coarser the bins of level 1 are.
+    /// Size of the bins of level 1 relative to level 0.
     pub factor: f64,
 }
 
-/// Makes a store of two levels. The recipe must be of 0.9 or 0.8.0; chunks are
-/// those of space alone.
+/// Generates a store of two levels. The recipe must be of 0.9 or 0.8.0, with spatial chunks only.
 ///
 /// # Panics
 ///
-/// When the recipe is of another generation.
+/// Panics if the recipe is of another generation.
 pub fn pyramid(recipe: &Recipe, links: PyramidLinks) -> Pyramid {
     let known = [RecipeProfile::V09, RecipeProfile::V080];
     assert!(known.contains(&recipe.profile), "{:?}", recipe.profile);
@@ -101,10 +100,10 @@ pub fn pyramid(recipe: &Recipe, links: PyramidLinks) -> Pyramid {
     }
 }
 
-/// Numbers as bytes, by which bins are in order.
+/// Numbers as bytes, which determine the order of bins.
 type Bytes = Vec<[u8; 8]>;
 
-/// Vertices of a bin become one, in the middle of them.
+/// Merges the vertices of a bin into one at their mean.
 fn coarsened(
     fine: &ExpectedStore,
     (factor, scale): (f64, u32),
@@ -169,7 +168,7 @@ pub(super) fn cell_of(position: &[f64], shape: &[f64]) -> Vec<i64> {
     axes.map(|(value, extent)| floor(value / extent)).collect()
 }
 
-/// The vertices that bins become, and which bin became which.
+/// Returns the merged vertices, and the bin of each.
 fn middles(
     fine: &ExpectedStore,
     members: &[usize],
@@ -206,14 +205,14 @@ fn middles(
     (vertices, by_bin)
 }
 
-/// A level of these vertices, each of which is a fragment.
+/// Creates a level of these vertices, each of which is a fragment.
 pub(super) fn level_of(
     fine: &ExpectedStore,
     chunk_shape: Vec<f64>,
     vertices: Vec<Vertex>,
 ) -> ExpectedStore {
     let kind = match fine.recipe.kind {
-        // No face is left, and nothing says how many ends it had.
+        // No face remains, and the number of its ends is not stored.
         StoreKind::Triangles | StoreKind::Quads => StoreKind::Graph,
         kind => kind,
     };
@@ -285,8 +284,8 @@ fn level(fine: &ExpectedStore, coarse: &ExpectedStore) -> Value {
     json!({"zarr_vectors_level": block})
 }
 
-/// Writes vertices, fragments and objects of a coarser level. Paths are in stretches
-/// that share vertices, or each vertex is a fragment of several paths.
+/// Writes vertices, fragments and objects of a coarser level. Paths consist of stretches that share
+/// vertices, or each vertex is a fragment of several paths.
 pub(super) fn write_level(coarse: &ExpectedStore, files: &mut Files, level: u32) {
     let is_current = coarse.recipe.profile == RecipeProfile::V09;
     let grid = current::grid(coarse);
@@ -310,10 +309,10 @@ pub(super) fn write_level(coarse: &ExpectedStore, files: &mut Files, level: u32)
     }
 }
 
-/// Links from a level to the next.
+/// Links from one level to another.
 struct Step {
     delta: i64,
-    /// How many chunks of the store a chunk of each of them is long.
+    /// Size of a chunk of each level, in chunks of the root.
     scales: [u32; 2],
 }
 
@@ -375,7 +374,7 @@ impl Step {
         }
     }
 
-    /// Where both chunks are of the same number they are left out.
+    /// Links between chunks of equal coordinates are omitted.
     fn write_older(&self, from: &ExpectedStore, files: &mut Files, records: &[Record]) {
         let width = LinkWidth::new(2).expect("a width");
         let mut inside: BTreeMap<Vec<i64>, LinkRowsBuilder> = BTreeMap::new();

@@ -1,16 +1,16 @@
 //! Random numbers from a seed.
 
-/// The generator `SplitMix64`: the same numbers on every machine.
+/// The generator `SplitMix64`, which returns the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of this seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any number.
+    /// Returns a random number.
     pub fn any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -19,41 +19,41 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 when that is 0.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX);
         let number = self.any().checked_rem(end).unwrap_or(0);
         usize::try_from(number).unwrap_or(0)
     }
 
-    /// A number from `least` to `most`, both included.
+    /// Returns a number from `least` to `most`, both included.
     pub fn between(&mut self, least: i64, most: i64) -> i64 {
         let span = most.abs_diff(least).wrapping_add(1);
         let step = self.any().checked_rem(span).unwrap_or(0);
         least.wrapping_add_unsigned(step)
     }
 
-    /// True so many times of a hundred.
+    /// Returns `true` with a probability of `percent`.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `items`.
+    /// Returns one of `items`.
     ///
     /// # Panics
     ///
-    /// When there is none.
+    /// Panics if `items` is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// From 0 up to but not including 1, in steps of 2⁻³².
+    /// Returns a number from 0 up to, but not including, 1, in steps of 2⁻³².
     pub fn unit(&mut self) -> f64 {
         let bits = u32::try_from(self.any() >> 32).unwrap_or(0);
         f64::from(bits) / 4_294_967_296.0
     }
 
-    /// The items in any order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             let other = self.below(at + 1);

@@ -1,35 +1,34 @@
-//! What store to make.
+//! Recipes of generated stores.
 
-/// What a store is to hold and how; all that is not said here follows from the
-/// seed.
+/// Content and form of a generated store; everything else follows from the seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Recipe {
-    /// Of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// What it holds.
+    /// Kind of geometry.
     pub kind: StoreKind,
-    /// The generation and form of it.
+    /// Generation and form.
     pub profile: RecipeProfile,
     /// Axes in space, 1 to 5.
     pub axes: usize,
-    /// About how many vertices.
+    /// Approximate number of vertices.
     pub size: usize,
-    /// Whether positions are float64 rather than float32.
+    /// `true` if positions are float64 rather than float32.
     pub double: bool,
-    /// How cells are encoded.
+    /// Encoding of cells.
     pub cells: Cells,
-    /// How links are stored.
+    /// Storage of links.
     pub policy: RecordPolicy,
-    /// Whether chunks have a leading axis of the values of an attribute.
+    /// `true` if chunks have a leading axis of the values of an attribute.
     pub chunked: bool,
-    /// Whether rows are in any order, so that fragments are lists.
+    /// `true` if rows are in any order, so that fragments are lists.
     pub shuffled: bool,
-    /// Whether there are attributes and groups.
+    /// `true` if the store has attributes and groups.
     pub attributes: bool,
 }
 
-/// What a store holds.
+/// Kind of a generated store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum StoreKind {
@@ -46,7 +45,7 @@ pub enum StoreKind {
 }
 
 impl StoreKind {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 10] = [
         Self::Points,
         Self::BinnedPoints,
@@ -60,27 +59,27 @@ impl StoreKind {
         Self::Quads,
     ];
 
-    /// Whether vertices stand alone.
+    /// Returns whether vertices are unconnected.
     pub fn is_points(self) -> bool {
         matches!(self, Self::Points | Self::BinnedPoints | Self::ObjectPoints)
     }
 
-    /// Whether objects are paths.
+    /// Returns whether objects are paths.
     pub fn is_paths(self) -> bool {
         matches!(self, Self::Lines | Self::Polylines)
     }
 
-    /// Whether vertices are linked.
+    /// Returns whether vertices are linked.
     pub fn is_linked(self) -> bool {
         !self.is_points() && !self.is_paths()
     }
 
-    /// Whether fragments imply links from child to parent.
+    /// Returns whether fragments imply links from child to parent.
     pub fn is_skeleton(self) -> bool {
         matches!(self, Self::Skeleton | Self::StreamedSkeleton)
     }
 
-    /// Ends of a link.
+    /// Returns the number of ends of a link.
     pub fn width(self) -> usize {
         match self {
             Self::Triangles => 3,
@@ -89,7 +88,7 @@ impl StoreKind {
         }
     }
 
-    /// As the root's `geometry_types` has it.
+    /// Returns the name in the root's `geometry_types`.
     pub fn geometry_type(self) -> &'static str {
         match self {
             Self::Points | Self::BinnedPoints | Self::ObjectPoints => "point_cloud",
@@ -101,7 +100,7 @@ impl StoreKind {
         }
     }
 
-    /// As the root's `links_convention` has it.
+    /// Returns the name in the root's `links_convention`.
     pub fn convention(self) -> &'static str {
         match self {
             _ if !self.is_linked() => "implicit_sequential",
@@ -111,7 +110,7 @@ impl StoreKind {
     }
 }
 
-/// A generation of the format, and which form of it.
+/// A generation of the format, and its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum RecipeProfile {
@@ -124,7 +123,7 @@ pub enum RecipeProfile {
 }
 
 impl RecipeProfile {
-    /// Every profile there is.
+    /// All profiles.
     pub const ALL: [Self; 6] = [
         Self::V06,
         Self::V07,
@@ -134,7 +133,7 @@ impl RecipeProfile {
         Self::V09,
     ];
 
-    /// As it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::V06 => "0.6",
@@ -146,7 +145,7 @@ impl RecipeProfile {
         }
     }
 
-    /// What its stores declare.
+    /// Returns the version that its stores declare.
     pub(super) fn version(self) -> &'static str {
         match self {
             Self::V06 => "0.6.0",
@@ -158,23 +157,23 @@ impl RecipeProfile {
     }
 }
 
-/// How cells are encoded.
+/// Encoding of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Cells {
     Plain,
     Zstd,
     Gzip,
-    /// Compressed, and several to a file; up to 0.8.0 in the shards of that time.
+    /// Compressed, several per file; up to 0.8.0 in legacy shards.
     Sharded,
 }
 
 impl Cells {
-    /// Every way there is.
+    /// All encodings.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Zstd, Self::Gzip, Self::Sharded];
 }
 
-/// How links of graphs and meshes are stored.
+/// Storage of the links of graphs and meshes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum RecordPolicy {
@@ -184,7 +183,7 @@ pub enum RecordPolicy {
 }
 
 impl RecordPolicy {
-    /// Every policy there is.
+    /// All policies.
     pub const ALL: [Self; 3] = [Self::Canonical, Self::Directed, Self::Duplicate];
 }
 
@@ -207,8 +206,8 @@ impl Default for Recipe {
 }
 
 impl Recipe {
-    /// The nearest recipe that a store can be made of: not every generation
-    /// and kind has everything.
+    /// Returns the nearest recipe that is possible, because not every generation and kind supports
+    /// everything.
     #[must_use]
     pub fn possible(mut self) -> Self {
         let current = self.profile == RecipeProfile::V09;

@@ -10,11 +10,10 @@ use super::{
     truth::{ExpectedAttribute, ExpectedValues},
 };
 
-/// Where a fragment is: its chunk, and its number there.
+/// Location of a fragment: its chunk, and its number in it.
 pub(super) type FragmentRef = (Vec<i64>, usize);
 
-/// Geometry of which all is decided but rows. Vertices are numbered as they were
-/// made.
+/// Geometry without row numbers. Vertices are numbered in order of creation.
 #[derive(Debug, Default)]
 pub(super) struct Sketch {
     pub(super) positions: Vec<Vec<f64>>,
@@ -24,7 +23,7 @@ pub(super) struct Sketch {
     pub(super) links: Vec<(Vec<usize>, bool)>,
 }
 
-/// Space as a store divides it.
+/// Division of space by a store.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     pub(super) chunk_shape: Vec<f64>,
@@ -58,12 +57,12 @@ impl Space {
         }
     }
 
-    /// Extent of a bin along an axis.
+    /// Returns the extent of a bin along an axis.
     pub(super) fn bin(&self, axis: usize) -> f64 {
         self.chunk_shape[axis] / f64::from(self.bins_per_chunk[axis])
     }
 
-    /// A place; often on a border of chunks or bins.
+    /// Returns a position, often on a border of chunks or bins.
     pub(super) fn place(&self, recipe: &Recipe, random: &mut Random) -> Vec<f64> {
         let axes = self.chunk_shape.iter().enumerate();
         let place = axes.map(|(axis, extent)| {
@@ -78,7 +77,7 @@ impl Space {
         place.collect()
     }
 
-    /// A place near another one, or anywhere.
+    /// Returns a position near another one, or anywhere.
     pub(super) fn step(&self, from: &[f64], recipe: &Recipe, random: &mut Random) -> Vec<f64> {
         if random.chance(12) {
             return self.place(recipe, random);
@@ -92,7 +91,7 @@ impl Space {
         near.collect()
     }
 
-    /// The chunk of a place, without the leading axis.
+    /// Returns the chunk of a position, without the leading axis.
     pub(super) fn chunk(&self, place: &[f64]) -> Vec<i64> {
         let axes = place.iter().enumerate();
         let chunk = axes.map(|(axis, value)| {
@@ -106,7 +105,7 @@ impl Space {
         chunk.collect()
     }
 
-    /// The number of the bin of a place in its chunk.
+    /// Returns the number of the bin of a position in its chunk.
     pub(super) fn bin_of(&self, place: &[f64]) -> usize {
         let axes = place.iter().enumerate();
         axes.fold(0, |number, (axis, value)| {
@@ -117,20 +116,20 @@ impl Space {
         })
     }
 
-    /// Bins of a chunk.
+    /// Returns the number of bins of a chunk.
     pub(super) fn bins(&self) -> usize {
         let bins = self.bins_per_chunk.iter();
         bins.map(|bins| usize::try_from(*bins).unwrap_or(1))
             .product()
     }
 
-    /// A value of the attribute that chunks are divided by, by its number.
+    /// Returns the number of a random value of the chunking attribute.
     pub(super) fn any_value(&self, random: &mut Random) -> Option<i64> {
         let (_, values) = self.chunked_by.as_ref()?;
         i64::try_from(random.below(values.len())).ok()
     }
 
-    /// The key of a chunk.
+    /// Returns the key of a chunk.
     pub(super) fn key(&self, value: Option<i64>, place: &[f64]) -> Vec<i64> {
         let mut key: Vec<i64> = value.into_iter().collect();
         key.extend(self.chunk(place));
@@ -152,7 +151,7 @@ impl Sketch {
         (chunk.to_vec(), fragments.len() - 1)
     }
 
-    /// Gives each vertex its row, and all rows their attributes.
+    /// Assigns rows to vertices, and attributes to rows.
     pub(super) fn finish(
         self,
         recipe: &Recipe,
@@ -238,7 +237,7 @@ impl Sketch {
 
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is rounded")]
 fn rounded(value: f64, double: bool) -> f64 {
-    // No negative zero: it is the same place.
+    // No negative zero, because it is the same position.
     let value = value + 0.0;
     if double {
         value
@@ -248,7 +247,7 @@ fn rounded(value: f64, double: bool) -> f64 {
 }
 
 impl ExpectedAttribute {
-    /// Numbers that all rows have.
+    /// Returns numbers for all rows.
     pub(super) fn numbers(
         name: &str,
         kind: zvf_format::numeric::Kind,

@@ -1,12 +1,12 @@
-//! Paths that have vertices in common, as coarse levels keep them: a fragment for each
-//! stretch of a path in a chunk, which lists rows that other stretches list as well.
+//! Paths with common vertices, in the form of coarse levels: a fragment for each stretch of a path
+//! in a chunk, which lists rows that other stretches may list too.
 
 use std::collections::BTreeMap;
 
 use super::{ExpectedFragment, ExpectedStore, Object, Recipe};
 
-/// The same level with such fragments: of it, fragments and objects are to be written,
-/// and vertices of the other. Equal stretches are one fragment, of several paths.
+/// Returns the level with such fragments: its fragments and objects must be written, with the
+/// vertices of the original. Equal stretches are one fragment of several paths.
 pub(super) fn stretches(level: &ExpectedStore) -> ExpectedStore {
     let mut numbers: BTreeMap<(Vec<i64>, Vec<usize>), usize> = BTreeMap::new();
     let cut = |object: &Object| -> Vec<(Vec<i64>, Vec<usize>)> {

@@ -1,4 +1,4 @@
-//! What is in a store that was made.
+//! Content of a generated store.
 
 use std::ops::Range;
 
@@ -6,31 +6,29 @@ use zvf_format::numeric::Kind as Number;
 
 use super::Recipe;
 
-/// All that a store holds, without chunks: what queries are asked against.
+/// The content of a store independent of its chunks, which query results are compared with.
 #[derive(Clone, Debug)]
 pub struct ExpectedStore {
-    /// What it was made of.
+    /// Its recipe.
     pub recipe: Recipe,
     /// Names of the axes in space.
     pub axes: Vec<String>,
     /// Extent of a chunk.
     pub chunk_shape: Vec<f64>,
-    /// How many bins a chunk has along each axis.
+    /// Number of bins of a chunk along each axis.
     pub bins_per_chunk: Vec<u32>,
-    /// The attribute that chunks are divided by, and its values.
+    /// The chunking attribute and its values.
     pub chunked_by: Option<(String, Vec<i64>)>,
-    /// By chunk, then fragment, then as the fragment has them.
+    /// Ordered by chunk, then fragment, then within the fragment.
     pub vertices: Vec<Vertex>,
-    /// By chunk and number.
+    /// Ordered by chunk and number.
     pub fragments: Vec<ExpectedFragment>,
-    /// By row of the object index; `None` without one.
+    /// Ordered by row of the object index; `None` without one.
     pub objects: Option<Vec<Object>>,
-    /// In the order they were given. Those of lines and polylines are their
-    /// steps from one chunk to another.
+    /// In input order. Links of lines and polylines are the steps between chunks.
     pub links: Vec<Link>,
-    /// Numbers of [`links`](Self::links) that are stored, in the order of arrays,
-    /// cells and rows. A link that is stored more than once is where its least
-    /// chunk leads.
+    /// Numbers of [`links`](Self::links) that are stored, in the order of arrays, cells and rows. A
+    /// link that is stored several times is at the position of the copy in its least chunk.
     pub link_order: Vec<usize>,
     /// By number, the members in stored order; `None` without groups.
     pub groups: Option<Vec<Vec<i64>>>,
@@ -38,7 +36,7 @@ pub struct ExpectedStore {
     pub vertex_attributes: Vec<ExpectedAttribute>,
     /// Rows are fragments.
     pub fragment_attributes: Vec<ExpectedAttribute>,
-    /// Rows are links; those that are not stored have no value.
+    /// Rows are links; links that are not stored have no value.
     pub link_attributes: Vec<ExpectedAttribute>,
     /// Rows are objects.
     pub object_attributes: Vec<ExpectedAttribute>,
@@ -49,11 +47,11 @@ pub struct ExpectedStore {
 /// A vertex.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vertex {
-    /// Its position, as stored but promoted to float64.
+    /// Its stored position, promoted to float64.
     pub position: Vec<f64>,
     /// Its chunk.
     pub chunk: Vec<i64>,
-    /// Its fragment, by its place in [`ExpectedStore::fragments`].
+    /// Its fragment, by index in [`ExpectedStore::fragments`].
     pub fragment: usize,
     /// Its row in the cell.
     pub row: u64,
@@ -68,7 +66,7 @@ pub struct ExpectedFragment {
     pub chunk: Vec<i64>,
     /// Its number in the chunk.
     pub number: u32,
-    /// Its vertices, by their places in [`ExpectedStore::vertices`].
+    /// Its vertices, by index in [`ExpectedStore::vertices`].
     pub vertices: Range<usize>,
 }
 
@@ -77,17 +75,17 @@ pub struct ExpectedFragment {
 pub struct Object {
     /// Its id.
     pub id: i64,
-    /// What it consists of, by places in [`ExpectedStore::fragments`].
+    /// Its fragments, by index in [`ExpectedStore::fragments`].
     pub fragments: Vec<usize>,
 }
 
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its ends, by their places in [`ExpectedStore::vertices`], as given: of skeletons
-    /// child and parent.
+    /// Its ends in input order, by index in [`ExpectedStore::vertices`]: child and parent for
+    /// skeletons.
     pub ends: Vec<usize>,
-    /// Whether it is stored, rather than implied by a fragment.
+    /// `true` if it is stored, rather than implied by a fragment.
     pub stored: bool,
 }
 
@@ -98,7 +96,7 @@ pub struct ExpectedAttribute {
     pub name: String,
     /// Its values.
     pub values: ExpectedValues,
-    /// For each row whether it has no value.
+    /// `true` for each row without a value.
     pub missing: Vec<bool>,
 }
 
@@ -107,7 +105,7 @@ pub struct ExpectedAttribute {
 pub enum ExpectedValues {
     /// Numbers, row by row, little-endian.
     Numbers {
-        /// What a number is.
+        /// Type of a number.
         kind: Number,
         /// Numbers of a row.
         columns: u32,
@@ -124,13 +122,13 @@ pub enum ExpectedValues {
 }
 
 impl ExpectedStore {
-    /// The vertices of an object in its order.
+    /// Returns the vertices of an object in its order.
     pub fn vertices_of<'a>(&'a self, object: &'a Object) -> impl Iterator<Item = usize> + 'a {
         let fragments = object.fragments.iter();
         fragments.flat_map(|fragment| self.fragments[*fragment].vertices.clone())
     }
 
-    /// The chunks that have vertices, ascending.
+    /// Returns the chunks that have vertices, ascending.
     pub fn chunks(&self) -> Vec<&[i64]> {
         let mut chunks: Vec<&[i64]> = self.vertices.iter().map(|v| v.chunk.as_slice()).collect();
         chunks.dedup();
@@ -139,7 +137,7 @@ impl ExpectedStore {
 }
 
 impl ExpectedAttribute {
-    /// The bytes of one row of numbers.
+    /// Returns the bytes of one row of numbers.
     pub fn row(&self, row: usize) -> &[u8] {
         match &self.values {
             ExpectedValues::Numbers {

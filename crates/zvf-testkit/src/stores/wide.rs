@@ -1,4 +1,4 @@
-//! Stores of many chunks, to see what a small part of one costs.
+//! Stores of many chunks, for measuring the cost of small queries.
 
 use super::{
     Made, Recipe, StoreKind, columns, current,
@@ -15,9 +15,8 @@ const CHUNK: f64 = 10.0;
 /// Vertices of a path.
 const STEPS: usize = 40;
 
-/// Makes a store of 0.9 with a cube of `side` × `side` × `side` chunks, each with
-/// something in it, and one attribute of vertices: points anywhere, paths that
-/// wander through, or sheets of triangles across.
+/// Generates a store of 0.9 with a cube of `side` × `side` × `side` non-empty chunks and one vertex
+/// attribute: random points, random walks, or sheets of triangles.
 pub fn wide(recipe: &Recipe, side: u32) -> Made {
     let recipe = Recipe {
         axes: 3,
@@ -100,7 +99,7 @@ impl Making<'_> {
         self.sketch.objects = Some(objects);
     }
 
-    /// A sheet in each layer of chunks, an object of its own.
+    /// Adds a sheet in each layer of chunks, as an object of its own.
     fn sheets(&mut self, side: u32, extent: f64) {
         let count = self.recipe.size / usize::try_from(side).unwrap_or(1);
         let edge = (1..=count).find(|edge| edge * edge > count).unwrap_or(2) - 1;
@@ -132,7 +131,7 @@ impl Making<'_> {
     }
 }
 
-/// As float32 has it.
+/// Rounds to float32.
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is rounded")]
 fn single(value: f64) -> f64 {
     f64::from(value as f32)

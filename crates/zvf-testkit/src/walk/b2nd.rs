@@ -6,7 +6,7 @@ use zvf_format::b2nd::{
 
 use super::{mix, mix_bytes};
 
-/// An array metalayer of either form: every list and the geometry.
+/// Walks an array metalayer of either form: every list and the geometry.
 pub fn nd_metalayer(bytes: &[u8]) -> Option<u64> {
     let b2nd = NdMetalayer::parse(NdForm::B2nd, bytes).ok();
     let caterva = || NdMetalayer::parse(NdForm::Caterva, bytes).ok();
@@ -40,7 +40,7 @@ fn mix_array(digest: u64, array: &NdMetalayer<'_>) -> u64 {
     digest
 }
 
-/// A frame: fixed header, metalayers, parts, trailer, array.
+/// Walks a frame: fixed header, metalayers, parts, trailer, array.
 pub fn b2nd_frame(bytes: &[u8]) -> Option<u64> {
     let frame = Blosc2Frame::parse(bytes).ok()?;
     let mut digest = mix_header(0, frame.header());
@@ -53,8 +53,8 @@ pub fn b2nd_frame(bytes: &[u8]) -> Option<u64> {
     Some(array.map_or(digest, |array| mix_array(digest, &array)))
 }
 
-/// The parts of a frame that a remote reader parses one by one, each on its
-/// own from the start or the end of the bytes.
+/// Walks the parts of a frame that a remote reader parses one by one, each on its own from the
+/// start or the end of the bytes.
 pub fn b2nd_parts(bytes: &[u8]) -> Option<u64> {
     let header = FrameHeader::parse(bytes).ok();
     let head = header.map_or(0, |header| mix_header(0, header));

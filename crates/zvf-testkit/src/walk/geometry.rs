@@ -14,7 +14,7 @@ use zvf_format::{
 
 use super::{mix, signed};
 
-/// An object manifest; the first byte is `sid_ndim`.
+/// Walks an object manifest; the first byte is `sid_ndim`.
 pub fn object_manifest(bytes: &[u8]) -> Option<u64> {
     let (&sid_ndim, blob) = bytes.split_first()?;
     let manifest = ObjectManifest::parse(blob, usize::from(sid_ndim)).ok()?;
@@ -28,20 +28,20 @@ pub fn object_manifest(bytes: &[u8]) -> Option<u64> {
     Some(digest)
 }
 
-/// A ragged blob.
+/// Walks a ragged blob.
 pub fn ragged_blob(bytes: &[u8]) -> Option<u64> {
     let blob = RaggedBlob::parse(bytes).ok()?;
     let lengths = blob.iter().map(|group| group.len() as u64);
     Some(lengths.fold(blob.data().len() as u64, mix))
 }
 
-/// Link rows; the first byte is the width and, in its high bit, the form.
+/// Walks link rows; the first byte is the width and, in its high bit, the form.
 pub fn link_rows(bytes: &[u8]) -> Option<u64> {
     let (width, form, blob) = shape(bytes)?;
     Some(rows(LinkRows::parse(blob, width, form).ok()?))
 }
 
-/// A ragged blob of link rows; the first byte as for [`link_rows`].
+/// Walks a ragged blob of link rows; the first byte as for [`link_rows`].
 pub fn ragged_links(bytes: &[u8]) -> Option<u64> {
     let (width, form, blob) = shape(bytes)?;
     let links = RaggedLinks::parse(blob, width, form).ok()?;
@@ -49,13 +49,13 @@ pub fn ragged_links(bytes: &[u8]) -> Option<u64> {
     Some(groups.fold(rows(links.rows()), mix))
 }
 
-/// A cross-chunk cell; the first byte as for [`link_rows`].
+/// Walks a cross-chunk cell; the first byte as for [`link_rows`].
 pub fn cross_chunk_cell(bytes: &[u8]) -> Option<u64> {
     let (width, _, blob) = shape(bytes)?;
     Some(rows(CrossChunkCell::parse(blob, width).ok()?.records()))
 }
 
-/// A cross-chunk table; the first byte is the width, the second `sid_ndim`.
+/// Walks a cross-chunk table; the first byte is the width, the second `sid_ndim`.
 pub fn cross_chunk_table(bytes: &[u8]) -> Option<u64> {
     let (width, _, rest) = shape(bytes)?;
     let (&sid_ndim, blob) = rest.split_first()?;
@@ -68,7 +68,7 @@ pub fn cross_chunk_table(bytes: &[u8]) -> Option<u64> {
     Some(digest)
 }
 
-/// Permutations, placements and anchors; the bytes are codes and endpoints.
+/// Walks permutations, placements and anchors; the bytes are codes and endpoints.
 pub fn placement(bytes: &[u8]) -> Option<u64> {
     let (width, _, rest) = shape(bytes)?;
     let (code, rest) = rest.split_first_chunk()?;
@@ -93,8 +93,8 @@ pub fn placement(bytes: &[u8]) -> Option<u64> {
     Some(mix(digest, anchor.map_or(0, signed)))
 }
 
-/// Path segments; the first byte is width and form, the second `sid_ndim`, the
-/// rest is tried as each kind of segment.
+/// Walks path segments; the first byte is width and form, the second `sid_ndim`, the rest is tried
+/// as each kind of segment.
 pub fn path_segment(bytes: &[u8]) -> Option<u64> {
     let (width, _, rest) = shape(bytes)?;
     let (&sid_ndim, text) = rest.split_first()?;
@@ -130,7 +130,7 @@ pub fn path_segment(bytes: &[u8]) -> Option<u64> {
     seen.then_some(digest.0)
 }
 
-/// Width, form and what follows the byte that says them.
+/// Splits off a byte of width and form.
 pub(crate) fn shape(bytes: &[u8]) -> Option<(LinkWidth, RowForm, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     let width = LinkWidth::new(u64::from(first & 0x7f)).ok()?;
@@ -151,7 +151,7 @@ fn rows(rows: LinkRows<'_>) -> u64 {
     digest
 }
 
-/// Takes text and keeps a digest of it.
+/// A text sink that keeps a digest.
 struct Digest(u64);
 
 impl Write for Digest {

@@ -7,7 +7,7 @@ use zvf_format::tetration::{
 
 use super::{mix, mix_bytes};
 
-/// A superblock: every field and span, and its encoding.
+/// Walks a superblock: every field and span, and its encoding.
 pub fn tet_superblock(bytes: &[u8]) -> Option<u64> {
     let superblock = Superblock::parse(bytes).ok()?;
     let mut digest = mix(u64::from(superblock.datasets()), superblock.rows());
@@ -19,9 +19,8 @@ pub fn tet_superblock(bytes: &[u8]) -> Option<u64> {
     Some(mix_bytes(digest, &superblock.encode()))
 }
 
-/// A dataset directory: four bytes with the number of datasets, which the
-/// superblock has in a file, then the region. Every record, by iteration, by
-/// id and by name.
+/// Walks a dataset directory: four bytes with the number of datasets, which the superblock has in a
+/// file, then the region. Every record, by iteration, by id and by name.
 pub fn tet_directory(bytes: &[u8]) -> Option<u64> {
     let (datasets, region) = bytes.split_first_chunk()?;
     let directory = DatasetDirectory::parse(region, u32::from_le_bytes(*datasets)).ok()?;
@@ -63,7 +62,7 @@ fn mix_dataset(digest: u64, dataset: &DatasetRecord<'_>) -> u64 {
     mix(digest, dataset.tile_byte_len(origin).unwrap_or(0))
 }
 
-/// A chunk index: budgets and every row, by iteration and by number.
+/// Walks a chunk index: budgets and every row, by iteration and by number.
 pub fn tet_index(bytes: &[u8]) -> Option<u64> {
     let index = ChunkIndex::parse(bytes).ok()?;
     let mut digest = mix(index.len(), index.region_len());
@@ -90,7 +89,7 @@ fn mix_row(digest: u64, row: ChunkRow<'_>) -> u64 {
     )
 }
 
-/// The footer at the end of the bytes, and its tail's encoding.
+/// Walks the footer at the end of the bytes, and its tail's encoding.
 pub fn tet_footer(bytes: &[u8]) -> Option<u64> {
     let footer = Footer::parse(bytes).ok()?;
     let tail = FooterTail::parse(bytes).ok()?;
@@ -100,7 +99,7 @@ pub fn tet_footer(bytes: &[u8]) -> Option<u64> {
     Some(mix_bytes(digest, &tail.encode()))
 }
 
-/// A whole file: all parts, and that they fit each other.
+/// Walks a whole file: all parts, and that they fit each other.
 pub fn tet_layout(bytes: &[u8]) -> Option<u64> {
     let layout = TetLayout::parse(bytes).ok()?;
     let mut digest = mix_bytes(layout.payload_end(), &layout.superblock().encode());

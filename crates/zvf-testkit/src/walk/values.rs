@@ -1,8 +1,7 @@
 //! Walks of the value codecs.
 //!
-//! What such a codec is told beside its bytes, a dtype or a second file, is
-//! cut from the front of them: any bytes then make any case, and a law sees
-//! the same case as the walk.
+//! The parameters of such a codec, a dtype or a second file, are taken from the front of its bytes:
+//! arbitrary bytes then cover all cases, and a law tests the same case as the walk.
 
 use zvf_format::{
     dictionary::{Code, DictionaryCodes},
@@ -25,7 +24,7 @@ fn mix_bytes(digest: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(digest, |d, byte| mix(d, (*byte).into()))
 }
 
-/// A vlen-bytes frame: all items, some by number.
+/// Walks a vlen-bytes frame: all items, some by number.
 pub fn vlen_frame(bytes: &[u8]) -> Option<u64> {
     let frame = VlenFrame::parse(bytes).ok()?;
     let mut digest = mix(u64::from(frame.len()), u64::from(frame.is_empty()));
@@ -38,14 +37,14 @@ pub fn vlen_frame(bytes: &[u8]) -> Option<u64> {
     Some(digest)
 }
 
-/// One byte: how long `offsets` is. Then `offsets`, then `data`.
+/// Splits bytes: one byte with the length of `offsets`, then `offsets`, then `data`.
 pub(crate) fn open_rows_of(bytes: &[u8]) -> Option<OpenRows<'_>> {
     let (&len, rest) = bytes.split_first()?;
     let (offsets, data) = rest.split_at_checked(len.into())?;
     OpenRows::parse(data, offsets).ok()
 }
 
-/// Open rows: all of them, in order and by number.
+/// Walks open rows: all of them, in order and by number.
 pub fn open_rows(bytes: &[u8]) -> Option<u64> {
     let rows = open_rows_of(bytes)?;
     let mut digest = mix_len(u64::from(rows.is_empty()), rows.len());
@@ -56,7 +55,7 @@ pub fn open_rows(bytes: &[u8]) -> Option<u64> {
     Some(digest)
 }
 
-/// One byte: the form. Then the list, or the two ends of the range.
+/// Splits bytes: one byte with the form, then the list or the two ends of the range.
 pub(crate) fn group_members_of(bytes: &[u8]) -> Option<GroupMembers<'_>> {
     let (&form, rest) = bytes.split_first()?;
     if form % 2 == 0 {
@@ -68,7 +67,7 @@ pub(crate) fn group_members_of(bytes: &[u8]) -> Option<GroupMembers<'_>> {
     GroupMembers::from_range(start, stop).ok()
 }
 
-/// Group members: the first of them, in order, by number and by membership.
+/// Walks group members: the first of them, in order, by number and by membership.
 pub fn group_members(bytes: &[u8]) -> Option<u64> {
     let members = group_members_of(bytes)?;
     let mut digest = mix(members.len(), u64::from(members.is_empty()));
@@ -88,7 +87,7 @@ pub fn group_members(bytes: &[u8]) -> Option<u64> {
     Some(mix(digest, u64::from(members == again)))
 }
 
-/// One byte: kind and byte order.
+/// Splits off one byte with kind and byte order.
 fn dtype_of(bytes: &[u8]) -> Option<(Dtype, &[u8])> {
     let (&code, rest) = bytes.split_first()?;
     let order = match code {
@@ -99,14 +98,14 @@ fn dtype_of(bytes: &[u8]) -> Option<(Dtype, &[u8])> {
     Some((Dtype::new(*kind, order), rest))
 }
 
-/// One byte of dtype, one byte: the number of columns. Then the rows.
+/// Splits bytes: one byte of dtype, one byte with the number of columns, then the rows.
 pub(crate) fn numeric_rows_of(bytes: &[u8]) -> Option<NumericRows<'_>> {
     let (dtype, rest) = dtype_of(bytes)?;
     let (&columns, rest) = rest.split_first()?;
     NumericRows::parse(rest, dtype, u32::from(columns).try_into().ok()?).ok()
 }
 
-/// Rows of numbers: widened, in bulk and in part.
+/// Walks rows of numbers: widened, in bulk and in part.
 pub fn numeric_rows(bytes: &[u8]) -> Option<u64> {
     let rows = numeric_rows_of(bytes)?;
     let columns = rows.columns().get();
@@ -161,8 +160,8 @@ fn mix_value(digest: u64, value: Option<Value>) -> u64 {
     }
 }
 
-/// One byte of dtype, one byte: the number of categories, one byte: the
-/// missing value, none when 128. Then the codes.
+/// Splits bytes: one byte of dtype, one byte with the number of categories, one byte with the
+/// missing value (none if 128), then the codes.
 pub(crate) fn dictionary_codes_of(bytes: &[u8]) -> Option<(DictionaryCodes<'_>, u32, Option<i64>)> {
     let (dtype, rest) = dtype_of(bytes)?;
     let (&[categories, missing], rest) = rest.split_first_chunk()?;
@@ -172,7 +171,7 @@ pub(crate) fn dictionary_codes_of(bytes: &[u8]) -> Option<(DictionaryCodes<'_>, 
     Some((codes, categories, missing))
 }
 
-/// Dictionary codes: all of them, in order and by row.
+/// Walks dictionary codes: all of them, in order and by row.
 pub fn dictionary_codes(bytes: &[u8]) -> Option<u64> {
     let (codes, ..) = dictionary_codes_of(bytes)?;
     let mut digest = mix_len(u64::from(codes.is_empty()), codes.len());

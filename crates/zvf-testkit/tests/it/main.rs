@@ -1,4 +1,4 @@
-//! No codec escapes the probes and the fuzzers.
+//! Every codec is covered by the probes and the fuzzers.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::{
@@ -15,8 +15,8 @@ fn names<T>(list: &[(&str, T)]) -> BTreeSet<String> {
     names
 }
 
-/// Names of the public functions that end their line with `signature`, in
-/// `src/<module>.rs` and the files below `src/<module>/`.
+/// Returns the names of the public functions whose line ends with `signature`, in `src/<module>.rs`
+/// and the files below `src/<module>/`.
 fn defined(module: &str, signature: &str) -> BTreeSet<String> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = vec![src.join(format!("{module}.rs"))];
@@ -62,7 +62,7 @@ fn every_law_has_a_fuzz_target() {
         .iter()
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
-    // What reads whole files beyond the codecs has its law beside its tests.
+    // Readers of whole files have their laws next to their tests.
     let (beyond, of_codecs) = targets
         .iter()
         .partition::<BTreeSet<_>, _>(|name| name.starts_with("dense_"));
