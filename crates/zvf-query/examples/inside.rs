@@ -1,4 +1,4 @@
-//! What of a path is in a box, and which rows a predicate selects: without a store.
+//! Clips a path to a box and evaluates a predicate on rows, without a store.
 #![expect(clippy::print_stdout, reason = "an example shows what it finds")]
 
 use std::{error::Error, num::NonZeroU32};
