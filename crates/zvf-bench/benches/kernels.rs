@@ -1,6 +1,6 @@
-//! Inner loops under callgrind: `cargo xtask bench --compare` counts the instructions of each.
+//! Inner loops under Callgrind: `cargo xtask bench --compare` counts the instructions of each.
 //!
-//! By itself it prints how long each takes.
+//! Run directly, it prints the time of each.
 #![expect(
     clippy::print_stdout,
     reason = "a command-line tool reports on its standard streams"
@@ -10,13 +10,13 @@ use std::{env, error::Error, hint::black_box, time::Instant};
 
 use zvf_bench::{Kernel, kernels};
 
-/// Times a kernel is done without being counted: what it keeps is there then.
+/// Number of uncounted runs of a kernel, which fill its caches.
 const WARM: usize = 2;
-/// Times that the least is taken of.
+/// Number of runs of which the minimum is taken.
 const TIMES: usize = 30;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // All work of rayon on this thread, which is the one that is counted.
+    // Run all work of rayon on this thread, the one that is counted.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
     pool.use_current_thread().build_global()?;
     let is_counted = env::args().any(|word| word == "--count");
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Callgrind is told to look at what is inside of this, by its name.
+/// Runs a kernel. Callgrind counts only this function, selected by its name.
 #[inline(never)]
 fn counted(kernel: &mut Kernel) -> Result<usize, Box<dyn Error>> {
     Ok(black_box(kernel.run()?))

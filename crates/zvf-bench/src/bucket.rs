@@ -1,5 +1,5 @@
-//! What queries cost in a bucket that is 30 ms and 80 MB/s away: requests, bytes, round trips that
-//! wait for each other, and seconds of a clock that does not have to run.
+//! The cost of queries in a bucket with a latency of 30 ms and a bandwidth of 80 MB/s: requests,
+//! bytes, dependent round trips, and seconds of a virtual clock.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -24,24 +24,24 @@ use crate::{
 const LATENCY: Duration = Duration::from_millis(30);
 const BANDWIDTH: u64 = 80_000_000;
 
-/// A query, and what is asked of the open store before it.
+/// A query, and the query that the open dataset runs before it.
 struct Asked {
     name: String,
     warm: Option<Query>,
     query: Query,
 }
 
-/// What a query cost.
+/// The cost of a query.
 pub(crate) struct Cost {
     pub(crate) query: String,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
-    /// Bytes of the answer.
+    /// Bytes of the result.
     pub(crate) answer: u64,
     pub(crate) vertices: usize,
-    /// Chunks that vertices of the answer are in.
+    /// Chunks that contain vertices of the result.
     pub(crate) chunks: usize,
-    /// Round trips that wait for each other, opening among them.
+    /// Dependent round trips, including opening.
     pub(crate) rounds: u64,
     pub(crate) seconds: f64,
 }
@@ -65,7 +65,7 @@ impl Cost {
     }
 }
 
-/// Something a query may not cost more of.
+/// A limit on the cost of a query.
 pub(crate) struct Bound {
     pub(crate) query: String,
     pub(crate) what: &'static str,
@@ -79,7 +79,7 @@ impl Bound {
     }
 }
 
-/// Costs of all queries of a kind in each form, in JSON.
+/// Prints the costs of all queries of a kind in each form as JSON.
 pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
     let mut forms = Vec::new();
     for form in StoreForm::ALL {
@@ -107,7 +107,7 @@ pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a store and asks all queries of it, each of a store that was just opened.
+/// Writes a store and runs each query on a newly opened dataset.
 pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec<Cost>> {
     let path = folder.join(format!("{}-{}.zv", data.kind.name(), form.name()));
     let address = path.to_str().context("a path that is no text")?;
@@ -122,7 +122,7 @@ pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec
     costs
 }
 
-/// A runtime whose clock moves when everybody waits.
+/// Creates a runtime whose clock advances when all tasks wait.
 fn still() -> Result<Runtime> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     Ok(runtime.enable_all().start_paused(true).build()?)
@@ -182,7 +182,8 @@ fn cost(address: &str, asked: Asked) -> Result<Cost> {
         &asked,
         OpenOptions::default().cache(0).simulate_network(near),
     )?;
-    // With a second for each round trip and nothing else, the clock counts them.
+    // If each round trip takes one second and everything else no time, the clock counts round
+    // trips.
     let far = SimulatedNetwork {
         latency: Duration::from_secs(1),
         bandwidth: 0,
@@ -204,7 +205,8 @@ fn cost(address: &str, asked: Asked) -> Result<Cost> {
     })
 }
 
-/// Seconds, requests and bytes of a query, and of opening the store unless it was asked before.
+/// Returns seconds, requests and bytes of a query, including opening unless another query ran
+/// before.
 fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, u64, QueryResult)> {
     let options = options.budget(16 << 30);
     still()?.block_on(async {
@@ -224,7 +226,7 @@ fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, 
     })
 }
 
-/// Bytes of the columns of an answer.
+/// Returns the bytes of the columns of a result.
 fn size(answer: &QueryResult) -> u64 {
     let columns = [
         &answer.vertex,
@@ -246,7 +248,7 @@ fn size(answer: &QueryResult) -> u64 {
     (answer.positions.bytes.len() + columns.sum::<usize>() + words * 8) as u64
 }
 
-/// How many chunks vertices of an answer are in.
+/// Counts the chunks that contain vertices of a result.
 fn chunks(address: &str, answer: &QueryResult) -> Result<usize> {
     let open = Dataset::open(address);
     let open = tokio::runtime::Builder::new_current_thread()
@@ -267,7 +269,7 @@ fn chunks(address: &str, answer: &QueryResult) -> Result<usize> {
     Ok(places.collect::<BTreeSet<_>>().len())
 }
 
-/// What may be asked of stores in a bucket, and what it is.
+/// Returns the limits on the costs of queries in a bucket, with the measured values.
 pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for cost in costs {
@@ -296,7 +298,7 @@ pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bou
             add("requests", requests, 40.0);
             add("amplification", cost.amplification(), amplification);
         }
-        // Of a store whose metadata is known: that is the same however many chunks there are.
+        // With cached metadata, the cost does not depend on the number of chunks.
         if query == "box 0.1 %, touch, warm" {
             let most = if form == StoreForm::Sharded { 0.2 } else { 2.0 };
             add(
@@ -318,13 +320,13 @@ mod tests {
 
     use super::*;
 
-    /// What queries cost, by kind, form and query: requests, round trips and bytes.
+    /// The recorded costs by kind, form and query: requests, round trips and bytes.
     const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/costs.json");
 
-    /// Requests, bytes and round trips are the same each time, so none may grow unseen.
-    /// Bytes may by 2 %, as compression is not ours.
+    /// Requests, bytes and round trips are deterministic, so none may grow unnoticed. Bytes may
+    /// grow by 2 %, because the compression library may change.
     #[test]
-    fn queries_cost_no_more_than_is_kept() {
+    fn queries_cost_no_more_than_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let mut now = BTreeMap::new();
         for kind in Workload::ALL {
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_met_by_what_is_below_them() {
+    fn values_below_their_bounds_meet_them() {
         let cost = |requests, bytes, rounds| Cost {
             query: "one object".to_owned(),
             requests,

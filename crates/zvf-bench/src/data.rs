@@ -1,4 +1,4 @@
-//! Made geometry, the same on every machine, and what is asked of it.
+//! Generated geometry, identical on every machine, and its queries.
 
 use std::{fs, path::Path, str::FromStr};
 
@@ -14,7 +14,7 @@ mod points;
 mod skeletons;
 mod streamlines;
 
-/// What is measured.
+/// A kind of generated geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Workload {
     /// A cloud of clusters.
@@ -25,7 +25,7 @@ pub(crate) enum Workload {
     Skeletons,
     /// One closed surface.
     Mesh,
-    /// A network like vessels.
+    /// A network similar to blood vessels.
     Graph,
 }
 
@@ -114,13 +114,13 @@ impl DataColumn {
     }
 }
 
-/// Geometry as its generator makes it.
+/// Generated geometry.
 pub(crate) struct Data {
     pub(crate) kind: Workload,
-    /// The bounds are 0 to here along each axis.
+    /// The bounds are 0 to this value along each axis.
     pub(crate) side: f64,
     pub(crate) positions: Vec<[f32; 3]>,
-    /// Where objects begin, and where the last ends.
+    /// Start of each object, and the end of the last.
     pub(crate) offsets: Option<Vec<u64>>,
     pub(crate) link_width: usize,
     pub(crate) links: Vec<i64>,
@@ -129,18 +129,18 @@ pub(crate) struct Data {
     pub(crate) object: Vec<DataColumn>,
 }
 
-/// The shares of the volume that boxes have.
+/// The volume of boxes, as shares of the whole.
 pub(crate) const SHARES: [(&str, f64); 3] = [("0.1", 0.001), ("1", 0.01), ("10", 0.1)];
-/// Boxes of each share.
+/// Number of boxes of each share.
 const BOXES: usize = 5;
-/// Coordinates are whole multiples of 1/256, so that LAZ holds the same values.
+/// Coordinates are integer multiples of 1/256, so that LAZ represents the same values.
 const GRID: f64 = 256.0;
 
-/// Corners of a box.
+/// Lower and upper corner of a box.
 pub(crate) type BoxCorners = [[f64; 3]; 2];
 
 impl Data {
-    /// About so many vertices.
+    /// Generates approximately this many vertices.
     pub(crate) fn new(kind: Workload, vertices: usize) -> Self {
         match kind {
             Workload::Points => points::make(vertices),
@@ -151,7 +151,7 @@ impl Data {
         }
     }
 
-    /// Nothing but a name and a size.
+    /// Creates data with a kind and a size only.
     fn of(kind: Workload, side: f64) -> Self {
         Self {
             kind,
@@ -170,7 +170,7 @@ impl Data {
         self.offsets.as_ref().map_or(0, |offsets| offsets.len() - 1)
     }
 
-    /// Bytes of all columns, as somebody would have them in memory.
+    /// Returns the size of all columns in memory.
     pub(crate) fn raw_bytes(&self) -> usize {
         let columns = self.vertex.iter().chain(&self.link).chain(&self.object);
         let columns: usize = columns.map(DataColumn::size).sum();
@@ -178,7 +178,7 @@ impl Data {
         self.positions.len() * 12 + columns + offsets + self.links.len() * 8
     }
 
-    /// What is written.
+    /// Returns the geometry to write.
     pub(crate) fn geometry(&self) -> Geometry {
         let positions = NumericColumn {
             bytes: self.position_bytes(),
@@ -200,7 +200,7 @@ impl Data {
         geometry
     }
 
-    /// How it is written, where nothing else is said.
+    /// Returns the default design.
     pub(crate) fn design(&self) -> Design {
         let mut design = Design::new(self.kind.geometry());
         design.bounds = Some((vec![0.0; 3], vec![self.side; 3]));
@@ -222,7 +222,7 @@ impl Data {
         Some(repeated.collect())
     }
 
-    /// Boxes of a share of the volume around vertices, so that none is empty.
+    /// Returns boxes of a share of the volume around vertices, so that none is empty.
     pub(crate) fn boxes(&self, share: f64) -> Vec<BoxCorners> {
         let mut random = Random::new(share.to_bits(), self.kind.name());
         let length = self.side * share.cbrt();
@@ -234,7 +234,7 @@ impl Data {
         (0..BOXES).map(|_| around()).collect()
     }
 
-    /// A hundred objects, ascending, as far as there are so many.
+    /// Returns the ids of a hundred objects in ascending order, or of all if there are fewer.
     pub(crate) fn hundred(&self) -> Vec<i64> {
         let objects = self.objects();
         let mut random = Random::new(100, self.kind.name());
@@ -245,7 +245,7 @@ impl Data {
         chosen.into_iter().collect()
     }
 
-    /// Vertices of a box.
+    /// Counts the vertices in a box.
     pub(crate) fn inside(&self, [low, high]: &BoxCorners) -> usize {
         let is_inside = |at: &&[f32; 3]| {
             let mut axes = at.iter().zip(low).zip(high);
@@ -303,7 +303,7 @@ impl Data {
         Ok(())
     }
 
-    /// What other programs are asked, and how much there is.
+    /// Returns the queries for other programs, and the sizes of the data.
     fn about(&self) -> Value {
         let boxes = SHARES.iter().map(|(name, share)| {
             let boxes = self.boxes(*share);
@@ -326,7 +326,7 @@ impl Data {
     }
 }
 
-/// A `.npy` file of version 1.
+/// Encodes a `.npy` file of version 1.
 fn npy(dtype: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
     let mut header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
     let unpadded = 10 + header.len() + 1;
@@ -339,7 +339,7 @@ fn npy(dtype: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// On the grid, and inside of the bounds.
+/// Rounds a position to the grid, within the bounds.
 fn placed(at: [f64; 3], side: f64) -> [f32; 3] {
     at.map(|c| ((c.clamp(0.0, side - 1.0 / GRID) * GRID).round() / GRID) as f32)
 }

@@ -1,6 +1,6 @@
-//! Inner loops, each small enough for its instructions to be counted.
+//! Inner loops, each small enough to count its instructions.
 //!
-//! All runs on the calling thread, without a runtime: what is counted is the work.
+//! Everything runs on the calling thread, without a runtime, so that only the work is counted.
 
 use std::{
     hint::black_box,
@@ -28,12 +28,12 @@ use crate::{
     worker::StoreForm,
 };
 
-/// Vertices of the stores that are asked.
+/// Number of vertices of the queried stores.
 const VERTICES: usize = 20_000;
 
-/// Something to be done again and again.
+/// A repeatable unit of work.
 pub struct Kernel {
-    /// What it is called in the list of counts.
+    /// Name in the list of counts.
     pub name: &'static str,
     work: Box<dyn FnMut() -> Result<usize>>,
 }
@@ -50,11 +50,11 @@ impl Kernel {
         Self { name, work }
     }
 
-    /// Does it once.
+    /// Runs the kernel once.
     ///
     /// # Errors
     ///
-    /// Whatever stops it; also when it finds nothing.
+    /// Any error of the kernel; also an empty result.
     pub fn run(&mut self) -> Result<usize> {
         match (self.work)()? {
             0 => bail!("{} found nothing", self.name),
@@ -63,11 +63,11 @@ impl Kernel {
     }
 }
 
-/// All of them, with what they need at hand.
+/// Returns all kernels with their prepared inputs.
 ///
 /// # Errors
 ///
-/// When that cannot be made.
+/// Any error while preparing the inputs.
 pub fn kernels() -> Result<Vec<Kernel>> {
     let mut kernels = vec![
         fragments()?,
@@ -190,7 +190,7 @@ fn ragged() -> Result<Kernel> {
     }))
 }
 
-/// Undoes the shuffle of a blosc chunk that is not compressed much.
+/// Reverses the shuffle of a weakly compressed blosc chunk.
 fn unshuffle() -> Result<Kernel> {
     let data = Data::new(Workload::Points, VERTICES);
     let bytes: Vec<u8> = data
@@ -209,7 +209,7 @@ fn unshuffle() -> Result<Kernel> {
     }))
 }
 
-/// Plans a store and makes its cells.
+/// Plans a store and encodes its cells.
 fn build() -> Kernel {
     let data = Data::new(Workload::Streamlines, VERTICES);
     let (geometry, design) = (data.geometry(), data.design());
@@ -227,7 +227,7 @@ fn build() -> Kernel {
     })
 }
 
-/// Queries of open stores in memory.
+/// Returns queries of open stores in memory.
 fn stores() -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for (kind, form, names) in [
@@ -283,7 +283,7 @@ fn stores() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// A store in memory, open.
+/// Opens a store in memory.
 fn stored(data: &Data, form: StoreForm) -> Result<Dataset> {
     let store: Store = OpenOptions::default().create("memory:")?;
     let mut design = data.design();
@@ -297,10 +297,10 @@ fn stored(data: &Data, form: StoreForm) -> Result<Dataset> {
     now(Dataset::open(store))
 }
 
-/// What does not have to wait for anything.
+/// Polls a future that never waits.
 fn now<T, E: Into<anyhow::Error>>(work: impl Future<Output = Result<T, E>>) -> Result<T> {
     let mut work = pin!(work);
-    // Fairness of streams yields now and then without waiting.
+    // Streams yield occasionally for fairness, without waiting.
     for _ in 0..1_000_000 {
         if let Poll::Ready(done) = work.as_mut().poll(&mut Waiting::from_waker(Waker::noop())) {
             return done.map_err(Into::into);

@@ -43,11 +43,11 @@ zvf-bench bucket KIND VERTICES
 KIND is points, streamlines, skeletons, mesh or graph; FORM is plain, bare (no checksums), zstd (level 1) or sharded.
 A step is write, open, whole, stream, floor, filter, one, hundred, box-0.1, box-1, box-10, validate or pyramid.";
 
-/// Does what the words of the command line say.
+/// Runs the command line.
 ///
 /// # Errors
 ///
-/// Whatever stops it.
+/// Any error of the command.
 pub fn run(words: &[String]) -> Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -75,7 +75,7 @@ mod tests {
     use crate::{data::Workload, worker::StoreForm};
 
     #[test]
-    fn data_is_the_same_each_time_and_boxes_are_not_empty() {
+    fn data_is_deterministic_and_boxes_are_not_empty() {
         for kind in Workload::ALL {
             let [one, two] = [(); 2].map(|()| Data::new(kind, 3000));
             assert_eq!(one.positions, two.positions);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_finds_what_is_there() {
+    fn every_step_has_a_result() {
         let folder = tempfile::tempdir().unwrap();
         for kind in Workload::ALL {
             for form in StoreForm::ALL {

@@ -1,4 +1,4 @@
-//! Clocks and memory.
+//! Measurement of time and memory.
 
 use std::{
     fs,
@@ -8,14 +8,14 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// What one step took.
+/// The cost of one step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
-    /// Seconds of each time it was done.
+    /// Seconds of each repetition.
     pub(crate) seconds: Vec<f64>,
-    /// By how many bytes memory grew at most.
+    /// Largest increase of memory in bytes.
     pub(crate) peak: Option<u64>,
-    /// Vertices that were found or written.
+    /// Number of vertices found or written.
     pub(crate) found: usize,
 }
 
@@ -24,7 +24,7 @@ impl Sample {
         json!({"seconds": self.seconds, "peak": self.peak, "found": self.found})
     }
 
-    /// Another sample of the same.
+    /// Adds another sample of the same step.
     pub(crate) fn merge(&mut self, other: Self) {
         self.seconds.extend(other.seconds);
         self.peak = self.peak.max(other.peak);
@@ -44,14 +44,14 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     upper.zip(lower).map_or(f64::NAN, |(a, b)| a.midpoint(b))
 }
 
-/// Seconds that `work` takes, and what comes of it, which is dropped by the caller.
+/// Returns the seconds that `work` takes, and its result, which the caller drops.
 pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
     let start = Instant::now();
     let done = work()?;
     Ok((start.elapsed().as_secs_f64(), done))
 }
 
-/// Does `work` once, and again while it is short: as many times as fit into a moment.
+/// Runs `work` once, and repeats it as often as fits into a short time.
 pub(crate) fn repeated(
     mut work: impl FnMut() -> Result<(f64, usize)>,
 ) -> Result<(Vec<f64>, usize)> {
@@ -68,29 +68,29 @@ pub(crate) fn repeated(
     }
 }
 
-/// Memory from now on.
+/// Memory use from a starting point on.
 pub(crate) struct MemoryUse {
     before: Option<u64>,
 }
 
 impl MemoryUse {
-    /// `None` where the system does not tell.
+    /// Starts measuring; `None` if the system does not report memory.
     pub(crate) fn watch() -> Self {
-        // 5 sets the peak to what is there now.
+        // 5 resets the peak to the current use.
         let reset = fs::write("/proc/self/clear_refs", "5");
         Self {
             before: reset.ok().and_then(|()| line("VmRSS:").ok()),
         }
     }
 
-    /// By how much it grew at most.
+    /// Returns the largest increase.
     pub(crate) fn peak(&self) -> Option<u64> {
         let peak = line("VmHWM:").ok()?;
         Some(peak.saturating_sub(self.before?))
     }
 }
 
-/// A line of the process's status, in bytes.
+/// Returns a line of the process status, in bytes.
 fn line(name: &str) -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name));

@@ -1,13 +1,13 @@
-//! Random numbers that are the same on every machine.
+//! Random numbers that are equal on every machine.
 
 use std::f64::consts::TAU;
 
-/// A stream of numbers: `SplitMix64`.
+/// A stream of random numbers: `SplitMix64`.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The stream of a seed and a name.
+    /// Creates the stream of a seed and a name.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         let mix = |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self(name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, mix))
@@ -21,7 +21,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 on, below 1.
+    /// Returns a number from 0 up to, but not including, 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -30,12 +30,12 @@ impl Random {
         low + self.unit() * (high - low)
     }
 
-    /// Below `limit`.
+    /// Returns a number below `limit`.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.bits()) * limit as u128) >> 64) as usize
     }
 
-    /// Normally distributed.
+    /// Returns a normally distributed number.
     pub(crate) fn normal(&mut self) -> f64 {
         let (a, b) = (1.0 - self.unit(), self.unit());
         (-2.0 * a.ln()).sqrt() * (TAU * b).cos()
@@ -45,7 +45,7 @@ impl Random {
         [self.normal(), self.normal(), self.normal()]
     }
 
-    /// On the unit sphere.
+    /// Returns a point on the unit sphere.
     pub(crate) fn direction(&mut self) -> [f64; 3] {
         unit(self.normals())
     }

@@ -1,4 +1,4 @@
-//! Steps that another program asks for.
+//! Steps requested by another program.
 
 use std::io::{self, BufRead, Write};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::worker::Worker;
 
-/// Answers each step that is asked for with a line of JSON.
+/// Answers each requested step with a line of JSON.
 pub(crate) fn answer(mut worker: Worker) -> Result<()> {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {

@@ -11,10 +11,10 @@ use crate::{
     worker::{self, StoreForm, Worker},
 };
 
-/// Rounds that a table takes the medians of, after one that warms up.
+/// Number of rounds of which a table shows the median, after one warm-up round.
 const ROUNDS: usize = 5;
 
-/// Measures all steps, or some, and prints a table.
+/// Measures all or some steps, and prints a table.
 pub(crate) fn print(data: Data, words: &[&str]) -> Result<()> {
     let (mut form, mut chosen, mut keep, mut is_json) = (StoreForm::Plain, Vec::new(), None, false);
     let mut words = words.iter();
@@ -69,7 +69,7 @@ fn rounds(worker: &mut Worker, step: &str) -> Result<Sample> {
         seconds: Vec::new(),
         ..first.clone()
     };
-    // Long steps are not warmed up.
+    // Long steps have no warm-up.
     if first.median() > 5.0 {
         return Ok(first);
     }

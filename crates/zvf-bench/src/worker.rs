@@ -1,4 +1,4 @@
-//! What is measured in this process: one kind of geometry, written in one form.
+//! Measurements in this process: one kind of geometry, written in one form.
 
 use std::{
     fs,
@@ -26,16 +26,16 @@ use crate::{
     measure::{MemoryUse, Sample, median, repeated, timed},
 };
 
-/// How a store is written.
+/// Form of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreForm {
-    /// Not compressed.
+    /// Uncompressed.
     Plain,
-    /// Without checksums either, so that parts of cells can be read.
+    /// Uncompressed and without checksums, so that parts of cells can be read.
     Bare,
     /// zstd at level 1.
     Zstd,
-    /// The same, in shards.
+    /// zstd at level 1, in shards.
     Sharded,
 }
 
@@ -76,10 +76,10 @@ impl FromStr for StoreForm {
     }
 }
 
-/// All that is measured of a kind, in the order in which it can be.
+/// Returns all steps of a kind, in the required order.
 pub(crate) fn steps(kind: Workload, form: StoreForm) -> Vec<String> {
     let mut steps = vec!["write", "open", "whole", "stream"];
-    // Cells of shards are not files, which is all that is known there.
+    // This step decodes whole files, but cells of shards are parts of files.
     if form != StoreForm::Sharded {
         steps.push("floor");
     }
@@ -100,10 +100,10 @@ pub(crate) fn steps(kind: Workload, form: StoreForm) -> Vec<String> {
     steps.chain(last).collect()
 }
 
-/// What follows the name of a step for which no cells are kept from one query to the next.
+/// Suffix of the name of a step that runs without a cell cache.
 const NOTHING_KEPT: &str = ", nothing kept";
 
-/// What a filter of points asks for: some 10 % of them.
+/// A filter that selects about 10 % of the points.
 pub(crate) const FILTER: &str = "vertex.intensity > 3000";
 
 /// Measures stores of one data set.
@@ -139,7 +139,7 @@ impl Worker {
         })
     }
 
-    /// Does a step, for a moment at least.
+    /// Runs a step, repeatedly if it is short.
     pub(crate) fn step(&mut self, step: &str) -> Result<Sample> {
         if let Some(step) = step.strip_suffix(NOTHING_KEPT) {
             let address = self.address()?;
@@ -205,7 +205,7 @@ impl Worker {
         })
     }
 
-    /// The whole level piece by piece, none of which is kept.
+    /// Reads the whole level in batches, which are dropped.
     fn stream(&mut self) -> Result<Sample> {
         let address = self.address()?;
         self.repeat(|worker| {
@@ -224,7 +224,7 @@ impl Worker {
         })
     }
 
-    /// One query of the open store.
+    /// Runs a query on the open dataset.
     fn query(&mut self, query: &Query) -> Result<Sample> {
         let open = self.dataset()?;
         self.repeat(|worker| {
@@ -233,7 +233,7 @@ impl Worker {
         })
     }
 
-    /// Boxes of a share: each counts the same, so the median of them is a sample.
+    /// Runs the boxes of a share. Each counts the same, so their median is a sample.
     fn boxes(&mut self, share: &str) -> Result<Sample> {
         let found = SHARES.iter().find(|(name, _)| *name == share);
         let (_, share) = found.with_context(|| format!("no boxes of {share}"))?;
@@ -252,7 +252,8 @@ impl Worker {
         })
     }
 
-    /// Paths whole; links with all ends inside, which is what others can be asked for.
+    /// Returns a query of whole paths, or of links with all ends inside, which other programs
+    /// support too.
     fn box_query(&self, [low, high]: &BoxCorners) -> Result<Query> {
         let mode = match self.data.kind {
             Workload::Points | Workload::Streamlines => Mode::Touch,
@@ -290,9 +291,9 @@ impl Worker {
         })
     }
 
-    /// Leaves what was written before beside its place: ext4 looks for the inode of a new file
-    /// among those that were deleted in the last minutes, and takes three times as long to
-    /// write a store where one of as many files was deleted.
+    /// Moves earlier output aside. ext4 searches for the inode of a new file among those deleted in
+    /// the last minutes, and writing a store takes three times as long after as many files were
+    /// deleted.
     fn put_aside(&self) -> Result<()> {
         if !self.folder.exists() {
             return Ok(());
@@ -339,7 +340,7 @@ impl Worker {
         })
     }
 
-    /// Reads all files of level 0 and undoes zstd, and nothing else, on all cores.
+    /// Reads all files of level 0 and decompresses zstd on all cores, and does nothing else.
     fn floor(&mut self) -> Result<Sample> {
         self.address()?;
         let mut files = Vec::new();
@@ -355,7 +356,7 @@ impl Worker {
         })
     }
 
-    /// Where the store is; written if it is not there.
+    /// Returns the address of the store, which is written if it does not exist.
     fn address(&mut self) -> Result<String> {
         if !self.folder.exists() {
             self.write()?;
@@ -373,7 +374,7 @@ impl Worker {
     }
 
     fn opened(&self, address: &str, options: OpenOptions) -> Result<Dataset> {
-        // As much as a whole read of the largest takes.
+        // As much memory as reading the largest store takes.
         let options = options.budget(16 << 30);
         Ok(self
             .runtime
@@ -384,7 +385,7 @@ impl Worker {
         Ok(self.runtime.block_on(open.query(query))?)
     }
 
-    /// Bytes of the store on disk.
+    /// Returns the size of the store on disk in bytes.
     pub(crate) fn size(&mut self) -> Result<u64> {
         self.address()?;
         let mut files = Vec::new();
@@ -394,8 +395,8 @@ impl Worker {
     }
 }
 
-/// Two levels of bins that are as long as those the reference makes, twice as long as the
-/// bins it stores with, and twice as long again.
+/// Returns two levels whose bins have the size of the reference's: two and four times that of its
+/// stored bins.
 fn like_the_reference(data: &Data) -> AutoLevels {
     let along = match data.kind {
         Workload::Mesh => 10.0,
@@ -412,7 +413,7 @@ fn like_the_reference(data: &Data) -> AutoLevels {
     levels
 }
 
-/// Adds all files below a folder.
+/// Collects all files below a folder.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -425,7 +426,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// A cell without its checksum, or the file as it is when it is none.
+/// Returns a decompressed cell without its checksum, or the file itself if it is not compressed.
 fn decoded(file: &Path, is_packed: bool) -> Result<Vec<u8>> {
     let bytes = fs::read(file)?;
     let payload = bytes.len().checked_sub(4).map(|end| &bytes[..end]);

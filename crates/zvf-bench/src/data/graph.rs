@@ -1,4 +1,4 @@
-//! A network like vessels: shifted nodes of a lattice, with half of its edges.
+//! A network similar to blood vessels: displaced nodes of a lattice, with half of its edges.
 
 use super::{Data, DataColumn, Workload, placed};
 use crate::random::Random;

@@ -1,4 +1,4 @@
-//! One closed bumpy surface: a sphere of rings between two poles.
+//! One closed uneven surface: a sphere of rings between two poles.
 
 use std::f64::consts::{PI, TAU};
 

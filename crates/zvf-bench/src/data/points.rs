@@ -1,4 +1,4 @@
-//! A cloud: 70 % in 2000 clusters, the rest anywhere, in random order.
+//! A point cloud: 70 % in 2000 clusters, the rest uniformly distributed, in random order.
 
 use super::{Data, DataColumn, Workload, placed, plus};
 use crate::random::Random;

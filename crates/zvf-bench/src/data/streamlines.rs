@@ -5,7 +5,7 @@ use crate::random::Random;
 
 const SIDE: f64 = 180.0;
 const BUNDLES: usize = 300;
-/// Vertices of a path on average.
+/// Mean number of vertices of a path.
 const MEAN: f64 = 100.0;
 
 pub(super) fn make(vertices: usize) -> Data {
@@ -38,7 +38,7 @@ pub(super) fn make(vertices: usize) -> Data {
     data
 }
 
-/// Control points: ends near the surface of an ellipsoid, the others inside.
+/// Returns control points: the ends near the surface of an ellipsoid, the others inside.
 fn bundle(random: &mut Random) -> [[f64; 3]; 4] {
     let mut point = |near: bool| {
         let far = if near {
@@ -56,7 +56,7 @@ fn bundle(random: &mut Random) -> [[f64; 3]; 4] {
     [point(true), point(false), point(false), point(true)]
 }
 
-/// Adds a path; gives its length.
+/// Adds a path; returns its length.
 fn path(data: &mut Data, fa: &mut Vec<f32>, curve: &[[f64; 3]; 4], random: &mut Random) -> f32 {
     let steps = (MEAN + MEAN * 0.25 * random.normal()).round().max(10.0) as usize;
     let control = curve.map(|at| plus(at, random.normals(), 5.0));
