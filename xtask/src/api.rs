@@ -1,5 +1,5 @@
 //! `docs/api/*.txt`: the public items of every published library, one per line, so that a review
-//! shows each change.
+//! shows each change. Items that a library re-exports from another one are listed in both.
 //!
 //! The items come from rustdoc's JSON output, which is unstable. `RUSTC_BOOTSTRAP=1` enables it on
 //! the stable toolchain. Only rustdoc gets this variable, through a wrapper script, so that nothing
@@ -8,7 +8,11 @@
 mod item;
 mod types;
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -43,9 +47,17 @@ fn listed(check: bool) -> Result<Done> {
     let wrapper = wrapper()?;
     let folder = workspace::root().join(FOLDER);
     fs::create_dir_all(&folder)?;
+    let mut documented = BTreeMap::new();
+    for library in LIBRARIES {
+        let json = document(library, &wrapper)?;
+        documented.insert(library.replace('-', "_"), json);
+    }
     let mut stale = Vec::new();
     for library in LIBRARIES {
-        let list = list(library, &wrapper)?;
+        let json = documented.get(&library.replace('-', "_"));
+        let json = json.with_context(|| format!("the documentation of {library}"))?;
+        let list = item::lines(json, &documented);
+        let list = list.with_context(|| format!("the items of {library}"))?;
         let file = folder.join(format!("{library}.txt"));
         if fs::read_to_string(&file).unwrap_or_default() == list {
             continue;
@@ -80,7 +92,8 @@ fn wrapper() -> Result<PathBuf> {
     Ok(file)
 }
 
-fn list(library: &str, wrapper: &std::path::Path) -> Result<String> {
+/// Documents a library and returns rustdoc's JSON.
+fn document(library: &str, wrapper: &Path) -> Result<Value> {
     // Items behind a feature are public too.
     cargo("rustdoc --quiet --locked --lib --all-features --package")
         .arg(library)
@@ -89,6 +102,5 @@ fn list(library: &str, wrapper: &std::path::Path) -> Result<String> {
         .run()?;
     let file = metadata::scratch("doc")?.join(format!("{}.json", library.replace('-', "_")));
     let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    let json: Value = serde_json::from_str(&text)?;
-    item::lines(&json).with_context(|| format!("the items of {library}"))
+    serde_json::from_str(&text).with_context(|| file.display().to_string())
 }

@@ -7,12 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, time::Instant};
 use zvf::{
-    CreateOptions, Dataset, OpenOptions, Query, QueryResult,
-    query::{
-        ColumnValues,
-        geometry::{Bbox, Mode},
-        predicate::Predicate,
-    },
+    Bbox, ColumnValues, CreateOptions, Dataset, Mode, OpenOptions, Predicate, Query, QueryResult,
 };
 use zvf_store::SimulatedNetwork;
 

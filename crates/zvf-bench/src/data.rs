@@ -4,7 +4,7 @@ use std::{fs, path::Path, str::FromStr};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use zvf::build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Values};
+use zvf::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Values};
 
 use crate::random::Random;
 
@@ -100,8 +100,8 @@ impl DataColumn {
 
     fn attribute(&self) -> Attribute {
         let kind = match self {
-            Self::Float(..) => zvf::format::numeric::Kind::Float32,
-            Self::Whole(..) => zvf::format::numeric::Kind::Int32,
+            Self::Float(..) => zvf::numeric::Kind::Float32,
+            Self::Whole(..) => zvf::numeric::Kind::Int32,
         };
         let numbers = NumericColumn {
             bytes: self.bytes(),
@@ -182,7 +182,7 @@ impl Data {
     pub(crate) fn geometry(&self) -> Geometry {
         let positions = NumericColumn {
             bytes: self.position_bytes(),
-            ..NumericColumn::new(zvf::format::numeric::Kind::Float32, 3)
+            ..NumericColumn::new(zvf::numeric::Kind::Float32, 3)
         };
         let attributes =
             |columns: &[DataColumn]| columns.iter().map(DataColumn::attribute).collect();

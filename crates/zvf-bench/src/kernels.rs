@@ -9,18 +9,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use zvf::{
-    CreateOptions, Dataset, OpenOptions, Query, Store,
-    build::{Output, WritePlan},
-    format::{
-        fragment::{FragmentIndex, FragmentIndexBuilder, Rows},
-        links::{LinkRowsBuilder, LinkWidth, Permutation, RaggedLinks, RowForm},
-        manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
-    },
-    query::geometry::{Bbox, Mode},
-    validation,
-};
+use zvf::{Bbox, CreateOptions, Dataset, Mode, OpenOptions, Query, Store, WritePlan};
+use zvf_build::Output;
 use zvf_dense::blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, Decoder};
+use zvf_format::{
+    fragment::{FragmentIndex, FragmentIndexBuilder, Rows},
+    links::{LinkRowsBuilder, LinkWidth, Permutation, RaggedLinks, RowForm},
+    manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
+};
 
 use crate::{
     data::{Data, Workload},
@@ -166,7 +162,7 @@ fn link_rows() -> Result<LinkRowsBuilder> {
 fn links() -> Result<Kernel> {
     let blob = link_rows()?.finish_rows();
     Ok(Kernel::new("link rows", move || {
-        let rows = zvf::format::links::LinkRows::parse(
+        let rows = zvf_format::links::LinkRows::parse(
             black_box(&blob),
             LinkWidth::EDGE,
             RowForm::Permuted,
@@ -273,7 +269,7 @@ fn stores() -> Result<Vec<Kernel>> {
         }
         if kind == Workload::Streamlines {
             let store = open.store().clone();
-            let options = validation::ValidateOptions::default();
+            let options = zvf::ValidateOptions::default();
             kernels.push(Kernel::new("streamlines validated", move || {
                 let report = now(zvf::validate(store.clone(), &options))?;
                 Ok(1 + report.findings.len())

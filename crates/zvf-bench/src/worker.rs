@@ -11,14 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::runtime::Runtime;
 use zvf::{
-    AutoLevels, CreateOptions, Dataset, MethodKind, OpenOptions, PyramidLevels, PyramidOptions,
-    Query, QueryResult,
-    build::{CellCompression, Design, Geometry, ShardingPolicy},
-    query::{
-        geometry::{Bbox, Mode},
-        predicate::Predicate,
-    },
-    validation,
+    AutoLevels, Bbox, CellCompression, CreateOptions, Dataset, Design, Geometry, MethodKind, Mode,
+    OpenOptions, Predicate, PyramidLevels, PyramidOptions, Query, QueryResult, ShardingPolicy,
 };
 
 use crate::{
@@ -329,7 +323,7 @@ impl Worker {
 
     fn validate(&mut self) -> Result<Sample> {
         let address = self.address()?;
-        let options = validation::ValidateOptions::default().depth(validation::Depth::Consistency);
+        let options = zvf::ValidateOptions::default().depth(zvf::Depth::Consistency);
         self.repeat(|worker| {
             let validate = zvf::validate(&address, &options);
             let (took, report) = timed(|| Ok(worker.runtime.block_on(validate)?))?;

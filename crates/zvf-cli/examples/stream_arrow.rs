@@ -14,7 +14,7 @@ use std::{
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
-use zvf::{Dataset, Query, format::numeric::Value, query::QueryResult};
+use zvf::{Dataset, Query, QueryResult, numeric::Value};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -9,7 +9,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser, Subcommand};
-use zvf::model::error_chain::error_chain;
+use zvf_model::error_chain::error_chain;
 
 #[cfg(feature = "render")]
 use crate::commands::{

@@ -37,8 +37,8 @@
 //! Links have `links`, the rows of their ends counted from 0, then `link.NAME`. Objects have
 //! `object_id` and `object.NAME`; groups have `group` and `object_id`, one row per member. In csv,
 //! a column of several channels is `NAME[0]`, `NAME[1]`, …; in Arrow and Parquet it is a list of
-//! fixed size. The object ids -1 and -2 are [`NO_OBJECT`](zvf::query::NO_OBJECT) and
-//! [`SEVERAL_OBJECTS`](zvf::query::SEVERAL_OBJECTS).
+//! fixed size. The object ids -1 and -2 are [`NO_OBJECT`](zvf::NO_OBJECT) and
+//! [`SEVERAL_OBJECTS`](zvf::SEVERAL_OBJECTS).
 //!
 //! # Types
 //!
@@ -78,10 +78,7 @@ mod staged;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use zvf::{
-    build::{Geometry, GeometryKind},
-    query::QueryResult,
-};
+use zvf::{Geometry, GeometryKind, QueryResult};
 
 pub use column::MissingPolicy;
 pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};

@@ -2,12 +2,11 @@
 
 use std::{error::Error, fs};
 
-use zvf::{
-    CommitError, CreateError, Dataset, OpenError,
-    build::{BuildError, edit::EditError},
-    model::{detection::GenerationError, error_chain::error_chain},
-    query::{QueryError, geometry::Bbox},
-};
+use zvf::{Bbox, Dataset};
+use zvf_build::{BuildError, edit::EditError};
+use zvf_model::{detection::GenerationError, error_chain::error_chain};
+use zvf_query::QueryError;
+use zvf_store::{CreateError, OpenError};
 
 /// Maximum number of stores in a folder that a hint names.
 const MAX_NAMED_STORES: usize = 8;
@@ -74,7 +73,7 @@ pub(crate) fn with_hint(operation: Operation, error: zvf::Error) -> Box<dyn Erro
 fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
     use zvf::Error as E;
     match error {
-        E::Refused(error) | E::Edit(EditError::Build(error)) => build_error_hint(error),
+        E::Rejected(error) | E::Edit(EditError::Build(error)) => build_error_hint(error),
         E::Edit(error) => edit_hint(operation, error),
         E::Create { source, .. } => match (operation, source) {
             (Operation::Migrate, CreateError::AlreadyExists) => {
@@ -82,7 +81,7 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
             }
             _ => create_hint(source).map(Hint::from),
         },
-        E::AttributeThere { .. } if operation == Operation::Sample => {
+        E::AttributeExists { .. } if operation == Operation::Sample => {
             Some("replace it with --overwrite".into())
         }
         E::Query(QueryError::Damaged(_)) if operation == Operation::Migrate => {
@@ -96,7 +95,7 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
             format!("{address} is a store of {profile}, and only stores of 0.9 can be changed"),
             "convert it with zvf migrate",
         )),
-        E::Commit(CommitError::Conflict { .. }) => Some(match operation {
+        E::Conflict(_) => Some(match operation {
             Operation::Sample => "nothing was changed; try again".into(),
             _ => "nothing was changed; try again, or raise --retries".into(),
         }),

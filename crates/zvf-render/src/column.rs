@@ -1,9 +1,6 @@
 //! Access to the numbers of query results.
 
-use zvf::{
-    format::numeric::Kind,
-    query::{Column, ColumnValues, NumericColumn},
-};
+use zvf::{Column, ColumnValues, NumericColumn, numeric::Kind};
 
 /// Returns all numbers as f64, row by row; `None` if the last row is incomplete.
 pub(crate) fn numbers(rows: &NumericColumn) -> Option<Vec<f64>> {
@@ -37,8 +34,8 @@ pub(crate) fn channels(column: &Column) -> u32 {
 }
 
 /// Converts a number to f64; a complex number to its magnitude.
-fn widened(value: zvf::format::numeric::Value) -> f64 {
-    use zvf::format::numeric::Value;
+fn widened(value: zvf::numeric::Value) -> f64 {
+    use zvf::numeric::Value;
     match value {
         Value::Complex { re, im } => re.hypot(im),
         real => real.to_f64(),

@@ -2,7 +2,7 @@
 
 use core::str::FromStr;
 
-use zvf::query::{LevelChoice, geometry::Bbox, predicate::Scope};
+use zvf::{Bbox, LevelChoice, Scope};
 
 use crate::{
     color::{Background, Color},

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use zvf::{
-    format::numeric::Kind,
-    query::{Column, ColumnValues, NO_OBJECT, QueryResult, SEVERAL_OBJECTS, predicate::Scope},
-};
+use zvf::{Column, ColumnValues, NO_OBJECT, QueryResult, SEVERAL_OBJECTS, Scope, numeric::Kind};
 
 use crate::{
     color::{Background, Color},
@@ -708,7 +705,7 @@ impl Paint {
 
 #[cfg(test)]
 mod tests {
-    use zvf::query::NumericColumn;
+    use zvf::NumericColumn;
 
     use super::*;
 

@@ -3,12 +3,10 @@
 use core::ops::ControlFlow;
 
 use zvf::{
-    Dataset, Query,
-    model::{level::LevelId, root::GeometryType},
-    query::{
-        LevelChoice, QueryError, QueryReport, QueryResult, Selection, VertexBudget, geometry::Mode,
-    },
+    Dataset, GeometryType, LevelChoice, LevelId, Mode, Query, QueryReport, QueryResult, Selection,
+    VertexBudget,
 };
+use zvf_query::QueryError;
 
 use crate::{
     annotate::{self, Notes},
@@ -59,7 +57,7 @@ pub struct RenderOutput {
 /// their vertices, and meshes three times as much.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryType, NumericColumn};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::Dataset;
 /// use zvf_render::{RenderOptions, Viewpoint, render};
 ///

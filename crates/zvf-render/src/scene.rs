@@ -1,6 +1,6 @@
 //! Query results as positions, paths and links to draw.
 
-use zvf::query::{NumericColumn, QueryResult};
+use zvf::{NumericColumn, QueryResult};
 
 use crate::{
     column::numbers,
@@ -144,10 +144,7 @@ impl Scene {
 
 #[cfg(test)]
 mod tests {
-    use zvf::{
-        format::numeric::Kind,
-        query::{Links, Parts},
-    };
+    use zvf::{Links, Parts, numeric::Kind};
 
     use super::*;
 

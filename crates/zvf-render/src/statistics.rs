@@ -1,10 +1,8 @@
 //! Statistics of a store's chunks and fragments.
 
-use zvf::{
-    Dataset, StoreInfo,
-    format::fragment::FragmentIndex,
-    model::{layout::ArrayRole, level::LevelId},
-};
+use zvf::{Dataset, LevelId, StoreInfo};
+use zvf_format::fragment::FragmentIndex;
+use zvf_model::layout::ArrayRole;
 
 use crate::error::RenderError;
 
@@ -66,7 +64,7 @@ pub struct LevelStatistics {
 /// no vertices.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::Dataset;
 /// use zvf_render::{Plot, level_statistics};
 ///
@@ -109,7 +107,7 @@ pub async fn level_statistics(
         let part = session
             .stored_array(level.level, &ArrayRole::VertexFragments)
             .await;
-        if let Some(part) = part.map_err(zvf::Error::from)? {
+        if let Some(part) = part.map_err(zvf::Error::Query)? {
             for chunks in part.chunks().chunks(AT_ONCE) {
                 for cell in session.stored_cells(&part, chunks).await {
                     match cell.ok().as_deref().map(FragmentIndex::parse) {

@@ -7,7 +7,7 @@
 
 use std::{env, error::Error};
 
-use zvf::{Dataset, OpenOptions, Query, query::geometry::Bbox};
+use zvf::{Bbox, Dataset, OpenOptions, Query};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -8,15 +8,13 @@
 
 use std::{env, error::Error, sync::Arc};
 
-use zvf::{
-    Dataset, Query,
-    model::{
-        fetch::{Fetch, FetchError, Fetched, Port, Wanted},
-        key::Key,
-        zarr::{Array, Node},
-    },
-    query::{LevelCache, Session},
+use zvf::{Dataset, Query};
+use zvf_model::{
+    fetch::{Fetch, FetchError, Fetched, Port, Wanted},
+    key::Key,
+    zarr::{Array, Node},
 };
+use zvf_query::{LevelCache, Session};
 use zvf_store::CellReader;
 
 /// Asks another port, and says what for.

@@ -11,10 +11,7 @@ use std::{
 };
 
 use serde_json::json;
-use zvf::{
-    OpenOptions,
-    validation::{Depth, ValidateOptions},
-};
+use zvf::{Depth, OpenOptions, ValidateOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -25,7 +22,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let open = OpenOptions::default().anonymous(true);
     for address in io::stdin().lock().lines() {
         let address = address?;
-        let validated = async { zvf::validate(open.open(&address)?, &options).await };
+        let validated = async {
+            let store = open.open(&address).map_err(zvf::Error::Open)?;
+            zvf::validate(store, &options).await
+        };
         let line = match validated.await {
             // A store that cannot be reached has no report.
             Err(error) => json!({ "address": address, "error": error.to_string() }),

@@ -29,6 +29,7 @@ pub use object::ObjectReduction;
 use crate::{
     dataset::Dataset,
     error::Error,
+    failure::Failure,
     location::Location,
     nodes::{self, element},
     stale::mark_stale,
@@ -72,8 +73,8 @@ impl AttributeSpec {
         }
     }
 
-    fn refused(&self, why: &'static str) -> Error {
-        Error::Attribute {
+    fn refused(&self, why: &'static str) -> Failure {
+        Failure::Attribute {
             name: self.name.clone(),
             why,
         }
@@ -113,9 +114,9 @@ pub type VertexFn =
 /// those of vertices are, and coarser levels are behind from then on.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 /// use std::sync::Arc;
-/// use zvf::{AttributeSpec, Dataset, Query, format::numeric::Kind};
+/// use zvf::{AttributeSpec, Dataset, Query, numeric::Kind};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -141,7 +142,7 @@ pub type VertexFn =
 ///
 /// # Errors
 ///
-/// [`Error::AttributeThere`] when there is one of that name and it is to stay;
+/// [`Error::AttributeExists`] when there is one of that name and it is to stay;
 /// [`Error::Attribute`] when the name is none, or the values are not as many as they are to be; [`Error::Unchangeable`] for stores of before 0.9;
 /// [`Error::Source`] with what `values` says; [`Error`].
 pub async fn write_vertex_attribute(
@@ -149,7 +150,7 @@ pub async fn write_vertex_attribute(
     spec: &AttributeSpec,
     values: Arc<VertexFn>,
 ) -> Result<AttributeReport, Error> {
-    write(location.into(), spec, None, values).await
+    Ok(write(location.into(), spec, None, values).await?)
 }
 
 /// Writes an attribute of objects: what the values of their vertices of level 0 come to,
@@ -157,9 +158,9 @@ pub async fn write_vertex_attribute(
 /// Coarser levels are behind from then on.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 /// use std::sync::Arc;
-/// use zvf::{AttributeSpec, ObjectReduction, format::numeric::Kind};
+/// use zvf::{AttributeSpec, ObjectReduction, numeric::Kind};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -188,7 +189,7 @@ pub async fn write_object_attribute(
     reduction: ObjectReduction,
     values: Arc<VertexFn>,
 ) -> Result<AttributeReport, Error> {
-    write(location.into(), spec, Some(reduction), values).await
+    Ok(write(location.into(), spec, Some(reduction), values).await?)
 }
 
 /// Writes an attribute of vertices, or reduced to one of objects.
@@ -197,7 +198,7 @@ fn write(
     spec: &AttributeSpec,
     reduction: Option<ObjectReduction>,
     values: Arc<VertexFn>,
-) -> BoxFuture<'_, Result<AttributeReport, Error>> {
+) -> BoxFuture<'_, Result<AttributeReport, Failure>> {
     Box::pin(async move {
         let store = location.open(&OpenOptions::default())?.without_node_copy();
         let dataset = Dataset::open_store(store.clone()).await?;
@@ -209,7 +210,7 @@ fn write(
                 older => older,
             };
             let address = store.to_string();
-            return Err(Error::Unchangeable { address, profile });
+            return Err(Failure::Unchangeable { address, profile });
         }
         let mut transaction = store.begin().await?;
         // What is read from here on is of the state that the transaction is on.
@@ -248,7 +249,7 @@ struct Place {
 
 impl Place {
     /// The place in a family of attributes.
-    async fn find(dataset: &Dataset, spec: &AttributeSpec, family: &str) -> Result<Self, Error> {
+    async fn find(dataset: &Dataset, spec: &AttributeSpec, family: &str) -> Result<Self, Failure> {
         let is_name = !spec.name.is_empty()
             && !spec.name.starts_with('.')
             && !spec.name.contains(['/', '\\'])
@@ -267,7 +268,7 @@ impl Place {
                 } else {
                     "vertices"
                 };
-                return Err(Error::AttributeThere { name, of });
+                return Err(Failure::AttributeExists { name, of });
             }
             Some(_) => store.list_all(&key, MOST_FILES).await?,
             None => Vec::new(),
@@ -284,7 +285,7 @@ impl Place {
     }
 
     /// Deletes what was there before and was not put anew.
-    async fn sweep(self, transaction: &mut Transaction, put: &HashSet<Key>) -> Result<(), Error> {
+    async fn sweep(self, transaction: &mut Transaction, put: &HashSet<Key>) -> Result<(), Failure> {
         for name in self.old {
             let own = nodes::named(Key::parse(&name), &name)?;
             if !put.contains(&own) {
@@ -299,7 +300,7 @@ impl Place {
 async fn raw_vertices(
     dataset: &Dataset,
     spec: &AttributeSpec,
-) -> Result<(StoredArray, Dtype), Error> {
+) -> Result<(StoredArray, Dtype), Failure> {
     let session = dataset.session();
     let part = session
         .stored_array(LevelId::FULL, &ArrayRole::Vertices)
@@ -319,8 +320,8 @@ fn made(
     axes: usize,
     row: usize,
     spec: &AttributeSpec,
-) -> Result<Vec<u8>, Error> {
-    let bytes = make(&full.positions).map_err(Error::Source)?;
+) -> Result<Vec<u8>, Failure> {
+    let bytes = make(&full.positions).map_err(Failure::Source)?;
     if bytes.len() != full.positions.len() / axes.max(1) * row {
         return Err(spec.refused("there are not as many values as vertices"));
     }
@@ -328,7 +329,7 @@ fn made(
 }
 
 /// The root, where coarser levels are behind in these chunks.
-fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, Error> {
+fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, Failure> {
     // Whatever others did to the vertices.
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
@@ -344,7 +345,7 @@ async fn stage(
     transaction: &mut Transaction,
     spec: &AttributeSpec,
     values: Arc<VertexFn>,
-) -> Result<(Bytes, AttributeReport), Error> {
+) -> Result<(Bytes, AttributeReport), Failure> {
     let place = Place::find(dataset, spec, "0/vertex_attributes").await?;
     let (part, dtype) = raw_vertices(dataset, spec).await?;
     let (path, row) = (place.path.clone(), place.row);
@@ -357,7 +358,7 @@ async fn stage(
     let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
     for chunk in chunks {
         let index = element(&array, chunk.coords())?;
-        let found = array.locate(&index).map_err(|source| Error::Index {
+        let found = array.locate(&index).map_err(|source| Failure::Index {
             node: place.key.clone(),
             source,
         })?;
@@ -432,11 +433,11 @@ impl Batch {
         cell: &[u8],
         dtype: Dtype,
         axes: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let columns = u32::try_from(axes)
             .ok()
             .and_then(|axes| axes.try_into().ok());
-        let broken = || Error::Attribute {
+        let broken = || Failure::Attribute {
             name: format!("0/vertices/{chunk}"),
             why: "it is no whole number of positions",
         };
@@ -454,7 +455,7 @@ impl Batch {
                     .extend(values.iter().flat_map(zvf_format::numeric::Elements::iter));
             }
             _ => {
-                return Err(Error::Attribute {
+                return Err(Failure::Attribute {
                     name: "0/vertices".to_owned(),
                     why: "positions are neither float32 nor float64",
                 });
@@ -475,7 +476,7 @@ async fn nodes_of(
     path: &str,
     spec: &AttributeSpec,
     chunks: &[ChunkCoord],
-) -> Result<Vec<Output>, Error> {
+) -> Result<Vec<Output>, Failure> {
     let vertices = json_of(dataset, "0/vertices").await?;
     let mut says = Map::new();
     let mut keys: Vec<String> = chunks.iter().map(ToString::to_string).collect();
@@ -497,7 +498,7 @@ async fn nodes_of(
 
 /// The nodes above an attribute of a family: the level's, that says it is there, and the
 /// family's where there is none.
-async fn present(dataset: &Dataset, family: &str) -> Result<Vec<Output>, Error> {
+async fn present(dataset: &Dataset, family: &str) -> Result<Vec<Output>, Failure> {
     let mut level = json_of(dataset, "0").await?;
     let present = level
         .get_mut("attributes")
@@ -526,12 +527,12 @@ fn node(path: &str, json: Value) -> Output {
 }
 
 /// A node as it is written.
-async fn json_of(dataset: &Dataset, path: &str) -> Result<Value, Error> {
+async fn json_of(dataset: &Dataset, path: &str) -> Result<Value, Failure> {
     let key = nodes::metadata(&nodes::named(Key::parse(path), path)?)?;
     let read = [zvf_store::Read::full(key.clone())];
     let found = dataset.store().read(&read).await?.into_iter().next();
     let bytes = found
         .flatten()
-        .ok_or_else(|| Error::MissingArray { node: key.clone() })?;
-    serde_json::from_slice(&bytes).map_err(|source| Error::Json { key, source })
+        .ok_or_else(|| Failure::MissingArray { node: key.clone() })?;
+    serde_json::from_slice(&bytes).map_err(|source| Failure::Json { key, source })
 }

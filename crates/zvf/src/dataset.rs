@@ -24,7 +24,12 @@ use zvf_query::{LevelCache, Session};
 use zvf_store::{CellReader, OpenOptions, Store};
 
 use self::{node_copy_check::NodeCopyCheck, opening::Opened};
-use crate::{error::Error, location::Location, nodes};
+use crate::{
+    error::Error,
+    failure::{Failure, boxed},
+    location::Location,
+    nodes,
+};
 
 pub use info::StoreInfo;
 pub use level_info::LevelInfo;
@@ -63,7 +68,7 @@ impl Dataset {
     /// generations apart: five round trips.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::Dataset;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -93,7 +98,7 @@ impl Dataset {
     /// The same with options for the store.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::{Dataset, OpenOptions};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -131,7 +136,7 @@ impl Dataset {
     }
 
     /// Opens the dataset in `store` without a cache of cells: a writer may be changing it.
-    pub(crate) fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
+    pub(crate) fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Failure>> {
         Box::pin(async move {
             let address = store.to_string();
             let (store, opened) = opening::open(&store, &address).await?;
@@ -188,23 +193,26 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::AbsentLevel`] when it is not there, whoever names it; [`Error`]
+    /// [`Error::NoLevel`] when the level does not exist; [`Error`]
     /// when it cannot be read.
     pub fn level(&self, id: LevelId) -> BoxFuture<'_, Result<LevelMetadata, Error>> {
-        Box::pin(async move {
-            self.settle().await?;
-            if let Some(known) = self.reading().1.get(id) {
-                return Ok(known);
-            }
-            let read = self.read_levels(&[id]).await?;
-            read.into_iter().next().ok_or_else(|| self.absent(id))
-        })
+        boxed(self.level_metadata(id))
+    }
+
+    /// Returns the metadata of a level, as [`level`](Self::level).
+    pub(crate) async fn level_metadata(&self, id: LevelId) -> Result<LevelMetadata, Failure> {
+        self.verify().await?;
+        if let Some(known) = self.reading().1.get(id) {
+            return Ok(known);
+        }
+        let read = self.read_levels(&[id]).await?;
+        read.into_iter().next().ok_or_else(|| self.absent(id))
     }
 
     /// What queries run on. What they open stays open for the next ones.
     ///
     /// Over the network nodes may be of the copy in the root, which
-    /// [`settle`](Self::settle) compares with what is there; queries do so by
+    /// [`verify_node_copy`](Self::verify_node_copy) compares with what is there; queries do so by
     /// themselves.
     pub fn session(&self) -> Session<'_> {
         let (cells, levels) = self.reading();
@@ -219,34 +227,42 @@ impl Dataset {
     /// What is read with, and what was.
     fn reading(&self) -> (&CellReader, &LevelCache) {
         match self.copy.as_deref() {
-            Some(copy) if copy.is_refuted() => (&copy.cells, &copy.levels),
+            Some(copy) if copy.is_stale() => (&copy.cells, &copy.levels),
             _ => (&self.cells, &self.levels),
         }
     }
 
-    /// Finds out whether the copy of nodes in the root, where it was used, says what
-    /// nodes do that most changes touch: one round trip, once. If it does not, nodes are
-    /// read from now on. A program that changes a store without keeping the copy up is
-    /// found out so, unless it left the first level and its vertices as they were.
+    /// Verifies the copy of the nodes in the root, if it is in use: compares it with the nodes of
+    /// the first level and its vertices. One round trip, once. A stale copy is not used again.
+    ///
+    /// Queries call this concurrently with their first requests. A program that changed the store
+    /// without updating the copy is detected, unless it left both nodes unchanged.
     ///
     /// # Errors
     ///
     /// [`Error`] when the nodes cannot be read.
-    pub async fn settle(&self) -> Result<(), Error> {
+    pub async fn verify_node_copy(&self) -> Result<(), Error> {
+        Ok(self.verify().await?)
+    }
+
+    /// Verifies the node copy, as [`verify_node_copy`](Self::verify_node_copy).
+    async fn verify(&self) -> Result<(), Failure> {
         match self.copy.as_deref() {
-            Some(copy) => copy.settle(self.cells.store()).await,
+            Some(copy) => copy.verify(self.cells.store()).await,
             None => Ok(()),
         }
     }
 
-    /// Whether what is read may be of a copy that has not been compared.
-    pub(crate) fn is_in_doubt(&self) -> bool {
-        self.copy.as_deref().is_some_and(NodeCopyCheck::is_open)
+    /// Returns whether a node copy is in use that has not been verified.
+    fn is_copy_unverified(&self) -> bool {
+        self.copy
+            .as_deref()
+            .is_some_and(NodeCopyCheck::is_unverified)
     }
 
-    /// Whether the copy was compared, and found to be another.
-    pub(crate) fn is_refuted(&self) -> bool {
-        self.copy.as_deref().is_some_and(NodeCopyCheck::is_refuted)
+    /// Returns whether the verified node copy differs from the nodes.
+    fn is_copy_stale(&self) -> bool {
+        self.copy.as_deref().is_some_and(NodeCopyCheck::is_stale)
     }
 
     /// Reads cells of its arrays.
@@ -261,7 +277,7 @@ impl Dataset {
 
     /// The same with nothing taken on trust: levels listed, and the generation
     /// settled by all nodes that tell.
-    pub(crate) async fn surveyed(&self) -> Result<Self, Error> {
+    pub(crate) async fn surveyed(&self) -> Result<Self, Failure> {
         let mut surveyed = self.without_node_copy();
         if !self.is_surveyed {
             let guess = self.ids.first().copied().unwrap_or(LevelId::FULL);
@@ -286,7 +302,7 @@ impl Dataset {
     }
 
     /// What all levels say; one round trip.
-    pub(crate) async fn all_levels(&self) -> Result<Vec<LevelMetadata>, Error> {
+    pub(crate) async fn all_levels(&self) -> Result<Vec<LevelMetadata>, Failure> {
         let ids = self.ids.iter().copied();
         let unread: Vec<LevelId> = ids
             .filter(|id| self.reading().1.get(*id).is_none())
@@ -297,7 +313,7 @@ impl Dataset {
         levels.collect()
     }
 
-    async fn read_levels(&self, ids: &[LevelId]) -> Result<Vec<LevelMetadata>, Error> {
+    async fn read_levels(&self, ids: &[LevelId]) -> Result<Vec<LevelMetadata>, Failure> {
         let keys = ids
             .iter()
             .map(|id| nodes::child(&Key::root(), &id.to_string()));
@@ -318,9 +334,9 @@ impl Dataset {
         Ok(levels)
     }
 
-    fn absent(&self, level: LevelId) -> Error {
+    fn absent(&self, level: LevelId) -> Failure {
         let address = self.address.clone();
-        Error::AbsentLevel { address, level }
+        Failure::AbsentLevel { address, level }
     }
 }
 

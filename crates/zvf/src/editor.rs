@@ -20,6 +20,7 @@ use zvf_store::{
 use crate::{
     dataset::Dataset,
     error::Error,
+    failure::{Failure, boxed},
     location::Location,
     nodes::{self, element},
     stale::mark_stale,
@@ -35,8 +36,8 @@ use crate::{
 /// [asked to try again](Self::retries).
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
-/// use zvf::{Editor, build::OutOfBounds};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+/// use zvf::{Editor, OutOfBounds};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -95,7 +96,7 @@ type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
 
 /// What is to be done to an image. Called again with a newer one when others
 /// committed in between.
-type Make<'a> = dyn Fn(&LevelSnapshot) -> Result<LevelChange, Error> + Send + Sync + 'a;
+type Make<'a> = dyn Fn(&LevelSnapshot) -> Result<LevelChange, Failure> + Send + Sync + 'a;
 
 impl Editor {
     /// Opens the store at `address` to change it. What a transaction of a dead process
@@ -118,15 +119,15 @@ impl Editor {
         location: impl Into<Location>,
         options: &OpenOptions,
     ) -> Result<Self, Error> {
-        Self::open_store(location.into().open(options)?).await
+        Ok(Self::open_store(location.into().open(options)?).await?)
     }
 
-    fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
+    fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Failure>> {
         Box::pin(async move {
             let (address, store) = (store.to_string(), store.without_node_copy());
             let begun = store.begin().await;
             let begun = begun.map_err(|error| match error {
-                TransactionError::NoStore => Error::NoStore {
+                TransactionError::NoStore => Failure::NoStore {
                     address: address.clone(),
                 },
                 error => error.into(),
@@ -142,7 +143,7 @@ impl Editor {
                     "0.9" => "an unknown version",
                     older => older,
                 };
-                return Err(Error::Unchangeable { address, profile });
+                return Err(Failure::Unchangeable { address, profile });
             }
             Ok(Self {
                 store,
@@ -165,7 +166,7 @@ impl Editor {
     ///
     /// [`Error`] when it cannot be opened.
     pub async fn dataset(&self) -> Result<Dataset, Error> {
-        Dataset::open_store(self.store.clone()).await
+        Ok(Dataset::open_store(self.store.clone()).await?)
     }
 
     /// Adds geometry to what is there. Objects without ids get new ones, above all
@@ -180,14 +181,15 @@ impl Editor {
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
     ) -> Result<ChangeSummary, Error> {
-        self.change(&|image| {
-            let add = Some(planned(geometry.clone(), image, out_of_bounds)?);
-            Ok(LevelChange {
-                add,
-                ..LevelChange::default()
+        Ok(self
+            .change(&|image| {
+                let add = Some(planned(geometry.clone(), image, out_of_bounds)?);
+                Ok(LevelChange {
+                    add,
+                    ..LevelChange::default()
+                })
             })
-        })
-        .await
+            .await?)
     }
 
     /// Removes objects, and links to them.
@@ -197,13 +199,14 @@ impl Editor {
     /// [`Error::Edit`] when one is not there; [`Error`].
     pub async fn remove(&self, ids: &[i64]) -> Result<ChangeSummary, Error> {
         let remove: BTreeSet<i64> = ids.iter().copied().collect();
-        self.change(&|_| {
-            Ok(LevelChange {
-                remove: remove.clone(),
-                ..LevelChange::default()
+        Ok(self
+            .change(&|_| {
+                Ok(LevelChange {
+                    remove: remove.clone(),
+                    ..LevelChange::default()
+                })
             })
-        })
-        .await
+            .await?)
     }
 
     /// Puts objects in the place of those of the same ids, which must be there. They
@@ -226,7 +229,7 @@ impl Editor {
         if own.is_empty() {
             return Err(Error::Unnamed);
         }
-        self.replace_set(&own, geometry, out_of_bounds).await
+        Ok(self.replace_set(&own, geometry, out_of_bounds).await?)
     }
 
     /// Puts geometry in the place of objects: the way to edit, split and merge them.
@@ -241,7 +244,7 @@ impl Editor {
         out_of_bounds: OutOfBounds,
     ) -> Result<ChangeSummary, Error> {
         let remove = remove.iter().copied().collect();
-        self.replace_set(&remove, geometry, out_of_bounds).await
+        Ok(self.replace_set(&remove, geometry, out_of_bounds).await?)
     }
 
     async fn replace_set(
@@ -249,7 +252,7 @@ impl Editor {
         remove: &BTreeSet<i64>,
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
-    ) -> Result<ChangeSummary, Error> {
+    ) -> Result<ChangeSummary, Failure> {
         self.change_whole(&|image| {
             Ok(LevelChange {
                 remove: remove.clone(),
@@ -267,7 +270,7 @@ impl Editor {
     ///
     /// [`Error`].
     pub fn compact(&self) -> BoxFuture<'_, Result<ChangeSummary, Error>> {
-        Box::pin(async move {
+        boxed(async move {
             let changed = self.change(&|_| {
                 Ok(LevelChange {
                     compact: true,
@@ -283,12 +286,12 @@ impl Editor {
         })
     }
 
-    async fn change(&self, make: &Make<'_>) -> Result<ChangeSummary, Error> {
+    async fn change(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {
         self.attempts(make, false).await
     }
 
     /// The same, refusing to lose links.
-    async fn change_whole(&self, make: &Make<'_>) -> Result<ChangeSummary, Error> {
+    async fn change_whole(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {
         self.attempts(make, true).await
     }
 
@@ -296,7 +299,7 @@ impl Editor {
         &'a self,
         make: &'a Make<'a>,
         whole: bool,
-    ) -> BoxFuture<'a, Result<ChangeSummary, Error>> {
+    ) -> BoxFuture<'a, Result<ChangeSummary, Failure>> {
         Box::pin(async move {
             let mut left = self.retries;
             loop {
@@ -307,10 +310,10 @@ impl Editor {
                     Err(error) => error,
                 };
                 let counts = match &error {
-                    Error::Commit(CommitError::Outdated { .. }) => false,
-                    Error::Commit(CommitError::Conflict { .. }) => true,
+                    Failure::Commit(CommitError::Outdated { .. }) => false,
+                    Failure::Commit(CommitError::Conflict { .. }) => true,
                     // It may be committed, and is not to be made twice.
-                    Error::Commit(_) => return Err(error),
+                    Failure::Commit(_) => return Err(error),
                     // What was read while others changed it may be of two states, and then
                     // looks damaged.
                     _ if self.moved_from(base).await? => false,
@@ -325,7 +328,7 @@ impl Editor {
     }
 
     /// Whether others committed since a transaction.
-    async fn moved_from(&self, base: u64) -> Result<bool, Error> {
+    async fn moved_from(&self, base: u64) -> Result<bool, Failure> {
         let now = self.store.begin().await?;
         let moved = now.base() != base;
         now.abort().await?;
@@ -337,7 +340,7 @@ impl Editor {
         mut transaction: Transaction,
         make: &Make<'_>,
         whole: bool,
-    ) -> Result<ChangeSummary, Error> {
+    ) -> Result<ChangeSummary, Failure> {
         let outcome = self.stage(&mut transaction, make, whole).await;
         let (root, mut changed) = match outcome {
             Ok(staged) => staged,
@@ -369,7 +372,7 @@ impl Editor {
         transaction: &mut Transaction,
         make: &Make<'_>,
         whole: bool,
-    ) -> Result<(Bytes, ChangeSummary), Error> {
+    ) -> Result<(Bytes, ChangeSummary), Failure> {
         let key = nodes::metadata(&Key::root())?;
         let root = Node::parse(&key, transaction.root())?;
         let reader = CellReader::new(self.store.clone());
@@ -378,7 +381,7 @@ impl Editor {
         load::cells(&reader, &before, &mut image, &change).await?;
         let edits = image.apply(&change)?;
         if whole && edits.severed > 0 {
-            return Err(Error::Severed {
+            return Err(Failure::Severed {
                 links: edits.severed,
             });
         }
@@ -414,7 +417,7 @@ impl Editor {
         reader: &CellReader,
         before: &BTreeMap<String, Value>,
         edits: &Edits,
-    ) -> Result<(Vec<(Key, Bytes)>, Vec<Key>), Error> {
+    ) -> Result<(Vec<(Key, Bytes)>, Vec<Key>), Failure> {
         let mut outputs: Vec<Output> = Vec::new();
         for (path, json) in &edits.nodes {
             if before.get(path) != Some(json) {
@@ -436,7 +439,7 @@ impl Editor {
         for ((path, chunk), payload) in &edits.cells {
             let array = arrays.get(path)?;
             let index = element(&array, chunk)?;
-            let place = array.locate(&index).map_err(|source| Error::Index {
+            let place = array.locate(&index).map_err(|source| Failure::Index {
                 node: array.node().clone(),
                 source,
             })?;
@@ -474,7 +477,7 @@ impl Editor {
                     part: None,
                 };
                 let Some(payload) = reader.read_one(cell).await? else {
-                    return Err(Error::MissingCell {
+                    return Err(Failure::MissingCell {
                         node: array.node().clone(),
                         cell: format!("{chunk:?}"),
                     });
@@ -509,7 +512,7 @@ fn planned(
     mut geometry: Geometry,
     image: &LevelSnapshot,
     out_of_bounds: OutOfBounds,
-) -> Result<WritePlan, Error> {
+) -> Result<WritePlan, Failure> {
     let design = image.design(out_of_bounds);
     if let Some(next) = image.next_id() {
         if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {

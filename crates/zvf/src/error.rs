@@ -1,359 +1,217 @@
-//! Why a store cannot be opened or counted.
+//! The public error: what failed, grouped by what a caller can do about it.
 
-use zvf_build::{
-    BuildError,
-    coarsen::{CoarsenError as CoarsenFault, SparsityError},
-    edit::EditError,
-};
-use zvf_format::{
-    fragment::FragmentIndexError, manifest::ManifestError, open_rows::OpenRowsError,
-    vlen::VlenFrameError,
-};
-use zvf_model::{
-    detection::GenerationError,
-    grid::BinsError,
-    key::{Key, KeyError},
-    level::LevelId,
-    metadata::MetadataError,
-    zarr::IndexError,
-};
+use zvf_build::{BuildError, edit::EditError};
+use zvf_model::detection::GenerationError;
 use zvf_query::QueryError;
-use zvf_store::{
-    CellArrayError, CellError, CommitError, CreateError, EncodeError, ListError, OpenError,
-    ReadError, TransactionError, WriteError,
-};
+use zvf_store::{CellError, CommitError, CreateError, ListError, OpenError, ReadError};
 
-/// Why a store cannot be opened or counted. What happened below is the source.
+use crate::failure::Failure;
+
+/// The error of every operation on a store.
+///
+/// Each variant is a group of failures that a caller handles in one way. The message names the
+/// array, file or object, and [`source`](core::error::Error::source) the cause. A variant that
+/// contains the error of another crate, as [`Query`](Self::Query) does, can be matched further with
+/// the types of that crate.
+///
+/// ```
+/// use zvf::{Dataset, Error};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// match Dataset::open("does/not/exist.zv").await {
+///     Err(Error::Open(error)) => println!("cannot open it: {error}"),
+///     Err(Error::NoStore { address }) => println!("{address} is something else"),
+///     other => panic!("{other:?}"),
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address names no store that can be reached.
+    /// The address cannot be opened: nothing is there, or its scheme or feature is missing.
     #[error(transparent)]
-    Open(#[from] OpenError),
-    /// There is no `zarr.json` at the address.
+    Open(OpenError),
+    /// The address exists but holds no Zarr store.
     #[error("{address} is not a Zarr store: it has no zarr.json")]
     NoStore {
         /// The address.
         address: String,
     },
-    /// The store has no level.
-    #[error("{address} has no level: no child of its root is named by a number")]
-    NoLevel {
-        /// The address.
-        address: String,
-    },
-    /// A level is asked for that is not there.
-    #[error("{address} has no level {level}")]
-    AbsentLevel {
-        /// The address.
-        address: String,
-        /// The level.
-        level: LevelId,
-    },
-    /// A store of before 0.9 where nothing can be listed.
-    #[error(
-        "{address} cannot list what is in it, and only stores of format 0.9 are opened without; \
-         allow listing, open a copy in a folder or zip file, or rewrite it as 0.9"
-    )]
-    Unlistable {
-        /// The address.
-        address: String,
-        /// What the store said.
-        source: ListError,
-    },
-    /// A store that is to be counted where nothing can be listed.
-    #[error(
-        "{address} cannot list what is in it, which counting needs; \
-         allow listing, or count a copy in a folder or zip file"
-    )]
-    Uncountable {
-        /// The address.
-        address: String,
-        /// What the store said.
-        source: ListError,
-    },
-    /// The store is of a generation that is not read, or of none.
+    /// The store lacks the requested level, or has no level at all.
     #[error(transparent)]
-    Generation(#[from] GenerationError),
-    /// Metadata cannot be read.
+    NoLevel(Cause),
+    /// The store belongs to no supported generation.
     #[error(transparent)]
-    Metadata(#[from] MetadataError),
-    /// An array cannot be read as its metadata stand.
-    #[error("{node}: its cells cannot be read")]
-    Array {
-        /// The array.
-        node: Key,
-        /// Why.
-        source: CellArrayError,
-    },
-    /// A chunk is listed that the array cannot hold.
-    #[error("{node}: lists a chunk that it cannot hold")]
-    Index {
-        /// The array.
-        node: Key,
-        /// Why.
-        source: IndexError,
-    },
-    /// A chunk is listed, and its cell is not there.
-    #[error("{node}: chunk {cell} is listed, but missing")]
-    MissingCell {
-        /// The array.
-        node: Key,
-        /// The chunk.
-        cell: String,
-    },
-    /// An array that should hold a byte string a chunk does not.
-    #[error("{node}: is no array of one byte string a chunk")]
-    NoCells {
-        /// The array.
-        node: Key,
-    },
-    /// A file is not as long as it says.
-    #[error("{key}: has {bytes} bytes, but starts with another length; it was cut or damaged")]
-    CutCell {
-        /// The file.
-        key: Key,
-        /// Its size.
-        bytes: u64,
-    },
-    /// A cell is no whole number of rows.
-    #[error("{node}: a chunk has {bytes} bytes, which are no whole number of {row} byte rows")]
-    Rows {
-        /// The array.
-        node: Key,
-        /// Bytes of the cell.
-        bytes: u64,
-        /// Bytes of a row.
-        row: u64,
-    },
-    /// A fragment index cannot be read.
-    #[error("{node}: is no fragment index")]
-    Fragments {
-        /// The array.
-        node: Key,
-        /// Why.
-        source: FragmentIndexError,
-    },
-    /// A node has files, but its metadata are missing.
-    #[error("{node}/zarr.json is missing, but there are files beside it")]
-    MissingNode {
-        /// The node.
-        node: Key,
-    },
-    /// An array is missing that others need.
-    #[error("{node} is missing")]
-    MissingArray {
-        /// The array.
-        node: Key,
-    },
-    /// Fragments reach further than the chunk they are in.
-    #[error("{node}: reaches {rows} rows in a chunk of {room}")]
-    NoRoom {
-        /// The fragment index.
-        node: Key,
-        /// Rows it reaches.
-        rows: u64,
-        /// Rows a chunk has room for.
-        room: u64,
-    },
-    /// There is another number of manifests than of objects.
-    #[error("{node}: has {manifests} manifests for {objects} objects")]
-    Manifests {
-        /// The array.
-        node: Key,
-        /// Elements it has.
-        manifests: u64,
-        /// Objects that the index says there are.
-        objects: u64,
-    },
-    /// An array has more chunks than are looked for.
-    #[error("{node}: is cut into {cells} chunks, more than any real store has")]
-    TooManyCells {
-        /// The array.
-        node: Key,
-        /// Its chunks.
-        cells: u64,
-    },
-    /// Manifests cannot be told apart.
-    #[error("{node}: its offsets do not fit its data")]
-    OpenRows {
-        /// The array.
-        node: Key,
-        /// Why.
-        source: OpenRowsError,
-    },
-    /// A manifest cannot be read.
-    #[error("{node}: an item is no manifest")]
-    Manifest {
-        /// The array.
-        node: Key,
-        /// Why.
-        source: ManifestError,
-    },
-    /// An array is larger than the memory budget.
-    #[error(
-        "{node}: has {bytes} bytes, the memory budget is {budget}; raise it to read this store"
-    )]
-    OverBudget {
-        /// The array.
-        node: Key,
-        /// Its size.
-        bytes: u64,
-        /// The budget.
-        budget: u64,
-    },
-    /// A chunk of manifests is no frame.
-    #[error("{node}: a chunk is no frame of byte strings")]
-    Frame {
-        /// The array.
-        node: Key,
-        /// Why.
-        source: VlenFrameError,
-    },
-    /// A name in the store cannot be part of a key.
-    #[error("{name:?} in the store cannot be part of a key")]
-    Name {
-        /// The name.
-        name: String,
-        /// Why.
-        source: KeyError,
-    },
-    /// A query cannot be answered.
+    Generation(GenerationError),
+    /// The operation needs a listing, and the store cannot list its contents.
     #[error(transparent)]
-    Query(#[from] QueryError),
-    /// Objects cannot be read.
+    Unlistable(Cause),
+    /// The store contradicts itself or the specification.
     #[error(transparent)]
-    Read(#[from] ReadError),
-    /// Children cannot be listed.
+    Damaged(Cause),
+    /// An object cannot be read.
     #[error(transparent)]
-    List(#[from] ListError),
-    /// A cell cannot be read.
+    Read(ReadError),
+    /// The contents of a folder cannot be listed.
     #[error(transparent)]
-    Cell(#[from] CellError),
-    /// Geometry that is not written as it is.
+    List(ListError),
+    /// An array or cell exceeds the memory budget the store was opened with.
     #[error(transparent)]
-    Refused(#[from] BuildError),
-    /// Coarser levels of the store are not made.
-    #[error("no level is made: {why}")]
-    NoPyramid {
-        /// Why.
-        why: &'static str,
-    },
-    /// A rule is for an attribute that is not there.
-    #[error("there is no attribute {name} of vertices, fragments or links; there is {known}")]
-    PyramidAttribute {
-        /// Its name.
-        name: String,
-        /// Names there are.
-        known: String,
-    },
-    /// Chunks of a level would be no whole number of its bins.
-    #[error("level {level}: its chunks are no whole number of its bins or cells")]
-    PyramidBins {
-        /// The level.
-        level: LevelId,
-        /// Why.
-        source: BinsError,
-    },
-    /// What is asked for keeps no objects, or more than all.
+    OverBudget(Cause),
+    /// A query fails.
     #[error(transparent)]
-    Sparsity(#[from] SparsityError),
-    /// What a level is made of does not fit together.
+    Query(QueryError),
+    /// The geometry or the design is rejected before anything is written.
     #[error(transparent)]
-    Coarsen(#[from] CoarsenFault),
-    /// An object cannot be written.
+    Rejected(BuildError),
+    /// A query result holds rows that geometry cannot express.
     #[error(transparent)]
-    Write(#[from] WriteError),
-    /// A cell cannot be encoded.
-    #[error("{key} cannot be encoded")]
-    Encode {
-        /// The object.
-        key: Key,
-        /// Why.
-        source: EncodeError,
-    },
-    /// Work was given up because the program is ending.
-    #[error("the work was interrupted")]
-    Interrupted,
-    /// A store cannot be made.
-    #[error("{address} cannot be made")]
+    NotGeometry(Cause),
+    /// A [`GeometrySource`](crate::GeometrySource) or [`TaskRunner`](crate::TaskRunner) fails.
+    #[error("the geometry cannot be read")]
+    Source(#[source] Box<dyn core::error::Error + Send + Sync>),
+    /// Something stands at the address where a store is to be created, or it cannot be written.
+    #[error("{address} cannot be created")]
     Create {
         /// The address.
         address: String,
-        /// Why.
+        /// The cause.
         source: CreateError,
     },
-    /// A transaction cannot go on.
-    #[error(transparent)]
-    Transaction(#[from] TransactionError),
-    /// A transaction was not committed, or not to its end.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// A level cannot be changed as asked.
-    #[error(transparent)]
-    Edit(#[from] EditError),
-    /// A store of another generation than the one that is changed.
-    #[error(
-        "{address} is a store of {profile}; only stores of 0.9 are changed, so write it anew as one"
-    )]
+    /// The store is of a generation that cannot be changed in place.
+    #[error("{address} is a store of {profile}, and only stores of 0.9 can be changed; migrate it")]
     Unchangeable {
         /// The address.
         address: String,
-        /// The profile.
+        /// The generation.
         profile: &'static str,
     },
-    /// Geometry without ids, where objects are to be replaced.
-    #[error("what is to replace objects does not say which: no vertex or path has an object id")]
+    /// The change does not fit the store.
+    #[error(transparent)]
+    Edit(EditError),
+    /// The geometry that is to replace objects names none.
+    #[error("the replacing geometry names no object: no vertex or path has an object id")]
     Unnamed,
-    /// Objects that are linked to others, which would lose the links.
+    /// Replacing the objects would drop links to other objects.
     #[error(
         "{links} links to other objects would be lost; name the objects at their other ends as well"
     )]
     Severed {
-        /// Links that would be lost.
+        /// Number of links that would be dropped.
         links: usize,
     },
-    /// An attribute that is to be written is there.
-    #[error("an attribute {name} of {of} is there already")]
-    AttributeThere {
+    /// The attribute already exists.
+    #[error("attribute {name} of {of} already exists")]
+    AttributeExists {
         /// Its name.
         name: String,
-        /// What has it: vertices or objects.
+        /// The scope of the attribute: vertices or objects.
         of: &'static str,
     },
-    /// An attribute cannot be written.
-    #[error("{name}: {why}")]
-    Attribute {
-        /// The attribute, or what it is made of.
-        name: String,
-        /// Why.
-        why: &'static str,
-    },
-    /// A node is no JSON.
-    #[error("{key} is no JSON")]
-    Json {
-        /// The node.
-        key: Key,
-        /// Why.
-        source: serde_json::Error,
-    },
-    /// A query result holds rows that geometry cannot express.
-    #[error("{what} cannot be written: {why}")]
-    NotGeometry {
-        /// The rows.
-        what: String,
-        /// Why.
-        why: &'static str,
-    },
-    /// Geometry cannot be read.
-    #[error("the geometry cannot be read")]
-    Source(#[source] Box<dyn core::error::Error + Send + Sync>),
-    /// Parts cannot be kept between two passes.
-    #[error("{path} cannot be used for what does not fit in memory")]
-    Scratch {
-        /// The file or folder.
-        path: String,
-        /// What happened.
-        source: std::io::Error,
-    },
+    /// The attribute cannot be written.
+    #[error(transparent)]
+    Attribute(Cause),
+    /// Coarser levels cannot be built as requested.
+    #[error(transparent)]
+    Pyramid(Cause),
+    /// Another writer changed the same part of the store first. Nothing was changed.
+    #[error(transparent)]
+    Conflict(CommitError),
+    /// The transaction was not committed, or was committed but not yet applied in full.
+    #[error(transparent)]
+    Commit(CommitError),
+    /// An object or a temporary file cannot be written.
+    #[error(transparent)]
+    Write(Cause),
+    /// The work stopped because the program is ending.
+    #[error("the work was interrupted")]
+    Interrupted,
+}
+
+/// The detail of an [`Error`]: a message with the array, file or object that it is about.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Cause(Box<Failure>);
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        use Failure as F;
+        match failure {
+            F::Open(error) => Self::Open(error),
+            F::NoStore { address } => Self::NoStore { address },
+            F::Generation(error) => Self::Generation(error),
+            F::Query(error) => Self::Query(error),
+            F::Read(error) | F::Cell(CellError::Read(error)) => Self::Read(error),
+            F::List(error) => Self::List(error),
+            F::Build(error) => Self::Rejected(error),
+            F::Source(error) => Self::Source(error),
+            F::Create { address, source } => Self::Create { address, source },
+            F::Unchangeable { address, profile } => Self::Unchangeable { address, profile },
+            F::Edit(error) => Self::Edit(error),
+            F::Severed { links } => Self::Severed { links },
+            F::AttributeExists { name, of } => Self::AttributeExists { name, of },
+            F::Commit(error @ CommitError::Conflict { .. }) => Self::Conflict(error),
+            F::Commit(error) => Self::Commit(error),
+            F::Interrupted => Self::Interrupted,
+            other => {
+                let group = match other {
+                    F::NoLevel { .. } | F::AbsentLevel { .. } => Self::NoLevel,
+                    F::Unlistable { .. } | F::Uncountable { .. } => Self::Unlistable,
+                    F::OverBudget { .. } | F::Cell(CellError::OverBudget { .. }) => {
+                        Self::OverBudget
+                    }
+                    F::NotGeometry { .. } => Self::NotGeometry,
+                    F::Attribute { .. } => Self::Attribute,
+                    F::NoPyramid { .. }
+                    | F::PyramidAttribute { .. }
+                    | F::PyramidBins { .. }
+                    | F::Sparsity(_)
+                    | F::Coarsen(_) => Self::Pyramid,
+                    F::Write(_) | F::Encode { .. } | F::Transaction(_) | F::Scratch { .. } => {
+                        Self::Write
+                    }
+                    _ => Self::Damaged,
+                };
+                group(Cause(Box::new(other)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_model::{key::Key, level::LevelId};
+
+    use super::*;
+
+    #[test]
+    fn failures_are_grouped_and_keep_their_message() {
+        let node = Key::root();
+        let failures = [
+            (
+                Failure::AbsentLevel {
+                    address: "a".to_owned(),
+                    level: LevelId::FULL,
+                },
+                "NoLevel",
+            ),
+            (Failure::MissingArray { node: node.clone() }, "Damaged"),
+            (
+                Failure::OverBudget {
+                    node,
+                    bytes: 2,
+                    budget: 1,
+                },
+                "OverBudget",
+            ),
+            (Failure::NoPyramid { why: "no" }, "Pyramid"),
+        ];
+        for (failure, group) in failures {
+            let message = failure.to_string();
+            let error = Error::from(failure);
+            assert!(format!("{error:?}").starts_with(group), "{error:?}");
+            assert_eq!(error.to_string(), message);
+        }
+    }
 }

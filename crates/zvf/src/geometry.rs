@@ -7,14 +7,14 @@ use zvf_format::numeric::Kind;
 use zvf_model::column::{Column, ColumnValues};
 use zvf_query::{NO_OBJECT, QueryResult};
 
-use crate::error::Error;
+use crate::{error::Error, failure::Failure};
 
 /// Conversion into [`Geometry`], which [`create`](crate::create) and
 /// [`Editor::append`](crate::Editor::append) take.
 ///
 /// ```
 /// use zvf::{CreateOptions, Dataset, IntoGeometry, Query};
-/// use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -49,46 +49,50 @@ pub trait IntoGeometry {
 /// [skipped](QueryResult::skipped) are absent from the geometry.
 impl IntoGeometry for QueryResult {
     fn into_geometry(self) -> Result<Geometry, Error> {
-        let fragment = fragment_attributes(&self)?;
-        let mut geometry = Geometry::new(self.positions);
-        if let Some(parts) = self.parts {
-            geometry.part_offsets = Some(parts.offsets);
-            geometry.part_objects = Some(parts.objects);
-        }
-        geometry.object_ids = self.object_ids.map_or(Ok(None), object_ids)?;
-        if let Some(links) = self.links {
-            geometry.link_width = usize::try_from(links.width).unwrap_or(usize::MAX);
-            // Rows of a result are fewer than `i64::MAX`, and the allocation is reused.
-            let ends = links.ends.into_iter().map(u64::cast_signed);
-            geometry.links = ends.collect();
-        }
-        geometry.vertex = attributes(self.vertex)?;
-        geometry.link = attributes(self.link)?;
-        if !self.objects.is_empty() {
-            geometry.object = attributes(self.object)?;
-            geometry.fragment = fragment;
-            geometry.objects = Some(self.objects);
-        }
-        let mut groups = BTreeMap::new();
-        for group in self.groups {
-            let id = u32::try_from(group.id).map_err(|_| Error::NotGeometry {
-                what: format!("group {}", group.id),
-                why: "its number exceeds 32 bits",
-            })?;
-            groups.insert(id, group.members);
-        }
-        geometry.groups = groups;
-        Ok(geometry)
+        Ok(geometry(self)?)
     }
 }
 
+fn geometry(result: QueryResult) -> Result<Geometry, Failure> {
+    let fragment = fragment_attributes(&result)?;
+    let mut geometry = Geometry::new(result.positions);
+    if let Some(parts) = result.parts {
+        geometry.part_offsets = Some(parts.offsets);
+        geometry.part_objects = Some(parts.objects);
+    }
+    geometry.object_ids = result.object_ids.map_or(Ok(None), object_ids)?;
+    if let Some(links) = result.links {
+        geometry.link_width = usize::try_from(links.width).unwrap_or(usize::MAX);
+        // Rows of a result are fewer than `i64::MAX`, and the allocation is reused.
+        let ends = links.ends.into_iter().map(u64::cast_signed);
+        geometry.links = ends.collect();
+    }
+    geometry.vertex = attributes(result.vertex)?;
+    geometry.link = attributes(result.link)?;
+    if !result.objects.is_empty() {
+        geometry.object = attributes(result.object)?;
+        geometry.fragment = fragment;
+        geometry.objects = Some(result.objects);
+    }
+    let mut groups = BTreeMap::new();
+    for group in result.groups {
+        let id = u32::try_from(group.id).map_err(|_| Failure::NotGeometry {
+            what: format!("group {}", group.id),
+            why: "its number exceeds 32 bits",
+        })?;
+        groups.insert(id, group.members);
+    }
+    geometry.groups = groups;
+    Ok(geometry)
+}
+
 /// Returns the object of each vertex; `None` when no vertex has an object.
-fn object_ids(ids: Vec<i64>) -> Result<Option<Vec<i64>>, Error> {
+fn object_ids(ids: Vec<i64>) -> Result<Option<Vec<i64>>, Failure> {
     if ids.iter().all(|id| *id == NO_OBJECT) {
         return Ok(None);
     }
     if ids.iter().any(|id| *id < 0) {
-        return Err(Error::NotGeometry {
+        return Err(Failure::NotGeometry {
             what: "vertices".to_owned(),
             why: "some belong to no object or to several; query by object to tell them apart",
         });
@@ -96,12 +100,12 @@ fn object_ids(ids: Vec<i64>) -> Result<Option<Vec<i64>>, Error> {
     Ok(Some(ids))
 }
 
-fn attributes(columns: Vec<Column>) -> Result<Vec<Attribute>, Error> {
+fn attributes(columns: Vec<Column>) -> Result<Vec<Attribute>, Failure> {
     columns.into_iter().map(attribute).collect()
 }
 
 /// Moves a column. Missing floating-point values become NaN, missing words `None`.
-fn attribute(column: Column) -> Result<Attribute, Error> {
+fn attribute(column: Column) -> Result<Attribute, Failure> {
     let values = match column.values {
         ColumnValues::Numeric(mut values) => {
             if let Some(nulls) = column.nulls {
@@ -109,7 +113,7 @@ fn attribute(column: Column) -> Result<Attribute, Error> {
                     Kind::Float32 => &f32::NAN.to_le_bytes(),
                     Kind::Float64 => &f64::NAN.to_le_bytes(),
                     _ => {
-                        return Err(Error::NotGeometry {
+                        return Err(Failure::NotGeometry {
                             what: format!("attribute {}", column.name),
                             why: "it lacks values, and integers have none that means missing",
                         });
@@ -142,7 +146,7 @@ fn attribute(column: Column) -> Result<Attribute, Error> {
 
 /// Returns attributes of fragments with a row for each object of the result. The result has a
 /// row for each vertex.
-fn fragment_attributes(result: &QueryResult) -> Result<Vec<Attribute>, Error> {
+fn fragment_attributes(result: &QueryResult) -> Result<Vec<Attribute>, Failure> {
     if result.fragment.is_empty() {
         return Ok(Vec::new());
     }
@@ -176,7 +180,7 @@ fn fragment_attributes(result: &QueryResult) -> Result<Vec<Attribute>, Error> {
                 .all(|(row, id)| texts.get(row) == texts.get(first(id))),
         };
         if !is_uniform {
-            return Err(Error::NotGeometry {
+            return Err(Failure::NotGeometry {
                 what: format!("attribute {} of fragments", column.name),
                 why: "it differs within an object; leave it out of the query",
             });

@@ -1,31 +1,58 @@
-//! Zarr Vectors stores of generations 0.6 to 0.9: opened, recognised, counted and
-//! queried, wherever they are.
+//! Zarr Vectors stores of generations 0.6 to 0.9, in folders, zip files, web servers and buckets.
 //!
-//! [`Dataset::open`] takes the address of a store: a folder, a `.zip` file, and
-//! behind the features `http`, `aws`, `gcp` and `azure` a web server or bucket.
-//! It reads the metadata, decides from structure which generation the store is,
-//! and gives back what the store says about itself. [`Dataset::info`] counts what
-//! is really there, [`Dataset::query`] answers a [`Query`]. [`create`] makes a store of
-//! geometry, [`Editor`] changes one, each change in one transaction, and [`migrate`] writes
-//! one anew as a store of another generation.
+//! | task | entry point |
+//! |---|---|
+//! | open a store, query it, count its contents | [`Dataset::open`], [`Dataset::query`], [`Dataset::info`] |
+//! | create a store | [`create`], [`create_from_source`] for geometry that exceeds memory |
+//! | change objects, one transaction per call | [`Editor`] |
+//! | build coarser levels | [`build_pyramid`], [`refresh_pyramid`] after changes |
+//! | check a store | [`validate`], [`repair`] |
+//! | rewrite a store in another generation | [`migrate`] |
 //!
 //! ```
-//! use zvf::Dataset;
+//! use zvf::{
+//!     Bbox, CreateOptions, Dataset, Design, Editor, Geometry, GeometryKind, MigrateOptions,
+//!     NumericColumn, OutOfBounds, Profile, PyramidOptions, Query, ValidateOptions,
+//! };
 //!
-//! # async fn demo() -> Result<(), zvf::Error> {
-//! let dataset = Dataset::open("tracts.zv").await?;
-//! for level in dataset.info().await?.levels {
-//!     println!("level {}: {} chunks, {:?} vertices", level.level, level.chunks, level.vertices);
-//! }
-//! let answer = dataset.query(&zvf::Query::new().objects([17])).await?;
-//! println!("{} vertices of object 17", answer.positions.len());
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = |name: &str| folder.path().join(name).display().to_string();
+//! # let (points, older) = (path("points.zv"), path("older.zv"));
+//! // Create a store of two points.
+//! let geometry = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
+//! let design = Design::new(GeometryKind::Points);
+//! zvf::create(&points, &geometry, design, &CreateOptions::new()).await?;
+//!
+//! // Open it and query a box.
+//! let dataset = Dataset::open(&points).await?;
+//! let query = Query::new().region(Bbox::parse("0,0,0,5,5,5")?);
+//! assert_eq!(dataset.query(&query).await?.positions.len(), 1);
+//!
+//! // Append two points, then build coarser levels.
+//! Editor::open(&points).await?.append(&geometry, OutOfBounds::Reject).await?;
+//! zvf::build_pyramid(&points, &PyramidOptions::new()).await?;
+//!
+//! // Check the result, and rewrite it as a store of 0.8.
+//! assert!(zvf::validate(&points, &ValidateOptions::default()).await?.is_ok());
+//! zvf::migrate(&points, &older, &MigrateOptions::new(Profile::V08)).await?;
 //! # Ok(()) }
 //! ```
+//!
+//! Functions accept an address or an open [`Store`], see [`Location`]. Options are structs with
+//! setters. Every operation returns [`Error`]. The crate contains no runtime: any executor can poll
+//! its futures, except that buckets require tokio.
+//!
+//! The types of geometry, queries and findings are re-exported from the crates below, which suit
+//! programs that need less than a store or more than this crate offers: `zvf-build`, `zvf-query`,
+//! `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`.
 
 mod attribute;
 mod dataset;
 mod editor;
 mod error;
+mod failure;
 mod geometry;
 mod location;
 mod migrate;
@@ -38,35 +65,68 @@ mod task_runner;
 mod validate;
 mod writer;
 
+// Opening and queries.
+pub use dataset::{Dataset, LevelInfo, StoreInfo};
+pub use location::Location;
+pub use zvf_model::{
+    column::{Column, ColumnValues, NumericColumn},
+    generation::Generation,
+    level::LevelId,
+    root::GeometryType,
+};
+pub use zvf_query::{
+    Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NO_OBJECT, NearestTo, ObjectGroup,
+    OperatorReport, Parts, Query, QueryReport, QueryResult, Region, SEVERAL_OBJECTS, Selection,
+    Shape, Skipped, VertexBudget,
+    geometry::{Bbox, Mode, Position, Sphere},
+    predicate::{Predicate, Scope},
+};
+pub use zvf_store::{OpenOptions, Store};
+
+// Creating and changing.
 pub use attribute::{
     AttributeReport, AttributeSpec, ObjectReduction, VertexFn, write_object_attribute,
     write_vertex_attribute,
 };
-pub use dataset::Dataset;
-pub use dataset::{LevelInfo, StoreInfo};
 pub use editor::{ChangeSummary, Editor};
-pub use error::Error;
 pub use geometry::IntoGeometry;
-pub use location::Location;
-pub use migrate::{MigrateOptions, MigrateReport, migrate};
-pub use pyramid::{
-    AutoLevels, CrossLevel, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
-    PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
-};
-pub use repair::{RepairReport, repair};
 pub use run_task::run_task;
 pub use task_runner::TaskRunner;
-pub use validate::validate;
 pub use writer::{
     CreateOptions, GeometrySource, Progress, WriteReport, create, create_from_plan,
     create_from_source,
 };
-pub use zvf_build as build;
-pub use zvf_format as format;
-pub use zvf_model as model;
-pub use zvf_query::{self as query, Query, QueryResult};
-pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Read, Store};
-pub use zvf_validate as validation;
+pub use zvf_build::{
+    Attribute, AxisSpec, CellCompression, Design, Geometry, GeometryKind, OutOfBounds, PlanSummary,
+    Profile, Purpose, ShardingPolicy, Values, WritePlan,
+};
+
+// Pyramids.
+pub use pyramid::{
+    AutoLevels, CrossLevel, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
+    PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
+};
+
+// Validation and migration.
+pub use migrate::{MigrateOptions, MigrateReport, migrate};
+pub use repair::{RepairReport, repair};
+pub use validate::validate;
+pub use zvf_build::migrate::MigrationNote;
+pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, ValidationReport};
+
+pub use error::{Cause, Error};
+
+/// Methods that reduce vertices, for the [levels](LevelDesign) of a pyramid.
+pub mod coarsen {
+    pub use zvf_build::coarsen::{
+        Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy,
+    };
+}
+
+/// Element types and elements of columns.
+pub mod numeric {
+    pub use zvf_format::numeric::{Kind, Value};
+}
 
 /// The guide's page on this library, whose programs have to compile.
 #[cfg(doctest)]

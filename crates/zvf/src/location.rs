@@ -1,6 +1,8 @@
 //! Addresses and open stores: what every operation accepts.
 
-use zvf_store::{OpenError, OpenOptions, Store};
+use zvf_store::{OpenOptions, Store};
+
+use crate::failure::Failure;
 
 /// The store an operation works on: an address, or a [`Store`] that is already open.
 ///
@@ -28,18 +30,18 @@ enum Inner {
 
 impl Location {
     /// Returns the store, opened with `options` if this is an address.
-    pub(crate) fn open(self, options: &OpenOptions) -> Result<Store, OpenError> {
+    pub(crate) fn open(self, options: &OpenOptions) -> Result<Store, Failure> {
         match self.0 {
-            Inner::Address(address) => options.open(&address),
+            Inner::Address(address) => Ok(options.open(&address)?),
             Inner::Store(store) => Ok(store),
         }
     }
 
     /// Returns the store to write to, opened with `options` if this is an address. A missing
     /// folder is created.
-    pub(crate) fn create(self, options: &OpenOptions) -> Result<Store, OpenError> {
+    pub(crate) fn create(self, options: &OpenOptions) -> Result<Store, Failure> {
         match self.0 {
-            Inner::Address(address) => options.create(&address),
+            Inner::Address(address) => Ok(options.create(&address)?),
             Inner::Store(store) => Ok(store),
         }
     }

@@ -25,6 +25,7 @@ use zvf_store::{CreateError, OpenOptions, Store};
 use crate::{
     dataset::Dataset,
     error::Error,
+    failure::Failure,
     location::Location,
     nodes::{self, named},
     writer::{
@@ -37,7 +38,7 @@ use crate::{
 /// Options of [`migrate`].
 ///
 /// ```
-/// use zvf::{MigrateOptions, build::Profile};
+/// use zvf::{MigrateOptions, Profile};
 ///
 /// let options = MigrateOptions::new(Profile::V08).overwrite(true).skip_damaged(true);
 /// assert_eq!(options.profile, Profile::V08);
@@ -188,8 +189,8 @@ pub struct MigrateReport {
 /// before 0.8 are held whole, one at a time.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
-/// use zvf::{MigrateOptions, build::Profile};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+/// use zvf::{MigrateOptions, Profile};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -240,7 +241,7 @@ impl Dataset {
         let name = name.or_else(|| name_of(self.address()));
         let name = name.unwrap_or("zarr_vectors").to_owned();
         let store = target.create(&options.open)?;
-        migrate_in(self, &store, &name, options).await
+        Ok(migrate_in(self, &store, &name, options).await?)
     }
 }
 
@@ -249,12 +250,12 @@ fn migrate_in<'a>(
     store: &'a Store,
     name: &'a str,
     options: &'a MigrateOptions,
-) -> BoxFuture<'a, Result<MigrateReport, Error>> {
+) -> BoxFuture<'a, Result<MigrateReport, Failure>> {
     Box::pin(async move {
         let form = MigrationTarget::new(options.profile, options.compression, options.checksum)?;
         let source = source.surveyed().await?;
         let copies = copies_nodes(options.profile, options.node_copy);
-        let failed = |source| Error::Create {
+        let failed = |source| Failure::Create {
             address: store.to_string(),
             source,
         };
@@ -335,7 +336,7 @@ impl<'a> Migration<'a> {
     }
 
     /// Puts all but the root, which comes back.
-    async fn run(&self, name: &str) -> Result<bytes::Bytes, Error> {
+    async fn run(&self, name: &str) -> Result<bytes::Bytes, Failure> {
         let levels = self.source.levels().to_vec();
         for level in &levels {
             self.level(*level).await?;
@@ -391,7 +392,7 @@ impl<'a> Migration<'a> {
     }
 
     /// Stops for what cannot be read, or writes it down.
-    fn damaged(&self, damage: Damage) -> Result<(), Error> {
+    fn damaged(&self, damage: Damage) -> Result<(), Failure> {
         let over_budget = matches!(
             &damage.fault,
             Fault::Fetch(error) if error.problem != FetchProblem::Damaged
@@ -409,7 +410,7 @@ impl<'a> Migration<'a> {
     }
 
     /// The same for all errors of a query: only damage is passed over.
-    fn passed<T>(&self, read: Result<T, QueryError>) -> Result<Option<T>, Error> {
+    fn passed<T>(&self, read: Result<T, QueryError>) -> Result<Option<T>, Failure> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(QueryError::Damaged(damage)) => self.damaged(damage).map(|()| None),
@@ -418,7 +419,7 @@ impl<'a> Migration<'a> {
     }
 
     /// What a node of the source says; nothing when there is none.
-    async fn attributes(&self, path: &str) -> Result<Map<String, Value>, Error> {
+    async fn attributes(&self, path: &str) -> Result<Map<String, Value>, Failure> {
         let key = match path {
             "" => Key::root(),
             path => named(Key::parse(path), path)?,
@@ -430,7 +431,7 @@ impl<'a> Migration<'a> {
     }
 
     /// Puts the group above others, with what it said.
-    async fn parent(&self, path: &str) -> Result<(), Error> {
+    async fn parent(&self, path: &str) -> Result<(), Failure> {
         {
             let mut state = self.state();
             if state.parents.iter().any(|known| known == path) {
@@ -444,14 +445,14 @@ impl<'a> Migration<'a> {
     }
 
     /// Remembers how the cells of an array are encoded.
-    fn register(&self, node: &Output) -> Result<(), Error> {
+    fn register(&self, node: &Output) -> Result<(), Failure> {
         let arrays = Arrays::of(core::slice::from_ref(node))?;
         Arc::make_mut(&mut self.state().arrays).extend(arrays);
         Ok(())
     }
 
     /// Puts nodes and cells.
-    async fn put(&self, outputs: Vec<Output>) -> Result<(), Error> {
+    async fn put(&self, outputs: Vec<Output>) -> Result<(), Failure> {
         if outputs.is_empty() {
             return Ok(());
         }
@@ -480,6 +481,6 @@ impl<'a> Migration<'a> {
 }
 
 /// An error of a chunk that has no place in the new store.
-fn no_place(path: &str) -> Error {
-    Error::Refused(BuildError::ChunksTooFarApart(path.to_owned()))
+fn no_place(path: &str) -> Failure {
+    Failure::Build(BuildError::ChunksTooFarApart(path.to_owned()))
 }

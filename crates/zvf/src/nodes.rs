@@ -10,14 +10,14 @@ use zvf_model::{
 };
 use zvf_store::{CellArray, Listing, Read, Store};
 
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// More children of a node than any known store has.
 const MOST_CHILDREN: usize = 1 << 24;
 
 /// The nodes at `keys`, in one round trip; `None` where there is no
 /// `zarr.json`.
-pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Error> {
+pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
     let mut known = Vec::with_capacity(keys.len());
     let mut reads = Vec::new();
     for key in keys {
@@ -51,43 +51,43 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
 }
 
 /// The key of a node's `zarr.json`.
-pub(crate) fn metadata(key: &Key) -> Result<Key, Error> {
+pub(crate) fn metadata(key: &Key) -> Result<Key, Failure> {
     named(key.metadata(), "zarr.json")
 }
 
 /// One node.
-pub(crate) async fn read_one(store: &Store, key: &Key) -> Result<Option<Node>, Error> {
+pub(crate) async fn read_one(store: &Store, key: &Key) -> Result<Option<Node>, Failure> {
     let nodes = read(store, core::slice::from_ref(key)).await?;
     Ok(nodes.into_iter().next().flatten())
 }
 
 /// The children of a node.
-pub(crate) async fn children(store: &Store, key: &Key) -> Result<Listing, Error> {
+pub(crate) async fn children(store: &Store, key: &Key) -> Result<Listing, Failure> {
     Ok(store.list(key, MOST_CHILDREN).await?)
 }
 
 /// A child's key, from a name that the store gave.
-pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Error> {
+pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Failure> {
     named(key.join(name), name)
 }
 
-pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Error> {
-    key.map_err(|source| Error::Name {
+pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Failure> {
+    key.map_err(|source| Failure::Name {
         name: name.to_owned(),
         source,
     })
 }
 
 /// Where the cells of an array are.
-pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<CellArray, Error> {
-    CellArray::new(key.clone(), array).map_err(|source| Error::Array {
+pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<CellArray, Failure> {
+    CellArray::new(key.clone(), array).map_err(|source| Failure::Array {
         node: key.clone(),
         source,
     })
 }
 
 /// Returns the index of a chunk's cell in an array, counted from the array's origin.
-pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Error> {
+pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Failure> {
     let attributes = &array.metadata().attributes;
     let origin = attributes
         .get("chunk_grid_origin")
@@ -98,7 +98,7 @@ pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Erro
         let step = at
             .checked_sub(origin)
             .and_then(|step| u64::try_from(step).ok());
-        step.ok_or_else(|| Error::NoCells {
+        step.ok_or_else(|| Failure::NoCells {
             node: array.node().clone(),
         })
     });

@@ -46,8 +46,8 @@ use self::{
     source::{Known, SortedLinks, Source},
 };
 use crate::{
-    dataset::Dataset, error::Error, location::Location, nodes, task_runner::TaskRunner,
-    writer::encode::text,
+    dataset::Dataset, error::Error, failure::Failure, location::Location, nodes,
+    task_runner::TaskRunner, writer::encode::text,
 };
 
 pub use auto::{AutoLevels, MethodKind};
@@ -281,7 +281,7 @@ pub struct PyramidReport {
 /// interrupted leaves the levels that were complete. The same again goes on after them.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::PyramidOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -301,13 +301,13 @@ pub struct PyramidReport {
 ///
 /// # Errors
 ///
-/// [`Error::NoPyramid`] when levels of the store are not made; [`Error`].
+/// [`Error::Pyramid`] when the levels cannot be built as requested; [`Error`] otherwise.
 pub async fn build_pyramid(
     location: impl Into<Location>,
     options: &PyramidOptions,
 ) -> Result<PyramidReport, Error> {
     let store = location.into().open(&options.open)?;
-    make(&store, options, 0).await
+    Ok(make(&store, options, 0).await?)
 }
 
 /// Makes the levels after `first`.
@@ -315,7 +315,7 @@ fn make<'a>(
     store: &'a Store,
     options: &'a PyramidOptions,
     first: u32,
-) -> LocalBoxFuture<'a, Result<PyramidReport, Error>> {
+) -> LocalBoxFuture<'a, Result<PyramidReport, Failure>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
         if let Some(made) = once(store, options).await? {
@@ -345,12 +345,12 @@ fn make<'a>(
                 }
             };
             let Some(design) = design else { break };
-            let target = id.offset(1).ok_or(Error::NoPyramid {
+            let target = id.offset(1).ok_or(Failure::NoPyramid {
                 why: "there is no number for another level",
             })?;
             let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
                 made.there += 1;
-                let there = dataset.level(target).await?;
+                let there = dataset.level_metadata(target).await?;
                 let info = Box::pin(crate::dataset::count_level(&dataset, &there)).await?;
                 (info.vertices.unwrap_or(0), info.chunks)
             } else {
@@ -376,7 +376,7 @@ fn make<'a>(
 }
 
 /// Makes levels that hold each point once, if that is asked for.
-async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidReport>, Error> {
+async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidReport>, Failure> {
     let is_asked = match &options.levels {
         PyramidLevels::Auto(automatic) => automatic.additive,
         PyramidLevels::Explicit(levels) => levels.iter().any(|level| level.additive),
@@ -394,7 +394,7 @@ async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidR
             Some(levels.clone())
         }
         PyramidLevels::Explicit(_) => {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "either all levels hold each point once, or none does",
             });
         }
@@ -426,14 +426,14 @@ async fn level_at(
     design: &LevelDesign,
     coarsening: &Coarsening,
     options: &PyramidOptions,
-) -> Result<LevelReport, Error> {
+) -> Result<LevelReport, Failure> {
     let start = Instant::now();
     let dataset = source.dataset;
     check_rules(source, options)?;
     let form = form(dataset).await?;
     let there: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
     if there.iter().any(|level| *level >= target) && !options.overwrite {
-        return Err(Error::NoPyramid {
+        return Err(Failure::NoPyramid {
             why: "there are coarser levels already; --overwrite replaces them, --refresh makes those anew \
                   that are behind",
         });
@@ -475,7 +475,7 @@ async fn level_at(
 }
 
 /// Which objects a level keeps, by row; all when `None`.
-async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bool>>, Error> {
+async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bool>>, Failure> {
     let scale = design.chunk_scale.iter();
     let scale: Vec<i64> = scale.map(|scale| i64::from(*scale)).collect();
     match &design.sparsity {
@@ -486,7 +486,7 @@ async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bo
 
 /// Refuses rules for attributes that are not there. Coarser levels may have lost all
 /// that had one.
-fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Error> {
+fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Failure> {
     if source.id != LevelId::FULL {
         return Ok(());
     }
@@ -500,7 +500,7 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Erro
         .find(|name| !known.contains(name.as_str()));
     match unknown {
         None => Ok(()),
-        Some(name) => Err(Error::PyramidAttribute {
+        Some(name) => Err(Failure::PyramidAttribute {
             name: name.clone(),
             known: match known.is_empty() {
                 true => "none".to_owned(),
@@ -511,14 +511,14 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Erro
 }
 
 /// Stages all of a level; the root that makes it part of the store.
-async fn fill(mut build: Build<'_>) -> Result<(Build<'_>, bytes::Bytes), (Transaction, Error)> {
+async fn fill(mut build: Build<'_>) -> Result<(Build<'_>, bytes::Bytes), (Transaction, Failure)> {
     match stage(&mut build).await {
         Ok(root) => Ok((build, root)),
         Err(error) => Err((build.transaction, error)),
     }
 }
 
-async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Error> {
+async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Failure> {
     let sorted: SortedLinks = build.source.sorted_links(&build.scale);
     build.chunks(&sorted).await?;
     build.crossing(&sorted).await?;
@@ -578,7 +578,7 @@ impl Build<'_> {
     }
 
     /// Groups above arrays.
-    async fn groups(&mut self) -> Result<(), Error> {
+    async fn groups(&mut self) -> Result<(), Failure> {
         let level = &self.shared.coarse.path;
         let paths = self.families();
         let mut outputs = Vec::new();
@@ -614,12 +614,12 @@ fn counted(says: &Map<String, Value>, field: &AggregatedAttribute) -> Map<String
 }
 
 /// How the cells of a store are written: as those there are.
-pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Error> {
+pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> {
     let profile = match (dataset.layout().profile(), dataset.detection().generation) {
         ("0.9", _) => Profile::V09,
         (_, Generation::V0_8_0) => Profile::V08,
         _ => {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "its generation is too old: `zvf migrate` makes a store of 0.9 of it",
             });
         }

@@ -12,6 +12,7 @@ use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consi
 
 use crate::{
     error::Error,
+    failure::Failure,
     location::Location,
     nodes,
     validate::validate_store,
@@ -46,8 +47,8 @@ pub struct RepairReport {
 /// one transaction.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
-/// use zvf::validation::ValidateOptions;
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+/// use zvf::ValidateOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,13 +73,13 @@ pub async fn repair(
     options: &ValidateOptions,
 ) -> Result<RepairReport, Error> {
     let store = location.into().open(&OpenOptions::default())?;
-    repair_store(store, options).await
+    Ok(repair_store(store, options).await?)
 }
 
 fn repair_store(
     store: Store,
     options: &ValidateOptions,
-) -> BoxFuture<'_, Result<RepairReport, Error>> {
+) -> BoxFuture<'_, Result<RepairReport, Failure>> {
     Box::pin(async move {
         let looked = options
             .clone()
@@ -88,7 +89,7 @@ fn repair_store(
         for _ in 0..MOST_ROUNDS {
             let found = loop {
                 match round(&store, &looked).await {
-                    Err(Error::Commit(
+                    Err(Failure::Commit(
                         CommitError::Outdated { .. } | CommitError::Conflict { .. },
                     )) if retries > 0 => {
                         retries -= 1;
@@ -112,7 +113,7 @@ fn repair_store(
 async fn round(
     store: &Store,
     options: &ValidateOptions,
-) -> Result<Option<(u64, Vec<Finding>)>, Error> {
+) -> Result<Option<(u64, Vec<Finding>)>, Failure> {
     let report = validate_store(store.clone(), options).await?;
     let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
     if found.is_empty() {
@@ -149,7 +150,7 @@ async fn stage(
     store: &Store,
     transaction: &mut Transaction,
     found: &[Finding],
-) -> Result<Bytes, Error> {
+) -> Result<Bytes, Failure> {
     let mut cells: BTreeMap<&Key, BTreeMap<&[u64], &[u8]>> = BTreeMap::new();
     let mut attributes: BTreeMap<&Key, Vec<Change<'_>>> = BTreeMap::new();
     for fix in found.iter().filter_map(|finding| finding.fix.as_ref()) {
@@ -203,7 +204,7 @@ async fn stage(
 }
 
 /// Begins the copy of the nodes anew, from those that are there.
-async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), Error> {
+async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), Failure> {
     let files = store.list_all(&Key::root(), MOST_FILES).await?.into_iter();
     let files = files.filter(|file| file.name.ends_with("/zarr.json"));
     let keys = files.map(|file| nodes::named(Key::parse(&file.name), &file.name));
@@ -215,8 +216,8 @@ async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), 
     Ok(())
 }
 
-fn document(node: &Key, bytes: &[u8]) -> Result<Value, Error> {
-    serde_json::from_slice(bytes).map_err(|source| Error::Json {
+fn document(node: &Key, bytes: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(bytes).map_err(|source| Failure::Json {
         key: node.clone(),
         source,
     })
@@ -270,15 +271,15 @@ async fn rewritten(
     store: &Store,
     array: &Key,
     mut cells: BTreeMap<&[u64], &[u8]>,
-) -> Result<Vec<(Key, Bytes)>, Error> {
+) -> Result<Vec<(Key, Bytes)>, Failure> {
     let file = nodes::metadata(array)?;
     let Some(bytes) = store.read_one(Read::full(file.clone())).await? else {
         let node = array.clone();
-        return Err(Error::MissingNode { node });
+        return Err(Failure::MissingNode { node });
     };
     let Node::Array(metadata) = Node::parse(&file, &bytes)? else {
         let node = array.clone();
-        return Err(Error::NoCells { node });
+        return Err(Failure::NoCells { node });
     };
     let path = array.as_str().to_owned();
     let json = document(array, &bytes)?;
@@ -292,7 +293,7 @@ async fn rewritten(
     if let Some(sharding) = metadata.sharding() {
         let mut shards = BTreeSet::new();
         for element in cells.keys() {
-            let index = |source| Error::Index {
+            let index = |source| Failure::Index {
                 node: array.clone(),
                 source,
             };

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::future::BoxFuture;
 use zvf_store::OpenOptions;
 
-use crate::{error::Error, pyramid, task_runner::read_json, writer};
+use crate::{error::Error, failure::boxed, pyramid, task_runner::read_json, writer};
 
 /// Runs the task that the file `task` describes. Running a task twice leaves the same result.
 ///
@@ -16,7 +16,7 @@ use crate::{error::Error, pyramid, task_runner::read_json, writer};
 ///
 /// [`Error`] when the file is not a task, or the store cannot be written.
 pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
-    Box::pin(async move {
+    boxed(async move {
         let json = read_json(task)?;
         if json.get("level").is_some() {
             pyramid::tasks::run_task(&json, open).await

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Runs tasks outside of this process: in other processes, or on a cluster with shared files.
 pub trait TaskRunner: Send + Sync {
@@ -25,7 +25,7 @@ pub trait TaskRunner: Send + Sync {
 }
 
 /// Writes a file atomically: to a temporary name, then renamed.
-pub(crate) fn write_json(path: &Path, json: &Value) -> Result<(), Error> {
+pub(crate) fn write_json(path: &Path, json: &Value) -> Result<(), Failure> {
     let unfinished = path.with_extension(format!("{}.part", std::process::id()));
     let written = fs::write(&unfinished, json.to_string());
     let renamed = written.and_then(|()| fs::rename(&unfinished, path));
@@ -33,14 +33,14 @@ pub(crate) fn write_json(path: &Path, json: &Value) -> Result<(), Error> {
 }
 
 /// Reads a file of JSON.
-pub(crate) fn read_json(path: &Path) -> Result<Value, Error> {
+pub(crate) fn read_json(path: &Path) -> Result<Value, Failure> {
     let bytes = fs::read(path).map_err(|source| scratch_error(path, source))?;
     serde_json::from_slice(&bytes).map_err(|source| scratch_error(path, source.into()))
 }
 
 /// Returns the error for a scratch file that cannot be read or written.
-pub(crate) fn scratch_error(path: &Path, source: std::io::Error) -> Error {
-    Error::Scratch {
+pub(crate) fn scratch_error(path: &Path, source: std::io::Error) -> Failure {
+    Failure::Scratch {
         path: path.display().to_string(),
         source,
     }

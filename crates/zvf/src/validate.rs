@@ -4,14 +4,14 @@ use futures_util::future::BoxFuture;
 use zvf_store::{CellReader, OpenOptions, Read, Store};
 use zvf_validate::{ValidateOptions, ValidationReport};
 
-use crate::{error::Error, location::Location, nodes};
+use crate::{error::Error, failure::Failure, location::Location, nodes};
 
 /// Checks a store, which [`Dataset::open`](crate::Dataset::open) need
 /// not be able to open.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
-/// use zvf::validation::ValidateOptions;
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+/// use zvf::ValidateOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,13 +40,13 @@ pub async fn validate(
     options: &ValidateOptions,
 ) -> Result<ValidationReport, Error> {
     let store = location.into().open(&OpenOptions::default())?;
-    validate_store(store, options).await
+    Ok(validate_store(store, options).await?)
 }
 
 pub(crate) fn validate_store(
     store: Store,
     options: &ValidateOptions,
-) -> BoxFuture<'_, Result<ValidationReport, Error>> {
+) -> BoxFuture<'_, Result<ValidationReport, Failure>> {
     Box::pin(async move {
         let root = nodes::metadata(&zvf_model::key::Key::root())?;
         let store = match store.read_one(Read::full(root)).await? {

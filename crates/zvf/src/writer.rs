@@ -14,7 +14,7 @@ use zvf_store::{
     CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
 };
 
-use crate::{error::Error, location::Location, nodes, task_runner::TaskRunner};
+use crate::{error::Error, failure::Failure, location::Location, nodes, task_runner::TaskRunner};
 
 use self::{
     encode::{Arrays, encoded},
@@ -144,7 +144,7 @@ impl core::fmt::Debug for CreateOptions {
 ///
 /// ```
 /// use zvf::CreateOptions;
-/// use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -160,7 +160,7 @@ impl core::fmt::Debug for CreateOptions {
 ///
 /// # Errors
 ///
-/// [`Error::Refused`] before anything is written; [`Error::Create`] when something
+/// [`Error::Rejected`] before anything is written; [`Error::Create`] when something
 /// is there; [`Error`] when the store cannot be written.
 pub async fn create<'a>(
     location: impl Into<Location>,
@@ -168,13 +168,8 @@ pub async fn create<'a>(
     design: Design,
     options: &CreateOptions,
 ) -> Result<WriteReport, Error> {
-    create_whole(
-        location.into(),
-        geometry.into().into_owned(),
-        design,
-        options,
-    )
-    .await
+    let geometry = geometry.into().into_owned();
+    Ok(create_whole(location.into(), geometry, design, options).await?)
 }
 
 fn create_whole(
@@ -182,7 +177,7 @@ fn create_whole(
     geometry: Geometry,
     design: Design,
     options: &CreateOptions,
-) -> BoxFuture<'_, Result<WriteReport, Error>> {
+) -> BoxFuture<'_, Result<WriteReport, Failure>> {
     Box::pin(async move {
         let design = named(design, location.address());
         let plan = run(move || Ok(WritePlan::new_consuming(geometry, design)?)).await?;
@@ -221,16 +216,16 @@ pub async fn create_from_plan(
     options: &CreateOptions,
 ) -> Result<WriteReport, Error> {
     let store = location.into().create(&options.open)?;
-    create_in(&store, plan, options).await
+    Ok(create_in(&store, plan, options).await?)
 }
 
 fn create_in<'a>(
     store: &'a Store,
     plan: WritePlan,
     options: &'a CreateOptions,
-) -> BoxFuture<'a, Result<WriteReport, Error>> {
+) -> BoxFuture<'a, Result<WriteReport, Failure>> {
     Box::pin(async move {
-        let failed = |source| Error::Create {
+        let failed = |source| Failure::Create {
             address: store.to_string(),
             source,
         };
@@ -262,8 +257,8 @@ pub(crate) fn copies_nodes(profile: Profile, node_copy: bool) -> bool {
 pub(crate) async fn conclude(
     store: &Store,
     creation: Creation,
-    made: Result<(Bytes, WriteReport), Error>,
-) -> Result<WriteReport, Error> {
+    made: Result<(Bytes, WriteReport), Failure>,
+) -> Result<WriteReport, Failure> {
     let (root, mut written) = match made {
         Ok(made) => made,
         Err(error) => {
@@ -275,7 +270,7 @@ pub(crate) async fn conclude(
     written.objects += 1;
     written.bytes += root.len() as u64;
     let committed = creation.commit(&root).await;
-    committed.map_err(|source| Error::Create {
+    committed.map_err(|source| Failure::Create {
         address: store.to_string(),
         source,
     })?;
@@ -287,7 +282,7 @@ async fn replace(
     store: &Store,
     plan: &Arc<WritePlan>,
     options: &CreateOptions,
-) -> Result<WriteReport, Error> {
+) -> Result<WriteReport, Failure> {
     let copies = copies_nodes(plan.profile(), options.node_copy);
     let (sink, before) = begin_replace(store, copies).await?;
     let written = put_all(&sink, plan, options.progress.as_ref()).await?;
@@ -298,7 +293,7 @@ async fn replace(
 pub(crate) async fn begin_replace(
     store: &Store,
     copies_nodes: bool,
-) -> Result<(Sink<'static>, Vec<ListedFile>), Error> {
+) -> Result<(Sink<'static>, Vec<ListedFile>), Failure> {
     let mut transaction = store.begin().await?;
     if copies_nodes {
         transaction.rebuild_node_copy();
@@ -317,9 +312,9 @@ pub(crate) async fn finish_replace(
     before: Vec<ListedFile>,
     root: Bytes,
     mut written: WriteReport,
-) -> Result<WriteReport, Error> {
+) -> Result<WriteReport, Failure> {
     let Sink::Transaction(staged) = sink else {
-        return Err(Error::Interrupted);
+        return Err(Failure::Interrupted);
     };
     let (mut transaction, put) = staged.into_inner();
     for file in before {
@@ -346,7 +341,7 @@ pub(crate) enum Sink<'a> {
 }
 
 impl Sink<'_> {
-    pub(crate) async fn put(&self, objects: Vec<(Key, Bytes)>) -> Result<(), Error> {
+    pub(crate) async fn put(&self, objects: Vec<(Key, Bytes)>) -> Result<(), Failure> {
         match self {
             Self::Creation(creation) => Ok(creation.put_many(objects).await?),
             Self::Transaction(staged) => {
@@ -363,7 +358,7 @@ async fn put_all(
     sink: &Sink<'_>,
     plan: &Arc<WritePlan>,
     progress: Option<&Progress>,
-) -> Result<WriteReport, Error> {
+) -> Result<WriteReport, Failure> {
     let rest = {
         let plan = Arc::clone(plan);
         run(move || {
@@ -408,11 +403,11 @@ impl WriteReport {
 
 /// Runs something beside what waits for the store.
 pub(crate) async fn run<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
     spawn_blocking(work)
         .await
-        .unwrap_or(Err(Error::Interrupted))
+        .unwrap_or(Err(Failure::Interrupted))
 }
 
 /// The root of a plan.

@@ -1,6 +1,6 @@
 //! The public items of a crate, under the paths that users name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -23,11 +23,14 @@ const DERIVED: [&str; 9] = [
     "PartialOrd",
 ];
 
-/// Lists the items, one per line, in order.
-pub(super) fn lines(json: &Value) -> Result<String> {
+/// Lists the items, one per line, in order. An item that is re-exported from one of `others`, the
+/// documentation of other crates by crate name, is listed with its members.
+pub(super) fn lines(json: &Value, others: &BTreeMap<String, Value>) -> Result<String> {
     let root = text(&json["root"]);
     let mut walk = Walk {
         index: &json["index"],
+        paths: &json["paths"],
+        others,
         lines: BTreeSet::new(),
     };
     let name = json["index"][&root]["name"]
@@ -40,6 +43,9 @@ pub(super) fn lines(json: &Value) -> Result<String> {
 
 struct Walk<'a> {
     index: &'a Value,
+    /// Crate, path and kind of each item, including items of other crates.
+    paths: &'a Value,
+    others: &'a BTreeMap<String, Value>,
     lines: BTreeSet<String>,
 }
 
@@ -129,11 +135,35 @@ impl<'a> Walk<'a> {
             (Some(item), false) if item["name"] == of["name"] => self.item(item, at),
             _ => {
                 let name = text(&of["name"]);
-                self.lines
-                    .insert(format!("{at}::{name}: {}", text(&of["source"])));
+                if let Some((json, item)) = self.foreign(of)
+                    && item["name"] == of["name"]
+                {
+                    let mut walk = Walk {
+                        index: &json["index"],
+                        paths: &json["paths"],
+                        others: self.others,
+                        lines: BTreeSet::new(),
+                    };
+                    walk.item(item, at)?;
+                    self.lines.append(&mut walk.lines);
+                } else {
+                    self.lines
+                        .insert(format!("{at}::{name}: {}", text(&of["source"])));
+                }
                 Ok(())
             }
         }
+    }
+
+    /// Finds the re-exported item of another crate in the documentation of that crate.
+    fn foreign(&self, of: &Value) -> Option<(&'a Value, &'a Value)> {
+        let path = self.paths.get(text(&of["id"]))?["path"].as_array()?;
+        let json = self.others.get(path.first()?.as_str()?)?;
+        let (id, _) = json["paths"]
+            .as_object()?
+            .iter()
+            .find(|(_, entry)| entry["crate_id"] == 0 && entry["path"].as_array() == Some(path))?;
+        Some((json, json["index"].get(id)?))
     }
 
     fn function(&mut self, of: &Value, here: &str) {
@@ -225,9 +255,32 @@ fn ids(list: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::lines;
+
+    #[test]
+    fn re_exports_of_other_crates_are_listed_with_their_members() {
+        let item = |name: &str, inner| json!({ "id": 3, "name": name, "visibility": "public", "inner": inner });
+        let path = json!(["lower", "s", "S"]);
+        let lower = json!({ "root": 0, "paths": { "3": { "crate_id": 0, "path": path, "kind": "struct" } },
+            "index": {
+                "3": item("S", json!({ "struct": { "kind": { "plain": { "fields": [4] } },
+                    "generics": { "params": [] }, "impls": [] } })),
+                "4": item("f", json!({ "struct_field": { "primitive": "u8" } })),
+            } });
+        let used = |name: &str| json!({ "use": { "id": 7, "name": name, "source": "lower::S", "is_glob": false } });
+        let upper = json!({ "root": 0, "paths": { "7": { "crate_id": 1, "path": path, "kind": "struct" } },
+            "index": {
+                "0": item("upper", json!({ "module": { "items": [1, 2] } })),
+                "1": item("", used("S")), "2": item("", used("Renamed")),
+            } });
+        let others = BTreeMap::from([("lower".to_owned(), lower)]);
+        let want = "upper::Renamed: lower::S\nupper::S.f: u8\nupper::S: struct\n";
+        assert_eq!(lines(&upper, &others).unwrap(), want);
+    }
 
     #[test]
     fn items_are_listed_where_users_find_them() {
@@ -250,7 +303,7 @@ mod tests {
             "7": imp("Eq"), "8": imp("Clone"), "10": imp("Error"),
             "6": public("len", json!({ "function": { "sig": sig, "header": {}, "generics": { "params": [] } } })),
         } });
-        let found = lines(&json).unwrap();
+        let found = lines(&json, &BTreeMap::new()).unwrap();
         assert_eq!(
             found,
             "c::S.f: [u8]\nc::S: impl Error\nc::S: struct (Clone, Eq)\nc::S::len: fn(&self) -> u64\n"

@@ -1,6 +1,6 @@
 //! Arguments of commands that read a file of geometry.
 
-use zvf::build::{GeometryKind, OutOfBounds};
+use zvf::{GeometryKind, OutOfBounds};
 
 use super::{name_of, named};
 use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy};

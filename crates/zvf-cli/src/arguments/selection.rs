@@ -1,14 +1,8 @@
 //! Selection of a part of a store: by region, object, group, chunk and attribute.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use zvf::{
-    model::grid::ChunkCoord,
-    query::{
-        Query,
-        geometry::{Bbox, Mode, Position, Sphere},
-        predicate::Predicate,
-    },
-};
+use zvf::{Bbox, Mode, Position, Predicate, Query, Sphere};
+use zvf_model::grid::ChunkCoord;
 
 use super::values;
 

@@ -3,11 +3,9 @@
 use std::fs;
 
 use serde_json::Value;
-use zvf::{
-    build::{AxisSpec, CellCompression, ShardingPolicy},
-    model::grid::ChunkCoord,
-    query::geometry::{AxesError, Position, Sphere},
-};
+use zvf::{AxisSpec, CellCompression, Position, ShardingPolicy, Sphere};
+use zvf_model::grid::ChunkCoord;
+use zvf_query::geometry::AxesError;
 
 /// Default levels. At level 1, zstd decodes up to twice as fast as at 3 and compresses about as well.
 const ZSTD_LEVEL: i32 = 1;

@@ -6,10 +6,7 @@ mod write;
 
 use std::{error::Error, path::Path};
 
-use zvf::{
-    OpenOptions,
-    build::{AxisSpec, Design},
-};
+use zvf::{AxisSpec, Design, OpenOptions};
 
 use crate::{
     display::{count_noun, len_u64},

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use zvf::{
-    Query,
-    query::{NO_OBJECT, QueryError, QueryResult, Selection, geometry::Mode},
-};
+use zvf::{Mode, NO_OBJECT, Query, QueryResult, Selection};
+use zvf_query::QueryError;
 
 use crate::{
     arguments::SelectionArgs,

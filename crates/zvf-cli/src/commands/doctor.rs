@@ -3,11 +3,9 @@
 use std::{env, error::Error, io::Write, path::PathBuf, thread};
 
 use serde_json::{Value, json};
-use zvf::{
-    Dataset, OpenOptions,
-    model::{error_chain::error_chain, generation::Generation},
-};
+use zvf::{Dataset, Generation, OpenOptions};
 use zvf_dense::tet::available_memory;
+use zvf_model::error_chain::error_chain;
 
 use crate::{
     display::{group_digits, len_u64},

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::build::Geometry;
+use zvf::Geometry;
 
 use crate::{
     editing::{AdditionArgs, EditOutput, EditTargetArgs},

@@ -6,7 +6,7 @@ mod plot;
 use std::{error::Error, fmt::Write};
 
 use serde_json::{Value, json};
-use zvf::{Dataset, LevelInfo, OpenOptions, StoreInfo, model::root::GeometryType};
+use zvf::{Dataset, GeometryType, LevelInfo, OpenOptions, StoreInfo};
 
 use crate::{display::group_digits, outcome::CommandOutcome, text_table};
 

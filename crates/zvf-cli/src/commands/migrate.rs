@@ -4,10 +4,7 @@ mod output;
 
 use std::{error::Error, sync::Arc};
 
-use zvf::{
-    MigrateOptions,
-    build::{CellCompression, Profile},
-};
+use zvf::{CellCompression, MigrateOptions, Profile};
 
 use crate::{
     arguments::named,

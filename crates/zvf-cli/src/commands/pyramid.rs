@@ -9,10 +9,8 @@ use std::{
 
 use zvf::{
     AutoLevels, CrossLevel, MethodKind, ObjectSelection, PyramidLevels, PyramidOptions,
-    build::{
-        ShardingPolicy,
-        coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
-    },
+    ShardingPolicy,
+    coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
 };
 
 use crate::{

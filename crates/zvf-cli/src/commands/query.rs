@@ -8,7 +8,7 @@ mod preview;
 
 use std::error::Error;
 
-use zvf::{Dataset, OpenOptions, model::root::GeometryType};
+use zvf::{Dataset, GeometryType, OpenOptions};
 
 use crate::{
     formats,

@@ -3,11 +3,7 @@
 use std::{error::Error, path::PathBuf};
 
 use serde_json::{Value, json};
-use zvf::{
-    Dataset, OpenOptions,
-    model::level::LevelId,
-    query::{LevelChoice, VertexBudget, geometry::Bbox},
-};
+use zvf::{Bbox, Dataset, LevelChoice, LevelId, OpenOptions, VertexBudget};
 use zvf_render::{
     Background, ColorBy, Colormap, RenderError, RenderOptions, RenderOutput, Viewpoint, render,
 };

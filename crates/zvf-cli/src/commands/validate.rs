@@ -6,10 +6,7 @@ mod sarif;
 
 use std::{error::Error, path};
 
-use zvf::{
-    OpenOptions, RepairReport,
-    validation::{Depth, ValidateOptions, ValidationReport},
-};
+use zvf::{Depth, OpenOptions, RepairReport, ValidateOptions, ValidationReport};
 
 use crate::{outcome::CommandOutcome, progress::ProgressLine};
 

@@ -1,8 +1,9 @@
 //! Values and attributes as JSON and text.
 
 use serde_json::{Map, Value, json};
-use zvf::format::numeric::{NumericRows, Value as Number};
+use zvf::numeric::Value as Number;
 use zvf_dense::NumpyDtype;
+use zvf_format::numeric::NumericRows;
 
 /// Returns the values of an array as JSON, if they are numbers.
 pub(super) fn numbers(dtype: &NumpyDtype, bytes: &[u8]) -> Option<Vec<Value>> {

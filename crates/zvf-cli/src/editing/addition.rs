@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::{Query, build::GeometryKind, model::root::GeometryType as ModelKind};
+use zvf::{GeometryKind, GeometryType as ModelKind, Query};
 
 use super::{EditTargetArgs, match_types, session::EditSession};
 use crate::{

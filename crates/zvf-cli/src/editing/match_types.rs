@@ -1,10 +1,6 @@
 //! Numbers of csv, which says nothing of types, in the types of a store.
 
-use zvf::{
-    build::{Attribute, Geometry, NumericColumn, Values},
-    format::numeric::Kind,
-    query::{self, Column, QueryResult},
-};
+use zvf::{Attribute, Column, Geometry, NumericColumn, QueryResult, Values, numeric::Kind};
 
 /// Gives attributes the types that those of `like` have. What does not fit stays as
 /// it is, and is refused later.
@@ -18,7 +14,7 @@ pub(super) fn to(like: &QueryResult, geometry: &mut Geometry) {
 fn all(like: &[Column], attributes: &mut [Attribute]) {
     for attribute in attributes {
         let own = like.iter().find(|column| column.name == attribute.name);
-        if let (Some(query::ColumnValues::Numeric(rows)), Values::Numbers(numbers)) =
+        if let (Some(zvf::ColumnValues::Numeric(rows)), Values::Numbers(numbers)) =
             (own.map(|column| &column.values), &mut attribute.values)
             && let Some(fitted) = fitted(numbers, rows.kind)
         {

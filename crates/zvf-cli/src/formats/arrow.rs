@@ -4,7 +4,7 @@ use std::{fs::File, path::Path};
 
 use arrow_ipc::{reader::FileReader, writer::FileWriter};
 use arrow_schema::ArrowError;
-use zvf::query::QueryResult;
+use zvf::QueryResult;
 
 use super::{
     GeometryReadError, MissingPolicy, ResultWriteError,

@@ -3,9 +3,10 @@
 use std::{path::Path, sync::Arc};
 
 use zvf::{
-    build::{NumericColumn, Values},
-    format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
+    NumericColumn, Values,
+    numeric::{Kind, Value},
 };
+use zvf_format::numeric::{ByteOrder, Dtype, NumericRows};
 
 use super::{ColumnError, GeometryReadError};
 

@@ -1,6 +1,6 @@
 //! Whether an answer holds together, so that no writer has to wonder.
 
-use zvf::query::{Column, ColumnValues, Links, Parts, QueryResult};
+use zvf::{Column, ColumnValues, Links, Parts, QueryResult};
 
 use super::ResultWriteError;
 

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{build::Values, query::QueryResult};
+use zvf::{QueryResult, Values};
 
 use super::{
     ColumnError, CsvError, GeometryReadError, MissingPolicy, ResultWriteError,

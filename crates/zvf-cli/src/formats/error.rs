@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::query::closest;
+use zvf_query::closest;
 
 use super::Format;
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use zvf::build::{NumericColumn, Values};
+use zvf::{NumericColumn, Values};
 
 use super::{
     ColumnError, GeometryReadError, GeometryReadOptions,

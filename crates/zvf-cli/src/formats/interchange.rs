@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::build::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Attribute, Geometry, NumericColumn, Values};
 
 use super::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions,

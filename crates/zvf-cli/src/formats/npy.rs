@@ -18,10 +18,8 @@ use std::{
     io::{self, Read, Write},
 };
 
-use zvf::{
-    build::{NumericColumn, Values},
-    format::numeric::{ByteOrder, Kind},
-};
+use zvf::{NumericColumn, Values, numeric::Kind};
+use zvf_format::numeric::ByteOrder;
 
 use super::NpyReadError;
 use crate::display::len_u64;

@@ -9,10 +9,7 @@ pub(super) use write::write;
 use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
 
 use zip::{CompressionMethod, ZipArchive};
-use zvf::{
-    build::{NumericColumn, Values},
-    format::numeric::Kind,
-};
+use zvf::{NumericColumn, Values, numeric::Kind};
 
 use super::{
     ColumnError, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,

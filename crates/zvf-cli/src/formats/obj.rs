@@ -13,10 +13,7 @@
 
 use std::io::Write;
 
-use zvf::{
-    format::numeric::Kind,
-    query::{Parts, QueryResult},
-};
+use zvf::{Parts, QueryResult, numeric::Kind};
 
 use super::{
     Format, ResultWriteError,

@@ -3,9 +3,10 @@
 use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use zvf::{
-    format::numeric::{Kind, NumericRows, Value},
-    query::{Column, ColumnValues, QueryResult},
+    Column, ColumnValues, QueryResult,
+    numeric::{Kind, Value},
 };
+use zvf_format::numeric::NumericRows;
 
 use super::ResultWriteError;
 

@@ -7,7 +7,7 @@ use parquet::{
     basic::{Compression, ZstdLevel},
     file::{metadata::KeyValue, properties::WriterProperties},
 };
-use zvf::query::QueryResult;
+use zvf::QueryResult;
 
 use super::{
     GeometryReadError, MissingPolicy, ResultWriteError,

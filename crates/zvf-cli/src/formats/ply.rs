@@ -13,8 +13,8 @@ use std::{
 };
 
 use zvf::{
-    format::numeric::{Kind, Value},
-    query::QueryResult,
+    QueryResult,
+    numeric::{Kind, Value},
 };
 
 use super::{

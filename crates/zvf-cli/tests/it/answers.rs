@@ -3,10 +3,10 @@
 use std::{fs, path::Path};
 
 use zvf::{
-    format::numeric::{ByteOrder, Element, Kind, encode},
-    query::{Column, ColumnValues, Links, NumericColumn, ObjectGroup, Parts, QueryResult},
+    Column, ColumnValues, Links, NumericColumn, ObjectGroup, Parts, QueryResult, numeric::Kind,
 };
 use zvf_cli::formats::{OutputFile, ResultWriteError, WrittenFiles, write};
+use zvf_format::numeric::{ByteOrder, Element, encode};
 
 /// Writes a result to a file of this name in a folder.
 pub(crate) fn written(
@@ -71,7 +71,7 @@ fn axes(names: &[&str]) -> Vec<String> {
 /// Returns three points with a column of every type.
 pub(crate) fn points() -> QueryResult {
     let mut answer = QueryResult::default();
-    answer.level = zvf::model::level::LevelId::new(2);
+    answer.level = zvf::LevelId::new(2);
     answer.axes = axes(&["x", "y", "z"]);
     answer.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
     answer.object_ids = Some(vec![7, -1, -2]);

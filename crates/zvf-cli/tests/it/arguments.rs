@@ -2,14 +2,11 @@
 
 use clap::Parser;
 use zvf::{
-    model::{grid::ChunkCoord, level::LevelId},
-    query::{
-        Clip, LevelChoice, NearestTo, Query, Region, Selection, VertexBudget,
-        geometry::{Bbox, Mode, Position, Sphere},
-        predicate::{Predicate, Scope},
-    },
+    Bbox, Clip, LevelChoice, LevelId, Mode, NearestTo, Position, Predicate, Query, Region, Scope,
+    Selection, Sphere, VertexBudget,
 };
 use zvf_cli::{arguments::QueryUsageError, commands::query::QueryArgs};
+use zvf_model::grid::ChunkCoord;
 
 #[derive(Debug, Parser)]
 struct Command {

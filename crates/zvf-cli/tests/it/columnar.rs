@@ -10,7 +10,7 @@ use arrow_array::{
     types::{Float16Type, Float32Type, Float64Type, UInt8Type, UInt32Type},
 };
 use arrow_schema::SchemaRef;
-use zvf::query::QueryResult;
+use zvf::QueryResult;
 
 use crate::answers::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
 

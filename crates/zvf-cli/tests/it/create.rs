@@ -5,11 +5,8 @@ use std::fs;
 use clap::Parser;
 use serde_json::json;
 use zvf::{
-    build::{
-        AxisSpec, CellCompression, Design, GeometryKind, OutOfBounds, Profile, Purpose,
-        ShardingPolicy,
-    },
-    format::numeric::Kind,
+    AxisSpec, CellCompression, Design, GeometryKind, OutOfBounds, Profile, Purpose, ShardingPolicy,
+    numeric::Kind,
 };
 use zvf_cli::{
     commands::create::{CreateArgs, CreateOutput, CreateSummary, CreateUsageError},

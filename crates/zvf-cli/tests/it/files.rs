@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use zvf::query::{Links, QueryResult};
+use zvf::{Links, QueryResult};
 use zvf_cli::formats::{Format, OutputFile, OutputFileError, ResultWriteError};
 
 use crate::answers::{in_axes, numbers, points, words, written};
@@ -148,7 +148,7 @@ fn an_inconsistent_result_is_not_written() {
     let parts = |offsets: &[u64]| {
         let offsets = offsets.to_vec();
         move |answer: &mut QueryResult| {
-            answer.parts = Some(zvf::query::Parts {
+            answer.parts = Some(zvf::Parts {
                 offsets: offsets.clone(),
                 objects: vec![1, 2],
             });

@@ -3,13 +3,11 @@
 use std::{fs::File, io::Write, path::Path};
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-use zvf::{
-    build::{Geometry, GeometryKind, NumericColumn, Values},
-    format::numeric::{ByteOrder, Kind, encode},
-};
+use zvf::{Geometry, GeometryKind, NumericColumn, Values, numeric::Kind};
 use zvf_cli::formats::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, MissingPolicy, NpyReadError,
 };
+use zvf_format::numeric::{ByteOrder, encode};
 
 use crate::round_trip::file;
 

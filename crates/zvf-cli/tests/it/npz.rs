@@ -2,11 +2,9 @@
 
 use std::{collections::BTreeMap, fs::File, io::Read};
 
-use zvf::{
-    format::numeric::{ByteOrder, Element, encode},
-    query::QueryResult,
-};
+use zvf::QueryResult;
 use zvf_cli::formats::ResultWriteError;
+use zvf_format::numeric::{ByteOrder, Element, encode};
 
 use crate::answers::{
     graph, in_axes, lacking, mesh, nothing, numbers, paths, points, words, written,
@@ -192,7 +190,7 @@ fn an_empty_result_has_arrays_of_zero_rows() {
         ],
     );
     let mut answer = QueryResult::default();
-    answer.parts = Some(zvf::query::Parts::default());
+    answer.parts = Some(zvf::Parts::default());
     assert_eq!(arrays(&answer)["part_offsets"], of("<i8", "1,", &[0_i64]));
 }
 

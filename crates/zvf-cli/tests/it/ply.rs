@@ -1,6 +1,6 @@
 //! PLY files, read back by an independent reader.
 
-use zvf::query::{Links, QueryResult};
+use zvf::{Links, QueryResult};
 use zvf_cli::formats::ResultWriteError;
 
 use crate::answers::{

@@ -1,11 +1,9 @@
 //! Reports of a result, as JSON and as text.
 
 use serde_json::json;
-use zvf::{
-    model::key::Key,
-    query::{QueryResult, Skipped},
-};
+use zvf::{QueryResult, Skipped};
 use zvf_cli::commands::query::{QueryOutput, ResultCounts, preview};
+use zvf_model::key::Key;
 
 use crate::answers::{graph, in_axes, nothing, paths, points, rows, words, written};
 

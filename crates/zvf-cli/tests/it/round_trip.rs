@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use zvf::{
-    build::{Attribute, Geometry, GeometryKind, NumericColumn, Values},
-    format::numeric::Kind,
-    query::{self, Column, QueryResult},
+    Attribute, Column, Geometry, GeometryKind, NumericColumn, QueryResult, Values, numeric::Kind,
 };
 use zvf_cli::formats::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy,
@@ -60,8 +58,8 @@ fn attributes(columns: &[Column]) -> Vec<Attribute> {
     let columns = columns.iter().map(|column| Attribute {
         name: column.name.clone(),
         values: match &column.values {
-            query::ColumnValues::Numeric(rows) => Values::Numbers(numbers_of(rows)),
-            query::ColumnValues::Dictionary { codes, words } => {
+            zvf::ColumnValues::Numeric(rows) => Values::Numbers(numbers_of(rows)),
+            zvf::ColumnValues::Dictionary { codes, words } => {
                 let rows = codes.iter().enumerate();
                 let texts = rows.map(|(row, code)| {
                     let word = || words[usize::try_from(*code).unwrap()].clone();
@@ -115,7 +113,7 @@ fn whole() -> QueryResult {
     let mut answer = points();
     answer.fragment.clear();
     for column in answer.vertex.iter_mut().chain(&mut answer.object) {
-        if matches!(column.values, query::ColumnValues::Numeric(_)) {
+        if matches!(column.values, zvf::ColumnValues::Numeric(_)) {
             column.nulls = None;
         }
     }

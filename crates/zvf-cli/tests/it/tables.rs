@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use zvf::{
-    build::{Geometry, GeometryKind, NumericColumn, Values},
-    format::numeric::Kind,
-};
+use zvf::{Geometry, GeometryKind, NumericColumn, Values, numeric::Kind};
 use zvf_cli::formats::{
     ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
     InputFileError, MissingPolicy,

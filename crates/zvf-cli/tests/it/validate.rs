@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::{Value, json};
-use zvf::validation::{Depth, Finding, Fix, ValidationReport, rules};
+use zvf::{Depth, Finding, ValidationReport};
 use zvf_cli::commands::validate::{Validated, object, rules_as_json, rules_as_text, sarif, table};
+use zvf_validate::{Fix, rules};
 
 use crate::{text, unpack, zvf};
 
@@ -27,7 +28,7 @@ fn report() -> ValidationReport {
         "7 is no text",
     )
     .fix(Fix::Attribute {
-        node: zvf::model::key::Key::parse("0/vertices").unwrap(),
+        node: zvf_model::key::Key::parse("0/vertices").unwrap(),
         path: vec!["nonempty_chunks".to_owned()],
         value: None,
     });

@@ -3,7 +3,9 @@
 use core::{fmt, ops::Range};
 use std::{borrow::Cow, io, sync::mpsc, thread};
 
-use zvf::{OpenOptions, Read, Store, model::key::Key};
+use zvf_model::key::Key;
+use zvf_store::Read;
+use zvf_store::{OpenOptions, Store};
 
 use super::ByteSource;
 use crate::DenseError;

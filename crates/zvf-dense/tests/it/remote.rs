@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use zvf::Store;
 use zvf_dense::{
     ByteSource, DenseArray, Hyperslab, StoreSource,
     tet::{TetFile, TetOptions, verify},
 };
+use zvf_store::Store;
 use zvf_testkit::golden::Golden;
 
 #[test]

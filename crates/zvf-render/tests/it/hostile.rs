@@ -1,10 +1,6 @@
 //! What cannot be drawn is refused, or left out and counted.
 
-use zvf::{
-    build::{Geometry, GeometryKind, NumericColumn},
-    model::level::LevelId,
-    query::LevelChoice,
-};
+use zvf::{Geometry, GeometryKind, LevelChoice, LevelId, NumericColumn};
 use zvf_render::RenderError;
 
 use crate::{drawn, small, stores};

@@ -185,7 +185,7 @@ async fn streamed_data_gives_the_same_picture() {
 async fn a_box_clips_paths() {
     let store = stores::paths().await;
     let mut options = colored("fa");
-    options.bbox = Some(zvf::query::geometry::Bbox::parse("-10,-50,0,10,50,50").unwrap());
+    options.bbox = Some(zvf::Bbox::parse("-10,-50,0,10,50,50").unwrap());
     let rendered = drawn(&store, &options).await.unwrap();
     assert!(
         (50..900).contains(&rendered.vertices),

@@ -4,9 +4,8 @@ use std::f32::consts::TAU;
 
 use tempfile::TempDir;
 use zvf::{
-    CreateOptions,
-    build::{Attribute, AxisSpec, Design, Geometry, GeometryKind, NumericColumn, Values},
-    format::numeric::Kind,
+    Attribute, AxisSpec, CreateOptions, Design, Geometry, GeometryKind, NumericColumn, Values,
+    numeric::Kind,
 };
 
 pub(crate) struct Made(TempDir);

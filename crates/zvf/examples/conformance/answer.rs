@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use zvf::{
-    format::numeric::Value,
-    query::{Column, ColumnValues, NO_OBJECT, NumericColumn, QueryResult, SEVERAL_OBJECTS},
+    Column, ColumnValues, NO_OBJECT, NumericColumn, QueryResult, SEVERAL_OBJECTS, numeric::Value,
 };
 
 use crate::Outcome;

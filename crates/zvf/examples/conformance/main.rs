@@ -10,11 +10,9 @@ use std::{
 };
 
 use serde_json::{Value as Json, json};
-use zvf::{
-    Dataset,
-    model::error_chain::error_chain,
-    query::{Fault, Query, QueryError, QueryResult, predicate::Scope},
-};
+use zvf::{Dataset, Query, QueryResult, Scope};
+use zvf_model::error_chain::error_chain;
+use zvf_query::{Fault, QueryError};
 
 use self::request::{Kind, Request};
 

@@ -1,14 +1,7 @@
 //! What is asked.
 
 use serde_json::Value as Json;
-use zvf::{
-    Query,
-    model::level::LevelId,
-    query::{
-        LevelChoice, Shape,
-        geometry::{Bbox, Mode},
-    },
-};
+use zvf::{Bbox, LevelChoice, LevelId, Mode, Query, Shape};
 
 use crate::Outcome;
 

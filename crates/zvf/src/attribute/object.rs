@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     dataset::Dataset,
-    error::Error,
+    failure::Failure,
     pyramid::form,
     writer::{
         encode::{Arrays, encoded},
@@ -119,7 +119,7 @@ pub(super) async fn stage(
     spec: &AttributeSpec,
     reduction: ObjectReduction,
     values: Arc<VertexFn>,
-) -> Result<(Bytes, AttributeReport), Error> {
+) -> Result<(Bytes, AttributeReport), Failure> {
     let place = Place::find(dataset, spec, "0/object_attributes").await?;
     let session = dataset.session();
     let objects = session.object_list(LevelId::FULL).await?;
@@ -146,12 +146,12 @@ pub(super) async fn stage(
             let index = index.map_err(zvf_query::QueryError::from)?;
             let before = batch.vertices(axes);
             batch.add(chunk, &cell, dtype, axes)?;
-            let index = FragmentIndex::parse(&index).map_err(|source| Error::Fragments {
+            let index = FragmentIndex::parse(&index).map_err(|source| Failure::Fragments {
                 node: fragments.node().clone(),
                 source,
             })?;
             let rows = before..batch.vertices(axes);
-            own(&objects, chunk, &index, rows, &mut owned).ok_or_else(|| Error::Attribute {
+            own(&objects, chunk, &index, rows, &mut owned).ok_or_else(|| Failure::Attribute {
                 name: format!("0/vertex_fragments/{chunk}"),
                 why: "an object has a fragment, or a fragment a vertex, that is not there",
             })?;

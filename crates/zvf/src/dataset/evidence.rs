@@ -8,7 +8,7 @@ use zvf_model::{
 };
 use zvf_store::Store;
 
-use crate::{error::Error, nodes};
+use crate::{failure::Failure, nodes};
 
 /// Fills what the root's attributes, the `claim`, do not tell. Four rounds: the level's
 /// children; their nodes, and names of families; the nodes of these, and names
@@ -17,7 +17,7 @@ pub(crate) async fn gather(
     store: &Store,
     claim: &Evidence,
     level: &Key,
-) -> Result<Evidence, Error> {
+) -> Result<Evidence, Failure> {
     let listing = nodes::children(store, level).await?;
     let has = |name: &str| listing.folders.iter().any(|folder| folder == name);
     let composite = listing
@@ -68,7 +68,7 @@ pub(crate) async fn probe(
     claim: &Evidence,
     level: &Key,
     vertices: Option<NodeForm>,
-) -> Result<Evidence, Error> {
+) -> Result<Evidence, Failure> {
     let parametric = nodes::child(&Key::root(), "parametric")?;
     let links = nodes::child(&nodes::child(level, "links")?, "0")?;
     let crossing = nodes::child(&nodes::child(level, "cross_chunk_links")?, "0")?;
@@ -103,7 +103,7 @@ async fn attribute(
     store: &Store,
     level: &Key,
     folders: &[String],
-) -> Result<Option<NodeForm>, Error> {
+) -> Result<Option<NodeForm>, Failure> {
     for family in ["object_attributes", "group_attributes"] {
         if !folders.iter().any(|folder| folder == family) {
             continue;
@@ -130,7 +130,7 @@ async fn families(
     level: &Key,
     name: &str,
     exists: bool,
-) -> Result<Vec<FamilyForm>, Error> {
+) -> Result<Vec<FamilyForm>, Failure> {
     if !exists {
         return Ok(Vec::new());
     }
@@ -141,7 +141,7 @@ async fn families(
 }
 
 /// A family and one of its children.
-async fn family(store: &Store, parent: &Key, delta: &str) -> Result<FamilyForm, Error> {
+async fn family(store: &Store, parent: &Key, delta: &str) -> Result<FamilyForm, Failure> {
     let key = nodes::child(parent, delta)?;
     let (node, listing) =
         try_join(nodes::read_one(store, &key), nodes::children(store, &key)).await?;

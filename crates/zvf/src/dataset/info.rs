@@ -5,7 +5,10 @@ use zvf_model::{generation::Generation, grid::Bounds, root::GeometryType};
 use zvf_store::ListError;
 
 use super::{Dataset, LevelInfo, count_level};
-use crate::error::Error;
+use crate::{
+    error::Error,
+    failure::{Failure, boxed},
+};
 
 /// A summary of a store.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +42,7 @@ impl Dataset {
     /// store must be one that can list.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryType, NumericColumn};
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::Dataset;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -62,19 +65,19 @@ impl Dataset {
     /// [`Error`] when anything that is counted cannot be read, or the store cannot
     /// list.
     pub fn info(&self) -> BoxFuture<'_, Result<StoreInfo, Error>> {
-        Box::pin(async move {
+        boxed(async move {
             let counted = async { self.surveyed().await?.summary().await };
             match counted.await {
-                Err(Error::List(source @ ListError::Unlistable { .. })) => {
+                Err(Failure::List(source @ ListError::Unlistable { .. })) => {
                     let address = self.address().to_owned();
-                    Err(Error::Uncountable { address, source })
+                    Err(Failure::Uncountable { address, source })
                 }
                 counted => counted,
             }
         })
     }
 
-    async fn summary(&self) -> Result<StoreInfo, Error> {
+    async fn summary(&self) -> Result<StoreInfo, Failure> {
         let levels = self.all_levels().await?;
         let of_levels = levels.iter().flat_map(|level| &level.notes);
         let of_metadata = self

@@ -18,7 +18,7 @@ use zvf_model::{
 use zvf_store::{CellRead, DecodedForm, Read};
 
 use super::{Dataset, object_count};
-use crate::{error::Error, nodes};
+use crate::{failure::Failure, nodes};
 
 /// More files in a level than any known store has.
 const MOST_FILES: usize = 1 << 26;
@@ -58,7 +58,7 @@ pub struct LevelInfo {
 pub(crate) async fn count_level(
     dataset: &Dataset,
     level: &LevelMetadata,
-) -> Result<LevelInfo, Error> {
+) -> Result<LevelInfo, Failure> {
     Counter::new(dataset, level).await?.count().await
 }
 
@@ -79,7 +79,7 @@ enum Sizes {
 }
 
 impl<'a> Counter<'a> {
-    async fn new(dataset: &'a Dataset, level: &'a LevelMetadata) -> Result<Self, Error> {
+    async fn new(dataset: &'a Dataset, level: &'a LevelMetadata) -> Result<Self, Failure> {
         let root = nodes::child(&Key::root(), &level.level.to_string())?;
         let files = dataset.store().list_all(&root, MOST_FILES).await?;
         Ok(Self {
@@ -94,7 +94,7 @@ impl<'a> Counter<'a> {
         })
     }
 
-    async fn count(&self) -> Result<LevelInfo, Error> {
+    async fn count(&self) -> Result<LevelInfo, Failure> {
         let counts = try_join3(self.vertices(), self.objects(), self.links());
         let ((chunks, vertices), objects, links) = counts.await?;
         Ok(LevelInfo {
@@ -114,7 +114,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Chunks and vertices.
-    async fn vertices(&self) -> Result<(u64, Option<u64>), Error> {
+    async fn vertices(&self) -> Result<(u64, Option<u64>), Failure> {
         let part = ArrayRole::Vertices;
         let Some((key, node)) = self.node(&part).await? else {
             return Ok((0, Some(0)));
@@ -132,7 +132,7 @@ impl<'a> Counter<'a> {
         Ok((chunks, Some(sizes.rows(&key, row)?)))
     }
 
-    async fn objects(&self) -> Result<Option<u64>, Error> {
+    async fn objects(&self) -> Result<Option<u64>, Failure> {
         let Some((key, node)) = self.node(&ArrayRole::Manifests).await? else {
             return Ok(None);
         };
@@ -141,7 +141,7 @@ impl<'a> Counter<'a> {
         Ok(Some(present))
     }
 
-    async fn links(&self) -> Result<Option<u64>, Error> {
+    async fn links(&self) -> Result<Option<u64>, Failure> {
         let delta = Delta::INTRA;
         let inside = match self.node(&ArrayRole::LinkFamily(delta)).await? {
             None => Some(0),
@@ -183,7 +183,7 @@ impl<'a> Counter<'a> {
         key: &Key,
         node: &Node,
         family: &LinkFamily,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, Failure> {
         let (width, arity) = (family.width.get(), self.arity);
         let part = ArrayRole::Links(family.delta, LinkOffsets::Zero { width, arity });
         let sizes = self
@@ -193,9 +193,9 @@ impl<'a> Counter<'a> {
     }
 
     /// The node that describes `part`; `None` when there is nothing of it.
-    async fn node(&self, part: &ArrayRole<'_>) -> Result<Option<(Key, Node)>, Error> {
+    async fn node(&self, part: &ArrayRole<'_>) -> Result<Option<(Key, Node)>, Failure> {
         let key = self.dataset.layout().described_at(self.level.level, part);
-        let key = key.map_err(|source| Error::Name {
+        let key = key.map_err(|source| Failure::Name {
             name: self.root.to_string(),
             source,
         })?;
@@ -205,7 +205,7 @@ impl<'a> Counter<'a> {
         let node = nodes::read_one(self.dataset.store(), &key).await?;
         let prefix = format!("{}/", self.below(&key));
         if node.is_none() && self.files_below(&prefix).next().is_some() {
-            return Err(Error::MissingNode { node: key });
+            return Err(Failure::MissingNode { node: key });
         }
         Ok(node.map(|node| (key, node)))
     }
@@ -217,7 +217,7 @@ impl<'a> Counter<'a> {
         node: &Node,
         part: &ArrayRole<'_>,
         fragments: &ArrayRole<'_>,
-    ) -> Result<Sizes, Error> {
+    ) -> Result<Sizes, Failure> {
         let form = self.dataset.layout().chunk_form(part);
         match (form, node) {
             (Some(ChunkForm::Cell), Node::Array(array)) => {
@@ -232,7 +232,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Chunks that are arrays of their own or spans of a shard, from metadata.
-    async fn children(&self, key: &Key) -> Result<Vec<u64>, Error> {
+    async fn children(&self, key: &Key) -> Result<Vec<u64>, Failure> {
         let mut chunks = Vec::new();
         for (key, name, array) in self.arrays_below(key).await? {
             if name.starts_with(SHARD_PREFIX) {
@@ -254,7 +254,7 @@ impl<'a> Counter<'a> {
     }
 
     /// The arrays right below `key`.
-    async fn arrays_below(&self, key: &Key) -> Result<Vec<(Key, String, Array)>, Error> {
+    async fn arrays_below(&self, key: &Key) -> Result<Vec<(Key, String, Array)>, Failure> {
         let prefix = format!("{}/", self.below(key));
         let files = self.files_below(&prefix);
         let mut names: Vec<&str> = files
@@ -269,23 +269,23 @@ impl<'a> Counter<'a> {
             match node {
                 Some(Node::Array(array)) => arrays.push((key, name.to_owned(), array)),
                 Some(Node::Group(_)) => {}
-                None => return Err(Error::MissingNode { node: key }),
+                None => return Err(Failure::MissingNode { node: key }),
             }
         }
         Ok(arrays)
     }
 
     /// Chunks that are cells of one array.
-    async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Error> {
+    async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Failure> {
         let presence = Presence::parse(key, array, self.arity)?.value;
         let cells = nodes::cell_array(key, array.clone())?;
-        let missing = |chunk: &ChunkCoord| Error::MissingCell {
+        let missing = |chunk: &ChunkCoord| Failure::MissingCell {
             node: key.clone(),
             cell: chunk.to_string(),
         };
         let single = array.decoded_shape().iter().all(|extent| *extent == 1);
         if !single || cells.codecs().form() != DecodedForm::VlenFrame {
-            return Err(Error::NoCells { node: key.clone() });
+            return Err(Failure::NoCells { node: key.clone() });
         }
         if cells.is_plain() && !cells.is_sharded() {
             return self.plain_cells(key, array, &presence).await;
@@ -315,13 +315,13 @@ impl<'a> Counter<'a> {
         key: &Key,
         array: &Array,
         presence: &Presence,
-    ) -> Result<Vec<u64>, Error> {
+    ) -> Result<Vec<u64>, Failure> {
         let mut sizes = Vec::with_capacity(presence.chunks().len());
         let present: Vec<_> = presence.cells().collect();
         for batch in present.chunks(HEADERS) {
             let mut reads = Vec::with_capacity(batch.len());
             for present in batch {
-                let no_cell = |source| Error::Index {
+                let no_cell = |source| Failure::Index {
                     node: key.clone(),
                     source,
                 };
@@ -333,14 +333,14 @@ impl<'a> Counter<'a> {
             for ((present, read), header) in batch.iter().zip(&reads).zip(headers) {
                 let size = self.files.get(self.below(&read.key));
                 let (Some(size), Some(header)) = (size, header) else {
-                    return Err(Error::MissingCell {
+                    return Err(Failure::MissingCell {
                         node: key.clone(),
                         cell: present.chunk.to_string(),
                     });
                 };
                 let payload = size.saturating_sub(FRAME_HEADER);
                 if announced(&header) != Some(payload) {
-                    return Err(Error::CutCell {
+                    return Err(Failure::CutCell {
                         key: read.key.clone(),
                         bytes: *size,
                     });
@@ -352,7 +352,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Rows that the fragments of each chunk use: what a padded array does not say.
-    async fn extents(&self, fragments: &ArrayRole<'_>, room: u64) -> Result<Sizes, Error> {
+    async fn extents(&self, fragments: &ArrayRole<'_>, room: u64) -> Result<Sizes, Failure> {
         let Some((key, _)) = self.node(fragments).await? else {
             return Ok(Sizes::Rows(Vec::new()));
         };
@@ -374,13 +374,13 @@ impl<'a> Counter<'a> {
                 .read_one(cell)
                 .await?
                 .unwrap_or_default();
-            let index = FragmentIndex::parse(&blob).map_err(|source| Error::Fragments {
+            let index = FragmentIndex::parse(&blob).map_err(|source| Failure::Fragments {
                 node: key.clone(),
                 source,
             })?;
             let extent = index.extent();
             if extent > room {
-                return Err(Error::NoRoom {
+                return Err(Failure::NoRoom {
                     node: key,
                     rows: extent,
                     room,
@@ -416,7 +416,7 @@ impl Sizes {
     }
 
     /// Rows of all chunks, where one has `row` bytes.
-    fn rows(&self, node: &Key, row: usize) -> Result<u64, Error> {
+    fn rows(&self, node: &Key, row: usize) -> Result<u64, Failure> {
         let chunks = match self {
             Self::Rows(rows) => return Ok(sum(rows)),
             Self::Bytes(chunks) => chunks,
@@ -425,7 +425,7 @@ impl Sizes {
         let mut rows: u64 = 0;
         for bytes in chunks {
             if bytes.checked_rem(row) != Some(0) {
-                return Err(Error::Rows {
+                return Err(Failure::Rows {
                     node: node.clone(),
                     bytes: *bytes,
                     row,

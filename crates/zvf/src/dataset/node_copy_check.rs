@@ -1,9 +1,8 @@
-//! Whether the copy of nodes in the root is what the nodes are.
+//! Verification of the copy of the nodes in the root.
 //!
-//! Programs that know nothing of the copy change nodes and leave it as it was. Few of
-//! their changes leave the first level and its vertices alone, which say what is in the
-//! level and which chunks there are. These two are read beside the first cells, so that
-//! being sure takes no round trip more.
+//! A program that does not know the copy changes nodes without updating it. Most changes touch the
+//! first level or its vertices, which describe the level and list its chunks. Both nodes are read
+//! together with the first cells, so that the verification takes no round trip of its own.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -14,26 +13,26 @@ use zvf_query::LevelCache;
 use zvf_store::{CellReader, Read, Store};
 
 use super::opening;
-use crate::{error::Error, nodes};
+use crate::{failure::Failure, nodes};
 
-const OPEN: u8 = 0;
-const CONFIRMED: u8 = 1;
-const REFUTED: u8 = 2;
+const UNVERIFIED: u8 = 0;
+const CURRENT: u8 = 1;
+const STALE: u8 = 2;
 
-/// A copy that is used, and what to read with if it turns out to be stale.
+/// The state of a node copy in use, with the reader and cache that replace it if it is stale.
 #[derive(Debug)]
 pub(crate) struct NodeCopyCheck {
     state: AtomicU8,
-    /// Files, and what the copy says is in them.
+    /// Files and their contents according to the copy.
     expected: Vec<(Key, Option<Value>)>,
-    settling: Mutex<()>,
+    verifying: Mutex<()>,
     pub(crate) cells: CellReader,
     pub(crate) levels: LevelCache,
 }
 
 impl NodeCopyCheck {
-    /// Of a store as it was opened; `None` when nodes are read.
-    pub(crate) fn of(store: &Store, first: Option<LevelId>) -> Result<Option<Self>, Error> {
+    /// Returns the check of the node copy that `store` uses; `None` if it reads nodes.
+    pub(crate) fn of(store: &Store, first: Option<LevelId>) -> Result<Option<Self>, Failure> {
         if store
             .copied_node(&nodes::child(&Key::root(), "0")?)
             .is_none()
@@ -52,31 +51,31 @@ impl NodeCopyCheck {
             match store.copied_node(&key) {
                 Some(Known::Node(json)) => expected.push((file, Some(json))),
                 Some(_) => expected.push((file, None)),
-                // It is read anyway.
+                // The copy lacks the node, so that it is read in any case.
                 None => {}
             }
         }
         Ok(Some(Self {
-            state: OPEN.into(),
+            state: UNVERIFIED.into(),
             expected,
-            settling: Mutex::new(()),
+            verifying: Mutex::new(()),
             cells: CellReader::new(store.without_node_copy()),
             levels: LevelCache::default(),
         }))
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.state.load(Relaxed) == OPEN
+    pub(crate) fn is_unverified(&self) -> bool {
+        self.state.load(Relaxed) == UNVERIFIED
     }
 
-    pub(crate) fn is_refuted(&self) -> bool {
-        self.state.load(Relaxed) == REFUTED
+    pub(crate) fn is_stale(&self) -> bool {
+        self.state.load(Relaxed) == STALE
     }
 
-    /// Reads the nodes, unless somebody did.
-    pub(crate) async fn settle(&self, store: &Store) -> Result<(), Error> {
-        let _settling = self.settling.lock().await;
-        if !self.is_open() {
+    /// Compares the copy with the nodes, once.
+    pub(crate) async fn verify(&self, store: &Store) -> Result<(), Failure> {
+        let _verifying = self.verifying.lock().await;
+        if !self.is_unverified() {
             return Ok(());
         }
         let reads = self
@@ -85,7 +84,7 @@ impl NodeCopyCheck {
             .map(|(file, _)| Read::full(file.clone()));
         let reads: Vec<Read> = reads.collect();
         let found = store.read(&reads).await?;
-        let same = self
+        let is_current = self
             .expected
             .iter()
             .zip(found)
@@ -98,7 +97,7 @@ impl NodeCopyCheck {
                 }
             });
         self.state
-            .store(if same { CONFIRMED } else { REFUTED }, Relaxed);
+            .store(if is_current { CURRENT } else { STALE }, Relaxed);
         Ok(())
     }
 }

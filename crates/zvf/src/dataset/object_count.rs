@@ -12,7 +12,7 @@ use zvf_model::{
 use zvf_store::{CellArray, CellRead};
 
 use super::Dataset;
-use crate::{error::Error, nodes};
+use crate::{failure::Failure, nodes};
 
 /// More chunks of an array of manifests than any known store has. Those that are
 /// not there cost a writer nothing, but who asks for them.
@@ -26,17 +26,17 @@ pub(crate) async fn present(
     dataset: &Dataset,
     level: LevelId,
     index: &ObjectIndex,
-) -> Result<u64, Error> {
+) -> Result<u64, Failure> {
     let sid_ndim = index.sid_ndim;
     let manifests = match table(dataset, level, &ArrayRole::Manifests).await {
-        Err(Error::MissingArray { .. }) if index.num_objects == 0 => return Ok(0),
+        Err(Failure::MissingArray { .. }) if index.num_objects == 0 => return Ok(0),
         manifests => manifests?,
     };
     if dataset.layout().object_index == ObjectIndexForm::Open {
         let offsets = table(dataset, level, &ArrayRole::ManifestOffsets).await?;
         let data = bytes(dataset, &manifests).await?;
         let starts = bytes(dataset, &offsets).await?;
-        let rows = OpenRows::parse(&data, &starts).map_err(|source| Error::OpenRows {
+        let rows = OpenRows::parse(&data, &starts).map_err(|source| Failure::OpenRows {
             node: manifests.node().clone(),
             source,
         })?;
@@ -49,7 +49,7 @@ pub(crate) async fn present(
         .all(|extent| *extent == 1);
     let elements = manifests.metadata().elements();
     if elements != index.num_objects {
-        return Err(Error::Manifests {
+        return Err(Failure::Manifests {
             node: manifests.node().clone(),
             manifests: elements,
             objects: index.num_objects,
@@ -67,7 +67,7 @@ pub(crate) async fn present(
             } else if single {
                 count(node, core::iter::once(&*payload), sid_ndim)?
             } else {
-                let frame = VlenFrame::parse(&payload).map_err(|source| Error::Frame {
+                let frame = VlenFrame::parse(&payload).map_err(|source| Failure::Frame {
                     node: node.clone(),
                     source,
                 })?;
@@ -78,7 +78,7 @@ pub(crate) async fn present(
     }
     // That all are, only the store can say.
     if !stored && index.num_objects > 0 && index.num_present != Some(0) {
-        return Err(Error::MissingCell {
+        return Err(Failure::MissingCell {
             node: manifests.node().clone(),
             cell: "0".to_owned(),
         });
@@ -92,11 +92,11 @@ fn count<'a>(
     node: &Key,
     rows: impl Iterator<Item = &'a [u8]>,
     sid_ndim: usize,
-) -> Result<u64, Error> {
+) -> Result<u64, Failure> {
     let mut present = 0_u64;
     for row in rows.filter(|row| !row.is_empty()) {
         let manifest = ObjectManifest::parse(row, sid_ndim);
-        let manifest = manifest.map_err(|source| Error::Manifest {
+        let manifest = manifest.map_err(|source| Failure::Manifest {
             node: node.clone(),
             source,
         })?;
@@ -110,11 +110,11 @@ async fn table(
     dataset: &Dataset,
     level: LevelId,
     part: &ArrayRole<'_>,
-) -> Result<CellArray, Error> {
+) -> Result<CellArray, Failure> {
     let layout = dataset.layout();
     let key = layout.values_at(level, part).transpose();
     let key = key.unwrap_or_else(|| Key::parse(&level.to_string()));
-    let key = key.map_err(|source| Error::Name {
+    let key = key.map_err(|source| Failure::Name {
         name: level.to_string(),
         source,
     })?;
@@ -123,10 +123,10 @@ async fn table(
             let array = nodes::cell_array(&key, array)?;
             match cells(&array) {
                 ..=MOST_CELLS => Ok(array),
-                cells => Err(Error::TooManyCells { node: key, cells }),
+                cells => Err(Failure::TooManyCells { node: key, cells }),
             }
         }
-        _ => Err(Error::MissingArray { node: key }),
+        _ => Err(Failure::MissingArray { node: key }),
     }
 }
 
@@ -141,7 +141,7 @@ async fn batch(
     dataset: &Dataset,
     array: &CellArray,
     start: u64,
-) -> Result<Vec<Option<Bytes>>, Error> {
+) -> Result<Vec<Option<Bytes>>, Failure> {
     let end = start.saturating_add(BATCH).min(cells(array));
     let indexes: Vec<[u64; 1]> = (start..end).map(|cell| [cell]).collect();
     let wanted = indexes.iter().map(|index| CellRead {
@@ -155,10 +155,10 @@ async fn batch(
 
 /// All bytes of an array of bytes. A chunk of zeros may be left out, and the
 /// last one may have room for more.
-async fn bytes(dataset: &Dataset, array: &CellArray) -> Result<Vec<u8>, Error> {
+async fn bytes(dataset: &Dataset, array: &CellArray) -> Result<Vec<u8>, Failure> {
     let metadata = array.metadata();
     let (elements, budget) = (metadata.elements(), dataset.store().budget());
-    let too_large = || Error::OverBudget {
+    let too_large = || Failure::OverBudget {
         node: array.node().clone(),
         bytes: elements,
         budget,

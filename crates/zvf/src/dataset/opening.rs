@@ -19,7 +19,7 @@ use zvf_query::LevelCache;
 use zvf_store::{ListError, Read, Store};
 
 use super::evidence;
-use crate::{error::Error, nodes};
+use crate::{failure::Failure, nodes};
 
 /// What a store turned out to be.
 pub(crate) struct Opened {
@@ -37,11 +37,11 @@ pub(crate) struct Opened {
 /// Opens a store. Of 0.9 that are three requests in two rounds, or one where the root
 /// has a copy of the nodes. With what it is comes the store to read from: as a
 /// transaction says it is that is being applied, and with the copy.
-pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Error> {
+pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Failure> {
     let key = Key::root();
     let metadata = nodes::metadata(&key)?;
     let Some(bytes) = store.read_one(Read::full(metadata.clone())).await? else {
-        return Err(Error::NoStore {
+        return Err(Failure::NoStore {
             address: address.to_owned(),
         });
     };
@@ -57,7 +57,7 @@ pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened)
 }
 
 /// What a store is whose root is read.
-async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Error> {
+async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Failure> {
     let key = Key::root();
     let claim = Evidence::of_root(node.attributes());
     let proposed = match claim.detect() {
@@ -87,7 +87,7 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Erro
     }
     let first = first.unwrap_or(LevelId::FULL);
     let source = match survey(store, address, &claim, first).await {
-        Err(Error::List(source @ ListError::Unlistable { .. })) => source,
+        Err(Failure::List(source @ ListError::Unlistable { .. })) => source,
         survey => return survey?.opened(claim, root?),
     };
     let root = root?;
@@ -104,9 +104,9 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Erro
         (Some(_), None) if is_0_9 => {}
         (None, None) if is_0_9 => {
             let level = look.level;
-            return Err(Error::AbsentLevel { address, level });
+            return Err(Failure::AbsentLevel { address, level });
         }
-        _ => return Err(Error::Unlistable { address, source }),
+        _ => return Err(Failure::Unlistable { address, source }),
     }
     let vertices = look.vertices.as_ref().map(NodeForm::of);
     let evidence = evidence::probe(store, &claim, &look.key, vertices).await?;
@@ -131,7 +131,7 @@ struct Look {
 }
 
 impl Look {
-    async fn at(store: &Store, level: LevelId) -> Result<Self, Error> {
+    async fn at(store: &Store, level: LevelId) -> Result<Self, Failure> {
         let key = nodes::child(&Key::root(), &level.to_string())?;
         let keys = [key, vertices_of(level)?];
         let mut found = nodes::read(store, &keys).await?.into_iter();
@@ -160,9 +160,9 @@ impl Look {
         root: RootMetadata,
         detection: Detection,
         ids: Vec<LevelId>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<Opened, Failure> {
         let Some(node) = &self.node else {
-            return Err(Error::MissingNode { node: self.key });
+            return Err(Failure::MissingNode { node: self.key });
         };
         let metadata = LevelMetadata::parse(&self.key, self.level, node.attributes(), &root)?;
         let levels = LevelCache::default();
@@ -181,7 +181,7 @@ impl Look {
     }
 }
 
-pub(crate) fn vertices_of(level: LevelId) -> Result<Key, Error> {
+pub(crate) fn vertices_of(level: LevelId) -> Result<Key, Failure> {
     let level = nodes::child(&Key::root(), &level.to_string())?;
     nodes::child(&level, "vertices")
 }
@@ -201,7 +201,7 @@ pub(crate) async fn survey(
     address: &str,
     claim: &Evidence,
     guess: LevelId,
-) -> Result<Survey, Error> {
+) -> Result<Survey, Failure> {
     let root = Key::root();
     let key = nodes::child(&root, &guess.to_string())?;
     let listing = nodes::children(store, &root);
@@ -214,7 +214,7 @@ pub(crate) async fn survey(
     let Some(first) = ids.first().copied() else {
         claim.detect()?;
         let address = address.to_owned();
-        return Err(Error::NoLevel { address });
+        return Err(Failure::NoLevel { address });
     };
     if first == guess {
         return Ok(Survey {
@@ -234,7 +234,7 @@ pub(crate) async fn survey(
 }
 
 impl Survey {
-    fn opened(self, claim: Evidence, root: RootMetadata) -> Result<Opened, Error> {
+    fn opened(self, claim: Evidence, root: RootMetadata) -> Result<Opened, Failure> {
         let (level, key, node) = self.first;
         // A level without a zarr.json is a group without attributes.
         let attributes = node.map(|node| node.attributes().clone());

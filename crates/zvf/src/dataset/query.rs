@@ -6,7 +6,7 @@ use futures_util::future::{BoxFuture, join};
 use zvf_query::{Counts, Explanation, OperatorReport, Query, QueryReport, QueryResult};
 
 use super::Dataset;
-use crate::error::Error;
+use crate::{error::Error, failure::boxed};
 
 /// What takes batches.
 type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;
@@ -15,8 +15,8 @@ impl Dataset {
     /// All that a query selects, in memory at once.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
-    /// use zvf::{Dataset, Query, query::geometry::Bbox};
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+    /// use zvf::{Bbox, Dataset, Query};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,12 +41,12 @@ impl Dataset {
     /// budget the store was opened with: then ask for
     /// [`batches`](Self::batches).
     pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
-        Box::pin(async move {
-            if self.is_in_doubt() {
-                // Side by side, so that being sure takes no round trip.
-                let (answer, settled) = join(self.session().query(query), self.settle()).await;
-                settled?;
-                if !self.is_refuted() {
+        boxed(async move {
+            if self.is_copy_unverified() {
+                // Concurrently, so that the verification adds no round trip.
+                let (answer, verified) = join(self.session().query(query), self.verify()).await;
+                verified?;
+                if !self.is_copy_stale() {
                     return Ok(answer?);
                 }
             }
@@ -58,7 +58,7 @@ impl Dataset {
     /// memory at a time; a break ends the query. Pieces in order are the answer.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
     /// use std::ops::ControlFlow;
     /// use zvf::{Dataset, Query};
     ///
@@ -100,8 +100,8 @@ impl Dataset {
         query: &'a Query,
         each: &'a mut Each<'a>,
     ) -> BoxFuture<'a, Result<QueryReport, Error>> {
-        Box::pin(async move {
-            self.settle().await?;
+        boxed(async move {
+            self.verify().await?;
             Ok(self.session().batches(query, each).await?)
         })
     }
@@ -110,7 +110,7 @@ impl Dataset {
     /// that only an answer would show.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::{Dataset, Query};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -132,11 +132,11 @@ impl Dataset {
     ///
     /// [`Error::Query`].
     pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
-        Box::pin(async move {
-            if self.is_in_doubt() {
-                let (counts, settled) = join(self.session().count(query), self.settle()).await;
-                settled?;
-                if !self.is_refuted() {
+        boxed(async move {
+            if self.is_copy_unverified() {
+                let (counts, verified) = join(self.session().count(query), self.verify()).await;
+                verified?;
+                if !self.is_copy_stale() {
                     return Ok(counts?);
                 }
             }
@@ -147,7 +147,7 @@ impl Dataset {
     /// What a query would read, found out from metadata and listings.
     ///
     /// ```
-    /// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
     /// use zvf::{Dataset, Query};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -170,8 +170,8 @@ impl Dataset {
     ///
     /// [`Error::Query`] when the query cannot be asked of the store.
     pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
-        Box::pin(async move {
-            self.settle().await?;
+        boxed(async move {
+            self.verify().await?;
             Ok(self.session().explain(query).await?)
         })
     }
@@ -187,8 +187,8 @@ impl Dataset {
         &'a self,
         query: &'a Query,
     ) -> BoxFuture<'a, Result<Vec<OperatorReport>, Error>> {
-        Box::pin(async move {
-            self.settle().await?;
+        boxed(async move {
+            self.verify().await?;
             Ok(self.session().analyze(query).await?)
         })
     }

@@ -8,7 +8,7 @@ use zvf_model::{key::Key, zarr::Array};
 use zvf_store::{CellArray, CellRead, CellReader, Read, Store};
 
 use crate::{
-    error::Error,
+    failure::Failure,
     nodes::{self, cell_array, element, named},
 };
 
@@ -42,7 +42,7 @@ pub(super) async fn image(
     store: &Store,
     reader: &CellReader,
     root: &Map<String, Value>,
-) -> Result<(BTreeMap<String, Value>, LevelSnapshot), Error> {
+) -> Result<(BTreeMap<String, Value>, LevelSnapshot), Failure> {
     let mut paths: Vec<String> = SINGLE.iter().map(|path| (*path).to_owned()).collect();
     for (family, depth) in FAMILIES {
         let mut open = vec![family.to_owned()];
@@ -74,7 +74,7 @@ pub(super) async fn image(
             continue;
         };
         let json = serde_json::from_slice(&bytes);
-        let json = json.map_err(|source| Error::Json {
+        let json = json.map_err(|source| Failure::Json {
             key: read.key.clone(),
             source,
         })?;
@@ -95,11 +95,11 @@ async fn table(
     reader: &CellReader,
     array: &Array,
     cells: &CellArray,
-) -> Result<Vec<Option<Vec<u8>>>, Error> {
+) -> Result<Vec<Option<Vec<u8>>>, Failure> {
     let grid = array.grid_shape();
     let count = grid.first().copied().unwrap_or(0);
     if grid.iter().skip(1).any(|extent| *extent > 1) || count > MOST_CHUNKS {
-        return Err(Error::TooManyCells {
+        return Err(Failure::TooManyCells {
             node: cells.node().clone(),
             cells: count,
         });
@@ -132,7 +132,7 @@ pub(super) async fn cells(
     before: &BTreeMap<String, Value>,
     image: &mut LevelSnapshot,
     change: &LevelChange,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     let needs = change.needs(image)?;
     let mut arrays: BTreeMap<&str, CellArray> = BTreeMap::new();
     for (path, _) in &needs {
@@ -156,7 +156,7 @@ pub(super) async fn cells(
     let found = reader.read(&wanted).await?;
     for ((path, chunk), bytes) in needs.iter().zip(found) {
         let Some(bytes) = bytes else {
-            return Err(Error::MissingCell {
+            return Err(Failure::MissingCell {
                 node: named(Key::parse(path), path)?,
                 cell: format!("{chunk:?}"),
             });
@@ -166,12 +166,12 @@ pub(super) async fn cells(
     Ok(())
 }
 
-fn array(nodes: &BTreeMap<String, Value>, path: &str) -> Result<(Array, CellArray), Error> {
+fn array(nodes: &BTreeMap<String, Value>, path: &str) -> Result<(Array, CellArray), Failure> {
     let key = named(Key::parse(path), path)?;
     let json = nodes.get(path).cloned().unwrap_or_default();
     let node = zvf_model::zarr::Node::from_json(&nodes::metadata(&key)?, json)?;
     let array = node.as_array().cloned();
-    let array = array.ok_or_else(|| Error::NoCells { node: key.clone() })?;
+    let array = array.ok_or_else(|| Failure::NoCells { node: key.clone() })?;
     let cells = cell_array(&key, array.clone())?;
     Ok((array, cells))
 }
@@ -189,7 +189,7 @@ pub(super) fn present(nodes: &BTreeMap<String, Value>, path: &str) -> Vec<Vec<i6
 pub(super) fn tables_gone(
     before: &BTreeMap<String, Value>,
     put: &BTreeSet<&Key>,
-) -> Result<Vec<Key>, Error> {
+) -> Result<Vec<Key>, Failure> {
     let mut gone = Vec::new();
     for path in before.keys() {
         let is_table = ["0/object_", "0/group"]
@@ -207,7 +207,7 @@ pub(super) fn tables_gone(
                 .into_iter()
                 .chain(core::iter::repeat_n(0, tail))
                 .collect();
-            let place = cells.locate(&index).map_err(|source| Error::Index {
+            let place = cells.locate(&index).map_err(|source| Failure::Index {
                 node: cells.node().clone(),
                 source,
             })?;

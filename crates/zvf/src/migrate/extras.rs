@@ -19,7 +19,7 @@ use super::{
     parts::{Batches, Target, unrecognized_children},
 };
 use crate::{
-    error::Error,
+    failure::Failure,
     nodes::{self, named},
 };
 
@@ -29,14 +29,14 @@ const MOST_FILES: usize = 1 << 24;
 const AT_ONCE: u64 = 64 << 20;
 
 /// A child's key.
-pub(super) fn child(path: &str, name: &str) -> Result<Key, Error> {
+pub(super) fn child(path: &str, name: &str) -> Result<Key, Failure> {
     let path = format!("{path}/{name}");
     named(Key::parse(&path), &path)
 }
 
 impl Migration<'_> {
     /// Further geometries of a level.
-    pub(super) async fn composite(&self, level: &mut Level) -> Result<(), Error> {
+    pub(super) async fn composite(&self, level: &mut Level) -> Result<(), Failure> {
         let path = format!("{}/geometry_index", level.path);
         let says = self.attributes(&path).await?;
         let key = named(Key::parse(&path), &path)?;
@@ -78,7 +78,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    async fn further_vertices(&self, level: &mut Level, kind: &str) -> Result<usize, Error> {
+    async fn further_vertices(&self, level: &mut Level, kind: &str) -> Result<usize, Failure> {
         let session = self.session();
         let part = session
             .stored_array(level.id, &ArrayRole::CompositeVertices(kind))
@@ -132,7 +132,7 @@ impl Migration<'_> {
     }
 
     /// What a level has besides.
-    pub(super) async fn other_nodes(&self, level: &Level) -> Result<(), Error> {
+    pub(super) async fn other_nodes(&self, level: &Level) -> Result<(), Failure> {
         let key = named(Key::parse(&level.path), &level.path)?;
         let index = self
             .attributes(&format!("{}/geometry_index", level.path))
@@ -147,14 +147,14 @@ impl Migration<'_> {
     }
 
     /// What the root has besides levels.
-    pub(super) async fn other_root_nodes(&self, levels: &[LevelId]) -> Result<(), Error> {
+    pub(super) async fn other_root_nodes(&self, levels: &[LevelId]) -> Result<(), Failure> {
         let levels: BTreeSet<String> = levels.iter().map(ToString::to_string).collect();
         let is_part = |name: &str| name == "parametric" || levels.contains(name);
         self.others(&Key::root(), is_part).await
     }
 
     /// Copies what is below a node, but for parts.
-    async fn others(&self, key: &Key, is_part: impl Fn(&str) -> bool) -> Result<(), Error> {
+    async fn others(&self, key: &Key, is_part: impl Fn(&str) -> bool) -> Result<(), Failure> {
         let store = self.source.store();
         let listing = nodes::children(store, key).await?;
         let own = |name: &str| match key.is_root() {
@@ -189,7 +189,7 @@ impl Migration<'_> {
             let count = rest.iter().take_while(fits).count().max(1);
             let (batch, after) = rest.split_at(count);
             let keys = batch.iter().map(|(name, _)| named(Key::parse(name), name));
-            let keys = keys.collect::<Result<Vec<Key>, Error>>()?;
+            let keys = keys.collect::<Result<Vec<Key>, Failure>>()?;
             let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
             let read = store.read(&reads).await?;
             let objects = keys.into_iter().zip(read);
@@ -201,7 +201,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    async fn put_as_it_is(&self, objects: Vec<(Key, bytes::Bytes)>) -> Result<(), Error> {
+    async fn put_as_it_is(&self, objects: Vec<(Key, bytes::Bytes)>) -> Result<(), Failure> {
         self.state().written.count(&objects);
         self.sink.put(objects).await
     }

@@ -11,7 +11,7 @@ use zvf_model::{grid::ChunkCoord, level::LevelId};
 use zvf_query::LinkCells;
 
 use super::Migration;
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// What becomes known of a level on the way.
 pub(super) struct Level {
@@ -57,8 +57,8 @@ impl ChunkFacts {
 
 impl Migration<'_> {
     /// All of a level.
-    pub(super) async fn level(&self, id: LevelId) -> Result<(), Error> {
-        let metadata = self.source.level(id).await?;
+    pub(super) async fn level(&self, id: LevelId) -> Result<(), Failure> {
+        let metadata = self.source.level_metadata(id).await?;
         let root = self.source.root();
         let path = id.to_string();
         let node = self.attributes(&path).await?;
@@ -93,7 +93,7 @@ impl Migration<'_> {
         self.level_node(&node, &level).await
     }
 
-    async fn level_node(&self, node: &Map<String, Value>, level: &Level) -> Result<(), Error> {
+    async fn level_node(&self, node: &Map<String, Value>, level: &Level) -> Result<(), Failure> {
         {
             let mut state = self.state();
             state.vertices += level.facts.vertices;
@@ -108,7 +108,7 @@ impl Migration<'_> {
     }
 
     /// All links of a level, unread.
-    async fn all_links(&self, level: &Level) -> Result<Vec<(Delta, LinkCells)>, Error> {
+    async fn all_links(&self, level: &Level) -> Result<Vec<(Delta, LinkCells)>, Failure> {
         let session = self.session();
         let mut all = Vec::new();
         for delta in session.stored_link_deltas(level.id).await? {

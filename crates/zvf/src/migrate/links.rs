@@ -25,7 +25,7 @@ use super::{
     parts::{Batches, Target},
     units::{Beside, Gathered, Unit, units},
 };
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Links of one delta on their way.
 pub(super) struct Links<'a> {
@@ -58,7 +58,7 @@ impl Links<'_> {
         &self,
         migration: &Migration<'_>,
         filing: &LinkArrayKey,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let none = Map::new();
         let names = self.cells.attributes();
         let paths = names.map(|(name, _)| self.form.attribute_path(name, filing));
@@ -96,7 +96,7 @@ impl Links<'_> {
         at: &[i64],
         (payload, values): (Vec<u8>, Vec<Option<Vec<u8>>>),
         outputs: &mut Vec<Output>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         if !self.filed.contains_key(filing) {
             self.filed.insert(filing.clone(), Vec::new());
             self.begin(migration, filing)?;
@@ -132,7 +132,7 @@ impl Migration<'_> {
         &self,
         level: &mut Level,
         all: Vec<(Delta, LinkCells)>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         for (delta, cells) in &all {
             for stray in cells.unrecognized_children() {
                 self.lost(MigrationNote::new(
@@ -161,7 +161,7 @@ impl Migration<'_> {
         level: &mut Level,
         delta: Delta,
         cells: &LinkCells,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let families = cells.families();
         let used = |family: &&(Key, LinkWidth)| {
             (0..cells.len()).any(|cell| cells.family(cell) == Some(&family.0))
@@ -191,7 +191,7 @@ impl Migration<'_> {
         delta: Delta,
         cells: &LinkCells,
         width: LinkWidth,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let policy = self.policy(cells, width).await?;
         let scales = self.scales(level, delta).await?;
         let form = self
@@ -232,7 +232,7 @@ impl Migration<'_> {
     }
 
     /// Whether ends are kept in order, and whether there are copies.
-    async fn policy(&self, cells: &LinkCells, width: LinkWidth) -> Result<(bool, bool), Error> {
+    async fn policy(&self, cells: &LinkCells, width: LinkWidth) -> Result<(bool, bool), Failure> {
         let (mut directed, mut duplicate) = (false, false);
         for (node, own) in cells.families() {
             if own == width {
@@ -246,7 +246,7 @@ impl Migration<'_> {
 
     /// How chunks of the level compare with those at the other ends; as equal ones
     /// when there is no such level.
-    async fn scales(&self, level: &Level, delta: Delta) -> Result<Vec<AxisScales>, Error> {
+    async fn scales(&self, level: &Level, delta: Delta) -> Result<Vec<AxisScales>, Failure> {
         let equal = vec![AxisScales::EQUAL; level.arity];
         let target = level.id.offset(delta.levels());
         let target = target.filter(|target| self.source.levels().contains(target));
@@ -262,8 +262,8 @@ impl Migration<'_> {
             return Ok(equal);
         }
         let (own, target) = (
-            self.source.level(level.id).await?,
-            self.source.level(target).await?,
+            self.source.level_metadata(level.id).await?,
+            self.source.level_metadata(target).await?,
         );
         let scales = own.link_scales(&target, self.source.root());
         let damaged = |error: zvf_model::grid::ScaleError| zvf_query::Damage {
@@ -285,7 +285,7 @@ impl Migration<'_> {
         level: &mut Level,
         links: &mut Links<'_>,
         cells: &[usize],
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let session = self.session();
         let tables: Vec<usize> = cells
             .iter()
@@ -347,7 +347,7 @@ impl Migration<'_> {
         &self,
         links: &Links<'_>,
         wanted: &[usize],
-    ) -> Result<Vec<Option<CellLinks>>, Error> {
+    ) -> Result<Vec<Option<CellLinks>>, Failure> {
         let session = self.session();
         match session.read_links(links.cells, wanted).await {
             Ok(read) => Ok(read.into_iter().map(Some).collect()),
@@ -383,7 +383,7 @@ impl Migration<'_> {
         gathered: &Gathered,
         own: &[usize],
         outputs: &mut Vec<Output>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
         let filed = links.form.file(&chunks, &gathered.ends, own)?;
         let (placed, beside) = filed.ok_or_else(|| no_place("links"))?;

@@ -12,7 +12,7 @@ use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryType};
 use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate::Scope};
 
 use super::{Migration, level::Level};
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Ids that are rows, before 0.9.
 const IDS: core::ops::Range<i64> = 0..1 << 26;
@@ -60,7 +60,7 @@ impl Order {
 
 impl Migration<'_> {
     /// Objects with their attributes.
-    pub(super) async fn objects(&self, level: &mut Level) -> Result<(), Error> {
+    pub(super) async fn objects(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let names = session.attribute_list(level.id, Scope::Object).await?;
         let manifests = self.passed(session.stored_manifests(level.id).await)?;
@@ -148,7 +148,7 @@ impl Migration<'_> {
     }
 
     /// Ids that are no rows, as an attribute.
-    async fn kept_ids(&self, level: &Level, ids: &[i64], names: &[String]) -> Result<(), Error> {
+    async fn kept_ids(&self, level: &Level, ids: &[i64], names: &[String]) -> Result<(), Failure> {
         if names.iter().any(|name| name == "object_id") {
             return Ok(());
         }
@@ -173,7 +173,7 @@ impl Migration<'_> {
         level: &mut Level,
         manifests: &StoredManifests,
         order: &Order,
-    ) -> Result<Tally, Error> {
+    ) -> Result<Tally, Failure> {
         let mut tally = Tally::default();
         let (rows, number) = (order.len(), level.id.number());
         let step = self.form.manifests_at_once();
@@ -213,7 +213,7 @@ impl Migration<'_> {
         &self,
         manifests: &StoredManifests,
         wanted: &[Option<u64>],
-    ) -> Result<Vec<Bytes>, Error> {
+    ) -> Result<Vec<Bytes>, Failure> {
         let session = self.session();
         let mut blobs = vec![Bytes::from_static(&EMPTY); wanted.len()];
         let mut places: Vec<(u64, usize)> = wanted
@@ -299,7 +299,7 @@ impl Migration<'_> {
         level: &Level,
         name: &str,
         order: &Order,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let folder = format!("{}/object_attributes", level.path);
         let path = format!("{folder}/{name}");
         let column = self.session().object_values(level.id, name, None).await;
@@ -339,7 +339,7 @@ impl Migration<'_> {
     }
 
     /// Groups with their attributes.
-    pub(super) async fn groups(&self, level: &mut Level) -> Result<(), Error> {
+    pub(super) async fn groups(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let path = format!("{}/groups", level.path);
         let list = self.passed(session.group_list(level.id).await)?;
@@ -388,7 +388,7 @@ impl Migration<'_> {
     pub(super) fn members(
         &self,
         list: &zvf_query::GroupList,
-    ) -> Result<(Vec<Vec<i64>>, BTreeMap<u64, (i64, i64)>), Error> {
+    ) -> Result<(Vec<Vec<i64>>, BTreeMap<u64, (i64, i64)>), Failure> {
         let (mut members, mut ranges) = (Vec::new(), BTreeMap::new());
         let budget = zvf_model::fetch::Fetch::budget(self.source.cells());
         let mut bytes = 0_u64;
@@ -427,7 +427,7 @@ impl Migration<'_> {
         tag: Option<&str>,
         old: &serde_json::Map<String, serde_json::Value>,
         column: Column,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let rows = column.values.len() as u64;
         let rows = rows_of(column, &Order::Same(rows));
         if matches!(rows.values, Stored::Text(_)) && !self.form.has_text() {

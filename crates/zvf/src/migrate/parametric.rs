@@ -6,11 +6,11 @@ use zvf_format::numeric::Kind;
 use zvf_query::Column;
 
 use super::Migration;
-use crate::error::Error;
+use crate::failure::Failure;
 
 impl Migration<'_> {
     /// Parametric objects, with their attributes and groups.
-    pub(super) async fn parametric(&self) -> Result<(), Error> {
+    pub(super) async fn parametric(&self) -> Result<(), Failure> {
         let read = self.session().parametric().await;
         let Some(Some(parametric)) = self.passed(read)? else {
             return Ok(());
@@ -52,7 +52,7 @@ impl Migration<'_> {
             .await
     }
 
-    async fn columns(&self, folder: &str, columns: Option<Vec<Column>>) -> Result<(), Error> {
+    async fn columns(&self, folder: &str, columns: Option<Vec<Column>>) -> Result<(), Failure> {
         for column in columns.unwrap_or_default() {
             let folder = format!("parametric/{folder}");
             self.parent(&folder).await?;

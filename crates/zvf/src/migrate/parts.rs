@@ -20,7 +20,7 @@ use super::{
     level::{ChunkFacts, Level},
     no_place,
 };
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Bytes of cells that are held at once, about.
 const AT_ONCE: u64 = 64 << 20;
@@ -69,7 +69,7 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn node(&self, migration: &Migration<'_>, says: Value) -> Result<Output, Error> {
+    fn node(&self, migration: &Migration<'_>, says: Value) -> Result<Output, Failure> {
         let keys: Vec<&[i64]> = self.keys.iter().map(Vec::as_slice).collect();
         let form = migration.form;
         let node = form.part(&self.path, self.extent, self.arity, &keys, self.old, says);
@@ -77,7 +77,7 @@ impl Target<'_> {
     }
 
     /// Makes the array known to whoever encodes its cells.
-    pub(super) fn begin(&self, migration: &Migration<'_>) -> Result<(), Error> {
+    pub(super) fn begin(&self, migration: &Migration<'_>) -> Result<(), Failure> {
         migration.register(&self.node(migration, json!({}))?)
     }
 
@@ -88,7 +88,7 @@ impl Target<'_> {
         chunk: &[i64],
         payload: Vec<u8>,
         outputs: &mut Vec<Output>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         if !payload.is_empty() || migration.form.keeps_empty_cells() {
             self.keys.push(chunk.to_vec());
         }
@@ -98,14 +98,14 @@ impl Target<'_> {
     }
 
     /// The node, when all cells are put.
-    pub(super) async fn end(self, migration: &Migration<'_>, says: Value) -> Result<(), Error> {
+    pub(super) async fn end(self, migration: &Migration<'_>, says: Value) -> Result<(), Failure> {
         migration.put(vec![self.node(migration, says)?]).await
     }
 }
 
 impl Migration<'_> {
     /// All parts with a cell for each chunk, but links.
-    pub(super) async fn chunk_parts(&self, level: &mut Level) -> Result<(), Error> {
+    pub(super) async fn chunk_parts(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let id = level.id;
         let vertices = session.stored_array(id, &ArrayRole::Vertices);
@@ -137,7 +137,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    async fn cell_attributes(&self, level: &mut Level) -> Result<Vec<Attribute>, Error> {
+    async fn cell_attributes(&self, level: &mut Level) -> Result<Vec<Attribute>, Failure> {
         let session = self.session();
         let mut attributes = Vec::new();
         for (scope, folder) in [
@@ -176,7 +176,7 @@ impl Migration<'_> {
         level: &mut Level,
         vertices: &StoredArray,
         fragments: Option<&StoredArray>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let session = self.session();
         let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
         let row = metadata.dtype.size() as u64 * self.source.root().axes.len() as u64;
@@ -255,7 +255,7 @@ impl Migration<'_> {
     }
 
     /// An attribute of vertices or fragments.
-    async fn attribute(&self, level: &mut Level, attribute: &Attribute) -> Result<(), Error> {
+    async fn attribute(&self, level: &mut Level, attribute: &Attribute) -> Result<(), Failure> {
         let session = self.session();
         let (part, chunks) = (&attribute.part, attribute.part.chunks());
         self.expect(chunks.len());

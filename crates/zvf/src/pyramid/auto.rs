@@ -10,7 +10,7 @@ use super::{
     LevelDesign, ObjectSelection,
     source::{Known, Source},
 };
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Vertices of a level that is coarse enough.
 const ENOUGH: u64 = 100_000;
@@ -128,7 +128,7 @@ impl AutoLevels {
         step: u32,
         known: Option<Known>,
         before: Option<&LevelDesign>,
-    ) -> Result<Option<LevelDesign>, Error> {
+    ) -> Result<Option<LevelDesign>, Failure> {
         let is_last = match self.levels {
             Some(levels) => step >= levels,
             None if !self.factors.is_empty() => step as usize >= self.factors.len(),
@@ -269,17 +269,17 @@ impl AutoLevels {
         &self,
         source: &Source<'_>,
         known: Known,
-    ) -> Result<Vec<LevelDesign>, Error> {
+    ) -> Result<Vec<LevelDesign>, Failure> {
         if !self.factors.is_empty()
             || !self.sparsity.is_empty()
             || self.way.is_some_and(|way| way != MethodKind::Subset)
         {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "levels that hold each point once are subsets of all objects, whose cells double",
             });
         }
         if source.links.is_some() || source.is_paths() {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "only points can be on one level each",
             });
         }
@@ -397,7 +397,7 @@ fn nested(cell: &[f64], chunk: &[f64]) -> Vec<f64> {
 
 impl Sample {
     /// Some chunks of a level, taken evenly, if any are wanted.
-    async fn of(source: &Source<'_>, is_wanted: bool) -> Result<Self, Error> {
+    async fn of(source: &Source<'_>, is_wanted: bool) -> Result<Self, Failure> {
         if !is_wanted {
             return Ok(Self::default());
         }

@@ -17,14 +17,14 @@ use super::{
     shards::Ends,
     source::{Links, SortedLinks},
 };
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Cells that are read at a time.
 const AT_ONCE: usize = 1024;
 
 impl Build<'_> {
     /// Links whose ends are in different chunks.
-    pub(super) async fn crossing(&mut self, sorted: &SortedLinks) -> Result<(), Error> {
+    pub(super) async fn crossing(&mut self, sorted: &SortedLinks) -> Result<(), Failure> {
         let (Some(links), Some(form)) = (&self.source.links, self.shared.links.clone()) else {
             return Ok(());
         };
@@ -83,7 +83,7 @@ impl Build<'_> {
         chunks: &[ChunkCoord],
         read: &[CellLinks],
         new: &mut Vec<NewCell>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let width = links.width;
         let mut ends: Vec<u64> = Vec::new();
         let (mut values, mut counts) = (vec![Vec::new(); links.fields.len()], Vec::new());
@@ -182,7 +182,7 @@ impl Build<'_> {
     }
 
     /// The nodes above links: of families and attributes.
-    pub(super) async fn link_families(&mut self) -> Result<(), Error> {
+    pub(super) async fn link_families(&mut self) -> Result<(), Failure> {
         let mut outputs = Vec::new();
         let level = self.shared.coarse.path.clone();
         let arity = self.shared.coarse.arity;
@@ -274,7 +274,7 @@ impl Build<'_> {
     }
 
     /// Groups of links that are not there yet.
-    async fn folders(&self, outputs: &mut Vec<Output>) -> Result<(), Error> {
+    async fn folders(&self, outputs: &mut Vec<Output>) -> Result<(), Failure> {
         let mut folders: BTreeSet<String> = BTreeSet::new();
         for output in outputs.iter() {
             if let Output::Node { path, .. } = output

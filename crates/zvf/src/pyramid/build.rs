@@ -33,7 +33,7 @@ use super::{
     tally::Tally,
 };
 use crate::{
-    error::Error,
+    failure::Failure,
     writer::{
         encode::{Arrays, encoded},
         run,
@@ -84,12 +84,12 @@ impl<'a> Build<'a> {
         (design, coarsening): (&'a LevelDesign, &Coarsening),
         kept: Option<Vec<bool>>,
         (form, transaction, target): (MigrationTarget, Transaction, LevelId),
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Failure> {
         let root = source.dataset.root();
         let own = source.metadata.effective_chunk_shape(root);
         let axes = own.axes();
         if design.chunk_scale.len() != axes || design.chunk_scale.contains(&0) {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "its chunks are to be a whole number of those of the level before along each axis",
             });
         }
@@ -98,13 +98,13 @@ impl<'a> Build<'a> {
             .map(|(extent, scale)| extent * f64::from(*scale))
             .collect();
         let shape = |extents: &[f64]| {
-            ChunkShape::new(extents).map_err(|_| Error::NoPyramid {
+            ChunkShape::new(extents).map_err(|_| Failure::NoPyramid {
                 why: "its chunks or bins would be too large for numbers",
             })
         };
         let (chunk_shape, bin) = (shape(&chunk)?, shape(&bin_shape(source, design))?);
         let nested = |extents| {
-            Bins::new(&chunk_shape, extents).map_err(|source| Error::PyramidBins {
+            Bins::new(&chunk_shape, extents).map_err(|source| Failure::PyramidBins {
                 level: target,
                 source,
             })
@@ -116,7 +116,7 @@ impl<'a> Build<'a> {
         let links = source.links.as_ref();
         let is_triangles = links.is_some_and(|links| links.width == 3);
         if matches!(design.method, CoarsenMethod::Collapse { .. }) && !is_triangles {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "only edges of triangles collapse: faces of more corners take --method bins",
             });
         }
@@ -184,13 +184,13 @@ impl<'a> Build<'a> {
             .transpose()?;
         let inside = match links {
             Some(links) => {
-                let width = LinkWidth::new(links.width as u64).map_err(|_| Error::NoPyramid {
+                let width = LinkWidth::new(links.width as u64).map_err(|_| Failure::NoPyramid {
                     why: "its links have more ends than are read",
                 })?;
                 let equal =
                     metadata
                         .link_scales(&metadata, root)
-                        .map_err(|_| Error::NoPyramid {
+                        .map_err(|_| Failure::NoPyramid {
                             why: "chunks of a level are no whole number of those of the root",
                         })?;
                 let policy = (links.directed, links.duplicate);
@@ -273,12 +273,12 @@ impl<'a> Build<'a> {
         to: &LevelMetadata,
         delta: i32,
         form: &MigrationTarget,
-    ) -> Result<LinkTarget, Error> {
+    ) -> Result<LinkTarget, Failure> {
         link_form(self.source.dataset.root(), (from, to), delta, form)
     }
 
     /// Makes all chunks.
-    pub(super) async fn chunks(&mut self, links: &SortedLinks) -> Result<(), Error> {
+    pub(super) async fn chunks(&mut self, links: &SortedLinks) -> Result<(), Failure> {
         let groups = self.chunk_groups();
         if let (Some(runner), None) = (&self.options.runner, &self.only) {
             return self.hand_out(Arc::clone(runner), &groups).await;
@@ -306,7 +306,7 @@ impl<'a> Build<'a> {
         links: &SortedLinks,
         groups: Groups,
         range: Range<usize>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let mut named = self.source.named();
         let total = groups.len() as u64;
         let Groups { all, ends, .. } = groups;
@@ -376,7 +376,7 @@ impl<'a> Build<'a> {
     }
 
     /// Puts nodes and cells that are not many.
-    pub(super) async fn put(&mut self, outputs: Vec<Output>) -> Result<(), Error> {
+    pub(super) async fn put(&mut self, outputs: Vec<Output>) -> Result<(), Failure> {
         let objects = run(move || {
             let arrays = Arrays::of(&outputs)?;
             encoded(&arrays, outputs)
@@ -385,7 +385,7 @@ impl<'a> Build<'a> {
         self.put_objects(objects).await
     }
 
-    pub(super) async fn put_objects(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), Error> {
+    pub(super) async fn put_objects(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), Failure> {
         self.tally.objects += objects.len() as u64;
         self.tally.bytes += objects
             .iter()
@@ -398,7 +398,7 @@ impl<'a> Build<'a> {
     pub(super) async fn nodes(
         &mut self,
         old: &BTreeMap<String, Map<String, Value>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let none = Map::new();
         let mut outputs = Vec::new();
         let is_current = self.shared.form.is_current();
@@ -424,8 +424,8 @@ impl<'a> Build<'a> {
 
 /// Makes the chunks of a batch, on all cores.
 #[expect(clippy::type_complexity, reason = "what a batch comes to, used once")]
-fn make(shared: &Shared, jobs: &[Job]) -> Result<Vec<(Outcome, Vec<(Key, Bytes)>)>, Error> {
-    let made: Vec<Result<_, Error>> = jobs.par_iter().map(|job| shared.run(job)).collect();
+fn make(shared: &Shared, jobs: &[Job]) -> Result<Vec<(Outcome, Vec<(Key, Bytes)>)>, Failure> {
+    let made: Vec<Result<_, Failure>> = jobs.par_iter().map(|job| shared.run(job)).collect();
     made.into_iter().collect()
 }
 
@@ -436,7 +436,7 @@ async fn read(
     batch: Vec<(ChunkCoord, Vec<ChunkCoord>)>,
     named: &mut BTreeMap<ChunkCoord, Vec<FragmentReference>>,
     with_ties: bool,
-) -> Result<(u64, Vec<Job>), Error> {
+) -> Result<(u64, Vec<Job>), Failure> {
     let chunks: Vec<ChunkCoord> = batch
         .iter()
         .flat_map(|(_, fine)| fine.iter().cloned())
@@ -500,8 +500,8 @@ fn link_form(
     (from, to): (&LevelMetadata, &LevelMetadata),
     delta: i32,
     form: &MigrationTarget,
-) -> Result<LinkTarget, Error> {
-    let scales = from.link_scales(to, root).map_err(|_| Error::NoPyramid {
+) -> Result<LinkTarget, Failure> {
+    let scales = from.link_scales(to, root).map_err(|_| Failure::NoPyramid {
         why: "chunks of a level are no whole number of those of the root",
     })?;
     let (level, delta) = (from.level.number(), Delta::new(delta));
@@ -529,7 +529,7 @@ impl Build<'_> {
         new: Vec<NewCell>,
         ends: &Ends,
         done: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let encoded = shared.encode(new)?;
         self.tally.count_puts(encoded.put);
         self.shards.hold(encoded.held)?;

@@ -5,7 +5,7 @@ use zvf_format::path::Delta;
 use zvf_model::{key::Key, level::LevelId};
 use zvf_store::{Store, Transaction};
 
-use crate::{error::Error, nodes, stale::STALE_CHUNKS};
+use crate::{failure::Failure, nodes, stale::STALE_CHUNKS};
 
 /// Files of levels.
 const MOST_FILES: usize = 1 << 26;
@@ -18,7 +18,7 @@ pub(super) async fn levels(
     transaction: &mut Transaction,
     first: LevelId,
     levels: &[LevelId],
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     for level in levels {
         let folders: Vec<String> = match *level >= first {
             true => vec![level.to_string()],

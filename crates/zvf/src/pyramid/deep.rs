@@ -13,7 +13,7 @@ use super::{
     job::{NewCell, file_pairs},
     shards::Ends,
 };
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Rows that are linked, by the chunks they are in.
 type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;
@@ -35,7 +35,7 @@ struct Deep {
 
 impl Build<'_> {
     /// Links from levels before the one that this is made of, and back.
-    pub(super) async fn deep_links(&mut self) -> Result<(), Error> {
+    pub(super) async fn deep_links(&mut self) -> Result<(), Failure> {
         if !self.shared.keeps_parents || self.shared.up.is_none() {
             return Ok(());
         }
@@ -47,14 +47,14 @@ impl Build<'_> {
         Ok(())
     }
 
-    async fn deep_from(&mut self, from: LevelId) -> Result<(), Error> {
+    async fn deep_from(&mut self, from: LevelId) -> Result<(), Failure> {
         let dataset = self.source.dataset;
         let session = dataset.session();
         let step = i32::try_from(self.source.id.number() - from.number()).unwrap_or(i32::MAX);
         let Some(cells) = session.all_link_cells(from, Delta::new(step)).await? else {
             return Ok(());
         };
-        let metadata = dataset.level(from).await?;
+        let metadata = dataset.level_metadata(from).await?;
         let aside = self.shared.aside.clone();
         let up = self.link_form(&metadata, &self.metadata, step + 1, &aside)?;
         let down = match &self.shared.down {
@@ -126,7 +126,7 @@ impl Build<'_> {
                 Ok(filed)
             });
             let mut new = Vec::new();
-            for filed in filed.collect::<Result<Vec<Deep>, Error>>()? {
+            for filed in filed.collect::<Result<Vec<Deep>, Failure>>()? {
                 count += filed.count;
                 crossing += filed.crossing;
                 new.extend(filed.cells);

@@ -8,7 +8,7 @@ use zvf_build::{
 };
 use zvf_format::numeric::Kind;
 
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// A level of a pyramid.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,13 +54,13 @@ impl Coarsening {
         columns: Option<usize>,
         is_coded: bool,
         keeps: bool,
-    ) -> Result<Aggregation, Error> {
+    ) -> Result<Aggregation, Failure> {
         let rule = self.rules.get(name).copied();
         let rule = rule.unwrap_or_else(|| {
             Aggregation::default_for(kind, columns.unwrap_or(1), is_coded, keeps)
         });
         if is_coded && !rule.suits_codes() {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "the values of an attribute are words, of which there is no mean, sum, least or \
                       greatest: use own, mode or count",
             });

@@ -22,7 +22,7 @@ use zvf_store::CellArray;
 
 use super::source::Payloads;
 use crate::{
-    error::Error,
+    failure::Failure,
     writer::encode::{Arrays, encoded},
 };
 
@@ -160,7 +160,7 @@ impl Shared {
     }
 
     /// Makes a chunk: its cells as objects, and what is known of it.
-    pub(super) fn run(&self, job: &Job) -> Result<(Outcome, Vec<(Key, Bytes)>), Error> {
+    pub(super) fn run(&self, job: &Job) -> Result<(Outcome, Vec<(Key, Bytes)>), Failure> {
         let made = self.make(job)?;
         let path = &self.coarse.path;
         let at = job.chunk.coords();
@@ -242,7 +242,7 @@ impl Shared {
         Ok((outcome, objects))
     }
 
-    fn make(&self, job: &Job) -> Result<CoarseChunk, Error> {
+    fn make(&self, job: &Job) -> Result<CoarseChunk, Failure> {
         let numbers: BTreeMap<&ChunkCoord, u32> =
             job.fine.iter().map(|(chunk, ..)| chunk).zip(0..).collect();
         let chunks = job.fine.iter().map(|(chunk, payloads, named)| FineChunk {
@@ -281,7 +281,7 @@ impl Shared {
         coarse: &ChunkCoord,
         parents: &[u32],
         cells: &mut Vec<NewCell>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, Failure> {
         let rows = parents
             .iter()
             .zip(0u64..)
@@ -321,7 +321,7 @@ impl Shared {
     }
 
     /// Cells as objects, but for those of shards.
-    pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Error> {
+    pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Failure> {
         let (mut outputs, mut put) = (Vec::new(), Vec::with_capacity(cells.len()));
         let mut held = Vec::new();
         let mut arrays = self.opened.arrays();
@@ -368,7 +368,7 @@ impl Shared {
         chunks: &[&[i64]],
         old: &Map<String, Value>,
         says: Value,
-    ) -> Result<Output, Error> {
+    ) -> Result<Output, Failure> {
         let (place, form) = self.place(path);
         let node = form.part(path, &place.extent, place.arity, chunks, old, says);
         node.ok_or_else(|| no_place(path))
@@ -383,7 +383,7 @@ pub(super) fn file_pairs(
     pairs: &[(u64, u64)],
     arity: usize,
     cells: &mut Vec<NewCell>,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     if pairs.is_empty() {
         return Ok(());
     }
@@ -426,11 +426,11 @@ fn in_shard(
     path: &str,
     at: &[u64],
     output: Output,
-) -> Result<Option<ShardCell>, Error> {
+) -> Result<Option<ShardCell>, Failure> {
     let Output::Cell { index, payload, .. } = output else {
         return Ok(None);
     };
-    let place = array.locate(&index).map_err(|source| Error::Index {
+    let place = array.locate(&index).map_err(|source| Failure::Index {
         node: array.node().clone(),
         source,
     })?;
@@ -456,7 +456,7 @@ pub(super) fn file(
     arity: usize,
     cells: &mut Vec<NewCell>,
     filed: &mut Filed<'_>,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     let Some((placed, beside)) = form.file(chunks, ends, links)? else {
         return Err(no_place(&form.path(&LinkArrayKey::CrossChunk)));
     };
@@ -489,6 +489,6 @@ pub(super) fn columns(payload: &[u8], rows: u64, size: usize) -> usize {
         .unwrap_or(1)
 }
 
-pub(super) fn no_place(path: &str) -> Error {
-    Error::Refused(zvf_build::BuildError::ChunksTooFarApart(path.to_owned()))
+pub(super) fn no_place(path: &str) -> Failure {
+    Failure::Build(zvf_build::BuildError::ChunksTooFarApart(path.to_owned()))
 }

@@ -14,7 +14,7 @@ use zvf_store::Read;
 
 use super::build::Build;
 use crate::{
-    error::Error,
+    failure::Failure,
     nodes,
     writer::{
         encode::{Arrays, encoded},
@@ -31,7 +31,7 @@ const AT_ONCE: usize = 256;
 
 impl Build<'_> {
     /// The object index.
-    pub(super) async fn object_index(&mut self) -> Result<(), Error> {
+    pub(super) async fn object_index(&mut self) -> Result<(), Failure> {
         if self.source.objects.is_none() {
             return Ok(());
         }
@@ -76,7 +76,7 @@ impl Build<'_> {
                 let cell = shared.form.manifests(level, rows, part, &blobs)?;
                 encoded(&arrays, vec![cell])
             });
-            parts.collect::<Result<Vec<_>, Error>>()
+            parts.collect::<Result<Vec<_>, Failure>>()
         });
         let made = made.await?;
         self.put(outputs).await?;
@@ -84,7 +84,7 @@ impl Build<'_> {
     }
 
     /// Attributes of objects, groups and their attributes, file by file.
-    pub(super) async fn tables(&mut self) -> Result<(), Error> {
+    pub(super) async fn tables(&mut self) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
         for family in COPIED {
             let from = format!("{}/{family}", self.source.id);
@@ -114,7 +114,7 @@ impl Build<'_> {
     }
 
     /// The same where there are such tables already: those that are gone are deleted.
-    pub(super) async fn replace_tables(&mut self) -> Result<(), Error> {
+    pub(super) async fn replace_tables(&mut self) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
         for family in COPIED {
             let path = format!("{}/{family}", self.target);
@@ -130,7 +130,7 @@ impl Build<'_> {
     }
 
     /// Whether a node is in the store.
-    pub(super) async fn is_there(&self, path: &str) -> Result<bool, Error> {
+    pub(super) async fn is_there(&self, path: &str) -> Result<bool, Failure> {
         let key = nodes::named(Key::parse(path), path)?;
         Ok(nodes::read_one(self.source.dataset.store(), &key)
             .await?
@@ -144,7 +144,7 @@ fn manifests(
     chunks: &[ChunkCoord],
     objects: Range<u64>,
     arity: usize,
-) -> Result<Vec<Vec<u8>>, Error> {
+) -> Result<Vec<Vec<u8>>, Failure> {
     let of = |object: u64| named.partition_point(|(own, _)| u64::from(own.object) < object);
     let mut own = named
         .get(of(objects.start)..of(objects.end))
@@ -159,7 +159,7 @@ fn manifests(
                 .get(*chunk as usize)
                 .map_or(&[][..], ChunkCoord::coords);
             let pushed = builder.push_single(coords, first.fragment);
-            pushed.map_err(|_| Error::NoPyramid {
+            pushed.map_err(|_| Failure::NoPyramid {
                 why: "an object has more pieces than a manifest holds",
             })?;
             own = rest;

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     dataset::Dataset,
     error::Error,
+    failure::Failure,
     location::Location,
     nodes,
     stale::{STALE_CHUNKS, STALE_LEVELS},
@@ -42,7 +43,7 @@ enum ChangedChunks {
 /// where others made the pyramid and said how, the level is made anew as a whole.
 ///
 /// ```
-/// # use zvf::build::{Design, Geometry, GeometryKind, NumericColumn};
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
 /// use zvf::{Editor, PyramidOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -63,19 +64,19 @@ enum ChangedChunks {
 ///
 /// # Errors
 ///
-/// [`Error::NoPyramid`] when a level does not say how it was made; [`Error`].
+/// [`Error::Pyramid`] when a level does not record how it was built; [`Error`] otherwise.
 pub async fn refresh_pyramid(
     location: impl Into<Location>,
     options: &PyramidOptions,
 ) -> Result<PyramidReport, Error> {
     let store = location.into().open(&options.open)?;
-    refresh_in(&store, options).await
+    Ok(refresh_in(&store, options).await?)
 }
 
 fn refresh_in<'a>(
     store: &'a Store,
     options: &'a PyramidOptions,
-) -> LocalBoxFuture<'a, Result<PyramidReport, Error>> {
+) -> LocalBoxFuture<'a, Result<PyramidReport, Failure>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
         let mut made = PyramidReport::default();
@@ -93,7 +94,7 @@ fn refresh_in<'a>(
             };
             let (id, target) = (LevelId::new(number - 1), LevelId::new(number));
             let says = attributes(&dataset, &target.to_string()).await?;
-            let recipe = stats::recipe(&says).ok_or(Error::NoPyramid {
+            let recipe = stats::recipe(&says).ok_or(Failure::NoPyramid {
                 why: "a level does not say how it was made: make all levels anew with --overwrite",
             })?;
             let mut options = options.clone();
@@ -155,7 +156,10 @@ fn changed(dataset: &Dataset, id: LevelId) -> ChangedChunks {
 }
 
 /// What a node says.
-pub(super) async fn attributes(dataset: &Dataset, path: &str) -> Result<Map<String, Value>, Error> {
+pub(super) async fn attributes(
+    dataset: &Dataset,
+    path: &str,
+) -> Result<Map<String, Value>, Failure> {
     let key = nodes::named(Key::parse(path), path)?;
     super::source::of_node(dataset, &key).await
 }
@@ -168,7 +172,7 @@ async fn partly(
     coarsening: &Coarsening,
     options: &PyramidOptions,
     changed: &BTreeSet<ChunkCoord>,
-) -> Result<Option<LevelReport>, Error> {
+) -> Result<Option<LevelReport>, Failure> {
     let start = Instant::now();
     let dataset = source.dataset;
     let target = source.id.offset(1).unwrap_or(source.id);
@@ -287,7 +291,7 @@ async fn stage(
     build: &mut Build<'_>,
     stale: &BTreeSet<ChunkCoord>,
     old: Option<&ObjectSet>,
-) -> Result<Option<bytes::Bytes>, Error> {
+) -> Result<Option<bytes::Bytes>, Failure> {
     let dataset = build.source.dataset;
     let Some(before) = arrays::Before::read(build).await? else {
         return Ok(None);

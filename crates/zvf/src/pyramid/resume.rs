@@ -3,7 +3,7 @@
 use zvf_model::level::LevelId;
 
 use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
-use crate::{dataset::Dataset, error::Error, stale::STALE_LEVELS};
+use crate::{dataset::Dataset, failure::Failure, stale::STALE_LEVELS};
 
 /// Whether a level is there as it would be made now, and nothing changed since.
 pub(super) async fn is_made(
@@ -11,7 +11,7 @@ pub(super) async fn is_made(
     level: LevelId,
     design: &LevelDesign,
     options: &PyramidOptions,
-) -> Result<bool, Error> {
+) -> Result<bool, Failure> {
     if options.overwrite || !dataset.surveyed().await?.levels().contains(&level) {
         return Ok(false);
     }

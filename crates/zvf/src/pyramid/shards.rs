@@ -16,7 +16,7 @@ use super::{
     job::{Place, ShardCell, Shared},
     source::Source,
 };
-use crate::{error::Error, writer::run};
+use crate::{failure::Failure, writer::run};
 
 /// How cells of a level are written: in shards as those of the level that it is made of,
 /// where nothing else is said.
@@ -25,7 +25,7 @@ pub(super) fn form(
     design: &LevelDesign,
     form: &MigrationTarget,
     coarse: &Place,
-) -> Result<MigrationTarget, Error> {
+) -> Result<MigrationTarget, Failure> {
     let sharding = design.sharding.clone();
     let sharding = sharding.unwrap_or_else(|| source.sharding());
     let place = (&coarse.extent, coarse.arity);
@@ -127,11 +127,11 @@ impl Ends {
 
 impl Shards {
     /// Holds cells.
-    pub(super) fn hold(&mut self, cells: Vec<ShardCell>) -> Result<(), Error> {
+    pub(super) fn hold(&mut self, cells: Vec<ShardCell>) -> Result<(), Failure> {
         for cell in cells {
             if self.put.contains(&cell.key) {
                 // To put it again would drop the cells that it has.
-                return Err(Error::NoPyramid {
+                return Err(Failure::NoPyramid {
                     why: "a shard of a level was written before all of its cells were made",
                 });
             }
@@ -166,7 +166,7 @@ impl Shards {
         &mut self,
         ends: &Ends,
         done: usize,
-    ) -> Result<Vec<(Key, Bytes)>, Error> {
+    ) -> Result<Vec<(Key, Bytes)>, Failure> {
         let shards = self.whole(ends, done);
         if shards.is_empty() {
             return Ok(Vec::new());
@@ -174,7 +174,7 @@ impl Shards {
         run(move || {
             let made = shards.into_par_iter().map(|shard| {
                 let bytes = shard.array.encode_shard(&shard.cells);
-                let bytes = bytes.map_err(|source| Error::Encode {
+                let bytes = bytes.map_err(|source| Failure::Encode {
                     key: shard.key.clone(),
                     source,
                 })?;

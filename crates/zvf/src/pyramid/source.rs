@@ -24,7 +24,7 @@ use zvf_model::{
 use zvf_query::{CellLinks, LinkCells, ObjectSet, Session, StoredArray, predicate::Scope};
 
 use super::design::Coarsening;
-use crate::{dataset::Dataset, error::Error, nodes};
+use crate::{dataset::Dataset, failure::Failure, nodes};
 
 /// Size of a level that another level is built from.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ impl Attribute {
         &self,
         coarsening: &Coarsening,
         keeps: bool,
-    ) -> Result<AggregatedAttribute, Error> {
+    ) -> Result<AggregatedAttribute, Failure> {
         field(&self.name, &self.metadata, coarsening, keeps)
     }
 }
@@ -111,7 +111,7 @@ fn field(
     metadata: &CellAttribute,
     coarsening: &Coarsening,
     keeps: bool,
-) -> Result<AggregatedAttribute, Error> {
+) -> Result<AggregatedAttribute, Failure> {
     let columns = metadata.row_shape.as_ref().map(|shape| {
         let columns = shape.iter().product::<u64>();
         usize::try_from(columns).unwrap_or(usize::MAX)
@@ -139,28 +139,28 @@ impl<'a> Source<'a> {
         dataset: &'a Dataset,
         id: LevelId,
         coarsening: &Coarsening,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Failure> {
         let session = dataset.session();
-        let metadata = dataset.level(id).await?;
+        let metadata = dataset.level_metadata(id).await?;
         let (vertices, fragments) = join(
             session.stored_array(id, &ArrayRole::Vertices),
             session.stored_array(id, &ArrayRole::VertexFragments),
         )
         .await;
         let (Some(vertices), Some(fragments)) = (vertices?, fragments?) else {
-            return Err(Error::AbsentLevel {
+            return Err(Failure::AbsentLevel {
                 address: dataset.address().to_owned(),
                 level: id,
             });
         };
         let says = Vertices::parse(vertices.node(), vertices.attributes())?.value;
         if says.encoding != VertexEncoding::Raw {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "its vertices are compressed with Draco, which is not decoded",
             });
         }
         if vertices.padded().is_some() {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "levels of the profile 0.8-padded are not made; `zvf migrate` makes a store of \
                       0.9 of it",
             });
@@ -191,7 +191,7 @@ impl<'a> Source<'a> {
         dataset: &Dataset,
         id: LevelId,
         coarsening: &Coarsening,
-    ) -> Result<Option<Links>, Error> {
+    ) -> Result<Option<Links>, Failure> {
         let session = dataset.session();
         let Some(cells) = session.all_link_cells(id, Delta::INTRA).await? else {
             return Ok(None);
@@ -203,7 +203,7 @@ impl<'a> Source<'a> {
         let (mut directed, mut duplicate, mut says) = (false, false, Attributes::new());
         for (node, own) in &families {
             if own != width {
-                return Err(Error::NoPyramid {
+                return Err(Failure::NoPyramid {
                     why: "its links have different numbers of ends",
                 });
             }
@@ -220,7 +220,7 @@ impl<'a> Source<'a> {
         for (number, (name, metadata)) in cells.attributes().enumerate() {
             let Some(metadata) = metadata else { continue };
             if fields.len() != number {
-                return Err(Error::NoPyramid {
+                return Err(Failure::NoPyramid {
                     why: "an attribute of its links says nothing of its values",
                 });
             }
@@ -304,7 +304,7 @@ impl<'a> Source<'a> {
     }
 
     /// How many vertices and chunks there are.
-    pub(super) async fn known(&self) -> Result<Known, Error> {
+    pub(super) async fn known(&self) -> Result<Known, Failure> {
         let info = crate::dataset::count_level(self.dataset, &self.metadata).await?;
         Ok(Known {
             vertices: info.vertices.unwrap_or(0),
@@ -332,7 +332,7 @@ impl<'a> Source<'a> {
         payloads: &Payloads,
         named: &[FragmentReference],
         each: &mut dyn FnMut(u32, u32, &[f64]),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let fine = FineChunk {
             name: format!("{}/vertices/{chunk}", self.id),
             positions: &payloads.vertices,
@@ -390,7 +390,7 @@ impl<'a> Source<'a> {
     }
 
     /// The payloads of these chunks; one round trip for each part, side by side.
-    pub(super) async fn read(&self, chunks: &[ChunkCoord]) -> Result<Vec<Payloads>, Error> {
+    pub(super) async fn read(&self, chunks: &[ChunkCoord]) -> Result<Vec<Payloads>, Failure> {
         let session = self.session();
         let own = join(
             cells(&session, &self.vertices, chunks),
@@ -429,7 +429,7 @@ impl<'a> Source<'a> {
     }
 
     /// Cells of links, in trees with the child first.
-    pub(super) async fn read_links(&self, cells: &[usize]) -> Result<Vec<CellLinks>, Error> {
+    pub(super) async fn read_links(&self, cells: &[usize]) -> Result<Vec<CellLinks>, Failure> {
         let Some(links) = self.links.as_ref().filter(|_| !cells.is_empty()) else {
             return Ok(Vec::new());
         };
@@ -525,7 +525,7 @@ async fn attributes(
     session: &Session<'_>,
     id: LevelId,
     scope: Scope,
-) -> Result<Vec<Attribute>, Error> {
+) -> Result<Vec<Attribute>, Failure> {
     let mut attributes = Vec::new();
     for name in session.attribute_list(id, scope).await?.iter() {
         let part = match scope {
@@ -548,7 +548,7 @@ async fn attribute_cells(
     source: &Source<'_>,
     attributes: &[Attribute],
     chunks: &[ChunkCoord],
-) -> Result<Vec<Vec<Option<Bytes>>>, Error> {
+) -> Result<Vec<Vec<Option<Bytes>>>, Failure> {
     let session = source.session();
     let all = attributes
         .iter()
@@ -561,7 +561,7 @@ async fn cells(
     session: &Session<'_>,
     part: &StoredArray,
     chunks: &[ChunkCoord],
-) -> Result<Vec<Option<Bytes>>, Error> {
+) -> Result<Vec<Option<Bytes>>, Failure> {
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
     let there: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
     let mut read = session.stored_cells(part, &there).await.into_iter();
@@ -582,7 +582,7 @@ async fn cells(
 pub(super) async fn of_node(
     dataset: &Dataset,
     key: &zvf_model::key::Key,
-) -> Result<Attributes, Error> {
+) -> Result<Attributes, Failure> {
     let node = nodes::read_one(dataset.store(), key).await?;
     Ok(node
         .map(|node| node.attributes().clone())

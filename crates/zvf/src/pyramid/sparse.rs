@@ -8,7 +8,7 @@ use zvf_model::grid::ChunkCoord;
 use zvf_query::{ColumnValues, NumericColumn};
 
 use super::{design::ObjectSelection, source::Source};
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// Chunks that are read at a time.
 const AT_ONCE: usize = 256;
@@ -18,7 +18,7 @@ pub(super) async fn kept(
     source: &Source<'_>,
     wanted: &ObjectSelection,
     scale: &[i64],
-) -> Result<Option<Vec<bool>>, Error> {
+) -> Result<Option<Vec<bool>>, Failure> {
     let sparsity = &wanted.sparsity;
     let Some(objects) = &source.objects else {
         return Ok(None);
@@ -54,7 +54,7 @@ pub(super) async fn kept(
         lengths(source, &mut facts).await?;
     }
     if matches!(sparsity.strategy, Strategy::Attribute { .. }) {
-        let name = wanted.attribute.as_deref().ok_or(Error::NoPyramid {
+        let name = wanted.attribute.as_deref().ok_or(Failure::NoPyramid {
             why: "objects are to be kept by an attribute, and none is named",
         })?;
         let column = source
@@ -62,7 +62,7 @@ pub(super) async fn kept(
             .object_values(source.id, name, None)
             .await?;
         let ColumnValues::Numeric(numbers) = &column.values else {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "objects are kept by an attribute that is text",
             });
         };
@@ -109,7 +109,7 @@ struct Run {
 
 /// Lengths and vertices of objects: those of their pieces, and of paths the ways between
 /// them.
-async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), Error> {
+async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), Failure> {
     let mut named = source.named();
     let chunks = source.chunks();
     let mut runs: Vec<Run> = Vec::new();

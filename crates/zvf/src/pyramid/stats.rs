@@ -10,7 +10,7 @@ use zvf_build::{
 use zvf_model::{key::Key, zarr::Node};
 
 use super::{LevelDesign, ObjectSelection, build::Build};
-use crate::{dataset::Dataset, error::Error, nodes};
+use crate::{dataset::Dataset, failure::Failure, nodes};
 
 /// How a level was made, so that it can be made again.
 pub(super) fn describe(build: &Build<'_>) -> Value {
@@ -104,7 +104,7 @@ fn method(method: &CoarsenMethod) -> Value {
 }
 
 /// How cells of vertices are compressed, and whether they have checksums.
-pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, bool), Error> {
+pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, bool), Failure> {
     let vertices = nodes::named(Key::parse("0/vertices"), "0/vertices")?;
     let mut node = nodes::read_one(dataset.store(), &vertices).await?;
     if let Some(Node::Group(_)) = &node {

@@ -7,7 +7,7 @@ use zvf_build::{Output, coarsen::FragmentReference};
 use zvf_model::grid::ChunkCoord;
 
 use super::job::{Outcome, Put, Shared};
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// What a level came to.
 #[derive(Debug, Default)]
@@ -92,7 +92,7 @@ impl Part {
         shared: &Shared,
         path: &str,
         old: &Map<String, Value>,
-    ) -> Result<Output, Error> {
+    ) -> Result<Output, Failure> {
         let chunks: Vec<&[i64]> = self.chunks.iter().map(Vec::as_slice).collect();
         let says = self
             .says

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     dataset::Dataset,
-    error::Error,
+    failure::Failure,
     task_runner::{TaskRunner, read_json, scratch_error, write_json},
     writer::run,
 };
@@ -38,14 +38,14 @@ impl Build<'_> {
         &mut self,
         runner: Arc<dyn TaskRunner>,
         groups: &Groups,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         if !self.shared.form.is_current() {
-            return Err(Error::NoPyramid {
+            return Err(Failure::NoPyramid {
                 why: "only levels of stores of 0.9 are shared among processes; make them in one, or \
                       `zvf migrate` the store",
             });
         }
-        let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
+        let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
             path: std::env::temp_dir().display().to_string(),
             source,
         })?;
@@ -63,7 +63,7 @@ impl Build<'_> {
             tasks.push((task, result));
         }
         let files: Vec<PathBuf> = tasks.iter().map(|(task, _)| task.clone()).collect();
-        run(move || runner.run(&files).map_err(Error::Source)).await?;
+        run(move || runner.run(&files).map_err(Failure::Source)).await?;
         for (_, result) in tasks {
             let says = read_json(&result.with_extension("json"))?;
             let rows = says["rows"].as_str().ok_or_else(|| no_task(&result))?;
@@ -101,7 +101,7 @@ impl Build<'_> {
 }
 
 /// Makes the chunks that a task says.
-pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Error> {
+pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Failure> {
     let name = |member: &str| says[member].as_str().map(PathBuf::from);
     let (Some(path), Some(result)) = (name("level"), name("result")) else {
         return Err(no_task(Path::new("task")));
@@ -117,7 +117,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
     let store = open.open(address)?.without_node_copy();
     let transaction = store.join_transaction(text("transaction")?).await?;
     if level["base"].as_u64() != Some(transaction.base()) {
-        return Err(Error::NoPyramid {
+        return Err(Failure::NoPyramid {
             why: "the store was changed while a level was made; make it again",
         });
     }
@@ -183,7 +183,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
     )
 }
 
-fn no_task(path: &Path) -> Error {
+fn no_task(path: &Path) -> Failure {
     let source = std::io::Error::new(
         std::io::ErrorKind::InvalidData,
         "does not say what a task does or did",

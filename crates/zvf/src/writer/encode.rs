@@ -12,7 +12,7 @@ use zvf_model::{key::Key, zarr::Node};
 use zvf_store::CellArray;
 
 use crate::{
-    error::Error,
+    failure::Failure,
     nodes::{cell_array, named},
 };
 
@@ -22,7 +22,7 @@ pub(crate) struct Arrays(HashMap<String, CellArray>);
 
 impl Arrays {
     /// The arrays among nodes.
-    pub(crate) fn of(outputs: &[Output]) -> Result<Self, Error> {
+    pub(crate) fn of(outputs: &[Output]) -> Result<Self, Failure> {
         let mut arrays = HashMap::new();
         for output in outputs {
             if let Output::Node { path, json } = output
@@ -46,7 +46,7 @@ impl Arrays {
 
     /// The array at a path. Those of links that are not among the nodes are stored as
     /// vertices are.
-    pub(crate) fn get(&self, path: &str) -> Result<CellArray, Error> {
+    pub(crate) fn get(&self, path: &str) -> Result<CellArray, Failure> {
         if let Some(array) = self.0.get(path) {
             return Ok(array.clone());
         }
@@ -57,13 +57,13 @@ impl Arrays {
             .filter(|_| path.starts_with("0/links/0/"));
         match vertices {
             Some(vertices) => cell_array(&key, Arc::clone(vertices.metadata())),
-            None => Err(Error::NoCells { node: key }),
+            None => Err(Failure::NoCells { node: key }),
         }
     }
 }
 
 /// The array that a node is.
-fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Error> {
+fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Failure> {
     if json.get("node_type").and_then(Value::as_str) != Some("array") {
         return Ok(None);
     }
@@ -75,7 +75,7 @@ fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Error> {
 }
 
 /// Nodes and cells as objects. All cells of a shard must be among them.
-pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Error> {
+pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.
     let mut own: HashMap<String, CellArray> = HashMap::new();
@@ -98,13 +98,13 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
                     Some(cells) => cells.clone(),
                     None => arrays.get(&array)?,
                 };
-                let place = cells.locate(&index).map_err(|source| Error::Index {
+                let place = cells.locate(&index).map_err(|source| Failure::Index {
                     node: cells.node().clone(),
                     source,
                 })?;
                 match place {
                     (key, None) => {
-                        let bytes = cells.encode(&payload).map_err(|source| Error::Encode {
+                        let bytes = cells.encode(&payload).map_err(|source| Failure::Encode {
                             key: key.clone(),
                             source,
                         })?;
@@ -121,7 +121,7 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
     }
     for (key, (array, cells)) in shards {
         let bytes = array.encode_shard(&cells);
-        let bytes = bytes.map_err(|source| Error::Encode {
+        let bytes = bytes.map_err(|source| Failure::Encode {
             key: key.clone(),
             source,
         })?;

@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use zvf_model::key::Key;
 use zvf_store::spawn_cpu;
 
-use crate::error::Error;
+use crate::failure::Failure;
 
 use super::WriteReport;
 
@@ -30,12 +30,12 @@ enum Work {
 pub(crate) async fn make_and_put<F>(
     ready: Vec<(Key, Bytes)>,
     tasks: usize,
-    make: impl Fn(usize) -> Result<Vec<(Key, Bytes)>, Error> + Clone + Send + 'static,
+    make: impl Fn(usize) -> Result<Vec<(Key, Bytes)>, Failure> + Clone + Send + 'static,
     put: impl Fn(Vec<(Key, Bytes)>) -> F,
     mut after: impl FnMut(usize),
-) -> Result<WriteReport, Error>
+) -> Result<WriteReport, Failure>
 where
-    F: Future<Output = Result<(), Error>>,
+    F: Future<Output = Result<(), Failure>>,
 {
     let has_failed = AtomicBool::new(false);
     let works = iter::once(Work::Ready(ready)).chain((0..tasks).map(Work::Task));
@@ -47,7 +47,7 @@ where
                 Work::Ready(objects) => (objects, false),
                 Work::Task(task) => {
                     let made = spawn_cpu(move || make(task)).await;
-                    (made.unwrap_or(Err(Error::Interrupted))?, true)
+                    (made.unwrap_or(Err(Failure::Interrupted))?, true)
                 }
             };
             let mut written = WriteReport::default();
@@ -88,8 +88,8 @@ mod tests {
 
     use super::*;
 
-    fn object(task: usize) -> Result<Vec<(Key, Bytes)>, Error> {
-        let key = Key::parse(&format!("{task}")).map_err(|_| Error::Interrupted)?;
+    fn object(task: usize) -> Result<Vec<(Key, Bytes)>, Failure> {
+        let key = Key::parse(&format!("{task}")).map_err(|_| Failure::Interrupted)?;
         Ok(vec![(key, Bytes::from(vec![0; task]))])
     }
 
@@ -119,7 +119,7 @@ mod tests {
             let make = move |task| {
                 count.fetch_add(1, Relaxed);
                 match task {
-                    7 if !failing_put => Err(Error::Interrupted),
+                    7 if !failing_put => Err(Failure::Interrupted),
                     _ => object(task),
                 }
             };
@@ -128,12 +128,12 @@ mod tests {
                 tokio::task::yield_now().await;
                 putting.fetch_sub(1, Relaxed);
                 match objects[0].0.as_str() {
-                    "7" => Err(Error::Interrupted),
+                    "7" => Err(Failure::Interrupted),
                     _ => Ok(()),
                 }
             };
             let written = make_and_put(ready, 10_000, make, put, |_| ()).await;
-            assert!(matches!(written, Err(Error::Interrupted)));
+            assert!(matches!(written, Err(Failure::Interrupted)));
             assert_eq!(putting.load(Relaxed), 0, "all were waited for");
             let most = 8 + 2 * (rayon::current_num_threads() + PUTTING);
             assert!(made.load(Relaxed) <= most, "{made:?}");

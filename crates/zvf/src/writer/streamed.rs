@@ -21,6 +21,7 @@ use zvf_store::Creation;
 
 use crate::{
     error::Error,
+    failure::Failure,
     location::Location,
     task_runner::scratch_error,
     writer::{
@@ -71,10 +72,7 @@ const COPIES: u64 = 16;
 ///
 /// ```
 /// use std::error::Error;
-/// use zvf::{
-///     Dataset, Query,
-///     build::{Design, Geometry, GeometryKind, NumericColumn},
-/// };
+/// use zvf::{Dataset, Design, Geometry, GeometryKind, NumericColumn, Query};
 ///
 /// /// Points on a line, made up as they are asked for.
 /// struct Line {
@@ -125,7 +123,7 @@ pub async fn create_from_source(
     design: Design,
     options: &CreateOptions,
 ) -> Result<WriteReport, Error> {
-    create_streamed(location.into(), source, design, options).await
+    Ok(create_streamed(location.into(), source, design, options).await?)
 }
 
 fn create_streamed<'a>(
@@ -133,7 +131,7 @@ fn create_streamed<'a>(
     source: &'a mut dyn GeometrySource,
     design: Design,
     options: &'a CreateOptions,
-) -> BoxFuture<'a, Result<WriteReport, Error>> {
+) -> BoxFuture<'a, Result<WriteReport, Failure>> {
     Box::pin(async move {
         let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
         let tables = source.tables();
@@ -154,11 +152,11 @@ fn create_streamed<'a>(
         };
         // The first batch says how large vertices are.
         let mut batch = 1 << 16;
-        while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+        while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
             batch = within(memory / COPIES / row(&geometry) as u64);
             survey.add(&geometry)?;
         }
-        source.rewind().map_err(Error::Source)?;
+        source.rewind().map_err(Failure::Source)?;
         let vertices = survey.vertices();
         let outline = survey.outline()?;
         let bytes = vertices.saturating_mul(outline.row_size() as u64);
@@ -169,7 +167,7 @@ fn create_streamed<'a>(
             None => parts,
         };
         let mut splitter = Partitioner::new(outline, parts);
-        let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
+        let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
             path: std::env::temp_dir().display().to_string(),
             source,
         })?;
@@ -177,7 +175,7 @@ fn create_streamed<'a>(
         let store = location.create(&options.open)?;
         let address = store.to_string();
         let creation = store.begin_create().await;
-        let mut creation = creation.map_err(|source| Error::Create {
+        let mut creation = creation.map_err(|source| Failure::Create {
             address: address.clone(),
             source,
         })?;
@@ -208,8 +206,8 @@ fn split(
     splitter: &mut Partitioner,
     batch: usize,
     scratch: &Path,
-) -> Result<(), Error> {
-    while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+) -> Result<(), Failure> {
+    while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
         for (part, bytes) in splitter.split(geometry)? {
             append(&file(scratch, part), &bytes)?;
         }
@@ -231,7 +229,7 @@ impl Making<'_> {
         &self,
         splitter: Partitioner,
         tables: Geometry,
-    ) -> Result<(WritePlan, WriteReport), Error> {
+    ) -> Result<(WritePlan, WriteReport), Failure> {
         let all = (0..splitter.parts()).map(|part| file(self.scratch, part));
         let pieces: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
         let (outline, chunks) = splitter.settled();
@@ -241,7 +239,7 @@ impl Making<'_> {
                 let json = outline.to_json(&chunks);
                 let tasks = task::hand_out(self.address, self.scratch, &json, &pieces)?;
                 let (runner, files) = (Arc::clone(runner), task::files(&tasks));
-                run(move || runner.run(&files).map_err(Error::Source)).await?;
+                run(move || runner.run(&files).map_err(Failure::Source)).await?;
                 task::collect(&tasks)?
             }
         };
@@ -265,12 +263,12 @@ impl Making<'_> {
         outline: Outline,
         chunks: Vec<Vec<i64>>,
         pieces: &[PathBuf],
-    ) -> Result<(Vec<PartitionResult>, WriteReport), Error> {
+    ) -> Result<(Vec<PartitionResult>, WriteReport), Failure> {
         let mut written = WriteReport::default();
         let mut results = Vec::with_capacity(pieces.len());
         let shared = Shared::new(outline, chunks)?;
         for (number, path) in pieces.iter().enumerate() {
-            let put = async |objects| Ok::<(), Error>(self.creation.put_many(objects).await?);
+            let put = async |objects| Ok::<(), Failure>(self.creation.put_many(objects).await?);
             results.push(shared.make(path, put, &mut written).await?);
             // What was made is not needed again.
             std::fs::remove_file(path).map_err(|source| scratch_error(path, source))?;
@@ -291,7 +289,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(outline: Outline, chunks: Vec<Vec<i64>>) -> Result<Self, Error> {
+    fn new(outline: Outline, chunks: Vec<Vec<i64>>) -> Result<Self, Failure> {
         Ok(Self {
             arrays: Arc::new(arrays(&outline)?),
             outline: Arc::new(outline),
@@ -305,9 +303,9 @@ impl Shared {
         pieces: &Path,
         put: impl Fn(Vec<(Key, Bytes)>) -> F,
         written: &mut WriteReport,
-    ) -> Result<PartitionResult, Error>
+    ) -> Result<PartitionResult, Failure>
     where
-        F: Future<Output = Result<(), Error>>,
+        F: Future<Output = Result<(), Failure>>,
     {
         let (of, by_number) = (Arc::clone(&self.outline), Arc::clone(&self.chunks));
         let path = pieces.to_path_buf();
@@ -321,13 +319,13 @@ impl Shared {
         let make = move |task| encode::encoded(&to, of.run(task)?);
         let made = make_and_put(Vec::new(), part.tasks(), make, put, |_| ()).await?;
         written.add(&made);
-        let part = Arc::into_inner(part).ok_or(Error::Interrupted)?;
+        let part = Arc::into_inner(part).ok_or(Failure::Interrupted)?;
         Ok(part.into_result())
     }
 }
 
 /// How the cells of all arrays are encoded.
-fn arrays(outline: &Outline) -> Result<Arrays, Error> {
+fn arrays(outline: &Outline) -> Result<Arrays, Failure> {
     Arrays::of(&outline.arrays()?)
 }
 
@@ -335,7 +333,7 @@ fn file(folder: &Path, part: usize) -> PathBuf {
     folder.join(part.to_string())
 }
 
-fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn append(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let file = FileOptions::new().create(true).append(true).open(path);
     let mut file: File = file.map_err(|source| scratch_error(path, source))?;
     file.write_all(bytes)

@@ -9,7 +9,8 @@ mod flips;
 mod recorded;
 mod subset;
 
-use zvf::{Dataset, Error, OpenOptions, Query, QueryResult, model::error_chain::error_chain};
+use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
+use zvf_model::error_chain::error_chain;
 use zvf_testkit::golden::Golden;
 
 /// Keys and bytes of a store.

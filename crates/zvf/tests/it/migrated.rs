@@ -6,14 +6,14 @@ mod hostile;
 mod random;
 mod repaired;
 
-use zvf::{Dataset, Error, MigrateOptions, MigrateReport, Store, build::Profile};
+use zvf::{Dataset, Error, MigrateOptions, MigrateReport, Profile, Store};
 
 /// Migrates a store; returns the new store and the report.
 async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, MigrateReport), Error> {
     let mut options = MigrateOptions::default();
     options.profile = profile;
     let none: [(&str, &[u8]); 0] = [];
-    let store = Store::from_memory(none)?;
+    let store = Store::from_memory(none).map_err(Error::Open)?;
     options.name = Some("migrated".to_owned());
     let report = source.migrate(&store, &options).await?;
     let dataset = Dataset::open(store).await?;

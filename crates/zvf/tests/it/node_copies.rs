@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    CreateOptions, Dataset, Editor, Error, OpenOptions, Query, Store,
-    build::{GeometryKind, OutOfBounds, Profile, WritePlan},
-    model::{error_chain::error_chain, key::Key},
+    CreateOptions, Dataset, Editor, Error, GeometryKind, OpenOptions, OutOfBounds, Profile, Query,
+    Store, WritePlan,
 };
+use zvf_model::error_chain::error_chain;
+use zvf_model::key::Key;
 use zvf_store::{Read, SimulatedNetwork};
 
 use crate::{

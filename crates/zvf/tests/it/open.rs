@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use zvf::{Dataset, Error, OpenOptions, StoreInfo, model::error_chain::error_chain};
+use zvf::{Dataset, Error, OpenOptions, StoreInfo};
+use zvf_model::error_chain::error_chain;
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
@@ -58,7 +59,7 @@ fn an_address_without_a_store_is_an_error() {
 #[test]
 fn a_store_without_levels_is_an_error() {
     let error = store(without("0/")).unwrap_err();
-    assert!(matches!(error, Error::NoLevel { .. }), "{error}");
+    assert!(matches!(error, Error::NoLevel(_)), "{error}");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn damaged_metadata_name_their_key() {
             bytes.get(..end).map(<[u8]>::to_vec)
         };
         let error = store(cut).unwrap_err();
-        assert!(matches!(error, Error::Metadata(_)), "{key}: {error}");
+        assert!(matches!(error, Error::Damaged(_)), "{key}: {error}");
         assert!(error_chain(&error).contains(key), "{key}: {error}");
     }
 }

@@ -1,11 +1,7 @@
 //! The requests that opening a store takes.
 
 use serde_json::{Value as Json, json};
-use zvf::{
-    Dataset, Error, OpenOptions,
-    model::{generation::Generation, level::LevelId},
-    query::{Query, Selection, Shape},
-};
+use zvf::{Dataset, Error, Generation, LevelId, OpenOptions, Query, Selection, Shape};
 use zvf_store::Store;
 use zvf_testkit::golden::Golden;
 
@@ -194,7 +190,7 @@ fn a_missing_level_is_an_error_on_access() {
     assert_eq!(dataset.levels().len(), 3);
     for id in [1, 7] {
         let error = block_on(dataset.level(LevelId::new(id))).unwrap_err();
-        assert!(matches!(error, Error::AbsentLevel { .. }), "{error}");
+        assert!(matches!(error, Error::NoLevel(_)), "{error}");
         assert_eq!(error.to_string(), format!("memory: has no level {id}"));
     }
     // `info` counts what is stored.

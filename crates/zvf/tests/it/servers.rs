@@ -8,9 +8,7 @@ use std::{
 };
 
 use zvf::{
-    Dataset, Error, OpenOptions, Query, QueryResult, StoreInfo,
-    model::generation::Generation,
-    query::{Selection, geometry::Bbox},
+    Bbox, Dataset, Error, Generation, OpenOptions, Query, QueryResult, Selection, StoreInfo,
 };
 use zvf_model::{
     key::Key,

@@ -8,10 +8,7 @@ pub(crate) mod own;
 mod repaired;
 mod written;
 
-use zvf::{
-    OpenOptions, validate,
-    validation::{Finding, ValidateOptions},
-};
+use zvf::{Finding, OpenOptions, ValidateOptions, validate};
 use zvf_testkit::golden::Files;
 
 use crate::block_on;

@@ -3,8 +3,8 @@
 use std::{error::Error, fmt::Write, path::PathBuf};
 
 use serde_json::{Value, json};
-use zvf::format::b2nd::{FrameType, NdForm};
 use zvf_dense::{DenseArray, b2nd::B2nd};
+use zvf_format::b2nd::{FrameType, NdForm};
 
 use crate::{
     dense::{self, MemoryArgs},

@@ -1,10 +1,7 @@
 //! Arguments of `zvf create`.
 
 use serde_json::Value;
-use zvf::{
-    build::{CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy},
-    format::numeric::Kind,
-};
+use zvf::{CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy, numeric::Kind};
 
 use super::{CreateOutput, CreateSettings};
 use crate::{

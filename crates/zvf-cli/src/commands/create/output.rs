@@ -1,7 +1,7 @@
 //! What was written, for people and for programs.
 
 use serde_json::{Value, json};
-use zvf::build::GeometryKind;
+use zvf::GeometryKind;
 
 use super::CreateSummary;
 use crate::{

@@ -2,10 +2,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use zvf::{
-    CreateOptions, WriteReport,
-    build::{Attribute, Design, Geometry, Values},
-};
+use zvf::{Attribute, CreateOptions, Design, Geometry, Values, WriteReport};
 
 use crate::{
     display::len_u64,

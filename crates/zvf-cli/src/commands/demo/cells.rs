@@ -1,6 +1,6 @@
 //! Cells of a folded piece of cortex, as microscopes count them: points in layers, in micrometres.
 
-use zvf::build::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::{Random, noise};
 

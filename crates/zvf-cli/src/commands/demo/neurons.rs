@@ -1,6 +1,6 @@
 //! Neurons as trees that grow: a stem with a crown, roots around the body, an axon; in micrometres.
 
-use zvf::build::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::Random;
 

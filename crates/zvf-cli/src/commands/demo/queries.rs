@@ -2,14 +2,7 @@
 
 use std::{error::Error, path::Path, time::Instant};
 
-use zvf::{
-    Dataset, Query,
-    query::{
-        VertexBudget,
-        geometry::{Bbox, Mode, Position},
-        predicate::Predicate,
-    },
-};
+use zvf::{Bbox, Dataset, Mode, Position, Predicate, Query, VertexBudget};
 
 /// A query to ask.
 pub(super) struct DemoQuery {

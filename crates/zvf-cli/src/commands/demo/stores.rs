@@ -3,9 +3,8 @@
 use std::{error::Error, path::Path, time::Instant};
 
 use zvf::{
-    AutoLevels, CreateOptions, Dataset, PyramidLevels, PyramidOptions,
-    build::{AxisSpec, CellCompression, Design, Geometry, GeometryKind},
-    validation,
+    AutoLevels, AxisSpec, CellCompression, CreateOptions, Dataset, Design, Geometry, GeometryKind,
+    PyramidLevels, PyramidOptions,
 };
 use zvf_render::{ColorBy, Colormap, RenderOptions, Viewpoint, render};
 
@@ -135,7 +134,7 @@ impl DemoStore {
         let mut options = PyramidOptions::default();
         options.levels = PyramidLevels::Auto(automatic);
         zvf::build_pyramid(&address, &options).await?;
-        let report = zvf::validate(&address, &validation::ValidateOptions::default()).await?;
+        let report = zvf::validate(&address, &zvf::ValidateOptions::default()).await?;
         let info = Dataset::open(&address).await?.info().await?;
         let vertices = info.levels.iter().map(|level| level.vertices.unwrap_or(0));
         Ok(StoreRun {
@@ -143,7 +142,7 @@ impl DemoStore {
             title: self.title,
             vertices: vertices.collect(),
             bytes: info.levels.iter().map(|level| level.bytes).sum(),
-            errors: report.count(validation::Severity::Error),
+            errors: report.count(zvf::Severity::Error),
             seconds: begun.elapsed().as_secs_f64(),
         })
     }

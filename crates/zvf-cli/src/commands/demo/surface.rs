@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zvf::build::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::noise;
 

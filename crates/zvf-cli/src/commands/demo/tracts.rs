@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf::build::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Attribute, Geometry, NumericColumn, Values};
 
 use super::random::Random;
 

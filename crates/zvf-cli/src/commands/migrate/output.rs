@@ -1,7 +1,7 @@
 //! The result of a migration as text and as JSON.
 
 use serde_json::{Value, json};
-use zvf::{MigrateReport, build::migrate::MigrationNote};
+use zvf::{MigrateReport, MigrationNote};
 
 use crate::display::{count_noun, group_digits};
 

@@ -1,13 +1,7 @@
 //! Arguments of `zvf query`.
 
 use serde_json::{Value, json};
-use zvf::{
-    model::level::LevelId,
-    query::{
-        Clip, LevelChoice, Query, Selection, VertexBudget,
-        geometry::{Mode, Position},
-    },
-};
+use zvf::{Clip, LevelChoice, LevelId, Mode, Position, Query, Selection, VertexBudget};
 
 use super::{QueryOutput, columns};
 use crate::{

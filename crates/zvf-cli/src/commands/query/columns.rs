@@ -3,7 +3,7 @@
 //! A name may have its scope before it, `vertex.radius`. One in double quotes
 //! stands as it is, with `""` for a quote: `"a,b"`, `"vertex.x"`, `object."a b"`.
 
-use zvf::query::{Selection, predicate::Scope};
+use zvf::{Scope, Selection};
 
 /// Why text names no attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,10 +1,7 @@
 //! What the library answers: the one place that asks it.
 
 use serde_json::{Value, json};
-use zvf::{
-    Dataset,
-    query::{LevelUse, Query},
-};
+use zvf::{Dataset, LevelUse, Query};
 
 use super::{
     QueryOutput, ResultCounts,
@@ -96,7 +93,7 @@ pub(super) async fn analyze(
 }
 
 /// Returns the lines of trees of operators, with a heading for each level if there are several.
-fn operator_lines(reports: &[zvf::query::OperatorReport]) -> Vec<String> {
+fn operator_lines(reports: &[zvf::OperatorReport]) -> Vec<String> {
     let several = reports.windows(2).any(|pair| match pair {
         [a, b] => a.level != b.level,
         _ => false,
@@ -112,7 +109,7 @@ fn operator_lines(reports: &[zvf::query::OperatorReport]) -> Vec<String> {
 }
 
 /// Returns operators as JSON, each before its inputs.
-fn operators(reports: &[zvf::query::OperatorReport]) -> Value {
+fn operators(reports: &[zvf::OperatorReport]) -> Value {
     let reports = reports.iter().map(|report| {
         json!({
             "level": report.level.number(), "depth": report.depth, "name": report.name,

@@ -1,7 +1,7 @@
 //! What was found, for people and for programs.
 
 use serde_json::{Map, Value, json};
-use zvf::query::{LevelUse, Links, QueryResult, Skipped};
+use zvf::{LevelUse, Links, QueryResult, Skipped};
 
 use crate::{
     display::{count_noun, group_digits, len_u64},

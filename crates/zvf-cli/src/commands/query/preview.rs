@@ -1,6 +1,6 @@
 //! The first rows of an answer, as a table for people.
 
-use zvf::query::QueryResult;
+use zvf::QueryResult;
 
 use crate::{
     display::{count_noun, len_u64},

@@ -3,8 +3,8 @@
 use std::{error::Error, fmt::Write, path::PathBuf};
 
 use serde_json::{Value, json};
-use zvf::format::tetration::ChunkRow;
 use zvf_dense::tet::{DatasetInfo, TetFile};
+use zvf_format::tetration::ChunkRow;
 
 use crate::{
     dense::{self, MemoryArgs},
@@ -323,8 +323,8 @@ fn chunk_table(
                 row.raw_len().to_string(),
                 row.stored_len().to_string(),
                 match row.codec() {
-                    zvf::format::tetration::TetCodec::Raw => "raw".to_owned(),
-                    zvf::format::tetration::TetCodec::Zstd => "zstd".to_owned(),
+                    zvf_format::tetration::TetCodec::Raw => "raw".to_owned(),
+                    zvf_format::tetration::TetCodec::Zstd => "zstd".to_owned(),
                 },
                 row.payload_offset().to_string(),
             ]);

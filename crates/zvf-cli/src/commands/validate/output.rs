@@ -3,10 +3,8 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use serde_json::{Value, json};
-use zvf::{
-    RepairReport,
-    validation::{Depth, Finding, Remedy, Rule, Severity, ValidationReport, rules},
-};
+use zvf::{Depth, Finding, Remedy, RepairReport, Rule, Severity, ValidationReport};
+use zvf_validate::rules;
 
 use super::Validated;
 use crate::display::{count_noun, group_digits};

@@ -1,7 +1,8 @@
 //! The list of rules, as text and as JSON.
 
 use serde_json::{Value, json};
-use zvf::validation::{Remedy, rules};
+use zvf::Remedy;
+use zvf_validate::rules;
 
 /// Returns one line per rule.
 pub fn rules_as_text() -> String {

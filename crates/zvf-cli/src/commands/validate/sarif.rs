@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use zvf::validation::{Finding, Remedy, Severity, rules};
+use zvf::{Finding, Remedy, Severity};
+use zvf_validate::rules;
 
 use super::Validated;
 
@@ -38,7 +39,7 @@ pub fn sarif(validated: Validated<'_>, base: &str) -> Value {
     })
 }
 
-fn rule(rule: &zvf::validation::Rule) -> Value {
+fn rule(rule: &zvf::Rule) -> Value {
     let help = match rule.remedy {
         Remedy::Repair(text) => format!("zvf validate --repair: {text}."),
         Remedy::Advice(text) => format!("Remedy: {text}."),

@@ -1,9 +1,6 @@
 //! What the fields of a column are.
 
-use zvf::{
-    build::{NumericColumn, Values},
-    format::numeric::Kind,
-};
+use zvf::{NumericColumn, Values, numeric::Kind};
 
 use super::record::CsvField;
 use crate::formats::{ColumnError, CsvError, MissingPolicy};

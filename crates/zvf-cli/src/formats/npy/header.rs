@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use zvf::format::numeric::{ByteOrder, Dtype, DtypeError};
+use zvf_format::numeric::{ByteOrder, Dtype, DtypeError};
 
 use crate::formats::NpyReadError;
 

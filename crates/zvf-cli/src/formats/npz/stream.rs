@@ -8,10 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::{
-    GeometrySource,
-    build::{Attribute, Geometry, GeometryKind, NumericColumn, Values},
-};
+use zvf::{Attribute, Geometry, GeometryKind, GeometrySource, NumericColumn, Values};
 
 use super::{ids, member_spans, read_tables};
 use crate::{

@@ -6,10 +6,8 @@ use std::{
 };
 
 use zip::{ZipWriter, write::SimpleFileOptions};
-use zvf::{
-    format::numeric::{Kind, NumericRows},
-    query::{Column, ColumnValues, QueryResult},
-};
+use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
+use zvf_format::numeric::NumericRows;
 
 use crate::formats::{
     ResultWriteError,

@@ -14,10 +14,8 @@ use arrow_array::{
     },
 };
 use arrow_schema::{DataType, Schema};
-use zvf::{
-    build::{NumericColumn, Values},
-    format::numeric::{ByteOrder, Element, Kind, encode},
-};
+use zvf::{NumericColumn, Values, numeric::Kind};
+use zvf_format::numeric::{ByteOrder, Element, encode};
 
 use crate::formats::{
     ColumnError, GeometryReadError, MissingPolicy,

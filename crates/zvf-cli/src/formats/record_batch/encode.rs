@@ -16,10 +16,8 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use zvf::{
-    format::numeric::{Element, Kind, NumericRows},
-    query::QueryResult,
-};
+use zvf::{QueryResult, numeric::Kind};
+use zvf_format::numeric::{Element, NumericRows};
 
 use crate::formats::{
     OutputTable, ResultWriteError,

@@ -13,7 +13,7 @@ use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 
 use super::Links;
 use crate::{
-    error::Error,
+    failure::Failure,
     migrate::{
         Migration,
         level::Level,
@@ -46,7 +46,7 @@ impl Migration<'_> {
         level: &mut Level,
         links: &mut Links<'_>,
         cells: &AlignedCells,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let groups = self.groups_of_links(level, links).await?;
         let mut chunks: BTreeSet<ChunkCoord> = cells.0.keys().cloned().collect();
         chunks.extend(
@@ -143,7 +143,7 @@ impl Migration<'_> {
         &self,
         level: &Level,
         links: &Links<'_>,
-    ) -> Result<Option<StoredArray>, Error> {
+    ) -> Result<Option<StoredArray>, Failure> {
         if links.form.delta != Delta::INTRA {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl Migration<'_> {
         links: &Links<'_>,
         cells: &AlignedCells,
         chunks: &[ChunkCoord],
-    ) -> Result<BTreeMap<ChunkCoord, Own>, Error> {
+    ) -> Result<BTreeMap<ChunkCoord, Own>, Failure> {
         let there = chunks
             .iter()
             .filter_map(|chunk| Some((chunk.clone(), *cells.0.get(chunk)?)));
@@ -207,7 +207,7 @@ impl Migration<'_> {
         chunk: &ChunkCoord,
         own: Option<Own>,
         outputs: &mut Vec<zvf_build::Output>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let filing: Option<LinkArrayKey> = links.form.aligned(chunk.coords());
         let filing = filing.ok_or_else(|| no_place("links"))?;
         let beside = links.beside.remove(chunk.coords()).unwrap_or_default();

@@ -7,7 +7,7 @@ use zvf_query::LinkCells;
 
 use super::Links;
 use crate::{
-    error::Error,
+    failure::Failure,
     migrate::{Migration, extras::child, level::Level},
 };
 
@@ -17,7 +17,7 @@ impl Migration<'_> {
         &self,
         level: &mut Level,
         links: Links<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         self.report_links(&links).await?;
         self.state().links += links.logical;
         let Level { path, .. } = level;
@@ -75,7 +75,7 @@ impl Migration<'_> {
         self.link_attributes(level, &links).await
     }
 
-    async fn link_attributes(&self, level: &mut Level, links: &Links<'_>) -> Result<(), Error> {
+    async fn link_attributes(&self, level: &mut Level, links: &Links<'_>) -> Result<(), Failure> {
         let (form, path) = (&links.form, &level.path);
         let mut present = Vec::new();
         for (number, (name, metadata)) in links.cells.attributes().enumerate() {
@@ -131,7 +131,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    async fn report_links(&self, links: &Links<'_>) -> Result<(), Error> {
+    async fn report_links(&self, links: &Links<'_>) -> Result<(), Failure> {
         for (node, width) in links.cells.families() {
             if width != links.form.width {
                 continue;
@@ -172,7 +172,7 @@ impl Migration<'_> {
         &self,
         level: &Level,
         all: &[(Delta, LinkCells)],
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let fetch = self.source.cells();
         for folder in ["links", "cross_chunk_links"] {
             let key = child(&level.path, folder)?;

@@ -11,7 +11,7 @@ use zvf_store::Read;
 
 use super::super::{build::Build, tally::Part};
 use crate::{
-    error::Error,
+    failure::Failure,
     nodes,
     writer::encode::{Arrays, text},
 };
@@ -26,7 +26,7 @@ pub(super) struct Before {
 
 impl Before {
     /// Reads the arrays of the level, and those of links to it.
-    pub(super) async fn read(build: &Build<'_>) -> Result<Option<Self>, Error> {
+    pub(super) async fn read(build: &Build<'_>) -> Result<Option<Self>, Failure> {
         let store = build.source.dataset.store();
         let mut folders = vec![build.target.to_string()];
         for from in 0..build.target.number() {
@@ -71,7 +71,7 @@ impl Before {
         build: &mut Build<'_>,
         stale: &BTreeSet<ChunkCoord>,
         says: &BTreeMap<String, Map<String, Value>>,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, Failure> {
         let mut put = std::mem::take(&mut build.tally.put);
         let none = Map::new();
         let mut outputs = Vec::new();
@@ -123,11 +123,11 @@ impl Before {
                 let key = nodes::named(Key::parse(&path).and_then(|key| key.metadata()), &path)?;
                 Ok((key, text(&json)))
             }
-            Output::Cell { array, .. } => Err(Error::NoCells {
+            Output::Cell { array, .. } => Err(Failure::NoCells {
                 node: nodes::named(Key::parse(&array), &array)?,
             }),
         });
-        let objects = objects.collect::<Result<Vec<_>, Error>>()?;
+        let objects = objects.collect::<Result<Vec<_>, Failure>>()?;
         build.put_objects(objects).await?;
         Ok(true)
     }
@@ -138,7 +138,7 @@ impl Before {
         path: &str,
         before: &Value,
         gone: &[Vec<i64>],
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         if gone.is_empty() {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl Before {
         let array = Arrays::of(&[node])?.get(path)?;
         for chunk in gone {
             let index = nodes::element(&array, chunk)?;
-            let (key, _) = array.locate(&index).map_err(|source| Error::Index {
+            let (key, _) = array.locate(&index).map_err(|source| Failure::Index {
                 node: array.node().clone(),
                 source,
             })?;

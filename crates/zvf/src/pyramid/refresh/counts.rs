@@ -8,7 +8,7 @@ use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 
 use super::super::build::Build;
-use crate::error::Error;
+use crate::failure::Failure;
 
 /// What a level had, and how much of it is made anew.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Gone {
     pub(super) async fn read(
         build: &Build<'_>,
         stale: &BTreeSet<ChunkCoord>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Failure> {
         let dataset = build.source.dataset;
         let session = dataset.session();
         let mut gone = Self::default();

@@ -8,7 +8,7 @@ use zvf_store::OpenOptions;
 
 use super::Shared;
 use crate::{
-    error::Error,
+    failure::Failure,
     task_runner::{read_json, write_json},
     writer::WriteReport,
 };
@@ -25,7 +25,7 @@ pub(super) fn hand_out(
     folder: &Path,
     outline: &Value,
     pieces: &[PathBuf],
-) -> Result<Vec<Task>, Error> {
+) -> Result<Vec<Task>, Failure> {
     let shared = folder.join("outline.json");
     write_json(&shared, outline)?;
     let mut tasks = Vec::with_capacity(pieces.len());
@@ -49,7 +49,7 @@ pub(super) fn files(tasks: &[Task]) -> Vec<PathBuf> {
 }
 
 /// What came of all tasks.
-pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteReport), Error> {
+pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteReport), Failure> {
     let mut written = WriteReport::default();
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
@@ -62,12 +62,12 @@ pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteRepo
 }
 
 /// Runs the task described by `json`: makes one part of a store and records its result.
-pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Error> {
+pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Failure> {
     let text = |key: &str| json[key].as_str().unwrap_or_default();
     let (outline, chunks) = Outline::from_json(&read_json(Path::new(text("outline")))?)?;
     let store = open.create(text("address"))?;
     let mut written = WriteReport::default();
-    let put_many = async |objects| Ok::<(), Error>(store.put_many(objects).await?);
+    let put_many = async |objects| Ok::<(), Failure>(store.put_many(objects).await?);
     let shared = Shared::new(outline, chunks)?;
     let part = shared
         .make(Path::new(text("pieces")), put_many, &mut written)

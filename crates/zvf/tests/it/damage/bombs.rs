@@ -6,7 +6,8 @@
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
-use zvf::{Dataset, OpenOptions, Query, model::error_chain::error_chain};
+use zvf::{Dataset, OpenOptions, Query};
+use zvf_model::error_chain::error_chain;
 use zvf_query::{
     Selection, Shape,
     geometry::{Bbox, Mode, Position},

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use zvf::{Dataset, QueryResult, model::error_chain::error_chain};
+use zvf::{Dataset, QueryResult};
+use zvf_model::error_chain::error_chain;
 use zvf_testkit::golden::Golden;
 
 use super::{

@@ -1,7 +1,7 @@
 //! The recorded damaged stores: the outcome of every query, case by case.
 
 use serde_json::Value as Json;
-use zvf::model::error_chain::error_chain;
+use zvf_model::error_chain::error_chain;
 use zvf_testkit::{damage::apply, golden::Golden};
 
 use super::{ask, asks::Intact, files, is_same, open};

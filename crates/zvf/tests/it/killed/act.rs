@@ -189,7 +189,9 @@ impl Act {
                 let objects = files.into_iter();
                 let objects =
                     objects.map(|(name, bytes)| (Key::parse(&name).unwrap(), bytes.into()));
-                Ok(open.open(address)?.put_many(objects.collect()).await?)
+                let store = open.open(address).map_err(Error::Open)?;
+                let put = store.put_many(objects.collect()).await;
+                put.map_err(|error| Error::Source(error.into()))
             }
         }
     }

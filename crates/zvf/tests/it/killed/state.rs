@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use zvf::{Dataset, Error, OpenOptions, Store, StoreInfo};
+use zvf::{Dataset, Error, Store, StoreInfo};
 use zvf_model::key::Key;
 use zvf_store::{OpenError, Read};
 
@@ -34,7 +34,8 @@ impl State {
             advertised.eq([Some(content.vertices.len() as u64)]),
             "{info:?}"
         );
-        let files = Self::files(&OpenOptions::default().open(address)?).await?;
+        let store = Store::open(address).map_err(Error::Open)?;
+        let files = Self::files(&store).await?;
         Ok(Some(Self {
             content,
             info,
@@ -46,17 +47,25 @@ impl State {
     pub(super) async fn files(store: &Store) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let root = store
             .read_one(Read::full(Key::parse("zarr.json").unwrap()))
-            .await?;
+            .await
+            .map_err(Error::Read)?;
         let Some(root) = root else {
             return Ok(BTreeMap::new());
         };
-        let store = store.committed_view(&root).await?;
-        let names = store.list_all(&Key::root(), usize::MAX).await?;
+        let committed = store.committed_view(&root).await;
+        let store = committed.map_err(|error| Error::Source(error.into()))?;
+        let names = store
+            .list_all(&Key::root(), usize::MAX)
+            .await
+            .map_err(Error::List)?;
         let names: Vec<String> = names.into_iter().map(|file| file.name).collect();
         let reads = names
             .iter()
             .map(|name| Read::full(Key::parse(name).unwrap()));
-        let found = store.read(&reads.collect::<Vec<_>>()).await?;
+        let found = store
+            .read(&reads.collect::<Vec<_>>())
+            .await
+            .map_err(Error::Read)?;
         let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for (name, bytes) in names.into_iter().zip(found) {
             files.insert(name, bytes.unwrap().to_vec());

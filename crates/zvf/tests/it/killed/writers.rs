@@ -248,7 +248,7 @@ pub(super) fn write(job: &str, address: &str) {
                     let ids = changed.objects.iter().map(|id| format!(" {id}"));
                     format!("{}{}", changed.transaction, ids.collect::<String>())
                 }
-                Err(Error::Commit(CommitError::Conflict { names })) => {
+                Err(Error::Conflict(CommitError::Conflict { names })) => {
                     assert!(!names.is_empty());
                     "0".to_owned()
                 }

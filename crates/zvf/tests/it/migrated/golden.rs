@@ -1,6 +1,6 @@
 //! Every recorded store migrated forth and back, with the reports.
 
-use zvf::{Dataset, MigrateReport, build::Profile};
+use zvf::{Dataset, MigrateReport, Profile};
 use zvf_format::path::Delta;
 use zvf_testkit::golden::Golden;
 
@@ -23,7 +23,7 @@ const WIDTH: &str = "cells of links of another number of ends";
 fn lines(store: &str, report: &MigrateReport) -> Vec<String> {
     let line = |sign: char| {
         let store = store.to_owned();
-        move |found: &zvf::build::migrate::MigrationNote| {
+        move |found: &zvf::MigrationNote| {
             format!(
                 "{store} {sign} {}: {} {}",
                 found.path, found.count, found.what

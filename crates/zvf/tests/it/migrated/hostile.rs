@@ -11,10 +11,8 @@ use std::{
     task::{Context, Poll},
 };
 
-use zvf::model::error_chain::error_chain;
-use zvf::{
-    CreateOptions, Dataset, Error, MigrateOptions, OpenOptions, Store, build::Profile, migrate,
-};
+use zvf::{CreateOptions, Dataset, Error, MigrateOptions, OpenOptions, Profile, Store, migrate};
+use zvf_model::error_chain::error_chain;
 use zvf_store::CreateError;
 use zvf_testkit::stores::{Cells, Made, Recipe, RecipeProfile as Made09, StoreKind, make};
 
@@ -235,7 +233,7 @@ fn a_cancelled_migration_leaves_no_store() {
 
 #[test]
 fn a_created_store_survives_migration_and_back() {
-    use zvf::build::{Design, Geometry, GeometryKind, NumericColumn, WritePlan};
+    use zvf::{Design, Geometry, GeometryKind, NumericColumn, WritePlan};
     let rows = (0_u8..60).map(f32::from);
     let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
     geometry.part_offsets = Some(vec![0, 7, 20]);

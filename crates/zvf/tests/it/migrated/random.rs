@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use zvf::{Dataset, OpenOptions, build::Profile as Target};
+use zvf::{Dataset, OpenOptions, Profile as Target};
 use zvf_format::path::Delta;
 use zvf_model::grid::ChunkCoord;
 use zvf_testkit::stores::{ExpectedStore, PyramidLinks, Recipe, RecipeProfile, pyramid};

@@ -1,6 +1,6 @@
 //! Known defects of older writers are repaired by migration.
 
-use zvf::{Dataset, build::Profile};
+use zvf::{Dataset, Profile};
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 use zvf_query::{Query, Selection, Shape};

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use zvf::{
-    AutoLevels, CreateOptions, Dataset, PyramidLevels, PyramidOptions, Query, Store,
-    build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Values, WritePlan},
-    build_pyramid,
-    query::LevelChoice,
+    Attribute, AutoLevels, CreateOptions, Dataset, Design, Geometry, GeometryKind, LevelChoice,
+    NumericColumn, PyramidLevels, PyramidOptions, Query, Store, Values, WritePlan, build_pyramid,
 };
 use zvf_model::{key::Key, level::LevelId};
 use zvf_testkit::stores::Random;
@@ -18,7 +16,7 @@ async fn numbers(dataset: &Dataset, level: u32) -> BTreeSet<u32> {
     let mut query = Query::new();
     query.level = LevelChoice::Number(LevelId::new(level));
     let answer = dataset.query(&query).await.unwrap();
-    let zvf::query::ColumnValues::Numeric(rows) = &answer.vertex[0].values else {
+    let zvf::ColumnValues::Numeric(rows) = &answer.vertex[0].values else {
         panic!("numbers are numbers")
     };
     let numbers = rows.bytes.chunks_exact(4);
@@ -50,7 +48,7 @@ fn each_point_is_on_one_level_and_every_query_sees_all() {
         (0..count * 3).map(|_| f32::from(u16::try_from(random.below(16_000)).unwrap()) / 100.0);
     let mut geometry = Geometry::new(NumericColumn::float32(3, positions.collect::<Vec<f32>>()));
     let bytes = (0..u32::try_from(count).unwrap()).flat_map(u32::to_le_bytes);
-    let mut own = NumericColumn::new(zvf::format::numeric::Kind::UInt32, 1);
+    let mut own = NumericColumn::new(zvf::numeric::Kind::UInt32, 1);
     own.bytes = bytes.collect();
     geometry.vertex.push(Attribute {
         name: "number".to_owned(),

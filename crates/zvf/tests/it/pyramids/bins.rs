@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf::build::coarsen::{CoarsenMethod, Placement};
+use zvf::coarsen::{CoarsenMethod, Placement};
 use zvf_build::GeometryKind;
 
 use super::step::Step;

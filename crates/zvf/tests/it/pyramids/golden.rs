@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use zvf::{
-    CrossLevel, Dataset, LevelDesign, PyramidLevels, PyramidOptions, Query, Store,
-    build::coarsen::{CoarsenMethod, Placement},
+    CrossLevel, Dataset, LevelChoice, LevelDesign, PyramidLevels, PyramidOptions, Query, Store,
     build_pyramid,
-    query::LevelChoice,
+    coarsen::{CoarsenMethod, Placement},
 };
 use zvf_model::{level::LevelId, root::GeometryType};
 use zvf_testkit::golden::Golden;

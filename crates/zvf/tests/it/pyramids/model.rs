@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf::{Dataset, Query, query::LevelChoice};
+use zvf::{Dataset, LevelChoice, Query};
 use zvf_build::{Design, GeometryKind};
 use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::Delta};
 use zvf_model::{

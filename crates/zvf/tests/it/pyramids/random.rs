@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    CreateOptions, CrossLevel, Dataset, LevelDesign, ObjectSelection, PyramidLevels,
-    PyramidOptions, PyramidReport, Query, Store,
-    build::coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    build_pyramid,
-    query::{LevelChoice, Selection},
+    CreateOptions, CrossLevel, Dataset, LevelChoice, LevelDesign, ObjectSelection, PyramidLevels,
+    PyramidOptions, PyramidReport, Query, Selection, Store, build_pyramid,
+    coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
 use zvf_build::{Design, GeometryKind, Profile, WritePlan};
 use zvf_model::level::LevelId;

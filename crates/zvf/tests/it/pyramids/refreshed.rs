@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use zvf::{
-    CrossLevel, Dataset, Editor, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions,
-    Store,
-    build::{
-        GeometryKind, Profile,
-        coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    },
-    build_pyramid, refresh_pyramid,
+    CrossLevel, Dataset, Editor, GeometryKind, LevelDesign, ObjectSelection, Profile,
+    PyramidLevels, PyramidOptions, Store, build_pyramid,
+    coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
+    refresh_pyramid,
 };
 use zvf_model::key::Key;
 use zvf_store::Read;

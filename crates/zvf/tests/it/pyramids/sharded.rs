@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use zvf::{
-    CrossLevel, Editor, LevelDesign, PyramidLevels, PyramidOptions, Store,
-    build::{
-        GeometryKind, Profile, ShardingPolicy,
-        coarsen::{CoarsenMethod, Placement},
-    },
-    build_pyramid, refresh_pyramid,
+    CrossLevel, Editor, GeometryKind, LevelDesign, Profile, PyramidLevels, PyramidOptions,
+    ShardingPolicy, Store, build_pyramid,
+    coarsen::{CoarsenMethod, Placement},
+    refresh_pyramid,
 };
 use zvf_testkit::stores::Random;
 
@@ -174,7 +172,7 @@ fn sharding_is_kept_when_levels_are_rebuilt() {
             other.sharding = Some(ShardingPolicy::Shape(vec![3; axes]));
             options.levels = PyramidLevels::Explicit(vec![other]);
             let made = build_pyramid(&store, &options).await;
-            assert!(matches!(made, Err(zvf::Error::NoPyramid { .. })));
+            assert!(matches!(made, Err(zvf::Error::Pyramid(_))));
         });
     }
 }
@@ -196,7 +194,7 @@ fn unsupported_sharding_is_rejected() {
             };
             levels[0].sharding = Some(sharding.clone());
             let made = build_pyramid(&wanted.store, &wanted.options).await;
-            let is_refused = matches!(made, Err(zvf::Error::Refused(_)));
+            let is_refused = matches!(made, Err(zvf::Error::Rejected(_)));
             assert!(is_refused, "{sharding:?}: {made:?}");
             assert!(files(&wanted.store).await == before);
         }

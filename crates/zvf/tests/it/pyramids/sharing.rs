@@ -1,9 +1,8 @@
 //! Bundles of streamlines, many of which share vertices of coarser levels.
 
 use zvf::{
-    Dataset, LevelDesign, PyramidLevels, PyramidOptions,
-    build::coarsen::{CoarsenMethod, Placement},
-    build_pyramid,
+    Dataset, LevelDesign, PyramidLevels, PyramidOptions, build_pyramid,
+    coarsen::{CoarsenMethod, Placement},
 };
 use zvf_build::{Design, Geometry, GeometryKind, NumericColumn};
 use zvf_testkit::stores::Random;

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    Dataset, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions,
-    build::coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    build_pyramid,
+    Dataset, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions, build_pyramid,
+    coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
 use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Values};
 use zvf_testkit::stores::Random;

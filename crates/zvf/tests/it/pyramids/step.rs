@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
     LevelDesign,
-    build::coarsen::{Aggregation, CoarsenMethod},
+    coarsen::{Aggregation, CoarsenMethod},
 };
 
 use super::{

@@ -11,9 +11,7 @@ use std::{
 };
 
 use zvf::{
-    CrossLevel, OpenOptions, TaskRunner,
-    build::{GeometryKind, Profile, ShardingPolicy},
-    build_pyramid,
+    CrossLevel, GeometryKind, OpenOptions, Profile, ShardingPolicy, TaskRunner, build_pyramid,
 };
 use zvf_store::Store;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf::build::coarsen::Aggregation;
+use zvf::coarsen::Aggregation;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 
 use super::{

@@ -1,6 +1,7 @@
 //! Results in batches, each within a memory budget.
 
-use zvf::{Dataset, Error, OpenOptions, Query, QueryResult, model::error_chain::error_chain};
+use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
+use zvf_model::error_chain::error_chain;
 use zvf_query::{Column, ColumnValues, QueryError, Selection};
 use zvf_testkit::stores::{Made, Recipe, StoreKind, make, wide};
 

@@ -1,7 +1,8 @@
 //! Stores that cannot be listed.
 
-use zvf::{Query, query::QueryError};
+use zvf::Query;
 use zvf_model::fetch::Port;
+use zvf_query::QueryError;
 use zvf_query::{LevelCache, Selection, Session};
 use zvf_testkit::stores::{Cells, Recipe, StoreKind, wide};
 

@@ -66,7 +66,7 @@ fn overcome(place: Place, plans: &[Plan]) -> usize {
 
 /// Returns the store error below an error.
 fn of_store(error: &Error) -> &ReadError {
-    if let Error::Read(error) | Error::Cell(CellError::Read(error)) = error {
+    if let Error::Read(error) = error {
         return error;
     }
     let mut below = error.source();

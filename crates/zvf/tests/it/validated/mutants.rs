@@ -12,7 +12,7 @@ mod json;
 
 use std::collections::BTreeMap;
 
-use zvf::{CreateOptions, Store, validation::ValidateOptions};
+use zvf::{CreateOptions, Store, ValidateOptions};
 use zvf_build::{Design, Geometry, GeometryKind, Profile, WritePlan};
 use zvf_model::key::Key;
 use zvf_store::Read;

@@ -1,6 +1,6 @@
 //! Stores created and edited by this library have no findings.
 
-use zvf::{CreateOptions, Store, validate, validation::ValidateOptions};
+use zvf::{CreateOptions, Store, ValidateOptions, validate};
 use zvf_build::{GeometryKind, Profile, WritePlan};
 
 use crate::{

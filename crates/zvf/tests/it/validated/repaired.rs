@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use zvf::{
-    CreateOptions, Dataset, OpenOptions, RepairReport, Store,
-    validation::{Remedy, ValidateOptions, rules},
-};
+use zvf::{CreateOptions, Dataset, OpenOptions, Remedy, RepairReport, Store, ValidateOptions};
 use zvf_build::{Design, Geometry, GeometryKind, Profile, ShardingPolicy, WritePlan};
 use zvf_testkit::{corpus::cases, damage::apply, golden::Files, golden::Golden, stores::Random};
+use zvf_validate::rules;
 
 use super::mutants::snapshot;
 use crate::{

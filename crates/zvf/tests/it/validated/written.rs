@@ -1,6 +1,6 @@
 //! Stores that the façade creates and edits pass the consistency rules.
 
-use zvf::{CreateOptions, Editor, Store, validate, validation::ValidateOptions};
+use zvf::{CreateOptions, Editor, Store, ValidateOptions, validate};
 use zvf_build::{GeometryKind, OutOfBounds, Profile, WritePlan};
 use zvf_testkit::stores::Random;
 

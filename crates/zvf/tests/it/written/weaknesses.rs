@@ -341,7 +341,7 @@ fn rejected_writes_leave_no_files() {
         design,
         &CreateOptions::default(),
     ));
-    assert!(matches!(refused, Err(Error::Refused(_))));
+    assert!(matches!(refused, Err(Error::Rejected(_))));
     assert!(!path.exists());
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use zvf::{CreateOptions, validation::ValidateOptions};
+use zvf::{CreateOptions, ValidateOptions};
 use zvf_build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Profile, Values};
 use zvf_testkit::{damage::apply, golden::Files, golden::Golden};
 

@@ -1,7 +1,7 @@
 //! Geometry that contradicts the metadata of the store.
 
 use serde_json::json;
-use zvf::{OpenOptions, validate, validation::ValidateOptions};
+use zvf::{OpenOptions, ValidateOptions, validate};
 use zvf_build::{GeometryKind, Profile};
 
 use super::made::{Made, created, design, made, mesh, paths, recorded, trees, vertices};
