@@ -1,17 +1,15 @@
-//! Queries on Zarr Vectors stores: what they mean, what they need, what they
-//! select.
+//! Queries on Zarr Vectors stores.
 //!
-//! A [`Query`] is asked of a [`Session`]: metadata, and a way to read
-//! ([`zvf_model::fetch::Port`]). The plans in here ask through it and wait; they
-//! open nothing themselves and know no executor. `zvf::Dataset` puts a session
-//! over a real store.
+//! A [`Session`] runs a [`Query`]. It combines the metadata of a store with a port to read its cells
+//! ([`zvf_model::fetch::Port`]). Queries are async functions over the port: they open nothing
+//! themselves and depend on no executor. `zvf::Dataset` opens a session on a real store.
 //!
-//! | module or type | answers |
+//! | module or type | contents |
 //! |---|---|
-//! | [`Query`], [`QueryResult`] | what is selected, and what comes back, for every kind of geometry and every generation |
-//! | [`Session`] | asks: [`query`](Session::query), [`batches`](Session::batches), [`count`](Session::count), [`explain`](Session::explain); lists objects, groups and links as stored |
-//! | [`geometry`] | does this point, segment, triangle or face come into the box or sphere, lie within it, and which part of it does? which are the k nearest? |
-//! | [`predicate`] | what does `--where` say, and does a row satisfy it? |
+//! | [`Query`], [`QueryResult`] | the request and its result, for every kind of geometry and every generation |
+//! | [`Session`] | runs queries: [`query`](Session::query), [`batches`](Session::batches), [`count`](Session::count), [`explain`](Session::explain); lists objects, groups and links as stored |
+//! | [`geometry`] | exact tests of points, segments and faces against boxes and spheres, clipping, and the k nearest |
+//! | [`predicate`] | the language of `--where` and its evaluation |
 #![forbid(unsafe_code)]
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -25,7 +23,7 @@ mod exec;
 #[cfg(test)]
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "JSON is written where it is used"
+    reason = "JSON literals are passed by value"
 )]
 mod memory;
 mod plan;

@@ -1,4 +1,4 @@
-//! What a query asks for.
+//! The request of a query.
 
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 
@@ -7,27 +7,25 @@ use crate::{
     predicate::{Predicate, Scope},
 };
 
-/// What to read of a store, the same for every geometry and generation.
+/// A request to a store, in one form for every geometry and generation.
 ///
-/// A query says which *level*, what to *select* of it, and which columns to
-/// read with it. All selections must hold; without any, everything is
-/// selected.
+/// A query names a *level*, *selects* a part of it, and lists the columns to read. All selections
+/// must hold; a query without selections reads the whole level.
 ///
-/// What is selected are **vertices** of point clouds, **paths** of lines,
-/// polylines and streamlines, and **links** of graphs, skeletons and meshes
-/// with the vertices at their ends:
+/// A query selects **vertices** of point clouds, **paths** of lines, polylines and streamlines, and
+/// **links** of graphs, skeletons and meshes with the vertices at their ends:
 ///
 /// | | [`Mode::Touch`] | [`Mode::Within`] | [`Mode::Clip`] |
 /// |---|---|---|---|
-/// | vertices | in the region | the same | the same |
-/// | paths | whole, when a segment or lone vertex comes into it | whole, when all vertices are in it | the pieces in it |
-/// | links | whole, when the segment or face comes into it; vertices in it and at ends of such links | with all ends in it; vertices in it | the part in it; vertices in it and new ones on its border |
+/// | vertices | inside the region | inside the region | inside the region |
+/// | paths | whole paths with a segment or single vertex that touches the region | whole paths with all vertices inside | the parts inside |
+/// | links | whole links whose segment or face touches the region; vertices inside and at ends of these links | links with all ends inside; vertices inside | the parts inside; vertices inside and new ones on the border |
 ///
-/// A predicate selects like a region: a vertex is *in* when it is true for it.
-/// Parts of it that look at links alone select links instead, with the vertices at
-/// their ends and no others; parts that look at objects or groups alone select
-/// objects: members of any one group that such a part is true for. With a region, a
-/// path or link must be selected by both.
+/// A predicate selects like a region: a vertex is *inside* if the predicate is true for it. Parts of
+/// the predicate that use link attributes only select links instead, with the vertices at their ends
+/// and no others. Parts that use attributes of objects or groups only select objects: the members of
+/// any group for which such a part is true. A path or link must be selected by both the region and
+/// the predicate.
 ///
 /// ```
 /// use zvf_query::{Query, geometry::{Bbox, Mode}, predicate::Predicate};
@@ -43,55 +41,52 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Query {
-    /// Which level.
+    /// The level to read.
     pub level: LevelChoice,
-    /// How to read it; by the store's kind of geometry when `None`.
+    /// The elements to read; those of the store's kind of geometry if `None`.
     pub shape: Option<Shape>,
-    /// Where.
+    /// The region to select.
     pub region: Option<Region>,
-    /// How the region and the predicate select.
+    /// The way in which the region and the predicate select paths and links.
     pub mode: Mode,
-    /// How clipping treats segments and faces that cross the border.
+    /// The treatment of segments and faces that cross the border.
     pub clip: Clip,
-    /// The nearest to a place, the nearest first and those as near as each other in
-    /// the order they would have otherwise. Of links, with the vertices at their ends
-    /// alone.
+    /// Selects the elements nearest to a position, in ascending order of distance. Elements at the
+    /// same distance keep their order. Links come with the vertices at their ends only.
     pub nearest: Option<NearestTo>,
-    /// These objects, in this order, then those of `groups` by ascending id; an
-    /// object named twice is given twice, its links and their vertices once.
+    /// Selects objects by id. They are returned in this order, followed by the members of `groups`
+    /// by ascending id. An object named twice is returned twice, its links and their vertices once.
     pub objects: Option<Vec<i64>>,
-    /// Members of these groups. Together with `objects`, both are selected.
+    /// Selects the members of groups, in addition to `objects`.
     pub groups: Option<Vec<u64>>,
-    /// Only vertices of these chunks. Paths are cut into runs of consecutive
-    /// pieces inside, each selected by itself; of links all ends must be inside.
-    /// Empty selects nothing.
+    /// Restricts the query to vertices of these chunks. Paths are split into runs of consecutive
+    /// pieces inside, each selected by itself. All ends of a link must be inside. An empty list
+    /// selects nothing.
     pub chunks: Option<Vec<ChunkCoord>>,
-    /// What must hold of attributes.
+    /// The predicate on attributes.
     pub filter: Option<Predicate>,
-    /// Value of the attribute that chunks the level.
+    /// The value of the attribute by which the level is chunked.
     pub chunked_by: Option<serde_json::Value>,
-    /// Which attributes to read.
+    /// The attributes to read.
     pub columns: Selection,
-    /// Whether each vertex comes with the object it belongs to, which takes reading all
-    /// manifests where vertices are selected by place. True by default.
+    /// Whether each vertex comes with the object it belongs to. This reads all manifests if vertices
+    /// are selected by region. True by default.
     pub owners: bool,
-    /// The first so many vertices, paths or links: of paths that are clipped their
-    /// parts, of links those that are cut and not what becomes of them. Links come
-    /// with the vertices at their ends alone; where no link is selected, vertices
-    /// are limited.
+    /// Maximum number of vertices, paths or links to return, in order. Parts of clipped paths count
+    /// as paths; a link that is split counts once. Links come with the vertices at their ends only.
+    /// If no link is selected, the limit applies to vertices.
     pub limit: Option<u64>,
-    /// Instead of what is selected, the vertices of the level so many levels
-    /// on that it is linked to: up to the coarser for positive numbers. Limit and
-    /// columns are those of what is reached.
+    /// Returns, instead of the selection, the vertices it is linked to this many levels away:
+    /// positive numbers lead to coarser levels. Limit and columns apply to the vertices reached.
     pub drill: Option<i32>,
-    /// A further geometry of a composite store, by its name.
+    /// The name of an additional geometry of a composite store to read.
     pub geometry: Option<String>,
-    /// Whether to leave out what cannot be read and list it in
-    /// [`QueryResult::skipped`](crate::QueryResult::skipped), rather than fail.
+    /// Whether to skip damaged parts and list them in
+    /// [`QueryResult::skipped`](crate::QueryResult::skipped) instead of failing.
     pub keep_going: bool,
 }
 
-/// How vertices are read: by themselves, along paths, or with their links.
+/// The elements that a query reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// Vertices: point clouds.
@@ -102,51 +97,50 @@ pub enum Shape {
     Links,
 }
 
-/// Which level of a store.
+/// The choice of a level of a store.
 ///
-/// Levels that are behind what was changed since they were made are read when they
-/// are named by number, and passed over otherwise; the answer says so in its notes.
+/// A stale level, which was not refreshed after an edit, is read only if it is named by number.
+/// Other choices skip it and report that in the notes of the result.
 ///
-/// Points of additive levels are on one level each: of such a level, points are
-/// given together with those of all coarser ones.
+/// Each point of additive levels is stored on one level: a query returns the points of such a level
+/// together with those of all coarser ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LevelChoice {
-    /// This one.
+    /// The level with this number.
     Number(LevelId),
-    /// The coarsest whose bins are at most so many times those of level 0, along
+    /// The coarsest level whose bins are at most this many times as large as those of level 0, along
     /// every axis.
     Scale(f64),
-    /// The finest with at most so many vertices, as declared; the coarsest when
-    /// all have more.
+    /// The finest level that declares at most this many vertices; the coarsest level if all declare
+    /// more.
     Vertices(u64),
-    /// As fine as so many vertices of what is selected can be, see [`VertexBudget`].
+    /// The finest levels whose selected vertices fit into a budget, see [`VertexBudget`].
     Budget(VertexBudget),
 }
 
-/// How many vertices an answer may have.
+/// An upper bound on the vertices of a result.
 ///
-/// What is selected is counted level by level, by the fragment indexes of the chunks it
-/// may be in. The finest level that has no more than may be given is given. Where
-/// vertices stand alone, the next is given in its place in
-/// regions that get more vertices by it, as many as there is room for: the nearest to
-/// the focus first, then those that get the fewest more. Regions are the chunks of the
-/// coarser level, or the least boxes that chunks of both fill.
+/// Selected vertices are counted level by level with the fragment indexes of the chunks concerned.
+/// The query reads the finest level that fits into the budget. For points, it reads the next finer
+/// level instead in as many regions as still fit: those nearest to the focus first, then those that
+/// gain the fewest vertices. Regions are the chunks of the coarser level, or the smallest boxes that
+/// chunks of both levels tile.
 ///
-/// Links do not cross levels: paths and what is linked come from one level.
+/// Links do not cross levels, so paths and links come from one level.
 ///
-/// Of chunks that a region cuts, the share that is in it is an estimate; rest of paths,
-/// other ends of links and new vertices on a border are not counted. An answer that
-/// has too many then is not given, and asked for again, coarser.
+/// The share of a chunk that is inside the region is an estimate, and the rest of paths, other ends
+/// of links and new vertices on a border are not counted. If a result exceeds the budget, the query
+/// runs again on a coarser level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VertexBudget {
-    /// Vertices, at most.
+    /// Maximum number of vertices.
     pub vertices: u64,
-    /// Where it has to be finest.
+    /// The position around which the result is finest.
     pub focus: Option<Position>,
 }
 
 impl VertexBudget {
-    /// So many vertices.
+    /// Creates a budget of this many vertices.
     pub fn new(vertices: u64) -> Self {
         Self {
             vertices,
@@ -154,7 +148,7 @@ impl VertexBudget {
         }
     }
 
-    /// Finest at a place.
+    /// Sets the position around which the result is finest.
     #[must_use]
     pub fn focus(mut self, place: Position) -> Self {
         self.focus = Some(place);
@@ -174,7 +168,7 @@ impl Default for LevelChoice {
     }
 }
 
-/// A part of space.
+/// A region of space.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Region {
     /// A box, its border included.
@@ -209,28 +203,28 @@ pub enum Clip {
     Drop,
 }
 
-/// The so many nearest to a place: vertices, paths or links.
+/// A search for the vertices, paths or links nearest to a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NearestTo {
-    /// The place.
+    /// The position.
     pub place: Position,
-    /// How many.
+    /// The number of elements to return.
     pub count: usize,
 }
 
-/// Which attributes to read.
+/// The attributes to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// All there are. Takes a listing of what there is.
+    /// All attributes. Lists the attributes of the store.
     #[default]
     All,
-    /// These, an error when one is not there. A name without scope is that of
+    /// These attributes; a missing one is an error. A name without a scope selects the attribute in
     /// every scope that has it.
     Named(Vec<(Option<Scope>, String)>),
 }
 
 impl Selection {
-    /// No attributes.
+    /// Selects no attributes.
     pub fn none() -> Self {
         Self::Named(Vec::new())
     }
@@ -261,82 +255,82 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Everything of level 0.
+    /// Creates a query for all of level 0.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Of this level.
+    /// Sets the level.
     #[must_use]
     pub fn level(mut self, level: impl Into<LevelChoice>) -> Self {
         self.level = level.into();
         self
     }
 
-    /// Read this way, whatever kind of geometry the store says it has.
+    /// Sets the elements to read, regardless of the store's kind of geometry.
     #[must_use]
     pub fn shape(mut self, shape: Shape) -> Self {
         self.shape = Some(shape);
         self
     }
 
-    /// In this region.
+    /// Selects a region.
     #[must_use]
     pub fn region(mut self, region: impl Into<Region>) -> Self {
         self.region = Some(region.into());
         self
     }
 
-    /// Selecting in this way.
+    /// Sets the way in which the region and the predicate select.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Sets how clipping treats segments and faces that cross the border.
+    /// Sets the treatment of segments and faces that cross the border.
     #[must_use]
     pub fn clip(mut self, clip: Clip) -> Self {
         self.clip = clip;
         self
     }
 
-    /// The `count` nearest to `place`.
+    /// Selects the `count` elements nearest to `place`.
     #[must_use]
     pub fn nearest(mut self, place: Position, count: usize) -> Self {
         self.nearest = Some(NearestTo { place, count });
         self
     }
 
-    /// These objects.
+    /// Selects objects by id.
     #[must_use]
     pub fn objects(mut self, ids: impl Into<Vec<i64>>) -> Self {
         self.objects = Some(ids.into());
         self
     }
 
-    /// The members of these groups.
+    /// Selects the members of groups.
     #[must_use]
     pub fn groups(mut self, groups: impl Into<Vec<u64>>) -> Self {
         self.groups = Some(groups.into());
         self
     }
 
-    /// Of these chunks.
+    /// Restricts the query to chunks.
     #[must_use]
     pub fn chunks(mut self, chunks: impl Into<Vec<ChunkCoord>>) -> Self {
         self.chunks = Some(chunks.into());
         self
     }
 
-    /// For which this holds.
+    /// Sets the predicate.
     #[must_use]
     pub fn filter(mut self, predicate: Predicate) -> Self {
         self.filter = Some(predicate);
         self
     }
 
-    /// With these attributes.
+    /// Sets the attributes to read.
     #[must_use]
     pub fn columns(mut self, columns: Selection) -> Self {
         self.columns = columns;
@@ -350,29 +344,29 @@ impl Query {
         self
     }
 
-    /// The first so many.
+    /// Limits the number of vertices, paths or links.
     #[must_use]
     pub fn limit(mut self, limit: u64) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// What this is linked to so many levels on.
+    /// Returns the vertices that the selection is linked to this many levels away.
     #[must_use]
     pub fn drill(mut self, levels: i32) -> Self {
         self.drill = Some(levels);
         self
     }
 
-    /// Leaving out what is damaged.
+    /// Skips damaged parts instead of failing.
     #[must_use]
     pub fn keep_going(mut self) -> Self {
         self.keep_going = true;
         self
     }
 
-    /// Whether it looks at all there is of a level, so that its cells are of no use to the next
-    /// query, which would rather find those of its neighbourhood.
+    /// Returns whether the query scans a whole level. Its cells are then not cached, because they
+    /// would evict those that the next query needs.
     pub(crate) fn goes_through_all(&self) -> bool {
         self.region.is_none()
             && self.nearest.is_none()

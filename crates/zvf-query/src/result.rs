@@ -1,4 +1,4 @@
-//! What a query found.
+//! The result of a query.
 
 use std::collections::BTreeSet;
 
@@ -9,80 +9,77 @@ use zvf_model::{
     level::LevelId,
 };
 
-/// No object: in [`QueryResult::object_ids`], of a vertex that none has.
+/// The id in [`QueryResult::object_ids`] of a vertex that belongs to no object.
 pub const NO_OBJECT: i64 = -1;
-/// Of a vertex that several objects have.
+/// The id in [`QueryResult::object_ids`] of a vertex that belongs to several objects.
 pub const SEVERAL_OBJECTS: i64 = -2;
 
-/// What a query found, as columns. Rows are in a stated order that does not
-/// depend on how things were read:
+/// The result of a query, as columns. The order of rows does not depend on the order of reads:
 ///
-/// * vertices of paths in the order of the paths, and those in the order of the
-///   object index, or as asked for by object;
-/// * points that are selected by objects, groups or a filter on these alone, like
-///   paths: by object, then as the object has them;
-/// * other vertices by chunk, in ascending order of its coordinates, then by
-///   fragment, then as the fragment has them;
-/// * links by array, cell and row as stored; those of skeletons, some of which
-///   only fragments imply, by child;
-/// * the nearest to a place by distance, but vertices of links as always;
-/// * of several levels, all of one after all of the coarser before it.
+/// * vertices of paths by path, and paths in the order of the object index or of the ids in the
+///   query;
+/// * points selected by objects, groups or a predicate on these only, like paths: by object, then in
+///   the order of the object;
+/// * other vertices by chunk, in ascending order of its coordinates, then by fragment, then in the
+///   order of the fragment;
+/// * links by array, cell and row as stored; links of skeletons, some of which are implied by
+///   fragments, by child;
+/// * the nearest to a position by distance, except for the vertices of links;
+/// * rows of several levels by level, the coarsest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct QueryResult {
     /// The level; the finest where there are several.
     pub level: LevelId,
-    /// What each level gave, in the order of rows, the coarsest first: with a budget,
-    /// and where points are on several levels. Empty otherwise, and of a piece.
+    /// The rows of each level, the coarsest first, if the query has a budget or points are stored on
+    /// several levels. Empty otherwise, and in batches.
     pub levels: Vec<LevelUse>,
-    /// Vertices of the answer before this piece of it; 0 of a whole answer.
-    /// Numbers of rows in `parts` and `links` count from the start of the answer.
+    /// Number of vertices in earlier batches; 0 for a whole result. Row numbers in `parts` and
+    /// `links` count from the start of the whole result.
     pub first_row: u64,
     /// Names of the axes.
     pub axes: Vec<String>,
-    /// Vertices: a row of coordinates each.
+    /// Coordinates, one row per vertex.
     pub positions: NumericColumn,
-    /// The object of each vertex, that which it was selected by where objects are
-    /// selected; `None` when the store has no objects or they
-    /// were not asked for, and for paths, which have [`parts`](Self::parts).
+    /// The object of each vertex; if the query selects objects, the object that selected it. `None`
+    /// if the store has no objects, if the query does not ask for owners, and for paths,
+    /// which have [`parts`](Self::parts).
     pub object_ids: Option<Vec<i64>>,
-    /// How vertices make paths; `None` for other geometry.
+    /// Paths as ranges of vertices; `None` for other geometry.
     pub parts: Option<Parts>,
-    /// How vertices are linked; `None` for points and paths.
+    /// Links between vertices; `None` for points and paths.
     pub links: Option<Links>,
-    /// Attributes of vertices: as many rows as there are vertices.
+    /// Attributes of vertices, one row per vertex.
     pub vertex: Vec<Column>,
-    /// Attributes of the fragment of each vertex: likewise.
+    /// Attributes of the fragment of each vertex, one row per vertex.
     pub fragment: Vec<Column>,
-    /// Attributes of links: as many rows as there are links.
+    /// Attributes of links, one row per link.
     pub link: Vec<Column>,
-    /// Objects that have something in the answer, each once, and of several levels with
-    /// the attributes of the first that has it: in the order they come in where vertices are in the order of objects, otherwise in ascending order,
-    /// without those that have only vertices in it that several objects have.
+    /// Objects with a part in the result, each once, with the attributes of the coarsest level that
+    /// has them. They are in the order of the rows if vertices are ordered by object, and ascending
+    /// otherwise. Objects with shared vertices only are not listed.
     pub objects: Vec<i64>,
-    /// Attributes of objects: as many rows as there are `objects`.
+    /// Attributes of objects, one row for each of `objects`.
     pub object: Vec<Column>,
-    /// The groups that were asked for.
+    /// The groups that the query names.
     pub groups: Vec<ObjectGroup>,
-    /// What could not be read. Empty unless the query keeps going.
+    /// Parts that could not be read. Empty unless the query skips damage.
     pub skipped: Vec<Skipped>,
-    /// Known defects of the store that the answer got around, and levels that are
-    /// behind.
+    /// Known defects of the store that were worked around, and stale levels.
     pub notes: Vec<String>,
-    /// Chunk and row of each vertex, for who follows links from there.
+    /// Chunk and row of each vertex, from which a level jump follows links.
     pub(crate) origins: Vec<(ChunkCoord, u64)>,
 }
 
 impl QueryResult {
-    /// Objects of the vertices; of those that follow each other each once, as all
-    /// vertices of an object often do.
+    /// Returns the objects of the vertices, once for each run of equal ids.
     pub(crate) fn objects_met(&self) -> impl Iterator<Item = i64> + '_ {
         let ids = self.object_ids.as_deref().unwrap_or_default();
         ids.chunk_by(|a, b| a == b)
             .filter_map(|same| same.first().copied())
     }
 
-    /// Keeps these vertices, in this order.
+    /// Keeps these rows of vertices, in this order.
     pub(crate) fn keep_vertices(&mut self, rows: &[usize]) {
         self.positions = self.positions.take(rows.iter().copied());
         for column in self.vertex.iter_mut().chain(&mut self.fragment) {
@@ -96,7 +93,7 @@ impl QueryResult {
         }
     }
 
-    /// Keeps those objects that no piece before had.
+    /// Drops objects that an earlier batch listed.
     pub(crate) fn keep_new_objects(&mut self, known: &mut BTreeSet<i64>) {
         let is_new = |id: &i64| known.insert(*id);
         let new: Vec<bool> = self.objects.iter().map(is_new).collect();
@@ -107,7 +104,7 @@ impl QueryResult {
         }
     }
 
-    /// Keeps these objects, in this order.
+    /// Keeps these rows of objects, in this order.
     pub(crate) fn keep_objects(&mut self, rows: &[usize]) {
         self.objects = gathered(&self.objects, rows);
         self.object
@@ -115,7 +112,7 @@ impl QueryResult {
             .for_each(|column| *column = column.take(rows.iter().copied()));
     }
 
-    /// Bytes of its columns.
+    /// Returns the size of the columns in bytes.
     pub(crate) fn size(&self) -> u64 {
         let columns = [&self.vertex, &self.fragment, &self.link, &self.object];
         let columns = columns
@@ -142,8 +139,7 @@ fn gathered<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
 /// Paths: runs of rows of [`QueryResult::positions`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Part p is rows `offsets[p]..offsets[p + 1]`; one more than there are
-    /// parts.
+    /// Part p is rows `offsets[p]..offsets[p + 1]`; there is one more offset than parts.
     pub offsets: Vec<u64>,
     /// The object of each part.
     pub objects: Vec<i64>,
@@ -152,21 +148,21 @@ pub struct Parts {
 /// Edges or faces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Links {
-    /// Ends of each.
+    /// Number of ends of each link.
     pub width: u32,
-    /// Rows of [`QueryResult::positions`], in the order the ends were given when
-    /// they were written: of skeletons child and parent, of faces the winding.
+    /// Rows of [`QueryResult::positions`], in the order in which the writer received the ends: child
+    /// and parent for skeletons, winding for faces.
     pub ends: Vec<u64>,
 }
 
 impl Links {
-    /// Number of links.
+    /// Returns the number of links.
     pub fn len(&self) -> usize {
         let width = usize::try_from(self.width).unwrap_or(usize::MAX);
         self.ends.len().checked_div(width).unwrap_or(0)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no links.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -175,32 +171,31 @@ impl Links {
 /// A group of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectGroup {
-    /// Its number.
+    /// The number of the group.
     pub id: u64,
-    /// Its members, as stored.
+    /// Ids of the members, as stored.
     pub members: Vec<i64>,
 }
 
-/// What a level gives.
+/// The contribution of a level to a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelUse {
     /// The level.
     pub level: LevelId,
-    /// Vertices: rows that follow those of the levels before it. Of an explanation,
-    /// about how many.
+    /// Number of vertices, whose rows follow those of the levels before; an estimate in an
+    /// explanation.
     pub vertices: u64,
-    /// With a budget the chunks of it that are given, and about how many vertices
-    /// each gives: its share in a region; of paths, what is in it of those that are
-    /// selected. Empty where all of a level is given that was not counted.
+    /// The chunks that a query with a budget reads, with the estimated number of vertices that each
+    /// contributes. Empty if the level was read as a whole without counting.
     pub chunks: Vec<(ChunkCoord, u64)>,
 }
 
-/// Something that could not be read.
+/// A part that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Where it is.
+    /// The object or array concerned.
     pub key: Key,
-    /// What is wrong with it.
+    /// The error and its causes.
     pub reason: String,
 }

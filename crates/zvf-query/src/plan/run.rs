@@ -1,4 +1,4 @@
-//! Asking a store.
+//! Running and counting queries.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeSet;
@@ -18,47 +18,47 @@ use crate::{
     result::{LevelUse, QueryResult, Skipped},
 };
 
-/// How much a query selects.
+/// The size of a selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// The level; the finest where there are several.
+    /// The level; the finest if there are several.
     pub level: LevelId,
-    /// What each level gives, as in [`QueryResult::levels`].
+    /// The contribution of each level, as in [`QueryResult::levels`].
     pub levels: Vec<LevelUse>,
-    /// Vertices, new ones included.
+    /// Number of vertices, including those that clipping creates.
     pub vertices: u64,
-    /// Paths; `None` for other geometry.
+    /// Number of paths; `None` for other geometry.
     pub parts: Option<u64>,
-    /// Objects that have some of it; `None` when nothing is known about objects.
+    /// Number of objects with a selected part; `None` if objects are not read.
     pub objects: Option<u64>,
-    /// Links; `None` for points and paths.
+    /// Number of links; `None` for points and paths.
     pub links: Option<u64>,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub skipped: Vec<Skipped>,
-    /// Known defects of the store that were got around, and levels that are behind.
+    /// Known defects of the store that were worked around, and stale levels.
     pub notes: Vec<String>,
 }
 
-/// What batches have left unsaid.
+/// The parts of a result that are not in its batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueryReport {
-    /// What each level gave, as in [`QueryResult::levels`].
+    /// The contribution of each level, as in [`QueryResult::levels`].
     pub levels: Vec<LevelUse>,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub skipped: Vec<Skipped>,
-    /// Known defects of the store that were got around, and levels that are behind.
+    /// Known defects of the store that were worked around, and stale levels.
     pub notes: Vec<String>,
 }
 
 impl Session<'_> {
-    /// All that a query selects, in memory at once.
+    /// Runs a query and returns its result.
     ///
     /// # Errors
     ///
-    /// [`QueryError`], also when the answer takes more memory than the store's
-    /// budget: then ask for [`batches`](Self::batches).
+    /// [`QueryError`], also if the result exceeds the memory budget of the store: use
+    /// [`batches`](Self::batches) then.
     pub fn query<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<QueryResult, QueryError>> {
         Box::pin(async move {
             let budget = self.fetch.budget();
@@ -74,19 +74,17 @@ impl Session<'_> {
         })
     }
 
-    /// Gives what a query selects piece by piece, so that little of it is in
-    /// memory at a time; a break ends the query.
+    /// Runs a query and passes its result to `each` in batches, so that a small part of it is in
+    /// memory at a time. A break ends the query.
     ///
-    /// Pieces in order are the answer: vertices first, then links. Their
-    /// numbers of rows count from the start of the answer, see
-    /// [`QueryResult::first_row`]. With a region, what paths and links select is one
-    /// piece, and so is what each level gives of a budget that may not do. Objects and
-    /// their attributes come with the last piece that has some of them. A piece is of
-    /// one level, and has its columns.
+    /// The batches in order are the result: vertices first, then links. Row numbers count from the
+    /// start of the result, see [`QueryResult::first_row`]. Paths and links in a region are one batch,
+    /// and so is each level of a query whose budget may be exceeded. Objects and their attributes come
+    /// with the last batch of vertices. Each batch is of one level and has its columns.
     ///
     /// # Errors
     ///
-    /// [`QueryError`]; pieces given before it are right, but not all.
+    /// [`QueryError`]; batches passed before it are correct but incomplete.
     pub async fn batches(
         &self,
         query: &Query,
@@ -95,7 +93,7 @@ impl Session<'_> {
         self.give(query, false, &mut each).await
     }
 
-    /// What a query selects, in one piece where nothing else is against it.
+    /// Runs a query, in one batch if `in_one` is set and memory allows.
     fn give<'f>(
         &'f self,
         query: &'f Query,
@@ -111,7 +109,7 @@ impl Session<'_> {
         })
     }
 
-    /// The error with what would have been there.
+    /// Adds the existing attributes to the error of a missing one.
     async fn advised(&self, query: &Query, mut error: QueryError) -> QueryError {
         let QueryError::NoAttribute { scope, there, .. } = &mut error else {
             return error;
@@ -159,7 +157,7 @@ impl Session<'_> {
         })
     }
 
-    /// Gives what is asked for of each level, one after the other.
+    /// Runs a query on each part, one after the other.
     async fn draw(
         &self,
         query: &Query,
@@ -216,8 +214,8 @@ impl Session<'_> {
         Ok(levels)
     }
 
-    /// The first drawing that has no more vertices than may be given. A limit does not
-    /// make it finer: with one, what is selected is read twice, first without.
+    /// Runs a query on alternatives until one has at most `most` vertices. A limit does not make the
+    /// result finer: a query with a limit runs twice, first without it.
     async fn try_each(
         &self,
         query: &Query,
@@ -243,7 +241,7 @@ impl Session<'_> {
                 let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
                 vertices = vertices.saturating_add(rows);
                 if is_limited || vertices > most {
-                    // How many there are in all is still worth knowing.
+                    // The error reports the number of all vertices.
                     kept.clear();
                     return ControlFlow::Continue(());
                 }
@@ -283,8 +281,8 @@ impl Session<'_> {
         })
     }
 
-    /// How much a query selects. Reads what selecting takes, and no attribute
-    /// that only an answer would show.
+    /// Counts the vertices, paths, objects and links that a query selects. Reads only attributes that
+    /// the predicate uses.
     ///
     /// # Errors
     ///
@@ -321,7 +319,7 @@ impl Session<'_> {
     }
 }
 
-/// The finest of the levels that gave something to an answer.
+/// Returns the finest level of a result.
 fn finest(levels: &[LevelUse]) -> Option<LevelId> {
     levels.iter().map(|level| level.level).min()
 }

@@ -1,4 +1,4 @@
-//! A region as chunks see it: which of them can hold some of it.
+//! The region of a query on the grid of chunks.
 
 use core::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ use crate::{
     query::Region,
 };
 
-/// Space as a level cuts it into chunks.
+/// The grid of chunks and bins of a level.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkSpace {
     axes: usize,
@@ -43,11 +43,11 @@ impl ChunkSpace {
         self.bins.as_ref()
     }
 
-    /// The coordinates, along each axis, of chunks that can hold a vertex in
-    /// `bbox`; `None` when the box holds nothing.
+    /// Returns the range of chunk coordinates along each axis that can contain a vertex in `bbox`;
+    /// `None` if the box is empty.
     ///
-    /// Vertices of coarse levels are filed by their place before it was rounded
-    /// to float32, binned ones by the chunk of their bin.
+    /// Vertices of coarse levels are assigned to chunks before their positions are rounded to
+    /// float32, and binned vertices to the chunk of their bin, so the box is widened.
     fn reach(&self, bbox: &Bbox) -> Option<Vec<RangeInclusive<i64>>> {
         let (mut lo, mut hi) = (bbox.lo().to_vec(), bbox.hi().to_vec());
         if self.rounded {
@@ -76,7 +76,7 @@ impl ChunkSpace {
         Some(axes)
     }
 
-    /// The box a chunk's vertices are in, widened by what rounding may move them.
+    /// Returns the bounding box of a chunk, widened by the error of rounding.
     pub(crate) fn chunk_box(&self, chunk: &ChunkCoord) -> Option<Bbox> {
         let coords = chunk.spatial(self.axes)?;
         let (mut lo, mut hi) = ([0.0; MAX_AXES], [0.0; MAX_AXES]);
@@ -87,8 +87,8 @@ impl ChunkSpace {
         Bbox::new(lo.get(..self.axes)?, hi.get(..self.axes)?).ok()
     }
 
-    /// The squared distance of a place from the nearest point that a chunk, or a
-    /// straight line between two of `chunks`, can hold.
+    /// Returns a lower bound on the squared distance between a position and any vertex of `chunks` or
+    /// line between them.
     pub(crate) fn squared_distance<'c>(
         &self,
         place: &Position,
@@ -98,7 +98,7 @@ impl ChunkSpace {
         hull.map_or(0.0, |hull| squared_distance_to_bbox(place, &hull))
     }
 
-    /// The box around several chunks.
+    /// Returns the bounding box of several chunks.
     pub(crate) fn hull<'c>(
         &self,
         chunks: impl IntoIterator<Item = &'c ChunkCoord>,
@@ -109,14 +109,14 @@ impl ChunkSpace {
     }
 }
 
-/// Where a chunk begins and ends along an axis, widened by what rounding may move.
+/// Returns the bounds of a chunk along an axis, widened by the error of rounding.
 fn ends(chunk: i64, extent: f64) -> (f64, f64) {
-    // Exact up to 2^53, beyond which chunks are no real ones.
+    // Exact up to 2^53, beyond which no chunk exists.
     let at = float(chunk);
     (below(at * extent), above((at + 1.0) * extent))
 }
 
-/// The box around two.
+/// Returns the bounding box of two boxes.
 pub(crate) fn around(one: &Bbox, other: &Bbox) -> Bbox {
     let lo: Vec<f64> = pairs(one.lo(), other.lo(), f64::min);
     let hi: Vec<f64> = pairs(one.hi(), other.hi(), f64::max);
@@ -128,7 +128,7 @@ fn pairs(one: &[f64], other: &[f64], pick: impl Fn(f64, f64) -> f64) -> Vec<f64>
     both.map(|(one, other)| pick(*one, *other)).collect()
 }
 
-/// A part in four million up: more than rounding to float32 moves a number.
+/// Adds one part in four million, more than the error of rounding to float32.
 fn above(value: f64) -> f64 {
     value + value.abs() * 2.5e-7 + 1e-40
 }
@@ -146,7 +146,7 @@ fn float(value: i64) -> f64 {
     value as f64
 }
 
-/// A region of a query, on a level.
+/// The region of a query on a level.
 #[derive(Clone, Debug)]
 pub(crate) struct Area {
     region: Region,
@@ -158,7 +158,7 @@ pub(crate) struct Area {
 impl Area {
     /// # Errors
     ///
-    /// When the region has other axes than the store.
+    /// [`QueryError::Axes`] if the region has another number of axes than the store.
     pub(crate) fn new(region: &Region, space: &ChunkSpace) -> Result<Self, QueryError> {
         let bounds = match region {
             Region::Box(bbox) => *bbox,
@@ -167,7 +167,7 @@ impl Area {
                     let axes = sphere.centre().iter();
                     axes.map(|c| {
                         let edge = c + sign * sphere.radius();
-                        // What rounding may have moved inside.
+                        // Covers the error of rounding.
                         edge + sign * edge.abs() * 1e-15
                     })
                     .collect::<Vec<_>>()
@@ -193,7 +193,7 @@ impl Area {
         })
     }
 
-    /// The region, when it is a box.
+    /// Returns the region if it is a box.
     pub(crate) fn bbox(&self) -> Option<&Bbox> {
         match &self.region {
             Region::Box(bbox) => Some(bbox),
@@ -201,18 +201,18 @@ impl Area {
         }
     }
 
-    /// About which part of a chunk is in it: of a sphere that of the box around it.
+    /// Estimates the share of a chunk that is in the region, or in the bounding box of a sphere.
     pub(crate) fn share_of(&self, chunk: &ChunkCoord) -> f64 {
         let chunk = self.space.chunk_box(chunk);
         chunk.map_or(1.0, |chunk| self.share_between(chunk.lo(), chunk.hi()))
     }
 
-    /// The same of a box.
+    /// Estimates the share of a box that is in the region.
     pub(crate) fn share_between(&self, lo: &[f64], hi: &[f64]) -> f64 {
         let bounds = self.bounds.lo().iter().zip(self.bounds.hi());
         let shares = lo.iter().zip(hi).zip(bounds).map(|((lo, hi), (from, to))| {
             let share = (to.min(*hi) - from.max(*lo)) / (hi - lo);
-            // A box without extent is in it or not, and it hardly matters which.
+            // An empty box counts as inside.
             if share.is_nan() {
                 1.0
             } else {
@@ -222,13 +222,12 @@ impl Area {
         shares.product()
     }
 
-    /// Whether a chunk can hold a vertex in it.
+    /// Returns whether a chunk can contain a vertex in the region.
     pub(crate) fn reaches(&self, chunk: &ChunkCoord) -> bool {
         self.reaches_between(core::iter::once(chunk))
     }
 
-    /// Whether a straight line or face between vertices of these chunks can come
-    /// into it.
+    /// Returns whether a line or face between vertices of these chunks can enter the region.
     pub(crate) fn reaches_between<'c>(
         &self,
         chunks: impl IntoIterator<Item = &'c ChunkCoord> + Clone,
@@ -248,7 +247,7 @@ impl Area {
         }) && self.is_near(chunks)
     }
 
-    /// Spheres do not fill their box.
+    /// Returns whether chunks are near enough to a sphere, which does not fill its bounding box.
     fn is_near<'c>(&self, chunks: impl IntoIterator<Item = &'c ChunkCoord>) -> bool {
         let Region::Sphere(sphere) = &self.region else {
             return true;
@@ -260,9 +259,9 @@ impl Area {
         squared <= sphere.radius() * sphere.radius() * (1.0 + 1e-12)
     }
 
-    /// Whether a line from `known` vertices to somewhere in `unknown` chunks may
-    /// come into it: whether the box around all of them does. A query for a box asks it of
-    /// every step of every path near.
+    /// Returns whether a line between `known` vertices and any vertices of `unknown` chunks may enter
+    /// the region, by the bounding box of all of them. Called for every segment of every path near the
+    /// region.
     pub(crate) fn may_meet(&self, known: &[&[f64]], unknown: &[&ChunkCoord]) -> bool {
         let axes = self.space.axes();
         let bounds = self.bounds.lo().iter().zip(self.bounds.hi());
@@ -282,13 +281,13 @@ impl Area {
         })
     }
 
-    /// Whether something that fills a box may come into it.
+    /// Returns whether a box overlaps the bounds of the region.
     pub(crate) fn meets(&self, extent: &Bbox) -> bool {
         self.bounds.meets(extent)
     }
 
-    /// Whether what has all its corners in it is all in it: a corner may be in a box without
-    /// end and nowhere all the same.
+    /// Returns whether a primitive with all corners in the region is inside it. In an infinite box, a
+    /// corner at infinity is inside, but has no position.
     pub(crate) fn holds_corners(&self) -> bool {
         let bounds = self.bounds.lo().iter().chain(self.bounds.hi());
         self.bbox().is_some() && bounds.copied().all(f64::is_finite)
@@ -315,7 +314,7 @@ impl Area {
         }
     }
 
-    /// The numbers of the bins of a chunk that it touches.
+    /// Returns the numbers of the bins of a chunk that touch the region, and the number of all bins.
     pub(crate) fn bins_of(&self, chunk: &ChunkCoord) -> Option<(Vec<u32>, u64)> {
         let bins = self.space.bins()?;
         let bounds = Bounds::new(self.bounds.lo(), self.bounds.hi()).ok()?;

@@ -1,4 +1,4 @@
-//! Which levels a query reads.
+//! The choice of levels that a query reads.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LevelPart {
     pub(crate) level: LevelId,
-    /// `None` is all that the query allows.
+    /// Chunks of the level; `None` for all that the query allows.
     pub(crate) chunks: Option<Vec<ChunkCoord>>,
-    /// Vertices that were counted, by chunk.
+    /// Counted vertices by chunk.
     pub(crate) counted: Vec<(ChunkCoord, u64)>,
 }
 
@@ -31,7 +31,7 @@ impl LevelPart {
         }
     }
 
-    /// What a query asks of it.
+    /// Returns the query restricted to the part.
     pub(crate) fn query(&self, query: &Query) -> Query {
         let mut query = query.clone();
         query.level = LevelChoice::Number(self.level);
@@ -42,25 +42,25 @@ impl LevelPart {
     }
 }
 
-/// What is given together: one level, or parts of several, the coarsest first.
+/// One level or parts of several, the coarsest first, that are read together.
 pub(crate) type LevelParts = Vec<LevelPart>;
 
-/// What a query means, before anything is read for it.
+/// The levels that a query may read.
 #[derive(Debug)]
 pub(crate) struct LevelPlan {
-    /// The first is tried first, each other when the one before has too many
-    /// vertices. At least one.
+    /// Alternatives in the order in which they are tried: each is run if the one before has too many
+    /// vertices. Never empty.
     pub(crate) alternatives: Vec<LevelParts>,
-    /// How many vertices are too many; `None` where nothing needs to be looked at.
+    /// Maximum number of vertices; `None` if the first alternative is known to fit.
     pub(crate) most: Option<u64>,
-    /// Whether what was counted is what is given, but for filters and limits.
+    /// Whether counts are exact, apart from filters and limits.
     pub(crate) is_exact: bool,
-    /// Whether somebody wants to know what each level gives.
+    /// Whether the result lists its levels.
     pub(crate) is_told: bool,
 }
 
 impl Session<'_> {
-    /// Levels that a query reads. With a budget, reads what counting takes.
+    /// Chooses the levels that a query reads. A budget reads the fragment indexes needed to count.
     pub(crate) async fn choose(
         &self,
         query: &Query,
@@ -98,12 +98,13 @@ impl Session<'_> {
         })
     }
 
-    /// The level that is given for a choice of one.
+    /// Returns the level that the query chooses.
     pub(crate) async fn chosen_level(&self, query: &Query) -> Result<LevelId, QueryError> {
         self.level_of(query, &self.stale()).await
     }
 
-    /// The same, passing over some levels unless they are named.
+    /// Returns the level that the query chooses, skipping levels in `without` unless the query names
+    /// them by number.
     async fn level_of(
         &self,
         query: &Query,
@@ -144,12 +145,12 @@ impl Session<'_> {
         }
     }
 
-    /// Levels that a finer one has changed under.
+    /// Returns the stale levels: a finer level has changed since they were built.
     pub(crate) fn stale(&self) -> BTreeSet<LevelId> {
         self.root.stale_levels().collect()
     }
 
-    /// The levels that are given together for this one, the coarsest first.
+    /// Returns the levels that are read together with this one, the coarsest first.
     pub(crate) async fn drawn_with(
         &self,
         query: &Query,
@@ -166,7 +167,7 @@ impl Session<'_> {
         Ok(levels)
     }
 
-    /// The levels that the root names, the coarsest first; level 0 is always there.
+    /// Returns the levels that the root names and level 0, the coarsest first.
     pub(crate) fn level_ids(&self) -> Vec<LevelId> {
         let ids = self.root.datasets.iter().map(|dataset| dataset.level);
         let ids: BTreeSet<LevelId> = ids.chain([LevelId::FULL]).collect();
@@ -174,7 +175,7 @@ impl Session<'_> {
     }
 }
 
-/// That a level was not read.
+/// Returns the note that a stale level was skipped.
 pub(crate) fn passed_over(level: LevelId) -> String {
     format!("level {level} is behind what was changed since it was made, and was passed over")
 }

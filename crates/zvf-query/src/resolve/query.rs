@@ -1,4 +1,4 @@
-//! What a query means on the store it is asked of.
+//! A query resolved against a level: names, region and predicate.
 
 use core::ops::{ControlFlow, Range};
 use std::{
@@ -45,16 +45,16 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) convention: LinksConvention,
     pub(crate) space: ChunkSpace,
     pub(crate) area: Option<Area>,
-    /// How the region selects; the filter selects as the query says.
+    /// The mode of the region. The predicate uses the mode of the query.
     pub(crate) area_mode: Mode,
     pub(crate) filter: Filter,
-    /// Attributes the answer shows.
+    /// Attributes in the result.
     pub(crate) shown: Names,
-    /// Those, and what the filter looks at.
+    /// Attributes in the result or in the predicate.
     pub(crate) read: Names,
-    /// Chunks and links that earlier attempts of the same query have read.
+    /// Chunks and links that earlier runs of the same query have read.
     pub(crate) cache: Option<Arc<ChunkCache>>,
-    /// Whether the answer is wanted in one piece.
+    /// Whether the result is returned in one piece.
     pub(crate) in_one: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct ChunkCache {
     links: Mutex<HashMap<usize, LinkRecords>>,
 }
 
-/// How what is stored is to be read, when the root does not say otherwise.
+/// Returns the elements that a query reads by default, by the kind of geometry.
 pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
     match root.geometry_kinds.first() {
         Some(GeometryType::PointCloud) => Shape::Points,
@@ -81,8 +81,8 @@ pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
 }
 
 impl<'s> Session<'s> {
-    /// Understands a query. Reads the level's metadata, and names of attributes
-    /// where they are not given.
+    /// Resolves a query. Reads the metadata of the level, and lists attributes that the query does not
+    /// name with a scope.
     pub(crate) async fn resolve(&self, query: &'s Query) -> Result<LevelQuery<'s>, QueryError> {
         let id = self.chosen_level(query).await?;
         let level = self.level(id).await?;
@@ -135,7 +135,7 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// The predicate with a scope for every column.
+    /// Returns the predicate with a scope for every column.
     async fn scoped(&self, level: &Level, predicate: &Predicate) -> Result<Predicate, QueryError> {
         let bare = predicate.columns().into_iter();
         let bare: Vec<_> = bare.filter(|column| column.scope.is_none()).collect();
@@ -172,12 +172,13 @@ impl<'s> Session<'s> {
 }
 
 impl LevelQuery<'_> {
-    /// Chunks that have vertices and are not excluded, ascending.
+    /// Returns the chunks with vertices that the query does not exclude, ascending.
     pub(crate) fn chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
         self.chunks_where(schema, |_| true)
     }
 
-    /// Those of them for which `is_wanted` holds.
+    /// Returns the chunks with vertices that the query does not exclude and for which `is_wanted`
+    /// holds, ascending.
     pub(crate) fn chunks_where(
         &self,
         schema: &Schema,
@@ -190,7 +191,7 @@ impl LevelQuery<'_> {
         Ok(listed.unwrap_or_default())
     }
 
-    /// Which chunks are not excluded by the query's lists.
+    /// Returns the restriction of the query to chunks.
     pub(crate) fn allowed(&self) -> Result<Allowed, QueryError> {
         let (axes, arity) = (self.space.axes(), self.session.arity(&self.level));
         if let Some(chunks) = &self.query.chunks {
@@ -218,7 +219,7 @@ impl LevelQuery<'_> {
             (Some(_), None) => return Err(QueryError::NotChunked(self.level.id())),
             (Some(value), Some(chunking)) => {
                 let index = chunking.index_of(value);
-                // No chunk has a value that is not in the list.
+                // No chunk has a value that is not listed.
                 Some(
                     index
                         .and_then(|index| i64::try_from(index).ok())
@@ -233,24 +234,24 @@ impl LevelQuery<'_> {
         })
     }
 
-    /// Whether objects are needed for anything but what the answer shows.
+    /// Returns whether the query selects objects.
     pub(crate) fn selects_objects(&self) -> bool {
         let query = self.query;
         query.objects.is_some() || query.groups.is_some() || self.filter.looks_at_objects()
     }
 
-    /// Whether the answer says which object a vertex belongs to.
+    /// Returns whether vertices come with their objects.
     pub(crate) fn shows_objects(&self) -> bool {
         self.query.owners
     }
 
-    /// What is read of chunks.
+    /// Opens the arrays that the query reads of chunks.
     pub(crate) async fn schema(&self, with_fragments: bool) -> Result<Option<Schema>, QueryError> {
         let schema = self.session.schema(&self.level, &self.read, with_fragments);
         schema.await
     }
 
-    /// Whether the fragments of a chunk are its rows in order.
+    /// Returns whether the fragments of each chunk are its rows in order.
     pub(crate) fn tiles(&self) -> bool {
         self.level.metadata.fragments_tile
     }
@@ -317,7 +318,7 @@ impl LevelQuery<'_> {
             .collect())
     }
 
-    /// What vertices of an answer are put together in.
+    /// Creates the builder of the vertices of a batch.
     pub(crate) fn vertices(&self, schema: &Schema, objects: bool) -> VertexBuilder {
         let builder = VertexBuilder::new(schema, &self.shown, objects);
         match self.query.drill {
@@ -326,7 +327,7 @@ impl LevelQuery<'_> {
         }
     }
 
-    /// An answer with what all have in common.
+    /// Creates an empty batch.
     pub(crate) fn empty_answer(&self) -> QueryResult {
         let axes = self.session.root.axes.iter();
         QueryResult {
@@ -336,19 +337,19 @@ impl LevelQuery<'_> {
         }
     }
 
-    /// Whether the objects of vertices are shown, or asked for by a predicate.
+    /// Returns whether the result or the predicate needs the objects of vertices.
     pub(crate) fn needs_objects(&self) -> bool {
         self.shows_objects() || self.filter.vertex_needs_objects()
     }
 
-    /// Gives the only answer of a level without vertices.
+    /// Emits the only batch of a level without vertices.
     pub(crate) async fn no_vertices(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
         let answer = self.without_vertices().await?;
         let _ = emit(answer);
         Ok(())
     }
 
-    /// The type of positions, of an answer without any.
+    /// Returns an empty batch with the type of positions.
     pub(crate) async fn without_vertices(&self) -> Result<QueryResult, QueryError> {
         let mut answer = self.empty_answer();
         let axes = u32::try_from(self.space.axes()).unwrap_or(1);
@@ -367,8 +368,7 @@ impl LevelQuery<'_> {
         Ok(answer)
     }
 
-    /// Columns of objects that vertices are filtered by, for the objects read or
-    /// for all.
+    /// Reads the columns of objects that the predicate uses, for `objects` or for all.
     pub(crate) async fn object_columns_of_filter(
         &self,
         objects: Option<&ObjectSet>,
@@ -381,8 +381,8 @@ impl LevelQuery<'_> {
             .await
     }
 
-    /// Rows of the object index that the filter's parts about objects and groups
-    /// hold for; `None` when there are no such parts.
+    /// Evaluates the parts of the predicate about objects and groups, for each row of the object
+    /// index; `None` if there are no such parts.
     pub(crate) async fn filtered_objects(
         &self,
         objects: &ObjectSet,
@@ -424,7 +424,7 @@ impl LevelQuery<'_> {
                 let Some(members) = groups.members(group) else {
                     continue;
                 };
-                // A range may be longer than all there is.
+                // A range may be longer than the list of objects.
                 if let Some(range) = members.as_range() {
                     for (place, flag) in of_groups.iter_mut().enumerate() {
                         *flag |= objects.id(place).is_some_and(|id| range.contains(&id));
@@ -445,7 +445,7 @@ impl LevelQuery<'_> {
     }
 }
 
-/// Which chunks the lists of a query allow.
+/// The restriction of a query to chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowed {
     list: Option<Vec<ChunkCoord>>,
