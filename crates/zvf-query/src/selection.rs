@@ -1,57 +1,77 @@
-//! Selections of rows: the rows of a chunk that are in memory, and the vertices that a query
-//! selects among them.
+//! Selections of rows: some rows of one chunk, or of several, in an order.
 
 use core::ops::Range;
 
-/// A vertex of a chunk, as one of its fragments names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RowRef {
-    /// Row of the chunk's buffer.
-    pub(crate) row: u64,
-    /// Where in the chunk's memory it is.
-    pub(crate) place: usize,
-    pub(crate) fragment: u32,
-}
-
-/// Vertices of a chunk that follow each other: its rows from `row` on, which are in
-/// memory from `place` on, as one of its fragments names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Consecutive rows of a chunk that belong to one fragment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowRun {
+    /// First row in the buffer of the chunk.
     pub(crate) row: u64,
+    /// Index of the first row among the rows of the chunk that are in memory.
     pub(crate) place: usize,
+    /// Number of rows.
     pub(crate) len: usize,
+    /// Fragment that names the rows.
     pub(crate) fragment: u32,
+    /// Number of the chunk among loaded chunks; 0 if all rows are of one chunk.
+    pub(crate) chunk: u32,
 }
 
 impl RowRun {
-    /// Its vertices, one by one.
-    pub(crate) fn entries(self) -> impl Iterator<Item = RowRef> {
+    /// Returns the run as part of the chunk with this number.
+    pub(crate) fn of_chunk(self, chunk: u32) -> Self {
+        Self { chunk, ..self }
+    }
+
+    /// Returns the rows as runs of one row.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Self> {
         let rows = (self.row..).zip(self.places());
-        rows.map(move |(row, place)| RowRef {
+        rows.map(move |(row, place)| Self {
             row,
             place,
-            fragment: self.fragment,
+            len: 1,
+            ..self
         })
     }
 
-    /// Where they are in memory.
+    /// Returns the rows in the buffer of the chunk.
+    pub(crate) fn rows(self) -> Range<u64> {
+        self.row..self.row.saturating_add(count(self.len))
+    }
+
+    /// Returns the indices of the rows in memory.
     pub(crate) fn places(self) -> Range<usize> {
         self.place..self.place.saturating_add(self.len)
     }
-}
 
-impl From<RowRef> for RowRun {
-    fn from(entry: RowRef) -> Self {
+    /// Returns the part of the run that these of its rows make.
+    fn part(self, start: usize, len: usize) -> Self {
         Self {
-            row: entry.row,
-            place: entry.place,
-            len: 1,
-            fragment: entry.fragment,
+            row: self.row.saturating_add(count(start)),
+            place: self.place.saturating_add(start),
+            len,
+            ..self
         }
+    }
+
+    /// Returns whether `next` continues the run.
+    fn is_continued_by(&self, next: &Self) -> bool {
+        self.fragment == next.fragment
+            && self.chunk == next.chunk
+            && self.row.checked_add(count(self.len)) == Some(next.row)
+            && self.place.checked_add(self.len) == Some(next.place)
     }
 }
 
-/// Vertices of a chunk in an order, as runs.
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// Rows in an order, as runs.
+///
+/// Scans produce selections, filters and limits shrink them, and gathers copy them. The rows of a
+/// chunk that are in memory are a selection in ascending order, see
+/// [`ascending`](Self::ascending).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowSelection {
     runs: Vec<RowRun>,
@@ -59,7 +79,39 @@ pub(crate) struct RowSelection {
 }
 
 impl RowSelection {
-    /// Number of vertices.
+    /// Creates an empty selection with capacity for `runs` runs.
+    pub(crate) fn with_capacity(runs: usize) -> Self {
+        let runs = Vec::with_capacity(runs);
+        Self { runs, len: 0 }
+    }
+
+    /// Selects all of `rows` rows.
+    pub(crate) fn all(rows: u64) -> Self {
+        Self::ascending(core::iter::once(0..rows))
+    }
+
+    /// Selects the union of ranges of rows of one chunk in ascending order, stored one after the
+    /// other.
+    pub(crate) fn ascending(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
+        let ranges = ranges.into_iter().filter(|range| range.start < range.end);
+        let mut ranges: Vec<Range<u64>> = ranges.collect();
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        let mut selection = Self::default();
+        let mut end = 0_u64;
+        for range in ranges {
+            let start = range.start.max(end);
+            end = end.max(range.end);
+            selection.push(RowRun {
+                row: start,
+                place: selection.len,
+                len: usize::try_from(range.end.saturating_sub(start)).unwrap_or(usize::MAX),
+                ..RowRun::default()
+            });
+        }
+        selection
+    }
+
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -68,7 +120,12 @@ impl RowSelection {
         &self.runs
     }
 
-    /// Where in memory they are, those that follow each other there as one.
+    /// Returns the rows as runs of one row.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = RowRun> + '_ {
+        self.runs.iter().flat_map(|run| run.iter())
+    }
+
+    /// Returns the ranges of memory that hold the rows of one chunk.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut runs = self.runs.iter().map(|run| run.places()).peekable();
         core::iter::from_fn(move || {
@@ -80,163 +137,131 @@ impl RowSelection {
         })
     }
 
-    /// The vertices one by one.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = RowRef> + '_ {
-        self.runs.iter().flat_map(|run| run.entries())
+    /// Returns the runs of the rows at these indices of the selection.
+    pub(crate) fn part(&self, range: Range<usize>) -> impl Iterator<Item = RowRun> + '_ {
+        let mut before = 0_usize;
+        self.runs.iter().filter_map(move |run| {
+            let start = range.start.max(before);
+            let skip = start.saturating_sub(before);
+            before = before.saturating_add(run.len);
+            let len = range.end.min(before).checked_sub(start);
+            len.filter(|len| *len > 0).map(|len| run.part(skip, len))
+        })
     }
 
-    /// Appends a run, as part of the last one where it goes on.
+    /// Returns the selection in blocks of at most `max` rows.
+    pub(crate) fn blocks(&self, max: usize) -> impl Iterator<Item = Self> + '_ {
+        let max = max.max(1);
+        let mut runs = self.runs.iter().copied();
+        let mut rest: Option<RowRun> = None;
+        core::iter::from_fn(move || {
+            let mut block = Self::default();
+            while block.len < max
+                && let Some(run) = rest.take().or_else(|| runs.next())
+            {
+                let len = run.len.min(max.saturating_sub(block.len));
+                block.push(run.part(0, len));
+                let left = run.part(len, run.len.saturating_sub(len));
+                rest = (left.len > 0).then_some(left);
+            }
+            (block.len > 0).then_some(block)
+        })
+    }
+
+    /// Appends a run, merged with the last one if it continues that.
     pub(crate) fn push(&mut self, run: RowRun) {
         if run.len == 0 {
             return;
         }
         self.len = self.len.saturating_add(run.len);
-        if let Some(last) = self.runs.last_mut() {
-            let length = u64::try_from(last.len).unwrap_or(u64::MAX);
-            let goes_on = last.fragment == run.fragment
-                && last.row.checked_add(length) == Some(run.row)
-                && last.place.checked_add(last.len) == Some(run.place);
-            if goes_on {
+        match self.runs.last_mut() {
+            Some(last) if last.is_continued_by(&run) => {
                 last.len = last.len.saturating_add(run.len);
-                return;
             }
+            _ => self.runs.push(run),
         }
-        self.runs.push(run);
     }
 
-    /// Keeps the first so many vertices.
-    pub(crate) fn truncate(&mut self, most: usize) {
-        if self.len <= most {
+    /// Keeps the first `max` rows.
+    pub(crate) fn truncate(&mut self, max: usize) {
+        if self.len <= max {
             return;
         }
-        let mut left = most;
+        let mut left = max;
         self.runs.retain_mut(|run| {
             run.len = run.len.min(left);
             left = left.saturating_sub(run.len);
             run.len > 0
         });
-        self.len = most;
+        self.len = max;
     }
 
-    /// Keeps the vertices at places in memory that `inside` has.
-    pub(crate) fn keep_places(&mut self, inside: &[bool]) {
-        self.keep(|run, _| inside.get(run.places()).unwrap_or_default());
+    /// Keeps the rows whose index in memory is flagged.
+    pub(crate) fn keep_places(&mut self, flags: &[bool]) {
+        self.keep(|run, _| flags.get(run.places()).unwrap_or_default());
     }
 
-    /// Keeps the vertices for which `holds` is true, in the order they are in.
-    pub(crate) fn keep_those(&mut self, holds: &[bool]) {
+    /// Keeps the rows whose index in the selection is flagged.
+    pub(crate) fn keep_flagged(&mut self, flags: &[bool]) {
         self.keep(|run, before| {
-            let own = holds.get(before..before.saturating_add(run.len));
+            let own = flags.get(before..before.saturating_add(run.len));
             own.unwrap_or_default()
         });
     }
 
-    /// Keeps what is true; of each run are given the flags that are its own, by how
-    /// many vertices are before it.
-    fn keep<'f>(&mut self, flags: impl Fn(&RowRun, usize) -> &'f [bool]) {
+    /// Keeps flagged rows. `flags_of` returns the flags of a run, given the number of rows before
+    /// it.
+    fn keep<'f>(&mut self, flags_of: impl Fn(&RowRun, usize) -> &'f [bool]) {
         let mut kept = Self::default();
         let mut before = 0_usize;
         for run in &self.runs {
-            let (mut row, mut place) = (run.row, run.place);
-            for same in flags(run, before).chunk_by(|a, b| a == b) {
+            let mut start = 0_usize;
+            for same in flags_of(run, before).chunk_by(|a, b| a == b) {
                 if same.first() == Some(&true) {
-                    let (len, fragment) = (same.len(), run.fragment);
-                    kept.push(RowRun {
-                        row,
-                        place,
-                        len,
-                        fragment,
-                    });
+                    kept.push(run.part(start, same.len()));
                 }
-                row = row.saturating_add(u64::try_from(same.len()).unwrap_or(u64::MAX));
-                place = place.saturating_add(same.len());
+                start = start.saturating_add(same.len());
             }
             before = before.saturating_add(run.len);
         }
         *self = kept;
     }
-}
 
-impl FromIterator<RowRef> for RowSelection {
-    fn from_iter<T: IntoIterator<Item = RowRef>>(entries: T) -> Self {
-        let mut runs = Self::default();
-        entries
-            .into_iter()
-            .for_each(|entry| runs.push(entry.into()));
-        runs
-    }
-}
-
-/// Rows of a chunk that are in memory: runs, ascending and apart, stored one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LoadedRows {
-    /// Each with the number of rows before it.
-    runs: Vec<(Range<u64>, u64)>,
-    rows: u64,
-}
-
-impl LoadedRows {
-    pub(crate) fn all(rows: u64) -> Self {
-        core::iter::once(0..rows).collect()
-    }
-
-    /// How many there are.
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    pub(crate) fn runs(&self) -> impl Iterator<Item = &Range<u64>> {
-        self.runs.iter().map(|(run, _)| run)
-    }
-
-    /// One more than the last row.
-    pub(crate) fn end(&self) -> u64 {
-        self.runs.last().map_or(0, |(run, _)| run.end)
-    }
-
-    /// Where in memory a row is; `None` when it is not there.
+    /// Returns the index in memory of a row of an [ascending](Self::ascending) selection.
     pub(crate) fn place(&self, row: u64) -> Option<usize> {
-        let after = self.runs.partition_point(|(run, _)| run.start <= row);
-        let (run, before) = self.runs.get(after.checked_sub(1)?)?;
-        let place = before.checked_add(row.checked_sub(run.start)?)?;
-        (row < run.end).then(|| usize::try_from(place).ok())?
+        let after = self.runs.partition_point(|run| run.row <= row);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        let at = usize::try_from(row.checked_sub(run.row)?).ok()?;
+        (at < run.len).then(|| run.place.checked_add(at))?
     }
 
-    /// Those of `rows` that are there, in runs with the place of the first.
-    pub(crate) fn within(&self, rows: Range<u64>) -> impl Iterator<Item = (Range<u64>, usize)> {
-        let first = self.runs.partition_point(|(run, _)| run.end <= rows.start);
+    /// Returns the runs of an [ascending](Self::ascending) selection inside a range of rows.
+    pub(crate) fn within(&self, rows: Range<u64>) -> impl Iterator<Item = RowRun> + '_ {
+        let first = self
+            .runs
+            .partition_point(|run| run.rows().end <= rows.start);
         let runs = self.runs.get(first..).unwrap_or_default().iter();
-        let runs = runs.take_while(move |(run, _)| run.start < rows.end);
-        runs.filter_map(move |(run, before)| {
-            let (start, end) = (run.start.max(rows.start), run.end.min(rows.end));
-            let place = before.checked_add(start.checked_sub(run.start)?)?;
-            (start < end).then_some((start..end, usize::try_from(place).ok()?))
+        let runs = runs.take_while(move |run| run.row < rows.end);
+        runs.filter_map(move |run| {
+            let start = rows.start.max(run.row);
+            let end = rows.end.min(run.rows().end);
+            let skip = usize::try_from(start.checked_sub(run.row)?).ok()?;
+            let len = usize::try_from(end.checked_sub(start)?).ok()?;
+            (len > 0).then(|| run.part(skip, len))
         })
     }
+
+    /// Returns the last row of an [ascending](Self::ascending) selection plus one.
+    pub(crate) fn end(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.rows().end)
+    }
 }
 
-/// Any runs, in any order, which may overlap.
-impl FromIterator<Range<u64>> for LoadedRows {
-    fn from_iter<T: IntoIterator<Item = Range<u64>>>(runs: T) -> Self {
-        let runs = runs.into_iter().filter(|run| run.start < run.end);
-        let mut runs: Vec<Range<u64>> = runs.collect();
-        runs.sort_unstable_by_key(|run| (run.start, run.end));
-        let mut held: Vec<(Range<u64>, u64)> = Vec::new();
-        let mut rows = 0_u64;
-        for run in runs {
-            match held.last_mut() {
-                Some((last, _)) if run.start <= last.end => {
-                    rows = rows.saturating_add(run.end.saturating_sub(last.end));
-                    last.end = last.end.max(run.end);
-                }
-                _ => {
-                    let before = rows;
-                    rows = rows.saturating_add(run.end.saturating_sub(run.start));
-                    held.push((run, before));
-                }
-            }
-        }
-        Self { runs: held, rows }
+impl FromIterator<RowRun> for RowSelection {
+    fn from_iter<T: IntoIterator<Item = RowRun>>(runs: T) -> Self {
+        let mut selection = Self::default();
+        runs.into_iter().for_each(|run| selection.push(run));
+        selection
     }
 }
 
@@ -244,19 +269,60 @@ impl FromIterator<Range<u64>> for LoadedRows {
 mod tests {
     use super::*;
 
+    fn run(row: u64, place: usize, len: usize, fragment: u32) -> RowRun {
+        RowRun {
+            row,
+            place,
+            len,
+            fragment,
+            chunk: 0,
+        }
+    }
+
     #[test]
-    fn rows_are_found_where_they_lie() {
-        let held: LoadedRows = [7..9, 0..2, 1..3, 3..4, 5..5].into_iter().collect();
-        assert_eq!(held.rows(), 6);
-        let places: Vec<_> = (0..10).map(|row| held.place(row)).collect();
+    fn ascending_selections_find_rows_in_memory() {
+        let loaded = RowSelection::ascending([7..9, 0..2, 1..3, 3..4, 5..5]);
+        assert_eq!((loaded.len(), loaded.end()), (6, 9));
+        let places: Vec<_> = (0..10).map(|row| loaded.place(row)).collect();
         let expected = [Some(0), Some(1), Some(2), Some(3), None, None, None];
         assert_eq!(places.get(..7), Some(&expected[..]));
         assert_eq!(places.get(7..), Some(&[Some(4), Some(5), None][..]));
-        assert_eq!(LoadedRows::all(0).rows(), 0);
-        let within = |rows| held.within(rows).collect::<Vec<_>>();
+        assert_eq!(RowSelection::all(0).len(), 0);
+        let within = |rows| {
+            let runs = loaded.within(rows);
+            runs.map(|run| (run.rows(), run.place)).collect::<Vec<_>>()
+        };
         assert_eq!(within(2..8), [(2..4, 2), (7..8, 4)]);
         assert_eq!(within(4..7), []);
         assert_eq!(within(8..u64::MAX), [(8..9, 5)]);
         assert_eq!(within(3..3), []);
+    }
+
+    #[test]
+    fn runs_merge_only_within_a_fragment_and_a_chunk() {
+        let one = run(0, 0, 2, 0);
+        let runs = [one, run(2, 2, 3, 0), run(5, 5, 1, 1)];
+        let merged: RowSelection = runs.into_iter().collect();
+        assert_eq!(merged.runs(), [run(0, 0, 5, 0), run(5, 5, 1, 1)]);
+        let other = run(2, 2, 1, 0).of_chunk(1);
+        let apart: RowSelection = [one, other].into_iter().collect();
+        assert_eq!(apart.runs(), [one, other]);
+    }
+
+    #[test]
+    fn flags_blocks_and_parts_keep_the_order() {
+        let rows: RowSelection = [run(4, 0, 3, 0), run(0, 3, 2, 1)].into_iter().collect();
+        let numbers = |rows: &RowSelection| rows.iter().map(|run| run.row).collect::<Vec<_>>();
+        let mut kept = rows.clone();
+        kept.keep_flagged(&[true, false, true, true, false]);
+        assert_eq!(numbers(&kept), [4, 6, 0]);
+        let mut kept = rows.clone();
+        kept.keep_places(&[false, true, true, false, true]);
+        assert_eq!(numbers(&kept), [5, 6, 1]);
+        kept.truncate(2);
+        assert_eq!(numbers(&kept), [5, 6]);
+        let blocks: Vec<_> = rows.blocks(2).map(|block| numbers(&block)).collect();
+        assert_eq!(blocks, [vec![4, 5], vec![6, 0], vec![1]]);
+        assert_eq!(numbers(&rows.part(2..4).collect()), [6, 0]);
     }
 }

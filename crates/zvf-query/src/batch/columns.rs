@@ -216,7 +216,7 @@ impl ColumnBuilder {
     /// Takes the rows of runs out of cells of so many columns, when there are none yet.
     pub(crate) fn take<'c>(
         &mut self,
-        runs: &[(u32, RowRun)],
+        runs: &[RowRun],
         columns: u32,
         rows: usize,
         cells: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),

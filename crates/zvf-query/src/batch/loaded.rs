@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     catalog::{chunk::Chunk, coordinates::Coordinates, objects::ObjectFragment, schema::Schema},
     error::QueryError,
-    selection::{RowRef, RowRun},
+    selection::RowRun,
 };
 
 /// Chunks in memory, by their number among the chunks of the objects.
@@ -67,15 +67,17 @@ impl LoadedChunks {
     /// Returns the positions of runs, one after the other.
     pub(crate) fn positions(
         &self,
-        runs: impl IntoIterator<Item = (u32, RowRun)>,
+        runs: impl IntoIterator<Item = RowRun>,
         schema: &Schema,
     ) -> Coordinates {
         let mut positions = Coordinates::new(schema.axes);
         let row = usize::try_from(schema.row()).unwrap_or(usize::MAX);
-        for (chunk, run) in runs {
+        for run in runs {
             let places = run.places();
             let range = places.start.saturating_mul(row)..places.end.saturating_mul(row);
-            let bytes = self.get(chunk).and_then(|chunk| chunk.positions.get(range));
+            let bytes = self
+                .get(run.chunk)
+                .and_then(|chunk| chunk.positions.get(range));
             positions.push(bytes.unwrap_or_default(), schema.dtype);
         }
         positions
@@ -98,7 +100,7 @@ impl LoadedChunks {
             State::Unread | State::Lost => 0,
         });
         let read = read.fold(0, u64::saturating_add);
-        let vertex = u64::try_from(size_of::<(u32, RowRef)>()).unwrap_or(u64::MAX);
+        let vertex = u64::try_from(size_of::<RowRun>()).unwrap_or(u64::MAX);
         let bytes = rows.saturating_mul(vertex);
         if rows <= read.saturating_mul(2) || bytes <= budget {
             return Ok(());

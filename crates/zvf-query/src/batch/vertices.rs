@@ -198,8 +198,8 @@ impl VertexBuilder {
             }
         }
         if let Some(origins) = &mut self.origins {
-            let entries = vertices.entries();
-            origins.extend(entries.map(|entry| (chunk.chunk.clone(), entry.row)));
+            let entries = vertices.iter();
+            origins.extend(entries.map(|run| (chunk.chunk.clone(), run.row)));
         }
         if let Some(ids) = &mut self.object_ids {
             for run in vertices.runs() {
@@ -215,13 +215,13 @@ impl VertexBuilder {
     pub(crate) fn take(
         &mut self,
         schema: &Schema,
-        runs: &[(u32, RowRun)],
+        runs: &[RowRun],
         loaded: &LoadedChunks,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let rows = runs
             .iter()
-            .fold(0, |rows: usize, (_, run)| rows.saturating_add(run.len));
+            .fold(0, |rows: usize, run| rows.saturating_add(run.len));
         let is_simple = self.fragment.is_empty()
             && self.object_ids.is_none()
             && self.origins.is_none()
@@ -232,12 +232,9 @@ impl VertexBuilder {
             widths.push(builder.width_of(cells));
         }
         if !is_simple || widths.contains(&None) {
-            for same in runs.chunk_by(|(a, _), (b, _)| a == b) {
-                let mut own = RowSelection::default();
-                for (_, run) in same {
-                    own.push(*run);
-                }
-                let chunk = same.first().and_then(|(number, _)| loaded.get(*number));
+            for same in runs.chunk_by(|a, b| a.chunk == b.chunk) {
+                let own: RowSelection = same.iter().copied().collect();
+                let chunk = same.first().and_then(|run| loaded.get(run.chunk));
                 if let Some(chunk) = chunk {
                     self.push(schema, chunk, &own, |_| NO_OBJECT, diagnostics)?;
                 }

@@ -21,7 +21,7 @@ use crate::{
     catalog::schema::{ChunkAttribute, Schema},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    selection::{LoadedRows, RowRef, RowRun, RowSelection},
+    selection::{RowRun, RowSelection},
 };
 
 use rows::{AttributeRows, attribute_rows, positions, whole_rows};
@@ -62,8 +62,8 @@ pub(crate) struct Chunk {
     pub(crate) fragments: Arc<FragmentTable>,
     /// Rows of the chunk's buffer.
     pub(crate) rows: u64,
-    /// Those that are in memory.
-    pub(crate) held: LoadedRows,
+    /// Rows that are in memory, ascending.
+    pub(crate) held: RowSelection,
     /// Fragments that were asked for as bins; `None` when all are.
     pub(crate) bins: Option<Vec<u32>>,
     pub(crate) positions: Bytes,
@@ -79,13 +79,8 @@ impl Chunk {
         Coordinates::of(&self.positions, schema.dtype, schema.axes)
     }
 
-    /// Its vertices, by fragment, then as the fragment has them; only those in
-    /// memory, and of the fragments that were asked for.
-    pub(crate) fn entries(&self) -> Vec<RowRef> {
-        self.runs().entries().collect()
-    }
-
-    /// The same as runs.
+    /// Returns the vertices in memory of the requested fragments, by fragment, then in the order
+    /// of the fragment.
     pub(crate) fn runs(&self) -> RowSelection {
         let mut runs = RowSelection::default();
         let mut push = |fragment| self.push_fragment(fragment, |run| runs.push(run));
@@ -96,21 +91,24 @@ impl Chunk {
         runs
     }
 
-    /// The vertices of one fragment that are in memory.
+    /// Calls `push` for each run of the vertices of a fragment that are in memory.
     pub(crate) fn push_fragment(&self, fragment: u32, mut push: impl FnMut(RowRun)) {
-        let run = |(rows, place): (Range<u64>, usize)| RowRun {
-            row: rows.start,
-            place,
-            len: usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX),
-            fragment,
-        };
         match self.fragments.rows(fragment) {
             None => {}
-            Some(FragmentRows::Range(rows)) => self.held.within(rows).map(run).for_each(push),
+            Some(FragmentRows::Range(rows)) => {
+                let runs = self.held.within(rows);
+                runs.for_each(|run| push(RowRun { fragment, ..run }));
+            }
             Some(FragmentRows::List(rows)) => {
                 for row in rows {
                     if let Some(place) = self.held.place(*row) {
-                        push(run((*row..row.saturating_add(1), place)));
+                        push(RowRun {
+                            row: *row,
+                            place,
+                            len: 1,
+                            fragment,
+                            chunk: 0,
+                        });
                     }
                 }
             }
@@ -179,7 +177,7 @@ struct Open {
     table: Option<Arc<FragmentTable>>,
     /// What came of asking for the rows that the table names, when it was known before.
     named: Option<Result<(), Damage>>,
-    held: Option<LoadedRows>,
+    held: Option<RowSelection>,
     bins: Option<Vec<u32>>,
 }
 
@@ -276,7 +274,7 @@ impl Session<'_> {
         };
         if let RequestedRows::These(rows) = &open.request.rows {
             let runs = rows.iter().map(|row| *row..row.saturating_add(1));
-            open.held = Some(runs.collect());
+            open.held = Some(RowSelection::ascending(runs));
             parts(schema, &mut open, 0, round);
         }
         if let (Some(fragments), Some(table)) = (needed, open.table.clone()) {
@@ -288,7 +286,7 @@ impl Session<'_> {
     /// Rows that many fragments share are many vertices of few bytes.
     fn check_shared(&self, fragments: &FragmentTable, rows: u64) -> Result<(), QueryError> {
         let (budget, total) = (self.fetch.budget(), fragments.total());
-        let entry = u64::try_from(size_of::<RowRef>()).unwrap_or(u64::MAX);
+        let entry = u64::try_from(size_of::<RowRun>()).unwrap_or(u64::MAX);
         let bytes = total.saturating_mul(entry);
         if total <= rows || bytes <= budget {
             return Ok(());
@@ -450,7 +448,7 @@ fn ask_named(
                 }
             }
         }
-        open.held = Some(runs.into_iter().collect());
+        open.held = Some(RowSelection::ascending(runs));
         if matches!(open.request.rows, RequestedRows::Bins { .. }) {
             open.bins = Some(fragments);
         }
@@ -485,7 +483,8 @@ fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
     let mut ask = |family: &ChunkedArray, row: u64| {
         let mut slots = Vec::new();
         for run in held.runs() {
-            let part = run.start.saturating_mul(row)..run.end.saturating_mul(row);
+            let rows = run.rows();
+            let part = rows.start.saturating_mul(row)..rows.end.saturating_mul(row);
             if let Some(slot) = round.ask(family, chunk, Some(part)) {
                 slots.push(slot.saturating_add(offset));
             }

@@ -1,14 +1,10 @@
-//! Scan of chunks in their order, and the pipeline of vertices above it.
-
-use core::ops::ControlFlow;
-use std::collections::BTreeSet;
+//! Scan of chunks in their order, which drives the operators on vertices above it.
 
 use futures_util::future::try_join;
 use zvf_model::{fetch::FetchProblem, grid::ChunkCoord, level::LevelId, root::GeometryType};
 
 use super::{
-    context::ExecContext,
-    operator::{ChunkScan, Operator},
+    context::ExecContext, filter::Filter, gather::VertexGather, operator::ChunkScan,
     pipeline::Pipeline,
 };
 use crate::{
@@ -24,13 +20,6 @@ use crate::{
 
 /// Chunks read at once where their size is not known.
 const DEFAULT_CHUNKS_PER_GROUP: usize = 256;
-/// Upper bound on the bytes of a batch.
-const MAX_BATCH_BYTES: u64 = 64 << 20;
-/// Upper bound on position bytes preallocated.
-const MAX_PREALLOC_BYTES: u64 = 8 << 30;
-/// Bytes of vertices copied into a batch at once, by all cores.
-const PORTION_BYTES: u64 = 8 << 20;
-
 impl ChunkScan {
     /// Returns the request for one chunk.
     fn request(&self, query: &LevelQuery<'_>, chunk: &ChunkCoord) -> ChunkRequest {
@@ -60,12 +49,11 @@ impl ChunkScan {
     ) -> Result<(), QueryError> {
         let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);
         let scan = context.scope(pipeline.source.id);
-        let scope = context.scope(pipeline.below(&|node| matches!(node, Operator::ObjectScan(_))));
-        let filtering = context.scope(pipeline.filter.unwrap_or(pipeline.source.id));
+        let scope = context.scope(pipeline.objects());
         let has_owners = !pipeline.source.inputs.is_empty();
         let chunks = query.scanned_chunks(schema)?;
         let objects = scope.objects_if(has_owners, diagnostics);
-        let filter = filtering.vertex_filter(None, diagnostics);
+        let filter = Filter::open(pipeline.filter, schema, None, context);
         let request = |chunk: &ChunkCoord| self.request(query, chunk);
         let at_once = query.session.fetch.at_once();
         let group_size = query.group_size(schema, chunks.len(), at_once);
@@ -73,80 +61,43 @@ impl ChunkScan {
         let first = groups.read(&scan, schema, &request, diagnostics);
         let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
         query.check_chunks(schema, objects.as_ref(), diagnostics)?;
-        let builder = || query.vertices(schema, self.owners);
-        let mut vertices = builder();
-        let mut left = query.limit();
-        let takes_all = pipeline.filter.is_none() && left == u64::MAX;
-        let max_bytes = query.batch_size();
-        let mut ids = BTreeSet::new();
+        let mut limit = pipeline.limit();
+        let passes_all = filter.passes_all() && limit.passes_all();
+        let mut gather = VertexGather::new(query, schema, chunks.len(), self.owners);
         loop {
-            for portion in portions(&group, vertices.row_size(), max_bytes) {
-                let all = takes_all.then(|| query.expected(schema, portion, chunks.len()));
-                if !all.is_some_and(|expected| vertices.push_chunks(schema, portion, expected)) {
-                    vertices.reserve(all.unwrap_or(0));
+            for portion in gather.portions(&group) {
+                if !(passes_all && gather.push_chunks(portion)) {
                     let chunks: Vec<&Chunk> = portion.iter().flatten().collect();
                     let bytes = chunks.iter().map(|chunk| chunk.positions.len()).sum();
                     let selected = on_cores(chunks, bytes, |chunk| {
                         let owners = query.owners_of(objects.as_ref(), chunk, diagnostics)?;
-                        let selected = query.selected_rows(schema, chunk, &filter, &owners)?;
-                        Ok::<_, QueryError>((chunk, owners, selected))
+                        filter.select(chunk, owners)
                     });
                     for selected in selected {
-                        let (chunk, owners, mut selected) = selected?;
-                        selected.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-                        let count = u64::try_from(selected.len()).unwrap_or(u64::MAX);
-                        left = left.saturating_sub(count);
-                        let object = |fragment| owners.id(fragment, objects.as_deref());
-                        vertices.push(schema, chunk, &selected, object, diagnostics)?;
+                        let mut selected = selected?;
+                        limit.truncate(&mut selected.rows);
+                        gather.push(&selected, objects.as_deref(), diagnostics)?;
                     }
                 }
-                if vertices.size() >= max_bytes {
-                    let full = core::mem::replace(&mut vertices, builder());
-                    let mut batch = query.empty_answer();
-                    full.finish(&mut batch);
-                    ids.extend(batch.objects_met());
-                    if emit(batch) == ControlFlow::Break(()) {
-                        return Ok(());
-                    }
+                if let Some(batch) = gather.full_batch()
+                    && emit(batch).is_break()
+                {
+                    return Ok(());
                 }
             }
-            if left == 0 || groups.is_done() {
-                let mut batch = query.empty_answer();
-                vertices.finish(&mut batch);
-                ids.extend(batch.objects_met());
-                let columns = context.scope(pipeline.columns.unwrap_or(pipeline.source.id));
-                columns
-                    .add_objects(&mut batch, objects.as_ref(), &ids, diagnostics)
-                    .await?;
-                let _ = emit(batch);
-                return Ok(());
+            if limit.is_reached() || groups.is_done() {
+                break;
             }
             group = groups.read(&scan, schema, &request, diagnostics).await?;
         }
+        let (mut batch, ids) = gather.finish();
+        let columns = context.scope(pipeline.columns());
+        columns
+            .add_objects(&mut batch, objects.as_ref(), &ids, diagnostics)
+            .await?;
+        let _ = emit(batch);
+        Ok(())
     }
-}
-
-/// Splits a group of chunks into portions of about [`PORTION_BYTES`], for vertices of `row`
-/// bytes and batches of at most `most` bytes.
-pub(crate) fn portions(
-    group: &[Option<Chunk>],
-    row: u64,
-    most: u64,
-) -> impl Iterator<Item = &[Option<Chunk>]> {
-    let most = PORTION_BYTES.min(most / 2);
-    let mut rest = group;
-    core::iter::from_fn(move || {
-        let mut bytes = 0_u64;
-        let count = rest.iter().take_while(|chunk| {
-            let rows = chunk.as_ref().map_or(0, |chunk| chunk.held.rows());
-            let is_first = bytes == 0;
-            bytes = bytes.saturating_add(rows.saturating_mul(row));
-            is_first || bytes <= most
-        });
-        let (now, later) = rest.split_at_checked(count.count())?;
-        rest = later;
-        (!now.is_empty()).then_some(now)
-    })
 }
 
 impl LevelQuery<'_> {
@@ -182,30 +133,6 @@ impl LevelQuery<'_> {
         let chunk = vertices.div_ceil(count).saturating_mul(row).max(1);
         let most = bytes.checked_div(chunk).unwrap_or(1);
         usize::try_from(most).unwrap_or(usize::MAX).max(1)
-    }
-
-    /// Returns the size in bytes from which on a batch is emitted.
-    pub(crate) fn batch_size(&self) -> u64 {
-        let budget = self.session.fetch.budget();
-        if self.in_one {
-            return budget.max(1);
-        }
-        (budget / 8).clamp(1, MAX_BATCH_BYTES)
-    }
-
-    /// Estimates the vertices of a batch of a whole level from those of some chunks. The count
-    /// in the metadata may be wrong, so chunks bound it.
-    pub(crate) fn expected(&self, schema: &Schema, some: &[Option<Chunk>], chunks: usize) -> usize {
-        let rows = some.iter().flatten().map(|chunk| chunk.held.rows());
-        let rows = rows.fold(0, u64::saturating_add);
-        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-        let alike = rows.saturating_mul(count(chunks).div_ceil(count(some.len()).max(1)));
-        let all = match self.level.metadata.vertex_count {
-            Some(count) => count.min(alike.saturating_mul(8)),
-            None => alike,
-        };
-        let most = self.batch_size().min(MAX_PREALLOC_BYTES) / schema.row().max(1);
-        usize::try_from(all.min(most.saturating_add(rows))).unwrap_or(0)
     }
 }
 

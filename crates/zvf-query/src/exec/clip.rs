@@ -1,23 +1,214 @@
-//! Splitting of paths, segments and faces at the border of a box.
+//! Splitting of paths, segments and faces at the border of the region.
 
 use core::ops::Range;
 
 use zvf_format::numeric::Kind;
 
+use super::{
+    filter::ranges,
+    links::{LinkBuilder, LinkGraph, LinkVertices, SelectedLinks},
+};
 use crate::{
-    batch::vertices::VertexBuilder,
+    batch::loaded::LoadedChunks,
     catalog::schema::Schema,
     error::QueryError,
     geometry::{Bbox, Primitive},
+    query,
+    resolve::{area::Area, query::LevelQuery},
+    selection::RowSelection,
 };
 
+/// The operator that splits or drops what crosses the border of the region.
+///
+/// Its input are parts of paths, or links with their gathered vertices; its output are the parts
+/// inside.
+pub(crate) struct BorderClip<'c> {
+    schema: &'c Schema,
+    area: &'c Area,
+    /// The box to split at; `None` if what crosses the border is dropped.
+    bbox: Option<Bbox>,
+}
+
+/// A part of a segment of a path: rows, and new vertices at their ends.
+#[derive(Clone, Debug)]
+pub(crate) struct PathPart {
+    /// Rows of the segment. If it is empty, both ends are between the row before it and its start.
+    pub(crate) rows: Range<usize>,
+    pub(crate) ends: Ends,
+}
+
+impl PathPart {
+    /// Creates a part without new vertices.
+    pub(crate) fn whole(rows: Range<usize>) -> Self {
+        let ends = Ends::default();
+        Self { rows, ends }
+    }
+}
+
+impl<'c> BorderClip<'c> {
+    /// Opens the clip of a query; `None` if the plan has none.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::Unsupported`] if the region or the type of positions cannot be split.
+    pub(crate) fn open(
+        is_planned: bool,
+        query: &'c LevelQuery<'_>,
+        schema: &'c Schema,
+    ) -> Result<Option<Self>, QueryError> {
+        let Some(area) = query.area.as_ref().filter(|_| is_planned) else {
+            return Ok(None);
+        };
+        let bbox = match query.query.clip {
+            query::Clip::Drop => None,
+            query::Clip::Split => {
+                check_splittable(schema)?;
+                Some(*area.bbox().ok_or(UNSPLITTABLE_REGION)?)
+            }
+        };
+        Ok(Some(Self { schema, area, bbox }))
+    }
+
+    /// Returns whether what crosses the border is split, which creates vertices.
+    pub(crate) fn splits(&self) -> bool {
+        self.bbox.is_some()
+    }
+
+    /// Clips ranges of a segment of a path.
+    pub(crate) fn path(
+        &self,
+        selected: Vec<Range<usize>>,
+        segment: &RowSelection,
+        loaded: &LoadedChunks,
+    ) -> Vec<PathPart> {
+        let positions = loaded.positions(segment.runs().iter().copied(), self.schema);
+        let at = |row: usize| positions.at(row);
+        let mut parts = Vec::new();
+        for rows in selected {
+            if let Some(bbox) = &self.bbox {
+                parts.extend(path(bbox, rows, at));
+            } else {
+                let is_in = |row: usize| self.area.contains(Primitive::Point(at(row)));
+                parts.extend(ranges(rows, is_in).into_iter().map(PathPart::whole));
+            }
+        }
+        parts
+    }
+
+    /// Returns the position of a new vertex, in the type of the store and inside the box.
+    pub(crate) fn position(&self, between: &Between) -> Vec<f64> {
+        let kind = self.schema.dtype.kind();
+        match &self.bbox {
+            Some(bbox) => rounded(bbox, &between.position, kind),
+            None => between.position.clone(),
+        }
+    }
+
+    /// Splits links at the box into `builder`, and drops vertices outside. Without a box to split
+    /// at, links pass unchanged: the join has dropped those that cross the border.
+    pub(crate) fn links(
+        &self,
+        graph: &LinkGraph,
+        links: &SelectedLinks,
+        vertices: &mut LinkVertices,
+        builder: &mut LinkBuilder,
+    ) {
+        let Some(bbox) = &self.bbox else {
+            vertices.push_links(links, builder);
+            return;
+        };
+        if builder.width > 2 {
+            // Parts of faces are triangles.
+            builder.width = 3;
+        }
+        let mut corners = Vec::new();
+        for (ends, record) in links.iter() {
+            corners.clear();
+            corners.extend(ends.iter().filter_map(|end| vertices.row(end)));
+            let at = |end: &(usize, usize)| graph.position(end);
+            let positions: Vec<&[f64]> = ends.iter().filter_map(at).collect();
+            if is_untouched(bbox, &positions) {
+                builder.push_rows(&corners, record);
+                continue;
+            }
+            for part in self.link(bbox, &corners, &positions, vertices) {
+                builder.push_rows(&part, record);
+            }
+        }
+        vertices.keep_inside(builder);
+    }
+
+    /// Splits a link at a box and appends the new vertices. Returns the rows of the corners of each
+    /// part.
+    fn link(
+        &self,
+        bbox: &Bbox,
+        corners: &[usize],
+        positions: &[&[f64]],
+        vertices: &mut LinkVertices,
+    ) -> Vec<Vec<usize>> {
+        let kind = self.schema.dtype.kind();
+        let mut new = |position: &[f64], weights: &[(usize, f64)]| {
+            // A corner needs no new vertex.
+            if let [(row, _)] = weights
+                .iter()
+                .filter(|(_, w)| *w != 0.0)
+                .collect::<Vec<_>>()[..]
+            {
+                return *row;
+            }
+            vertices.blend(&rounded(bbox, position, kind), weights)
+        };
+        match (corners, positions) {
+            ([corner], _) => vec![vec![*corner]],
+            ([a, b], [at_a, at_b]) => {
+                let Some(part) = bbox.clip_segment([at_a, at_b]) else {
+                    return Vec::new();
+                };
+                let start = new(&part.start, &[(*a, 1.0 - part.t0), (*b, part.t0)]);
+                let end = new(&part.end, &[(*a, 1.0 - part.t1), (*b, part.t1)]);
+                vec![vec![start, end]]
+            }
+            _ => {
+                let mut parts = Vec::new();
+                for triangle in bbox.clip_polygon(positions) {
+                    let rows: Vec<usize> = triangle
+                        .vertices
+                        .iter()
+                        .map(|vertex| {
+                            let weights = triangle.corners.iter().zip(vertex.weights);
+                            let weights = weights
+                                .filter_map(|(at, weight)| Some((*corners.get(*at)?, weight)))
+                                .collect::<Vec<_>>();
+                            new(&vertex.position, &weights)
+                        })
+                        .collect();
+                    // A fan of triangles; a point or segment repeats a corner.
+                    match rows.as_slice() {
+                        [] => {}
+                        [one] => parts.push(vec![*one; 3]),
+                        [one, two] => parts.push(vec![*one, *two, *two]),
+                        [first, rest @ ..] => {
+                            for pair in rest.windows(2) {
+                                let [second, third] = pair else { continue };
+                                parts.push(vec![*first, *second, *third]);
+                            }
+                        }
+                    }
+                }
+                parts
+            }
+        }
+    }
+}
+
 /// The error of a region that splits nothing.
-pub(crate) const UNSPLITTABLE_REGION: QueryError = QueryError::Unsupported(
+const UNSPLITTABLE_REGION: QueryError = QueryError::Unsupported(
     "a sphere does not cut: clip by a box, or drop what crosses the border",
 );
 
 /// Checks that positions have a type that new vertices can have.
-pub(crate) fn check_splittable(schema: &Schema) -> Result<(), QueryError> {
+fn check_splittable(schema: &Schema) -> Result<(), QueryError> {
     match schema.dtype.kind() {
         Kind::Float32 | Kind::Float64 => Ok(()),
         _ => Err(QueryError::Unsupported(
@@ -26,17 +217,30 @@ pub(crate) fn check_splittable(schema: &Schema) -> Result<(), QueryError> {
     }
 }
 
+/// New vertices at the ends of a part.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    /// Before the first row.
+    pub(crate) start: Option<Between>,
+    /// After the last row.
+    pub(crate) end: Option<Between>,
+}
+
+/// A new vertex between two others.
+#[derive(Clone, Debug)]
+pub(crate) struct Between {
+    pub(crate) position: Vec<f64>,
+    /// Fraction of the way from the first to the second.
+    pub(crate) t: f64,
+}
+
 /// Returns the parts of a run of rows that are in a box: rows, and new vertices at their ends.
 ///
 /// A part without rows is a segment that enters and leaves the box between two rows; its range
 /// is empty at the second of them.
-pub(crate) fn path<'p>(
-    bbox: &Bbox,
-    rows: Range<usize>,
-    at: impl Fn(usize) -> &'p [f64],
-) -> Vec<(Range<usize>, Ends)> {
+fn path<'p>(bbox: &Bbox, rows: Range<usize>, at: impl Fn(usize) -> &'p [f64]) -> Vec<PathPart> {
     let inside = |row: usize| bbox.contains(Primitive::Point(at(row)));
-    let mut parts: Vec<(Range<usize>, Ends)> = Vec::new();
+    let mut parts: Vec<PathPart> = Vec::new();
     // Whether the last part continues at the next row.
     let mut open = false;
     for row in rows.clone() {
@@ -46,7 +250,7 @@ pub(crate) fn path<'p>(
         let Some(part) = part else {
             open = here;
             if here {
-                parts.push((row..row.saturating_add(1), Ends::default()));
+                parts.push(PathPart::whole(row..row.saturating_add(1)));
             }
             continue;
         };
@@ -60,27 +264,33 @@ pub(crate) fn path<'p>(
         };
         match (open, here) {
             (true, true) => {
-                if let Some((range, _)) = parts.last_mut() {
-                    range.end = row.saturating_add(1);
+                if let Some(part) = parts.last_mut() {
+                    part.rows.end = row.saturating_add(1);
                 }
             }
             (true, false) => {
-                if let Some((_, last)) = parts.last_mut()
+                if let Some(last) = parts.last_mut()
                     && part.t1 > 0.0
                 {
-                    last.end = Some(ends);
+                    last.ends.end = Some(ends);
                 }
             }
             (false, true) => {
                 let start = (part.t0 < 1.0).then_some(starts);
-                parts.push((row..row.saturating_add(1), Ends { start, end: None }));
+                parts.push(PathPart {
+                    rows: row..row.saturating_add(1),
+                    ends: Ends { start, end: None },
+                });
             }
             (false, false) => {
                 // A touch in one point is one vertex.
                 let end = (part.t0 < part.t1).then_some(ends);
                 let start = Some(starts);
                 let ends = Ends { start, end };
-                parts.push((row..row, ends));
+                parts.push(PathPart {
+                    rows: row..row,
+                    ends,
+                });
             }
         }
         open = here;
@@ -89,7 +299,7 @@ pub(crate) fn path<'p>(
 }
 
 /// Rounds a position to the type of the store, towards the inside of the box.
-pub(crate) fn rounded(bbox: &Bbox, position: &[f64], kind: Kind) -> Vec<f64> {
+fn rounded(bbox: &Bbox, position: &[f64], kind: Kind) -> Vec<f64> {
     let bounds = bbox.lo().iter().zip(bbox.hi());
     let axes = position.iter().zip(bounds);
     axes.map(|(value, (lo, hi))| match kind {
@@ -116,97 +326,13 @@ fn single(value: f64) -> f32 {
     value as f32
 }
 
-/// New vertices at the ends of a part.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ends {
-    /// Before the first row.
-    pub(crate) start: Option<Between>,
-    /// After the last row.
-    pub(crate) end: Option<Between>,
-}
-
-/// A new vertex between two others.
-#[derive(Clone, Debug)]
-pub(crate) struct Between {
-    pub(crate) position: Vec<f64>,
-    /// Fraction of the way from the first to the second.
-    pub(crate) t: f64,
-}
-
 /// Returns whether splitting leaves a segment or triangle unchanged: it is in the box, and its
 /// corners are distinct.
-pub(crate) fn is_untouched(bbox: &Bbox, corners: &[&[f64]]) -> bool {
+fn is_untouched(bbox: &Bbox, corners: &[&[f64]]) -> bool {
     let are_apart = match corners {
         [a, b] => a != b,
         [a, b, c] => a != b && b != c && c != a,
         _ => false,
     };
     are_apart && bbox.contains(Primitive::Polygon(corners))
-}
-
-/// Splits a link at a box and appends the new vertices to `vertices` and `keep`. Returns the
-/// rows of the corners of each part.
-pub(crate) fn link(
-    bbox: &Bbox,
-    corners: &[usize],
-    positions: &[&[f64]],
-    schema: &Schema,
-    vertices: &mut VertexBuilder,
-    keep: &mut Vec<usize>,
-) -> Vec<Vec<usize>> {
-    let kind = schema.dtype.kind();
-    let mut new = |position: &[f64], weights: &[(usize, f64)]| {
-        // A corner needs no new vertex.
-        if let [(row, _)] = weights
-            .iter()
-            .filter(|(_, w)| *w != 0.0)
-            .collect::<Vec<_>>()[..]
-        {
-            return *row;
-        }
-        let row = vertices.rows();
-        vertices.blend(&rounded(bbox, position, kind), weights);
-        keep.push(row);
-        row
-    };
-    match (corners, positions) {
-        ([corner], _) => vec![vec![*corner]],
-        ([a, b], [at_a, at_b]) => {
-            let Some(part) = bbox.clip_segment([at_a, at_b]) else {
-                return Vec::new();
-            };
-            let start = new(&part.start, &[(*a, 1.0 - part.t0), (*b, part.t0)]);
-            let end = new(&part.end, &[(*a, 1.0 - part.t1), (*b, part.t1)]);
-            vec![vec![start, end]]
-        }
-        _ => {
-            let mut parts = Vec::new();
-            for triangle in bbox.clip_polygon(positions) {
-                let rows: Vec<usize> = triangle
-                    .vertices
-                    .iter()
-                    .map(|vertex| {
-                        let weights = triangle.corners.iter().zip(vertex.weights);
-                        let weights = weights
-                            .filter_map(|(at, weight)| Some((*corners.get(*at)?, weight)))
-                            .collect::<Vec<_>>();
-                        new(&vertex.position, &weights)
-                    })
-                    .collect();
-                // A fan of triangles; a point or segment repeats a corner.
-                match rows.as_slice() {
-                    [] => {}
-                    [one] => parts.push(vec![*one; 3]),
-                    [one, two] => parts.push(vec![*one, *two, *two]),
-                    [first, rest @ ..] => {
-                        for pair in rest.windows(2) {
-                            let [second, third] = pair else { continue };
-                            parts.push(vec![*first, *second, *third]);
-                        }
-                    }
-                }
-            }
-            parts
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use zvf_model::layout::ArrayRole;
 
+use super::{filter::Filter, limit::Limit};
 use crate::{
     batch::vertices::Owners,
     catalog::chunk::{ChunkRequest, RequestedRows},
@@ -9,7 +10,7 @@ use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
     query::Selection,
-    resolve::query::{Emit, LevelQuery, VertexFilter},
+    resolve::query::{Emit, LevelQuery},
 };
 
 impl LevelQuery<'_> {
@@ -45,10 +46,7 @@ impl LevelQuery<'_> {
             vertex: Vec::new(),
             fragment: Vec::new(),
         };
-        let filter = VertexFilter {
-            predicate: None,
-            object_columns: Vec::new(),
-        };
+        let filter = Filter::by_area(&schema, self.area.as_ref());
         let mut chunks = self.chunks(&schema)?;
         if let Some(area) = &self.area {
             chunks.retain(|chunk| area.reaches(chunk));
@@ -63,13 +61,12 @@ impl LevelQuery<'_> {
             .chunks(&schema, requests.collect(), diagnostics)
             .await?;
         let mut builder = self.vertices(&schema, false);
-        let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
+        let mut limit = Limit::new(self.query.limit);
         for chunk in chunks.iter().flatten() {
-            let mut selected = chunk.runs();
-            self.retain_selected(&schema, chunk, &mut selected, &filter, &Owners::default())?;
-            selected.truncate(left);
-            left = left.saturating_sub(selected.len());
-            builder.push(&schema, chunk, &selected, |_| crate::NO_OBJECT, diagnostics)?;
+            let mut selected = filter.select(chunk, Owners::default())?;
+            limit.truncate(&mut selected.rows);
+            let object = |_| crate::NO_OBJECT;
+            builder.push(&schema, chunk, &selected.rows, object, diagnostics)?;
         }
         let mut answer = self.empty_answer();
         builder.finish(&mut answer);

@@ -26,7 +26,10 @@ impl PlanNode {
         match &source.operator {
             Operator::ChunkScan(scan) => Box::pin(scan.execute(pipeline, context, emit)),
             Operator::PathScan(scan) => Box::pin(scan.execute(pipeline, context, emit)),
-            Operator::LinkJoin(join) => Box::pin(join.execute(pipeline, context, emit)),
+            Operator::LinkJoin => Box::pin(super::link_join::execute(pipeline, context, emit)),
+            Operator::StreamedLinkJoin => {
+                Box::pin(super::link_join::stream(pipeline, context, emit))
+            }
             Operator::Nearest(nearest) => {
                 Box::pin(super::nearest::execute(nearest, pipeline, context, emit))
             }

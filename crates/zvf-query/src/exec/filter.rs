@@ -1,21 +1,23 @@
 //! Selection of rows by region and predicate.
 
 use core::ops::Range;
-use std::borrow::Cow;
 
-use super::{
-    clip::{self, Ends},
-    paths::{Path, PathSegment, PathWork},
-};
+use zvf_format::numeric::NumericRows;
+use zvf_model::column::Column;
+
+use super::context::ExecContext;
 use crate::{
-    batch::{loaded::LoadedChunks, vertices::Owners},
+    batch::{
+        columns::{CellView, ColumnView, ColumnViews, FinishedView, Places},
+        loaded::LoadedChunks,
+        vertices::{Owner, Owners},
+    },
     catalog::{chunk::Chunk, objects::ObjectSet, schema::Schema},
-    diagnostics::Diagnostics,
     error::QueryError,
     geometry::{Mode, Primitive},
-    query::Clip,
-    resolve::query::{LevelQuery, VertexFilter},
-    selection::{RowRef, RowSelection},
+    predicate::{Predicate, Scope},
+    resolve::area::Area,
+    selection::{RowRun, RowSelection},
 };
 
 /// Vertices that a predicate is evaluated on at once: its columns stay in the cache.
@@ -23,84 +25,229 @@ const ROWS_PER_EVALUATION: usize = 1 << 12;
 /// Mean length of runs from which on a predicate is evaluated run by run.
 const LONG_RUN: usize = 64;
 
-impl LevelQuery<'_> {
-    /// Returns the predicate on vertices with the columns of objects that it looks at.
-    pub(crate) async fn vertex_filter(
-        &self,
+/// The operator that selects rows by region and predicate.
+///
+/// Its input is a chunk, or a segment of a path in loaded chunks; its output are the selected
+/// rows. It reads nothing: [`open`](Self::open) reads the columns of objects that the predicate
+/// needs.
+pub(crate) struct Filter<'f> {
+    schema: &'f Schema,
+    area: Option<&'f Area>,
+    /// The way in which the region selects paths and links.
+    area_mode: Mode,
+    predicate: Option<&'f Predicate>,
+    /// The way in which the predicate selects paths and links.
+    predicate_mode: Mode,
+    /// Columns of objects that the predicate reads.
+    object_columns: Vec<Column>,
+}
+
+/// Vertices of a chunk that a filter selected.
+pub(crate) struct SelectedRows<'c> {
+    pub(crate) chunk: &'c Chunk,
+    /// The objects of the fragments of the chunk.
+    pub(crate) owners: Owners,
+    pub(crate) rows: RowSelection,
+}
+
+/// Flags of the rows of a chunk in memory, for joins that look up single rows.
+#[derive(Default)]
+pub(crate) struct RowMarks {
+    /// Whether a requested fragment has the row.
+    pub(crate) is_member: Vec<bool>,
+    /// Whether the predicate holds for the row.
+    pub(crate) holds: Vec<bool>,
+    /// Whether the row is in the region; `None` without a region.
+    pub(crate) inside: Option<Vec<bool>>,
+}
+
+impl RowMarks {
+    /// Returns whether region and predicate select a row by itself.
+    pub(crate) fn is_selected(&self, place: usize) -> bool {
+        self.holds.get(place) == Some(&true)
+            && self
+                .inside
+                .as_ref()
+                .is_none_or(|inside| inside.get(place) == Some(&true))
+    }
+}
+
+impl<'f> Filter<'f> {
+    /// Creates a filter that passes all rows.
+    pub(crate) fn all(schema: &'f Schema) -> Self {
+        Self {
+            schema,
+            area: None,
+            area_mode: Mode::default(),
+            predicate: None,
+            predicate_mode: Mode::default(),
+            object_columns: Vec::new(),
+        }
+    }
+
+    /// Creates a filter by region.
+    pub(crate) fn by_area(schema: &'f Schema, area: Option<&'f Area>) -> Self {
+        Self {
+            area,
+            ..Self::all(schema)
+        }
+    }
+
+    /// Opens the filter of a plan; without a node, it passes all rows. Takes one round trip if the
+    /// predicate on vertices reads attributes of `objects`, and none otherwise.
+    pub(crate) async fn open(
+        node: Option<usize>,
+        schema: &'f Schema,
         objects: Option<&ObjectSet>,
-        diagnostics: &Diagnostics,
-    ) -> Result<VertexFilter<'_>, QueryError> {
-        let predicate = self.filter.vertex.as_ref();
-        let object_columns = if self.filter.vertex_needs_objects() {
-            self.object_columns_of_filter(objects, diagnostics).await?
+        context: ExecContext<'f>,
+    ) -> Result<Self, QueryError> {
+        let Some(node) = node else {
+            return Ok(Self::all(schema));
+        };
+        let query = context.query;
+        let object_columns = if query.filter.vertex_needs_objects() {
+            let scope = context.scope(node);
+            let columns = scope.object_columns_of_filter(objects, context.diagnostics);
+            columns.await?
         } else {
             Vec::new()
         };
-        Ok(VertexFilter {
-            predicate,
+        Ok(Self {
+            schema,
+            area: query.area.as_ref(),
+            area_mode: query.area_mode,
+            predicate: query.filter.vertex.as_ref(),
+            predicate_mode: query.query.mode,
             object_columns,
         })
     }
 
-    /// Returns the vertices of a chunk that region and predicate select.
-    pub(crate) fn selected_rows(
+    /// Returns whether the filter passes every row.
+    pub(crate) fn passes_all(&self) -> bool {
+        self.area.is_none() && self.predicate.is_none()
+    }
+
+    /// Returns whether the filter selects paths as a whole, without a test of each vertex.
+    pub(crate) fn selects_whole_paths(&self) -> bool {
+        self.predicate.is_none() && (self.area.is_none() || self.area_mode != Mode::Clip)
+    }
+
+    /// Returns whether a path with a segment that enters the region is selected as a whole.
+    pub(crate) fn selects_entering_paths(&self) -> bool {
+        self.predicate.is_none() && self.area_mode == Mode::Touch
+    }
+
+    /// Selects vertices of a chunk.
+    pub(crate) fn select<'c>(
         &self,
-        schema: &Schema,
+        chunk: &'c Chunk,
+        owners: Owners,
+    ) -> Result<SelectedRows<'c>, QueryError> {
+        let mut rows = chunk.runs();
+        if let Some(inside) = self.inside(chunk) {
+            rows.keep_places(&inside);
+        }
+        if self.predicate.is_some() {
+            let holds = self.holds(chunk, &rows, &owners)?;
+            rows.keep_flagged(&holds);
+        }
+        Ok(SelectedRows {
+            chunk,
+            owners,
+            rows,
+        })
+    }
+
+    /// Marks the rows of a chunk in memory. `rows` are the vertices of the requested fragments.
+    pub(crate) fn mark(
+        &self,
         chunk: &Chunk,
-        filter: &VertexFilter<'_>,
+        rows: &RowSelection,
         owners: &Owners,
-    ) -> Result<RowSelection, QueryError> {
-        let mut selected = chunk.runs();
-        self.retain_selected(schema, chunk, &mut selected, filter, owners)?;
+    ) -> Result<RowMarks, QueryError> {
+        let mut marks = RowMarks {
+            is_member: vec![false; chunk.held.len()],
+            holds: vec![false; chunk.held.len()],
+            inside: self.inside(chunk),
+        };
+        let holds = self.holds(chunk, rows, owners)?;
+        for (run, holds) in rows.iter().zip(holds) {
+            if let Some(is_member) = marks.is_member.get_mut(run.place) {
+                *is_member = true;
+            }
+            // A row of several fragments is selected if it is selected in one of them.
+            if let Some(flag) = marks.holds.get_mut(run.place) {
+                *flag |= holds;
+            }
+        }
+        Ok(marks)
+    }
+
+    /// Selects vertices of a segment of points of an object, as ranges of the segment.
+    pub(crate) fn points(
+        &self,
+        object: usize,
+        segment: &RowSelection,
+        loaded: &LoadedChunks,
+    ) -> Result<Vec<Range<usize>>, QueryError> {
+        if self.passes_all() {
+            return Ok(core::iter::once(0..segment.len()).collect());
+        }
+        let holds = self.holds_along(object, segment, loaded)?;
+        let positions = loaded.positions(segment.runs().iter().copied(), self.schema);
+        let is_in = |at: usize| {
+            let position = positions.at(at);
+            self.area
+                .is_none_or(|area| area.touches(Primitive::Point(position)))
+                && is_flagged(holds.as_deref(), at)
+        };
+        Ok(ranges(0..segment.len(), is_in))
+    }
+
+    /// Selects parts of a segment of a path, as ranges of the segment.
+    ///
+    /// In [`Mode::Clip`] the predicate splits the segment, and the region is left to
+    /// [`BorderClip`](super::clip::BorderClip).
+    pub(crate) fn path(
+        &self,
+        object: usize,
+        segment: &RowSelection,
+        loaded: &LoadedChunks,
+    ) -> Result<Vec<Range<usize>>, QueryError> {
+        let all = 0..segment.len();
+        let holds = self.holds_along(object, segment, loaded)?;
+        let holds = |at: usize| is_flagged(holds.as_deref(), at);
+        let mut selected: Vec<Range<usize>> = match self.predicate_mode {
+            Mode::Touch if !all.clone().any(holds) => Vec::new(),
+            Mode::Within if !all.clone().all(holds) => Vec::new(),
+            Mode::Clip if self.predicate.is_some() => ranges(all, holds),
+            Mode::Touch | Mode::Within | Mode::Clip => core::iter::once(all).collect(),
+        };
+        let Some(area) = self.area.filter(|_| self.area_mode != Mode::Clip) else {
+            return Ok(selected);
+        };
+        let positions = loaded.positions(segment.runs().iter().copied(), self.schema);
+        let at = |at: usize| positions.at(at);
+        selected.retain(|range| match (self.area_mode, range.len()) {
+            (Mode::Within, _) => range
+                .clone()
+                .all(|row| area.contains(Primitive::Point(at(row)))),
+            (_, 1) => area.touches(Primitive::Point(at(range.start))),
+            _ => {
+                let mut ends = range.clone().zip(range.clone().skip(1));
+                ends.any(|(a, b)| area.touches(Primitive::Segment([at(a), at(b)])))
+            }
+        });
         Ok(selected)
     }
 
-    /// Drops vertices outside the region or rejected by the predicate.
-    pub(crate) fn retain_selected(
-        &self,
-        schema: &Schema,
-        chunk: &Chunk,
-        vertices: &mut RowSelection,
-        filter: &VertexFilter<'_>,
-        owners: &Owners,
-    ) -> Result<(), QueryError> {
-        if let Some(inside) = self.inside(schema, chunk) {
-            vertices.keep_places(&inside);
-        }
-        if filter.predicate.is_some() {
-            let mut holds = Vec::with_capacity(vertices.len());
-            let is_long = vertices.spans().count().saturating_mul(LONG_RUN) <= vertices.len();
-            if is_long && filter.is_of_vertices(schema) {
-                for span in vertices.spans() {
-                    for first in span.clone().step_by(ROWS_PER_EVALUATION) {
-                        let end = first.saturating_add(ROWS_PER_EVALUATION).min(span.end);
-                        holds.extend_from_slice(&filter.holds_at(schema, chunk, first..end)?);
-                    }
-                }
-                vertices.keep_those(&holds);
-                return Ok(());
-            }
-            let mut some: Vec<RowRef> = Vec::new();
-            let mut entries = vertices.entries().peekable();
-            while entries.peek().is_some() {
-                some.clear();
-                some.extend(entries.by_ref().take(ROWS_PER_EVALUATION));
-                holds.extend(filter.holds(schema, chunk, &some, owners)?);
-            }
-            drop(entries);
-            vertices.keep_those(&holds);
-        }
-        Ok(())
-    }
-
-    /// Returns, for each row in memory, whether it is in the region; `None` without a region.
-    pub(crate) fn inside(&self, schema: &Schema, chunk: &Chunk) -> Option<Vec<bool>> {
-        let area = self.area.as_ref()?;
-        let rows = usize::try_from(chunk.held.rows()).unwrap_or(usize::MAX);
-        let mut inside = vec![false; rows];
+    /// Returns, for each row of a chunk in memory, whether it is in the region; `None` without a
+    /// region.
+    fn inside(&self, chunk: &Chunk) -> Option<Vec<bool>> {
+        let (area, schema) = (self.area?, self.schema);
+        let mut inside = vec![false; chunk.held.len()];
         let axes = u32::try_from(schema.axes).ok()?.try_into().ok()?;
-        let positions =
-            zvf_format::numeric::NumericRows::parse(&chunk.positions, schema.dtype, axes).ok()?;
+        let positions = NumericRows::parse(&chunk.positions, schema.dtype, axes).ok()?;
         if let Some(bbox) = area.bbox() {
             let mut selected = Vec::new();
             if bbox.select_rows(positions, &mut selected).is_ok() {
@@ -118,187 +265,152 @@ impl LevelQuery<'_> {
         }
         Some(inside)
     }
-}
-
-/// Paths.
-impl LevelQuery<'_> {
-    /// Returns whether neither region nor predicate looks at vertices.
-    pub(super) fn takes_all(&self) -> bool {
-        self.area.is_none() && !self.filter.looks_at_vertices()
-    }
-
-    /// Returns the selected paths, at most `left`, if each is selected as a whole: the region
-    /// splits none and no piece is missing. Returns `None` if vertices must be tested one by
-    /// one.
-    pub(super) fn whole_or_not<'p, 'o>(
-        &self,
-        work: &PathWork<'_>,
-        paths: &'p [Path<'o>],
-        loaded: &LoadedChunks,
-        left: u64,
-    ) -> Result<Option<Cow<'p, [Path<'o>]>>, QueryError> {
-        if self.takes_all() {
-            return Ok(Some(Cow::Borrowed(paths)));
-        }
-        if self.filter.looks_at_vertices() || self.area_mode == Mode::Clip {
-            return Ok(None);
-        }
-        let most = usize::try_from(left).unwrap_or(usize::MAX);
-        let mut whole = Vec::with_capacity(paths.len().min(most));
-        for path in paths {
-            if whole.len() >= most {
-                break;
-            }
-            let is_met = path.is_met && self.area_mode == Mode::Touch;
-            let mut segment = PathSegment::default();
-            for piece in path.pieces {
-                let chunk = loaded.get(piece.chunk);
-                let chunk = chunk.filter(|chunk| piece.fragment < chunk.fragments.len());
-                let Some(chunk) = chunk else {
-                    return Ok(None);
-                };
-                if !is_met {
-                    chunk.push_fragment(piece.fragment, |run| segment.push(piece.chunk, run));
-                }
-            }
-            let selects = |segment| self.selected_runs(work, path, segment, loaded);
-            if is_met || segment.len > 0 && !selects(&segment)?.is_empty() {
-                whole.push(*path);
-            }
-        }
-        Ok(Some(Cow::Owned(whole)))
-    }
 
     /// Evaluates the predicate on the vertices of a segment; `None` without a predicate.
-    fn filtered(
+    fn holds_along(
         &self,
-        work: &PathWork<'_>,
-        path: &Path<'_>,
-        segment: &PathSegment,
+        object: usize,
+        segment: &RowSelection,
         loaded: &LoadedChunks,
     ) -> Result<Option<Vec<bool>>, QueryError> {
-        if !self.filter.looks_at_vertices() {
+        if self.predicate.is_none() {
             return Ok(None);
         }
-        let mut holds = Vec::with_capacity(segment.len);
-        for same in segment.runs.chunk_by(|(a, _), (b, _)| a == b) {
-            let Some(chunk) = same.first().and_then(|(number, _)| loaded.get(*number)) else {
+        let mut holds = Vec::with_capacity(segment.len());
+        for same in segment.runs().chunk_by(|a, b| a.chunk == b.chunk) {
+            let Some(chunk) = same.first().and_then(|run| loaded.get(run.chunk)) else {
                 continue;
             };
-            let entries: Vec<RowRef> = same.iter().flat_map(|(_, run)| run.entries()).collect();
-            let owners = entries.iter().map(|entry| (entry.fragment, path.place));
-            let owners = Owners::new(owners);
-            holds.extend(work.filter.holds(work.schema, chunk, &entries, &owners)?);
+            let rows: RowSelection = same.iter().copied().collect();
+            let owners = Owners::new(same.iter().map(|run| (run.fragment, object)));
+            holds.extend(self.holds(chunk, &rows, &owners)?);
         }
         Ok(Some(holds))
     }
 
-    /// Returns the selected vertices of a segment of points.
-    pub(super) fn selected_points(
+    /// Evaluates the predicate on rows of a chunk.
+    fn holds(
         &self,
-        work: &PathWork<'_>,
-        path: &Path<'_>,
-        segment: &PathSegment,
-        loaded: &LoadedChunks,
-    ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
-        if self.takes_all() {
-            return Ok(whole(core::iter::once(0..segment.len)));
-        }
-        let holds = self.filtered(work, path, segment, loaded)?;
-        let positions = loaded.positions(segment.runs.iter().copied(), work.schema);
-        let is_in = |at: usize| {
-            let position = positions.at(at);
-            let inside = self.area.as_ref();
-            inside.is_none_or(|area| area.touches(Primitive::Point(position)))
-                && holds
-                    .as_ref()
-                    .is_none_or(|holds| holds.get(at) == Some(&true))
+        chunk: &Chunk,
+        rows: &RowSelection,
+        owners: &Owners,
+    ) -> Result<Vec<bool>, QueryError> {
+        let Some(predicate) = self.predicate else {
+            return Ok(vec![true; rows.len()]);
         };
-        Ok(whole(ranges(segment.len, is_in)))
-    }
-
-    /// Returns the selected parts of a segment of a path, with the new vertices at their ends.
-    pub(super) fn selected_runs(
-        &self,
-        work: &PathWork<'_>,
-        path: &Path<'_>,
-        segment: &PathSegment,
-        loaded: &LoadedChunks,
-    ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
-        if self.takes_all() {
-            return Ok(whole(core::iter::once(0..segment.len)));
-        }
-        let len = segment.len;
-        let holds = self.filtered(work, path, segment, loaded)?;
-        let is_true = |at: usize| {
-            holds
-                .as_ref()
-                .is_none_or(|holds| holds.get(at) == Some(&true))
+        let mut holds = Vec::with_capacity(rows.len());
+        let evaluation = Evaluation {
+            filter: self,
+            predicate,
+            chunk,
         };
-        let by_filter = match self.query.mode {
-            Mode::Touch if !(0..len).any(is_true) => Vec::new(),
-            Mode::Within if !(0..len).all(is_true) => Vec::new(),
-            Mode::Touch | Mode::Within => core::iter::once(0..len).collect(),
-            Mode::Clip => ranges(len, is_true),
-        };
-        let Some(area) = &self.area else {
-            return Ok(whole(by_filter));
-        };
-        let positions = loaded.positions(segment.runs.iter().copied(), work.schema);
-        let at = |at: usize| positions.at(at);
-        let is_in = |row: usize| area.contains(Primitive::Point(at(row)));
-        let mut selected = Vec::new();
-        for range in by_filter {
-            match (self.area_mode, self.query.clip, area.bbox()) {
-                (Mode::Within, ..) => {
-                    if range.clone().all(is_in) {
-                        selected.push((range, Ends::default()));
-                    }
-                }
-                (Mode::Touch, ..) => {
-                    let mut segments = range.clone().skip(1);
-                    let touches = match range.len() {
-                        1 => area.touches(Primitive::Point(at(range.start))),
-                        _ => segments
-                            .any(|row| area.touches(Primitive::Segment([at(row - 1), at(row)]))),
-                    };
-                    if touches {
-                        selected.push((range, Ends::default()));
-                    }
-                }
-                (Mode::Clip, Clip::Split, bbox) => {
-                    clip::check_splittable(work.schema)?;
-                    let bbox = bbox.ok_or(clip::UNSPLITTABLE_REGION)?;
-                    selected.extend(clip::path(bbox, range, at));
-                }
-                (Mode::Clip, Clip::Drop, _) => {
-                    let parts = ranges(range.len(), |row| is_in(range.start + row));
-                    selected.extend(whole(
-                        parts
-                            .into_iter()
-                            .map(|part| range.start + part.start..range.start + part.end),
-                    ));
+        let is_long = rows.spans().count().saturating_mul(LONG_RUN) <= rows.len();
+        if is_long && self.schema.fragment.is_empty() && self.object_columns.is_empty() {
+            for span in rows.spans() {
+                for first in span.clone().step_by(ROWS_PER_EVALUATION) {
+                    let len = ROWS_PER_EVALUATION.min(span.end.saturating_sub(first));
+                    evaluation.run(Places::Run { first, len }, len, (&[], &[]), &mut holds)?;
                 }
             }
+            return Ok(holds);
         }
-        Ok(selected)
+        let (mut places, mut fragments, mut objects) = (Vec::new(), Vec::new(), Vec::new());
+        for block in rows.blocks(ROWS_PER_EVALUATION) {
+            let rows = || block.runs().iter();
+            fragments.clear();
+            if !self.schema.fragment.is_empty() {
+                let fragment = |run: &RowRun| usize::try_from(run.fragment).ok();
+                let each = rows().map(|run| core::iter::repeat_n(fragment(run), run.len));
+                fragments.extend(each.flatten());
+            }
+            objects.clear();
+            if !self.object_columns.is_empty() {
+                let owner = |run: &RowRun| match owners.of(run.fragment) {
+                    Owner::One(row) => Some(row),
+                    _ => None,
+                };
+                let each = rows().map(|run| core::iter::repeat_n(owner(run), run.len));
+                objects.extend(each.flatten());
+            }
+            let mut spans = block.spans();
+            let places = match (spans.next(), spans.next()) {
+                (Some(span), None) => Places::Run {
+                    first: span.start,
+                    len: span.len(),
+                },
+                _ => {
+                    places.clear();
+                    places.extend(rows().flat_map(|run| run.places()).map(Some));
+                    Places::Each(&places)
+                }
+            };
+            evaluation.run(places, block.len(), (&fragments, &objects), &mut holds)?;
+        }
+        Ok(holds)
     }
 }
 
-/// Returns the runs of rows for which `is_in` holds.
-fn ranges(len: usize, is_in: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+/// The evaluation of a predicate on vertices of a chunk.
+struct Evaluation<'e> {
+    filter: &'e Filter<'e>,
+    predicate: &'e Predicate,
+    chunk: &'e Chunk,
+}
+
+impl Evaluation<'_> {
+    /// Evaluates the predicate on `len` vertices with these fragments and objects.
+    fn run(
+        &self,
+        places: Places<'_>,
+        len: usize,
+        (fragments, objects): (&[Option<usize>], &[Option<usize>]),
+        holds: &mut Vec<bool>,
+    ) -> Result<(), QueryError> {
+        let (schema, chunk) = (self.filter.schema, self.chunk);
+        let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
+        let of_fragments = Places::Each(fragments);
+        for (scope, attributes, cells, places) in [
+            (Scope::Vertex, &schema.vertex, &chunk.vertex, places),
+            (
+                Scope::Fragment,
+                &schema.fragment,
+                &chunk.fragment,
+                of_fragments,
+            ),
+        ] {
+            for (attribute, cell) in attributes.iter().zip(cells) {
+                let (name, metadata) = (&attribute.name, &attribute.metadata);
+                let view = CellView::new(scope, name, metadata, cell.as_ref(), places);
+                views.push(Box::new(view));
+            }
+        }
+        for column in &self.filter.object_columns {
+            views.push(Box::new(FinishedView {
+                scope: Scope::Object,
+                column,
+                rows: Some(objects),
+            }));
+        }
+        let views = ColumnViews(views);
+        let truths = self.predicate.bind(&views)?.evaluate_all(&views, len);
+        // From a slice, so that the compiler vectorizes the loop.
+        holds.extend(truths.iter().map(|truth| truth.is_true()));
+        Ok(())
+    }
+}
+
+fn is_flagged(flags: Option<&[bool]>, at: usize) -> bool {
+    flags.is_none_or(|flags| flags.get(at) == Some(&true))
+}
+
+/// Returns the maximal ranges of consecutive rows for which `is_in` holds.
+pub(super) fn ranges(rows: Range<usize>, is_in: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    for at in (0..len).filter(|at| is_in(*at)) {
+    for at in rows.filter(|at| is_in(*at)) {
         match ranges.last_mut() {
             Some(range) if range.end == at => range.end = at.saturating_add(1),
             _ => ranges.push(at..at.saturating_add(1)),
         }
     }
     ranges
-}
-
-/// Returns parts that end in no new vertices.
-fn whole(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<(Range<usize>, Ends)> {
-    let ranges = ranges.into_iter();
-    ranges.map(|range| (range, Ends::default())).collect()
 }

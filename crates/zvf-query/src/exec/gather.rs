@@ -1,229 +1,271 @@
-//! Copy of selected paths into the columns of a batch.
+//! Copy of selected rows into the columns of a batch.
 
-use core::ops::{ControlFlow, Range};
+use core::ops::Range;
+use std::collections::BTreeSet;
+
+use zvf_model::key::Key;
 
 use super::{
-    clip::{self, Between, Ends},
-    context::ExecContext,
-    paths::{Emitted, Path, PathSegment, PathWork},
-    pipeline::Pipeline,
+    clip::{Between, BorderClip, PathPart},
+    filter::SelectedRows,
+    limit::Limit,
+    links::{LinkGraph, LinkVertices, SelectedLinks},
+    path::{Path, push_piece},
 };
 use crate::{
-    batch::{loaded::LoadedChunks, vertices::VertexBuilder},
-    diagnostics::Diagnostics,
-    error::{Damage, Fault, QueryError},
-    query::Shape,
-    resolve::{
-        area::Area,
-        query::{Emit, LevelQuery},
+    batch::{
+        loaded::LoadedChunks,
+        vertices::{Owners, VertexBuilder},
     },
-    result::{NO_OBJECT, Parts},
-    selection::{RowRun, RowSelection},
+    catalog::{chunk::Chunk, objects::ObjectSet, schema::Schema},
+    diagnostics::Diagnostics,
+    error::QueryError,
+    resolve::query::LevelQuery,
+    result::{NO_OBJECT, Parts, QueryResult},
+    selection::RowSelection,
 };
 
-impl LevelQuery<'_> {
-    /// Emits one batch of loaded paths, as far as they are selected.
-    ///
-    /// Each path is filtered, clipped and copied before the next one, so that a limit ends the
-    /// work. Paths that are selected as a whole are copied in bulk instead.
-    pub(super) async fn emit_paths(
-        &self,
-        work: &PathWork<'_>,
-        paths: &[Path<'_>],
-        loaded: &LoadedChunks,
-        emitted: &mut Emitted,
-        (pipeline, context): (Pipeline<'_>, ExecContext<'_>),
-        emit: &mut Emit<'_>,
-    ) -> Result<ControlFlow<()>, QueryError> {
-        let diagnostics = context.diagnostics;
-        let columns = context.scope(pipeline.columns.unwrap_or(pipeline.source.id));
-        let pieces = paths.iter().flat_map(|path| path.pieces);
-        loaded.check_shared(pieces, self.session.fetch.budget())?;
-        let is_path = self.shape == Shape::Paths;
-        let whole = match is_path {
-            true => self.whole_or_not(work, paths, loaded, emitted.left)?,
-            false => None,
-        };
-        if let Some(paths) = whole {
-            let taken = self.whole_paths(work, &paths, loaded, emitted, diagnostics)?;
-            let mut answer = self.empty_answer();
-            taken.vertices.finish(&mut answer);
-            answer.parts = Some(taken.parts);
-            columns
-                .show_objects(&mut answer, work.objects, &taken.order, diagnostics)
-                .await?;
-            return Ok(emit(answer));
+/// Upper bound on the bytes of a batch.
+const MAX_BATCH_BYTES: u64 = 64 << 20;
+/// Upper bound on position bytes preallocated.
+const MAX_PREALLOC_BYTES: u64 = 8 << 30;
+/// Bytes of vertices copied into a batch at once, by all cores.
+const PORTION_BYTES: u64 = 8 << 20;
+
+/// The gather of vertices of chunks, in the order of the chunks.
+///
+/// Its input are selections of chunks; its output are batches of about
+/// [`batch_size`](LevelQuery::batch_size) bytes.
+pub(crate) struct VertexGather<'g> {
+    query: &'g LevelQuery<'g>,
+    schema: &'g Schema,
+    owners: bool,
+    /// Number of chunks of the scan.
+    chunks: usize,
+    builder: VertexBuilder,
+    /// Ids of the objects of all vertices in batches.
+    objects: BTreeSet<i64>,
+}
+
+impl<'g> VertexGather<'g> {
+    /// Creates an empty gather. `chunks` is the number of chunks of the scan, `owners` whether
+    /// rows come with their objects.
+    pub(crate) fn new(
+        query: &'g LevelQuery<'g>,
+        schema: &'g Schema,
+        chunks: usize,
+        owners: bool,
+    ) -> Self {
+        Self {
+            query,
+            schema,
+            owners,
+            chunks,
+            builder: query.vertices(schema, owners),
+            objects: BTreeSet::new(),
         }
-        let shows_objects = !is_path && self.shows_objects();
-        let mut vertices = self.vertices(work.schema, shows_objects);
-        let mut parts = Parts {
-            offsets: vec![0],
-            objects: Vec::new(),
-        };
-        let mut order = Vec::new();
-        let mut keep = RowOrder::default();
-        for path in paths {
-            let id = work.objects.id(path.place).unwrap_or(NO_OBJECT);
-            for run in Self::segments(work, path, loaded, diagnostics)? {
-                let selected = match is_path {
-                    true => self.selected_runs(work, path, &run, loaded)?,
-                    false => self.selected_points(work, path, &run, loaded)?,
-                };
-                for (range, ends) in selected {
-                    if emitted.left == 0 {
-                        break;
-                    }
-                    let mut range = range;
-                    if !is_path {
-                        let most = usize::try_from(emitted.left).unwrap_or(usize::MAX);
-                        range.end = range.end.min(range.start.saturating_add(most));
-                    }
-                    let before = keep.len;
-                    self.push_part(
-                        work,
-                        &mut vertices,
-                        &mut keep,
-                        &run,
-                        loaded,
-                        (range, ends, id),
-                        diagnostics,
-                    )?;
-                    let added = keep.len.saturating_sub(before);
-                    if emitted.objects.insert(path.place) {
-                        order.push(path.place);
-                    }
-                    if is_path {
-                        emitted.left = emitted.left.saturating_sub(1);
-                        parts.objects.push(id);
-                        parts
-                            .offsets
-                            .push(u64::try_from(keep.len).unwrap_or(u64::MAX));
-                    } else {
-                        let added = u64::try_from(added).unwrap_or(u64::MAX);
-                        emitted.left = emitted.left.saturating_sub(added);
-                    }
-                }
-            }
-        }
-        if let Some(rows) = keep.rows_of(vertices.rows()) {
-            vertices.gather(&rows);
-        }
-        let mut answer = self.empty_answer();
-        vertices.finish(&mut answer);
-        answer.parts = is_path.then_some(parts);
-        columns
-            .show_objects(&mut answer, work.objects, &order, diagnostics)
-            .await?;
-        Ok(emit(answer))
     }
 
-    /// Appends a part of a segment, with the new vertices at its ends.
-    #[expect(clippy::too_many_arguments, reason = "one step of one loop")]
-    fn push_part(
+    /// Splits a group of chunks into portions that are copied at once, of about
+    /// [`PORTION_BYTES`].
+    pub(crate) fn portions<'c>(
         &self,
-        work: &PathWork<'_>,
-        vertices: &mut VertexBuilder,
-        keep: &mut RowOrder,
-        run: &PathSegment,
-        loaded: &LoadedChunks,
-        (range, ends, id): (Range<usize>, Ends, i64),
+        group: &'c [Option<Chunk>],
+    ) -> impl Iterator<Item = &'c [Option<Chunk>]> + use<'c> {
+        portions(group, self.builder.row_size(), self.query.batch_size())
+    }
+
+    /// Appends all vertices of chunks in bulk and returns whether that was possible. Otherwise,
+    /// reserves memory for them.
+    pub(crate) fn push_chunks(&mut self, portion: &[Option<Chunk>]) -> bool {
+        let expected = self.expected(portion);
+        let is_done = self.builder.push_chunks(self.schema, portion, expected);
+        if !is_done {
+            self.builder.reserve(expected);
+        }
+        is_done
+    }
+
+    /// Appends selected vertices of a chunk.
+    pub(crate) fn push(
+        &mut self,
+        selected: &SelectedRows<'_>,
+        objects: Option<&ObjectSet>,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        let first = match ends.start.is_some() || ends.end.is_some() && range.is_empty() {
-            true => range.start.saturating_sub(1),
-            false => range.start,
-        };
-        let is_cut_after = ends.end.is_some() || range.is_empty();
-        let last = range
-            .end
-            .saturating_add(usize::from(is_cut_after))
-            .min(run.len);
-        let row = |at: usize, base: usize| base.saturating_add(at.saturating_sub(first));
-        let base = vertices.rows();
-        push_part(
-            vertices,
-            work,
-            run.part(first..last),
-            loaded,
-            id,
-            diagnostics,
-        )?;
-        let kind = work.schema.dtype.kind();
-        let bbox = self.area.as_ref().and_then(Area::bbox);
-        let mut between = |at: usize, between: Option<Between>| {
-            let between = between?;
-            let before = at.checked_sub(1)?;
-            let position = match bbox {
-                Some(bbox) => clip::rounded(bbox, &between.position, kind),
-                None => between.position,
-            };
-            let new = vertices.rows();
-            let weights = [
-                (row(before, base), 1.0 - between.t),
-                (row(at, base), between.t),
-            ];
-            vertices.blend(&position, &weights);
-            Some(new)
-        };
-        let start = between(range.start, ends.start);
-        let end = between(range.end, ends.end);
-        keep.one(start);
-        keep.range(row(range.start, base)..row(range.end, base));
-        keep.one(end);
-        Ok(())
+        let object = |fragment| selected.owners.id(fragment, objects);
+        let (chunk, rows) = (selected.chunk, &selected.rows);
+        self.builder
+            .push(self.schema, chunk, rows, object, diagnostics)
     }
 
-    /// Returns the vertices of a path, as one segment for each run of readable pieces.
-    fn segments(
-        work: &PathWork<'_>,
-        path: &Path<'_>,
-        loaded: &LoadedChunks,
-        diagnostics: &Diagnostics,
-    ) -> Result<Vec<PathSegment>, QueryError> {
-        let mut segments = vec![PathSegment::default()];
-        for piece in path.pieces {
-            let Some(chunk) = loaded.get(piece.chunk) else {
-                segments.push(PathSegment::default());
-                continue;
-            };
-            if piece.fragment >= chunk.fragments.len() {
-                let fault = Fault::NoFragment {
-                    fragment: piece.fragment,
-                    fragments: chunk.fragments.len(),
-                };
-                diagnostics.skip(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
-                segments.push(PathSegment::default());
-                continue;
-            }
-            if let Some(segment) = segments.last_mut() {
-                chunk.push_fragment(piece.fragment, |run| segment.push(piece.chunk, run));
-            }
-        }
-        segments.retain(|segment| segment.len > 0);
-        Ok(segments)
+    /// Takes the batch if it is full.
+    pub(crate) fn full_batch(&mut self) -> Option<QueryResult> {
+        (self.builder.size() >= self.query.batch_size()).then(|| self.take_batch())
+    }
+
+    /// Returns the last batch and the ids of the objects in all batches.
+    pub(crate) fn finish(mut self) -> (QueryResult, BTreeSet<i64>) {
+        let batch = self.take_batch();
+        (batch, self.objects)
+    }
+
+    fn take_batch(&mut self) -> QueryResult {
+        let empty = self.query.vertices(self.schema, self.owners);
+        let mut batch = self.query.empty_answer();
+        core::mem::replace(&mut self.builder, empty).finish(&mut batch);
+        self.objects.extend(batch.objects_met());
+        batch
+    }
+
+    /// Estimates the vertices of a batch of a whole level from those of some chunks. The count in
+    /// the metadata may be wrong, so chunks bound it.
+    fn expected(&self, some: &[Option<Chunk>]) -> usize {
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let rows = some.iter().flatten().map(|chunk| count(chunk.held.len()));
+        let rows = rows.fold(0, u64::saturating_add);
+        let per_chunk = count(self.chunks).div_ceil(count(some.len()).max(1));
+        let alike = rows.saturating_mul(per_chunk);
+        let all = match self.query.level.metadata.vertex_count {
+            Some(count) => count.min(alike.saturating_mul(8)),
+            None => alike,
+        };
+        let max = self.query.batch_size().min(MAX_PREALLOC_BYTES) / self.schema.row().max(1);
+        usize::try_from(all.min(max.saturating_add(rows))).unwrap_or(0)
     }
 }
 
-fn push_part(
-    vertices: &mut VertexBuilder,
-    work: &PathWork<'_>,
-    part: impl Iterator<Item = (u32, RowRun)>,
-    loaded: &LoadedChunks,
-    id: i64,
-    diagnostics: &Diagnostics,
-) -> Result<(), QueryError> {
-    let mut part = part.peekable();
-    while let Some((number, run)) = part.next() {
-        let mut runs = RowSelection::default();
-        runs.push(run);
-        while let Some((_, run)) = part.next_if(|(other, _)| *other == number) {
-            runs.push(run);
+/// Splits a group of chunks into portions of about [`PORTION_BYTES`], for vertices of `row` bytes
+/// and batches of at most `max` bytes.
+fn portions(
+    group: &[Option<Chunk>],
+    row: u64,
+    max: u64,
+) -> impl Iterator<Item = &[Option<Chunk>]> + use<'_> {
+    let max = PORTION_BYTES.min(max / 2);
+    let mut rest = group;
+    core::iter::from_fn(move || {
+        let mut bytes = 0_u64;
+        let count = rest.iter().take_while(|chunk| {
+            let rows = chunk.as_ref().map_or(0, |chunk| chunk.held.len());
+            let rows = u64::try_from(rows).unwrap_or(u64::MAX);
+            let is_first = bytes == 0;
+            bytes = bytes.saturating_add(rows.saturating_mul(row));
+            is_first || bytes <= max
+        });
+        let (now, later) = rest.split_at_checked(count.count())?;
+        rest = later;
+        (!now.is_empty()).then_some(now)
+    })
+}
+
+impl LevelQuery<'_> {
+    /// Returns the size in bytes from which on a batch is emitted.
+    pub(crate) fn batch_size(&self) -> u64 {
+        let budget = self.session.fetch.budget();
+        if self.in_one {
+            return budget.max(1);
         }
-        if let Some(chunk) = loaded.get(number) {
-            vertices.push(work.schema, chunk, &runs, |_| id, diagnostics)?;
+        (budget / 8).clamp(1, MAX_BATCH_BYTES)
+    }
+}
+
+/// The gather of parts of paths, in the order of the paths.
+///
+/// Its input are parts of segments in loaded chunks; its output is one batch.
+pub(crate) struct PathGather<'g> {
+    schema: &'g Schema,
+    loaded: &'g LoadedChunks,
+    clip: Option<&'g BorderClip<'g>>,
+    builder: VertexBuilder,
+    kept: RowOrder,
+    parts: Parts,
+}
+
+impl<'g> PathGather<'g> {
+    /// Creates an empty gather. `owners` is whether rows come with their objects.
+    pub(crate) fn new(
+        query: &LevelQuery<'_>,
+        schema: &'g Schema,
+        loaded: &'g LoadedChunks,
+        clip: Option<&'g BorderClip<'g>>,
+        owners: bool,
+    ) -> Self {
+        Self {
+            schema,
+            loaded,
+            clip,
+            builder: query.vertices(schema, owners),
+            kept: RowOrder::default(),
+            parts: Parts {
+                offsets: vec![0],
+                objects: Vec::new(),
+            },
         }
     }
-    Ok(())
+
+    /// Appends a part of a segment of an object, with the new vertices at its ends.
+    pub(crate) fn push(
+        &mut self,
+        segment: &RowSelection,
+        part: PathPart,
+        id: i64,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), QueryError> {
+        let PathPart { rows, ends } = part;
+        // New vertices are blended from rows on both sides of the border.
+        let first = match ends.start.is_some() || ends.end.is_some() && rows.is_empty() {
+            true => rows.start.saturating_sub(1),
+            false => rows.start,
+        };
+        let is_cut_after = ends.end.is_some() || rows.is_empty();
+        let last = rows.end.saturating_add(usize::from(is_cut_after));
+        let last = last.min(segment.len());
+        let base = self.builder.rows();
+        let row = |at: usize| base.saturating_add(at.saturating_sub(first));
+        let runs: Vec<_> = segment.part(first..last).collect();
+        for same in runs.chunk_by(|a, b| a.chunk == b.chunk) {
+            let Some(chunk) = same.first().and_then(|run| self.loaded.get(run.chunk)) else {
+                continue;
+            };
+            let own: RowSelection = same.iter().copied().collect();
+            self.builder
+                .push(self.schema, chunk, &own, |_| id, diagnostics)?;
+        }
+        let start = self.blend(&row, rows.start, ends.start);
+        let end = self.blend(&row, rows.end, ends.end);
+        self.kept.one(start);
+        self.kept.range(row(rows.start)..row(rows.end));
+        self.kept.one(end);
+        self.parts.objects.push(id);
+        let end = u64::try_from(self.kept.len).unwrap_or(u64::MAX);
+        self.parts.offsets.push(end);
+        Ok(())
+    }
+
+    /// Appends a new vertex between the row before `at` and `at`, and returns its row.
+    fn blend(
+        &mut self,
+        row: &impl Fn(usize) -> usize,
+        at: usize,
+        between: Option<Between>,
+    ) -> Option<usize> {
+        let (between, clip) = (between?, self.clip?);
+        let before = at.checked_sub(1)?;
+        let new = self.builder.rows();
+        let weights = [(row(before), 1.0 - between.t), (row(at), between.t)];
+        self.builder.blend(&clip.position(&between), &weights);
+        Some(new)
+    }
+
+    /// Puts the vertices into a batch and returns the parts of paths.
+    pub(crate) fn finish(mut self, batch: &mut QueryResult) -> Parts {
+        if let Some(rows) = self.kept.rows_of(self.builder.rows()) {
+            self.builder.gather(&rows);
+        }
+        self.builder.finish(batch);
+        self.parts
+    }
 }
 
 /// The rows of a builder that a batch keeps, in its order. A builder also holds vertices outside
@@ -264,105 +306,104 @@ impl RowOrder {
     }
 }
 
-/// Vertices of whole paths.
-pub(super) struct WholePaths {
-    pub(super) vertices: VertexBuilder,
-    pub(super) parts: Parts,
-    /// Indices of objects that no batch has listed before.
-    pub(super) order: Vec<usize>,
+/// The gather of whole paths: their runs are collected first, then copied on all cores.
+pub(crate) struct WholePathGather<'g> {
+    pub(crate) schema: &'g Schema,
+    pub(crate) objects: &'g ObjectSet,
+    pub(crate) loaded: &'g LoadedChunks,
+    /// The node of the object index.
+    pub(crate) manifests: &'g Key,
 }
 
-/// The runs of whole paths, collected before any is copied: copying goes faster when all are
-/// known.
-struct Taking<'l> {
-    runs: Vec<(u32, RowRun)>,
-    rows: usize,
-    /// Rows at the end of the last path or part of one; an unreadable piece ends a part.
-    before: usize,
-    parts: Parts,
-    order: Vec<usize>,
-    emitted: &'l mut Emitted,
-}
-
-impl Taking<'_> {
-    /// Ends a path. A path without vertices is left out.
-    fn end(&mut self, place: usize, id: i64) {
-        if self.rows == self.before || self.emitted.left == 0 {
-            return;
+impl WholePathGather<'_> {
+    /// Copies paths into `builder` as far as the limit goes, and returns their parts. An
+    /// unreadable piece ends a part; parts without vertices are left out. `listed` receives the
+    /// index of the object of each part.
+    pub(crate) fn copy(
+        &self,
+        paths: &[Path<'_>],
+        limit: &mut Limit,
+        builder: &mut VertexBuilder,
+        mut listed: impl FnMut(usize),
+        diagnostics: &Diagnostics,
+    ) -> Result<Parts, QueryError> {
+        let pieces = paths.iter().map(|path| path.pieces.len());
+        let mut rows = RowSelection::with_capacity(pieces.sum());
+        let mut parts = Parts {
+            offsets: vec![0],
+            objects: Vec::with_capacity(paths.len()),
+        };
+        // The end of the last part.
+        let mut end = 0_usize;
+        for path in paths {
+            if limit.is_reached() {
+                break;
+            }
+            let id = self.objects.id(path.place).unwrap_or(NO_OBJECT);
+            let mut end_part = |rows: &RowSelection| {
+                if rows.len() > end && limit.take(1) == 1 {
+                    end = rows.len();
+                    listed(path.place);
+                    parts.objects.push(id);
+                    parts.offsets.push(u64::try_from(end).unwrap_or(u64::MAX));
+                }
+            };
+            path.each_piece(
+                self.loaded,
+                self.manifests,
+                diagnostics,
+                |piece, chunk| match chunk {
+                    Some(chunk) => push_piece(piece, chunk, &mut rows),
+                    None => end_part(&rows),
+                },
+            )?;
+            end_part(&rows);
         }
-        self.before = self.rows;
-        self.emitted.left = self.emitted.left.saturating_sub(1);
-        if self.emitted.objects.insert(place) {
-            self.order.push(place);
-        }
-        self.parts.objects.push(id);
-        let end = u64::try_from(self.rows).unwrap_or(u64::MAX);
-        self.parts.offsets.push(end);
+        rows.truncate(end);
+        builder.take(self.schema, rows.runs(), self.loaded, diagnostics)?;
+        Ok(parts)
     }
 }
 
-impl LevelQuery<'_> {
-    /// Copies whole paths that are loaded, at most as many as the limit leaves.
-    pub(super) fn whole_paths(
+/// The gather of vertices of a selection of links.
+pub(crate) struct LinkGather<'g> {
+    pub(crate) schema: &'g Schema,
+    pub(crate) graph: &'g LinkGraph,
+    /// The objects of the fragments of each chunk of the graph.
+    pub(crate) owners: &'g [Owners],
+    pub(crate) objects: Option<&'g ObjectSet>,
+}
+
+impl LinkGather<'_> {
+    /// Copies the vertices at the ends of links, and vertices that are selected by themselves as
+    /// far as `others` goes.
+    pub(crate) fn copy(
         &self,
-        work: &PathWork<'_>,
-        paths: &[Path<'_>],
-        loaded: &LoadedChunks,
-        emitted: &mut Emitted,
+        links: &SelectedLinks,
+        mut others: Limit,
+        mut vertices: LinkVertices,
         diagnostics: &Diagnostics,
-    ) -> Result<WholePaths, QueryError> {
-        let pieces = paths.iter().map(|path| path.pieces.len());
-        let mut taking = Taking {
-            runs: Vec::with_capacity(pieces.sum()),
-            rows: 0,
-            before: 0,
-            parts: Parts {
-                offsets: vec![0],
-                objects: Vec::with_capacity(paths.len()),
-            },
-            order: Vec::with_capacity(paths.len()),
-            emitted,
-        };
-        for path in paths {
-            if taking.emitted.left == 0 {
-                break;
+    ) -> Result<LinkVertices, QueryError> {
+        let is_end = links.marks(self.graph);
+        let none = Owners::default();
+        let passes_others = !others.is_reached();
+        for (number, is_end) in is_end.iter().enumerate() {
+            let Some(node) = self.graph.node(number) else {
+                vertices.skip_chunk();
+                continue;
+            };
+            let is_end = |place: usize| is_end.get(place) == Some(&true);
+            let is_kept =
+                |place: usize| is_end(place) || passes_others && node.marks.is_selected(place);
+            let mut kept: RowSelection =
+                node.rows.iter().filter(|run| is_kept(run.place)).collect();
+            if links.is_empty() {
+                others.truncate(&mut kept);
             }
-            let id = work.objects.id(path.place).unwrap_or(NO_OBJECT);
-            for piece in path.pieces {
-                let Some(chunk) = loaded.get(piece.chunk) else {
-                    taking.end(path.place, id);
-                    continue;
-                };
-                if piece.fragment >= chunk.fragments.len() {
-                    let fault = Fault::NoFragment {
-                        fragment: piece.fragment,
-                        fragments: chunk.fragments.len(),
-                    };
-                    diagnostics.skip(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
-                    taking.end(path.place, id);
-                    continue;
-                }
-                chunk.push_fragment(piece.fragment, |run| {
-                    taking.rows = taking.rows.saturating_add(run.len);
-                    taking.runs.push((piece.chunk, run));
-                });
-            }
-            taking.end(path.place, id);
+            let owners = self.owners.get(number).unwrap_or(&none);
+            let object = |fragment| owners.id(fragment, self.objects);
+            vertices.push(self.schema, node, &kept, object, diagnostics)?;
         }
-        let mut runs = taking.runs;
-        // Rows after the last path within the limit.
-        let mut over = taking.rows.saturating_sub(taking.before);
-        while over > 0
-            && let Some((_, run)) = runs.pop()
-        {
-            over = over.saturating_sub(run.len);
-        }
-        let mut vertices = self.vertices(work.schema, false);
-        vertices.take(work.schema, &runs, loaded, diagnostics)?;
-        Ok(WholePaths {
-            vertices,
-            parts: taking.parts,
-            order: taking.order,
-        })
+        Ok(vertices)
     }
 }

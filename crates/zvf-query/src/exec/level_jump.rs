@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf_format::path::Delta;
 use zvf_model::grid::ChunkCoord;
 
-use super::{context::ExecContext, operator::PlanNode};
+use super::{context::ExecContext, limit::Limit, operator::PlanNode};
 use crate::{
     catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::level::Level,
@@ -16,10 +16,10 @@ use crate::{
     query::Query,
     resolve::query::{Emit, LevelQuery},
     result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
-    selection::RowSelection,
+    selection::{RowRun, RowSelection},
 };
 
-/// Rows, by chunk.
+/// Rows of vertices, by chunk.
 type RowsOf = BTreeMap<ChunkCoord, BTreeSet<u64>>;
 
 /// Emits the vertices `levels` on that the vertices of the input are linked to, by chunk and row.
@@ -148,12 +148,12 @@ impl LevelQuery<'_> {
                     .map(Some);
             }
         }
-        // A family without arrays says that nothing is linked.
+        // A family without arrays links nothing.
         Ok((is_there || is_back).then(RowsOf::new))
     }
 
-    /// The ends of links that start at `rows`; `ends` says which ends are the
-    /// start.
+    /// Returns the ends of links that start at `rows`. `ends` splits the ends of a link into starts
+    /// and targets.
     async fn follow(
         &self,
         owner: &Level,
@@ -223,7 +223,7 @@ impl LevelQuery<'_> {
                 rows: RequestedRows::These(rows.iter().copied().collect()),
             });
         }
-        let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
+        let mut limit = Limit::new(self.query.limit);
         let mut vertices = self.vertices(&schema, shows_objects);
         for chunk in self
             .session
@@ -233,15 +233,14 @@ impl LevelQuery<'_> {
             .flatten()
         {
             let owners = self.owners_of(objects.as_ref(), &chunk, diagnostics)?;
-            // Each once, however many fragments name it.
-            let mut entries = chunk.entries();
-            entries.sort_by_key(|entry| entry.row);
+            // Each row once, even if several fragments name it.
+            let mut rows: Vec<RowRun> = chunk.runs().iter().collect();
+            rows.sort_by_key(|run| run.row);
             let object = |fragment| owners.id(fragment, objects.as_deref());
-            // The objects of all of them have it.
-            let same_row = entries.chunk_by(|a, b| a.row == b.row);
+            let same_row = rows.chunk_by(|a, b| a.row == b.row);
             let ids: Vec<i64> = same_row
-                .map(|entries| {
-                    let ids = entries.iter().map(|entry| object(entry.fragment));
+                .map(|runs| {
+                    let ids = runs.iter().map(|run| object(run.fragment));
                     let mut ids = ids.filter(|id| *id != NO_OBJECT);
                     match ids.next() {
                         None => NO_OBJECT,
@@ -250,13 +249,12 @@ impl LevelQuery<'_> {
                     }
                 })
                 .collect();
-            entries.dedup_by_key(|entry| entry.row);
-            entries.truncate(left);
-            left = left.saturating_sub(entries.len());
-            let selected: RowSelection = entries.iter().copied().collect();
+            rows.dedup_by_key(|run| run.row);
+            let mut selected: RowSelection = rows.into_iter().collect();
+            limit.truncate(&mut selected);
             vertices.push(&schema, &chunk, &selected, object, diagnostics)?;
             if let Some(given) = &mut vertices.object_ids {
-                let first = given.len().saturating_sub(entries.len());
+                let first = given.len().saturating_sub(selected.len());
                 let new = given.get_mut(first..).unwrap_or_default();
                 new.iter_mut().zip(ids).for_each(|(given, id)| *given = id);
             }

@@ -1,16 +1,61 @@
-//! Scan of links: the cells of a level and which of them a query reads.
+//! Scan of links: the cells of a level, and the selection of cells that a query reads.
 
 use std::sync::Arc;
 
 use zvf_format::path::Delta;
+use zvf_model::grid::ChunkCoord;
 
+use super::{object_scan::FragmentsByChunk, operator::LinkScan};
 use crate::{
-    catalog::links::{LinkSet, LinkSetCache, LinkView},
+    catalog::links::{LinkCellSource, LinkSet, LinkSetCache, LinkView},
     diagnostics::Diagnostics,
     error::QueryError,
     resolve::query::LevelQuery,
     sync::lock,
 };
+
+impl LinkScan {
+    /// Returns the cells that can hold a selected link. With `members`, links are between
+    /// fragments of selected objects.
+    pub(crate) fn cells(
+        &self,
+        query: &LevelQuery<'_>,
+        members: Option<&FragmentsByChunk>,
+    ) -> Result<Vec<usize>, QueryError> {
+        let allowed = query.allowed()?;
+        let is_scanned = |chunk: &ChunkCoord| {
+            allowed.allows(chunk) && members.is_none_or(|members| members.contains_key(chunk))
+        };
+        let is_candidate = |cell: &LinkCellSource| {
+            let reaches = |chunks: &Vec<ChunkCoord>| {
+                let area = query.area.as_ref();
+                area.is_none_or(|area| area.reaches_between(chunks))
+            };
+            let chunks = cell.chunks.as_ref();
+            self.has_rows(cell)
+                && chunks.is_none_or(|chunks| self.concerns(chunks, is_scanned) && reaches(chunks))
+        };
+        let cells = self.set.iter().flat_map(|set| &set.cells).enumerate();
+        let cells = cells.filter(|(_, cell)| is_candidate(cell));
+        Ok(cells.map(|(at, _)| at).collect())
+    }
+
+    /// Returns whether the rows of a cell are those of vertices: writers of paths stored other
+    /// rows in links between chunks.
+    fn has_rows(&self, cell: &LinkCellSource) -> bool {
+        cell.is_inside || self.set.as_ref().is_some_and(|set| set.rows_are_known)
+    }
+
+    /// Returns whether records between `chunks` can change the result. Records that leave the
+    /// scanned chunks are not in it, but in a skeleton they still replace the implied link of a
+    /// vertex.
+    fn concerns(&self, chunks: &[ChunkCoord], is_scanned: impl Fn(&ChunkCoord) -> bool) -> bool {
+        match self.implied {
+            true => chunks.iter().any(is_scanned),
+            false => chunks.iter().all(is_scanned),
+        }
+    }
+}
 
 impl LevelQuery<'_> {
     /// Returns the links of the level.

@@ -9,6 +9,7 @@ use zvf_format::numeric::{ByteOrder, Dtype};
 
 use super::{
     context::ExecContext,
+    filter::Filter,
     operator::{ChunkScan, Operator, PlanNode},
     pipeline::Pipeline,
 };
@@ -27,7 +28,7 @@ use crate::{
     query::{NearestTo, Query, Shape},
     resolve::query::{ChunkCache, Emit, LevelQuery},
     result::{Parts, QueryResult},
-    selection::{RowRef, RowSelection},
+    selection::RowSelection,
 };
 
 /// Emits the nearest vertices, paths or links, the nearest first.
@@ -48,16 +49,11 @@ pub(crate) async fn execute(
     if context.query.shape != Shape::Points {
         return nearest_in_spheres(nearest, node, input, context, emit).await;
     }
-    let is_scan = |operator: &Operator| matches!(operator, Operator::ChunkScan(_));
-    let below = Pipeline::new(input);
-    let Some(Operator::ChunkScan(scan)) = node.find(&is_scan).map(|scan| &scan.operator) else {
+    let below = pipeline.below(input);
+    let Operator::ChunkScan(scan) = &below.source.operator else {
         return input.execute(context, emit).await;
     };
-    let pipeline = Pipeline {
-        columns: pipeline.columns,
-        ..below
-    };
-    nearest_points(nearest, scan, pipeline, context, emit).await
+    nearest_points(nearest, scan, below, context, emit).await
 }
 
 /// Emits the nearest paths or links: those in a sphere that reaches the nearest `count`
@@ -196,13 +192,13 @@ impl LevelQuery<'_> {
                 let Some(chunk) = chunk else { continue };
                 let coordinates = chunk.coordinates(&schema);
                 let owners = objects.as_ref().map(|o| o.owners_of(&chunk.chunk));
-                for (at, entry) in chunk.entries().iter().enumerate() {
+                for (at, run) in chunk.runs().iter().enumerate() {
                     let squared =
-                        squared_distance_to_point(&nearest.place, coordinates.at(entry.place));
+                        squared_distance_to_point(&nearest.place, coordinates.at(run.place));
                     match &owners {
                         None => of_vertices.push(squared, (*number, at)),
                         Some(owners) => {
-                            for place in owners.positions(entry.fragment) {
+                            for place in owners.positions(run.fragment) {
                                 let best = of_objects.entry(place).or_insert(f64::INFINITY);
                                 *best = best.min(squared);
                             }
@@ -225,13 +221,11 @@ async fn nearest_points(
 ) -> Result<(), QueryError> {
     let (query, diagnostics, schema) = (context.query, context.diagnostics, &*scan.schema);
     let reading = context.scope(pipeline.source.id);
-    let filtering = context.scope(pipeline.filter.unwrap_or(pipeline.source.id));
-    let objects = pipeline.below(&|node| matches!(node, Operator::ObjectScan(_)));
-    let objects_scope = context.scope(objects);
-    let columns = context.scope(pipeline.columns.unwrap_or(pipeline.source.id));
+    let objects_scope = context.scope(pipeline.objects());
+    let columns = context.scope(pipeline.columns());
     let has_owners = !pipeline.source.inputs.is_empty();
     let objects = objects_scope.objects_if(has_owners, diagnostics).await?;
-    let filter = filtering.vertex_filter(None, diagnostics).await?;
+    let filter = Filter::open(pipeline.filter, schema, None, context).await?;
     let chunks = query.chunks(schema)?;
     let mut order: Vec<(f64, usize)> = chunks
         .iter()
@@ -247,7 +241,7 @@ async fn nearest_points(
         order.clear();
     }
     let mut best: KNearest<(usize, usize)> = KNearest::new(count);
-    let mut read: HashMap<usize, (Chunk, Vec<RowRef>)> = HashMap::new();
+    let mut read: HashMap<usize, (Chunk, RowSelection)> = HashMap::new();
     let mut next = 0_usize;
     let mut at_once = 1_usize;
     loop {
@@ -278,27 +272,24 @@ async fn nearest_points(
         for ((_, number), chunk) in now.iter().zip(found) {
             let Some(chunk) = chunk else { continue };
             let owners = query.owners_of(objects.as_ref(), &chunk, diagnostics)?;
-            let mut selected = chunk.runs();
-            query.retain_selected(schema, &chunk, &mut selected, &filter, &owners)?;
-            let entries: Vec<RowRef> = selected.entries().collect();
+            let selected = filter.select(&chunk, owners)?.rows;
             let coordinates = chunk.coordinates(schema);
-            for (at, entry) in entries.iter().enumerate() {
-                let squared =
-                    squared_distance_to_point(&nearest.place, coordinates.at(entry.place));
+            for (at, run) in selected.iter().enumerate() {
+                let squared = squared_distance_to_point(&nearest.place, coordinates.at(run.place));
                 best.push(squared, (*number, at));
             }
-            read.insert(*number, (chunk, entries));
+            read.insert(*number, (chunk, selected));
         }
     }
     let mut vertices = query.vertices(schema, scan.owners);
     for (_, (number, at)) in best.into_sorted() {
-        let Some((chunk, entries)) = read.get(&number) else {
+        let Some((chunk, selected)) = read.get(&number) else {
             continue;
         };
         let owners = query.owners_of(objects.as_ref(), chunk, diagnostics)?;
         let object = |fragment| owners.id(fragment, objects.as_deref());
-        let entry: RowSelection = entries.get(at).copied().into_iter().collect();
-        vertices.push(schema, chunk, &entry, object, diagnostics)?;
+        let row: RowSelection = selected.part(at..at.saturating_add(1)).collect();
+        vertices.push(schema, chunk, &row, object, diagnostics)?;
     }
     let mut answer = query.empty_answer();
     vertices.finish(&mut answer);
@@ -310,14 +301,14 @@ async fn nearest_points(
     Ok(())
 }
 
-/// The `count`th least; `None` when there are fewer.
+/// Returns the `count`th least distance; `None` if there are fewer.
 fn kth(distances: &HashMap<usize, f64>, count: usize) -> Option<f64> {
     let mut all: Vec<f64> = distances.values().copied().collect();
     all.sort_by(f64::total_cmp);
     all.get(count.checked_sub(1)?).copied()
 }
 
-/// The squared distance of each path or link.
+/// Returns the squared distance of each path or link.
 fn distances(answer: &QueryResult, place: &[f64]) -> Vec<f64> {
     let dtype = Dtype::new(answer.positions.kind, ByteOrder::Little);
     let axes = usize::try_from(answer.positions.width).unwrap_or(1);

@@ -1,8 +1,11 @@
 //! Scan of objects: which objects a query is about, and which object a fragment belongs to.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use zvf_model::key::Key;
+use zvf_model::{grid::ChunkCoord, key::Key};
 
 use crate::{
     batch::vertices::Owners,
@@ -21,7 +24,19 @@ pub(crate) struct SelectedObjects {
     /// Indices of the objects, in the order of the query.
     pub(crate) places: Vec<usize>,
     /// Whether the predicate on objects holds, by index.
-    pub(crate) holds: Option<Vec<bool>>,
+    holds: Option<Vec<bool>>,
+}
+
+/// Fragments of selected objects, by chunk.
+pub(crate) type FragmentsByChunk = BTreeMap<ChunkCoord, BTreeSet<u32>>;
+
+impl SelectedObjects {
+    /// Returns whether the predicate on objects holds for an object.
+    pub(crate) fn is_selected(&self, place: usize) -> bool {
+        self.holds
+            .as_ref()
+            .is_none_or(|holds| holds.get(place) == Some(&true))
+    }
 }
 
 impl LevelQuery<'_> {
@@ -113,6 +128,30 @@ impl LevelQuery<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the fragments of the selected objects, by chunk.
+    pub(crate) async fn members(
+        &self,
+        diagnostics: &Diagnostics,
+    ) -> Result<(FragmentsByChunk, Arc<ObjectSet>), QueryError> {
+        let selected = self.selected_objects(diagnostics).await?;
+        let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
+        let mut members = FragmentsByChunk::new();
+        for place in selected.places.iter().copied() {
+            if !selected.is_selected(place) {
+                continue;
+            }
+            for piece in selected.objects.fragments(place) {
+                if let Some(chunk) = selected.objects.chunk(piece.chunk) {
+                    members
+                        .entry(chunk.clone())
+                        .or_default()
+                        .insert(piece.fragment);
+                }
+            }
+        }
+        Ok((members, selected.objects))
     }
 
     /// Reads all objects, if they are needed.

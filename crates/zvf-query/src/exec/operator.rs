@@ -41,12 +41,16 @@ pub(crate) enum Operator {
     Filter,
     /// Splits or drops what crosses the border of the region.
     Clip,
-    /// Passes the first rows on.
-    Limit,
+    /// Passes the first vertices, paths or links on.
+    Limit(u64),
     /// Copies the selected rows into columns of a batch.
     Gather,
-    /// Joins links with the vertices at their ends.
-    LinkJoin(LinkJoin),
+    /// Joins links with the vertices at their ends, and selects them.
+    LinkJoin,
+    /// Joins all links of a level with its vertices, batch by batch.
+    ///
+    /// The join gathers as well: only the rows that chunks went to are held, not their vertices.
+    StreamedLinkJoin,
     /// Keeps what is nearest to a position.
     Nearest(NearestTo),
     /// Follows links to another level.
@@ -88,13 +92,6 @@ pub(crate) enum ObjectScan {
 pub(crate) struct LinkScan {
     /// The links of the level; `None` when it stores none.
     pub(crate) set: Option<Arc<LinkSet>>,
-}
-
-/// Parameters of [`Operator::LinkJoin`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LinkJoin {
-    /// Whether the whole level is read, which is emitted in batches.
-    pub(crate) whole_level: bool,
     /// Whether consecutive rows of a fragment are linked.
     pub(crate) implied: bool,
 }
@@ -118,9 +115,10 @@ impl Operator {
             Self::Empty(_) => "Empty",
             Self::Filter => "Filter",
             Self::Clip => "Clip",
-            Self::Limit => "Limit",
+            Self::Limit(_) => "Limit",
             Self::Gather => "Gather",
-            Self::LinkJoin(_) => "LinkJoin",
+            Self::LinkJoin => "LinkJoin",
+            Self::StreamedLinkJoin => "StreamedLinkJoin",
             Self::Nearest(_) => "Nearest",
             Self::LevelJump(_) => "LevelJump",
             Self::ObjectColumns => "ObjectColumns",
@@ -172,9 +170,20 @@ impl Operator {
             Self::LinkScan(scan) => {
                 let cells = scan.set.as_ref().map_or(0, |set| set.cells.len());
                 details.add("cells", cells);
+                if scan.implied {
+                    details.add("implied", true);
+                }
             }
             Self::GeometryScan(name) => details.add("geometry", name),
             Self::Filter => {
+                if let Some(nearest) = &query.query.nearest
+                    && query.shape != Shape::Points
+                {
+                    details.add(
+                        "region",
+                        format_args!("sphere of the nearest {}", nearest.count),
+                    );
+                }
                 if let Some(region) = &query.query.region {
                     details.add("region", Shown(region));
                     if query.shape != Shape::Points {
@@ -189,14 +198,11 @@ impl Operator {
                 let by = format!("{:?}", query.query.clip).to_lowercase();
                 details.add("by", by);
             }
-            Self::Limit => details.add("rows", query.limit()),
+            Self::Limit(rows) => details.add("rows", rows),
             Self::Gather => details.list("columns", &query.shown.vertex),
-            Self::LinkJoin(join) => {
+            Self::LinkJoin => {
                 if let Some(predicate) = &query.filter.link {
                     details.add("predicate", predicate);
-                }
-                if join.implied {
-                    details.add("implied", true);
                 }
             }
             Self::Nearest(nearest) => {
@@ -206,7 +212,7 @@ impl Operator {
             }
             Self::LevelJump(levels) => details.add("levels", levels),
             Self::ObjectColumns => details.list("columns", &query.shown.object),
-            Self::Empty(_) => {}
+            Self::StreamedLinkJoin | Self::Empty(_) => {}
         }
         details.0
     }

@@ -1,18 +1,23 @@
-//! Scan of paths: the chunks that paths, or points of selected objects, go through.
+//! Scan of the chunks that paths, or points of selected objects, go through. It drives the
+//! operators on paths above it.
 
 mod load;
 mod overlap;
 
-use core::ops::Range;
-use std::collections::BTreeSet;
+use core::ops::ControlFlow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use futures_util::future::try_join;
 use zvf_model::{grid::ChunkCoord, key::Key};
 
 use super::{
+    clip::{BorderClip, PathPart},
     context::ExecContext,
-    object_scan::SelectedObjects,
-    operator::{Operator, PathScan},
+    filter::Filter,
+    gather::{PathGather, WholePathGather},
+    limit::Limit,
+    operator::PathScan,
+    path::Path,
     pipeline::Pipeline,
 };
 use crate::{
@@ -24,89 +29,10 @@ use crate::{
     },
     error::QueryError,
     query::Shape,
-    resolve::query::{Allowed, Emit, LevelQuery, VertexFilter},
-    result::Parts,
-    selection::RowRun,
+    resolve::query::{Allowed, Emit, LevelQuery},
+    result::{NO_OBJECT, Parts},
+    selection::RowSelection,
 };
-
-/// Progress of a query on paths over its batches.
-#[derive(Debug)]
-pub(super) struct Emitted {
-    /// Rows of the limit that are left.
-    pub(super) left: u64,
-    /// Objects that a batch has listed.
-    pub(super) objects: BTreeSet<usize>,
-}
-
-/// A path: consecutive pieces of an object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Path<'o> {
-    /// Index of the object.
-    pub(crate) place: usize,
-    pub(crate) pieces: &'o [ObjectFragment],
-    /// Whether a loaded segment enters the region.
-    pub(crate) is_met: bool,
-}
-
-impl<'o> Path<'o> {
-    /// Returns a path of pieces that are not loaded.
-    pub(crate) fn new(place: usize, pieces: &'o [ObjectFragment]) -> Self {
-        let is_met = false;
-        Self {
-            place,
-            pieces,
-            is_met,
-        }
-    }
-}
-
-/// Consecutive vertices of a path, with no unreadable piece between them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PathSegment {
-    /// Runs of rows with the numbers of their chunks.
-    pub(super) runs: Vec<(u32, RowRun)>,
-    pub(super) len: usize,
-}
-
-impl PathSegment {
-    /// Returns the vertices of a piece that are in memory.
-    pub(super) fn of_piece(piece: ObjectFragment, loaded: &LoadedChunks) -> Self {
-        let mut segment = Self::default();
-        if let Some(chunk) = loaded.get(piece.chunk) {
-            chunk.push_fragment(piece.fragment, |run| segment.push(piece.chunk, run));
-        }
-        segment
-    }
-
-    pub(super) fn push(&mut self, chunk: u32, run: RowRun) {
-        self.len = self.len.saturating_add(run.len);
-        self.runs.push((chunk, run));
-    }
-
-    /// Returns the runs of some of the vertices.
-    pub(super) fn part(&self, range: Range<usize>) -> impl Iterator<Item = (u32, RowRun)> + '_ {
-        let mut before = 0_usize;
-        self.runs.iter().filter_map(move |(chunk, run)| {
-            let start = range.start.max(before);
-            let skip = start.saturating_sub(before);
-            before = before.saturating_add(run.len);
-            let len = range
-                .end
-                .min(before)
-                .checked_sub(start)
-                .filter(|n| *n > 0)?;
-            let run = RowRun {
-                row: run
-                    .row
-                    .saturating_add(u64::try_from(skip).unwrap_or(u64::MAX)),
-                place: run.place.saturating_add(skip),
-                len,
-                fragment: run.fragment,
-            };
-            Some((*chunk, run))
-        })
-    }
-}
 
 impl PathScan {
     /// Emits the paths, or the points of objects, that are selected.
@@ -122,7 +48,7 @@ impl PathScan {
     ) -> Result<(), QueryError> {
         let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);
         let scan = context.scope(pipeline.source.id);
-        let scope = context.scope(pipeline.below(&|node| matches!(node, Operator::ObjectScan(_))));
+        let scope = context.scope(pipeline.objects());
         let allowed = query.allowed()?;
         let named = query.query.objects.is_some() || query.query.groups.is_some();
         let regional = query.area.as_ref().filter(|_| !named);
@@ -142,18 +68,14 @@ impl PathScan {
         // Chunks are requested first: they arrive while manifests are decoded.
         let selected = scope.selected_objects(diagnostics);
         let (nearby, selected) = try_join(nearby, selected).await?;
-        let Some(SelectedObjects {
-            objects,
-            mut places,
-            holds,
-        }) = selected
-        else {
+        let Some(selected) = selected else {
             let is_empty = schema.vertices.count().is_none_or(|count| count == 0);
             if nearby.is_empty() && is_empty {
                 return query.no_paths(emit).await;
             }
             return Err(QueryError::NoObjects(query.level.id()));
         };
+        let objects = &selected.objects;
         let mut loaded = LoadedChunks::default();
         let mut near = Vec::with_capacity(nearby.len());
         for chunk in nearby.into_iter().flatten() {
@@ -163,37 +85,40 @@ impl PathScan {
             }
         }
         let regional = regional.filter(|_| query.shape == Shape::Paths);
-        if let Some(area) = regional {
-            let most = query.session.fetch.budget() / 4;
-            places = objects.near(&near, most, |from, to| area.may_meet(&[], &[from, to]));
-        }
+        let places = match regional {
+            Some(area) => {
+                let most = query.session.fetch.budget() / 4;
+                objects.near(&near, most, |from, to| area.may_meet(&[], &[from, to]))
+            }
+            None => selected.places.clone(),
+        };
         let mut paths = Vec::new();
         for place in places {
-            let holds = holds.as_ref();
-            if holds.is_none_or(|holds| holds.get(place) == Some(&true)) {
-                push_paths(&objects, place, &allowed, &mut paths);
+            if selected.is_selected(place) {
+                push_paths(objects, place, &allowed, &mut paths);
             }
         }
         if query.filter.is_never {
             paths.clear();
         }
-        let filtering = context.scope(pipeline.filter.unwrap_or(pipeline.source.id));
-        let filter = filtering.vertex_filter(Some(&objects), diagnostics).await?;
+        let filter = Filter::open(pipeline.filter, schema, Some(objects), context).await?;
         let work = PathWork {
+            pipeline,
+            context,
             manifests: query.manifests()?,
             schema,
-            objects: &objects,
-            filter: &filter,
+            objects,
+            filter,
+            clip: BorderClip::open(pipeline.clips, query, schema)?,
         };
         let mut emitted = Emitted {
-            left: query.limit(),
+            limit: pipeline.limit(),
             objects: BTreeSet::new(),
         };
-        let above = (pipeline, context);
         if let Some(area) = regional {
             scan.load_region(&work, area, &mut paths, &mut loaded, diagnostics)
                 .await?;
-            let done = query.emit_paths(&work, &paths, &loaded, &mut emitted, above, emit);
+            let done = work.emit(&paths, &loaded, &mut emitted, emit);
             return done.await.map(|_| ());
         }
         let source = PathGroups {
@@ -202,7 +127,7 @@ impl PathScan {
             paths: &paths,
             named,
         };
-        source.emit(loaded, emitted, above, emit).await
+        source.emit(loaded, emitted, emit).await
     }
 }
 
@@ -220,7 +145,6 @@ impl PathGroups<'_> {
         &self,
         mut loaded: LoadedChunks,
         mut emitted: Emitted,
-        above: (Pipeline<'_>, ExecContext<'_>),
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let Self {
@@ -229,13 +153,16 @@ impl PathGroups<'_> {
             paths,
             named,
         } = *self;
-        let (query, diagnostics) = (above.1.query, above.1.diagnostics);
+        let (query, diagnostics) = (work.context.query, work.context.diagnostics);
         let mut first = 0;
         let max_chunks = query.path_group_size(work.schema);
         loop {
             let rest = paths.get(first..).unwrap_or_default();
-            let is_path = query.shape == Shape::Paths;
-            let (count, chunks) = path_group(rest, max_chunks, emitted.left, is_path);
+            let max_paths = match query.shape {
+                Shape::Paths => emitted.limit.left(),
+                _ => usize::MAX,
+            };
+            let (count, chunks) = path_group(rest, max_chunks, max_paths);
             loaded.keep(&chunks, max_chunks);
             let now = rest.get(..count).unwrap_or_default();
             let wanted = if named {
@@ -246,14 +173,12 @@ impl PathGroups<'_> {
             };
             scan.load(work, wanted, &mut loaded, diagnostics).await?;
             first = first.saturating_add(count);
-            let flow = query
-                .emit_paths(work, now, &loaded, &mut emitted, above, emit)
-                .await?;
+            let flow = work.emit(now, &loaded, &mut emitted, emit).await?;
             if named {
                 // The next paths may need other rows of these chunks.
                 loaded = LoadedChunks::default();
             }
-            if flow.is_break() || emitted.left == 0 || first >= paths.len() {
+            if flow.is_break() || emitted.limit.is_reached() || first >= paths.len() {
                 return Ok(());
             }
         }
@@ -293,11 +218,6 @@ impl LevelQuery<'_> {
         Ok(chunks)
     }
 
-    /// Returns the most vertices, paths or links that a query asks for.
-    pub(crate) fn limit(&self) -> u64 {
-        self.query.limit.unwrap_or(u64::MAX)
-    }
-
     /// Emits the only batch of a level without paths.
     async fn no_paths(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
         let mut answer = self.without_vertices().await?;
@@ -312,23 +232,162 @@ impl LevelQuery<'_> {
     }
 }
 
-/// The inputs of the steps of a path query.
+/// The operators above a scan of paths, and what they share.
 pub(crate) struct PathWork<'w> {
+    pipeline: Pipeline<'w>,
+    context: ExecContext<'w>,
     /// The node of the object index.
-    pub(crate) manifests: Key,
-    pub(crate) schema: &'w Schema,
-    pub(crate) objects: &'w ObjectSet,
-    pub(crate) filter: &'w VertexFilter<'w>,
+    manifests: Key,
+    schema: &'w Schema,
+    objects: &'w ObjectSet,
+    filter: Filter<'w>,
+    clip: Option<BorderClip<'w>>,
 }
 
-/// Returns the number of the first paths that together need at most `most` chunks, and these
-/// chunks.
-fn path_group(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usize, BTreeSet<u32>) {
+/// Progress of a query on paths over its batches.
+struct Emitted {
+    limit: Limit,
+    /// Objects that a batch has listed.
+    objects: BTreeSet<usize>,
+}
+
+impl PathWork<'_> {
+    /// Emits one batch of loaded paths, as far as they are selected.
+    ///
+    /// Each path is filtered, clipped and copied before the next one, so that a limit ends the
+    /// work. Paths that are selected as a whole are copied in bulk instead.
+    async fn emit(
+        &self,
+        paths: &[Path<'_>],
+        loaded: &LoadedChunks,
+        emitted: &mut Emitted,
+        emit: &mut Emit<'_>,
+    ) -> Result<ControlFlow<()>, QueryError> {
+        let (query, diagnostics) = (self.context.query, self.context.diagnostics);
+        let pieces = paths.iter().flat_map(|path| path.pieces);
+        loaded.check_shared(pieces, query.session.fetch.budget())?;
+        let is_path = query.shape == Shape::Paths;
+        let whole = match is_path {
+            true => self.whole_paths(paths, loaded, emitted.limit)?,
+            false => None,
+        };
+        // Objects that no batch has listed before.
+        let mut listed = Vec::new();
+        let Emitted { limit, objects } = emitted;
+        let mut list = |place: usize| {
+            if objects.insert(place) {
+                listed.push(place);
+            }
+        };
+        let mut batch = query.empty_answer();
+        let parts = if let Some(paths) = whole {
+            let gather = WholePathGather {
+                schema: self.schema,
+                objects: self.objects,
+                loaded,
+                manifests: &self.manifests,
+            };
+            let mut builder = query.vertices(self.schema, false);
+            let parts = gather.copy(&paths, limit, &mut builder, list, diagnostics)?;
+            builder.finish(&mut batch);
+            parts
+        } else {
+            let owners = !is_path && query.shows_objects();
+            let clip = self.clip.as_ref();
+            let mut gather = PathGather::new(query, self.schema, loaded, clip, owners);
+            for path in paths {
+                let id = self.objects.id(path.place).unwrap_or(NO_OBJECT);
+                for segment in path.segments(loaded, &self.manifests, diagnostics)? {
+                    for mut part in self.selected_parts(path.place, &segment, loaded)? {
+                        if limit.is_reached() {
+                            break;
+                        }
+                        if is_path {
+                            limit.take(1);
+                        } else {
+                            let rows = &mut part.rows;
+                            rows.end = rows.start.saturating_add(limit.take(rows.len()));
+                        }
+                        list(path.place);
+                        gather.push(&segment, part, id, diagnostics)?;
+                    }
+                }
+            }
+            gather.finish(&mut batch)
+        };
+        batch.parts = is_path.then_some(parts);
+        let columns = self.context.scope(self.pipeline.columns());
+        columns
+            .show_objects(&mut batch, self.objects, &listed, diagnostics)
+            .await?;
+        Ok(emit(batch))
+    }
+
+    /// Filters and clips a segment of an object.
+    fn selected_parts(
+        &self,
+        object: usize,
+        segment: &RowSelection,
+        loaded: &LoadedChunks,
+    ) -> Result<Vec<PathPart>, QueryError> {
+        let is_path = self.context.query.shape == Shape::Paths;
+        let selected = match is_path {
+            true => self.filter.path(object, segment, loaded)?,
+            false => self.filter.points(object, segment, loaded)?,
+        };
+        Ok(match &self.clip {
+            Some(clip) => clip.path(selected, segment, loaded),
+            None => selected.into_iter().map(PathPart::whole).collect(),
+        })
+    }
+
+    /// Returns the selected paths, as many as the limit leaves, if each is selected as a whole:
+    /// the region splits none and no piece is missing. Returns `None` if vertices must be tested
+    /// one by one.
+    fn whole_paths<'p, 'o>(
+        &self,
+        paths: &'p [Path<'o>],
+        loaded: &LoadedChunks,
+        limit: Limit,
+    ) -> Result<Option<Cow<'p, [Path<'o>]>>, QueryError> {
+        if self.filter.passes_all() {
+            return Ok(Some(Cow::Borrowed(paths)));
+        }
+        if !self.filter.selects_whole_paths() {
+            return Ok(None);
+        }
+        let mut whole = Vec::with_capacity(paths.len().min(limit.left()));
+        for path in paths {
+            if whole.len() >= limit.left() {
+                break;
+            }
+            let is_selected = if path.is_met && self.filter.selects_entering_paths() {
+                if !path.is_loaded(loaded) {
+                    return Ok(None);
+                }
+                true
+            } else {
+                let Some(rows) = path.whole(loaded) else {
+                    return Ok(None);
+                };
+                rows.len() > 0 && !self.filter.path(path.place, &rows, loaded)?.is_empty()
+            };
+            if is_selected {
+                whole.push(*path);
+            }
+        }
+        Ok(Some(Cow::Owned(whole)))
+    }
+}
+
+/// Returns the number of the first paths that together need at most `most` chunks, but at most
+/// `max_paths`, and these chunks.
+fn path_group(paths: &[Path<'_>], most: usize, max_paths: usize) -> (usize, BTreeSet<u32>) {
     let mut chunks: Vec<u32> = Vec::new();
     let mut is_in: Vec<bool> = Vec::new();
     let mut count = 0_usize;
     for path in paths {
-        if is_path && u64::try_from(count).unwrap_or(u64::MAX) >= left {
+        if count >= max_paths {
             break;
         }
         let before = chunks.len();

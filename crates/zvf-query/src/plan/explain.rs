@@ -387,13 +387,13 @@ impl PlanNode {
             Operator::ChunkScan(_) if query.shape == Shape::Points => {
                 push("the rows of the bins that the region touches", false);
             }
-            Operator::LinkJoin(_) if query.area.is_some() => {
+            Operator::LinkJoin if query.area.is_some() => {
                 push(
                     "vertices at the other ends of links that may come into the region",
                     true,
                 );
             }
-            Operator::LinkJoin(join) if join.whole_level => push("links", true),
+            Operator::StreamedLinkJoin => push("links", true),
             Operator::PathScan(scan) => {
                 let named = query.query.objects.is_some() || query.query.groups.is_some();
                 let is_path = query.shape == Shape::Paths;

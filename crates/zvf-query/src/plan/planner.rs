@@ -10,9 +10,7 @@ use crate::{
     catalog::links::LinkSet,
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::operator::{
-        ChunkScan, Empty, LinkJoin, LinkScan, ObjectScan, Operator, PathScan, PlanNode,
-    },
+    exec::operator::{ChunkScan, Empty, LinkScan, ObjectScan, Operator, PathScan, PlanNode},
     geometry::Mode,
     query::{Query, Shape},
     resolve::query::LevelQuery,
@@ -162,15 +160,21 @@ impl<'p, 'q> Planner<'p, 'q> {
             return Ok(self.empty(Some(u32::try_from(width).unwrap_or(2))));
         };
         let vertices = self.filtered(scan);
-        let set = inputs.links;
-        let links = self.node(Operator::LinkScan(LinkScan { set }), Vec::new());
-        let join = LinkJoin {
-            whole_level: self.query.is_everything(),
+        let scan = LinkScan {
+            set: inputs.links,
             implied: self.has_implied_links(),
         };
-        let plan = self.node(Operator::LinkJoin(join), vec![vertices, links]);
-        let plan = self.clipped(plan);
+        let links = self.node(Operator::LinkScan(scan), Vec::new());
+        let inputs = vec![vertices, links];
+        if self.query.is_everything() {
+            let plan = self.node(Operator::StreamedLinkJoin, inputs);
+            return Ok(self.with_object_columns(plan));
+        }
+        let plan = self.node(Operator::LinkJoin, inputs);
+        // Links are limited before they are split, so that a limit counts links of the store.
         let plan = self.limited(plan);
+        let plan = self.above(Operator::Gather, plan);
+        let plan = self.clipped(plan);
         Ok(self.with_object_columns(plan))
     }
 
@@ -229,7 +233,9 @@ impl<'p, 'q> Planner<'p, 'q> {
 
     fn filtered(&mut self, input: PlanNode) -> PlanNode {
         let query = self.query;
-        if query.area.is_none() && query.filter.vertex.is_none() {
+        // The search for the nearest paths and links runs its input in spheres.
+        let is_searched = query.query.nearest.is_some() && query.shape != Shape::Points;
+        if query.area.is_none() && query.filter.vertex.is_none() && !is_searched {
             return input;
         }
         self.above(Operator::Filter, input)
@@ -237,7 +243,8 @@ impl<'p, 'q> Planner<'p, 'q> {
 
     fn clipped(&mut self, input: PlanNode) -> PlanNode {
         let query = self.query;
-        if query.area.is_none() || query.area_mode != Mode::Clip {
+        let is_clipped = query.area_mode == Mode::Clip && query.shape != Shape::Points;
+        if query.area.is_none() || !is_clipped {
             return input;
         }
         self.above(Operator::Clip, input)
@@ -246,10 +253,10 @@ impl<'p, 'q> Planner<'p, 'q> {
     fn limited(&mut self, input: PlanNode) -> PlanNode {
         // The nearest are limited by their count.
         let query = self.query.query;
-        if query.limit.is_none() || query.nearest.is_some() {
-            return input;
+        match query.limit.filter(|_| query.nearest.is_none()) {
+            Some(rows) => self.above(Operator::Limit(rows), input),
+            None => input,
         }
-        self.above(Operator::Limit, input)
     }
 
     fn with_object_columns(&mut self, input: PlanNode) -> PlanNode {

@@ -1,4 +1,4 @@
-//! Predicates taken apart by what their rows are.
+//! Predicates split by the rows that they are about.
 
 use crate::{
     catalog::schema::Names,
@@ -6,30 +6,29 @@ use crate::{
     predicate::{ColumnRef, Operand, Predicate, Scope},
 };
 
-/// A predicate as parts that must all hold, each about rows of one kind.
+/// A predicate as a conjunction of parts, each about rows of one scope.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Filter {
-    /// About vertices, the fragments and objects they belong to.
+pub(crate) struct ScopedPredicates {
+    /// The part about vertices, with their fragments and objects.
     pub(crate) vertex: Option<Predicate>,
-    /// About links alone.
+    /// The part about links alone.
     pub(crate) link: Option<Predicate>,
-    /// About objects alone.
+    /// The part about objects alone.
     pub(crate) object: Option<Predicate>,
-    /// About groups alone, each for itself: `a` and `b` need not hold of one
-    /// group.
+    /// The parts about groups alone. Different groups of an object may satisfy different parts.
     pub(crate) group: Vec<Predicate>,
-    /// What is false of every row.
+    /// Whether the predicate is false for every row.
     pub(crate) is_never: bool,
-    /// All columns it looks at.
+    /// All columns that the predicate reads.
     pub(crate) names: Names,
 }
 
-impl Filter {
-    /// Takes `predicate` apart. Its columns must have scopes.
+impl ScopedPredicates {
+    /// Splits `predicate`, whose columns must have scopes.
     ///
     /// # Errors
     ///
-    /// [`QueryError::Scopes`] when a part compares rows of different kinds.
+    /// [`QueryError::Scopes`] if a part combines rows of scopes that are not related.
     pub(crate) fn new(predicate: &Predicate) -> Result<Self, QueryError> {
         let mut filter = Self::default();
         let parts = match predicate.clone().folded() {
@@ -49,7 +48,7 @@ impl Filter {
             scopes.sort_unstable();
             match scopes.as_slice() {
                 [] => {
-                    // A constant that is left is not true.
+                    // Only a constant has no columns.
                     let is_true = Predicate::Constant(crate::predicate::Truth::True);
                     filter.is_never |= part != is_true;
                 }
@@ -78,12 +77,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Whether vertices must be looked at one by one.
-    pub(crate) fn looks_at_vertices(&self) -> bool {
-        self.vertex.is_some()
-    }
-
-    /// Whether the vertex part needs objects.
+    /// Returns whether the part about vertices reads attributes of objects.
     pub(crate) fn vertex_needs_objects(&self) -> bool {
         let columns = self.vertex.iter().flat_map(Predicate::columns);
         columns
@@ -91,7 +85,7 @@ impl Filter {
             .any(|column| column.scope == Some(Scope::Object))
     }
 
-    /// Whether objects must be looked at one by one.
+    /// Returns whether the predicate selects objects.
     pub(crate) fn looks_at_objects(&self) -> bool {
         self.object.is_some() || !self.group.is_empty()
     }
@@ -104,7 +98,7 @@ fn join(mut parts: Vec<Predicate>) -> Option<Predicate> {
     }
 }
 
-/// Gives every column of a predicate its scope.
+/// Sets the scope of every column of a predicate that has none.
 pub(crate) fn with_scopes<E>(
     predicate: Predicate,
     find: &impl Fn(&ColumnRef) -> Result<Scope, E>,

@@ -1,6 +1,6 @@
 //! A query resolved against a level: names, region and predicate.
 
-use core::ops::{ControlFlow, Range};
+use core::ops::ControlFlow;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
@@ -16,8 +16,8 @@ use zvf_model::{
 use zvf_model::column::Column;
 
 use crate::{
-    batch::columns::{CellView, ColumnView, ColumnViews, FinishedView, Places},
-    batch::vertices::{Owner, Owners, VertexBuilder},
+    batch::columns::ColumnViews,
+    batch::vertices::VertexBuilder,
     catalog::chunk::{Chunk, ChunkRequest, RequestedRows},
     catalog::level::{Level, Session},
     catalog::links::{LinkRecords, LinkSet},
@@ -26,12 +26,11 @@ use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
     geometry::Mode,
-    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
+    predicate::{BindError, FindError, Predicate, Scope},
     query::{Query, Shape},
     resolve::area::{Area, ChunkSpace},
-    resolve::filter::{Filter, with_scopes},
+    resolve::filter::{ScopedPredicates, with_scopes},
     result::QueryResult,
-    selection::RowRef,
     sync::lock,
 };
 
@@ -47,7 +46,7 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) area: Option<Area>,
     /// The mode of the region. The predicate uses the mode of the query.
     pub(crate) area_mode: Mode,
-    pub(crate) filter: Filter,
+    pub(crate) filter: ScopedPredicates,
     /// Attributes in the result.
     pub(crate) shown: Names,
     /// Attributes in the result or in the predicate.
@@ -104,8 +103,8 @@ impl<'s> Session<'s> {
         };
         let shown = self.names(&level, &query.columns, scopes).await?;
         let filter = match &query.filter {
-            None => Filter::default(),
-            Some(predicate) => Filter::new(&self.scoped(&level, predicate).await?)?,
+            None => ScopedPredicates::default(),
+            Some(predicate) => ScopedPredicates::new(&self.scoped(&level, predicate).await?)?,
         };
         let mut read = shown.clone();
         for scope in Scope::ALL {
@@ -232,6 +231,11 @@ impl LevelQuery<'_> {
             leading,
             axes,
         })
+    }
+
+    /// Returns the limit of the query on vertices, paths or links.
+    pub(crate) fn limit(&self) -> u64 {
+        self.query.limit.unwrap_or(u64::MAX)
     }
 
     /// Returns whether the query selects objects.
@@ -476,116 +480,5 @@ impl Allowed {
     }
 }
 
-/// Tests vertices of chunks one by one.
-pub(crate) struct VertexFilter<'p> {
-    pub(crate) predicate: Option<&'p Predicate>,
-    pub(crate) object_columns: Vec<Column>,
-}
-
-impl VertexFilter<'_> {
-    /// Which of these vertices of a chunk it holds for.
-    pub(crate) fn holds(
-        &self,
-        schema: &Schema,
-        chunk: &Chunk,
-        entries: &[RowRef],
-        owners: &Owners,
-    ) -> Result<Vec<bool>, QueryError> {
-        let Some(predicate) = self.predicate else {
-            return Ok(vec![true; entries.len()]);
-        };
-        let first = entries.first().map_or(0, |entry| entry.place);
-        let (mut each, len) = (Vec::new(), entries.len());
-        let mut placed = entries.iter().zip(first..);
-        let places = if placed.all(|(entry, place)| entry.place == place) {
-            Places::Run { first, len }
-        } else {
-            each.extend(entries.iter().map(|entry| Some(entry.place)));
-            Places::Each(&each)
-        };
-        let fragment = |entry: &RowRef| usize::try_from(entry.fragment).ok();
-        let owner = |entry: &RowRef| match owners.of(entry.fragment) {
-            Owner::One(row) => Some(row),
-            _ => None,
-        };
-        let (mut fragments, mut objects) = (Vec::new(), Vec::new());
-        if !schema.fragment.is_empty() {
-            fragments.extend(entries.iter().map(fragment));
-        }
-        if !self.object_columns.is_empty() {
-            objects.extend(entries.iter().map(owner));
-        }
-        self.evaluate(
-            predicate,
-            schema,
-            chunk,
-            (places, len),
-            (&fragments, &objects),
-        )
-    }
-
-    /// Whether vertices are told apart by their own attributes alone.
-    pub(crate) fn is_of_vertices(&self, schema: &Schema) -> bool {
-        schema.fragment.is_empty() && self.object_columns.is_empty()
-    }
-
-    /// For which vertices it holds that are at these places in memory, where it is
-    /// [of vertices](Self::is_of_vertices).
-    pub(crate) fn holds_at(
-        &self,
-        schema: &Schema,
-        chunk: &Chunk,
-        places: Range<usize>,
-    ) -> Result<Vec<bool>, QueryError> {
-        let (first, len) = (places.start, places.len());
-        let Some(predicate) = self.predicate else {
-            return Ok(vec![true; len]);
-        };
-        let places = Places::Run { first, len };
-        self.evaluate(predicate, schema, chunk, (places, len), (&[], &[]))
-    }
-
-    /// What the predicate is for so many vertices at these places, of these fragments
-    /// and objects.
-    fn evaluate(
-        &self,
-        predicate: &Predicate,
-        schema: &Schema,
-        chunk: &Chunk,
-        (places, len): (Places<'_>, usize),
-        (fragments, objects): (&[Option<usize>], &[Option<usize>]),
-    ) -> Result<Vec<bool>, QueryError> {
-        let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
-        for (scope, attributes, cells, places) in [
-            (Scope::Vertex, &schema.vertex, &chunk.vertex, places),
-            (
-                Scope::Fragment,
-                &schema.fragment,
-                &chunk.fragment,
-                Places::Each(fragments),
-            ),
-        ] {
-            for (attribute, cell) in attributes.iter().zip(cells) {
-                let (name, metadata) = (&attribute.name, &attribute.metadata);
-                let cell = cell.as_ref();
-                let view = CellView::new(scope, name, metadata, cell, places);
-                views.push(Box::new(view));
-            }
-        }
-        for column in &self.object_columns {
-            views.push(Box::new(FinishedView {
-                scope: Scope::Object,
-                column,
-                rows: Some(objects),
-            }));
-        }
-        let views = ColumnViews(views);
-        let bound: BoundPredicate = predicate.bind(&views)?;
-        let truths = bound.evaluate_all(&views, len);
-        // From a slice, so that all are done in a few instructions.
-        Ok(truths.iter().map(|truth| truth.is_true()).collect())
-    }
-}
-
-/// Whoever takes batches of an answer; a break ends the query.
+/// The receiver of the batches of a result. A break ends the query.
 pub(crate) type Emit<'e> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'e;

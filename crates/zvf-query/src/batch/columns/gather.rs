@@ -1,17 +1,17 @@
-//! Rows from many places, put one after the other on all cores.
+//! Gather of rows of many chunks into one buffer, on all cores.
 
 use zvf_format::numeric::Dtype;
 
 use super::{row_size, rows_at, to_little};
 use crate::selection::RowRun;
 
-/// Runs that one core copies at least: fewer take less time than waking another.
-const EACH: usize = 1 << 12;
+/// Runs below which the work is not split: waking another core takes longer than copying them.
+const RUNS_PER_CORE: usize = 1 << 12;
 
-/// The rows of runs, little-endian; `bytes` are those of a chunk's number. What a chunk
-/// does not have stays 0.
+/// Returns the rows of runs, little-endian. `bytes` returns the rows of a chunk by its number;
+/// rows that a chunk lacks are 0.
 pub(crate) fn gather<'c>(
-    runs: &[(u32, RowRun)],
+    runs: &[RowRun],
     dtype: Dtype,
     columns: u32,
     bytes: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),
@@ -24,18 +24,18 @@ pub(crate) fn gather<'c>(
     out
 }
 
-fn size(runs: &[(u32, RowRun)], row: usize) -> usize {
-    let rows = runs.iter().map(|(_, run)| run.len);
+fn size(runs: &[RowRun], row: usize) -> usize {
+    let rows = runs.iter().map(|run| run.len);
     rows.fold(0, usize::saturating_add).saturating_mul(row)
 }
 
 fn copy<'c>(
     out: &mut [u8],
-    runs: &[(u32, RowRun)],
+    runs: &[RowRun],
     row: usize,
     bytes: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),
 ) {
-    if runs.len() > EACH {
+    if runs.len() > RUNS_PER_CORE {
         let (first, second) = runs.split_at(runs.len() / 2);
         let (to_first, to_second) = out.split_at_mut(size(first, row).min(out.len()));
         rayon::join(
@@ -45,8 +45,8 @@ fn copy<'c>(
         return;
     }
     let mut rest = out;
-    for (chunk, run) in runs {
-        let from = rows_at(bytes(*chunk).unwrap_or_default(), row, run.places());
+    for run in runs {
+        let from = rows_at(bytes(run.chunk).unwrap_or_default(), row, run.places());
         let (to, after) = rest.split_at_mut(run.len.saturating_mul(row).min(rest.len()));
         if to.len() == from.len() {
             to.copy_from_slice(from);

@@ -8,7 +8,7 @@ use crate::{
     catalog::cell_rows::{CellRows, value_rows},
     catalog::schema::{ChunkAttribute, Schema},
     error::{Damage, Fault},
-    selection::LoadedRows,
+    selection::RowSelection,
 };
 
 /// How many rows the chunk has, which are held, and their positions.
@@ -16,7 +16,7 @@ pub(super) fn positions(
     schema: &Schema,
     open: &Open,
     answers: &mut Answers,
-) -> Result<(u64, LoadedRows, Bytes), Damage> {
+) -> Result<(u64, RowSelection, Bytes), Damage> {
     let (key, chunk) = (&schema.vertices.node, &open.request.chunk);
     let row = schema.row();
     let extent = open.table.as_ref().map_or(0, |table| table.extent());
@@ -48,7 +48,7 @@ pub(super) fn positions(
             let used = usize::try_from(used).unwrap_or(usize::MAX);
             let bytes = cell.bytes.slice(..used.min(cell.bytes.len()));
             match &open.held {
-                None => (rows, LoadedRows::all(rows), bytes),
+                None => (rows, RowSelection::all(rows), bytes),
                 Some(held) => {
                     let bytes = cut(&bytes, held, row);
                     (rows, held.clone(), bytes)
@@ -96,10 +96,11 @@ fn join(mut parts: Vec<Bytes>) -> Bytes {
 }
 
 /// The held rows out of all.
-fn cut(bytes: &Bytes, held: &LoadedRows, row: u64) -> Bytes {
+fn cut(bytes: &Bytes, held: &RowSelection, row: u64) -> Bytes {
     let place = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
-    let parts = held.runs().map(|run| {
-        let (start, end) = (place(run.start), place(run.end).min(bytes.len()));
+    let parts = held.runs().iter().map(|run| {
+        let rows = run.rows();
+        let (start, end) = (place(rows.start), place(rows.end).min(bytes.len()));
         bytes.slice(start.min(end)..end)
     });
     join(parts.collect())
@@ -117,7 +118,7 @@ pub(super) fn attribute_rows(
     chunk: &ChunkCoord,
     pieces: &Pieces,
     rows: u64,
-    held: &LoadedRows,
+    held: &RowSelection,
     answers: &mut Answers,
 ) -> Result<AttributeRows, Damage> {
     let key = &attribute.array.node;
@@ -131,7 +132,7 @@ pub(super) fn attribute_rows(
             let all = whole_rows(attribute, chunk, cell.bytes, rows)?;
             let row = u64::from(all.columns);
             let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
-            let bytes = match held.rows() == rows {
+            let bytes = match u64::try_from(held.len()) == Ok(rows) {
                 true => all.bytes,
                 false => cut(&all.bytes, held, row.saturating_mul(size)),
             };

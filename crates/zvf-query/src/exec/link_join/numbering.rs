@@ -1,4 +1,4 @@
-//! Links of a cell, by the rows of the answer that their ends went to.
+//! Numbering of the links of a cell by the rows of the result that their ends went to.
 
 use zvf_model::grid::ChunkCoord;
 
@@ -7,37 +7,28 @@ use crate::{
     catalog::links::LinkRecords,
     diagnostics::Diagnostics,
     error::{Damage, QueryError},
+    exec::links::NumberedLinks,
     resolve::query::Allowed,
 };
 
-/// How links are numbered.
+/// What numbering links of a whole level depends on.
 pub(super) struct Numbering<'a> {
     pub(super) map: &'a RowMap,
     pub(super) allowed: &'a Allowed,
-    /// Those of the level, in order.
+    /// The chunks of the level, in order.
     pub(super) chunks: &'a [ChunkCoord],
-    /// Whether first ends are told of all links.
+    /// Whether the first ends of all links are reported.
     pub(super) implied: bool,
     pub(super) diagnostics: &'a Diagnostics,
 }
 
-/// Links of a cell all of whose ends are in the answer.
-pub(super) struct Numbered {
-    /// Row by row.
-    pub(super) ends: Vec<u64>,
-    /// Which records they are; all when `None`.
-    pub(super) records: Option<Vec<usize>>,
-    /// First ends, also of links that are not in the answer.
-    pub(super) children: Vec<u64>,
-}
-
 impl Numbering<'_> {
-    pub(super) fn number(&self, records: &LinkRecords) -> Result<Numbered, QueryError> {
+    pub(super) fn number(&self, records: &LinkRecords) -> Result<NumberedLinks, QueryError> {
         let of_cell = self.map.chunks_of(records);
         let is_out = |chunk: &ChunkCoord| !self.allowed.allows(chunk);
         let is_out: Vec<bool> = records.chunks.iter().map(is_out).collect();
         let width = records.width.max(1);
-        let mut numbered = Numbered {
+        let mut numbered = NumberedLinks {
             ends: Vec::with_capacity(records.ends.len()),
             records: None,
             children: Vec::new(),
@@ -59,7 +50,7 @@ impl Numbering<'_> {
                     Found::Row(row) => numbered.ends.push(row),
                     Found::Excluded => break,
                     Found::Absent(fault) => {
-                        // What a damaged chunk took with it was said already.
+                        // The damaged chunk was reported when it was read.
                         let is_damaged = |chunk: &ChunkCoord| {
                             !self.map.has(chunk) && self.chunks.binary_search(chunk).is_ok()
                         };

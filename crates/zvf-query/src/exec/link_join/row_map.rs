@@ -1,4 +1,4 @@
-//! Where the rows of chunks went.
+//! The rows of the result that the rows of chunks went to.
 
 use core::ops::Range;
 use std::collections::HashMap;
@@ -9,22 +9,22 @@ use crate::{
     catalog::chunk::Chunk, catalog::links::LinkRecords, error::Fault, selection::RowSelection,
 };
 
-/// Where the rows of chunks went.
+/// The rows of the result that the rows of chunks went to.
 #[derive(Default)]
 pub(super) struct RowMap {
     chunks: HashMap<ChunkCoord, ChunkRows>,
     rows: u64,
-    /// Rows of the answer that start a fragment.
+    /// Rows of the result that start a fragment.
     starts: Vec<u64>,
 }
 
 pub(super) struct ChunkRows {
-    /// Rows of the answer.
+    /// Range of rows of the result.
     first: u64,
     end: u64,
     /// Rows of the chunk.
     rows: u64,
-    /// Where each row went, when that is not in order; [`NOWHERE`] for some.
+    /// Where each row went if that is not in order; [`NOWHERE`] for rows not in the result.
     moved: Option<Vec<u64>>,
 }
 
@@ -32,7 +32,7 @@ const NOWHERE: u64 = u64::MAX;
 
 pub(super) enum Found {
     Row(u64),
-    /// In a chunk that is not looked at.
+    /// The row is not part of the query.
     Excluded,
     Absent(Fault),
 }
@@ -50,8 +50,8 @@ impl RowMap {
         let moved = (!in_order).then(|| {
             let rows = usize::try_from(chunk.rows).unwrap_or(0);
             let mut moved = vec![NOWHERE; rows];
-            for (to, entry) in (self.rows..).zip(vertices.entries()) {
-                let row = usize::try_from(entry.row).unwrap_or(usize::MAX);
+            for (to, run) in (self.rows..).zip(vertices.iter()) {
+                let row = usize::try_from(run.row).unwrap_or(usize::MAX);
                 if let Some(place) = moved.get_mut(row).filter(|place| **place == NOWHERE) {
                     *place = to;
                 }
@@ -83,13 +83,13 @@ impl RowMap {
         self.chunks.contains_key(chunk)
     }
 
-    /// What is known of the chunks of a cell, by their numbers there.
+    /// Returns the rows of the chunks of a cell, by their numbers in the cell.
     pub(super) fn chunks_of(&self, records: &LinkRecords) -> Vec<Option<&ChunkRows>> {
         let chunks = records.chunks.iter();
         chunks.map(|chunk| self.chunks.get(chunk)).collect()
     }
 
-    /// Where an end of a link went, by what is known of the chunks of its cell.
+    /// Returns the row of the result that an end of a link went to.
     pub(super) fn find(
         chunks: &[Option<&ChunkRows>],
         records: &LinkRecords,
@@ -117,13 +117,13 @@ impl RowMap {
         }
     }
 
-    /// Rows of the answer that a chunk's went to.
+    /// Returns the rows of the result that the rows of a chunk went to.
     pub(super) fn of_chunk(&self, chunk: &ChunkCoord) -> Option<Range<u64>> {
         let rows = self.chunks.get(chunk)?;
         Some(rows.first..rows.end)
     }
 
-    /// Links between rows of a fragment that follow each other: child and parent.
+    /// Returns the links between consecutive rows of a fragment: child and parent.
     pub(super) fn implied(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut starts = self.starts.iter().copied().peekable();
         (0..self.rows).filter_map(move |row| {

@@ -1,77 +1,39 @@
-//! Which vertices and links are selected of what was read.
+//! Selection of links by region and predicate.
 
-use std::collections::BTreeSet;
-
-use super::{
-    LinkWork,
-    graph::{End, Graph, Links, Node, Selected},
-    unreadable::UnreadableChunks,
-};
+use super::{LinkWork, unreadable::UnreadableChunks};
 use crate::{
     batch::columns::{CellView, ColumnView, ColumnViews, Places},
-    batch::vertices::Owners,
     catalog::links::LinkRecords,
-    catalog::schema::Schema,
     cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    exec::links::{LinkGraph, LinkNode, LinkRun, SelectedLinks},
     geometry::{Mode, Primitive},
     predicate::{Scope, Truth},
     query::Clip,
-    resolve::query::{Allowed, LevelQuery, VertexFilter},
+    resolve::query::{Allowed, LevelQuery},
 };
 
-/// What is selected of the links of a cell.
+/// The selected links of a cell.
 #[derive(Default)]
 struct Stored {
-    links: Selected,
-    /// Numbers of chunks and rows there, of first ends of all links.
+    links: LinkRun,
+    /// First ends of all links: numbers of chunks and rows.
     children: Vec<(usize, u64)>,
 }
 
 impl LevelQuery<'_> {
-    /// Finds out which vertices of a chunk are selected by themselves.
-    pub(super) fn mark(
-        &self,
-        schema: &Schema,
-        node: &mut Node,
-        filter: &VertexFilter<'_>,
-        owners: &Owners,
-        members: Option<&BTreeSet<u32>>,
-    ) -> Result<(), QueryError> {
-        node.entries = node.chunk.entries();
-        if let Some(members) = members {
-            node.entries
-                .retain(|entry| members.contains(&entry.fragment));
-        }
-        let rows = usize::try_from(node.chunk.held.rows()).unwrap_or(0);
-        node.there = vec![false; rows];
-        node.holds = vec![false; rows];
-        let holds = filter.holds(schema, &node.chunk, &node.entries, owners)?;
-        for (entry, holds) in node.entries.iter().zip(holds) {
-            if let Some(there) = node.there.get_mut(entry.place) {
-                *there = true;
-            }
-            if let Some(flag) = node.holds.get_mut(entry.place) {
-                *flag |= holds;
-            }
-        }
-        node.inside = self.inside(schema, &node.chunk);
-        Ok(())
-    }
-
-    /// Which links are selected: those that are stored in their order, then those that
-    /// are implied.
+    /// Returns the selected links: stored ones in their order, then implied ones.
     pub(super) fn selected_links(
         &self,
         work: &LinkWork<'_>,
         records: &[LinkRecords],
-        graph: &Graph,
+        graph: &LinkGraph,
         diagnostics: &Diagnostics,
-    ) -> Result<Links, QueryError> {
+    ) -> Result<SelectedLinks, QueryError> {
         let allowed = self.allowed()?;
-        let mut links = Links::default();
-        // Rows that stored links say are children, by the number of their chunk.
+        let mut links = SelectedLinks::default();
+        // First ends of stored links, by the number of their chunk.
         let mut children: Vec<Vec<u64>> = vec![Vec::new(); graph.chunks.len()];
         let mut lost = UnreadableChunks::default();
         let ends = records.iter().map(|read| read.ends.len());
@@ -90,8 +52,8 @@ impl LevelQuery<'_> {
                 }
             }
         }
-        // A link that nothing stores has no attributes.
-        if work.implied && self.unstored_holds(work)? {
+        // An implied link has no attributes.
+        if work.links.implied && self.unstored_holds(work)? {
             let nodes = graph.chunks.iter().zip(children).enumerate().collect();
             let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
             let bytes = held.map(|node| node.chunk.positions.len()).sum();
@@ -99,7 +61,7 @@ impl LevelQuery<'_> {
                 let node = node.as_ref().filter(|node| node.is_whole);
                 match node.filter(|_| !lost.has(coord)) {
                     Some(node) => self.implied_links(number, node, children, graph),
-                    None => Selected::default(),
+                    None => LinkRun::default(),
                 }
             });
             for more in implied {
@@ -109,12 +71,12 @@ impl LevelQuery<'_> {
         Ok(links)
     }
 
-    /// Which links of a cell are selected.
+    /// Returns the selected links of a cell.
     fn stored_links(
         &self,
         work: &LinkWork<'_>,
         (cell, read): (usize, &LinkRecords),
-        graph: &Graph,
+        graph: &LinkGraph,
         allowed: &Allowed,
         diagnostics: &Diagnostics,
     ) -> Result<Stored, QueryError> {
@@ -127,7 +89,7 @@ impl LevelQuery<'_> {
             numbers.get(at).copied().flatten()
         };
         'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
-            if work.implied
+            if work.links.implied
                 && let Some(child) = ends.first()
                 && let Some(number) = number_of(*child)
             {
@@ -142,7 +104,7 @@ impl LevelQuery<'_> {
             link.clear();
             for end in ends {
                 let number = number_of(*end);
-                // What is not read cannot be selected.
+                // A link with an end that was not read is not selected.
                 let Some((number, node)) = number.and_then(|n| Some((n, graph.node(n)?))) else {
                     if self.area.is_none()
                         && !self.selects_objects()
@@ -165,7 +127,7 @@ impl LevelQuery<'_> {
                 let Some(place) = node.chunk.held.place(end.1) else {
                     continue 'records;
                 };
-                if node.there.get(place) != Some(&true) {
+                if node.marks.is_member.get(place) != Some(&true) {
                     continue 'records;
                 }
                 link.push((number, place));
@@ -177,23 +139,22 @@ impl LevelQuery<'_> {
         Ok(stored)
     }
 
-    /// Which links between rows of a fragment that follow each other are selected;
-    /// not of `children`, whose links are stored.
+    /// Returns the selected links between consecutive rows of a fragment, without those of
+    /// `children`, whose links are stored.
     fn implied_links(
         &self,
         number: usize,
-        node: &Node,
+        node: &LinkNode,
         mut children: Vec<u64>,
-        graph: &Graph,
-    ) -> Selected {
-        // Nearly all are where whole objects are asked for, and who knows how many in a region.
+        graph: &LinkGraph,
+    ) -> LinkRun {
+        // Without a region, nearly all are selected.
         let mut links = match self.area {
-            None => Selected::with_room(node.entries.len(), 2),
-            Some(_) => Selected::default(),
+            None => LinkRun::with_capacity(node.rows.len(), 2),
+            Some(_) => LinkRun::default(),
         };
         children.sort_unstable();
-        for pair in node.entries.windows(2) {
-            let [parent, child] = pair else { continue };
+        for (parent, child) in node.rows.iter().zip(node.rows.iter().skip(1)) {
             let explicit = || children.binary_search(&child.row).is_ok();
             if parent.fragment != child.fragment || explicit() {
                 continue;
@@ -206,9 +167,9 @@ impl LevelQuery<'_> {
         links
     }
 
-    /// Whether the filter's part about links holds for a link without attributes.
+    /// Returns whether the predicate on links holds for a link without attributes.
     fn unstored_holds(&self, work: &LinkWork) -> Result<bool, QueryError> {
-        let (Some(predicate), Some(set)) = (&self.filter.link, &work.set) else {
+        let (Some(predicate), Some(set)) = (&self.filter.link, &work.links.set) else {
             return Ok(self.filter.link.is_none());
         };
         let none = Places::Run { first: 0, len: 0 };
@@ -223,13 +184,13 @@ impl LevelQuery<'_> {
         Ok(predicate.bind(&views)?.evaluate(&views, 0).is_true())
     }
 
-    /// For which records of a cell the filter's part about links holds.
+    /// Evaluates the predicate on the links of a cell; `None` without a predicate.
     fn links_hold(
         &self,
         work: &LinkWork<'_>,
         records: &LinkRecords,
     ) -> Result<Option<Vec<bool>>, QueryError> {
-        let (Some(predicate), Some(set)) = (&self.filter.link, &work.set) else {
+        let (Some(predicate), Some(set)) = (&self.filter.link, &work.links.set) else {
             return Ok(None);
         };
         let len = records.len();
@@ -247,13 +208,13 @@ impl LevelQuery<'_> {
         Ok(Some(truths.into_iter().map(Truth::is_true).collect()))
     }
 
-    /// Whether region and filter select a link whose ends are all there.
-    fn selects_link(&self, ends: &[End], graph: &Graph) -> bool {
+    /// Returns whether region and predicate select a link.
+    fn selects_link(&self, ends: &[(usize, usize)], graph: &LinkGraph) -> bool {
         let mode = self.query.mode;
         if self.filter.vertex.is_some() {
             let mut holds = ends.iter().map(|(number, place)| {
                 let node = graph.node(*number);
-                node.is_some_and(|node| node.holds.get(*place) == Some(&true))
+                node.is_some_and(|node| node.marks.holds.get(*place) == Some(&true))
             });
             let by_filter = match mode {
                 Mode::Touch => holds.any(|holds| holds),
@@ -270,9 +231,11 @@ impl LevelQuery<'_> {
             (Mode::Clip, Clip::Drop) => Mode::Within,
             (mode, _) => mode,
         };
-        // Of each vertex it is known whether it is in the region, which mostly is enough.
-        let is_inside = |(number, place): &End| {
-            let inside = graph.node(*number).and_then(|node| node.inside.as_ref());
+        // The marks of the ends mostly decide, without geometry.
+        let is_inside = |(number, place): &(usize, usize)| {
+            let inside = graph
+                .node(*number)
+                .and_then(|node| node.marks.inside.as_ref());
             inside.is_some_and(|inside| inside.get(*place) == Some(&true))
         };
         match ends.iter().all(is_inside) {
@@ -280,9 +243,9 @@ impl LevelQuery<'_> {
             true if area.holds_corners() => return true,
             _ => {}
         }
-        let at = |(number, place): &End| {
-            let node = graph.node(*number);
-            node.map_or(&[][..], |node| node.coordinates.at(*place))
+        let at = |(number, place): &(usize, usize)| {
+            let end = (*number, *place);
+            graph.position(&end).unwrap_or_default()
         };
         match ends {
             [a] => area.selects(mode, Primitive::Polygon(&[at(a)])),

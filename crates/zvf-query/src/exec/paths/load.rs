@@ -1,7 +1,7 @@
 //! Reading the chunks that paths go through.
 
 use super::{
-    Path, PathWork,
+    PathWork,
     overlap::{Overlap, may_cross, overlap},
 };
 use crate::{
@@ -10,14 +10,14 @@ use crate::{
     catalog::objects::ObjectFragment,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    exec::path::Path,
     geometry::Mode,
     resolve::area::Area,
     resolve::query::LevelQuery,
 };
 
 impl LevelQuery<'_> {
-    /// Reads what is needed of paths near a region, and leaves those that it may
-    /// select.
+    /// Reads the pieces of paths that a region needs, and drops paths that it cannot select.
     pub(super) async fn load_region(
         &self,
         work: &PathWork<'_>,
@@ -50,7 +50,7 @@ impl LevelQuery<'_> {
             .await
     }
 
-    /// Reads chunks by their numbers, each as far as it is wanted.
+    /// Reads rows of chunks by the numbers of the chunks.
     pub(super) async fn load(
         &self,
         work: &PathWork<'_>,
@@ -84,7 +84,7 @@ impl LevelQuery<'_> {
     }
 }
 
-/// The fragments of pieces, by chunk.
+/// Returns requests for the fragments of pieces, by chunk.
 pub(super) fn of_fragments<'p>(
     pieces: impl IntoIterator<Item = &'p ObjectFragment>,
 ) -> Vec<(u32, RequestedRows)> {

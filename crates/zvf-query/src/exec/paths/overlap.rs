@@ -2,16 +2,17 @@
 
 use zvf_model::grid::ChunkCoord;
 
-use super::{Path, PathSegment, PathWork};
+use super::PathWork;
 use crate::{
     batch::loaded::LoadedChunks,
     catalog::coordinates::Coordinates,
     catalog::objects::ObjectFragment,
+    exec::path::{Path, rows_of_piece},
     geometry::{Mode, Position, Primitive},
     resolve::area::Area,
 };
 
-/// How the known pieces of a path lie to the region.
+/// The relation of the loaded pieces of a path to the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlap {
     /// No part of the path can be selected.
@@ -22,7 +23,7 @@ pub(super) enum Overlap {
     Confirmed,
 }
 
-/// A piece as far as it is known.
+/// A piece, as far as it is loaded.
 enum Known<'l> {
     /// In memory: its positions.
     Read(Coordinates),
@@ -34,14 +35,14 @@ fn known<'l>(piece: ObjectFragment, work: &'l PathWork<'_>, loaded: &LoadedChunk
     match work.objects.chunk(piece.chunk) {
         Some(chunk) if !loaded.knows(piece.chunk) => Known::Elsewhere(chunk),
         _ => {
-            let runs = PathSegment::of_piece(piece, loaded).runs;
+            let rows = rows_of_piece(piece, loaded);
+            let runs = rows.runs().iter().copied();
             Known::Read(loaded.positions(runs, work.schema))
         }
     }
 }
 
-/// Whether a region may select a path. A piece that is not read is taken to have
-/// a vertex.
+/// Tests whether a region may select a path. A piece that is not loaded is assumed to have a vertex.
 pub(super) fn overlap(
     path: &Path<'_>,
     work: &PathWork<'_>,
@@ -61,7 +62,7 @@ pub(super) fn overlap(
                 }
             }
         }
-        // Vertices elsewhere are outside; only a piece without any may be there.
+        // Pieces that are not loaded have no vertex inside: they must be empty.
         return if any {
             Overlap::Possible
         } else {
@@ -108,21 +109,21 @@ pub(super) fn overlap(
     Overlap::None
 }
 
-/// Whether the segments of a piece come into the region.
+/// Returns whether a segment of a piece enters the region.
 fn touches(positions: &Coordinates, area: &Area) -> bool {
     let is_near = positions.extent().is_some_and(|extent| area.meets(&extent));
     let mut pairs = positions.iter().zip(positions.iter().skip(1));
     is_near && pairs.any(|(a, b)| area.touches(Primitive::Segment([a, b])))
 }
 
-/// What comes before.
+/// The end of the piece before.
 enum Last<'l> {
     At(Position),
     In(&'l ChunkCoord),
 }
 
-/// Whether a segment between piece `at`, which is elsewhere, and the one before
-/// or after it may come into the region.
+/// Returns whether a segment between piece `at`, which is not loaded, and the piece before or after
+/// it may enter the region.
 pub(super) fn may_cross(
     path: &Path<'_>,
     at: usize,
@@ -154,7 +155,7 @@ pub(super) fn may_cross(
         .get(at.saturating_add(1)..)
         .unwrap_or_default()
         .iter();
-    // Past pieces without a vertex.
+    // Skips pieces without vertices.
     let before = before.clone().find_map(|piece| meets(piece, true));
     let after = after.clone().find_map(|piece| meets(piece, false));
     before.unwrap_or(false) || after.unwrap_or(false)

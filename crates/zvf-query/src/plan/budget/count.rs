@@ -188,11 +188,8 @@ impl LevelQuery<'_> {
         let allowed = self.allowed()?;
         let is_path = self.shape == Shape::Paths;
         let objects = &selected.objects;
-        for place in selected.places {
-            let holds = selected.holds.as_ref();
-            if holds.is_some_and(|holds| holds.get(place) != Some(&true)) {
-                continue;
-            }
+        let places = selected.places.iter().copied();
+        for place in places.filter(|place| selected.is_selected(*place)) {
             let pieces = objects.fragments(place).iter();
             let pieces = pieces.filter_map(|piece| {
                 let chunk = objects.chunk(piece.chunk).filter(|c| allowed.allows(c))?;

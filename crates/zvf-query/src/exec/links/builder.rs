@@ -1,4 +1,4 @@
-//! Links on their way into an answer.
+//! The builder of the links of a result.
 
 use zvf_format::links::LinkWidth;
 
@@ -10,19 +10,27 @@ use crate::{
     result::{Links, QueryResult},
 };
 
-use super::numbering::Numbered;
+/// Links of a cell with all ends in the result, by rows of the result.
+pub(crate) struct NumberedLinks {
+    /// Rows of the ends, link by link.
+    pub(crate) ends: Vec<u64>,
+    /// Records of the cell that the links are; `None` for all.
+    pub(crate) records: Option<Vec<usize>>,
+    /// Rows of first ends, also of links that are not in the result.
+    pub(crate) children: Vec<u64>,
+}
 
-/// Links on their way into an answer.
-pub(super) struct LinkBuilder {
-    pub(super) width: usize,
+/// The links of a result under construction.
+pub(crate) struct LinkBuilder {
+    pub(crate) width: usize,
     ends: Vec<u64>,
     columns: Vec<(usize, ColumnBuilder)>,
-    /// Rows of attributes that wait for the end of their cell.
+    /// Cells and records whose attributes are not appended yet.
     waiting: Vec<(Option<usize>, Option<usize>)>,
 }
 
 impl LinkBuilder {
-    pub(super) fn new(set: Option<&LinkSet>, shown: &[String]) -> Self {
+    pub(crate) fn new(set: Option<&LinkSet>, shown: &[String]) -> Self {
         let attributes = set
             .map_or(&[][..], |set| &set.attributes)
             .iter()
@@ -41,24 +49,24 @@ impl LinkBuilder {
         }
     }
 
-    /// Bytes of its ends and their attributes.
-    pub(super) fn size(&self) -> u64 {
+    /// Returns the size of ends and attributes in bytes.
+    pub(crate) fn size(&self) -> u64 {
         let columns = self.columns.iter().map(|(_, column)| column.size());
         let ends = self.ends.len().saturating_mul(size_of::<u64>());
         u64::try_from(columns.fold(ends, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
-    /// Makes room, as growing copies all there is.
-    pub(super) fn reserve(&mut self, ends: usize) {
+    /// Reserves memory for ends: growing would copy all of them.
+    pub(crate) fn reserve(&mut self, ends: usize) {
         self.ends.reserve(ends);
         zvf_pages::prefer_large(&mut self.ends);
     }
 
-    /// Appends links of a cell, and their attributes.
-    pub(super) fn push_cell(
+    /// Appends links of a cell with their attributes.
+    pub(crate) fn push_cell(
         &mut self,
         records: &LinkRecords,
-        links: &Numbered,
+        links: &NumberedLinks,
     ) -> Result<(), QueryError> {
         self.ends.extend_from_slice(&links.ends);
         if self.columns.is_empty() {
@@ -76,9 +84,9 @@ impl LinkBuilder {
         Ok(())
     }
 
-    /// Appends a link of record `at` of a cell; its attributes come with
-    /// [`end_cells`](Self::end_cells).
-    pub(super) fn push_rows(&mut self, rows: &[usize], record: Option<(usize, usize)>) {
+    /// Appends a link that a record of a cell stores. [`end_cells`](Self::end_cells) appends its
+    /// attributes.
+    pub(crate) fn push_rows(&mut self, rows: &[usize], record: Option<(usize, usize)>) {
         let rows = rows
             .iter()
             .map(|row| u64::try_from(*row).unwrap_or(u64::MAX));
@@ -88,8 +96,8 @@ impl LinkBuilder {
         }
     }
 
-    /// The attributes of links of many cells.
-    pub(super) fn end_cells(&mut self, records: &[LinkRecords]) -> Result<(), QueryError> {
+    /// Appends the attributes of links of many cells.
+    pub(crate) fn end_cells(&mut self, records: &[LinkRecords]) -> Result<(), QueryError> {
         let waiting = core::mem::take(&mut self.waiting);
         for same in waiting.chunk_by(|a, b| a.0 == b.0) {
             let cell = same.first().and_then(|(cell, _)| records.get((*cell)?));
@@ -107,15 +115,16 @@ impl LinkBuilder {
         Ok(())
     }
 
-    pub(super) fn renumber(&mut self, place: &[u64]) {
+    /// Replaces the rows of ends.
+    pub(crate) fn renumber(&mut self, place: &[u64]) {
         for end in &mut self.ends {
             let old = usize::try_from(*end).ok();
             *end = old.and_then(|old| place.get(old)).copied().unwrap_or(*end);
         }
     }
 
-    /// Links by their first end, those of one end as they came.
-    pub(super) fn sort_by_child(&mut self) {
+    /// Sorts links by their first end, stably.
+    pub(crate) fn sort_by_child(&mut self) {
         let links = self.ends.chunks_exact(self.width.max(1));
         if links.is_sorted_by_key(|ends| ends.first().copied()) {
             return;
@@ -128,9 +137,9 @@ impl LinkBuilder {
         }
     }
 
-    /// Links by their first end, those of one end as they came, among others of two
-    /// ends that have that order.
-    pub(super) fn weave(&mut self, others: impl Iterator<Item = (u64, u64)>) {
+    /// Sorts links by their first end, stably, and merges them with others of two ends in that
+    /// order.
+    pub(crate) fn weave(&mut self, others: impl Iterator<Item = (u64, u64)>) {
         let width = self.width.max(1);
         let own = core::mem::take(&mut self.ends);
         let mut links: Vec<(usize, &[u64])> = own.chunks_exact(width).enumerate().collect();
@@ -142,7 +151,7 @@ impl LinkBuilder {
         let most = others.size_hint().1.unwrap_or(0).saturating_mul(2);
         self.ends.reserve_exact(own.len().saturating_add(most));
         zvf_pages::prefer_large(&mut self.ends);
-        // Where the links of the answer are, those after the own are others.
+        // Indices of the links of the result; those after the own links are others.
         let mut places = Vec::new();
         let (has_columns, first_other) = (!self.columns.is_empty(), links.len());
         let mut next_other = first_other;
@@ -170,7 +179,8 @@ impl LinkBuilder {
         }
     }
 
-    pub(super) fn finish(self, answer: &mut QueryResult) {
+    /// Puts the links into a batch.
+    pub(crate) fn finish(self, answer: &mut QueryResult) {
         answer.links = Some(Links {
             width: u32::try_from(self.width).unwrap_or(u32::MAX),
             ends: self.ends,

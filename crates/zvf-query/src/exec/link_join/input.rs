@@ -1,4 +1,4 @@
-//! What a region, a filter or objects select: what is read for it.
+//! The input of a join of selected links: chunks, links and their ends.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,10 +8,7 @@ use std::{
 use futures_util::future::try_join;
 use zvf_model::grid::ChunkCoord;
 
-use super::{
-    LinkWork,
-    graph::{Graph, Node},
-};
+use super::LinkWork;
 use crate::{
     batch::vertices::Owners,
     catalog::chunk::{Chunk, RequestedRows},
@@ -21,22 +18,33 @@ use crate::{
     cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    exec::filter::Filter,
+    exec::links::{LinkGraph, LinkNode},
     geometry::Mode,
     resolve::area::Area,
-    resolve::query::{Emit, LevelQuery},
+    resolve::query::{Allowed, LevelQuery},
 };
 
-/// Fragments of selected objects, by chunk.
-type Members = BTreeMap<ChunkCoord, BTreeSet<u32>>;
+/// The input of a join of selected links.
+pub(super) struct LinkInput {
+    pub(super) graph: LinkGraph,
+    /// The links of each cell that was read.
+    pub(super) records: Vec<LinkRecords>,
+    pub(super) objects: Option<Arc<ObjectSet>>,
+    /// The objects of the fragments of each chunk of the graph.
+    pub(super) owners: Vec<Owners>,
+}
 
 impl LevelQuery<'_> {
-    /// What is selected, all at once.
-    pub(super) async fn some_links(
+    /// Reads the chunks and links that a selection needs, and marks the selected vertices.
+    ///
+    /// Two round trips: chunks, links, objects and columns of the filter; then the ends of links
+    /// in other chunks.
+    pub(super) async fn link_input(
         &self,
         work: &LinkWork<'_>,
         diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<LinkInput, QueryError> {
         let schema = work.schema;
         let allowed = self.allowed()?;
         let (members, named) = match self.selects_objects() {
@@ -52,7 +60,7 @@ impl LevelQuery<'_> {
                     .as_ref()
                     .is_none_or(|members| members.contains_key(chunk))
         })?;
-        let mut cells = self.cells_of_links(work, &allowed, members.as_ref());
+        let mut cells = work.links.cells(self, members.as_ref())?;
         if self.filter.is_never {
             chunks.clear();
             cells.clear();
@@ -62,21 +70,18 @@ impl LevelQuery<'_> {
             let rows = fragments.map_or(RequestedRows::All, |fragments| {
                 RequestedRows::Fragments(fragments.iter().copied().collect())
             });
-            Self::link_chunk_request(work, chunk, rows)
+            work.request(chunk, rows)
         });
         let requests = requests.collect();
         let read = work.chunks.read_chunks(schema, requests, diagnostics);
         let records = async {
-            match &work.set {
-                Some(set) => {
-                    let read = work.links.read_links(set, &cells, diagnostics);
-                    read.await
-                }
+            match &work.links.set {
+                Some(set) => work.cells.read_links(set, &cells, diagnostics).await,
                 None => Ok(Vec::new()),
             }
         };
-        let filter = work.filter.vertex_filter(named.as_deref(), diagnostics);
-        // Vertices of objects that are selected are theirs: nobody else is asked for.
+        let filter = Filter::open(work.filter, schema, named.as_deref(), work.context);
+        // Vertices of selected objects belong to these; no others are read.
         let objects = async {
             match &named {
                 Some(objects) => Ok(Some(Arc::clone(objects))),
@@ -87,102 +92,47 @@ impl LevelQuery<'_> {
         let ((objects, filter), (read, records)) =
             try_join(objects, try_join(read, records)).await?;
         self.check_chunks(schema, objects.as_ref(), diagnostics)?;
-        let mut graph = Graph::new(self.nodes(schema, chunks.into_iter().zip(read), true));
+        let mut graph = LinkGraph::new(self.nodes(schema, chunks.into_iter().zip(read), true));
         self.load_ends(work, &records, &allowed, &mut graph, diagnostics)
             .await?;
         let none = BTreeSet::new();
         let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
         let bytes = held.map(|node| node.chunk.positions.len()).sum();
         let nodes: Vec<_> = graph.chunks.iter_mut().collect();
-        let marked = on_cores(nodes, bytes, |(coord, node)| {
+        let owners = on_cores(nodes, bytes, |(coord, node)| {
             let Some(node) = node else {
                 return Ok(Owners::default());
             };
             let owners = self.owners_of(objects.as_ref(), &node.chunk, diagnostics)?;
-            if let Some(set) = &work.set {
+            if let Some(set) = &work.links.set {
                 set.note_fragments(coord, node.chunk.fragments.len(), diagnostics);
             }
-            let members = members.as_ref().map(|m| m.get(coord).unwrap_or(&none));
-            self.mark(schema, node, &filter, &owners, members)?;
+            node.rows = node.chunk.runs();
+            if let Some(members) = &members {
+                let members = members.get(coord).unwrap_or(&none);
+                let runs = node.rows.runs().iter().copied();
+                let own = runs.filter(|run| members.contains(&run.fragment));
+                node.rows = own.collect();
+            }
+            node.marks = filter.mark(&node.chunk, &node.rows, &owners)?;
             Ok(owners)
         });
-        let owners = marked.into_iter().collect::<Result<Vec<_>, QueryError>>()?;
-        let selected = self.selected_links(work, &records, &graph, diagnostics)?;
-        self.assemble(
-            work,
-            &records,
+        let owners = owners.into_iter().collect::<Result<Vec<_>, QueryError>>()?;
+        Ok(LinkInput {
             graph,
-            selected,
+            records,
             objects,
-            &owners,
-            diagnostics,
-            emit,
-        )
-        .await
+            owners,
+        })
     }
 
-    /// Cells that can hold a link that is selected.
-    fn cells_of_links(
-        &self,
-        work: &LinkWork<'_>,
-        allowed: &crate::resolve::query::Allowed,
-        members: Option<&Members>,
-    ) -> Vec<usize> {
-        let mut cells: Vec<usize> = Vec::new();
-        if let Some(set) = &work.set {
-            for (at, cell) in set.cells.iter().enumerate() {
-                let looked_at = |chunk: &ChunkCoord| {
-                    allowed.allows(chunk)
-                        && members.is_none_or(|members| members.contains_key(chunk))
-                };
-                let is_candidate = cell.chunks.as_ref().is_none_or(|chunks| {
-                    work.may_matter(chunks, looked_at)
-                        && self
-                            .area
-                            .as_ref()
-                            .is_none_or(|area| area.reaches_between(chunks))
-                });
-                if is_candidate && work.trusts(cell) {
-                    cells.push(at);
-                }
-            }
-        }
-        cells
-    }
-
-    /// Fragments of the objects that are selected, by chunk.
-    async fn members(
-        &self,
-        diagnostics: &Diagnostics,
-    ) -> Result<(Members, Arc<ObjectSet>), QueryError> {
-        let selected = self.selected_objects(diagnostics).await?;
-        let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
-        let mut members: BTreeMap<ChunkCoord, BTreeSet<u32>> = BTreeMap::new();
-        for place in selected.places {
-            let holds = selected.holds.as_ref();
-            if holds.is_some_and(|holds| holds.get(place) != Some(&true)) {
-                continue;
-            }
-            for piece in selected.objects.fragments(place) {
-                if let Some(chunk) = selected.objects.chunk(piece.chunk) {
-                    members
-                        .entry(chunk.clone())
-                        .or_default()
-                        .insert(piece.fragment);
-                }
-            }
-        }
-        Ok((members, selected.objects))
-    }
-
-    /// Reads ends of links outside of the chunks read, where the link may be
-    /// selected.
+    /// Reads ends of links in other chunks, if the link may be selected.
     async fn load_ends(
         &self,
         work: &LinkWork<'_>,
         records: &[LinkRecords],
-        allowed: &crate::resolve::query::Allowed,
-        graph: &mut Graph,
+        allowed: &Allowed,
+        graph: &mut LinkGraph,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let Some(area) = &self.area else {
@@ -239,11 +189,7 @@ impl LevelQuery<'_> {
                 more.push((chunk, None));
                 continue;
             }
-            requests.push(Self::link_chunk_request(
-                work,
-                &chunk,
-                RequestedRows::These(rows.into_iter().collect()),
-            ));
+            requests.push(work.request(&chunk, RequestedRows::These(rows.into_iter().collect())));
             there.push(chunk);
         }
         let read = self.read_chunks(work.schema, requests, diagnostics).await?;
@@ -252,20 +198,21 @@ impl LevelQuery<'_> {
         Ok(())
     }
 
-    /// Chunks that were read, with what geometry takes when there is a region.
+    /// Returns the nodes of chunks, with positions if links are tested against the region.
     fn nodes(
         &self,
         schema: &Schema,
         read: impl Iterator<Item = (ChunkCoord, Option<Chunk>)>,
         is_whole: bool,
-    ) -> Vec<(ChunkCoord, Option<Node>)> {
-        let node = |(at, chunk): (_, Option<Chunk>)| (at, chunk.map(|c| Node::new(c, is_whole)));
+    ) -> Vec<(ChunkCoord, Option<LinkNode>)> {
+        let node =
+            |(at, chunk): (_, Option<Chunk>)| (at, chunk.map(|c| LinkNode::new(c, is_whole)));
         let mut nodes: Vec<_> = read.map(node).collect();
-        // Links that are in it whole need no more than which of their ends are.
+        // Links within a box need only the marks of their ends.
         let by_ends = |area: &Area| self.area_mode == Mode::Within && area.holds_corners();
         if self.area.as_ref().is_some_and(|area| !by_ends(area)) {
             let held = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
-            let held: Vec<&mut Node> = held.collect();
+            let held: Vec<&mut LinkNode> = held.collect();
             let bytes = held.iter().map(|node| node.chunk.positions.len()).sum();
             on_cores(held, bytes, |node| {
                 node.coordinates = node.chunk.coordinates(schema);

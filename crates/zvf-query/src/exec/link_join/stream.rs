@@ -1,0 +1,193 @@
+//! Join of all links of a level, batch by batch.
+
+use core::ops::ControlFlow;
+
+use futures_util::future::try_join;
+use zvf_model::{column::NumericColumn, grid::ChunkCoord};
+
+use super::{LinkWork, numbering::Numbering, row_map::RowMap, unreadable::UnreadableChunks};
+use crate::{
+    catalog::{
+        chunk::RequestedRows,
+        links::{LinkRecords, LinkSet},
+    },
+    error::QueryError,
+    exec::{
+        chunk_scan::ChunkGroups, context::ExecContext, filter::SelectedRows, gather::VertexGather,
+        links::LinkBuilder, pipeline::Pipeline,
+    },
+    resolve::query::Emit,
+    result::Links,
+};
+
+/// Cells of links read at once.
+const CELLS_AT_ONCE: usize = 256;
+
+/// Emits a whole level: vertices chunk by chunk, then links cell by cell. Only the rows that the
+/// vertices of each chunk went to are held.
+pub(crate) async fn execute(
+    pipeline: Pipeline<'_>,
+    context: ExecContext<'_>,
+    emit: &mut Emit<'_>,
+) -> Result<(), QueryError> {
+    let Some(work) = LinkWork::new(pipeline, context) else {
+        return Ok(());
+    };
+    let mut map = RowMap::default();
+    match work.stream_vertices(pipeline, &mut map, emit).await? {
+        ControlFlow::Continue(max_bytes) => work.stream_links(&map, max_bytes, emit).await,
+        ControlFlow::Break(()) => Ok(()),
+    }
+}
+
+impl LinkWork<'_> {
+    /// Emits all vertices and records their rows in `map`. Returns the bytes that a batch of links
+    /// may have.
+    async fn stream_vertices(
+        &self,
+        pipeline: Pipeline<'_>,
+        map: &mut RowMap,
+        emit: &mut Emit<'_>,
+    ) -> Result<ControlFlow<(), u64>, QueryError> {
+        let (query, diagnostics, schema) =
+            (self.context.query, self.context.diagnostics, self.schema);
+        let set = self.links.set.as_deref();
+        let chunks = query.chunks(schema)?;
+        let request = |chunk: &ChunkCoord| self.request(chunk, RequestedRows::All);
+        let at_once = query.session.fetch.at_once();
+        let group_size = query.group_size(schema, chunks.len(), at_once);
+        let mut groups = ChunkGroups::new(&chunks, group_size);
+        let first = groups.read(&self.chunks, schema, &request, diagnostics);
+        let objects = self.objects.objects_if(self.has_owners, diagnostics);
+        let (objects, mut group) = try_join(objects, first).await?;
+        query.check_chunks(schema, objects.as_ref(), diagnostics)?;
+        let mut gather = VertexGather::new(query, schema, chunks.len(), self.scan.owners);
+        loop {
+            for portion in gather.portions(&group) {
+                for chunk in portion.iter().flatten() {
+                    if let Some(set) = set {
+                        set.note_fragments(&chunk.chunk, chunk.fragments.len(), diagnostics);
+                    }
+                    map.add(chunk, &chunk.runs(), self.links.implied);
+                }
+                if !gather.push_chunks(portion) {
+                    for chunk in portion.iter().flatten() {
+                        let selected = SelectedRows {
+                            chunk,
+                            owners: query.owners_of(objects.as_ref(), chunk, diagnostics)?,
+                            rows: chunk.runs(),
+                        };
+                        gather.push(&selected, objects.as_deref(), diagnostics)?;
+                    }
+                }
+                if let Some(mut batch) = gather.full_batch() {
+                    batch.links = Some(no_links(set));
+                    if emit(batch).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            if groups.is_done() {
+                break;
+            }
+            let next = groups.read(&self.chunks, schema, &request, diagnostics);
+            group = next.await?;
+        }
+        let (mut batch, ids) = gather.finish();
+        let columns = self.context.scope(pipeline.columns());
+        columns
+            .add_objects(&mut batch, objects.as_ref(), &ids, diagnostics)
+            .await?;
+        batch.links = Some(no_links(set));
+        // A result in one piece shares the budget between vertices and links.
+        let mut max_bytes = query.batch_size();
+        if query.in_one {
+            max_bytes = max_bytes.saturating_sub(batch.size());
+        }
+        Ok(match emit(batch) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(max_bytes),
+            ControlFlow::Break(()) => ControlFlow::Break(()),
+        })
+    }
+
+    /// Emits all links, numbered by `map`, in batches of about `max_bytes`.
+    async fn stream_links(
+        &self,
+        map: &RowMap,
+        max_bytes: u64,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let (query, diagnostics, schema) =
+            (self.context.query, self.context.diagnostics, self.schema);
+        let set = self.links.set.as_deref();
+        let (allowed, chunks) = (query.allowed()?, query.chunks(schema)?);
+        let numbering = Numbering {
+            map,
+            allowed: &allowed,
+            chunks: &chunks,
+            implied: self.links.implied,
+            diagnostics,
+        };
+        let builder = || LinkBuilder::new(set, &query.shown.link);
+        let mut links = builder();
+        let mut children = Vec::new();
+        let mut lost = UnreadableChunks::default();
+        let cells = self.links.cells(query, None)?;
+        let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
+        while let Some(set) = set.filter(|_| !cells.is_empty()) {
+            let (now, rest) = cells.split_at(at_once.min(cells.len()));
+            let session = self.cells.session;
+            let read = session.fetch_links(&query.level, set, now).await?;
+            // Cells that exceed the budget are read in halves.
+            if now.len() > 1 && read.is_over_budget() {
+                at_once = now.len().div_ceil(2);
+                continue;
+            }
+            // A row of links has a number for each end.
+            links.reserve(read.bytes() / size_of::<u64>());
+            let number = |records: LinkRecords| {
+                let numbered = numbering.number(&records)?;
+                Ok((records, numbered))
+            };
+            read.each(diagnostics, number, |(records, numbered)| {
+                lost.add(&records);
+                children.extend_from_slice(&numbered.children);
+                links.push_cell(&records, &numbered)
+            })?;
+            cells = rest;
+            if !self.links.implied && links.size() >= max_bytes {
+                let mut batch = query.empty_answer();
+                let axes = u32::try_from(schema.axes).unwrap_or(1);
+                batch.positions = NumericColumn::new(schema.dtype.kind(), axes);
+                core::mem::replace(&mut links, builder()).finish(&mut batch);
+                if emit(batch).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        if self.links.implied {
+            children.sort_unstable();
+            let lost = lost.rows(map);
+            let mut stored = children.iter().peekable();
+            let implied = map.implied().filter(|(child, _)| {
+                let is_lost = lost.iter().any(|rows| rows.contains(child));
+                while stored.next_if(|other| *other < child).is_some() {}
+                !is_lost && stored.peek() != Some(&child)
+            });
+            links.weave(implied);
+        }
+        let mut last = query.empty_answer();
+        query.vertices(schema, self.scan.owners).finish(&mut last);
+        links.finish(&mut last);
+        let _ = emit(last);
+        Ok(())
+    }
+}
+
+fn no_links(set: Option<&LinkSet>) -> Links {
+    let width = set.and_then(|set| set.width().ok().flatten());
+    Links {
+        width: width.map_or(2, |width| u32::try_from(width.get()).unwrap_or(2)),
+        ends: Vec::new(),
+    }
+}

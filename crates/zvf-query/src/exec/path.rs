@@ -1,0 +1,110 @@
+//! Paths as the scan of paths finds them.
+
+use zvf_model::key::Key;
+
+use crate::{
+    batch::loaded::LoadedChunks,
+    catalog::{chunk::Chunk, objects::ObjectFragment},
+    diagnostics::Diagnostics,
+    error::{Damage, Fault, QueryError},
+    selection::RowSelection,
+};
+
+/// A path: consecutive pieces of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path<'o> {
+    /// Index of the object.
+    pub(crate) place: usize,
+    pub(crate) pieces: &'o [ObjectFragment],
+    /// Whether a loaded segment enters the region.
+    pub(crate) is_met: bool,
+}
+
+impl<'o> Path<'o> {
+    /// Returns a path of pieces that are not loaded.
+    pub(crate) fn new(place: usize, pieces: &'o [ObjectFragment]) -> Self {
+        let is_met = false;
+        Self {
+            place,
+            pieces,
+            is_met,
+        }
+    }
+
+    /// Calls `push` for each piece with its chunk, and with `None` for an unreadable one, which
+    /// ends a segment.
+    pub(crate) fn each_piece(
+        &self,
+        loaded: &LoadedChunks,
+        manifests: &Key,
+        diagnostics: &Diagnostics,
+        mut push: impl FnMut(ObjectFragment, Option<&Chunk>),
+    ) -> Result<(), QueryError> {
+        for piece in self.pieces {
+            let mut chunk = loaded.get(piece.chunk);
+            if let Some(found) = chunk
+                && piece.fragment >= found.fragments.len()
+            {
+                let fault = Fault::NoFragment {
+                    fragment: piece.fragment,
+                    fragments: found.fragments.len(),
+                };
+                diagnostics.skip(Damage::in_chunk(manifests, &found.chunk, fault))?;
+                chunk = None;
+            }
+            push(*piece, chunk);
+        }
+        Ok(())
+    }
+
+    /// Returns the vertices of the path, as one selection for each run of readable pieces.
+    pub(crate) fn segments(
+        &self,
+        loaded: &LoadedChunks,
+        manifests: &Key,
+        diagnostics: &Diagnostics,
+    ) -> Result<Vec<RowSelection>, QueryError> {
+        let mut segments = vec![RowSelection::default()];
+        self.each_piece(loaded, manifests, diagnostics, |piece, chunk| {
+            match (chunk, segments.last_mut()) {
+                (Some(chunk), Some(segment)) => push_piece(piece, chunk, segment),
+                _ => segments.push(RowSelection::default()),
+            }
+        })?;
+        segments.retain(|segment| segment.len() > 0);
+        Ok(segments)
+    }
+
+    /// Returns whether all pieces are in memory.
+    pub(crate) fn is_loaded(&self, loaded: &LoadedChunks) -> bool {
+        self.pieces.iter().all(|piece| {
+            let chunk = loaded.get(piece.chunk);
+            chunk.is_some_and(|chunk| piece.fragment < chunk.fragments.len())
+        })
+    }
+
+    /// Returns all vertices of the path; `None` if a piece is missing.
+    pub(crate) fn whole(&self, loaded: &LoadedChunks) -> Option<RowSelection> {
+        let mut rows = RowSelection::default();
+        for piece in self.pieces {
+            let chunk = loaded.get(piece.chunk);
+            let chunk = chunk.filter(|chunk| piece.fragment < chunk.fragments.len())?;
+            push_piece(*piece, chunk, &mut rows);
+        }
+        Some(rows)
+    }
+}
+
+/// Returns the vertices of a piece that are in memory.
+pub(crate) fn rows_of_piece(piece: ObjectFragment, loaded: &LoadedChunks) -> RowSelection {
+    let mut rows = RowSelection::default();
+    if let Some(chunk) = loaded.get(piece.chunk) {
+        push_piece(piece, chunk, &mut rows);
+    }
+    rows
+}
+
+/// Appends the vertices of a piece.
+pub(crate) fn push_piece(piece: ObjectFragment, chunk: &Chunk, rows: &mut RowSelection) {
+    chunk.push_fragment(piece.fragment, |run| rows.push(run.of_chunk(piece.chunk)));
+}

@@ -1,0 +1,168 @@
+//! Link joins and level jumps: vertices and links of a graph.
+
+use serde_json::json;
+use zvf_format::links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm};
+
+use super::{run, store, xs};
+use crate::{
+    geometry::{Bbox, Mode},
+    memory::MemoryStore,
+    predicate::Predicate,
+    query::Query,
+    result::QueryResult,
+};
+
+/// Links as pairs of the x of their ends.
+fn ends(result: &QueryResult) -> Vec<[f64; 2]> {
+    let xs = xs(result);
+    let x = |row: &u64| xs[usize::try_from(*row).unwrap()];
+    let ends = result.links.as_ref().unwrap().ends.chunks_exact(2);
+    ends.map(|ends| [x(&ends[0]), x(&ends[1])]).collect()
+}
+
+fn graph() -> MemoryStore {
+    store("graph", "explicit")
+}
+
+fn in_box(bbox: &str, mode: Mode) -> Query {
+    Query::new().region(Bbox::parse(bbox).unwrap()).mode(mode)
+}
+
+#[test]
+fn a_whole_level_is_streamed() {
+    let memory = graph();
+    let (result, rounds, operators) = run(&memory, &Query::new());
+    assert_eq!(xs(&result), [1.0, 4.0, 8.0, 2.0, 12.0, 18.0, 15.0]);
+    let expected = [[8.0, 12.0], [1.0, 4.0], [4.0, 8.0], [12.0, 18.0]];
+    assert_eq!(ends(&result), expected);
+    let expected = [
+        "ObjectColumns",
+        " StreamedLinkJoin",
+        "  ChunkScan",
+        "   ObjectScan",
+        "  LinkScan",
+    ];
+    assert_eq!(operators, expected);
+    let links = [
+        "0/links/0/+1.0/c/0/0",
+        "0/links/0/0.0/c/0/0",
+        "0/links/0/0.0/c/1/0",
+    ];
+    assert_eq!(rounds.last().unwrap(), &links);
+}
+
+#[test]
+fn a_join_selects_links_by_region_and_mode() {
+    let selected = |bbox, mode| {
+        let (result, ..) = run(&graph(), &in_box(bbox, mode));
+        (xs(&result), ends(&result))
+    };
+    // The link between the chunks enters the box between its ends.
+    let touching = selected("9,0,10,2", Mode::Touch);
+    assert_eq!(touching, (vec![8.0, 12.0], vec![[8.0, 12.0]]));
+    assert_eq!(selected("9,0,10,2", Mode::Within), (vec![], vec![]));
+    let within = selected("3,0,12,2", Mode::Within);
+    let expected = vec![[8.0, 12.0], [4.0, 8.0]];
+    assert_eq!(within, (vec![4.0, 8.0, 12.0], expected));
+}
+
+#[test]
+fn a_join_reads_ends_outside_the_region_in_a_second_round_trip() {
+    let memory = graph();
+    let query = in_box("6,0,9,2", Mode::Touch);
+    let (result, rounds, operators) = run(&memory, &query);
+    assert_eq!(ends(&result), [[8.0, 12.0], [4.0, 8.0]]);
+    let expected = [
+        "ObjectColumns",
+        " Gather",
+        "  LinkJoin",
+        "   Filter",
+        "    ChunkScan",
+    ];
+    assert_eq!(operators[..5], expected);
+    let at = |path: &str| {
+        let has = |round: &Vec<String>| round.iter().any(|asked| asked.starts_with(path));
+        rounds.iter().position(has)
+    };
+    let (first, second) = (at("0/vertices/c/0/0"), at("0/vertices/c/1/0"));
+    assert!(
+        first < second && at("0/links/0/+1.0/c/0/0") < second,
+        "{rounds:?}"
+    );
+    // Links inside the other chunk cannot enter the box.
+    assert_eq!(at("0/links/0/0.0/c/1/0"), None);
+}
+
+#[test]
+fn links_are_limited_before_they_are_split() {
+    let query = in_box("6,0,15,2", Mode::Clip);
+    let (result, _, operators) = run(&graph(), &query);
+    assert_eq!(ends(&result), [[8.0, 12.0], [6.0, 8.0], [12.0, 15.0]]);
+    assert_eq!(
+        operators[..4],
+        ["ObjectColumns", " Clip", "  Gather", "   LinkJoin"]
+    );
+    let (result, _, operators) = run(&graph(), &query.limit(2));
+    assert_eq!(ends(&result), [[8.0, 12.0], [6.0, 8.0]]);
+    assert_eq!(operators[1..4], [" Clip", "  Gather", "   Limit"]);
+}
+
+#[test]
+fn a_limit_counts_vertices_where_no_link_is_selected() {
+    let query = in_box("0,0,20,20", Mode::Touch).objects([9]);
+    let (result, ..) = run(&graph(), &query);
+    assert_eq!((xs(&result), ends(&result)), (vec![2.0, 15.0], vec![]));
+    let (result, ..) = run(&graph(), &query.limit(1));
+    assert_eq!(xs(&result), [2.0]);
+}
+
+#[test]
+fn a_join_selects_links_by_the_predicate_on_vertices() {
+    let filter = |mode| {
+        let predicate = Predicate::parse("radius > 2.5").unwrap();
+        let query = Query::new().filter(predicate).mode(mode);
+        ends(&run(&graph(), &query).0)
+    };
+    assert_eq!(filter(Mode::Within), [[8.0, 12.0], [12.0, 18.0]]);
+    let touching = [[8.0, 12.0], [4.0, 8.0], [12.0, 18.0]];
+    assert_eq!(filter(Mode::Touch), touching);
+}
+
+#[test]
+fn implied_links_are_replaced_by_stored_ones() {
+    let mut memory = store("skeleton", "implicit_sequential_with_branches");
+    memory.remove("0/links");
+    let (result, ..) = run(&memory, &Query::new());
+    // Child and parent, inside each fragment.
+    assert_eq!(ends(&result), [[4.0, 1.0], [8.0, 4.0], [18.0, 12.0]]);
+}
+
+#[test]
+fn a_level_jump_follows_links_to_the_other_level() {
+    let mut memory = graph();
+    let floats = [5.0_f32, 1.0, 15.0, 1.0];
+    let bytes = floats
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    memory.cells(
+        "1/vertices",
+        json!({"dtype": "float32"}),
+        &[([0, 0], bytes)],
+    );
+    let family = json!({
+        "zv_array": "links_family", "level_delta": 1, "link_width": 2, "directed": true,
+        "store": "canonical", "sid_ndim": 2, "num_links": 2, "num_physical_records": 2,
+    });
+    memory.group("0/links/1", family);
+    let mut rows = LinkRowsBuilder::new(LinkWidth::EDGE, RowForm::Plain);
+    for row in [[0, 0], [2, 1]] {
+        let order = Permutation::from_code(LinkWidth::EDGE, 0).unwrap();
+        rows.push(order, &row).unwrap();
+    }
+    memory.cells("0/links/1/0.0", json!({}), &[([0, 0], rows.finish_rows())]);
+    let query = in_box("7,0,9,2", Mode::Within).drill(1);
+    let (result, _, operators) = run(&memory, &query);
+    assert_eq!(xs(&result), [15.0]);
+    assert_eq!(operators[0], "LevelJump");
+}

@@ -1,0 +1,128 @@
+//! Scans of chunks, objects, paths and links: the requests that they make.
+
+use super::{resolved, run, store, xs};
+use crate::{
+    diagnostics::Diagnostics,
+    exec::operator::LinkScan,
+    geometry::Bbox,
+    memory::now,
+    predicate::Predicate,
+    query::{Query, Selection},
+};
+
+fn bare() -> Query {
+    Query::new().columns(Selection::none())
+}
+
+#[test]
+fn a_chunk_scan_reads_chunks_of_the_region_at_once() {
+    let memory = store("point_cloud", "implicit_sequential");
+    let query = bare().owners(false);
+    let (result, rounds, operators) = run(&memory, &query);
+    assert_eq!(xs(&result), [1.0, 4.0, 8.0, 2.0, 12.0, 18.0, 15.0]);
+    assert_eq!(operators, ["ObjectColumns", " Gather", "  ChunkScan"]);
+    let (west, east) = ("0/vertices/c/0/0", "0/vertices/c/1/0");
+    let indexes = ["0/vertex_fragments/c/0/0", "0/vertex_fragments/c/1/0"];
+    let requests = [indexes[0], west, indexes[1], east];
+    assert_eq!(rounds, [requests.to_vec()]);
+    let box_ = Bbox::parse("11,0,20,2").unwrap();
+    let (result, rounds, operators) = run(&memory, &query.region(box_));
+    assert_eq!(xs(&result), [12.0, 18.0]);
+    assert_eq!(operators[1..], [" Gather", "  Filter", "   ChunkScan"]);
+    // The fragment index is cached with the level.
+    assert_eq!(rounds, [vec![east]]);
+}
+
+#[test]
+fn an_object_scan_is_made_beside_the_scan_of_chunks() {
+    let memory = store("point_cloud", "implicit_sequential");
+    let (result, rounds, operators) = run(&memory, &bare());
+    assert_eq!(result.object_ids, Some(vec![7, 7, 7, 9, 7, 7, 9]));
+    assert_eq!(operators.last().unwrap(), "   ObjectScan");
+    let mut requests: Vec<String> = rounds.into_iter().flatten().collect();
+    requests.sort();
+    let expected = [
+        "0/object_index/manifests/c/0",
+        "0/object_index/object_ids/c/0",
+        "0/vertex_fragments/c/0/0",
+        "0/vertex_fragments/c/1/0",
+        "0/vertices/c/0/0",
+        "0/vertices/c/1/0",
+    ];
+    assert_eq!(requests, expected);
+}
+
+#[test]
+fn an_object_scan_selects_by_predicate() {
+    let memory = store("polyline", "implicit_sequential");
+    let query = Query::new().filter(Predicate::parse("object.lanes = 1").unwrap());
+    let query = resolved(&memory, &query);
+    let selected = now(query.selected_objects(&Diagnostics::new(false)));
+    let selected = selected.unwrap().unwrap();
+    assert_eq!(selected.places, [0, 1]);
+    assert!(!selected.is_selected(0) && selected.is_selected(1));
+    let (members, objects) = now(query.members(&Diagnostics::new(false))).unwrap();
+    assert_eq!(objects.len(), 2);
+    let members: Vec<_> = members
+        .iter()
+        .map(|(chunk, fragments)| (chunk.to_string(), fragments.iter().copied().collect()))
+        .collect();
+    let expected: [(String, Vec<u32>); 2] = [("0.0".into(), vec![1]), ("1.0".into(), vec![1])];
+    assert_eq!(members, expected);
+}
+
+#[test]
+fn a_path_scan_reads_fragments_of_named_objects_only() {
+    let memory = store("polyline", "implicit_sequential");
+    let (result, rounds, operators) = run(&memory, &bare().objects([9]));
+    assert_eq!(xs(&result), [2.0, 15.0]);
+    assert_eq!(
+        operators,
+        ["ObjectColumns", " Gather", "  PathScan", "   ObjectScan"]
+    );
+    let last = rounds.last().unwrap();
+    // Row 3 of chunk 0.0 and row 2 of chunk 1.0, of eight bytes each.
+    let rows = ["0/vertices/c/0/0 24..32", "0/vertices/c/1/0 16..24"];
+    assert_eq!(last, &rows, "{rounds:?}");
+}
+
+#[test]
+fn a_path_scan_reads_all_chunks_beside_the_manifests() {
+    let memory = store("polyline", "implicit_sequential");
+    let (result, rounds, _) = run(&memory, &bare());
+    assert_eq!(xs(&result), [1.0, 4.0, 8.0, 12.0, 18.0, 2.0, 15.0]);
+    let parts = result.parts.unwrap();
+    assert_eq!((parts.offsets, parts.objects), (vec![0, 5, 7], vec![7, 9]));
+    let chunks = rounds.iter().filter(|round| round[0].contains("/vertex"));
+    assert_eq!(chunks.count(), 1, "{rounds:?}");
+}
+
+#[test]
+fn a_link_scan_reads_cells_that_reach_the_region() {
+    let memory = store("graph", "explicit");
+    let cells = |query: &Query, members| {
+        let query = resolved(&memory, query);
+        let set = now(query.link_set(&Diagnostics::new(false))).unwrap();
+        let scan = LinkScan {
+            set,
+            implied: false,
+        };
+        let cells = scan.cells(&query, members).unwrap();
+        let set = scan.set.unwrap();
+        let chunks = cells.iter().map(|at| {
+            let chunks = set.cells[*at].chunks.as_ref().unwrap().iter();
+            chunks
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
+        chunks.collect::<Vec<_>>()
+    };
+    let all = ["0.0 1.0", "0.0 0.0", "1.0 1.0"];
+    assert_eq!(cells(&bare(), None), all);
+    let west = bare().region(Bbox::parse("0,0,5,5").unwrap());
+    assert_eq!(cells(&west, None), ["0.0 1.0", "0.0 0.0"]);
+    // Links of objects are between the chunks of their fragments.
+    let members = [(zvf_model::grid::ChunkCoord::new(vec![1, 0]), [0].into())];
+    assert_eq!(cells(&bare(), Some(&members.into())), ["1.0 1.0"]);
+}
