@@ -10,7 +10,6 @@
 
 mod array;
 pub mod b2nd;
-pub mod blosc;
 mod buffer;
 mod dtype;
 mod error;
@@ -45,3 +44,4 @@ pub use sink::{DenseSink, convert};
 pub use source::StoreSource;
 pub use source::{ByteSource, FileSource, MappedFile, MemorySource};
 pub use view::ArrayView;
+pub use zvf_codecs::blosc;

@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use zvf_codecs::blosc::Stripes;
+
 use crate::grid::CellPart;
 
 /// One axis of a copy: the number of elements, and their distance in bytes in source and target.
@@ -29,51 +31,6 @@ pub(crate) struct BoxCopy {
     axes: Vec<Axis>,
     from: usize,
     to: usize,
-}
-
-/// Equally spaced parts of a byte sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stripes {
-    start: usize,
-    len: usize,
-    count: usize,
-    step: usize,
-}
-
-/// Gap in bytes from which stripes are read separately instead of together with the gap.
-const FAR: usize = 512;
-
-impl Stripes {
-    /// One stripe of the first `len` bytes.
-    pub(crate) fn first(len: usize) -> Self {
-        Self {
-            start: 0,
-            len,
-            count: 1,
-            step: 0,
-        }
-    }
-
-    /// Returns the end of the last stripe.
-    pub(crate) fn end(&self) -> usize {
-        let last = self.count.saturating_sub(1).saturating_mul(self.step);
-        self.start.saturating_add(last).saturating_add(self.len)
-    }
-
-    /// Iterates over the stripes; small gaps are included, which merges the stripes into one range.
-    pub(crate) fn each(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (start, end, len, step) = (self.start, self.end(), self.len, self.step);
-        let is_sparse = step >= FAR && len.saturating_mul(2) < step;
-        let count = if is_sparse { self.count } else { 1 };
-        (0..count).map(move |at| {
-            let start = start.saturating_add(at.saturating_mul(step));
-            start..if is_sparse {
-                start.saturating_add(len)
-            } else {
-                end
-            }
-        })
-    }
 }
 
 /// Returns the stride in bytes along each axis of a row-major array of elements of `size` bytes;
@@ -142,12 +99,7 @@ impl BoxCopy {
             all => (Axis::ONE, all),
         };
         let last = inner.iter().map(reach).fold(0, usize::saturating_add);
-        Stripes {
-            start: self.from,
-            len: last.saturating_add(1),
-            count: outer.count,
-            step: outer.from,
-        }
+        Stripes::new(self.from, last.saturating_add(1), outer.count, outer.from)
     }
 
     /// Runs the copy. Returns `None` if the box reaches past the end of source or target.

@@ -88,7 +88,6 @@
 
 mod backend;
 mod cell;
-mod codec;
 mod io;
 mod store;
 mod threads;
@@ -98,9 +97,6 @@ pub use backend::OpenError;
 #[doc(hidden)]
 pub use backend::SimulatedNetwork;
 pub use cell::{CellArray, CellArrayError, CellError, CellRead, CellReader};
-pub use codec::{
-    ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, ShardEntryError,
-};
 pub use io::{
     ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,
     WriteError, coalesce,
@@ -109,4 +105,7 @@ pub use store::{Activity, OpenOptions, Store};
 pub use threads::{spawn_blocking, spawn_cpu};
 pub use transaction::{
     CommitError, CommitReport, CreateError, Creation, RecordError, Transaction, TransactionError,
+};
+pub use zvf_codecs::{
+    ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, ShardEntryError,
 };

@@ -23,6 +23,7 @@ enum External {
 }
 
 const LAYERS_0_1: &[&str] = &["zvf-format", "zvf-model"];
+const CODECS: &[&str] = &["zvf-format", "zvf-model", "zvf-codecs"];
 const LAYERS_0_2: &[&str] = &[
     "zvf-format",
     "zvf-model",
@@ -123,8 +124,13 @@ const RULES: &[Rule] = &[
         external: PURE,
     },
     Rule {
-        name: "zvf-store",
+        name: "zvf-codecs",
         uses: LAYERS_0_1,
+        external: PURE,
+    },
+    Rule {
+        name: "zvf-store",
+        uses: CODECS,
         external: LIBRARY,
     },
     Rule {
@@ -134,7 +140,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "zvf-dense",
-        uses: &["zvf-format", "zvf-model", "zvf-pages", "zvf-store"],
+        uses: &[
+            "zvf-format",
+            "zvf-model",
+            "zvf-codecs",
+            "zvf-pages",
+            "zvf-store",
+        ],
         external: LIBRARY,
     },
     Rule {

@@ -3,12 +3,13 @@
 use std::{error::Error, path::Path, sync::Arc};
 
 use zvf::OpenOptions;
+#[cfg(feature = "zarr")]
+use zvf_dense::zarr::ZarrArray;
 use zvf_dense::{
     ByteSource, DenseArray, DenseError, MappedFile, StoreSource,
     b2nd::{B2nd, DEFAULT_BUDGET, DIRECTORY_FRAME},
     npy::NpyArray,
     tet::{DatasetInfo, MemoryBudget, TetFile, TetOptions},
-    zarr::ZarrArray,
 };
 
 /// Memory limit.
@@ -41,6 +42,7 @@ impl MemoryArgs {
 pub(crate) enum DenseFormat {
     Tet,
     Npy,
+    #[cfg(feature = "zarr")]
     Zarr,
     B2nd,
 }
@@ -55,15 +57,30 @@ impl DenseFormat {
         match extension.as_deref() {
             Some("tet") => Ok(Self::Tet),
             Some("npy") => Ok(Self::Npy),
-            Some("zarr") => Ok(Self::Zarr),
+            Some("zarr") => Self::zarr(path),
             Some("b2nd" | "b2frame" | "cat") => Ok(Self::B2nd),
             _ if path.join(DIRECTORY_FRAME).is_file() => Ok(Self::B2nd),
-            _ if path.is_dir() => Ok(Self::Zarr),
+            _ if path.is_dir() => Self::zarr(path),
             _ => Err(format!(
                 "{} has no extension of a dense array; use .tet, .npy, .zarr, .b2nd or .cat",
                 path.display()
             )),
         }
+    }
+
+    #[cfg(feature = "zarr")]
+    #[expect(clippy::unnecessary_wraps, reason = "fails without the feature")]
+    fn zarr(_: &Path) -> Result<Self, String> {
+        Ok(Self::Zarr)
+    }
+
+    #[cfg(not(feature = "zarr"))]
+    fn zarr(path: &Path) -> Result<Self, String> {
+        Err(format!(
+            "{} is a Zarr array, which this build of zvf neither reads nor writes; install zvf \
+             with --features zarr",
+            path.display()
+        ))
     }
 }
 
@@ -146,6 +163,7 @@ pub(crate) fn open(
             Box::new(one)
         }
         DenseFormat::Npy => Box::new(NpyArray::open(source(path)?, memory.memory)?),
+        #[cfg(feature = "zarr")]
         DenseFormat::Zarr => Box::new(ZarrArray::open(path, memory.memory)?),
         DenseFormat::B2nd => Box::new(b2nd(path, memory)?),
     })

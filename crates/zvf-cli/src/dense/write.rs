@@ -3,11 +3,15 @@
 use std::{error::Error, path::Path};
 
 use zvf_dense::{
-    ArrayView, ChunkGrid, DenseArray, DenseSink, Hyperslab,
+    ArrayView, DenseArray, DenseSink, Hyperslab,
     b2nd::{B2ndDesign, B2ndWriter},
     blosc::BloscCodec,
     npy::NpySink,
     tet::{self, DatasetSpec, TetWriter, WriteOptions},
+};
+#[cfg(feature = "zarr")]
+use zvf_dense::{
+    ChunkGrid,
     zarr::{ZarrCompression, ZarrSink},
 };
 
@@ -72,6 +76,7 @@ impl DenseTargetArgs {
         }
     }
 
+    #[cfg(feature = "zarr")]
     fn zarr(&self) -> Result<ZarrCompression, String> {
         let level = |or: u32| {
             let level = self.level.map_or(Ok(or), u32::try_from);
@@ -173,9 +178,7 @@ pub(crate) fn write(
                 false => view.grid().chunk_shape().to_vec(),
             }
         }
-        DenseFormat::Tet | DenseFormat::Zarr | DenseFormat::B2nd => {
-            target.chunk(&view, has_chunks)?
-        }
+        _ => target.chunk(&view, has_chunks)?,
     };
     let mut written = Written {
         chunk_shape: chunk.clone(),
@@ -188,6 +191,7 @@ pub(crate) fn write(
             written.chunk_shape = view.shape().to_vec();
             pour(&view, Box::new(sink), out, quiet)?;
         }
+        #[cfg(feature = "zarr")]
         DenseFormat::Zarr => {
             let grid = ChunkGrid::new(view.shape().to_vec(), chunk, None)?;
             written.chunks = grid.chunk_count().unwrap_or(u64::MAX);

@@ -7,7 +7,7 @@ use zvf_model::{
     zarr::{Array, DataType, IndexError},
 };
 
-use crate::codec::{ChunkCodecs, CodecsError, DecodedForm, ShardLayout};
+use zvf_codecs::{ChunkCodecs, CodecsError, DecodedForm, ShardLayout};
 
 /// An array prepared for reading and writing its cells.
 ///
@@ -65,7 +65,7 @@ impl CellArray {
         let array = array.into();
         let sharding = ShardLayout::new(&array)?;
         let codecs = match &sharding {
-            Some(sharding) => sharding.codecs.clone(),
+            Some(sharding) => sharding.codecs().clone(),
             None => ChunkCodecs::new(&array.codecs)?,
         };
         let items = CellContents::of(&array)?;

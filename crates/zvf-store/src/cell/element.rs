@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use zvf_codecs::{DecodeError, DecodedSize, ShardLayout};
 use zvf_format::vlen::{VlenFrame, VlenFrameError};
 use zvf_model::{fetch::Fetched, key::Key};
 
@@ -14,10 +15,7 @@ use super::{
     error::CellError,
     shard_indexes::KnownIndexes,
 };
-use crate::{
-    codec::{DecodeError, DecodedSize, ShardLayout},
-    io::{ByteBudget, ByteRange, Read, ReadError},
-};
+use crate::io::{ByteBudget, ByteRange, Read, ReadError};
 
 /// The result of one read.
 pub(super) type ReadResult = Result<Option<Bytes>, ReadError>;

@@ -7,7 +7,7 @@ use zvf_format::vlen::{self, VlenFrame};
 use zvf_model::{key::Key, zarr::IndexError};
 
 use super::array::{CellArray, CellContents};
-use crate::codec::EncodeError;
+use zvf_codecs::{EncodeError, ShardLayout};
 
 impl CellArray {
     /// Returns the key of the object that holds the cell at `index` and, in a sharded array, the
@@ -38,7 +38,7 @@ impl CellArray {
     /// Returns the number of cells in a shard, or `None` if the array is not sharded.
     pub fn cells_per_shard(&self) -> Option<u64> {
         let sharding = self.description().sharding.as_ref();
-        sharding.map(crate::codec::ShardLayout::count)
+        sharding.map(ShardLayout::count)
     }
 
     /// Encodes a cell.

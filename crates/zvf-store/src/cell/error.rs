@@ -3,14 +3,12 @@
 use core::{error::Error, ops::Range};
 use std::sync::Arc;
 
+use zvf_codecs::{DecodeError, ShardEntryError};
 use zvf_format::vlen::VlenFrameError;
 use zvf_model::{key::Key, metadata::MetadataError, zarr::IndexError};
 
 use super::array::CellArrayError;
-use crate::{
-    codec::{DecodeError, ShardEntryError},
-    io::ReadError,
-};
+use crate::io::ReadError;
 
 /// An error of reading a cell. An absent cell is not an error.
 #[derive(Clone, Debug, thiserror::Error)]

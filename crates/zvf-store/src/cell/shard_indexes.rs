@@ -5,12 +5,12 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use zvf_model::key::Key;
+use zvf_codecs::{ShardIndex, ShardLayout};
+use zvf_model::{key::Key, zarr::IndexLocation};
 
 use super::error::CellError;
 use crate::{
-    codec::{ShardIndex, ShardLayout},
-    io::Read,
+    io::{ByteRange, Read},
     store::Store,
 };
 
@@ -56,7 +56,7 @@ impl ShardIndexes {
         }
         let reads = missing
             .iter()
-            .map(|(key, sharding)| Read::new((*key).clone(), sharding.index_range()));
+            .map(|(key, sharding)| Read::new((*key).clone(), index_range(sharding)));
         let reads: Vec<Read> = reads.collect();
         let results = store.read_each(&reads).await;
         let mut read = Vec::with_capacity(missing.len());
@@ -96,5 +96,13 @@ impl CachedIndexes {
         if self.by_key.insert(key.clone(), index).is_none() {
             self.bytes = self.bytes.saturating_add(size);
         }
+    }
+}
+
+/// Returns the range of a shard that holds its index.
+fn index_range(sharding: &ShardLayout) -> ByteRange {
+    match sharding.index_location() {
+        IndexLocation::End => ByteRange::Suffix(sharding.index_size()),
+        IndexLocation::Start => ByteRange::Bounded(0..sharding.index_size()),
     }
 }

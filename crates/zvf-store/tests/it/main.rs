@@ -7,7 +7,6 @@
 
 mod cell;
 mod coalesce;
-mod codec;
 mod crashes;
 mod creation;
 mod encode;

@@ -1,4 +1,7 @@
 //! Encoding of chunks.
+//!
+//! Blosc 1 has no special chunks and no streams of one repeated byte. Its blocks are never split
+//! here: the flag that says so is read by every version of C-Blosc since 1.11.
 
 use rayon::prelude::*;
 use zerocopy::{IntoBytes, little_endian::I32};
@@ -7,18 +10,35 @@ use super::{
     BloscCodec, BloscFilter, HEADER_LEN, SpecialKind,
     codec::StreamEncoder,
     filter::{self, Pipeline},
-    header::{CODEC_VERSION, DELTA, EXTENDED, NOT_SPLIT, RAW, RawExtension, RawShort, VERSION},
+    header::{
+        BITSHUFFLE, CODEC_VERSION, DELTA, EXTENDED, NOT_SPLIT, RAW, RawExtension, RawShort,
+        SHORT_LEN, SHORT_VERSION, SHUFFLE, VERSION,
+    },
     memory_len,
 };
 
-/// Maximum length of the data of a chunk: with the header, the total fits in 31 bits.
-const MAX_LEN: usize = 0x7fff_ffff - HEADER_LEN;
+/// Maximum length of a chunk: it fits in 31 bits.
+const MAX_LEN: usize = 0x7fff_ffff;
 /// Minimum length of a split stream; below it, the length field outweighs the gain.
 const MIN_STREAM: usize = 32;
 /// Maximum item length that [`Split::Auto`] splits.
 const MAX_AUTO_SPLIT: u32 = 16;
 /// Minimum data length for encoding blocks in parallel.
 const PARALLEL: usize = 1 << 18;
+
+/// Length of a block of Blosc 1 where the settings name none: it fits in the cache of a core.
+const AUTO_BLOCK: u32 = 1 << 18;
+/// Minimum length of a block of Blosc 1, as in C-Blosc.
+const MIN_BLOCK: u32 = 128;
+/// Maximum length of a block of Blosc 1, below the maximum of C-Blosc.
+const MAX_BLOCK: u32 = 1 << 28;
+
+/// The chunk format that an encoder writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Blosc1,
+    Blosc2,
+}
 
 /// The policy for splitting a block into one stream per byte of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,6 +57,7 @@ pub enum Split {
 /// threads.
 #[derive(Clone, Debug)]
 pub struct ChunkEncoder {
+    format: Format,
     codec: BloscCodec,
     level: u8,
     typesize: u32,
@@ -50,6 +71,7 @@ impl ChunkEncoder {
     /// and without filters.
     pub fn new(codec: BloscCodec, typesize: u32, blocksize: u32) -> Self {
         Self {
+            format: Format::Blosc2,
             codec,
             level: 5,
             typesize,
@@ -57,6 +79,47 @@ impl ChunkEncoder {
             filters: Vec::new(),
             split: Split::default(),
         }
+    }
+
+    /// Creates an encoder for chunks of Blosc 1 with `len` bytes of data, at level 5. A `blocksize`
+    /// of 0 chooses one. Blocks end at multiples of 8 items, where they have as many.
+    ///
+    /// # Errors
+    ///
+    /// [`BloscEncodeError::Filters`] for a filter that Blosc 1 does not have, and
+    /// [`BloscEncodeError::Zero`] for items of no bytes.
+    pub fn blosc1(
+        codec: BloscCodec,
+        filter: Option<BloscFilter>,
+        typesize: u8,
+        blocksize: u32,
+        len: usize,
+    ) -> Result<Self, BloscEncodeError> {
+        use BloscFilter::{BitShuffle, Shuffle};
+        if !matches!(filter, None | Some(Shuffle | BitShuffle)) {
+            return Err(BloscEncodeError::Filters);
+        }
+        if typesize == 0 {
+            return Err(BloscEncodeError::Zero);
+        }
+        let typesize = u32::from(typesize);
+        let wanted = match blocksize {
+            0 => AUTO_BLOCK,
+            size => size.clamp(MIN_BLOCK, MAX_BLOCK),
+        };
+        let wanted = u32::try_from(len).map_or(wanted, |len| wanted.min(len));
+        let fits = |unit: &u32| *unit <= wanted;
+        let unit = [8 * typesize, typesize].into_iter().find(fits);
+        let blocksize = unit.map_or(wanted, |unit| wanted - wanted % unit);
+        Ok(Self {
+            format: Format::Blosc1,
+            codec,
+            level: 5,
+            typesize,
+            blocksize: blocksize.max(1),
+            filters: filter.into_iter().collect(),
+            split: Split::Never,
+        })
     }
 
     /// Sets the filters, in the order of their application.
@@ -120,7 +183,9 @@ impl ChunkEncoder {
     pub fn encode(&self, data: &[u8]) -> Result<Vec<u8>, BloscEncodeError> {
         self.check(data.len())?;
         let typesize = memory_len(self.typesize);
-        if let Some((value, rest)) = data.split_at_checked(typesize) {
+        if self.format == Format::Blosc2
+            && let Some((value, rest)) = data.split_at_checked(typesize)
+        {
             let (before, _) = data.split_at(rest.len());
             let whole = data.len().is_multiple_of(typesize);
             if whole && rest == before && data.len() > typesize {
@@ -129,11 +194,11 @@ impl ChunkEncoder {
         }
         if self.level > 0 && !data.is_empty() {
             let chunk = self.encode_blocks(data);
-            if chunk.len() < data.len() + HEADER_LEN {
+            if chunk.len() < data.len() + self.header_len() {
                 return Ok(chunk);
             }
         }
-        let len = data.len() + HEADER_LEN;
+        let len = data.len() + self.header_len();
         let mut chunk = self.header(RAW, None, data.len(), len);
         chunk.extend_from_slice(data);
         Ok(chunk)
@@ -159,16 +224,24 @@ impl ChunkEncoder {
         chunk
     }
 
+    fn header_len(&self) -> usize {
+        match self.format {
+            Format::Blosc1 => SHORT_LEN,
+            Format::Blosc2 => HEADER_LEN,
+        }
+    }
+
     fn check(&self, len: usize) -> Result<(), BloscEncodeError> {
         use BloscEncodeError as E;
-        if self.codec == BloscCodec::BloscLz {
+        if matches!(self.codec, BloscCodec::BloscLz | BloscCodec::Snappy) {
             return Err(E::Codec);
         }
         if self.typesize == 0 || self.blocksize == 0 && len > 0 {
             return Err(E::Zero);
         }
         // A repeated value may be as long as the chunk.
-        if len > MAX_LEN || memory_len(self.typesize) > MAX_LEN {
+        let max = MAX_LEN - self.header_len();
+        if len > max || memory_len(self.typesize) > max {
             return Err(E::Length(len));
         }
         Ok(())
@@ -176,7 +249,9 @@ impl ChunkEncoder {
 
     fn encode_blocks(&self, data: &[u8]) -> Vec<u8> {
         let blocksize = memory_len(self.blocksize);
-        let pipeline = Pipeline::encoding(&self.filters, self.typesize);
+        let pipeline =
+            Pipeline::encoding(&self.filters, self.typesize, self.format == Format::Blosc1);
+        let runs = self.format == Format::Blosc2;
         let first = data.get(..blocksize).unwrap_or(data);
         let is_split = self.is_split();
         let task = |task: &mut Task, (number, block): (usize, &[u8])| {
@@ -185,7 +260,7 @@ impl ChunkEncoder {
             let first = (number > 0).then_some(first);
             task.block(&pipeline, block, first, streams)
         };
-        let new = || Task::new(self.codec, self.level);
+        let new = || Task::new(self.codec, self.level, runs);
         let blocks: Vec<Vec<u8>> = if data.len() < PARALLEL {
             let mut state = new();
             let blocks = data.chunks(blocksize).enumerate();
@@ -194,12 +269,12 @@ impl ChunkEncoder {
             let blocks = data.par_chunks(blocksize).enumerate();
             blocks.map_init(new, task).collect()
         };
-        let head = HEADER_LEN + 4 * blocks.len();
+        let head = self.header_len() + 4 * blocks.len();
         let total = blocks.iter().fold(head, |len, block| len + block.len());
         let flags = if is_split { 0 } else { NOT_SPLIT };
         // If the total exceeds 31 bits, the caller discards this chunk and stores the data raw.
         let mut chunk = self.header(flags, None, data.len(), total);
-        chunk.reserve_exact(total - HEADER_LEN);
+        chunk.reserve_exact(total - self.header_len());
         let mut start = head;
         for block in &blocks {
             chunk.extend_from_slice(I32::new(signed(start)).as_bytes());
@@ -219,7 +294,7 @@ impl ChunkEncoder {
         let pays = match self.codec {
             BloscCodec::Lz4 => true,
             BloscCodec::Zstd => self.level <= 5,
-            BloscCodec::Zlib | BloscCodec::BloscLz => false,
+            BloscCodec::Zlib | BloscCodec::BloscLz | BloscCodec::Snappy => false,
         };
         fits && match self.split {
             Split::Always => true,
@@ -242,15 +317,29 @@ impl ChunkEncoder {
         } else {
             0
         };
+        let (version, format) = match self.format {
+            Format::Blosc1 => {
+                let filter = match self.filters.first() {
+                    Some(BloscFilter::Shuffle) => SHUFFLE,
+                    Some(BloscFilter::BitShuffle) => BITSHUFFLE,
+                    _ => 0,
+                };
+                (SHORT_VERSION, filter)
+            }
+            Format::Blosc2 => (VERSION, EXTENDED),
+        };
         let short = RawShort {
-            version: VERSION,
+            version,
             codec_version: CODEC_VERSION,
-            flags: EXTENDED | delta | flags | self.codec.format() << 5,
+            flags: format | delta | flags | self.codec.format() << 5,
             typesize: u8::try_from(self.typesize).unwrap_or(1),
             nbytes: I32::new(signed(nbytes)),
             blocksize: I32::new(self.blocksize.cast_signed()),
             cbytes: I32::new(signed(cbytes)),
         };
+        if self.format == Format::Blosc1 {
+            return short.as_bytes().to_vec();
+        }
         let (filters, filter_metas) = slots(&self.filters);
         let extension = RawExtension {
             filters,
@@ -265,7 +354,7 @@ impl ChunkEncoder {
 
 /// Returns the filter slots of a header: numbers and parameters. Free slots come first, as C-Blosc
 /// writes them.
-pub(crate) fn slots(filters: &[BloscFilter]) -> ([u8; filter::SLOTS], [u8; filter::SLOTS]) {
+pub fn slots(filters: &[BloscFilter]) -> ([u8; filter::SLOTS], [u8; filter::SLOTS]) {
     let mut slots = ([0; filter::SLOTS], [0; filter::SLOTS]);
     let places = slots.0.iter_mut().zip(&mut slots.1).rev();
     for ((number, meta), filter) in places.zip(filters.iter().rev()) {
@@ -280,15 +369,18 @@ struct Task {
     here: Vec<u8>,
     other: Vec<u8>,
     room: Vec<u8>,
+    /// Streams of one repeated byte are stored as that byte.
+    runs: bool,
 }
 
 impl Task {
-    fn new(codec: BloscCodec, level: u8) -> Self {
+    fn new(codec: BloscCodec, level: u8, runs: bool) -> Self {
         Self {
             encoder: StreamEncoder::new(codec, level),
             here: Vec::new(),
             other: Vec::new(),
             room: Vec::new(),
+            runs,
         }
     }
 
@@ -309,30 +401,36 @@ impl Task {
             .resize(lz4_flex::block::get_maximum_output_size(len), 0);
         let mut stored = Vec::new();
         for stream in self.here.chunks_exact(len) {
-            put(self.encoder.as_mut(), stream, &mut self.room, &mut stored);
+            if !self.runs || !put_run(stream, &mut stored) {
+                put(self.encoder.as_mut(), stream, &mut self.room, &mut stored);
+            }
         }
         stored
     }
 }
 
-/// Appends a stream to `stored`: as a run if all bytes are equal, else compressed if that is
-/// shorter, else uncompressed.
-fn put(encoder: Option<&mut StreamEncoder>, stream: &[u8], room: &mut [u8], stored: &mut Vec<u8>) {
-    let mut size = |len| stored.extend_from_slice(I32::new(len).as_bytes());
-    if let Some((&value, rest)) = stream.split_first()
-        && rest.iter().all(|byte| *byte == value)
-    {
-        size(-i32::from(value));
-        if value > 0 {
-            stored.push(1);
-        }
-        return;
+/// Appends a stream to `stored` as a run, and returns true, if all its bytes are equal.
+fn put_run(stream: &[u8], stored: &mut Vec<u8>) -> bool {
+    let Some((&value, rest)) = stream.split_first() else {
+        return false;
+    };
+    if rest.iter().any(|byte| *byte != value) {
+        return false;
     }
+    stored.extend_from_slice(I32::new(-i32::from(value)).as_bytes());
+    if value > 0 {
+        stored.push(1);
+    }
+    true
+}
+
+/// Appends a stream to `stored`: compressed if that is shorter, else uncompressed.
+fn put(encoder: Option<&mut StreamEncoder>, stream: &[u8], room: &mut [u8], stored: &mut Vec<u8>) {
     let coded = encoder.and_then(|encoder| encoder.encode(stream, room));
     let coded = coded.and_then(|len| room.get(..len));
     let shorter = coded.filter(|coded| coded.len() < stream.len());
     let shorter = shorter.unwrap_or(stream);
-    size(signed(shorter.len()));
+    stored.extend_from_slice(I32::new(signed(shorter.len())).as_bytes());
     stored.extend_from_slice(shorter);
 }
 

@@ -104,17 +104,15 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Creates the pipeline that encodes items of `typesize` bytes.
-    pub(super) fn encoding(filters: &[BloscFilter], typesize: u32) -> Self {
+    /// Creates the pipeline that encodes items of `typesize` bytes. With `whole`, bitshuffle applies
+    /// to whole blocks only, as in Blosc 1.
+    pub(super) fn encoding(filters: &[BloscFilter], typesize: u32, whole: bool) -> Self {
         let item = u8::try_from(typesize).map_or(1, usize::from);
         let mut pipeline = Self::default();
         for (slot, filter) in pipeline.steps.iter_mut().zip(filters) {
             *slot = Some(match *filter {
                 BloscFilter::Shuffle => Step::Shuffle { width: item },
-                BloscFilter::BitShuffle => Step::BitShuffle {
-                    width: item,
-                    whole: false,
-                },
+                BloscFilter::BitShuffle => Step::BitShuffle { width: item, whole },
                 BloscFilter::Delta => Step::Delta {
                     width: delta::width(item),
                 },
@@ -182,7 +180,7 @@ impl Pipeline {
         for step in self.steps.iter().flatten() {
             match *step {
                 Step::Shuffle { width } => shuffle::apply(width, here, other),
-                Step::BitShuffle { width, .. } => bitshuffle::apply(width, here, other),
+                Step::BitShuffle { width, whole } => bitshuffle::apply(width, whole, here, other),
                 Step::Delta { width } => delta::apply(width, here, first),
                 Step::ByteDelta { width } => delta::apply_bytes(width, here),
                 Step::TruncPrec { width, bits } => truncate::apply(width, bits, here),

@@ -12,6 +12,8 @@ pub enum BloscCodec {
     BloscLz,
     /// LZ4 blocks. LZ4HC writes the same format.
     Lz4,
+    /// Snappy blocks; decoding only.
+    Snappy,
     /// zlib streams.
     Zlib,
     /// zstd frames.
@@ -24,15 +26,22 @@ impl BloscCodec {
         match self {
             Self::BloscLz => 0,
             Self::Lz4 => 1,
+            Self::Snappy => 2,
             Self::Zlib => 3,
             Self::Zstd => 4,
         }
     }
 
     pub(super) fn from_format(format: u8) -> Option<Self> {
-        [Self::BloscLz, Self::Lz4, Self::Zlib, Self::Zstd]
-            .into_iter()
-            .find(|codec| codec.format() == format)
+        [
+            Self::BloscLz,
+            Self::Lz4,
+            Self::Snappy,
+            Self::Zlib,
+            Self::Zstd,
+        ]
+        .into_iter()
+        .find(|codec| codec.format() == format)
     }
 
     /// Returns the codec number in the header of a frame.
@@ -40,6 +49,7 @@ impl BloscCodec {
         match self {
             Self::BloscLz => 0,
             Self::Lz4 => 1,
+            Self::Snappy => 3,
             Self::Zlib => 4,
             Self::Zstd => 5,
         }
@@ -76,6 +86,7 @@ impl StreamDecoder {
             BloscCodec::Lz4 => {
                 lz4_flex::block::decompress_into_with_dict(stream, out, dictionary).ok()
             }
+            BloscCodec::Snappy => snap::raw::Decoder::new().decompress(stream, out).ok(),
             BloscCodec::Zlib => self.inflate(stream, out),
             BloscCodec::Zstd => self.zstd(stream, dictionary, out),
         };
@@ -124,7 +135,7 @@ impl StreamEncoder {
     /// Creates an encoder; `None` for a codec that only decodes.
     pub(super) fn new(codec: BloscCodec, level: u8) -> Option<Self> {
         Some(match codec {
-            BloscCodec::BloscLz => return None,
+            BloscCodec::BloscLz | BloscCodec::Snappy => return None,
             BloscCodec::Lz4 => Self::Lz4,
             BloscCodec::Zlib => {
                 Self::Zlib(Compress::new(Compression::new(level.min(9).into()), true))

@@ -19,6 +19,6 @@ pub(super) fn integer(codec: &Codec, field: &'static str) -> Settings<Option<i64
 pub(super) fn for_encoding<T>(
     codec: &'static str,
     settings: Settings<T>,
-) -> Result<T, super::EncodeError> {
-    settings.map_err(|field| super::EncodeError::Configuration { codec, field })
+) -> Result<T, crate::EncodeError> {
+    settings.map_err(|field| crate::EncodeError::Configuration { codec, field })
 }

@@ -7,21 +7,26 @@ use super::{BloscCodec, ChunkError, filter_id, memory_len};
 /// Length of a Blosc 2 header in bytes.
 pub const HEADER_LEN: usize = 32;
 /// Length of a Blosc 1 header in bytes.
-const SHORT_LEN: usize = 16;
+pub(super) const SHORT_LEN: usize = 16;
 
 /// The supported version of the Blosc 2 chunk format.
 pub(super) const VERSION: u8 = 5;
 /// The supported version of the Blosc 1 chunk format.
-const SHORT_VERSION: u8 = 2;
+pub(super) const SHORT_VERSION: u8 = 2;
 pub(super) const CODEC_VERSION: u8 = 1;
 
 /// Both bits set mark a Blosc 2 header. In Blosc 1, each bit is the filter of its name.
 pub(super) const EXTENDED: u8 = SHUFFLE | BITSHUFFLE;
-const SHUFFLE: u8 = 0x01;
-const BITSHUFFLE: u8 = 0x04;
+pub(super) const SHUFFLE: u8 = 0x01;
+pub(super) const BITSHUFFLE: u8 = 0x04;
 pub(super) const RAW: u8 = 0x02;
 pub(super) const DELTA: u8 = 0x08;
 pub(super) const NOT_SPLIT: u8 = 0x10;
+
+/// Maximum number of streams of a block of Blosc 1.
+const MAX_SPLITS: u32 = 16;
+/// Minimum number of items of a split block of Blosc 1.
+const MIN_SPLIT_ITEMS: u32 = 128;
 
 const VARIABLE_BLOCKS: u8 = 0x01;
 const DICTIONARY: u8 = 0x01;
@@ -271,10 +276,14 @@ impl ChunkHeader {
     }
 
     /// Returns the number of streams of a block with `len` bytes: one per byte of an item if blocks
-    /// are split, else one. A short last block is never split.
+    /// are split, else one. A short last block is never split. Blosc 1, whose oldest chunks lack the
+    /// flag, splits neither long items nor blocks of few items.
     pub(super) fn streams(&self, len: usize) -> usize {
         let whole = len == memory_len(self.blocksize);
-        if whole && self.flags & NOT_SPLIT == 0 {
+        let typesize = u32::from(self.typesize);
+        let can_split = self.is_blosc2()
+            || typesize <= MAX_SPLITS && self.blocksize / typesize >= MIN_SPLIT_ITEMS;
+        if whole && can_split && self.flags & NOT_SPLIT == 0 {
             usize::from(self.typesize)
         } else {
             1

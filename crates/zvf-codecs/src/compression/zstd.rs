@@ -9,9 +9,10 @@ use zstd::{
 };
 use zvf_model::zarr::Codec;
 
+use crate::error::{DecodeError, EncodeError, damaged, failed};
+
 use super::{
     crc32c,
-    error::{DecodeError, EncodeError, damaged, failed},
     inflate::inflate,
     settings::{Settings, integer},
 };

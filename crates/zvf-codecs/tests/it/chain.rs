@@ -4,12 +4,12 @@ use std::io::Write;
 
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
-use zvf_store::{ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize};
+use zvf_codecs::{ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize};
 
-use crate::support::{array, numbered};
+use crate::{array, numbered};
 
 fn parse(codecs: &Json) -> Result<ChunkCodecs, CodecsError> {
-    let array = array(json!({
+    let array = array(&json!({
         "zarr_format": 3, "node_type": "array", "shape": [9], "data_type": "uint8", "fill_value": 0,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [9]}},
         "chunk_key_encoding": {"name": "default"}, "codecs": codecs,
@@ -239,17 +239,23 @@ fn an_implausible_declared_size_allocates_nothing() {
 #[cfg(feature = "blosc")]
 #[test]
 fn a_false_size_in_a_blosc_header_is_rejected() {
-    let mut chunk = blosc_of(&numbered(100)).to_vec();
-    chunk[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
     let codecs = codecs(&["bytes", "blosc"]);
-    let error = codecs
-        .decode(chunk.clone().into(), DecodedSize::AtMost(1 << 20))
-        .unwrap_err();
-    assert!(matches!(error, DecodeError::OverLimit { .. }));
-    let error = codecs
-        .decode(chunk.into(), DecodedSize::AtMost(u64::MAX))
-        .unwrap_err();
-    assert!(matches!(error, DecodeError::Damaged { codec: "blosc", .. }));
+    let claiming = |flags: u8, claimed: u32, limit| {
+        let mut chunk = blosc_of(&numbered(100)).to_vec();
+        chunk[2] = flags;
+        chunk[4..8].copy_from_slice(&claimed.to_le_bytes());
+        // One block.
+        chunk[8..12].copy_from_slice(&claimed.to_le_bytes());
+        codecs.decode(chunk.into(), DecodedSize::AtMost(limit))
+    };
+    let (raw, zstd) = (0b10, 4 << 5);
+    let over = claiming(zstd, 1 << 30, 1 << 20).unwrap_err();
+    assert!(matches!(over, DecodeError::OverLimit { .. }), "{over:?}");
+    for (flags, claimed) in [(raw, u32::MAX), (raw, 1 << 30), (zstd, 1 << 30)] {
+        let error = claiming(flags, claimed, u64::MAX).unwrap_err();
+        let damaged = matches!(error, DecodeError::Damaged { codec: "blosc", .. });
+        assert!(damaged, "{flags} {claimed}: {error:?}");
+    }
 }
 
 #[test]

@@ -1,23 +1,29 @@
 //! The codecs from bytes to bytes.
 
+#[cfg(feature = "blosc")]
+mod blosc;
+pub(crate) mod crc32c;
+mod gzip;
+mod inflate;
+mod settings;
+mod zstd;
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use zvf_model::zarr::Codec;
 
+use crate::error::{CodecsError, DecodeError, EncodeError, unsupported_field};
+
 #[cfg(feature = "blosc")]
-use super::blosc::{self, Blosc};
-use super::{
-    crc32c,
-    error::{CodecsError, DecodeError, EncodeError, unsupported_field},
-    gzip::{self, Gzip},
-    settings::{Settings, for_encoding},
-    zstd::{self, Zstd},
-};
+use blosc::Blosc;
+use gzip::Gzip;
+use settings::{Settings, for_encoding};
+use zstd::Zstd;
 
 /// A codec from bytes to bytes, with the settings of its encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compression {
+pub(crate) enum Compression {
     Zstd(Settings<Zstd>),
     Gzip(Settings<Gzip>),
     #[cfg(feature = "blosc")]
@@ -26,7 +32,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    pub(super) fn new(codec: &Codec) -> Result<Self, CodecsError> {
+    pub(crate) fn new(codec: &Codec) -> Result<Self, CodecsError> {
         match &*codec.name {
             "zstd" => Ok(Self::Zstd(Zstd::new(codec))),
             "gzip" => Ok(Self::Gzip(Gzip::new(codec))),
@@ -47,7 +53,7 @@ impl Compression {
     }
 
     /// Returns a generous upper bound on the encoded size of `bytes` bytes.
-    pub(super) fn max_encoded_size(self, bytes: u64) -> u64 {
+    pub(crate) fn max_encoded_size(self, bytes: u64) -> u64 {
         match self {
             Self::Crc32c => bytes.saturating_add(4),
             _ => bytes.saturating_add(bytes.div_ceil(8)).saturating_add(4096),
@@ -55,7 +61,7 @@ impl Compression {
     }
 
     /// Decodes `bytes`, allocating at most `limit` bytes.
-    pub(super) fn decode(self, bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
+    pub(crate) fn decode(self, bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         match self {
             Self::Zstd(_) => zstd::decode(bytes, limit),
             Self::Gzip(_) => gzip::decode(bytes, limit),
@@ -65,7 +71,7 @@ impl Compression {
         }
     }
 
-    pub(super) fn encode(self, bytes: Cow<'_, [u8]>) -> Result<Vec<u8>, EncodeError> {
+    pub(crate) fn encode(self, bytes: Cow<'_, [u8]>) -> Result<Vec<u8>, EncodeError> {
         match self {
             Self::Zstd(settings) => for_encoding("zstd", settings)?.encode(&bytes),
             Self::Gzip(settings) => for_encoding("gzip", settings)?.encode(&bytes),

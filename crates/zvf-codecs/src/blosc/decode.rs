@@ -5,11 +5,10 @@ use core::fmt;
 use zerocopy::{FromBytes, little_endian::I32};
 
 use super::{
-    BloscCodec, ChunkError, ChunkHeader, StreamError,
+    BloscCodec, ChunkError, ChunkHeader, StreamError, Stripes,
     codec::StreamDecoder,
     filter::{Pipeline, shuffle::join_planes},
 };
-use crate::strided::Stripes;
 
 /// The inputs of block decoding besides the bytes of the block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +56,7 @@ impl Decoder {
     /// # Errors
     ///
     /// See [`block`](Self::block).
-    pub(crate) fn part(
+    pub fn part(
         &mut self,
         header: &ChunkHeader,
         block: u32,
@@ -76,6 +75,11 @@ impl Decoder {
             return Ok(());
         }
         let codec = header.codec()?;
+        let form = StreamForm {
+            has_runs: header.is_blosc2(),
+            // The C library gives Snappy as much room as it may take in the worst case.
+            may_be_longer: !header.is_blosc2() && codec == BloscCodec::Snappy,
+        };
         let pipeline = Pipeline::decoding(header, context.typesize)?;
         let first = if block > 0 && header.needs_first_block() {
             Some(context.first.ok_or(E::Context)?)
@@ -97,6 +101,7 @@ impl Decoder {
                 streams: &mut self.streams,
                 scratch,
                 codec,
+                form,
                 dictionary: context.dictionary,
             };
             let count = header.streams(out.len());
@@ -119,7 +124,7 @@ impl Decoder {
         let len = target.len() / count;
         let mut rest = stored;
         for (stream, part) in target.chunks_exact_mut(len.max(1)).enumerate() {
-            let coded = Stream::take(&mut rest, part.len());
+            let coded = Stream::take(&mut rest, part.len(), form);
             let streams = &mut self.streams;
             let whole = part.len();
             let done =
@@ -142,6 +147,7 @@ struct Shuffled<'a> {
     /// A buffer of the length of the block.
     scratch: &'a mut [u8],
     codec: BloscCodec,
+    form: StreamForm,
     dictionary: &'a [u8],
 }
 
@@ -163,7 +169,8 @@ impl Shuffled<'_> {
         let mut decoded: [&[u8]; 8] = [&[]; 8];
         let targets = self.scratch.chunks_exact_mut(len.max(1));
         for ((stream, target), decoded) in targets.enumerate().zip(&mut decoded) {
-            let coded = Stream::take(&mut rest, target.len()).map_err(|fault| (stream, fault))?;
+            let coded = Stream::take(&mut rest, target.len(), self.form);
+            let coded = coded.map_err(|fault| (stream, fault))?;
             *decoded = if let Stream::Raw(bytes) = coded {
                 bytes
             } else {
@@ -192,6 +199,15 @@ impl Shuffled<'_> {
     }
 }
 
+/// The forms that streams of a chunk may have.
+#[derive(Clone, Copy, Debug)]
+struct StreamForm {
+    /// Zero and negative lengths stand for streams of one repeated byte.
+    has_runs: bool,
+    /// A compressed stream may be longer than its content.
+    may_be_longer: bool,
+}
+
 /// A stream before decoding.
 enum Stream<'a> {
     Run(u8),
@@ -201,11 +217,14 @@ enum Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// Takes the stream of `len` decoded bytes from the start of `rest`.
-    fn take(rest: &mut &'a [u8], len: usize) -> Result<Self, StreamError> {
+    fn take(rest: &mut &'a [u8], len: usize, form: StreamForm) -> Result<Self, StreamError> {
         use StreamError as E;
         let (size, after) = I32::ref_from_prefix(rest).map_err(|_| E::Truncated)?;
         *rest = after;
         let size = size.get();
+        if size <= 0 && !form.has_runs {
+            return Err(E::Length(size));
+        }
         let Ok(stored) = usize::try_from(size) else {
             let value = size.checked_neg().and_then(|size| u8::try_from(size).ok());
             let value = value.ok_or(E::Length(size))?;
@@ -215,7 +234,7 @@ impl<'a> Stream<'a> {
             }
             return Ok(Self::Run(value));
         };
-        if stored > len {
+        if stored > len && !form.may_be_longer {
             return Err(E::Length(size));
         }
         let bytes = rest.split_off(..stored).ok_or(E::Truncated)?;

@@ -1,19 +1,8 @@
-//! Codecs: decoding and encoding of chunks and shards.
+//! The codec chain of a chunk.
 //!
 //! A chain is parsed from metadata once and applied to each chunk. zstd, gzip and crc32c use the
-//! libraries that zarrs itself uses, because zarrs decodes without a memory bound; blosc goes
-//! through zarrs. `docs/adr/0005` explains this choice. Encoding uses the same libraries.
-
-#[cfg(feature = "blosc")]
-mod blosc;
-mod compression;
-mod crc32c;
-mod error;
-mod gzip;
-mod inflate;
-mod settings;
-mod shard;
-mod zstd;
+//! libraries that zarrs itself uses, because zarrs decodes without a memory bound.
+//! `docs/adr/0005` explains this choice. Encoding uses the same libraries.
 
 use std::borrow::Cow;
 
@@ -21,13 +10,9 @@ use bytes::Bytes;
 use zvf_format::numeric::ByteOrder;
 use zvf_model::zarr::Codecs;
 
-use compression::Compression;
-use error::unsupported_field;
-
-pub use error::{CodecsError, DecodeError, EncodeError};
-pub use shard::ShardEntryError;
-
-pub(crate) use shard::{ShardIndex, ShardLayout};
+use crate::{
+    CodecsError, DecodeError, EncodeError, compression::Compression, error::unsupported_field,
+};
 
 /// The codec chain of an unsharded chunk: the form of its bytes, and the compressions and checksums
 /// applied to them.
@@ -65,7 +50,12 @@ impl DecodedSize {
         }
     }
 
-    pub(crate) fn check(self, bytes: &Bytes) -> Result<(), DecodeError> {
+    /// Checks the size of decoded bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Size`] or [`DecodeError::OverLimit`].
+    pub fn check(self, bytes: &Bytes) -> Result<(), DecodeError> {
         let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         match self {
             Self::Exactly(expected) if found != expected => {
@@ -82,7 +72,7 @@ impl ChunkCodecs {
     ///
     /// ```
     /// use zvf_model::{key::Key, zarr::Node};
-    /// use zvf_store::{ChunkCodecs, DecodedSize};
+    /// use zvf_codecs::{ChunkCodecs, DecodedSize};
     ///
     /// let json = br#"{"zarr_format": 3, "node_type": "array", "shape": [9],
     ///   "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}, {"name": "crc32c"}],
@@ -97,7 +87,8 @@ impl ChunkCodecs {
     ///
     /// # Errors
     ///
-    /// [`CodecsError`]; also for sharding, which [`CellArray`](crate::CellArray) supports.
+    /// [`CodecsError`]; also for sharding, which is not a codec of a chunk: see
+    /// [`ShardLayout`](crate::ShardLayout).
     pub fn new(codecs: &Codecs) -> Result<Self, CodecsError> {
         let mut codecs = codecs.iter();
         let first = codecs.next().ok_or(CodecsError::NoSerialiser)?;
@@ -128,7 +119,7 @@ impl ChunkCodecs {
 
     /// Estimates the cost of decoding `bytes` bytes, in bytes of decompression. Checksums are about
     /// ten times cheaper.
-    pub(crate) fn decode_cost(&self, bytes: usize) -> usize {
+    pub fn decode_cost(&self, bytes: usize) -> usize {
         match &self.compressions[..] {
             [] => 0,
             [Compression::Crc32c] => bytes / 10,
@@ -138,7 +129,7 @@ impl ChunkCodecs {
 
     /// Returns whether the chain is `form` with a checksum (`true`) or without one (`false`), or
     /// `None` for any other chain.
-    fn checksum_only(&self, form: DecodedForm) -> Option<bool> {
+    pub(crate) fn checksum_only(&self, form: DecodedForm) -> Option<bool> {
         match self.compressions[..] {
             _ if self.form != form => None,
             [] => Some(false),
@@ -167,8 +158,7 @@ impl ChunkCodecs {
 
     /// Encodes a chunk: applies compressions and checksums in their order.
     ///
-    /// `payload` must already have the form of the chain; see
-    /// [`CellArray::encode`](crate::CellArray::encode).
+    /// `payload` must already have the [form](Self::form) of the chain.
     ///
     /// # Errors
     ///
@@ -179,7 +169,11 @@ impl ChunkCodecs {
     }
 
     /// Encodes a chunk; an owned payload without compressions is not copied.
-    pub(crate) fn encode_cow(&self, payload: Cow<'_, [u8]>) -> Result<Bytes, EncodeError> {
+    ///
+    /// # Errors
+    ///
+    /// See [`encode`](Self::encode).
+    pub fn encode_cow(&self, payload: Cow<'_, [u8]>) -> Result<Bytes, EncodeError> {
         let mut bytes = payload;
         for compression in &self.compressions {
             bytes = Cow::Owned(compression.encode(bytes)?);

@@ -13,7 +13,7 @@ pub enum CodecsError {
     #[error("codec {0:?} is not supported here")]
     Unsupported(String),
     /// This build lacks the Cargo feature for a codec.
-    #[error("codec {codec:?} needs the feature {feature:?} of zvf-store")]
+    #[error("codec {codec:?} needs the feature {feature:?}")]
     Feature {
         /// The codec.
         codec: String,
@@ -142,7 +142,7 @@ pub enum EncodeError {
 }
 
 /// Returns the error of a configuration field that is not supported.
-pub(super) fn unsupported_field(codec: &str, field: &'static str) -> CodecsError {
+pub(crate) fn unsupported_field(codec: &str, field: &'static str) -> CodecsError {
     CodecsError::Configuration {
         codec: codec.to_owned(),
         field,
@@ -150,7 +150,7 @@ pub(super) fn unsupported_field(codec: &str, field: &'static str) -> CodecsError
 }
 
 /// Returns the error of compressed bytes that `codec` cannot decode.
-pub(super) fn damaged(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> DecodeError {
+pub(crate) fn damaged(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> DecodeError {
     DecodeError::Damaged {
         codec,
         source: source.into(),
@@ -158,7 +158,7 @@ pub(super) fn damaged(codec: &'static str, source: Box<dyn Error + Send + Sync>)
 }
 
 /// Returns the error of a failed encoder.
-pub(super) fn failed(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> EncodeError {
+pub(crate) fn failed(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> EncodeError {
     EncodeError::Codec {
         codec,
         source: source.into(),

@@ -5,16 +5,15 @@ use core::ops::Range;
 use bytes::Bytes;
 use zvf_model::zarr::{Array, Codecs, IndexLocation};
 
-use super::{
-    ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, crc32c,
-    error::unsupported_field,
+use crate::{
+    ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError,
+    compression::crc32c, error::unsupported_field,
 };
-use crate::io::ByteRange;
 
 /// The layout of the chunks of an array in shards.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ShardLayout {
-    pub(crate) codecs: ChunkCodecs,
+pub struct ShardLayout {
+    codecs: ChunkCodecs,
     /// Chunks of a shard along each axis.
     chunks: Vec<u64>,
     /// Number of chunks of a shard.
@@ -32,7 +31,11 @@ const ABSENT: u64 = u64::MAX;
 impl ShardLayout {
     /// Returns the sharding of an array, if it has one. No codec may surround it, because then the
     /// chunks of a shard could not be read alone.
-    pub(crate) fn new(array: &Array) -> Result<Option<Self>, CodecsError> {
+    ///
+    /// # Errors
+    ///
+    /// [`CodecsError`] for a sharding that is not supported.
+    pub fn new(array: &Array) -> Result<Option<Self>, CodecsError> {
         let Some(declared) = array.sharding() else {
             return Ok(None);
         };
@@ -65,7 +68,7 @@ impl ShardLayout {
     }
 
     /// Returns the grid index of the shard of a chunk, and the number of the chunk in the shard.
-    pub(crate) fn locate(&self, index: &[u64]) -> Option<(Vec<u64>, u64)> {
+    pub fn locate(&self, index: &[u64]) -> Option<(Vec<u64>, u64)> {
         let mut shard = Vec::with_capacity(index.len());
         let mut number = 0_u64;
         for (index, chunks) in index.iter().zip(&self.chunks) {
@@ -77,33 +80,36 @@ impl ShardLayout {
         Some((shard, number))
     }
 
-    /// Returns the range of a shard that holds its index.
-    pub(crate) fn index_range(&self) -> ByteRange {
+    /// Returns the codecs of the chunks in shards.
+    pub fn codecs(&self) -> &ChunkCodecs {
+        &self.codecs
+    }
+
+    /// Returns whether the index is at the start or at the end of a shard.
+    pub fn index_location(&self) -> IndexLocation {
+        self.location
+    }
+
+    /// Returns the size of the index in bytes, with its checksum.
+    pub fn index_size(&self) -> u64 {
         let checksum = if self.checksum { 4 } else { 0 };
-        let size = self
-            .count
-            .saturating_mul(ENTRY_SIZE)
-            .saturating_add(checksum);
-        match self.location {
-            IndexLocation::End => ByteRange::Suffix(size),
-            IndexLocation::Start => ByteRange::Bounded(0..size),
-        }
+        let entries = self.count.saturating_mul(ENTRY_SIZE);
+        entries.saturating_add(checksum)
     }
 
     /// Returns the number of chunks of a shard.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Assembles a shard from encoded chunks and their numbers, in any order.
-    pub(crate) fn encode(&self, mut chunks: Vec<(u64, Bytes)>) -> Result<Bytes, EncodeError> {
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`] if a number is outside the shard or given twice, or the shard is too large.
+    pub fn encode(&self, mut chunks: Vec<(u64, Bytes)>) -> Result<Bytes, EncodeError> {
         chunks.sort_by_cached_key(|(number, _)| self.morton(*number));
-        let checksum = if self.checksum { 4 } else { 0 };
-        let index_size = self
-            .count
-            .saturating_mul(ENTRY_SIZE)
-            .saturating_add(checksum);
-        let index_size = usize::try_from(index_size).map_err(|_| EncodeError::ShardSize)?;
+        let index_size = usize::try_from(self.index_size()).map_err(|_| EncodeError::ShardSize)?;
         let sizes = chunks.iter().map(|(_, chunk)| chunk.len());
         let size = sizes.fold(index_size, usize::saturating_add);
         let mut index = Vec::new();
@@ -168,8 +174,12 @@ impl ShardLayout {
         (0..bits).rev().map(code).collect()
     }
 
-    /// Parses an index that was read from [`index_range`](Self::index_range).
-    pub(crate) fn index(&self, bytes: Bytes) -> Result<ShardIndex, DecodeError> {
+    /// Parses an index that was read from its [location](Self::index_location).
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] if its size or checksum is wrong.
+    pub fn index(&self, bytes: Bytes) -> Result<ShardIndex, DecodeError> {
         let bytes = if self.checksum {
             crc32c::decode(&bytes)?
         } else {
@@ -196,10 +206,11 @@ fn index_checksum(codecs: &Codecs) -> Option<bool> {
 
 /// The index of one shard: the ranges of its chunks.
 #[derive(Clone, Debug)]
-pub(crate) struct ShardIndex(Bytes);
+pub struct ShardIndex(Bytes);
 
 impl ShardIndex {
-    pub(crate) fn size(&self) -> usize {
+    /// Returns the size of the decoded index in bytes.
+    pub fn size(&self) -> usize {
         self.0.len()
     }
 
@@ -208,7 +219,7 @@ impl ShardIndex {
     /// # Errors
     ///
     /// [`ShardEntryError`] for an entry that is not a range.
-    pub(crate) fn chunk(&self, number: u64) -> Result<Option<Range<u64>>, ShardEntryError> {
+    pub fn chunk(&self, number: u64) -> Result<Option<Range<u64>>, ShardEntryError> {
         let entry = || {
             let start = usize::try_from(number.checked_mul(ENTRY_SIZE)?).ok()?;
             let (offset, rest) = self.0.get(start..)?.split_first_chunk::<8>()?;

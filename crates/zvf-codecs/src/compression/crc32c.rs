@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::error::{DecodeError, damaged};
+use crate::error::{DecodeError, damaged};
 
 /// Size of the checksum.
 pub(crate) const SIZE: usize = 4;

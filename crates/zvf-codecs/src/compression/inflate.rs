@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use bytes::Bytes;
 
-use super::error::{DecodeError, damaged};
+use crate::error::{DecodeError, damaged};
 
 /// Reads all of a stream, which may not be longer than `limit`.
 pub(super) fn inflate(

@@ -35,8 +35,8 @@ pub(super) fn undo(width: usize, whole: bool, rows: &[u8], items: &mut [u8]) {
     }
 }
 
-pub(super) fn apply(width: usize, items: &[u8], rows: &mut [u8]) {
-    let end = shuffled(width, false, items.len());
+pub(super) fn apply(width: usize, whole: bool, items: &[u8], rows: &mut [u8]) {
+    let end = shuffled(width, whole, items.len());
     let (items, rest) = items.split_at(end);
     let (rows, tail) = rows.split_at_mut(end);
     tail.copy_from_slice(rest);
@@ -96,7 +96,7 @@ mod tests {
                     }
                 }
                 let mut rows = vec![0; len];
-                apply(width, &items, &mut rows);
+                apply(width, false, &items, &mut rows);
                 assert_eq!(rows, want, "{width} {count}");
                 let mut back = vec![0; len];
                 undo(width, false, &rows, &mut back);

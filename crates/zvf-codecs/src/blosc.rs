@@ -27,7 +27,7 @@
 //! filter, which also needs the first block.
 //!
 //! ```
-//! use zvf_dense::blosc::{BloscChunk, ChunkEncoder, BloscCodec, Decoder, BloscFilter};
+//! use zvf_codecs::blosc::{BloscChunk, ChunkEncoder, BloscCodec, Decoder, BloscFilter};
 //!
 //! let items: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
 //! let encoder = ChunkEncoder::new(BloscCodec::Lz4, 4, 1000).with_filters(&[BloscFilter::Shuffle])?;
@@ -52,15 +52,16 @@ mod filter_id;
 mod header;
 mod lz4;
 mod repeat;
+mod stripes;
 
 pub use chunk::{BlockStarts, BloscChunk, Special};
 pub use codec::BloscCodec;
 pub use decode::{BlockContext, Decoder};
-pub(crate) use encode::slots;
-pub use encode::{BloscEncodeError, ChunkEncoder, Split};
+pub use encode::{BloscEncodeError, ChunkEncoder, Split, slots};
 pub use error::{ChunkError, StreamError};
 pub use filter::BloscFilter;
 pub use header::{ChunkHeader, HEADER_LEN, SpecialKind};
+pub use stripes::Stripes;
 
 /// Converts a 32-bit length to a length in memory.
 fn memory_len(len: u32) -> usize {

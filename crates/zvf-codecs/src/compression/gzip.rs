@@ -5,8 +5,9 @@ use std::io::Write;
 use bytes::Bytes;
 use zvf_model::zarr::Codec;
 
+use crate::error::{DecodeError, EncodeError, failed};
+
 use super::{
-    error::{DecodeError, EncodeError, failed},
     inflate::inflate,
     settings::{Settings, integer},
 };

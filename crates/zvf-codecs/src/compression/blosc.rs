@@ -1,0 +1,140 @@
+//! The blosc codec: chunks of Blosc 1, with the settings that a Zarr array has for them.
+//!
+//! A chunk names its compressor and filter itself, so the settings matter to the encoder only.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use zvf_model::zarr::Codec;
+
+use crate::{
+    blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, ChunkHeader, Decoder},
+    error::{DecodeError, EncodeError, damaged, failed},
+};
+
+use super::settings::{Settings, integer};
+
+const CODEC: &str = "blosc";
+
+/// Maximum length of a payload: the size of a chunk is a signed 32-bit number and includes the
+/// header.
+const MAX_BYTES: usize = 0x7fff_ffff - 16;
+
+/// Maximum number of bytes that a stored byte decodes to: a zstd block of 4 bytes has 128 KiB.
+const MAX_RATIO: u64 = (128 << 10) / 4;
+
+/// Decodes a chunk, within `limit` bytes. The header declares the decoded size, which is allocated
+/// exactly.
+pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
+    thread_local! {
+        /// The decoder of the thread, which keeps its buffers and the tables of its codecs.
+        static DECODER: RefCell<Decoder> = RefCell::default();
+    }
+    let fail = |source| damaged(CODEC, Box::new(source));
+    let header = ChunkHeader::parse(bytes).map_err(fail)?;
+    if u64::from(header.nbytes()) > limit {
+        return Err(DecodeError::OverLimit { limit });
+    }
+    if u64::from(header.nbytes()) > u64::from(header.cbytes()).saturating_mul(MAX_RATIO) {
+        return Err(damaged(
+            CODEC,
+            "the declared size is impossible for a chunk of this length".into(),
+        ));
+    }
+    if usize::try_from(header.cbytes()) != Ok(bytes.len()) {
+        let text = format!(
+            "the chunk has {} bytes, its header says {}",
+            bytes.len(),
+            header.cbytes()
+        );
+        return Err(damaged(CODEC, text.into()));
+    }
+    let chunk = BloscChunk::parse(bytes).map_err(fail)?;
+    let len = usize::try_from(header.nbytes()).map_err(|_| DecodeError::OverLimit { limit })?;
+    let mut decoded = Vec::new();
+    let reserved = decoded.try_reserve_exact(len);
+    reserved.map_err(|_| DecodeError::OverLimit { limit })?;
+    decoded.resize(len, 0);
+    let typesize = u32::from(header.typesize());
+    let done = DECODER.with_borrow_mut(|decoder| chunk.decode(typesize, decoder, &mut decoded));
+    done.map_err(fail)?;
+    Ok(decoded.into())
+}
+
+/// The settings of the encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blosc {
+    compressor: BloscCodec,
+    level: u8,
+    shuffle: Option<BloscFilter>,
+    typesize: u8,
+    blocksize: u32,
+}
+
+impl Blosc {
+    pub(super) fn new(codec: &Codec) -> Settings<Self> {
+        let text = |field: &'static str, or: &'static str| match codec.configuration.get(field) {
+            None => Ok(or),
+            Some(text) => text.as_str().ok_or(field),
+        };
+        let size = |field: &'static str, or: u32| match integer(codec, field)? {
+            None => Ok(or),
+            Some(size) => u32::try_from(size).map_err(|_| field),
+        };
+        let level = integer(codec, "clevel")?.unwrap_or(5);
+        let level = u8::try_from(level).ok().filter(|level| *level <= 9);
+        // C-Blosc stores the size of an item in a byte and takes larger sizes for 1.
+        let typesize = u8::try_from(size("typesize", 1)?).ok();
+        Ok(Self {
+            compressor: compressor(text("cname", "zstd")?).ok_or("cname")?,
+            level: level.ok_or("clevel")?,
+            shuffle: shuffle(text("shuffle", "noshuffle")?)?,
+            typesize: typesize.filter(|size| *size > 0).ok_or("typesize")?,
+            blocksize: size("blocksize", 0)?,
+        })
+    }
+
+    /// Encodes a chunk.
+    pub(super) fn encode(self, bytes: &[u8]) -> Result<Vec<u8>, EncodeError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(EncodeError::TooLong {
+                codec: CODEC,
+                max: MAX_BYTES,
+                found: bytes.len(),
+            });
+        }
+        let fail = |source| failed(CODEC, Box::new(source));
+        let encoder = ChunkEncoder::blosc1(
+            self.compressor,
+            self.shuffle,
+            self.typesize,
+            self.blocksize,
+            bytes.len(),
+        );
+        let encoder = encoder.map_err(fail)?.with_level(self.level);
+        encoder.encode(bytes).map_err(fail)
+    }
+}
+
+/// Returns the compressor that writes chunks for a name in metadata.
+///
+/// LZ4 stands in for compressors that are only decoded here. A chunk names its own compressor, so
+/// every reader decodes it.
+fn compressor(name: &str) -> Option<BloscCodec> {
+    Some(match name {
+        "lz4" | "lz4hc" | "blosclz" | "snappy" => BloscCodec::Lz4,
+        "zlib" => BloscCodec::Zlib,
+        "zstd" => BloscCodec::Zstd,
+        _ => return None,
+    })
+}
+
+/// Returns the filter of a name in metadata.
+fn shuffle(name: &str) -> Settings<Option<BloscFilter>> {
+    match name {
+        "noshuffle" => Ok(None),
+        "shuffle" => Ok(Some(BloscFilter::Shuffle)),
+        "bitshuffle" => Ok(Some(BloscFilter::BitShuffle)),
+        _ => Err("shuffle"),
+    }
+}

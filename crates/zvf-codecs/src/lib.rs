@@ -1,0 +1,57 @@
+//! Codecs of Zarr chunks and shards, without I/O.
+//!
+//! [`ChunkCodecs`] is the codec chain of a chunk, parsed once from the metadata of an array and
+//! applied to each chunk. [`ShardLayout`] locates chunks in the shards of an array, and assembles
+//! shards. [`blosc`] reads and writes the chunks of Blosc themselves.
+//!
+//! ```
+//! use zvf_codecs::{ChunkCodecs, DecodedSize};
+//! use zvf_model::{key::Key, zarr::Node};
+//!
+//! let json = br#"{"zarr_format": 3, "node_type": "array", "shape": [9],
+//!   "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}, {"name": "zstd"}],
+//!   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [9]}},
+//!   "chunk_key_encoding": {"name": "default"}}"#;
+//! let node = Node::parse(&Key::parse("a/zarr.json")?, json)?;
+//! let codecs = ChunkCodecs::new(&node.as_array().ok_or("a group")?.codecs)?;
+//! let chunk = codecs.encode(b"123456789")?;
+//! assert_eq!(codecs.decode(chunk, DecodedSize::Exactly(9))?, "123456789");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | codec | decodes | encodes | library |
+//! |---|---|---|---|
+//! | `bytes`, `vlen-bytes`, `vlen-utf8` | yes | yes | none: the payload is the chunk |
+//! | `crc32c` | yes | yes | crc32c |
+//! | `zstd` | yes | yes | zstd (C) |
+//! | `gzip` | yes | yes | flate2 |
+//! | `blosc`, with the feature | all compressors | LZ4, zlib, zstd; LZ4 in place of the others | [`blosc`] |
+//! | `sharding_indexed` | [`ShardLayout`] | [`ShardLayout`] | none |
+//!
+//! Every decoder takes a limit and never allocates more, whatever size a chunk declares.
+
+#[cfg(feature = "blosc")]
+pub mod blosc;
+#[deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing
+)]
+mod chain;
+#[deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing
+)]
+mod compression;
+mod error;
+#[deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing
+)]
+mod shard;
+
+pub use chain::{ChunkCodecs, DecodedForm, DecodedSize};
+pub use error::{CodecsError, DecodeError, EncodeError};
+pub use shard::{ShardEntryError, ShardIndex, ShardLayout};
