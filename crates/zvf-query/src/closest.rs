@@ -1,7 +1,7 @@
-//! What a misspelt name was meant to be.
+//! Suggestions for misspelled names.
 
-/// The name that is likely meant by one that is not there: one of the same letters in another case,
-/// or one that a few slips away. `None` when nothing is near.
+/// Returns the name likely intended by an unknown one: the same letters in another case, or a name
+/// at a small edit distance. `None` if no name is similar.
 ///
 /// ```
 /// use zvf_query::closest;
@@ -14,7 +14,8 @@ pub fn closest<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) -> Opti
     let name = name.to_lowercase();
     let slips = |other: &str| strsim::damerau_levenshtein(&name, &other.to_lowercase());
     let near = there.into_iter().map(|other| (slips(other), other));
-    // A slip in a name of two letters leaves half of it; more than a third is another name.
+    // One typing error in a name of two letters leaves half of it; a distance of more than a third
+    // means another name.
     let near =
         near.filter(|(slips, _)| *slips <= 1 || slips.saturating_mul(3) <= name.chars().count());
     let (_, other) = near.min_by_key(|(slips, _)| *slips)?;
@@ -26,7 +27,7 @@ mod tests {
     use super::closest;
 
     #[test]
-    fn a_slip_is_found_and_another_name_is_not() {
+    fn typing_errors_are_matched_and_other_names_are_not() {
         let there = ["fa", "radius", "X"];
         assert_eq!(closest("faa", there), Some("fa"));
         assert_eq!(closest("raduis", there), Some("radius"));

@@ -1,12 +1,12 @@
-//! Work for all cores.
+//! Parallel work on all cores.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-/// Bytes to look at from which on it is worth to wake other cores.
+/// Minimum number of bytes for which parallel work pays off.
 pub(crate) const WORTH: usize = 256 << 10;
 
-/// Does `work` on each of `items`, in order; on all cores when there are so many
-/// `bytes` to look at that it is worth waking them.
+/// Runs `work` on each of `items`, in order; on all cores if `bytes` exceeds the threshold for
+/// parallel work.
 pub(crate) fn on_cores<T: Send, R: Send>(
     items: Vec<T>,
     bytes: usize,

@@ -1,4 +1,4 @@
-//! What is left out when a query keeps going.
+//! Collection of skipped data and notes.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -10,7 +10,7 @@ use crate::{
     sync::lock,
 };
 
-/// Where damage goes: strict queries stop, others write it down.
+/// Receiver of damage: strict queries fail, others record it.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     keep_going: bool,
@@ -19,7 +19,8 @@ pub(crate) struct Diagnostics {
 
 #[derive(Debug, Default)]
 struct Written {
-    /// By key, then by reason: damage may be met many times, and in many places.
+    /// Ordered by key and reason, without duplicates: damage may be found repeatedly and in many
+    /// cells.
     missing: BTreeSet<(Key, String)>,
     notes: BTreeSet<String>,
 }
@@ -32,7 +33,7 @@ impl Diagnostics {
         }
     }
 
-    /// Stops, or writes it down and goes on without it.
+    /// Fails, or records the damage and continues.
     pub(crate) fn skip(&self, damage: Damage) -> Result<(), QueryError> {
         let over_budget = matches!(
             &damage.fault,
@@ -46,7 +47,7 @@ impl Diagnostics {
         Ok(())
     }
 
-    /// The same for what was asked for and is not there.
+    /// Fails, or records requested data that is missing.
     pub(crate) fn absent(&self, key: &Key, error: QueryError) -> Result<(), QueryError> {
         if !self.keep_going {
             return Err(error);
@@ -59,12 +60,12 @@ impl Diagnostics {
         lock(&self.written).missing.insert((key, reason));
     }
 
-    /// Writes down a defect that was got around.
+    /// Records a defect that was worked around.
     pub(crate) fn note(&self, note: impl Into<String>) {
         lock(&self.written).notes.insert(note.into());
     }
 
-    /// Takes over what another wrote down.
+    /// Adds the records of another collection.
     pub(crate) fn absorb(&self, other: &Self) {
         let other = core::mem::take(&mut *lock(&other.written));
         let mut written = lock(&self.written);
@@ -72,7 +73,7 @@ impl Diagnostics {
         written.notes.extend(other.notes);
     }
 
-    /// Whether nothing was written down.
+    /// Returns whether nothing was recorded.
     pub(crate) fn is_empty(&self) -> bool {
         let written = lock(&self.written);
         written.missing.is_empty() && written.notes.is_empty()
@@ -82,7 +83,7 @@ impl Diagnostics {
         self.keep_going
     }
 
-    /// What was written down, in the order of keys.
+    /// Returns the records in the order of keys.
     pub(crate) fn finish(&self) -> (Vec<Skipped>, Vec<String>) {
         let Written { missing, notes } = core::mem::take(&mut *lock(&self.written));
         let missing = missing.into_iter();

@@ -1,4 +1,4 @@
-//! Why a query cannot be answered.
+//! Errors of queries.
 
 use core::fmt;
 
@@ -28,17 +28,17 @@ use crate::{
     predicate::{BindError, Scope},
 };
 
-/// Why a query cannot be answered. What happened below is the source.
+/// Reason that a query cannot be answered. The cause is the source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// Something that is read is damaged or missing.
+    /// The data read is damaged or missing.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// Something cannot be read now.
+    /// The data cannot be read now.
     #[error(transparent)]
     Fetch(FetchError),
-    /// Metadata cannot be understood.
+    /// Metadata is invalid.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
     /// A name in the store cannot be part of a key.
@@ -46,7 +46,7 @@ pub enum QueryError {
     Name {
         /// The name.
         name: String,
-        /// Why.
+        /// The fault of the name.
         source: KeyError,
     },
     /// The store has no such level.
@@ -57,23 +57,23 @@ pub enum QueryError {
         /// Levels that the root names.
         declared: Vec<LevelId>,
     },
-    /// No level fits what was asked for.
+    /// No level matches the request.
     #[error("no level is as fine: level 0 itself has a larger scale")]
     NoScale,
-    /// Every level has more vertices than may be given.
+    /// Every level has more vertices than the budget.
     #[error(
         "what is selected has {vertices} vertices in level {level}, and no level has fewer; \
          the budget is {budget}"
     )]
     OverVertices {
-        /// The level with the fewest.
+        /// The level with the fewest vertices.
         level: LevelId,
-        /// Vertices it has there.
+        /// Number of selected vertices in it.
         vertices: u64,
-        /// Vertices that may be given.
+        /// The budget of vertices.
         budget: u64,
     },
-    /// An attribute that levels have in other forms.
+    /// An attribute has different forms on different levels.
     #[error(
         "{0}: has rows of another width in another level, which go into no one column; \
          leave it out, or name a level"
@@ -95,20 +95,20 @@ pub enum QueryError {
         /// The level.
         level: LevelId,
     },
-    /// Objects are asked for where there are none.
+    /// The query selects objects, but the level has none.
     #[error("level {0} has no objects")]
     NoObjects(LevelId),
-    /// An attribute is asked for that is not there.
+    /// A requested attribute does not exist.
     #[error("there is no attribute {}{}", scoped(*scope, name), meant(&scoped(*scope, name), there))]
     NoAttribute {
-        /// Whose it would be.
+        /// The requested scope.
         scope: Option<Scope>,
         /// Its name.
         name: String,
-        /// Attributes that are there, as far as is known.
+        /// Known attributes.
         there: Vec<String>,
     },
-    /// Which attributes there are, only a listing tells.
+    /// Only a listing reveals the existing attributes.
     #[error(
         "{}: cannot be listed, so nobody knows which attributes there are; \
          name the attributes to read with their scopes, or none", _0.key
@@ -117,10 +117,10 @@ pub enum QueryError {
     /// There is no further geometry of this name.
     #[error("there is no further geometry {0:?}")]
     NoGeometry(String),
-    /// The predicate does not fit the attributes.
+    /// The predicate does not match the attributes.
     #[error("the predicate cannot be asked of this level")]
     Bind(#[from] BindError),
-    /// A part of a predicate looks at columns that have no row in common.
+    /// A part of a predicate combines columns that have no row in common.
     #[error(
         "{part}: compares {} with {} attributes, which have no row in common; \
          join parts about each of them by and", left.name(), right.name()
@@ -133,7 +133,7 @@ pub enum QueryError {
         /// The other.
         right: Scope,
     },
-    /// A place or region with another number of axes than the store.
+    /// A position or region has another number of axes than the store.
     #[error("{found} axes are given, the store has {expected}")]
     Axes {
         /// Axes of the store.
@@ -148,42 +148,42 @@ pub enum QueryError {
         chunk: ChunkCoord,
         /// The level.
         level: LevelId,
-        /// Coordinates it should have.
+        /// Number of coordinates of the level.
         expected: usize,
-        /// Coordinates it has.
+        /// Number of coordinates given.
         found: usize,
     },
-    /// A value is asked for where chunks are not made by an attribute.
+    /// The query selects by a chunking value, but the level is not chunked by an attribute.
     #[error("level {0} is not chunked by an attribute")]
     NotChunked(LevelId),
-    /// What was asked for does not go with something else that was.
+    /// The combination of options is not supported.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// Vertices are in a form that is not decoded.
+    /// The encoding of vertices is not supported.
     #[error("{0}: vertices are encoded with Draco, which is not decoded")]
     Draco(Key),
-    /// Links that the layout of the store has no place for.
+    /// The store has links in a form that its layout does not define.
     #[error(
         "{0}/cross_chunk_links: a store of 0.9 with links as generations before it kept them; \
          only early development versions wrote that, and it is not read"
     )]
     LegacyLinks(Key),
-    /// The answer takes more memory than allowed.
+    /// The result exceeds the memory budget.
     #[error(
         "{what} take {bytes} bytes, the memory budget is {budget}; \
          ask for less, or raise the budget"
     )]
     OverBudget {
-        /// What.
+        /// The part of the result.
         what: &'static str,
-        /// Bytes they take.
+        /// Its size in bytes.
         bytes: u64,
         /// The budget.
         budget: u64,
     },
 }
 
-/// What there is instead, as the end of a sentence.
+/// Formats the existing names as the end of a sentence.
 fn known(names: &[impl fmt::Display]) -> String {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     match names.is_empty() {
@@ -192,7 +192,7 @@ fn known(names: &[impl fmt::Display]) -> String {
     }
 }
 
-/// The same, and which of them was likely meant.
+/// Formats the existing names and the likely intended one.
 fn meant(name: &str, there: &[String]) -> String {
     let mut text = known(there);
     if let Some(other) = closest(name, there.iter().map(String::as_str)) {
@@ -219,15 +219,15 @@ impl From<FetchError> for QueryError {
     }
 }
 
-/// Something that cannot be read as it stands.
+/// Data that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{key}{}", in_chunk(chunk.as_ref()))]
 pub struct Damage {
     /// The array or object.
     pub key: Key,
-    /// The chunk, where it is one of many.
+    /// The chunk, if there are several.
     pub chunk: Option<ChunkCoord>,
-    /// What is wrong.
+    /// The fault.
     #[source]
     pub fault: Fault,
 }
@@ -254,159 +254,159 @@ impl Damage {
     }
 }
 
-/// What is wrong with it.
+/// Fault of damaged data.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// It cannot be read.
     #[error("cannot be read")]
     Fetch(#[source] FetchError),
-    /// It is listed, and not there.
+    /// The cell is listed but missing.
     #[error("is listed, but missing")]
     MissingCell,
-    /// It is needed, and not there.
+    /// It is required but missing.
     #[error("is missing")]
     Missing,
-    /// It does not say which chunks it has.
+    /// It does not list its chunks.
     #[error("does not list its chunks")]
     Unlisted,
-    /// It is another kind of node than it has to be.
+    /// It is the wrong kind of node.
     #[error("is not the kind of node it has to be")]
     Kind,
-    /// It is no whole number of rows.
+    /// Its length is not a whole number of rows.
     #[error("{bytes} bytes are no whole number of {row} byte rows")]
     Rows {
-        /// Bytes there are.
+        /// Its length in bytes.
         bytes: u64,
-        /// Bytes of a row.
+        /// Length of a row in bytes.
         row: u64,
     },
-    /// It has another number of rows than what it belongs to.
+    /// Its number of rows differs from that of related data.
     #[error("{bytes} bytes do not make {rows} rows")]
     Uneven {
-        /// Bytes there are.
+        /// Its length in bytes.
         bytes: u64,
-        /// Rows there should be.
+        /// Expected number of rows.
         rows: u64,
     },
-    /// It names a row that is not there.
+    /// It names a missing row.
     #[error("names row {row} of {rows}")]
     NoRow {
         /// The row.
         row: u64,
-        /// How many there are.
+        /// Number of rows.
         rows: u64,
     },
-    /// It names a fragment that is not there.
+    /// It names a missing fragment.
     #[error("names fragment {fragment} of {fragments}")]
     NoFragment {
         /// The fragment.
         fragment: u32,
-        /// How many there are.
+        /// Number of fragments.
         fragments: u32,
     },
     /// It names a chunk that has no vertices.
     #[error("names chunk {0}, which has no vertices")]
     NoChunk(ChunkCoord),
-    /// A number beyond what is possible.
+    /// A number is out of range.
     #[error("a number is out of range")]
     Range,
-    /// It has another number of values than something else says.
+    /// Its number of values differs from the declared number.
     #[error("has {found} items where {expected} are declared")]
     Count {
-        /// Items there are.
+        /// Number of items found.
         found: u64,
-        /// Items there should be.
+        /// Expected number of items.
         expected: u64,
     },
-    /// What is wrong with one row of it.
+    /// A fault of one of its rows.
     #[error("row {row}")]
     Row {
         /// The row.
         row: u64,
-        /// What is wrong.
+        /// The fault.
         source: Box<Self>,
     },
-    /// More of its rows than are told one by one.
+    /// More of its rows have faults than are reported one by one.
     #[error("{0} more of its rows cannot be read")]
     MoreRows(u64),
-    /// Two objects of the same id.
+    /// Two objects have the same id.
     #[error("has the id {0} twice")]
     Twice(i64),
-    /// Ids that are declared to ascend and do not.
+    /// Ids are declared to ascend but do not.
     #[error("is declared to be sorted, and is not")]
     Order,
-    /// A fill value that its type does not have.
+    /// A fill value that its type cannot represent.
     #[error("has a fill value that is not of its type")]
     Fill,
-    /// Text that is no UTF-8 or UTF-32.
+    /// Text that is not valid UTF-8 or UTF-32.
     #[error("is no text")]
     Text,
-    /// No fragment index.
+    /// Invalid fragment index.
     #[error("is no fragment index")]
     Fragments(#[from] FragmentIndexError),
-    /// No manifest.
+    /// Invalid manifest.
     #[error("is no manifest")]
     Manifest(#[from] ManifestError),
-    /// No frame.
+    /// Invalid frame.
     #[error("is no frame of byte strings")]
     Frame(#[from] VlenFrameError),
-    /// No integers.
+    /// Invalid integers.
     #[error("is no list of integers")]
     Int64s(#[from] Int64sError),
-    /// A range of group members that goes backwards.
+    /// A range of group members with its end before its start.
     #[error("is no range of members")]
     GroupRange(#[from] GroupRangeInverted),
-    /// Offsets that do not fit.
+    /// Invalid offsets.
     #[error("offsets do not fit the data")]
     OpenRows(#[from] OpenRowsError),
-    /// No codes.
+    /// Invalid dictionary codes.
     #[error("is no column of codes")]
     Codes(#[from] DictionaryCodesError),
-    /// No rows of links.
+    /// Invalid rows of links.
     #[error("are no links")]
     Links(#[from] LinkRowsError),
-    /// No groups of links.
+    /// Invalid groups of links.
     #[error("are no links")]
     RaggedLinks(#[from] RaggedLinksError),
-    /// No links between chunks.
+    /// Invalid cross-chunk links.
     #[error("are no links between chunks")]
     CrossChunkCell(#[from] CrossChunkCellError),
-    /// No table of links between chunks.
+    /// Invalid table of cross-chunk links.
     #[error("is no table of links between chunks")]
     CrossChunkTable(#[from] CrossChunkTableError),
-    /// No permutation.
+    /// Invalid permutation.
     #[error("has an order of ends that is none")]
     Permutation(#[from] PermutationError),
-    /// Links of another width than others of the same level.
+    /// The width of links differs from that of others on the same level.
     #[error("holds links of {found} ends, where others have {expected}")]
     Width {
-        /// Ends of its links.
+        /// Width of its links.
         found: usize,
-        /// Ends of the others.
+        /// Width of the others.
         expected: usize,
     },
-    /// Chunk keys of another length than those of the level.
+    /// The length of its chunk keys differs from that of the level.
     #[error("has chunk keys of {found} numbers, the level has {expected}")]
     Arity {
-        /// Numbers of its keys.
+        /// Length of its keys.
         found: usize,
-        /// Numbers of the level's.
+        /// Length of the level's keys.
         expected: usize,
     },
-    /// Links of which nothing says how many ends they have.
+    /// Links without a declared number of ends.
     #[error("does not say how many ends its links have")]
     NoWidth,
-    /// Rows that are no integers.
+    /// Rows that are not integers.
     #[error("holds no integers, as rows must be")]
     NoIntegers,
-    /// Values of another type than the same attribute has elsewhere.
+    /// The type of values differs from that of the same attribute elsewhere.
     #[error("has values of another type than the same attribute elsewhere")]
     Values,
-    /// A name that stands for no cell of links.
+    /// A name that is not a cell of links.
     #[error("is no cell of links")]
     LinkCell,
-    /// Chunks of a size that links cannot be followed to.
+    /// Chunks of a size that links cannot refer to.
     #[error("has chunks that links cannot be followed to")]
     Scale(#[from] ScaleError),
 }

@@ -1,4 +1,4 @@
-//! As fine as so many vertices can be.
+//! Choice of levels within a budget of vertices.
 
 mod count;
 mod refine;
@@ -21,12 +21,12 @@ use crate::{
 
 pub(crate) use count::LevelCount;
 
-/// What was counted of each level.
+/// Counts by level.
 pub(crate) type Counted = BTreeMap<LevelId, LevelCount>;
 
 impl Session<'_> {
-    /// What is given of a budget. A round trip for each level that is counted after
-    /// its metadata, one more for manifests where there are objects to look at.
+    /// Returns the levels that a budget selects. Takes one round trip for each counted level after
+    /// its metadata, and one more for manifests if objects are selected.
     pub(crate) async fn within(
         &self,
         query: &Query,
@@ -37,7 +37,7 @@ impl Session<'_> {
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
         let candidates = self.candidates(query, diagnostics).await?;
         let mut counted = Counted::new();
-        // The finest that fits, and the next, which does not.
+        // The finest level that fits, and the next finer one, which does not.
         let (mut fitting, mut over) = (None, None);
         let mut at = self.first_guess(query, budget, &candidates).await?;
         while let Some(levels) = candidates.get(at) {
@@ -77,11 +77,11 @@ impl Session<'_> {
                     budget: budget.vertices,
                 });
             }
-            // Less of it may be in the region than its share, and what cannot be counted
-            // is not given.
+            // The region may contain less than the estimated share, and data that cannot be counted
+            // is not returned.
             alternatives.push(whole(levels));
         }
-        // More than is counted comes with paths and links that leave a region.
+        // Paths and links that leave a region add vertices beyond those counted.
         let is_exact = query.region.is_none()
             || shape == Shape::Points && counted.values().all(LevelCount::is_exact);
         Ok(LevelPlan {
@@ -92,7 +92,7 @@ impl Session<'_> {
         })
     }
 
-    /// Levels that may be given, each with those it is drawn with, the coarsest first.
+    /// Returns the candidate levels, each with the levels drawn together with it, coarsest first.
     async fn candidates(
         &self,
         query: &Query,
@@ -106,7 +106,7 @@ impl Session<'_> {
         for id in stale_ids {
             diagnostics.note(passed_over(id));
         }
-        // One round trip for all of them.
+        // One round trip for all levels.
         try_join_all(fresh.iter().map(|id| self.level(*id))).await?;
         let mut candidates = Vec::with_capacity(fresh.len());
         for id in fresh {
@@ -118,9 +118,9 @@ impl Session<'_> {
         Ok(candidates)
     }
 
-    /// Where to begin to count: at the finest of which no more should be selected than
-    /// may be, by what levels declare and how large a part of the store the region is.
-    /// That spares counting coarser ones; it decides nothing.
+    /// Returns the level where counting starts: the finest whose declared count, scaled by the
+    /// region's share of the store, fits the budget. This avoids counting coarser levels and does
+    /// not affect the result.
     async fn first_guess(
         &self,
         query: &Query,
@@ -156,7 +156,7 @@ impl Session<'_> {
         Ok(guess)
     }
 
-    /// What a budget goes with.
+    /// Checks that the query can be combined with a budget.
     fn check_goes_with(&self, query: &Query, budget: &VertexBudget) -> Result<(), QueryError> {
         if query.drill.is_some() || query.nearest.is_some() || query.geometry.is_some() {
             return Err(QueryError::Unsupported(
@@ -176,7 +176,7 @@ impl Session<'_> {
     }
 }
 
-/// All of a level that was counted.
+/// Returns all of a counted level.
 fn part(level: LevelId, counted: &Counted) -> LevelPart {
     let counted = counted.get(&level).map(LevelCount::by_chunk);
     LevelPart {

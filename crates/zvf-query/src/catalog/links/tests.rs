@@ -54,7 +54,7 @@ fn read(
     now(read)
 }
 
-/// `0.0:1 1.0:0`, a record each.
+/// Formats records as `0.0:1 1.0:0`.
 fn text(read: &[LinkRecords]) -> Vec<String> {
     let mut records = Vec::new();
     for cell in read {
@@ -99,7 +99,7 @@ fn family(width: u64, directed: bool, store: &str, physical: u64) -> serde_json:
     })
 }
 
-/// Edges inside 1.1 and from there to 2.1 and 1.0.
+/// Returns a store of edges inside 1.1 and from there to 2.1 and 1.0.
 fn edges() -> MemoryStore {
     let mut memory = MemoryStore::new(Generation::V0_9, "graph", "explicit");
     memory.group("0/links/0", family(2, false, "canonical", 4));
@@ -114,7 +114,7 @@ fn edges() -> MemoryStore {
 
 const EDGES: [&str; 4] = ["1.1:1 2.1:7", "1.1:2 1.0:8", "1.1:0 1.1:1", "1.1:3 1.1:2"];
 
-/// That all that was asked for since the last time is cells, in one round.
+/// Asserts that all requests since the last call are for cells, in one round trip.
 fn assert_reads_alone(memory: &MemoryStore) {
     let rounds = memory.rounds();
     assert_eq!(rounds.len(), 1, "{rounds:?}");
@@ -122,17 +122,17 @@ fn assert_reads_alone(memory: &MemoryStore) {
 }
 
 #[test]
-fn arrays_come_as_text_and_ends_as_given() {
+fn arrays_are_ordered_as_text_and_ends_keep_input_order() {
     let memory = edges();
     assert_eq!(all(&memory, LinkView::Logical), EDGES);
     memory.rounds();
-    // What is open is not opened again: a round trip to read.
+    // Open arrays are not opened again: one round trip to read.
     assert_eq!(all(&memory, LinkView::Logical), EDGES);
     assert_reads_alone(&memory);
 }
 
 #[test]
-fn cells_say_what_they_are_before_they_are_read() {
+fn cells_are_described_before_they_are_read() {
     let memory = edges();
     let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false));
     let set = set.unwrap().unwrap();
@@ -148,7 +148,7 @@ fn cells_say_what_they_are_before_they_are_read() {
     assert!(set.rows_are_known && !set.may_be_shuffled);
 }
 
-/// A triangle over three chunks and one inside, with a copy in each chunk.
+/// Returns a triangle over three chunks and one inside, with a copy in each chunk.
 fn copies() -> MemoryStore {
     let mut memory = MemoryStore::new(Generation::V0_9, "mesh", "explicit");
     memory.group("0/links/0", family(3, false, "duplicate", 4));
@@ -179,7 +179,7 @@ fn copies() -> MemoryStore {
 }
 
 #[test]
-fn copies_count_once_unless_rows_are_wanted_as_stored() {
+fn copies_count_once_except_in_the_stored_view() {
     let memory = copies();
     let crossing = "1.0:1 0.0:2 0.1:3";
     let inside = "2.2:0 2.2:1 2.2:2";
@@ -207,7 +207,7 @@ fn links_without_a_value_are_noted() {
 }
 
 #[test]
-fn streamed_skeletons_come_child_first() {
+fn streamed_skeletons_are_returned_child_first() {
     let convention = "implicit_sequential_with_branches";
     let mut memory = MemoryStore::new(Generation::V0_9, "skeleton", convention);
     memory.group("0/links/0", family(2, true, "canonical", 2));
@@ -231,7 +231,7 @@ fn streamed_skeletons_come_child_first() {
 }
 
 #[test]
-fn rows_of_32_bits_are_rows() {
+fn rows_of_32_bits_are_read() {
     let mut memory = edges();
     let dtype = json!({"dtype": "int32"});
     let inside = int32s(&[0, 1, 3, 2]);
@@ -244,7 +244,7 @@ fn rows_of_32_bits_are_rows() {
 }
 
 #[test]
-fn damage_names_its_cell_and_the_rest_can_be_kept() {
+fn damage_names_its_cell_and_the_rest_is_returned() {
     let odd = ragged::encode(&[int32s(&[0, 1]), int32s(&[7])]);
     let bad: [(&str, [u64; 2], Vec<u8>, &str); 6] = [
         ("0/links/0/0.0", [1, 1], vec![0; 17], "int64"),
@@ -289,7 +289,7 @@ fn check_damage(memory: &MemoryStore, key: &str) {
 }
 
 #[test]
-fn values_that_are_not_as_many_as_links_are_damage() {
+fn a_wrong_number_of_link_values_is_damage() {
     let mut memory = copies();
     let values = json!({"dtype": "float32"});
     memory.cells(
@@ -309,7 +309,7 @@ fn values_that_are_not_as_many_as_links_are_damage() {
 }
 
 #[test]
-fn values_of_two_types_are_no_column() {
+fn values_of_two_types_are_an_error() {
     let mut memory = copies();
     let values = json!({"dtype": "int16"});
     memory.cells(
@@ -329,14 +329,14 @@ fn values_of_two_types_are_no_column() {
 }
 
 #[test]
-fn a_store_that_cannot_list_gives_all_or_nothing() {
+fn a_store_without_listing_returns_all_or_nothing() {
     let makers: [fn() -> MemoryStore; 2] = [edges, copies];
     for make in makers {
         let listed = all(&make(), LinkView::Stored);
         let mut memory = make();
         memory.lists = false;
         assert_eq!(all(&memory, LinkView::Stored), listed);
-        // What was tried once is known.
+        // Probes are cached.
         memory.rounds();
         assert_eq!(all(&memory, LinkView::Stored), listed);
         assert_reads_alone(&memory);
@@ -362,7 +362,7 @@ fn refused(memory: &MemoryStore) {
 }
 
 #[test]
-fn deltas_are_tried_where_they_are_not_listed() {
+fn deltas_are_probed_without_a_listing() {
     let mut memory = edges();
     memory.group("0/links/+1", json!({}));
     for lists in [true, false] {

@@ -1,4 +1,4 @@
-//! What is asked for to find objects, and what of damaged ones is left.
+//! Requests for finding objects, and what remains of damaged ones.
 
 use serde_json::json;
 use zvf_format::{manifest::ObjectManifestBuilder, vlen};
@@ -13,14 +13,14 @@ use crate::{
 
 const LEVEL: LevelId = LevelId::new(0);
 
-/// The manifest of the fragment of this number of the chunk of this number.
+/// Encodes the manifest of a single fragment; `number` is that of the fragment and of its chunk.
 fn manifest(number: i64) -> Vec<u8> {
     let mut builder = ObjectManifestBuilder::new(1);
     builder.push_range(&[number], 7..8).unwrap();
     builder.finish()
 }
 
-/// Twelve objects in six cells of two, whose manifests name their rows.
+/// Creates a store of twelve objects in six cells of two, whose manifests name their rows.
 fn store(ids: &[i64], sorted: bool) -> MemoryStore {
     let mut memory = MemoryStore::of_objects();
     memory.group(
@@ -53,7 +53,7 @@ fn row(objects: &ObjectSet, place: usize) -> Vec<i64> {
 }
 
 #[test]
-fn a_numbered_object_takes_eight_bytes_and_a_cell() {
+fn a_numbered_object_reads_eight_bytes_and_a_cell() {
     let memory = store(&numbered(), true);
     let session = memory.session();
     let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
@@ -62,7 +62,7 @@ fn a_numbered_object_takes_eight_bytes_and_a_cell() {
     assert_eq!(rounds.len(), 3, "{rounds:?}");
     let ids = "0/object_index/object_ids/c/0 56..64";
     assert_eq!(rounds[2], [ids, "0/object_index/manifests/c/3"]);
-    // All of them, and then nothing more is asked.
+    // All of them; after that, nothing more is requested.
     let all = now(session.object_list(LEVEL)).unwrap().unwrap();
     assert_eq!((all.len(), row(&all, 11)), (12, vec![11]));
     assert_eq!(memory.rounds().len(), 1);
@@ -72,7 +72,7 @@ fn a_numbered_object_takes_eight_bytes_and_a_cell() {
 
 #[test]
 fn other_ids_are_looked_up() {
-    // Row 7 has id 14, and id 7 is none.
+    // Row 7 has id 14, and there is no object 7.
     let ids: Vec<i64> = (0..12).map(|id| 2 * id).collect();
     let memory = store(&ids, true);
     let session = memory.session();
@@ -88,7 +88,7 @@ fn other_ids_are_looked_up() {
         rounds[3..],
         [vec![ids], vec!["0/object_index/manifests/c/1"]]
     );
-    // The ids stay.
+    // The ids are cached.
     let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
     assert_eq!(some.places, [None]);
     assert!(memory.rounds().is_empty());
@@ -114,12 +114,12 @@ fn ids_may_be_in_any_order_but_only_once() {
     assert!(matches!(fault(&ids, true), Fault::Order));
     ids[9] = 5;
     assert!(matches!(fault(&ids, false), Fault::Twice(5)));
-    // Nothing written is twelve times id 0.
+    // Missing cells are twelve times id 0.
     assert!(matches!(fault(&[0; 12], true), Fault::Twice(0)));
 }
 
 #[test]
-fn damage_is_left_out_when_going_on() {
+fn damage_is_skipped_with_keep_going() {
     let mut memory = store(&numbered(), true);
     let frame = vlen::encode(&[b"no manifest".to_vec(), manifest(3)]).unwrap();
     memory.put("0/object_index/manifests/c/1", &frame);
@@ -149,7 +149,7 @@ fn damage_is_left_out_when_going_on() {
         .map(|missing| missing.key.to_string());
     let expected = [1, 4].map(|cell| format!("0/object_index/manifests/c/{cell}"));
     assert_eq!(keys.collect::<Vec<_>>(), expected);
-    // What was passed over is no answer for who is strict; others are not hurt.
+    // Skipped damage still fails a strict query, without affecting others.
     assert!(now(session.objects(&level, &Diagnostics::new(false))).is_err());
     assert!(now(session.object_list_of(LEVEL, &[3])).is_ok());
     assert!(now(session.object_list_of(LEVEL, &[2])).is_err());
@@ -172,7 +172,7 @@ fn a_manifest_cannot_take_more_than_the_budget() {
 }
 
 #[test]
-fn what_does_not_fit_the_index_is_refused() {
+fn inconsistent_indexes_are_rejected() {
     let check = |change: &dyn Fn(&mut MemoryStore), key: &str| {
         let mut memory = store(&numbered(), true);
         change(&mut memory);

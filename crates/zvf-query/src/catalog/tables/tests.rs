@@ -1,4 +1,4 @@
-//! What is read of attributes, in forms that no recorded store has.
+//! Reading attributes in forms that no recorded store has.
 
 use serde_json::{Value as Json, json};
 use zvf_format::{numeric::Value, vlen};
@@ -22,7 +22,7 @@ fn read(memory: &MemoryStore, rows: Option<&[u64]>) -> Result<Column, QueryError
     now(memory.session().object_values(LEVEL, "a", rows))
 }
 
-/// Rows as numbers or text, or none.
+/// Returns rows as numbers or text, or none.
 fn shown(column: &Column) -> Vec<Option<Json>> {
     let rows = (0..column.values.len()).map(|row| match &column.values {
         ColumnValues::Numeric(rows) => match rows.view().unwrap().value(row, 0).unwrap() {
@@ -43,7 +43,7 @@ fn shown(column: &Column) -> Vec<Option<Json>> {
 }
 
 #[test]
-fn few_rows_of_a_plain_array_are_read_alone() {
+fn few_rows_of_an_uncompressed_array_are_read_separately() {
     let mut memory = MemoryStore::of_objects();
     let more = json!({"data_type": "int16", "fill_value": -32768, "attributes": absent()});
     memory.array(AT, &[70000], &[65536], &more);
@@ -58,7 +58,7 @@ fn few_rows_of_a_plain_array_are_read_alone() {
     let asked = memory.rounds().pop().unwrap();
     let expected = ["0 6..10", "0 12..14", "1 928..930"].map(|part| format!("{AT}/c/{part}"));
     assert_eq!(asked, expected);
-    // All of them without the filling behind the last.
+    // All rows, without the padding after the last.
     let column = read(&memory, None).unwrap();
     assert_eq!(column.values.len(), 70000);
     let asked = memory.rounds().pop().unwrap();
@@ -66,7 +66,7 @@ fn few_rows_of_a_plain_array_are_read_alone() {
 }
 
 #[test]
-fn big_numbers_come_first_or_last() {
+fn both_byte_orders_are_read() {
     let mut memory = MemoryStore::of_objects();
     let more = json!({"data_type": "int32", "fill_value": 5, "attributes": absent(),
         "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]});
@@ -80,7 +80,7 @@ fn big_numbers_come_first_or_last() {
 }
 
 #[test]
-fn text_is_words() {
+fn text_is_read_as_words() {
     let mut memory = MemoryStore::of_objects();
     let fixed = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
     let more = json!({"data_type": fixed, "fill_value": "", "attributes": absent()});
@@ -111,7 +111,7 @@ fn text_is_words() {
 }
 
 #[test]
-fn damaged_cells_have_no_values_when_going_on() {
+fn damaged_cells_have_no_values_with_keep_going() {
     let mut memory = MemoryStore::of_objects();
     memory.array(
         AT,
@@ -129,7 +129,7 @@ fn damaged_cells_have_no_values_when_going_on() {
     let level = now(session.level(LEVEL)).unwrap();
     let diagnostics = Diagnostics::new(true);
     let column = now(session.object_column(&level, "a", None, &diagnostics)).unwrap();
-    // Fill without a meaning is a value.
+    // A fill value without meaning is a value.
     assert_eq!(shown(&column), [None, None, Some(json!(1)), Some(json!(7))]);
     assert_eq!(diagnostics.finish().0.len(), 1);
 }

@@ -1,21 +1,21 @@
-//! Which regions are given finer.
+//! Selection of the regions returned at the finer level.
 
-/// A part of space that is given of one level or the next finer.
+/// A region of space that is returned at one level or the next finer one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Region {
-    /// Its place among regions.
+    /// Position in the grid of regions.
     pub(super) cell: Vec<i64>,
-    /// Vertices of the coarser level.
+    /// Number of vertices at the coarser level.
     pub(super) coarse: u64,
-    /// Of the finer.
+    /// Number of vertices at the finer level.
     pub(super) fine: u64,
-    /// Squared, from the focus; 0 without one.
+    /// Squared distance from the focus; 0 without one.
     pub(super) distance: f64,
 }
 
-/// Which of the regions are given finer so that there are at most so many vertices: the
-/// nearest first, then those that get the fewest more, each if there is room. No other
-/// that gets more has room then.
+/// Selects the regions returned at the finer level, so that the total does not exceed the maximum:
+/// nearest first, then those that add the fewest vertices, each if it fits. No remaining region
+/// that adds vertices would fit.
 pub(super) fn refine(regions: &[Region], most: u64) -> Vec<bool> {
     let total = regions.iter().map(|region| region.coarse);
     let mut total = total.fold(0, u64::saturating_add);
@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_as_fit_are_refined(
+        fn as_many_regions_as_fit_are_refined(
             counts in proptest::collection::vec((0_u64..20, 0_u64..60, 0_u8..4), 0..12),
             more in 0_u64..200,
         ) {
@@ -76,7 +76,7 @@ mod tests {
                     prop_assert!(!refined[at] || more(region) > 0);
                     continue;
                 }
-                // No room for it now, and none when its turn came.
+                // It does not fit now, and did not fit at its turn.
                 let mut before = refined.clone();
                 for (other, nearer) in regions.iter().enumerate() {
                     let key = |of: &Region| (of.distance.to_bits(), more(of));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_are_first_and_then_the_cheapest() {
+    fn the_nearest_regions_come_first_then_the_cheapest() {
         let regions = [(1, 9, 4), (1, 9, 0), (1, 3, 4), (1, 30, 0), (5, 2, 9)];
         let regions = (0..)
             .zip(regions)

@@ -1,4 +1,4 @@
-//! Regions that are given of one level or the next finer.
+//! Regions returned at one level or the next finer one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +17,21 @@ use crate::{
     resolve::choice::{LevelPart, LevelParts},
 };
 
-/// Two ways to give what is selected, cut into regions.
+/// Two alternatives for a selection, divided into regions.
 pub(super) struct Regions<'c> {
-    /// Levels given together, the coarsest first.
+    /// Levels returned together, coarsest first.
     coarse: BTreeSet<LevelId>,
     fine: BTreeSet<LevelId>,
-    /// Chunks of the root along each axis of a region.
+    /// Size of a region along each axis in chunks of the root.
     extent: Vec<u64>,
-    /// The same of a chunk of a level.
+    /// Size of a chunk of each level, in the same unit.
     scales: BTreeMap<LevelId, Vec<u64>>,
     counted: &'c Counted,
 }
 
 impl Session<'_> {
-    /// The least regions that chunks of all these levels fill; `None` where there are
-    /// none, as the chunks of a level are no multiple of the root's.
+    /// Returns the smallest regions that chunks of all these levels fill; `None` if there are none
+    /// because the chunks of a level are not a multiple of the root's.
     pub(super) async fn regions<'c>(
         &self,
         coarse: &[LevelId],
@@ -65,7 +65,7 @@ impl Session<'_> {
 }
 
 impl Regions<'_> {
-    /// Finer where there is room for it; `None` when there is nowhere.
+    /// Refines regions within the budget; `None` if no region can be refined.
     pub(super) fn parts(&self, budget: &VertexBudget, root: &RootMetadata) -> Option<LevelParts> {
         let mut regions: BTreeMap<Vec<i64>, [u64; 2]> = BTreeMap::new();
         for level in self.coarse.union(&self.fine) {
@@ -96,13 +96,13 @@ impl Regions<'_> {
         let levels = levels.into_iter().rev();
         let parts = levels.map(|level| self.part(*level, &refined));
         let parts: Option<LevelParts> = parts.collect();
-        // One part at least, so that there is an answer.
+        // At least one part, so that there is a result.
         let mut parts = parts?;
         parts.retain(|part| part.chunks.as_ref().is_none_or(|chunks| !chunks.is_empty()));
         (!parts.is_empty()).then_some(parts)
     }
 
-    /// What is given of a level.
+    /// Returns the part of a level to read.
     fn part(&self, level: LevelId, refined: &BTreeSet<Vec<i64>>) -> Option<LevelPart> {
         let mut counted = Vec::new();
         for (chunk, count) in self.chunks(level) {
@@ -128,7 +128,7 @@ impl Regions<'_> {
         counts.flat_map(|counts| &counts.chunks)
     }
 
-    /// The region a chunk is in.
+    /// Returns the region that contains a chunk.
     fn region_of(&self, level: LevelId, chunk: &ChunkCoord) -> Option<Vec<i64>> {
         let coords = chunk.spatial(self.extent.len())?.iter();
         let scales = self.scales.get(&level)?.iter().zip(&self.extent);
@@ -139,7 +139,7 @@ impl Regions<'_> {
         axes.collect()
     }
 
-    /// Squared, from the focus to a region.
+    /// Returns the squared distance of a region from the focus.
     fn distance(&self, cell: &[i64], budget: &VertexBudget, root: &RootMetadata) -> f64 {
         let Some(focus) = &budget.focus else {
             return 0.0;
@@ -155,7 +155,7 @@ impl Regions<'_> {
     }
 }
 
-/// The least number that both divide.
+/// Returns the least common multiple.
 fn multiple(a: u64, b: u64) -> Option<u64> {
     let (mut divisor, mut rest) = (a, b);
     while rest != 0 {
