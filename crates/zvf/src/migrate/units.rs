@@ -1,5 +1,5 @@
-//! Links between chunks, in units that do not know of each other: a unit is all links
-//! of the same chunks, in whatever order, so that what it becomes is nobody else's.
+//! Cross-chunk links in independent units: a unit is all links between the same chunks, in any
+//! order, so that no other unit contributes to its output.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ pub(super) struct Unit {
     pub(super) cells: Vec<usize>,
 }
 
-/// The units of cells, by their chunks.
+/// Groups cells into units by their chunks.
 pub(super) fn units(links: &LinkCells, cells: &[usize]) -> BTreeMap<Vec<ChunkCoord>, Unit> {
     let mut units: BTreeMap<Vec<ChunkCoord>, Unit> = BTreeMap::new();
     for cell in cells {
@@ -30,35 +30,35 @@ pub(super) fn units(links: &LinkCells, cells: &[usize]) -> BTreeMap<Vec<ChunkCoo
 /// Links of a unit in one list.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    /// Ascending.
+    /// Chunks in ascending order.
     pub(super) chunks: Vec<ChunkCoord>,
-    /// For each end a number in `chunks` and a row.
+    /// For each end, an index into `chunks` and a row.
     pub(super) ends: Vec<(u32, u64)>,
-    /// For each link the chunk of the cell it was in.
+    /// For each link, the chunk of its cell.
     pub(super) leaders: Vec<u32>,
-    /// For each attribute the values of all links.
+    /// For each attribute, the values of all links.
     pub(super) values: Vec<LinkValues>,
 }
 
 /// Values of an attribute for links.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinkValues {
-    /// Bytes of a row; 0 while that is not known.
+    /// Bytes of a row; 0 while unknown.
     pub(super) row: usize,
     bytes: Vec<u8>,
-    /// Links before there was a value.
+    /// Number of links before the first value.
     waiting: usize,
-    /// Rows that were made up, beside others that have values.
+    /// Number of rows with fill values because only other links have values.
     pub(super) made_up: u64,
     has: bool,
     fill: Vec<u8>,
 }
 
 impl LinkValues {
-    /// None yet, of an attribute.
+    /// Creates an attribute without values.
     pub(super) fn new(metadata: Option<&CellAttribute>) -> Self {
         let kind = metadata.map_or(Kind::UInt8, |metadata| metadata.dtype.kind());
-        // What is not there is no number, where there is such a thing.
+        // The fill value is NaN if the type has it.
         let fill = match kind {
             Kind::Float32 => f32::NAN.to_le_bytes().to_vec(),
             Kind::Float64 => f64::NAN.to_le_bytes().to_vec(),
@@ -70,7 +70,7 @@ impl LinkValues {
         }
     }
 
-    /// Adds the values of so many links, if they have some.
+    /// Adds the values of this many links, if they have any.
     pub(super) fn push(&mut self, links: usize, values: Option<&[u8]>) {
         let row = values.map_or(0, |values| values.len().checked_div(links).unwrap_or(0));
         match values {
@@ -95,7 +95,7 @@ impl LinkValues {
         self.bytes.extend(row.repeat(links));
     }
 
-    /// The values of some links; `None` when none has any.
+    /// Returns the values of some links; `None` if none has any.
     pub(super) fn of(&self, links: &[usize]) -> Option<Vec<u8>> {
         if !self.has {
             return None;
@@ -108,14 +108,14 @@ impl LinkValues {
         Some(bytes)
     }
 
-    /// All of them; `None` when there is none.
+    /// Returns all values; `None` if there are none.
     pub(super) fn all(&self) -> Option<&[u8]> {
         self.has.then_some(&self.bytes)
     }
 }
 
 impl Gathered {
-    /// The links of some cells.
+    /// Collects the links of some cells.
     pub(super) fn of(links: &LinkCells, read: &[CellLinks]) -> Self {
         let mut chunks: Vec<ChunkCoord> = read.iter().flat_map(|own| own.chunks.clone()).collect();
         chunks.sort_unstable();
@@ -149,7 +149,7 @@ impl Gathered {
         gathered
     }
 
-    /// The links by their chunks, each with those before in the same order.
+    /// Splits links by their chunks, each with the links before it in the same order.
     pub(super) fn apart(&self, form: &LinkTarget) -> Vec<Vec<usize>> {
         let mut apart: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
         for (link, record) in self.ends.chunks_exact(form.width.get()).enumerate() {
@@ -168,10 +168,10 @@ fn number(chunks: &[ChunkCoord], chunk: &ChunkCoord) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Links that go beside others of a chunk, with their values.
+/// Links added to others of a chunk, with their values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
     pub(super) links: AlignedLinks,
-    /// For each attribute.
+    /// Values for each attribute.
     pub(super) values: Vec<Option<Vec<u8>>>,
 }

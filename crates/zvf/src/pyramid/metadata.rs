@@ -1,11 +1,11 @@
-//! What the root and a level say of a new level.
+//! Metadata of the root and of a new level.
 
 use serde_json::{Map, Value, json};
 use zvf_model::root::{CrossLevelStorage, RootMetadata};
 
 use super::{CrossLevel, build::Build, stats};
 
-/// Which links between levels a store has, as its root says.
+/// Returns the cross-level links that the root declares.
 pub(super) fn stored(root: &RootMetadata) -> CrossLevel {
     match root.cross_level_storage {
         Some(CrossLevelStorage::Implicit) => CrossLevel::Implicit,
@@ -14,13 +14,13 @@ pub(super) fn stored(root: &RootMetadata) -> CrossLevel {
     }
 }
 
-/// How many levels they go over; all when `None`.
+/// Returns the number of levels that links span; all if `None`.
 pub(super) fn depth(root: &RootMetadata) -> Option<u32> {
     root.cross_level_depth
         .and_then(|depth| u32::try_from(depth).ok())
 }
 
-/// A token of the root, which is there once.
+/// Adds a capability to the root, once.
 fn token(block: &mut Map<String, Value>, name: &str) {
     let tokens = block
         .entry("format_capabilities")
@@ -33,7 +33,7 @@ fn token(block: &mut Map<String, Value>, name: &str) {
 }
 
 impl Build<'_> {
-    /// The attributes of the level.
+    /// Returns the attributes of the level.
     pub(super) fn level_says(&self) -> Map<String, Value> {
         let source = self.source;
         let tally = &self.tally;
@@ -92,7 +92,7 @@ impl Build<'_> {
         all
     }
 
-    /// The share of objects that the level keeps, of all there are.
+    /// Returns the share of all objects that the level keeps.
     fn share(&self, objects: u64) -> f64 {
         if self.shared.recipe.kept.is_none() {
             return 1.0;
@@ -101,7 +101,7 @@ impl Build<'_> {
         (kept / objects as f64).min(1.0)
     }
 
-    /// The attributes of the root, with the level in them.
+    /// Returns the attributes of the root, including the level.
     pub(super) fn root_says(&self, mut root: Map<String, Value>) -> Map<String, Value> {
         let metadata = self.source.dataset.root();
         let number = self.target.number();
@@ -155,7 +155,7 @@ impl Build<'_> {
     }
 }
 
-/// Puts a level among those of `multiscales`.
+/// Inserts a level into `multiscales`.
 fn dataset(
     root: &mut Map<String, Value>,
     metadata: &RootMetadata,

@@ -1,4 +1,4 @@
-//! Manifests of a level of which some chunks were made anew.
+//! Manifests of a level of which some chunks were rebuilt.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,8 +8,8 @@ use zvf_query::ObjectSet;
 
 use super::super::{build::Build, source::Source};
 
-/// Where an object goes from chunk to chunk of the coarser level: where in its manifest
-/// each visit begins, and the chunk.
+/// Returns the visits of an object to chunks of the coarser level: the start of each visit in its
+/// manifest, and the chunk.
 pub(super) fn visits(
     source: &Source<'_>,
     objects: &ObjectSet,
@@ -29,7 +29,7 @@ pub(super) fn visits(
     visits
 }
 
-/// Adds the pieces of objects in chunks that stay as they are.
+/// Adds the pieces of objects in unchanged chunks.
 pub(super) fn complete(
     build: &mut Build<'_>,
     stale: &BTreeSet<ChunkCoord>,
