@@ -14,7 +14,7 @@ use crate::{
     tidy, workspace,
 };
 
-/// What is compared when `--since` is not given: the first that exists.
+/// Default base for comparisons: the first that exists.
 const BASES: [&str; 3] = ["@{upstream}", "origin/main", "HEAD"];
 
 pub(crate) fn all(options: &Options) -> Stages {

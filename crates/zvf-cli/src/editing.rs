@@ -1,4 +1,4 @@
-//! What `zvf append`, `zvf edit`, `zvf delete` and `zvf compact` have in common.
+//! Common parts of `zvf append`, `zvf edit`, `zvf delete` and `zvf compact`.
 
 mod addition;
 mod match_types;

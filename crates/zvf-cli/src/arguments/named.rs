@@ -1,15 +1,15 @@
-//! Values of options that go by name.
+//! Option values with names.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// What a value is called.
+/// Returns the name of a value.
 pub(crate) fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], value: T) -> &'static str {
     let mut names = names.iter();
     let found = names.find(|(other, _)| *other == value);
     found.map_or("", |(_, name)| name)
 }
 
-/// One of these by name.
+/// Parses a value by name.
 pub(crate) fn named<T, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,

@@ -1,4 +1,4 @@
-//! What a change came to, for people and for programs.
+//! The report of a change, as text and as JSON.
 
 use std::collections::BTreeSet;
 
@@ -10,31 +10,31 @@ use crate::{
     formats::GeometryInput,
 };
 
-/// Objects that are named in text.
+/// Maximum number of objects listed in text.
 const SHOWN: usize = 10;
 
-/// What is said of a change.
+/// The report of a change.
 #[derive(Clone, Debug)]
 pub(crate) struct EditOutput {
     store: String,
     objects: Vec<i64>,
     files: Vec<String>,
     notes: Vec<String>,
-    /// `None` when nothing changed, for the reason that is said.
+    /// The summary, or the reason that nothing changed.
     changed: Result<ChangeSummary, NoChange>,
 }
 
-/// Why nothing changed.
+/// Reason that nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoChange {
     /// There was nothing to change.
     Nothing,
-    /// It was only asked what would go: so many vertices.
+    /// Dry run: this many vertices would be removed.
     Asked(u64),
 }
 
 impl EditOutput {
-    /// Of a store at this address.
+    /// Creates the report of a store at this address.
     pub(crate) fn new(store: &str, changed: Result<ChangeSummary, NoChange>) -> Self {
         Self {
             store: store.to_owned(),
@@ -45,14 +45,14 @@ impl EditOutput {
         }
     }
 
-    /// Takes the objects that it is about.
+    /// Sets the affected objects.
     pub(crate) fn objects(mut self, ids: impl IntoIterator<Item = i64>) -> Self {
         let ids: BTreeSet<i64> = ids.into_iter().collect();
         self.objects = ids.into_iter().collect();
         self
     }
 
-    /// Takes where it came from.
+    /// Sets the input.
     pub(crate) fn read(mut self, input: &GeometryInput) -> Self {
         let files = input.files.iter();
         self.files = files.map(|file| file.display().to_string()).collect();
@@ -60,13 +60,13 @@ impl EditOutput {
         self
     }
 
-    /// Takes what else is to be known, a line each.
+    /// Adds notes, one per line.
     pub(crate) fn noted(mut self, notes: Vec<String>) -> Self {
         self.notes.extend(notes);
         self
     }
 
-    /// As one JSON object.
+    /// Returns one JSON object.
     pub(crate) fn object(&self) -> Value {
         let mut object = match &self.changed {
             Ok(changed) => json!({
@@ -95,7 +95,7 @@ impl EditOutput {
         object
     }
 
-    /// As text.
+    /// Formats the report as text.
     pub(crate) fn text(&self) -> String {
         let mut lines = vec![self.store.clone()];
         match &self.changed {
@@ -131,7 +131,8 @@ impl EditOutput {
         lines.join("\n")
     }
 
-    /// What is stored otherwise than it came, and what is left to do, a line each.
+    /// Returns notes about differences between input and store, and about follow-up steps, one per
+    /// line.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -153,7 +154,7 @@ impl EditOutput {
         parts.join(", ")
     }
 
-    /// The first objects.
+    /// Lists the first objects.
     fn named(&self) -> Option<String> {
         let ids: Vec<String> = self
             .objects

@@ -1,4 +1,4 @@
-//! What the demo did, as text and as JSON.
+//! The report of the demo, as text and as JSON.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::{
     text_table,
 };
 
-/// What was written, asked and drawn.
+/// The stores, queries and pictures of a demo.
 pub(super) struct DemoOutput {
     folder: String,
     pub(super) stores: Vec<StoreRun>,
@@ -149,7 +149,7 @@ impl DemoOutput {
         lines.join("\n")
     }
 
-    /// Commands that go on from here.
+    /// Returns suggested commands.
     fn next(&self) -> Vec<String> {
         let folder = &self.folder;
         let mut next = vec![format!(

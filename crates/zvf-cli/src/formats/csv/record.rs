@@ -1,25 +1,25 @@
-//! Lines of text cut into fields.
+//! Splitting of text into records and fields.
 
 use std::io::BufRead;
 
 use crate::formats::CsvError;
 
-/// The most bytes of a record.
+/// Maximum length of a record in bytes.
 const MAX_RECORD_BYTES: usize = 1 << 26;
 
-/// One record after the other.
+/// Reads records one by one.
 pub(super) struct RecordReader<R> {
     source: R,
-    /// Lines read.
+    /// Number of lines read.
     lines: u64,
-    /// The record as it stands in the file.
+    /// The record as in the file.
     raw: Vec<u8>,
-    /// Its fields without quotes, one behind the other.
+    /// Its fields without quotes, concatenated.
     text: String,
     fields: Vec<FieldSpan>,
 }
 
-/// Where a field ends in the text; it begins where the one before ends.
+/// End of a field in the text; it starts at the end of the previous one.
 #[derive(Clone, Copy, Debug)]
 struct FieldSpan {
     end: usize,
@@ -34,7 +34,7 @@ pub(super) struct CsvField<'a> {
 }
 
 impl CsvField<'_> {
-    /// Whether there is no value.
+    /// Returns whether there is no value.
     pub(super) fn is_missing(self) -> bool {
         self.text.is_empty() && !self.is_quoted
     }
@@ -72,7 +72,7 @@ impl<R: BufRead> RecordReader<R> {
         }
     }
 
-    /// The next record with the line it begins on; what is wrong, with its line.
+    /// Reads the next record with the number of its first line; an error has its line.
     pub(super) fn next(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, (u64, CsvError)> {
         loop {
             self.raw.clear();
@@ -96,7 +96,7 @@ impl<R: BufRead> RecordReader<R> {
         }
     }
 
-    /// Adds a line to the record; false at the end of the file.
+    /// Appends a line to the record; `false` at the end of the file.
     fn line(&mut self) -> Result<bool, CsvError> {
         let left = MAX_RECORD_BYTES.saturating_sub(self.raw.len());
         let most = u64::try_from(left).unwrap_or(u64::MAX);
@@ -109,7 +109,7 @@ impl<R: BufRead> RecordReader<R> {
         Ok(read > 0)
     }
 
-    /// Cuts the record into fields, reading on where a quote goes over a line.
+    /// Splits the record into fields, reading further lines inside quotes.
     fn cut(&mut self) -> Result<(), CsvError> {
         self.fields.clear();
         let mut text = std::mem::take(&mut self.text).into_bytes();
@@ -136,7 +136,7 @@ impl<R: BufRead> RecordReader<R> {
             }
         }
         self.text = String::from_utf8(text).map_err(|_| CsvError::Encoding)?;
-        // A field must not end inside a character of several bytes.
+        // A field must not end inside a multi-byte character.
         let mut ends = self.fields.iter();
         match ends.all(|span| self.text.is_char_boundary(span.end)) {
             true => Ok(()),
@@ -144,8 +144,7 @@ impl<R: BufRead> RecordReader<R> {
         }
     }
 
-    /// Takes a field from behind its opening quote; gives what is behind the closing
-    /// one.
+    /// Reads a field after its opening quote; returns the position after the closing quote.
     fn quoted(&mut self, mut at: usize, text: &mut Vec<u8>) -> Result<usize, CsvError> {
         loop {
             let rest = self.raw.get(at..).unwrap_or_default();
@@ -168,7 +167,7 @@ impl<R: BufRead> RecordReader<R> {
     }
 }
 
-/// Without the end of the line.
+/// Strips the line ending.
 fn trimmed(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -180,7 +179,7 @@ mod tests {
 
     type Found = Vec<(u64, Vec<String>)>;
 
-    /// Fields of all records with their lines; quoted ones in brackets.
+    /// Returns the fields of all records with their lines; quoted fields in brackets.
     fn read(text: &str) -> Result<Found, (u64, String)> {
         let mut records = RecordReader::new(text.as_bytes());
         let mut found = Vec::new();
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_have_commas_between() {
+    fn fields_are_separated_by_commas() {
         check(
             "a,b\n1,\n,\n",
             &[(1, &["a", "b"]), (2, &["1", ""]), (3, &["", ""])],
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_keep_commas_quotes_and_lines() {
+    fn quoted_fields_may_contain_commas_quotes_and_lines() {
         check("\"\",\"a,\"\"b\"\"\"\n", &[(1, &["[]", "[a,\"b\"]"])]);
         check(
             "\"a\nb\",c\n1,2\n",
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn says_where_quotes_are_wrong() {
+    fn misplaced_quotes_are_located() {
         let unclosed = (2, CsvError::Unclosed.to_string());
         assert_eq!(read("a\n\"b\nc"), Err(unclosed));
         assert_eq!(read("\"a\"b\n"), Err((1, CsvError::Behind.to_string())));
