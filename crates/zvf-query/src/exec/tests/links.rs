@@ -154,13 +154,17 @@ fn a_level_jump_follows_links_to_the_other_level() {
         "zv_array": "links_family", "level_delta": 1, "link_width": 2, "directed": true,
         "store": "canonical", "sid_ndim": 2, "num_links": 2, "num_physical_records": 2,
     });
-    memory.group("0/links/1", family);
+    memory.group("0/links/+1", family);
     let mut rows = LinkRowsBuilder::new(LinkWidth::EDGE, RowForm::Plain);
     for row in [[0, 0], [2, 1]] {
         let order = Permutation::from_code(LinkWidth::EDGE, 0).unwrap();
         rows.push(order, &row).unwrap();
     }
-    memory.cells("0/links/1/0.0", json!({}), &[([0, 0], rows.finish_rows())]);
+    memory.cells(
+        "0/links/+1/0.0",
+        json!({}),
+        &[([0, 0], rows.finish_ragged())],
+    );
     let query = in_box("7,0,9,2", Mode::Within).drill(1);
     let (result, _, operators) = run(&memory, &query);
     assert_eq!(xs(&result), [15.0]);
