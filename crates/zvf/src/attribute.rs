@@ -34,6 +34,7 @@ use crate::{
     nodes::{self, element},
     stale::mark_stale,
     writer::{
+        cell_writer::{CellWriter, StagedTransaction},
         encode::{Arrays, encoded, text},
         run,
     },
@@ -369,7 +370,7 @@ async fn stage(
     let mut objects: Vec<Vec<ChunkCoord>> = objects.into_values().collect();
     objects.sort_unstable();
     let mut written = AttributeReport::default();
-    let mut put: HashSet<Key> = HashSet::new();
+    let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction));
     let mut staged = encoded(&arrays, outputs)?;
     let axes = dataset.root().axes.len();
     let kept = u64::try_from(axes.saturating_mul(8).saturating_add(row)).unwrap_or(u64::MAX);
@@ -409,11 +410,12 @@ async fn stage(
             encoded(&arrays, outputs)
         });
         staged.extend(encoded.await?);
-        written.bytes += staged.iter().map(|(_, own)| own.len() as u64).sum::<u64>();
-        put.extend(staged.iter().map(|(key, _)| key.clone()));
-        transaction.put_many(std::mem::take(&mut staged)).await?;
+        writer.put(std::mem::take(&mut staged)).await?;
     }
-    transaction.put_many(staged).await?;
+    // The nodes of a store without vertices.
+    writer.put(staged).await?;
+    written.bytes = writer.take_report().bytes;
+    let (transaction, put) = writer.into_destination().into_parts();
     place.sweep(transaction, &put).await?;
     Ok((root(transaction, part.chunks())?, written))
 }

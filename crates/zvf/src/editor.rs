@@ -1,4 +1,4 @@
-//! Changing stores.
+//! Changes of a store: each one transaction, repeated after conflicts.
 
 mod load;
 
@@ -24,16 +24,18 @@ use crate::{
     location::Location,
     nodes::{self, element},
     stale::mark_stale,
-    writer::encode::{self, Arrays, encoded},
+    writer::{
+        cell_writer::{CellWriter, StagedTransaction},
+        encode::{self, Arrays, encoded},
+    },
 };
 
-/// Changes a store of generation 0.9. Every verb is one transaction: readers see all
-/// of it or nothing, and so does whoever comes after a process that died.
+/// Changes a store of generation 0.9. Each method is one transaction: readers see the whole change
+/// or nothing of it, also if the process dies.
 ///
-/// Others may write at the same time. What they did in the meantime is taken into
-/// account; who changes the same chunk or object is told of the
-/// [conflict](CommitError::Conflict), unless
-/// [asked to try again](Self::retries).
+/// Several editors may write at once. A change is computed again if others committed in between,
+/// and fails with a [conflict](Error::Conflict) if they changed the same chunk or object and
+/// [retries](Self::retries) are exhausted.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -65,23 +67,23 @@ pub struct Editor {
     retries: usize,
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChangeSummary {
     /// The number of the transaction.
     pub transaction: u64,
-    /// Vertices that came.
+    /// Number of added vertices.
     pub added: u64,
-    /// Vertices that went.
+    /// Number of removed vertices.
     pub removed: u64,
-    /// Objects that came.
+    /// Ids of added objects.
     pub objects: Vec<i64>,
-    /// Chunks that changed.
+    /// Number of changed chunks.
     pub chunks: u64,
-    /// Links that went because one of their ends did, though others stayed.
+    /// Number of links removed because one of their ends was, while another end stayed.
     pub severed: u64,
-    /// Bytes that were written.
+    /// Number of bytes written.
     pub bytes: u64,
 }
 
@@ -91,20 +93,19 @@ impl fmt::Debug for Editor {
     }
 }
 
-/// The array and element of a cell, and what it holds now.
+/// The array and element of a cell, and its new payload.
 type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
 
-/// What is to be done to an image. Called again with a newer one when others
-/// committed in between.
+/// Computes the change of a level. Called again with a newer snapshot if others committed in between.
 type Make<'a> = dyn Fn(&LevelSnapshot) -> Result<LevelChange, Failure> + Send + Sync + 'a;
 
 impl Editor {
-    /// Opens the store at `address` to change it. What a transaction of a dead process
-    /// left to do is done first.
+    /// Opens a store to change it. Completes the committed transaction of a process that died.
     ///
     /// # Errors
     ///
-    /// [`Error`] when there is no store, or none that is changed.
+    /// [`Error::NoStore`] when there is no store, [`Error::Unchangeable`] when it is not a store of
+    /// 0.9, [`Error`] when it cannot be read.
     pub async fn open(location: impl Into<Location>) -> Result<Self, Error> {
         Self::open_with(location, &OpenOptions::default()).await
     }
@@ -153,14 +154,14 @@ impl Editor {
         })
     }
 
-    /// How often a change is tried again that others were in the way of.
+    /// Sets how often a change is repeated after a conflict. Default: 16.
     #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {
         self.retries = retries;
         self
     }
 
-    /// The store as it is now.
+    /// Opens the current state of the store.
     ///
     /// # Errors
     ///
@@ -169,13 +170,12 @@ impl Editor {
         Ok(Dataset::open_store(self.store.clone()).await?)
     }
 
-    /// Adds geometry to what is there. Objects without ids get new ones, above all
-    /// others.
+    /// Adds geometry to the store. Objects without ids get new ones, greater than all others.
     ///
     /// # Errors
     ///
-    /// [`Error::Edit`] when it does not fit the store, an object is there already,
-    /// or it lies outside the bounds and these are not to be expanded; [`Error`].
+    /// [`Error::Edit`] when the geometry does not fit the store, an object already exists, or a
+    /// vertex lies outside the bounds and `out_of_bounds` rejects it; [`Error`] otherwise.
     pub async fn append(
         &self,
         geometry: &Geometry,
@@ -192,11 +192,11 @@ impl Editor {
             .await?)
     }
 
-    /// Removes objects, and links to them.
+    /// Removes objects and all links to them.
     ///
     /// # Errors
     ///
-    /// [`Error::Edit`] when one is not there; [`Error`].
+    /// [`Error::Edit`] when an object does not exist; [`Error`] otherwise.
     pub async fn remove(&self, ids: &[i64]) -> Result<ChangeSummary, Error> {
         let remove: BTreeSet<i64> = ids.iter().copied().collect();
         Ok(self
@@ -209,13 +209,13 @@ impl Editor {
             .await?)
     }
 
-    /// Puts objects in the place of those of the same ids, which must be there. They
-    /// stay in their groups, and keep the attributes that are not given.
+    /// Replaces existing objects by objects with the same ids. They stay in their groups and keep
+    /// attributes that the geometry lacks.
     ///
     /// # Errors
     ///
-    /// [`Error::Unnamed`] when no object is named; [`Error::Severed`] when others are
-    /// linked to them; otherwise as for [`append`](Self::append).
+    /// [`Error::Unnamed`] when the geometry names no object; [`Error::Severed`] when links to other
+    /// objects would be dropped; otherwise as for [`append`](Self::append).
     pub async fn replace(
         &self,
         geometry: &Geometry,
@@ -232,7 +232,7 @@ impl Editor {
         Ok(self.replace_set(&own, geometry, out_of_bounds).await?)
     }
 
-    /// Puts geometry in the place of objects: the way to edit, split and merge them.
+    /// Replaces objects by geometry with any ids, which edits, splits or merges them.
     ///
     /// # Errors
     ///
@@ -263,12 +263,12 @@ impl Editor {
         .await
     }
 
-    /// Removes what removed objects left behind: fragments without rows, rows without
-    /// fragments, groups of links in pieces.
+    /// Removes the remains of removed objects: fragments without rows, rows without fragments, and
+    /// fragmented groups of links.
     ///
     /// # Errors
     ///
-    /// [`Error`].
+    /// [`Error`] when the store cannot be read or written.
     pub fn compact(&self) -> BoxFuture<'_, Result<ChangeSummary, Error>> {
         boxed(async move {
             let changed = self.change(&|_| {
@@ -278,7 +278,7 @@ impl Editor {
                 })
             });
             let changed = changed.await?;
-            // Leftovers of dead writers: none that lives takes an hour between two puts.
+            // Leftovers of dead writers: a running one uploads more often than once an hour.
             self.store
                 .sweep(core::time::Duration::from_hours(1))
                 .await?;
@@ -290,7 +290,7 @@ impl Editor {
         self.attempts(make, false).await
     }
 
-    /// The same, refusing to lose links.
+    /// Applies a change, as [`change`](Self::change), but fails if it would drop links.
     async fn change_whole(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {
         self.attempts(make, true).await
     }
@@ -312,10 +312,9 @@ impl Editor {
                 let counts = match &error {
                     Failure::Commit(CommitError::Outdated { .. }) => false,
                     Failure::Commit(CommitError::Conflict { .. }) => true,
-                    // It may be committed, and is not to be made twice.
+                    // It may be committed, and must not be applied twice.
                     Failure::Commit(_) => return Err(error),
-                    // What was read while others changed it may be of two states, and then
-                    // looks damaged.
+                    // A read during a concurrent commit may mix two states, which looks damaged.
                     _ if self.moved_from(base).await? => false,
                     _ => return Err(error),
                 };
@@ -327,7 +326,7 @@ impl Editor {
         })
     }
 
-    /// Whether others committed since a transaction.
+    /// Returns whether others committed after transaction `base`.
     async fn moved_from(&self, base: u64) -> Result<bool, Failure> {
         let now = self.store.begin().await?;
         let moved = now.base() != base;
@@ -366,7 +365,7 @@ impl Editor {
         }
     }
 
-    /// Stages a change; the new root, and what it comes to.
+    /// Stages a change. Returns the new root and the summary.
     async fn stage(
         &self,
         transaction: &mut Transaction,
@@ -399,8 +398,10 @@ impl Editor {
             bytes: 0,
         };
         let (objects, gone) = self.objects(&reader, &before, &edits).await?;
-        changed.bytes = objects.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        transaction.put_many(objects).await?;
+        let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
+        writer.put(objects).await?;
+        changed.bytes = writer.take_report().bytes;
+        drop(writer);
         for key in gone {
             transaction.delete(key).await?;
         }
@@ -411,7 +412,7 @@ impl Editor {
         Ok((encode::text(&zvf_build::group_metadata(&root)), changed))
     }
 
-    /// What edits are as objects: those to put, and those that go.
+    /// Encodes edits. Returns the objects to write and the keys to delete.
     async fn objects(
         &self,
         reader: &CellReader,
@@ -457,7 +458,7 @@ impl Editor {
             }
         }
         for (key, cells) in shards {
-            // The other cells of a shard are written again with those that changed.
+            // A shard is written as a whole, with its unchanged cells.
             let Some((path, _, _)) = cells.first() else {
                 continue;
             };
@@ -507,7 +508,7 @@ impl Editor {
     }
 }
 
-/// The plan of what is added: with new ids where there are none.
+/// Returns the plan of the added geometry, with new ids where it has none.
 fn planned(
     mut geometry: Geometry,
     image: &LevelSnapshot,

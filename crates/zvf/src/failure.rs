@@ -29,9 +29,8 @@ use crate::error::Error;
 
 /// The cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
-
 pub(crate) enum Failure {
-    /// The address names no store that can be reached.
+    /// The address cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// There is no `zarr.json` at the address.
@@ -46,7 +45,7 @@ pub(crate) enum Failure {
         /// The address.
         address: String,
     },
-    /// A level is asked for that is not there.
+    /// The requested level does not exist.
     #[error("{address} has no level {level}")]
     AbsentLevel {
         /// The address.
@@ -54,51 +53,51 @@ pub(crate) enum Failure {
         /// The level.
         level: LevelId,
     },
-    /// A store of before 0.9 where nothing can be listed.
+    /// A store before 0.9 that cannot be listed.
     #[error(
-        "{address} cannot list what is in it, and only stores of format 0.9 are opened without; \
-         allow listing, open a copy in a folder or zip file, or rewrite it as 0.9"
+        "{address} cannot list its contents, and only stores of format 0.9 open without a listing; \
+         allow listing, open a copy in a folder or zip file, or migrate it to 0.9"
     )]
     Unlistable {
         /// The address.
         address: String,
-        /// What the store said.
+        /// The cause.
         source: ListError,
     },
-    /// A store that is to be counted where nothing can be listed.
+    /// A store to count that cannot be listed.
     #[error(
-        "{address} cannot list what is in it, which counting needs; \
+        "{address} cannot list its contents, which counting requires; \
          allow listing, or count a copy in a folder or zip file"
     )]
     Uncountable {
         /// The address.
         address: String,
-        /// What the store said.
+        /// The cause.
         source: ListError,
     },
-    /// The store is of a generation that is not read, or of none.
+    /// The store belongs to no supported generation.
     #[error(transparent)]
     Generation(#[from] GenerationError),
-    /// Metadata cannot be read.
+    /// Metadata is invalid.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// An array cannot be read as its metadata stand.
+    /// The cells of an array cannot be decoded.
     #[error("{node}: its cells cannot be read")]
     Array {
         /// The array.
         node: Key,
-        /// Why.
+        /// The cause.
         source: CellArrayError,
     },
-    /// A chunk is listed that the array cannot hold.
-    #[error("{node}: lists a chunk that it cannot hold")]
+    /// A listed chunk lies outside the array.
+    #[error("{node}: a listed chunk lies outside the array")]
     Index {
         /// The array.
         node: Key,
-        /// Why.
+        /// The cause.
         source: IndexError,
     },
-    /// A chunk is listed, and its cell is not there.
+    /// The cell of a listed chunk is missing.
     #[error("{node}: chunk {cell} is listed, but missing")]
     MissingCell {
         /// The array.
@@ -106,22 +105,24 @@ pub(crate) enum Failure {
         /// The chunk.
         cell: String,
     },
-    /// An array that should hold a byte string a chunk does not.
-    #[error("{node}: is no array of one byte string a chunk")]
+    /// An array does not hold one byte string per chunk.
+    #[error("{node}: not an array of one byte string per chunk")]
     NoCells {
         /// The array.
         node: Key,
     },
-    /// A file is not as long as it says.
-    #[error("{key}: has {bytes} bytes, but starts with another length; it was cut or damaged")]
+    /// A file is shorter or longer than its length field.
+    #[error("{key}: has {bytes} bytes, but starts with another length; it is truncated or damaged")]
     CutCell {
         /// The file.
         key: Key,
         /// Its size.
         bytes: u64,
     },
-    /// A cell is no whole number of rows.
-    #[error("{node}: a chunk has {bytes} bytes, which are no whole number of {row} byte rows")]
+    /// A cell is not a whole number of rows.
+    #[error(
+        "{node}: a chunk has {bytes} bytes, which is not a whole number of rows of {row} bytes"
+    )]
     Rows {
         /// The array.
         node: Key,
@@ -130,27 +131,27 @@ pub(crate) enum Failure {
         /// Bytes of a row.
         row: u64,
     },
-    /// A fragment index cannot be read.
-    #[error("{node}: is no fragment index")]
+    /// A fragment index is invalid.
+    #[error("{node}: not a fragment index")]
     Fragments {
         /// The array.
         node: Key,
-        /// Why.
+        /// The cause.
         source: FragmentIndexError,
     },
-    /// A node has files, but its metadata are missing.
-    #[error("{node}/zarr.json is missing, but there are files beside it")]
+    /// A node has files but no metadata.
+    #[error("{node}/zarr.json is missing, but the folder has other files")]
     MissingNode {
         /// The node.
         node: Key,
     },
-    /// An array is missing that others need.
+    /// A required array is missing.
     #[error("{node} is missing")]
     MissingArray {
         /// The array.
         node: Key,
     },
-    /// Fragments reach further than the chunk they are in.
+    /// Fragments reach past the end of their chunk.
     #[error("{node}: reaches {rows} rows in a chunk of {room}")]
     NoRoom {
         /// The fragment index.
@@ -160,7 +161,7 @@ pub(crate) enum Failure {
         /// Rows a chunk has room for.
         room: u64,
     },
-    /// There is another number of manifests than of objects.
+    /// The numbers of manifests and objects differ.
     #[error("{node}: has {manifests} manifests for {objects} objects")]
     Manifests {
         /// The array.
@@ -170,33 +171,33 @@ pub(crate) enum Failure {
         /// Objects that the index says there are.
         objects: u64,
     },
-    /// An array has more chunks than are looked for.
-    #[error("{node}: is cut into {cells} chunks, more than any real store has")]
+    /// An array has more chunks than the limit.
+    #[error("{node}: is cut into {cells} chunks, more than the limit")]
     TooManyCells {
         /// The array.
         node: Key,
         /// Its chunks.
         cells: u64,
     },
-    /// Manifests cannot be told apart.
+    /// The offsets of manifests do not fit their data.
     #[error("{node}: its offsets do not fit its data")]
     OpenRows {
         /// The array.
         node: Key,
-        /// Why.
+        /// The cause.
         source: OpenRowsError,
     },
-    /// A manifest cannot be read.
-    #[error("{node}: an item is no manifest")]
+    /// A manifest is invalid.
+    #[error("{node}: an element is not a manifest")]
     Manifest {
         /// The array.
         node: Key,
-        /// Why.
+        /// The cause.
         source: ManifestError,
     },
     /// An array is larger than the memory budget.
     #[error(
-        "{node}: has {bytes} bytes, the memory budget is {budget}; raise it to read this store"
+        "{node}: has {bytes} bytes, but the memory budget is {budget}; raise it to read this store"
     )]
     OverBudget {
         /// The array.
@@ -206,12 +207,12 @@ pub(crate) enum Failure {
         /// The budget.
         budget: u64,
     },
-    /// A chunk of manifests is no frame.
-    #[error("{node}: a chunk is no frame of byte strings")]
+    /// A chunk of manifests is not a frame.
+    #[error("{node}: a chunk is not a frame of byte strings")]
     Frame {
         /// The array.
         node: Key,
-        /// Why.
+        /// The cause.
         source: VlenFrameError,
     },
     /// A name in the store cannot be part of a key.
@@ -219,13 +220,13 @@ pub(crate) enum Failure {
     Name {
         /// The name.
         name: String,
-        /// Why.
+        /// The cause.
         source: KeyError,
     },
-    /// A query cannot be answered.
+    /// A query fails.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// Objects cannot be read.
+    /// An object cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Children cannot be listed.
@@ -234,35 +235,35 @@ pub(crate) enum Failure {
     /// A cell cannot be read.
     #[error(transparent)]
     Cell(#[from] CellError),
-    /// Geometry that is not written as it is.
+    /// The geometry or the design is rejected.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// Coarser levels of the store are not made.
-    #[error("no level is made: {why}")]
+    /// Coarser levels cannot be built.
+    #[error("no level is built: {why}")]
     NoPyramid {
-        /// Why.
+        /// The cause.
         why: &'static str,
     },
-    /// A rule is for an attribute that is not there.
-    #[error("there is no attribute {name} of vertices, fragments or links; there is {known}")]
+    /// A rule names an attribute that does not exist.
+    #[error("vertices, fragments and links have no attribute {name}; they have {known}")]
     PyramidAttribute {
         /// Its name.
         name: String,
         /// Names there are.
         known: String,
     },
-    /// Chunks of a level would be no whole number of its bins.
-    #[error("level {level}: its chunks are no whole number of its bins or cells")]
+    /// Chunks of a level would not be a whole number of its bins.
+    #[error("level {level}: its chunks are not a whole number of its bins or cells")]
     PyramidBins {
         /// The level.
         level: LevelId,
-        /// Why.
+        /// The cause.
         source: BinsError,
     },
-    /// What is asked for keeps no objects, or more than all.
+    /// The requested sparsity keeps no object, or more objects than exist.
     #[error(transparent)]
     Sparsity(#[from] SparsityError),
-    /// What a level is made of does not fit together.
+    /// The parts of the finer level do not fit together.
     #[error(transparent)]
     Coarsen(#[from] CoarsenError),
     /// An object cannot be written.
@@ -273,69 +274,67 @@ pub(crate) enum Failure {
     Encode {
         /// The object.
         key: Key,
-        /// Why.
+        /// The cause.
         source: EncodeError,
     },
-    /// Work was given up because the program is ending.
+    /// The work stopped because the program is ending, or because other work failed.
     #[error("the work was interrupted")]
     Interrupted,
-    /// A store cannot be made.
-    #[error("{address} cannot be made")]
+    /// A store cannot be created.
+    #[error("{address} cannot be created")]
     Create {
         /// The address.
         address: String,
-        /// Why.
+        /// The cause.
         source: CreateError,
     },
-    /// A transaction cannot go on.
+    /// A transaction cannot continue.
     #[error(transparent)]
     Transaction(#[from] TransactionError),
-    /// A transaction was not committed, or not to its end.
+    /// A transaction was not committed, or not applied in full.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// A level cannot be changed as asked.
+    /// The change does not fit the level.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// A store of another generation than the one that is changed.
-    #[error(
-        "{address} is a store of {profile}; only stores of 0.9 are changed, so write it anew as one"
-    )]
+    /// The store is of a generation that cannot be changed.
+    #[error("{address} is a store of {profile}, and only stores of 0.9 can be changed; migrate it")]
     Unchangeable {
         /// The address.
         address: String,
         /// The profile.
         profile: &'static str,
     },
-    /// Objects that are linked to others, which would lose the links.
+    /// Replacing objects would drop links to other objects.
     #[error(
         "{links} links to other objects would be lost; name the objects at their other ends as well"
     )]
     Severed {
-        /// Links that would be lost.
+        /// Number of links that would be dropped.
         links: usize,
     },
-    /// An attribute that is to be written is there.
-    #[error("an attribute {name} of {of} is there already")]
+    /// The attribute already exists.
+    #[error("attribute {name} of {of} already exists")]
     AttributeExists {
         /// Its name.
         name: String,
-        /// What has it: vertices or objects.
+        /// The scope of the attribute: vertices or objects.
         of: &'static str,
     },
     /// An attribute cannot be written.
     #[error("{name}: {why}")]
     Attribute {
-        /// The attribute, or what it is made of.
+        /// The attribute, or the array it is computed from.
         name: String,
-        /// Why.
+        /// The cause.
         why: &'static str,
     },
-    /// A node is no JSON.
-    #[error("{key} is no JSON")]
+    /// A node is not JSON.
+    #[error("{key} is not JSON")]
     Json {
         /// The node.
         key: Key,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
     /// A query result holds rows that geometry cannot express.
@@ -343,7 +342,7 @@ pub(crate) enum Failure {
     NotGeometry {
         /// The rows.
         what: String,
-        /// Why.
+        /// The cause.
         why: &'static str,
     },
     /// Geometry cannot be read.

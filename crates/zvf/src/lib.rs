@@ -57,6 +57,7 @@ mod geometry;
 mod location;
 mod migrate;
 mod nodes;
+mod options;
 mod pyramid;
 mod repair;
 mod run_task;

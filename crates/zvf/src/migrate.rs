@@ -9,11 +9,11 @@ mod parts;
 mod units;
 
 use futures_util::future::BoxFuture;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    BuildError, CellCompression, Output, Profile,
+    BuildError, CellCompression, Profile,
     migrate::{MigrationNote, MigrationTarget, RootFacts},
 };
 use zvf_model::{
@@ -28,10 +28,13 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes::{self, named},
+    options::option_setters,
     writer::{
-        Progress, Sink, WriteReport, begin_replace, conclude, copies_nodes,
-        encode::{Arrays, encoded, text},
-        finish_replace, name_of, run,
+        Progress, WriteReport, begin_replace,
+        cell_writer::{CellWriter, Destination},
+        conclude, copies_nodes,
+        encode::text,
+        finish_replace, name_of,
     },
 };
 
@@ -90,6 +93,8 @@ impl MigrateOptions {
         }
     }
 
+    option_setters!(overwrite, progress, node_copy, open);
+
     /// Sets the compression of cells.
     #[must_use]
     pub fn compression(mut self, compression: CellCompression) -> Self {
@@ -115,34 +120,6 @@ impl MigrateOptions {
     #[must_use]
     pub fn skip_damaged(mut self, skip_damaged: bool) -> Self {
         self.skip_damaged = skip_damaged;
-        self
-    }
-
-    /// Sets whether an existing store is replaced.
-    #[must_use]
-    pub fn overwrite(mut self, overwrite: bool) -> Self {
-        self.overwrite = overwrite;
-        self
-    }
-
-    /// Sets the callback for progress.
-    #[must_use]
-    pub fn progress(mut self, progress: Progress) -> Self {
-        self.progress = Some(progress);
-        self
-    }
-
-    /// Sets whether the root gets a copy of the nodes.
-    #[must_use]
-    pub fn node_copy(mut self, node_copy: bool) -> Self {
-        self.node_copy = node_copy;
-        self
-    }
-
-    /// Sets the options both stores are opened with.
-    #[must_use]
-    pub fn open(mut self, open: OpenOptions) -> Self {
-        self.open = open;
         self
     }
 }
@@ -262,11 +239,12 @@ fn migrate_in<'a>(
         let begun = match (store.begin_create().await, options.overwrite) {
             (Err(CreateError::Leftovers), true) => store.begin_create_replacing_leftovers().await,
             (Err(CreateError::AlreadyExists), true) => {
-                let (sink, before) = begin_replace(store, copies).await?;
-                let migration = Migration::new(&source, &form, &sink, options);
+                let (staged, before) = begin_replace(store, copies).await?;
+                let migration = Migration::new(&source, &form, &staged, options);
                 let root = migration.run(name).await?;
                 let (written, report) = migration.finish();
-                finish_replace(sink, before, root, written).await?;
+                drop(migration);
+                finish_replace(staged, before, root, written).await?;
                 return Ok(report);
             }
             (begun, _) => begun,
@@ -275,10 +253,10 @@ fn migrate_in<'a>(
         if copies {
             creation.write_node_copy();
         }
-        let sink = Sink::Creation(&creation);
-        let migration = Migration::new(&source, &form, &sink, options);
+        let migration = Migration::new(&source, &form, &creation, options);
         let made = migration.run(name).await;
         let (written, mut report) = migration.finish();
+        drop(migration);
         let made = made.map(|root| (root, written));
         let written = conclude(store, creation, made).await?;
         (report.objects, report.bytes) = (written.objects, written.bytes);
@@ -290,24 +268,19 @@ fn migrate_in<'a>(
 struct Migration<'a> {
     source: &'a Dataset,
     form: &'a MigrationTarget,
-    sink: &'a Sink<'a>,
+    writer: CellWriter<&'a dyn Destination>,
     options: &'a MigrateOptions,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    written: WriteReport,
     repaired: Vec<MigrationNote>,
     lost: Vec<MigrationNote>,
     vertices: u64,
     links: u64,
     shares_fragments: bool,
-    /// Cells that were put, of how many.
-    cells: (u64, u64),
-    /// Arrays that cells are for.
-    arrays: Arc<Arrays>,
-    /// Groups that were put because something is below them.
+    /// Groups that were written because a node is below them.
     parents: Vec<String>,
 }
 
@@ -315,13 +288,14 @@ impl<'a> Migration<'a> {
     fn new(
         source: &'a Dataset,
         form: &'a MigrationTarget,
-        sink: &'a Sink<'a>,
+        destination: &'a dyn Destination,
         options: &'a MigrateOptions,
     ) -> Self {
+        let writer = CellWriter::new(destination);
         Self {
             source,
             form,
-            sink,
+            writer: writer.with_progress(options.progress.clone()),
             options,
             state: Mutex::default(),
         }
@@ -340,10 +314,9 @@ impl<'a> Migration<'a> {
         let levels = self.source.levels().to_vec();
         for level in &levels {
             self.level(*level).await?;
-            // Nobody asks for arrays of a level that is done.
-            let mut state = self.state();
-            state.arrays = Arc::default();
-            state.parents.clear();
+            // Cells of a finished level are not written any more.
+            self.writer.forget_arrays();
+            self.state().parents.clear();
         }
         self.parametric().await?;
         self.other_root_nodes(&levels).await?;
@@ -359,7 +332,7 @@ impl<'a> Migration<'a> {
 
     fn finish(&self) -> (WriteReport, MigrateReport) {
         let mut state = self.state();
-        let written = core::mem::take(&mut state.written);
+        let written = self.writer.take_report();
         let by_path = |a: &MigrationNote, b: &MigrationNote| a.path.cmp(&b.path);
         state.repaired.sort_by(by_path);
         state.lost.sort_by(by_path);
@@ -440,43 +413,9 @@ impl<'a> Migration<'a> {
             state.parents.push(path.to_owned());
         }
         let attributes = self.attributes(path).await?;
-        self.put(vec![MigrationTarget::group(path, &attributes)])
+        self.writer
+            .write(vec![MigrationTarget::group(path, &attributes)])
             .await
-    }
-
-    /// Remembers how the cells of an array are encoded.
-    fn register(&self, node: &Output) -> Result<(), Failure> {
-        let arrays = Arrays::of(core::slice::from_ref(node))?;
-        Arc::make_mut(&mut self.state().arrays).extend(arrays);
-        Ok(())
-    }
-
-    /// Puts nodes and cells.
-    async fn put(&self, outputs: Vec<Output>) -> Result<(), Failure> {
-        if outputs.is_empty() {
-            return Ok(());
-        }
-        let arrays = Arc::clone(&self.state().arrays);
-        let objects = run(move || encoded(&arrays, outputs)).await?;
-        self.state().written.count(&objects);
-        self.sink.put(objects).await
-    }
-
-    /// More cells are to come.
-    fn expect(&self, cells: usize) {
-        self.state().cells.1 += cells as u64;
-    }
-
-    /// So many were put, or left out.
-    fn done(&self, cells: usize) {
-        let (done, total) = {
-            let mut state = self.state();
-            state.cells.0 += cells as u64;
-            state.cells
-        };
-        if let Some(progress) = &self.options.progress {
-            progress(done, total.max(done));
-        }
     }
 }
 

@@ -47,7 +47,7 @@ use self::{
 };
 use crate::{
     dataset::Dataset, error::Error, failure::Failure, location::Location, nodes,
-    task_runner::TaskRunner, writer::encode::text,
+    options::option_setters, task_runner::TaskRunner, writer::encode::text,
 };
 
 pub use auto::{AutoLevels, MethodKind};
@@ -147,6 +147,8 @@ impl PyramidOptions {
         Self::default()
     }
 
+    option_setters!(overwrite, runner, open);
+
     /// Sets the levels to build: [`AutoLevels`], or a `Vec` of [`LevelDesign`].
     #[must_use]
     pub fn levels(mut self, levels: impl Into<PyramidLevels>) -> Self {
@@ -175,31 +177,10 @@ impl PyramidOptions {
         self
     }
 
-    /// Sets whether existing levels are replaced.
-    #[must_use]
-    pub fn overwrite(mut self, overwrite: bool) -> Self {
-        self.overwrite = overwrite;
-        self
-    }
-
     /// Sets the callback that is called after each chunk.
     #[must_use]
     pub fn progress(mut self, progress: LevelProgress) -> Self {
         self.progress = Some(progress);
-        self
-    }
-
-    /// Sets the runner of tasks.
-    #[must_use]
-    pub fn runner(mut self, runner: Arc<dyn TaskRunner>) -> Self {
-        self.runner = Some(runner);
-        self
-    }
-
-    /// Sets the options the store is opened with.
-    #[must_use]
-    pub fn open(mut self, open: OpenOptions) -> Self {
-        self.open = open;
         self
     }
 }
@@ -450,7 +431,8 @@ async fn level_at(
     )?;
     match fill(build).await {
         Ok((mut build, root)) => {
-            let committed = build.transaction.commit(&root).await?;
+            let committed = build.transaction().commit(&root).await?;
+            build.count_written();
             let tally = &build.tally;
             Ok(LevelReport {
                 level: build.target,
@@ -514,7 +496,7 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Fail
 async fn fill(mut build: Build<'_>) -> Result<(Build<'_>, bytes::Bytes), (Transaction, Failure)> {
     match stage(&mut build).await {
         Ok(root) => Ok((build, root)),
-        Err(error) => Err((build.transaction, error)),
+        Err(error) => Err((build.into_transaction(), error)),
     }
 }
 
@@ -531,15 +513,16 @@ async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Failure> {
     build.groups().await?;
     let level = build.level_says();
     build
-        .put(vec![MigrationTarget::group(
+        .writer
+        .write(vec![MigrationTarget::group(
             &build.target.to_string(),
             &level,
         )])
         .await?;
     // Whatever others did to what it was made of.
-    build.transaction.touch("*");
+    build.transaction().touch("*");
     let key = nodes::metadata(&zvf_model::key::Key::root())?;
-    let root = Node::parse(&key, build.transaction.root())?;
+    let root = Node::parse(&key, build.transaction().root())?;
     let mut root = root.attributes().clone();
     clear::root(&mut root, build.target, build.source.is_shared);
     let root = build.root_says(root);
@@ -588,7 +571,7 @@ impl Build<'_> {
                 outputs.push(MigrationTarget::bare(&path));
             }
         }
-        self.put(outputs).await
+        self.writer.write(outputs).await
     }
 }
 

@@ -17,7 +17,8 @@ use crate::{
     nodes,
     validate::validate_store,
     writer::{
-        MOST_FILES,
+        MAX_FILES,
+        cell_writer::{CellWriter, StagedTransaction},
         encode::{self, Arrays, encoded},
     },
 };
@@ -199,13 +200,14 @@ async fn stage(
     for (key, _) in &objects {
         transaction.touch(key.as_str());
     }
-    transaction.put_many(objects).await?;
+    let staged = StagedTransaction::new(transaction);
+    CellWriter::new(staged).put(objects).await?;
     Ok(encode::text(&root))
 }
 
 /// Begins the copy of the nodes anew, from those that are there.
 async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), Failure> {
-    let files = store.list_all(&Key::root(), MOST_FILES).await?.into_iter();
+    let files = store.list_all(&Key::root(), MAX_FILES).await?.into_iter();
     let files = files.filter(|file| file.name.ends_with("/zarr.json"));
     let keys = files.map(|file| nodes::named(Key::parse(&file.name), &file.name));
     let keys = keys.collect::<Result<Vec<_>, _>>()?;

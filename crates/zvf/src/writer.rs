@@ -1,10 +1,10 @@
 //! Making stores.
 
+pub(crate) mod cell_writer;
 pub(crate) mod encode;
-mod pipeline;
 mod streamed;
 
-use std::{borrow::Cow, collections::HashSet, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -14,11 +14,14 @@ use zvf_store::{
     CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
 };
 
-use crate::{error::Error, failure::Failure, location::Location, nodes, task_runner::TaskRunner};
+use crate::{
+    error::Error, failure::Failure, location::Location, nodes, options::option_setters,
+    task_runner::TaskRunner,
+};
 
 use self::{
+    cell_writer::{CellWriter, Destination, StagedTransaction},
     encode::{Arrays, encoded},
-    pipeline::make_and_put,
 };
 
 pub(crate) use streamed::run_part;
@@ -87,45 +90,12 @@ impl CreateOptions {
         Self::default()
     }
 
-    /// Sets whether an existing store is replaced.
-    #[must_use]
-    pub fn overwrite(mut self, overwrite: bool) -> Self {
-        self.overwrite = overwrite;
-        self
-    }
-
-    /// Sets the callback that is called after each task.
-    #[must_use]
-    pub fn progress(mut self, progress: Progress) -> Self {
-        self.progress = Some(progress);
-        self
-    }
+    option_setters!(overwrite, progress, runner, node_copy, open);
 
     /// Sets the maximum number of bytes of geometry held by [`create_from_source`].
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
-        self
-    }
-
-    /// Sets the runner of the tasks of [`create_from_source`].
-    #[must_use]
-    pub fn runner(mut self, runner: Arc<dyn TaskRunner>) -> Self {
-        self.runner = Some(runner);
-        self
-    }
-
-    /// Sets whether the root gets a copy of the nodes.
-    #[must_use]
-    pub fn node_copy(mut self, node_copy: bool) -> Self {
-        self.node_copy = node_copy;
-        self
-    }
-
-    /// Sets the options the store is opened with.
-    #[must_use]
-    pub fn open(mut self, open: OpenOptions) -> Self {
-        self.open = open;
         self
     }
 }
@@ -230,7 +200,6 @@ fn create_in<'a>(
             source,
         };
         let plan = Arc::new(plan);
-        let progress = options.progress.as_ref();
         let begun = match (store.begin_create().await, options.overwrite) {
             (Err(CreateError::Leftovers), true) => store.begin_create_replacing_leftovers().await,
             (Err(CreateError::AlreadyExists), true) => {
@@ -242,7 +211,8 @@ fn create_in<'a>(
         if copies_nodes(plan.profile(), options.node_copy) {
             creation.write_node_copy();
         }
-        let made = put_all(&Sink::Creation(&creation), &plan, progress).await;
+        let writer = CellWriter::new(&creation).with_progress(options.progress.clone());
+        let made = write_plan(&writer, &plan).await;
         conclude(store, creation, made.map(|written| (root(&plan), written))).await
     })
 }
@@ -277,53 +247,47 @@ pub(crate) async fn conclude(
     Ok(written)
 }
 
-/// Puts a store in the place of another.
+/// Replaces an existing store by the store of a plan, in one transaction.
 async fn replace(
     store: &Store,
     plan: &Arc<WritePlan>,
     options: &CreateOptions,
 ) -> Result<WriteReport, Failure> {
     let copies = copies_nodes(plan.profile(), options.node_copy);
-    let (sink, before) = begin_replace(store, copies).await?;
-    let written = put_all(&sink, plan, options.progress.as_ref()).await?;
-    finish_replace(sink, before, root(plan), written).await
+    let (staged, before) = begin_replace(store, copies).await?;
+    let writer = CellWriter::new(staged).with_progress(options.progress.clone());
+    let written = write_plan(&writer, plan).await?;
+    finish_replace(writer.into_destination(), before, root(plan), written).await
 }
 
-/// Begins to put a store in the place of another, whose files come with it.
+/// Begins to replace an existing store. Returns the transaction and the files of the store.
 pub(crate) async fn begin_replace(
     store: &Store,
     copies_nodes: bool,
-) -> Result<(Sink<'static>, Vec<ListedFile>), Failure> {
+) -> Result<(StagedTransaction<Transaction>, Vec<ListedFile>), Failure> {
     let mut transaction = store.begin().await?;
     if copies_nodes {
         transaction.rebuild_node_copy();
     }
-    let before = store.list_all(&Key::root(), MOST_FILES).await?;
-    let staged = Box::new(futures_util::lock::Mutex::new((
-        transaction,
-        HashSet::new(),
-    )));
-    Ok((Sink::Transaction(staged), before))
+    let before = store.list_all(&Key::root(), MAX_FILES).await?;
+    Ok((StagedTransaction::recording(transaction), before))
 }
 
-/// Ends it: what is not of the new store goes.
+/// Commits a replacement: deletes every file of the old store that the new one does not replace.
 pub(crate) async fn finish_replace(
-    sink: Sink<'_>,
+    staged: StagedTransaction<Transaction>,
     before: Vec<ListedFile>,
     root: Bytes,
     mut written: WriteReport,
 ) -> Result<WriteReport, Failure> {
-    let Sink::Transaction(staged) = sink else {
-        return Err(Failure::Interrupted);
-    };
-    let (mut transaction, put) = staged.into_inner();
+    let (mut transaction, put) = staged.into_parts();
     for file in before {
         let key = nodes::named(Key::parse(&file.name), &file.name)?;
         if file.name != "zarr.json" && !put.contains(&key) {
             transaction.delete(key).await?;
         }
     }
-    // Whatever others did to the store that goes.
+    // Conflicts with every other change of the old store.
     transaction.touch("*");
     written.objects += 1;
     written.bytes += root.len() as u64;
@@ -331,33 +295,13 @@ pub(crate) async fn finish_replace(
     Ok(written)
 }
 
-/// Files of a store that is replaced.
-pub(crate) const MOST_FILES: usize = 1 << 26;
+/// Maximum number of files listed in a store.
+pub(crate) const MAX_FILES: usize = 1 << 26;
 
-/// Where objects go.
-pub(crate) enum Sink<'a> {
-    Creation(&'a Creation),
-    Transaction(Box<futures_util::lock::Mutex<(Transaction, HashSet<Key>)>>),
-}
-
-impl Sink<'_> {
-    pub(crate) async fn put(&self, objects: Vec<(Key, Bytes)>) -> Result<(), Failure> {
-        match self {
-            Self::Creation(creation) => Ok(creation.put_many(objects).await?),
-            Self::Transaction(staged) => {
-                let mut staged = staged.lock().await;
-                staged.1.extend(objects.iter().map(|(key, _)| key.clone()));
-                Ok(staged.0.put_many(objects).await?)
-            }
-        }
-    }
-}
-
-/// Puts all of a plan but the root.
-async fn put_all(
-    sink: &Sink<'_>,
+/// Writes the nodes and cells of a plan, except for the root.
+async fn write_plan<D: Destination>(
+    writer: &CellWriter<D>,
     plan: &Arc<WritePlan>,
-    progress: Option<&Progress>,
 ) -> Result<WriteReport, Failure> {
     let rest = {
         let plan = Arc::clone(plan);
@@ -367,21 +311,16 @@ async fn put_all(
             let objects = encoded(&arrays, outputs)?;
             Ok((arrays, objects))
         })
-        .await?
     };
-    let (arrays, objects) = rest;
+    let (arrays, objects) = rest.await?;
     let (cells, arrays) = (Arc::clone(plan), Arc::new(arrays));
     let make = move |task| encoded(&arrays, cells.run(task)?);
-    let tasks = plan.tasks();
-    let tell = |done: usize| {
-        if let Some(progress) = progress {
-            progress(done as u64, tasks as u64);
-        }
-    };
-    let put = make_and_put(objects, tasks, make, |objects| sink.put(objects), tell);
+    writer.expect(plan.tasks());
+    let tasks = writer.run_tasks(objects, plan.tasks(), make, || writer.done(1));
+    tasks.await?;
     Ok(WriteReport {
         summary: plan.summary(),
-        ..put.await?
+        ..writer.take_report()
     })
 }
 

@@ -119,7 +119,7 @@ fn an_attribute_is_replaced_only_on_request() {
     let said = bench.refused(&line);
     assert_eq!(
         said,
-        "error: an attribute v of vertices is there already; replace it with --overwrite\n"
+        "error: attribute v of vertices already exists; replace it with --overwrite\n"
     );
     // World coordinates are scaled by two and shifted by one.
     bench.file("m.txt", "0.5 0 0 1\n0 0.5 0 0\n0 0 0.5 0\n0 0 0 1\n");
@@ -244,7 +244,7 @@ fn object_attributes_aggregate_their_vertices() {
             );
         }
         let said = bench.refused(&line);
-        assert!(said.contains("of objects is there already"), "{said}");
+        assert!(said.contains("of objects already exists"), "{said}");
     }
     // The object outside has no value.
     let any = "object.mean > -1e300";

@@ -18,7 +18,7 @@ fn check(archive: &str, store: &str, error: &str) {
     let output = zvf(&["info", &address]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text(&output.stdout), "");
-    let expected = format!("error: {address} cannot list what is in it, {error}: ");
+    let expected = format!("error: {address} cannot list its contents, {error}: ");
     let found = text(&output.stderr);
     assert!(found.starts_with(&expected), "{found}");
 }
@@ -28,12 +28,12 @@ fn counting_without_a_listing_gives_a_hint() {
     check(
         "zvf-09",
         "graph_3d/store.zarrvectors",
-        "which counting needs; allow listing, or count a copy in a folder or zip file",
+        "which counting requires; allow listing, or count a copy in a folder or zip file",
     );
     check(
         "zvf-07",
         "graph.zv",
-        "and only stores of format 0.9 are opened without; \
-         allow listing, open a copy in a folder or zip file, or rewrite it as 0.9",
+        "and only stores of format 0.9 open without a listing; \
+         allow listing, open a copy in a folder or zip file, or migrate it to 0.9",
     );
 }

@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     pyramid::form,
     writer::{
-        encode::{Arrays, encoded},
+        cell_writer::{CellWriter, StagedTransaction},
         run,
     },
 };
@@ -180,10 +180,10 @@ pub(super) async fn stage(
     let rows = table.rows(&spec.name);
     let mut outputs = form.object_attribute(&place.path, &Map::new(), &rows)?;
     outputs.extend(present(dataset, "object_attributes").await?);
-    let staged = encoded(&Arrays::of(&outputs)?, outputs)?;
-    written.bytes = staged.iter().map(|(_, own)| own.len() as u64).sum();
-    let put = staged.iter().map(|(key, _)| key.clone()).collect();
-    transaction.put_many(staged).await?;
+    let writer = CellWriter::new(StagedTransaction::recording(transaction));
+    writer.write(outputs).await?;
+    written.bytes = writer.take_report().bytes;
+    let (transaction, put) = writer.into_destination().into_parts();
     place.sweep(transaction, &put).await?;
     Ok((root(transaction, chunks)?, written))
 }

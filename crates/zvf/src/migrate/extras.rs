@@ -44,7 +44,9 @@ impl Migration<'_> {
             return Ok(());
         }
         let index = GeometryIndex::parse(&key, &says)?.value;
-        self.put(vec![MigrationTarget::group(&path, &says)]).await?;
+        self.writer
+            .write(vec![MigrationTarget::group(&path, &says)])
+            .await?;
         for (kind, geometry) in &index.geometries {
             let chunks = self.further_vertices(level, kind).await?;
             if geometry.links.is_none() {
@@ -62,7 +64,8 @@ impl Migration<'_> {
                 let ends: Vec<i64> = ends.collect();
                 let key = named(Key::parse(&path), &path)?;
                 let width = CompositeLinks::parse(&key, &old)?.value.width.get();
-                self.put(self.form.composite_links(&path, &old, width, &ends))
+                self.writer
+                    .write(self.form.composite_links(&path, &old, width, &ends))
                     .await?;
                 if chunks < 2 {
                     continue;
@@ -100,13 +103,13 @@ impl Migration<'_> {
         };
         target.begin(self)?;
         let (chunks, mut batches) = (part.chunks(), Batches::new());
-        self.expect(chunks.len());
+        self.writer.expect(chunks.len());
         let (mut at, mut waiting) = (0, Vec::new());
         while at < chunks.len() || !waiting.is_empty() {
             let end = batches.end(at, chunks.len());
             let batch = &chunks[at..end];
             let read = session.stored_cells(&part, batch);
-            let (read, put) = join(read, self.put(core::mem::take(&mut waiting))).await;
+            let (read, put) = join(read, self.writer.write(core::mem::take(&mut waiting))).await;
             put?;
             let mut bytes = 0;
             for (chunk, cell) in batch.iter().zip(read) {
@@ -119,7 +122,7 @@ impl Migration<'_> {
                 }
             }
             batches.saw(end - at, bytes);
-            self.done(end - at);
+            self.writer.done(end - at);
             at = end;
         }
         let dtype = part.attributes().get("dtype").cloned();
@@ -178,7 +181,7 @@ impl Migration<'_> {
                     .map(|file| (format!("{path}/{}", file.name), file.size)),
             );
         }
-        self.expect(files.len());
+        self.writer.expect(files.len());
         let mut rest = files.as_slice();
         while !rest.is_empty() {
             let mut bytes = 0_u64;
@@ -194,15 +197,10 @@ impl Migration<'_> {
             let read = store.read(&reads).await?;
             let objects = keys.into_iter().zip(read);
             let objects = objects.filter_map(|(key, bytes)| Some((key, bytes?)));
-            self.put_as_it_is(objects.collect()).await?;
-            self.done(count);
+            self.writer.put(objects.collect()).await?;
+            self.writer.done(count);
             rest = after;
         }
         Ok(())
-    }
-
-    async fn put_as_it_is(&self, objects: Vec<(Key, bytes::Bytes)>) -> Result<(), Failure> {
-        self.state().written.count(&objects);
-        self.sink.put(objects).await
     }
 }

@@ -103,7 +103,8 @@ impl Migration<'_> {
         for what in wrong {
             self.repaired(MigrationNote::new(&level.path, what, 1));
         }
-        self.put(vec![MigrationTarget::group(&level.path, &says)])
+        self.writer
+            .write(vec![MigrationTarget::group(&level.path, &says)])
             .await
     }
 

@@ -301,19 +301,19 @@ impl Migration<'_> {
             let mut gathered = Gathered::of(links.cells, &read);
             drop(read);
             let parts = gathered.apart(&links.form);
-            self.expect(parts.len());
+            self.writer.expect(parts.len());
             links.mend(level, &mut gathered);
             let mut outputs = Vec::new();
             for (number, part) in parts.iter().enumerate() {
                 self.file(links, &gathered, part, &mut outputs)?;
                 if outputs.len() >= 1 << 10 || number + 1 == parts.len() {
-                    self.put(core::mem::take(&mut outputs)).await?;
+                    self.writer.write(core::mem::take(&mut outputs)).await?;
                 }
-                self.done(1);
+                self.writer.done(1);
             }
         }
         let units: Vec<(Vec<ChunkCoord>, Unit)> = units(links.cells, cells).into_iter().collect();
-        self.expect(units.len());
+        self.writer.expect(units.len());
         let (mut at, mut batches) = (0, Batches::new());
         while at < units.len() {
             let end = batches.end(at, units.len());
@@ -334,9 +334,9 @@ impl Migration<'_> {
                 let kept = self.once(links, &gathered);
                 self.file(links, &gathered, &kept, &mut outputs)?;
             }
-            self.put(outputs).await?;
+            self.writer.write(outputs).await?;
             batches.saw(end - at, bytes);
-            self.done(end - at);
+            self.writer.done(end - at);
             at = end;
         }
         Ok(())

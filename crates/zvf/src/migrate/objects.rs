@@ -87,7 +87,7 @@ impl Migration<'_> {
         let counts = (rows, present, sorted);
         let mut outputs = self.form.object_index(number, &old, level.arity, counts);
         outputs.extend(self.form.ids(number, &ids));
-        self.put(outputs).await?;
+        self.writer.write(outputs).await?;
         if let Some(declared) = manifests.index().num_present
             && declared != present
         {
@@ -163,7 +163,8 @@ impl Migration<'_> {
         self.parent(&folder).await?;
         let path = format!("{folder}/object_id");
         let none = serde_json::Map::new();
-        self.put(self.form.object_attribute(&path, &none, &rows)?)
+        self.writer
+            .write(self.form.object_attribute(&path, &none, &rows)?)
             .await
     }
 
@@ -177,8 +178,10 @@ impl Migration<'_> {
         let mut tally = Tally::default();
         let (rows, number) = (order.len(), level.id.number());
         let step = self.form.manifests_at_once();
-        self.register(&self.form.manifest_array(number, rows))?;
-        self.expect(usize::try_from(rows.div_ceil(step)).unwrap_or(usize::MAX));
+        self.writer
+            .register(&[self.form.manifest_array(number, rows)])?;
+        self.writer
+            .expect(usize::try_from(rows.div_ceil(step)).unwrap_or(usize::MAX));
         for chunk in 0..rows.div_ceil(step) {
             let first = chunk * step;
             let last = (first + step).min(rows);
@@ -202,8 +205,8 @@ impl Migration<'_> {
                 }
             }
             let output = self.form.manifests(number, rows, chunk, &blobs)?;
-            self.put(vec![output]).await?;
-            self.done(1);
+            self.writer.write(vec![output]).await?;
+            self.writer.done(1);
         }
         Ok(tally)
     }
@@ -325,7 +328,8 @@ impl Migration<'_> {
             self.lost(MigrationNote::new(&path, what, rows.values.len() as u64).because(kind));
         }
         self.parent(&folder).await?;
-        self.put(self.form.object_attribute(&path, &old, &rows)?)
+        self.writer
+            .write(self.form.object_attribute(&path, &old, &rows)?)
             .await
     }
 
@@ -359,7 +363,8 @@ impl Migration<'_> {
                 self.lost(MigrationNote::new(&path, what, (before - after) as u64));
             }
             let old = self.attributes(&path).await?;
-            self.put(self.form.groups(&path, &old, true, &members, &ranges)?)
+            self.writer
+                .write(self.form.groups(&path, &old, true, &members, &ranges)?)
                 .await?;
         }
         let names = session.attribute_list(level.id, Scope::Group).await?;
@@ -439,7 +444,8 @@ impl Migration<'_> {
             ));
             return Ok(());
         }
-        self.put(self.form.plain_attribute(path, tag, old, &rows)?)
+        self.writer
+            .write(self.form.plain_attribute(path, tag, old, &rows)?)
             .await
     }
 }

@@ -37,13 +37,15 @@ impl Migration<'_> {
         let called = parametric.objects.iter().map(|object| object.name.clone());
         let called: Option<Vec<String>> = called.collect();
         let old = [&group, &objects, &names];
-        self.put(self.form.parametric(old, &numbers, called.as_deref())?)
+        self.writer
+            .write(self.form.parametric(old, &numbers, called.as_deref())?)
             .await?;
         if let Some(groups) = &parametric.groups {
             let (members, ranges) = self.members(groups)?;
             let path = "parametric/groups";
             let old = self.attributes(path).await?;
-            self.put(self.form.groups(path, &old, false, &members, &ranges)?)
+            self.writer
+                .write(self.form.groups(path, &old, false, &members, &ranges)?)
                 .await?;
         }
         self.columns("object_attributes", parametric.attributes)

@@ -78,7 +78,9 @@ impl Target<'_> {
 
     /// Makes the array known to whoever encodes its cells.
     pub(super) fn begin(&self, migration: &Migration<'_>) -> Result<(), Failure> {
-        migration.register(&self.node(migration, json!({}))?)
+        migration
+            .writer
+            .register(&[self.node(migration, json!({}))?])
     }
 
     /// A cell, which is listed then if it is stored.
@@ -99,7 +101,10 @@ impl Target<'_> {
 
     /// The node, when all cells are put.
     pub(super) async fn end(self, migration: &Migration<'_>, says: Value) -> Result<(), Failure> {
-        migration.put(vec![self.node(migration, says)?]).await
+        migration
+            .writer
+            .write(vec![self.node(migration, says)?])
+            .await
     }
 }
 
@@ -189,7 +194,7 @@ impl Migration<'_> {
         );
         chunks.sort_unstable();
         chunks.dedup();
-        self.expect(chunks.len());
+        self.writer.expect(chunks.len());
         let extent = level.extent.clone();
         let none = Map::new();
         let mut rows_to = Target {
@@ -218,7 +223,8 @@ impl Migration<'_> {
                 cells_or_none(&session, fragments, batch),
             );
             let count = batch.len();
-            let ((rows, indexes), put) = join(read, self.put(core::mem::take(&mut waiting))).await;
+            let ((rows, indexes), put) =
+                join(read, self.writer.write(core::mem::take(&mut waiting))).await;
             put?;
             let mut bytes = 0;
             for ((chunk, rows), index) in batch.iter().zip(rows).zip(indexes) {
@@ -240,7 +246,7 @@ impl Migration<'_> {
                 index_to.cell(self, at, Vec::from(index), &mut waiting)?;
             }
             batches.saw(count, bytes);
-            self.done(count);
+            self.writer.done(count);
             at = end;
         }
         let known = |key: &str, other: &str| {
@@ -258,7 +264,7 @@ impl Migration<'_> {
     async fn attribute(&self, level: &mut Level, attribute: &Attribute) -> Result<(), Failure> {
         let session = self.session();
         let (part, chunks) = (&attribute.part, attribute.part.chunks());
-        self.expect(chunks.len());
+        self.writer.expect(chunks.len());
         let (folder, tag) = match attribute.of_fragments {
             true => ("fragment_attributes", "fragment_attribute"),
             false => ("vertex_attributes", "attribute"),
@@ -280,7 +286,7 @@ impl Migration<'_> {
             let batch = &chunks[at..end];
             let count = batch.len();
             let read = session.stored_cells(part, batch);
-            let (read, put) = join(read, self.put(core::mem::take(&mut waiting))).await;
+            let (read, put) = join(read, self.writer.write(core::mem::take(&mut waiting))).await;
             put?;
             let mut bytes = 0;
             for (chunk, cell) in batch.iter().zip(read) {
@@ -305,7 +311,7 @@ impl Migration<'_> {
                 target.cell(self, chunk.coords(), Vec::from(cell), &mut waiting)?;
             }
             batches.saw(count, bytes);
-            self.done(count);
+            self.writer.done(count);
             at = end;
         }
         let path = target.path.clone();

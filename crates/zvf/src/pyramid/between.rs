@@ -270,7 +270,7 @@ impl Build<'_> {
             }
         }
         self.folders(&mut outputs).await?;
-        self.put(outputs).await
+        self.writer.write(outputs).await
     }
 
     /// Groups of links that are not there yet.

@@ -11,7 +11,6 @@ use futures_util::future::{join, join3};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use zvf_build::{
-    Output,
     coarsen::{CoarsenMethod, Coarsener, FragmentReference, Ownership},
     migrate::{ChunkExtent, LinkTarget, MigrationTarget},
 };
@@ -35,7 +34,8 @@ use super::{
 use crate::{
     failure::Failure,
     writer::{
-        encode::{Arrays, encoded},
+        Progress,
+        cell_writer::{CellWriter, StagedTransaction},
         run,
     },
 };
@@ -57,7 +57,7 @@ pub(super) struct Build<'a> {
     /// What the new level says of itself, as far as its links to the one before need it.
     pub(super) metadata: LevelMetadata,
     pub(super) scale: Vec<i64>,
-    pub(super) transaction: Transaction,
+    pub(super) writer: CellWriter<StagedTransaction<Transaction>>,
     pub(super) tally: Tally,
     pub(super) shards: Shards,
     /// Links between levels, what their chunk keys have, and how many there are.
@@ -212,6 +212,11 @@ impl<'a> Build<'a> {
             down,
             opened: Opened::default(),
         };
+        let progress = options.progress.clone();
+        let progress = progress.map(|progress| -> Progress {
+            Arc::new(move |done, total| progress(target, done, total))
+        });
+        let writer = CellWriter::new(StagedTransaction::new(transaction)).with_progress(progress);
         Ok(Self {
             source,
             options,
@@ -220,7 +225,7 @@ impl<'a> Build<'a> {
             target,
             metadata,
             scale,
-            transaction,
+            writer,
             tally: Tally::default(),
             shards: Shards::default(),
             between: Vec::new(),
@@ -308,14 +313,14 @@ impl<'a> Build<'a> {
         range: Range<usize>,
     ) -> Result<(), Failure> {
         let mut named = self.source.named();
-        let total = groups.len() as u64;
+        self.writer.expect(range.len());
         let Groups { all, ends, .. } = groups;
         let todo = all.into_iter().skip(range.start).take(range.len());
         let mut todo = todo.peekable();
         let mut most = FIRST;
         let mut waiting: Vec<Job> = Vec::new();
         let mut objects: Vec<(Key, Bytes)> = Vec::new();
-        let mut done = range.start as u64;
+        let mut done = range.start;
         // While one batch is made, the next is read and what the last made is put.
         loop {
             let mut batch: Vec<(ChunkCoord, Vec<ChunkCoord>)> = Vec::new();
@@ -339,9 +344,10 @@ impl<'a> Build<'a> {
             );
             let shared = Arc::clone(&self.shared);
             let jobs = std::mem::take(&mut waiting);
-            done += jobs.len() as u64;
+            let finished = jobs.len();
+            done += finished;
             let make = run(move || make(&shared, &jobs));
-            let put = self.transaction.put_many(std::mem::take(&mut objects));
+            let put = self.writer.put(std::mem::take(&mut objects));
             let (read, made, put) = join3(read, make, put).await;
             put?;
             let (bytes, jobs) = read?;
@@ -362,36 +368,24 @@ impl<'a> Build<'a> {
                 self.shards.hold(held)?;
                 objects.extend(own);
             }
-            let whole = usize::try_from(done).unwrap_or(usize::MAX);
-            objects.extend(self.shards.objects(&ends, whole).await?);
-            self.tally.objects += objects.len() as u64;
-            self.tally.bytes += objects
-                .iter()
-                .map(|(_, bytes)| bytes.len() as u64)
-                .sum::<u64>();
-            if let Some(progress) = &self.options.progress {
-                progress(self.target, done, total);
-            }
+            objects.extend(self.shards.objects(&ends, done).await?);
+            self.writer.done(finished);
         }
     }
 
-    /// Puts nodes and cells that are not many.
-    pub(super) async fn put(&mut self, outputs: Vec<Output>) -> Result<(), Failure> {
-        let objects = run(move || {
-            let arrays = Arrays::of(&outputs)?;
-            encoded(&arrays, outputs)
-        });
-        let objects = objects.await?;
-        self.put_objects(objects).await
+    pub(super) fn transaction(&mut self) -> &mut Transaction {
+        self.writer.destination().transaction()
     }
 
-    pub(super) async fn put_objects(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), Failure> {
-        self.tally.objects += objects.len() as u64;
-        self.tally.bytes += objects
-            .iter()
-            .map(|(_, bytes)| bytes.len() as u64)
-            .sum::<u64>();
-        Ok(self.transaction.put_many(objects).await?)
+    pub(super) fn into_transaction(self) -> Transaction {
+        self.writer.into_destination().into_parts().0
+    }
+
+    /// Adds the objects that were written to the tally.
+    pub(super) fn count_written(&mut self) {
+        let written = self.writer.take_report();
+        self.tally.objects += written.objects;
+        self.tally.bytes += written.bytes;
     }
 
     /// The nodes of all arrays that have cells; `old` is what those before them said.
@@ -412,7 +406,7 @@ impl<'a> Build<'a> {
             }
             self.tally.families.insert(path);
         }
-        self.put(outputs).await
+        self.writer.write(outputs).await
     }
 
     /// Paths of parts that have cells.
@@ -535,6 +529,6 @@ impl Build<'_> {
         self.shards.hold(encoded.held)?;
         let mut objects = encoded.objects;
         objects.extend(self.shards.objects(ends, done).await?);
-        self.put_objects(objects).await
+        self.writer.put(objects).await
     }
 }

@@ -79,8 +79,8 @@ impl Build<'_> {
             parts.collect::<Result<Vec<_>, Failure>>()
         });
         let made = made.await?;
-        self.put(outputs).await?;
-        self.put_objects(made.concat()).await
+        self.writer.write(outputs).await?;
+        self.writer.put(made.concat()).await
     }
 
     /// Attributes of objects, groups and their attributes, file by file.
@@ -107,7 +107,7 @@ impl Build<'_> {
                 let objects: Vec<(Key, Bytes)> = found
                     .filter_map(|(key, bytes)| Some((key, bytes?)))
                     .collect();
-                self.put_objects(objects).await?;
+                self.writer.put(objects).await?;
             }
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Build<'_> {
             let key = nodes::named(Key::parse(&path), &path)?;
             for file in store.list_all(&key, MOST_FILES).await? {
                 let name = format!("{path}/{}", file.name);
-                self.transaction
+                self.transaction()
                     .delete(nodes::named(Key::parse(&name), &name)?)
                     .await?;
             }

@@ -206,15 +206,16 @@ async fn partly(
     let staged = match stage(&mut build, &stale, old.as_deref()).await {
         Ok(staged) => staged,
         Err(error) => {
-            let _ = build.transaction.abort().await;
+            let _ = build.into_transaction().abort().await;
             return Err(error);
         }
     };
     let Some(root) = staged else {
-        build.transaction.abort().await?;
+        build.into_transaction().abort().await?;
         return Ok(None);
     };
-    let committed = build.transaction.commit(&root).await?;
+    let committed = build.transaction().commit(&root).await?;
+    build.count_written();
     let tally = &build.tally;
     Ok(Some(LevelReport {
         level: target,
@@ -344,11 +345,12 @@ async fn stage(
     build.tally.is_untiled |= !tiled && build.shared.recipe.shape != Ownership::Shared;
     let level = build.level_says();
     build
-        .put(vec![MigrationTarget::group(&target.to_string(), &level)])
+        .writer
+        .write(vec![MigrationTarget::group(&target.to_string(), &level)])
         .await?;
-    build.transaction.touch("*");
+    build.transaction().touch("*");
     let key = nodes::metadata(&Key::root())?;
-    let root = Node::parse(&key, build.transaction.root())?;
+    let root = Node::parse(&key, build.transaction().root())?;
     let root = settled(root.attributes().clone(), dataset, target, stale);
     Ok(Some(text(&zvf_build::group_metadata(&root))))
 }

@@ -70,25 +70,25 @@ impl Build<'_> {
             let rows = Path::new(rows);
             let rows = fs::read(rows).map_err(|source| scratch_error(rows, source))?;
             let staged = says["staged"].to_string();
-            self.transaction.merge_staged(staged.as_bytes()).await?;
+            self.transaction().merge_staged(staged.as_bytes()).await?;
             let tally = tally(&says["tally"], &rows);
             let tally = tally.ok_or_else(|| no_task(&result))?;
             self.tally.append(tally);
         }
-        let total = groups.len() as u64;
-        if let Some(progress) = &self.options.progress {
-            progress(self.target, total, total);
-        }
+        self.writer.expect(groups.len());
+        self.writer.done(groups.len());
         Ok(())
     }
 
     /// What all tasks of the level have in common.
-    fn says(&self) -> Value {
+    fn says(&mut self) -> Value {
+        let transaction = self.transaction();
+        let (id, base) = (transaction.id().to_owned(), transaction.base());
         let kept = self.shared.recipe.kept.as_ref();
         json!({
             "address": self.source.dataset.address(),
-            "transaction": self.transaction.id(),
-            "base": self.transaction.base(),
+            "transaction": id,
+            "base": base,
             "source": self.source.id.number(),
             "target": self.target.number(),
             "is_again": self.is_again,
@@ -166,6 +166,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Fai
     let (first, end) = range.ok_or_else(missing)?;
     build.make_groups(&sorted, groups, first..end).await?;
     let mut bytes = Vec::new();
+    build.count_written();
     let tally = told(&build.tally, &mut bytes);
     // A task that runs twice at once leaves what one of them says, and the rows of that.
     let folder = result.parent().unwrap_or(Path::new("."));
@@ -175,7 +176,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Fai
         Ok(rows.keep()?.1)
     });
     let rows = kept.map_err(|source| scratch_error(&result, source))?;
-    let staged = build.transaction.staged_journal();
+    let staged = build.transaction().staged_journal();
     let staged: Value = serde_json::from_slice(&staged).map_err(|_| no_task(&result))?;
     write_json(
         &result.with_extension("json"),

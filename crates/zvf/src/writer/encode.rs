@@ -78,14 +78,11 @@ fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Failure> {
 pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.
-    let mut own: HashMap<String, CellArray> = HashMap::new();
+    let own = Arrays::of(&outputs)?;
     let mut shards: BTreeMap<Key, (CellArray, Vec<(u64, Bytes)>)> = BTreeMap::new();
     for output in outputs {
         match output {
             Output::Node { path, json } => {
-                if let Some(array) = array(&path, &json)? {
-                    own.insert(path.clone(), array);
-                }
                 let key = named(Key::parse(&path).and_then(|key| key.metadata()), &path)?;
                 objects.push((key, text(&json)));
             }
@@ -94,9 +91,9 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
                 index,
                 payload,
             } => {
-                let cells = match own.get(&array) {
+                let cells = match own.0.get(&array) {
                     Some(cells) => cells.clone(),
-                    None => arrays.get(&array)?,
+                    None => arrays.get(&array).or_else(|_| own.get(&array))?,
                 };
                 let place = cells.locate(&index).map_err(|source| Failure::Index {
                     node: cells.node().clone(),

@@ -10,13 +10,11 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use zvf_build::{
     Design, Geometry, WritePlan,
     large::{GeometrySurvey, Outline, PartitionResult, Partitioner},
 };
-use zvf_model::key::Key;
 use zvf_store::Creation;
 
 use crate::{
@@ -25,11 +23,11 @@ use crate::{
     location::Location,
     task_runner::scratch_error,
     writer::{
-        CreateOptions, WriteReport, conclude, copies_nodes,
+        CreateOptions, WriteReport,
+        cell_writer::{CellWriter, Destination},
+        conclude, copies_nodes,
         encode::{self, Arrays},
-        named,
-        pipeline::make_and_put,
-        root, run,
+        named, root, run,
     },
 };
 
@@ -186,11 +184,12 @@ fn create_streamed<'a>(
         let made = match split {
             Err(error) => Err(error),
             Ok(()) => {
+                let writer = CellWriter::new(&creation);
                 let making = Making {
                     address: &address,
                     scratch: scratch.path(),
                     options,
-                    creation: &creation,
+                    writer: writer.with_progress(options.progress.clone()),
                 };
                 let made = making.write(splitter, tables).await;
                 made.map(|(plan, written)| (root(&plan), written))
@@ -220,7 +219,7 @@ struct Making<'a> {
     address: &'a str,
     scratch: &'a Path,
     options: &'a CreateOptions,
-    creation: &'a Creation,
+    writer: CellWriter<&'a Creation>,
 }
 
 impl Making<'_> {
@@ -233,14 +232,16 @@ impl Making<'_> {
         let all = (0..splitter.parts()).map(|part| file(self.scratch, part));
         let pieces: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
         let (outline, chunks) = splitter.settled();
-        let (results, mut written) = match &self.options.runner {
+        let results = match &self.options.runner {
             None => self.here(outline, chunks, &pieces).await?,
             Some(runner) => {
                 let json = outline.to_json(&chunks);
                 let tasks = task::hand_out(self.address, self.scratch, &json, &pieces)?;
                 let (runner, files) = (Arc::clone(runner), task::files(&tasks));
                 run(move || runner.run(&files).map_err(Failure::Source)).await?;
-                task::collect(&tasks)?
+                let (results, written) = task::collect(&tasks)?;
+                self.writer.count(&written);
+                results
             }
         };
         let (plan, objects) = run(move || {
@@ -251,32 +252,31 @@ impl Making<'_> {
             Ok((plan, objects))
         })
         .await?;
-        written.count(&objects);
-        self.creation.put_many(objects).await?;
-        written.summary = plan.summary();
+        self.writer.put(objects).await?;
+        let written = WriteReport {
+            summary: plan.summary(),
+            ..self.writer.take_report()
+        };
         Ok((plan, written))
     }
 
-    /// Makes parts one after the other, each on all cores.
+    /// Makes the parts one after another, each on all cores.
     async fn here(
         &self,
         outline: Outline,
         chunks: Vec<Vec<i64>>,
         pieces: &[PathBuf],
-    ) -> Result<(Vec<PartitionResult>, WriteReport), Failure> {
-        let mut written = WriteReport::default();
+    ) -> Result<Vec<PartitionResult>, Failure> {
         let mut results = Vec::with_capacity(pieces.len());
         let shared = Shared::new(outline, chunks)?;
-        for (number, path) in pieces.iter().enumerate() {
-            let put = async |objects| Ok::<(), Failure>(self.creation.put_many(objects).await?);
-            results.push(shared.make(path, put, &mut written).await?);
-            // What was made is not needed again.
+        self.writer.expect(pieces.len());
+        for path in pieces {
+            results.push(shared.make(path, &self.writer).await?);
+            // The pieces of a finished part are not read again.
             std::fs::remove_file(path).map_err(|source| scratch_error(path, source))?;
-            if let Some(progress) = &self.options.progress {
-                progress(number as u64 + 1, pieces.len() as u64);
-            }
+            self.writer.done(1);
         }
-        Ok((results, written))
+        Ok(results)
     }
 }
 
@@ -297,16 +297,12 @@ impl Shared {
         })
     }
 
-    /// Makes the part of these pieces. Made again it is the same.
-    async fn make<F>(
+    /// Makes the part of these pieces. A part that is made again is equal.
+    async fn make<D: Destination>(
         &self,
         pieces: &Path,
-        put: impl Fn(Vec<(Key, Bytes)>) -> F,
-        written: &mut WriteReport,
-    ) -> Result<PartitionResult, Failure>
-    where
-        F: Future<Output = Result<(), Failure>>,
-    {
+        writer: &CellWriter<D>,
+    ) -> Result<PartitionResult, Failure> {
         let (of, by_number) = (Arc::clone(&self.outline), Arc::clone(&self.chunks));
         let path = pieces.to_path_buf();
         let part = run(move || {
@@ -317,8 +313,8 @@ impl Shared {
         let part = Arc::new(part);
         let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
         let make = move |task| encode::encoded(&to, of.run(task)?);
-        let made = make_and_put(Vec::new(), part.tasks(), make, put, |_| ()).await?;
-        written.add(&made);
+        let tasks = writer.run_tasks(Vec::new(), part.tasks(), make, || ());
+        tasks.await?;
         let part = Arc::into_inner(part).ok_or(Failure::Interrupted)?;
         Ok(part.into_result())
     }

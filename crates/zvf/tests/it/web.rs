@@ -74,8 +74,8 @@ fn the_error_of_an_old_store_contains_a_hint() {
             );
             let address = web.address();
             let expected = format!(
-                "{address}/{name} cannot list what is in it, and only stores of format 0.9 are \
-                 opened without; allow listing, open a copy in a folder or zip file, or rewrite it as 0.9"
+                "{address}/{name} cannot list its contents, and only stores of format 0.9 open \
+                 without a listing; allow listing, open a copy in a folder or zip file, or migrate it to 0.9"
             );
             assert_eq!(error.to_string(), expected);
             assert!(error.source().is_some());

@@ -72,7 +72,7 @@ impl Migration<'_> {
             keys: Vec::new(),
         };
         index_to.begin(self)?;
-        self.expect(chunks.len());
+        self.writer.expect(chunks.len());
         let (mut at, mut batches, mut made_up) = (0, Batches::new(), 0);
         while at < chunks.len() {
             let end = batches.end(at, chunks.len());
@@ -121,9 +121,9 @@ impl Migration<'_> {
                     self.put_aligned(links, chunk, own, &mut outputs)?;
                 }
             }
-            self.put(outputs).await?;
+            self.writer.write(outputs).await?;
             batches.saw(end - at, bytes);
-            self.done(end - at);
+            self.writer.done(end - at);
             at = end;
         }
         if has_groups || (groups.is_some() && links.form.delta == Delta::INTRA) {

@@ -71,7 +71,7 @@ impl Migration<'_> {
             target.keys.clone_from(keys);
             target.end(self, form.array(filing, links.arity)).await?;
         }
-        self.put(outputs).await?;
+        self.writer.write(outputs).await?;
         self.link_attributes(level, &links).await
     }
 
@@ -120,7 +120,8 @@ impl Migration<'_> {
                 target.end(self, says).await?;
             }
             if form.is_current() && !links.valued[number].is_empty() {
-                self.put(vec![form.attribute_family(name, links.logical)])
+                self.writer
+                    .write(vec![form.attribute_family(name, links.logical)])
                     .await?;
             }
             let what = "values of links that had none beside others that had";

@@ -91,7 +91,7 @@ impl Before {
             chunks.extend(new);
             if chunks.is_empty() {
                 let key = nodes::named(Key::parse(path), path)?;
-                build.transaction.delete(nodes::metadata(&key)?).await?;
+                build.transaction().delete(nodes::metadata(&key)?).await?;
                 continue;
             }
             let own = before.get("attributes").cloned().map(own_says);
@@ -128,7 +128,7 @@ impl Before {
             }),
         });
         let objects = objects.collect::<Result<Vec<_>, Failure>>()?;
-        build.put_objects(objects).await?;
+        build.writer.put(objects).await?;
         Ok(true)
     }
 
@@ -153,7 +153,7 @@ impl Before {
                 node: array.node().clone(),
                 source,
             })?;
-            build.transaction.delete(key).await?;
+            build.transaction().delete(key).await?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::Shared;
 use crate::{
     failure::Failure,
     task_runner::{read_json, write_json},
-    writer::WriteReport,
+    writer::{WriteReport, cell_writer::CellWriter},
 };
 
 /// A task and where what comes of it is left.
@@ -66,12 +66,10 @@ pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Fai
     let text = |key: &str| json[key].as_str().unwrap_or_default();
     let (outline, chunks) = Outline::from_json(&read_json(Path::new(text("outline")))?)?;
     let store = open.create(text("address"))?;
-    let mut written = WriteReport::default();
-    let put_many = async |objects| Ok::<(), Failure>(store.put_many(objects).await?);
     let shared = Shared::new(outline, chunks)?;
-    let part = shared
-        .make(Path::new(text("pieces")), put_many, &mut written)
-        .await?;
+    let writer = CellWriter::new(store);
+    let part = shared.make(Path::new(text("pieces")), &writer).await?;
+    let written = writer.take_report();
     let result = json!({
         "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,
     });
