@@ -1,4 +1,4 @@
-//! Putting columns together out of cells.
+//! Builders of columns from cells.
 
 mod copy;
 mod finished;
@@ -27,7 +27,7 @@ pub(crate) use gather::gather;
 pub(crate) use view::{CellView, ColumnView, Places};
 pub(crate) use views::ColumnViews;
 
-/// Appends rows of `bytes`, little-endian.
+/// Appends selected rows of `bytes`, in little-endian order.
 pub(crate) fn push_runs(
     out: &mut Vec<u8>,
     bytes: &[u8],
@@ -44,7 +44,7 @@ pub(crate) fn push_runs(
     to_little(out, start, dtype);
 }
 
-/// Copies rows of `bytes` to where there is room for them, little-endian.
+/// Copies selected rows of `bytes` into `to`, in little-endian order.
 pub(crate) fn copy_runs(
     to: &mut [u8],
     vertices: &RowSelection,
@@ -66,19 +66,19 @@ pub(crate) fn copy_runs(
     to_little(to, 0, dtype);
 }
 
-/// Bytes of a row of so many columns.
+/// Returns the size of a row in bytes.
 pub(crate) fn row_size(dtype: Dtype, columns: u32) -> usize {
     let columns = usize::try_from(columns).unwrap_or(usize::MAX);
     dtype.size().saturating_mul(columns)
 }
 
-/// The bytes of rows.
+/// Returns the bytes of rows.
 fn rows_at(bytes: &[u8], row: usize, places: Range<usize>) -> &[u8] {
     let range = places.start.saturating_mul(row)..places.end.saturating_mul(row);
     bytes.get(range).unwrap_or_default()
 }
 
-/// Turns numbers from `start` on round that were stored the most significant byte first.
+/// Reverses the bytes of big-endian numbers from `start` on.
 fn to_little(out: &mut [u8], start: usize, dtype: Dtype) {
     if dtype.order() == ByteOrder::Big {
         let part = match dtype.kind() {
@@ -90,7 +90,7 @@ fn to_little(out: &mut [u8], start: usize, dtype: Dtype) {
     }
 }
 
-/// An attribute on its way into an answer.
+/// The column of an attribute under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnBuilder {
     name: String,
@@ -100,7 +100,7 @@ pub(crate) struct ColumnBuilder {
     bytes: Vec<u8>,
     codes: Vec<u32>,
     rows: usize,
-    /// Which have no value, once there is one.
+    /// Flags of rows without a value; empty as long as all have one.
     missing: Vec<bool>,
     any_missing: bool,
 }
@@ -121,21 +121,21 @@ impl ColumnBuilder {
         }
     }
 
-    /// Bytes of its values.
+    /// Returns the size of the values in bytes.
     pub(crate) fn size(&self) -> usize {
         let codes = self.codes.len().saturating_mul(size_of::<u32>());
         let values = self.rows.saturating_mul(self.row_size());
         self.bytes.len().min(values).saturating_add(codes)
     }
 
-    /// Bytes of a row as the attribute declares it.
+    /// Returns the declared size of a row in bytes.
     pub(crate) fn declared_size(&self) -> usize {
         let columns = self.metadata.declared_columns().unwrap_or(1);
         let columns = usize::try_from(columns).unwrap_or(1);
         self.metadata.dtype.size().saturating_mul(columns)
     }
 
-    /// Makes room for so many bytes of values.
+    /// Reserves memory for values.
     pub(crate) fn reserve(&mut self, bytes: usize) {
         if self.words.is_none() {
             self.bytes.reserve(bytes);
@@ -143,11 +143,11 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends the rows of vertices of a cell, or as many missing ones.
+    /// Appends the rows of vertices of a cell, or as many nulls without a cell.
     ///
     /// # Errors
     ///
-    /// [`Fault`] of another width than the rows before, and of codes that are none.
+    /// [`Fault`] if the cell has another width than earlier ones, or an invalid code.
     pub(crate) fn push_runs(
         &mut self,
         cell: Option<&CellRows>,
@@ -168,7 +168,8 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// How many columns all of these cells have, if they are numbers that are all there.
+    /// Returns the number of columns of all cells, if they hold numbers, none is missing, and the
+    /// numbers agree.
     pub(crate) fn width_of<'c>(
         &self,
         mut cells: impl Iterator<Item = Option<&'c CellRows>>,
@@ -181,7 +182,8 @@ impl ColumnBuilder {
         (width > 0 && cells.all(is_same)).then_some(width)
     }
 
-    /// The same for cells that come behind the rows there are, if these are all there.
+    /// Returns the number of columns of all cells, as [`width_of`](Self::width_of), if the cells can
+    /// be appended in bulk.
     pub(crate) fn width_with<'c>(
         &self,
         cells: impl Iterator<Item = Option<&'c CellRows>>,
@@ -191,7 +193,7 @@ impl ColumnBuilder {
         (is_same && !self.any_missing).then_some(width)
     }
 
-    /// Where the rows of cells go that come behind those there are.
+    /// Returns the copies that append rows of cells.
     pub(crate) fn push_all<'a>(
         &'a mut self,
         columns: u32,
@@ -205,7 +207,7 @@ impl ColumnBuilder {
         Copying::of(&mut self.bytes, room.before, (dtype, columns), parts)
     }
 
-    /// Gives back room that is not used.
+    /// Releases memory that was reserved and not used.
     pub(crate) fn settle(&mut self) {
         if self.words.is_none() {
             let bytes = self.rows.saturating_mul(self.row_size());
@@ -213,7 +215,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Takes the rows of runs out of cells of so many columns, when there are none yet.
+    /// Sets the rows of an empty column from runs of cells.
     pub(crate) fn take<'c>(
         &mut self,
         runs: &[RowRun],
@@ -226,7 +228,7 @@ impl ColumnBuilder {
         self.there(rows);
     }
 
-    /// The same of whatever cell; `None` is a place without a value.
+    /// Appends rows of a cell by their places; `None` is a null.
     pub(crate) fn push_places(
         &mut self,
         cell: Option<&CellRows>,
@@ -291,8 +293,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Notes the width of a cell, which must be that of those before, and makes room
-    /// for missing rows before the first.
+    /// Checks that a cell has the width of earlier ones, and fills nulls before the first with zeros.
     fn check_width(&mut self, cell: &CellRows) -> Result<u32, Fault> {
         let columns = *self.columns.get_or_insert(cell.columns);
         if columns != cell.columns {
@@ -305,7 +306,7 @@ impl ColumnBuilder {
         Ok(columns)
     }
 
-    /// Counts rows that have a value.
+    /// Counts rows with a value.
     fn there(&mut self, rows: usize) {
         self.rows = self.rows.saturating_add(rows);
         if self.any_missing {
@@ -313,7 +314,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Counts rows that have none.
+    /// Counts nulls.
     fn gone(&mut self, rows: usize) {
         if rows > 0 {
             self.missing.resize(self.rows, false);
@@ -325,7 +326,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends missing rows.
+    /// Appends nulls.
     pub(crate) fn skip(&mut self, rows: usize) {
         self.gone(rows);
         if self.words.is_some() {
@@ -335,8 +336,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends missing rows until there are so many, in place of some that could
-    /// not be read.
+    /// Appends nulls up to `rows` rows, in place of a cell that could not be read.
     pub(crate) fn skip_to(&mut self, rows: usize) {
         if self.words.is_some() {
             self.codes.truncate(self.rows);
@@ -345,8 +345,8 @@ impl ColumnBuilder {
         self.skip(rows.saturating_sub(self.rows));
     }
 
-    /// Appends a row between others: floats by their weights, anything else as the
-    /// one of most weight.
+    /// Appends a row blended from others: the weighted sum of floats, or a copy of the row with the
+    /// largest weight.
     pub(crate) fn blend(&mut self, rows: &[(usize, f64)]) {
         let heaviest = rows
             .iter()
@@ -396,7 +396,7 @@ impl ColumnBuilder {
         self.bytes.extend_from_slice(&blended);
     }
 
-    /// Keeps these rows.
+    /// Keeps these rows, in this order.
     pub(crate) fn gather(&mut self, rows: &[usize]) {
         let size = self.row_size();
         if self.words.is_some() {
@@ -418,7 +418,7 @@ impl ColumnBuilder {
         self.rows = rows.len();
     }
 
-    /// Whether a row has no value, or is none.
+    /// Returns whether a row is null or does not exist.
     fn is_gone(&self, row: usize) -> bool {
         let missing = self.missing.get(row).copied();
         row >= self.rows || missing.unwrap_or(false)
@@ -429,7 +429,7 @@ impl ColumnBuilder {
         self.metadata.dtype.size().saturating_mul(columns)
     }
 
-    /// Room for missing rows that came before their width was known.
+    /// Fills rows whose width was not known with zeros.
     fn fill_up(&mut self) {
         self.bytes
             .resize(self.rows.saturating_mul(self.row_size()), 0);
@@ -475,7 +475,7 @@ fn float(bytes: Option<&[u8]>, kind: Kind) -> f64 {
     }
 }
 
-/// A float as bytes of its kind.
+/// Encodes a float.
 pub(crate) fn bytes_of(value: f64, kind: Kind) -> Vec<u8> {
     #[expect(
         clippy::as_conversions,
@@ -488,7 +488,7 @@ pub(crate) fn bytes_of(value: f64, kind: Kind) -> Vec<u8> {
     }
 }
 
-/// Categories as words: text as it is, anything else as JSON has it.
+/// Returns categories as text; other values as JSON.
 pub(crate) fn words(categories: &[Json]) -> Arc<[String]> {
     let word = |category: &Json| match category {
         Json::String(text) => text.clone(),
@@ -497,7 +497,7 @@ pub(crate) fn words(categories: &[Json]) -> Arc<[String]> {
     categories.iter().map(word).collect()
 }
 
-/// A number as predicates compare it.
+/// Converts a number to the type that predicates compare.
 pub(crate) fn cell_of(value: Option<Value>) -> Datum {
     match value {
         Some(Value::Bool(value)) => Datum::Bool(value),
@@ -508,17 +508,17 @@ pub(crate) fn cell_of(value: Option<Value>) -> Datum {
     }
 }
 
-/// The first value of a row.
+/// Returns the first value of a row.
 fn value_at(cell: &CellRows, dtype: Dtype, place: usize) -> Option<Value> {
     let rows = NumericRows::parse(&cell.bytes, dtype, cell.columns.try_into().ok()?);
     rows.ok()?.value(place, 0)
 }
 
-/// What a stored code stands for; `None` is missing.
+/// Returns the category of a stored code; `None` for a null.
 ///
 /// # Errors
 ///
-/// [`Fault::Range`] of a code that no category has.
+/// [`Fault::Range`] if no category has the code.
 fn code_of(value: Value, fill: Option<i64>, categories: u32) -> Result<Option<u32>, Fault> {
     let code = match value {
         Value::Int(code) if Some(code) == fill => return Ok(None),

@@ -1,9 +1,8 @@
-//! Pieces of an answer put together.
+//! Concatenation of batches.
 //!
-//! Pieces of one level have the same columns of the same types; one that a piece
-//! lacks it has no rows for. Pieces of several levels may differ: rows of a level that
-//! has no such attribute have no value, numbers of different types become float64,
-//! and words are those of both dictionaries.
+//! Batches of one level have the same columns of the same types, except for columns without rows.
+//! Batches of several levels may differ: rows of a level without an attribute are null, numbers of
+//! different types become float64, and dictionaries are merged.
 
 use core::ops::ControlFlow;
 
@@ -15,11 +14,11 @@ use crate::{
 };
 
 impl QueryResult {
-    /// Appends the next piece of an answer.
+    /// Appends the next batch.
     ///
     /// # Errors
     ///
-    /// [`QueryError::Mixed`] when levels have an attribute in widths of their own.
+    /// [`QueryError::Mixed`] if levels have an attribute in different widths.
     pub(crate) fn append(&mut self, next: Self) -> Result<(), QueryError> {
         let (before, rows) = (self.positions.len(), next.positions.len());
         let mixed = |_| QueryError::Mixed("positions".to_owned());
@@ -58,7 +57,7 @@ impl QueryResult {
     }
 }
 
-/// Appends columns of so many rows to those of the same name.
+/// Appends columns of `rows` rows to the columns of the same name.
 fn append(
     columns: &mut Vec<Column>,
     next: Vec<Column>,

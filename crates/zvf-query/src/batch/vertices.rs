@@ -1,4 +1,4 @@
-//! Vertices on their way from chunks into an answer.
+//! The builder of the vertices of a batch.
 
 mod bulk;
 
@@ -18,7 +18,7 @@ use crate::{
     selection::{RowRun, RowSelection},
 };
 
-/// The objects of a chunk's fragments, by fragment: rows of the object index.
+/// The objects of the fragments of a chunk, as rows of the object index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owners {
     by_fragment: Vec<Owner>,
@@ -28,7 +28,7 @@ pub(crate) struct Owners {
 pub(crate) enum Owner {
     #[default]
     None,
-    /// The row of the only one.
+    /// The row of the only object.
     One(usize),
     Several,
 }
@@ -60,7 +60,7 @@ impl Owners {
         owner.copied().unwrap_or_default()
     }
 
-    /// The id to give for a fragment, [`NO_OBJECT`] where objects are not known.
+    /// Returns the id of the object of a fragment; [`NO_OBJECT`] if objects are not read.
     pub(crate) fn id(&self, fragment: u32, objects: Option<&ObjectSet>) -> i64 {
         match self.of(fragment) {
             Owner::None => NO_OBJECT,
@@ -72,22 +72,22 @@ impl Owners {
     }
 }
 
-/// Vertices put together.
+/// The vertices of a batch under construction.
 #[derive(Debug)]
 pub(crate) struct VertexBuilder {
     positions: NumericColumn,
     vertex: Vec<(usize, ColumnBuilder)>,
     fragment: Vec<(usize, ColumnBuilder)>,
     pub(crate) object_ids: Option<Vec<i64>>,
-    /// Chunk and row of each, when somebody follows links from there.
+    /// Chunk and row of each vertex, for level jumps.
     origins: Option<Vec<(ChunkCoord, u64)>>,
     rows: usize,
-    /// Whether columns have more rows, which are room for others.
+    /// Whether columns have reserved rows at their end.
     has_room: bool,
 }
 
 impl VertexBuilder {
-    /// For what of `schema` an answer shows.
+    /// Creates a builder for the attributes in `shown`.
     pub(crate) fn new(schema: &Schema, shown: &Names, objects: bool) -> Self {
         let axes = u32::try_from(schema.axes).unwrap_or(1);
         let builders = |attributes: &[crate::catalog::schema::ChunkAttribute], names: &[String]| {
@@ -110,7 +110,7 @@ impl VertexBuilder {
         }
     }
 
-    /// Keeps in mind where vertices came from.
+    /// Records the chunk and row of each vertex.
     pub(crate) fn with_origins(mut self) -> Self {
         self.origins = Some(Vec::new());
         self
@@ -120,7 +120,7 @@ impl VertexBuilder {
         self.rows
     }
 
-    /// Bytes put together so far, roughly.
+    /// Returns the approximate size in bytes.
     pub(crate) fn size(&self) -> u64 {
         let columns = self.vertex.iter().chain(&self.fragment);
         let columns = columns.map(|(_, column)| column.size());
@@ -131,7 +131,7 @@ impl VertexBuilder {
         u64::try_from(columns.fold(rows, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
-    /// Bytes of a vertex in all columns, as they are declared.
+    /// Returns the declared size of a vertex in all columns.
     pub(crate) fn row_size(&self) -> u64 {
         let columns = self.vertex.iter().chain(&self.fragment);
         let columns = columns.map(|(_, column)| column.declared_size());
@@ -140,7 +140,7 @@ impl VertexBuilder {
         u64::try_from(columns.fold(row, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
-    /// Makes room for so many vertices in all.
+    /// Reserves memory for this many vertices in all.
     pub(crate) fn reserve(&mut self, vertices: usize) {
         self.settle();
         let more = vertices.saturating_sub(self.rows);
@@ -152,7 +152,7 @@ impl VertexBuilder {
         }
     }
 
-    /// Appends vertices of a chunk.
+    /// Appends selected vertices of a chunk.
     pub(crate) fn push(
         &mut self,
         schema: &Schema,
@@ -210,8 +210,8 @@ impl VertexBuilder {
         Ok(())
     }
 
-    /// Takes runs of loaded chunks, each with the number of its chunk, when there is
-    /// nothing yet: numbers on all cores.
+    /// Sets the vertices of an empty builder from runs of loaded chunks. Numbers are copied on all
+    /// cores.
     pub(crate) fn take(
         &mut self,
         schema: &Schema,
@@ -252,7 +252,7 @@ impl VertexBuilder {
         Ok(())
     }
 
-    /// Appends a vertex between others, which are rows put in before.
+    /// Appends a vertex blended from earlier rows with these weights.
     pub(crate) fn blend(&mut self, position: &[f64], rows: &[(usize, f64)]) {
         self.settle();
         let kind = self.positions.kind;
@@ -314,7 +314,7 @@ impl VertexBuilder {
         self.rows = rows.len();
     }
 
-    /// Puts the columns into an answer.
+    /// Puts the columns into a batch.
     pub(crate) fn finish(mut self, answer: &mut QueryResult) {
         self.settle();
         answer.positions = self.positions;

@@ -1,4 +1,4 @@
-//! Finished columns as predicates see them.
+//! Finished columns as the source of predicates.
 
 use zvf_format::numeric::Kind;
 
@@ -10,8 +10,7 @@ use zvf_model::column::{Column, ColumnValues};
 pub(crate) struct FinishedView<'a> {
     pub(crate) scope: Scope,
     pub(crate) column: &'a Column,
-    /// For each row of the predicate, the row of the column; `None` for all in
-    /// order.
+    /// The row of the column for each row of the predicate; `None` for all in order.
     pub(crate) rows: Option<&'a [Option<usize>]>,
 }
 

@@ -1,4 +1,4 @@
-//! Attributes of a chunk as predicates see them.
+//! Attributes of a chunk as the source of predicates.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) trait ColumnView {
     }
 }
 
-/// An attribute of a chunk, by the places of its rows.
+/// An attribute of a chunk, indexed by the places of its rows.
 pub(crate) struct CellView<'a> {
     pub(crate) scope: Scope,
     pub(crate) name: &'a str,
@@ -36,12 +36,12 @@ pub(crate) struct CellView<'a> {
     pub(crate) places: Places<'a>,
 }
 
-/// For each row of a predicate, the row of a cell.
+/// The row of a cell for each row of a predicate.
 #[derive(Clone, Copy)]
 pub(crate) enum Places<'a> {
-    /// So many that follow each other.
+    /// Consecutive rows.
     Run { first: usize, len: usize },
-    /// One by one, if it has any.
+    /// A row each, or none.
     Each(&'a [Option<usize>]),
 }
 
@@ -53,7 +53,7 @@ impl Places<'_> {
         }
     }
 
-    /// Of the first rows alone.
+    /// Returns the places of the first rows only.
     fn first(self, rows: usize) -> Option<Self> {
         match self {
             Self::Run { first, len } => (rows <= len).then_some(Self::Run { first, len: rows }),
@@ -157,7 +157,7 @@ impl ColumnView for CellView<'_> {
     }
 }
 
-/// A channel of rows at `places` as floats; `None` when one has no value.
+/// Returns a channel of rows at `places` as floats; `None` if one has no value.
 fn floats<T: Element>(rows: NumericRows<'_>, channel: usize, places: Places<'_>) -> Option<Vec<f64>>
 where
     f64: From<T>,

@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl VertexBuilder {
-    /// Appends all vertices of chunks on all cores, if there are only numbers, and
-    /// enough; says whether it did. When it has to make room, it does so for `expected` vertices.
+    /// Appends all vertices of chunks on all cores, and returns whether it did: all columns must be
+    /// numeric, and the chunks large enough. Memory is reserved for `expected` vertices.
     pub(crate) fn push_chunks(
         &mut self,
         schema: &Schema,
@@ -28,7 +28,7 @@ impl VertexBuilder {
             chunks.map(|chunk| (chunk, chunk.runs())).collect();
         let bytes = chunks.iter().map(|(chunk, _)| chunk.positions.len());
         let is_small = bytes.sum::<usize>() < WORTH;
-        // Memory that was used before is made zero, which is for nothing.
+        // Reused memory would be zeroed first.
         if is_small && !self.has_room {
             return false;
         }
@@ -66,7 +66,7 @@ impl VertexBuilder {
         true
     }
 
-    /// Gives back the room that was made and is not used.
+    /// Releases memory that was reserved and not used.
     pub(super) fn settle(&mut self) {
         if core::mem::take(&mut self.has_room) {
             let bytes = self.rows.saturating_mul(self.positions.row_size());
