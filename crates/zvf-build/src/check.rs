@@ -82,6 +82,9 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
     if design.profile != Profile::V09 && (design.directed || design.duplicate) {
         return Err(BuildError::LinkPolicy(design.profile.name()));
     }
+    if design.crs.as_ref().is_some_and(|crs| !crs.is_object()) {
+        return Err(BuildError::Crs);
+    }
     if let Some(axes) = &design.axes {
         let (expected, found) = (geometry.axes(), axes.len());
         if expected != found {

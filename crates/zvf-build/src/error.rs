@@ -326,4 +326,9 @@ pub enum BuildError {
     /// Axis names are empty or repeated.
     #[error("axis names are empty or repeated")]
     AxisNames,
+    /// The coordinate reference system is not a JSON object.
+    #[error(
+        "the coordinate reference system is not a JSON object; give PROJJSON, or an object with a name"
+    )]
+    Crs,
 }

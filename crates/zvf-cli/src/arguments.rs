@@ -1,5 +1,6 @@
 //! Command-line arguments that several commands share, and parsers of their values.
 
+pub(crate) mod crs;
 mod geometry_file;
 mod named;
 mod selection;

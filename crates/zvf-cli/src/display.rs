@@ -19,6 +19,16 @@ pub(crate) fn count_noun(n: u64, singular: &str, plural: &str) -> String {
     format!("{} {noun}", group_digits(n))
 }
 
+/// Quotes a word for a POSIX shell, if it needs quotes.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain =
+        |character: char| character.is_alphanumeric() || "_-.,:/=+@%".contains(character);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// Converts a length to 64 bits.
 pub(crate) fn len_u64(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
@@ -33,6 +43,14 @@ mod tests {
         assert_eq!(group_digits(0), "0");
         assert_eq!(group_digits(999), "999");
         assert_eq!(group_digits(1000), "1 000");
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(shell_word("x,y,z"), "x,y,z");
+        assert_eq!(shell_word("x;y"), "'x;y'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

@@ -74,6 +74,7 @@ mod parquet;
 mod ply;
 #[cfg(feature = "arrow")]
 mod record_batch;
+mod rename;
 mod staged;
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -85,14 +86,17 @@ pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWr
 pub use format::Format;
 pub use input_file::{InputFile, InputFileError};
 pub(crate) use npz::NpzStream;
+pub use npz::WholeFile;
 pub use output_file::{OutputFile, OutputFileError};
 pub(crate) use output_table::{OutputColumn, OutputTable};
+pub use rename::Rename;
 
 #[cfg(feature = "render")]
 pub(crate) use output_file::check_writable;
 
 use input_table::InputTable;
 use interchange::InterchangeArrays;
+use rename::Renaming;
 use staged::Staged;
 
 /// Options for reading a file of geometry.
@@ -107,6 +111,8 @@ pub struct GeometryReadOptions {
     pub links: Option<InputFile>,
     /// Treatment of missing numbers.
     pub missing: MissingPolicy,
+    /// New names for attributes.
+    pub renames: Vec<Rename>,
 }
 
 impl GeometryReadOptions {
@@ -117,6 +123,7 @@ impl GeometryReadOptions {
             axes: None,
             links: None,
             missing: MissingPolicy::default(),
+            renames: Vec::new(),
         }
     }
 }
@@ -131,6 +138,8 @@ pub struct GeometryInput {
     pub group_names: BTreeMap<u32, String>,
     /// Names of the axes, if the file has them.
     pub axes: Option<Vec<String>>,
+    /// Coordinate reference system, if the file has one.
+    pub crs: Option<serde_json::Value>,
     /// Files read, the requested one first.
     pub files: Vec<PathBuf>,
     /// Differences between the file and the geometry, one line each.
@@ -156,10 +165,13 @@ pub fn read(
     file: &InputFile,
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
-    let arrays = match file.format() {
+    let mut arrays = match file.format() {
         Format::Npz => npz::read(file, options)?,
         _ => read_tables(file, options)?,
     };
+    let mut renaming = Renaming::new(&options.renames);
+    renaming.apply(&mut arrays);
+    renaming.finish(file.path())?;
     interchange::assemble(arrays, options)
 }
 
@@ -205,7 +217,40 @@ fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, Ge
     }
 }
 
-/// Writes a query result. Formats with schema metadata record `geometry`, the kind.
+/// Facts about a store that formats with schema metadata record.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SourceMetadata {
+    /// Kind of the geometry.
+    pub geometry: String,
+    /// Coordinate reference system.
+    pub crs: Option<serde_json::Value>,
+}
+
+impl SourceMetadata {
+    /// Creates the metadata of geometry of a kind.
+    pub fn new(geometry: &str) -> Self {
+        Self {
+            geometry: geometry.to_owned(),
+            crs: None,
+        }
+    }
+
+    /// Sets the coordinate reference system.
+    #[must_use]
+    pub fn crs(mut self, crs: Option<serde_json::Value>) -> Self {
+        self.crs = crs.filter(|crs| !crs.is_null());
+        self
+    }
+}
+
+impl From<&str> for SourceMetadata {
+    fn from(geometry: &str) -> Self {
+        Self::new(geometry)
+    }
+}
+
+/// Writes a query result. Formats with schema metadata record `store`.
 ///
 /// Beside the result this holds two numbers per vertex of a path, one per end of a link, and the
 /// buffer of the format: 65 536 rows for Arrow, one million for Parquet.
@@ -217,9 +262,10 @@ fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, Ge
 /// way.
 pub fn write(
     answer: &QueryResult,
-    geometry: &str,
+    store: impl Into<SourceMetadata>,
     file: &OutputFile,
 ) -> Result<WrittenFiles, ResultWriteError> {
+    let store = store.into();
     consistency::check(answer)?;
     let mut staged = Staged::new(file.path());
     let left_out = match file.format() {
@@ -228,12 +274,12 @@ pub fn write(
         Format::Ply => ply::write(answer, &mut staged)?,
         Format::Obj => obj::write(answer, &mut staged)?,
         #[cfg(feature = "arrow")]
-        Format::Arrow => arrow::write(answer, geometry, &mut staged)?,
+        Format::Arrow => arrow::write(answer, &store, &mut staged)?,
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::write(answer, geometry, &mut staged)?,
+        Format::Parquet => parquet::write(answer, &store, &mut staged)?,
         #[cfg(not(all(feature = "arrow", feature = "parquet")))]
         format => {
-            let _ = geometry;
+            let _ = store;
             return Err(ResultWriteError::NotBuilt(format));
         }
     };

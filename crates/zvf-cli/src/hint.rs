@@ -1,12 +1,14 @@
 //! Hints: what to do next after an error, in the words of the command line.
 
-use std::{error::Error, fs};
+use std::{borrow::Cow, error::Error, fs};
 
 use zvf::{Bbox, Dataset};
 use zvf_build::{BuildError, edit::EditError};
 use zvf_model::{detection::GenerationError, error_chain::error_chain};
 use zvf_query::QueryError;
 use zvf_store::{CreateError, OpenError};
+
+use crate::display::shell_word;
 
 /// Maximum number of stores in a folder that a hint names.
 const MAX_NAMED_STORES: usize = 8;
@@ -38,14 +40,14 @@ struct HintedError {
 /// A hint, with the message that replaces the error's own where that does not suit a command line.
 struct Hint {
     message: Option<String>,
-    text: &'static str,
+    text: Cow<'static, str>,
 }
 
 impl From<&'static str> for Hint {
     fn from(text: &'static str) -> Self {
         Self {
             message: None,
-            text,
+            text: text.into(),
         }
     }
 }
@@ -54,7 +56,7 @@ impl Hint {
     fn with_message(message: String, text: &'static str) -> Self {
         Self {
             message: Some(message),
-            text,
+            text: text.into(),
         }
     }
 }
@@ -65,7 +67,7 @@ pub(crate) fn with_hint(operation: Operation, error: zvf::Error) -> Box<dyn Erro
         None => error.into(),
         Some(Hint { message, text }) => Box::new(HintedError {
             message: message.unwrap_or_else(|| error_chain(&error)),
-            hint: text.to_owned(),
+            hint: text.into_owned(),
         }),
     }
 }
@@ -124,11 +126,27 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
             ),
             "extend the bounds with --out-of-bounds expand, or drop such items with --out-of-bounds ignore",
         )),
+        BuildError::InvalidName { name, .. } => Some(Hint {
+            message: None,
+            text: format!("rename it with --rename {}", shell_word(&rename(name))).into(),
+        }),
         BuildError::MissingInput {
             what: "part_offsets",
             ..
         } => Some("give a table a column part or object_id, which marks the rows of a path".into()),
         _ => None,
+    }
+}
+
+/// Suggests an identifier for a name that is none, as `OLD=NEW`.
+fn rename(name: &str) -> String {
+    let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let words = name.split(|character: char| !is_word(character));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let new = words.join("_");
+    match new.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        true => format!("{name}={new}"),
+        false => format!("{name}=a_{new}"),
     }
 }
 
@@ -167,6 +185,10 @@ pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
         }
         zvf::Error::Open(OpenError::NotFound(_)) => {
             "give the folder that holds the store's zarr.json".to_owned()
+        }
+        zvf::Error::Unfinished { .. } => {
+            "wait for zvf create, or run it again, which replaces what an interrupted run left"
+                .to_owned()
         }
         zvf::Error::NoStore { address } if let Some(stores) = stores_in(address) => {
             format!("give one of the stores in it: {stores}")

@@ -1,5 +1,6 @@
 //! An open store: its metadata, queries and counts.
 
+mod attribute_info;
 mod evidence;
 mod info;
 mod level_info;
@@ -31,6 +32,7 @@ use crate::{
     nodes,
 };
 
+pub use attribute_info::{AttributeInfo, ValueRange};
 pub use info::StoreInfo;
 pub use level_info::LevelInfo;
 pub(crate) use level_info::count_level;

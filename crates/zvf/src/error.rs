@@ -38,6 +38,12 @@ pub enum Error {
         /// The address.
         address: String,
     },
+    /// A creation began at the address and has not completed.
+    #[error("{address} is not complete: its creation is under way or was interrupted")]
+    Unfinished {
+        /// The address.
+        address: String,
+    },
     /// The store lacks the requested level, or has no level at all.
     #[error(transparent)]
     NoLevel(Cause),
@@ -140,6 +146,7 @@ impl From<Failure> for Error {
         match failure {
             F::Open(error) => Self::Open(error),
             F::NoStore { address } => Self::NoStore { address },
+            F::Unfinished { address } => Self::Unfinished { address },
             F::Generation(error) => Self::Generation(error),
             F::Query(error) => Self::Query(error),
             F::Read(error) | F::Cell(CellError::Read(error)) => Self::Read(error),

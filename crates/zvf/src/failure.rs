@@ -39,6 +39,12 @@ pub(crate) enum Failure {
         /// The address.
         address: String,
     },
+    /// A creation began at the address and has not completed.
+    #[error("{address} is not complete: its creation is under way or was interrupted")]
+    Unfinished {
+        /// The address.
+        address: String,
+    },
     /// The store has no level.
     #[error("{address} has no level: no child of its root is named by a number")]
     NoLevel {

@@ -67,7 +67,7 @@ mod validate;
 mod writer;
 
 // Opening and queries.
-pub use dataset::{Dataset, LevelInfo, StoreInfo};
+pub use dataset::{AttributeInfo, Dataset, LevelInfo, StoreInfo, ValueRange};
 pub use location::Location;
 pub use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},

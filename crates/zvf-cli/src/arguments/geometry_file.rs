@@ -3,7 +3,7 @@
 use zvf::{GeometryKind, OutOfBounds};
 
 use super::{name_of, named};
-use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy};
+use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy, Rename};
 
 /// The file to read, and how to read it.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,6 +17,9 @@ pub struct GeometryFileArgs {
     /// Table of links, if it is not beside the file.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     links: Option<InputFile>,
+    /// New name for an attribute whose name in the file cannot be stored; may be repeated.
+    #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
+    rename: Vec<Rename>,
     /// Treatment of missing numbers: refuse the file, or store NaN, which makes integers floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
     missing: MissingPolicy,
@@ -34,6 +37,7 @@ impl GeometryFileArgs {
             axes,
             links: self.links.clone(),
             missing: self.missing,
+            renames: self.rename.clone(),
             ..GeometryReadOptions::new(kind)
         }
     }
@@ -48,6 +52,14 @@ const OUT_OF_BOUNDS: [(OutOfBounds, &str); 3] = [
     (OutOfBounds::Drop, "ignore"),
     (OutOfBounds::Expand, "expand"),
 ];
+/// Parses `OLD=NEW`; a name in a file may have `=`.
+fn rename(text: &str) -> Result<Rename, String> {
+    let split = text.rsplit_once('=');
+    let split = split.filter(|(old, new)| !old.is_empty() && !new.is_empty());
+    let (old, new) = split.ok_or("write OLD=NEW, as 'mean FA=mean_fa'")?;
+    Ok(Rename::new(old, new))
+}
+
 fn gaps_name(gaps: MissingPolicy) -> &'static str {
     name_of(&GAPS, gaps)
 }

@@ -1,7 +1,5 @@
 //! Parsers of option values.
 
-use std::fs;
-
 use serde_json::Value;
 use zvf::{AxisSpec, CellCompression, Position, ShardingPolicy, Sphere};
 use zvf_model::grid::ChunkCoord;
@@ -46,10 +44,6 @@ pub(crate) enum ValueError {
     DuplicateAxis(String),
     #[error("{0:?} is not a size; write it as 2GiB, 500MB or 1000000")]
     Size(String),
-    #[error("{path} cannot be read: {reason}")]
-    CrsFile { path: String, reason: String },
-    #[error("this is not valid JSON: {0}")]
-    Json(String),
 }
 
 /// Parses finite numbers, separated by commas.
@@ -142,6 +136,10 @@ pub(crate) struct Axes(pub(crate) Vec<AxisSpec>);
 
 pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
     let mut axes: Vec<AxisSpec> = Vec::new();
+    // Reading the file then lists its columns.
+    if text.is_empty() {
+        return Ok(Axes(axes));
+    }
     for (at, text) in text.split(',').enumerate() {
         let mut parts = text.split(':').map(str::trim);
         let name = parts.next().filter(|name| !name.is_empty());
@@ -184,24 +182,6 @@ pub(crate) fn size(text: &str) -> Result<u64, ValueError> {
     };
     let bytes = number.checked_mul(factor);
     bytes.filter(|bytes| *bytes > 0).ok_or_else(error)
-}
-
-/// Parses JSON, `@FILE` with JSON, or a plain name such as `EPSG:4326`.
-pub(crate) fn crs(text: &str) -> Result<Value, ValueError> {
-    let parse = |text: &str| {
-        serde_json::from_str(text).map_err(|error| ValueError::Json(error.to_string()))
-    };
-    if let Some(path) = text.strip_prefix('@') {
-        let found = fs::read_to_string(path).map_err(|error| ValueError::CrsFile {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        });
-        return parse(&found?);
-    }
-    match text.trim_start().starts_with(['{', '[', '"']) {
-        true => parse(text),
-        false => Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))),
-    }
 }
 
 /// Parses numbers separated by commas; infinity is allowed.
@@ -323,19 +303,6 @@ mod tests {
         for text in ["", "0,1", "a", "1.5"] {
             assert_eq!(sharding(text), Err(ValueError::Shard));
         }
-    }
-
-    #[test]
-    fn a_crs_is_json_a_file_or_a_name() {
-        assert_eq!(crs("{\"a\": 1}"), Ok(serde_json::json!({ "a": 1 })));
-        assert_eq!(crs("EPSG:4326"), Ok(Value::from("EPSG:4326")));
-        assert!(matches!(crs("{a}"), Err(ValueError::Json(_))));
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("crs.json");
-        fs::write(&path, "[1]").unwrap();
-        let found = crs(&format!("@{}", path.display()));
-        assert_eq!(found, Ok(serde_json::json!([1])));
-        assert!(matches!(crs("@/no/such"), Err(ValueError::CrsFile { .. })));
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     let input = formats::read(&arguments.input.from, &arguments.reading())?;
     drop(progress);
     name_axes(&mut design, &input);
+    if design.crs.is_none() {
+        design.crs.clone_from(&input.crs);
+    }
     let out = arguments.out.clone();
     let vertices = len_u64(input.geometry.vertices());
     let vertices = count_noun(vertices, "vertex", "vertices");
@@ -65,11 +68,11 @@ fn streamed(arguments: &CreateArgs) -> Result<Option<NpzStream>, Box<dyn Error>>
     if options.workers.is_some() {
         return stream
             .map(Some)
-            .ok_or_else(|| CreateSettingsError::NotShared.into());
+            .map_err(|reason| CreateSettingsError::NotShared(reason).into());
     }
     // What is read whole takes up to six times as much on its way.
     let most = options.memory.map_or(LARGE, |memory| memory / 6);
-    Ok(stream.filter(|stream| stream.bytes() > most))
+    Ok(stream.ok().filter(|stream| stream.bytes() > most))
 }
 
 /// Writes a store of a file that is not read whole.

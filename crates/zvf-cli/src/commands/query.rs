@@ -11,7 +11,7 @@ use std::error::Error;
 use zvf::{Dataset, GeometryType, OpenOptions};
 
 use crate::{
-    formats,
+    formats::{self, SourceMetadata},
     hint::{outside_bounds, with_query_hint},
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         if let Some(target) = &arguments.output {
             report.written(formats::write(
                 &answer,
-                &geometry(arguments, &dataset),
+                metadata(arguments, &dataset),
                 target,
             )?);
         } else if !arguments.json {
@@ -74,6 +74,12 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     let bbox = arguments.selecting.bbox();
     let outside = bbox.and_then(|bbox| outside_bounds(&dataset, bbox));
     Ok(arguments.done(&report, outside)?)
+}
+
+/// Returns the facts about the store that a file records.
+fn metadata(arguments: &QueryArgs, dataset: &Dataset) -> SourceMetadata {
+    let geometry = geometry(arguments, dataset);
+    SourceMetadata::new(&geometry).crs(dataset.root().crs.clone())
 }
 
 /// Returns the kind of geometry, or the name of the selected one.

@@ -7,7 +7,7 @@ use arrow_schema::ArrowError;
 use zvf::QueryResult;
 
 use super::{
-    GeometryReadError, MissingPolicy, ResultWriteError,
+    GeometryReadError, MissingPolicy, ResultWriteError, SourceMetadata,
     error::FillError,
     input_table::InputTable,
     record_batch::{RecordBatches, TableBuilder, write_batches},
@@ -38,10 +38,10 @@ pub(super) fn read_table(
 /// Writes the tables of a result.
 pub(super) fn write(
     answer: &QueryResult,
-    geometry: &str,
+    store: &SourceMetadata,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    write_batches(answer, geometry, staged, write_table)
+    write_batches(answer, store, staged, write_table)
 }
 
 fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FillError> {

@@ -27,6 +27,18 @@ pub(super) struct FileColumn {
     /// Its name there.
     pub(super) label: String,
     pub(super) values: Values,
+    /// The first field that made a column of a text file text.
+    pub(super) first_text: Option<FirstText>,
+}
+
+/// A field that is not a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FirstText {
+    /// Line of the file, counted from 1.
+    pub(super) line: u64,
+    pub(super) text: String,
+    /// True if the fields above it are numbers.
+    pub(super) follows_numbers: bool,
 }
 
 /// An attribute, by its name without scope.
@@ -72,7 +84,10 @@ impl FileColumn {
     pub(super) fn numbers(&self) -> Result<&NumericColumn, GeometryReadError> {
         match &self.values {
             Values::Numbers(numbers) => Ok(numbers),
-            Values::Text(_) => Err(self.error(ColumnError::Text)),
+            Values::Text(_) => Err(self.error(match self.first_text.clone() {
+                None => ColumnError::Text,
+                Some(FirstText { line, text, .. }) => ColumnError::TextAt { line, text },
+            })),
         }
     }
 }

@@ -34,9 +34,9 @@ pub(super) fn read_table(
     let file: Arc<Path> = path.into();
     let mut reader = CsvReader::open(path)?;
     let mut inferred = vec![TypeInference::default(); reader.names.len()];
-    while let Some(record) = reader.next()? {
+    while let Some((record, line)) = reader.next_line()? {
         for (inferred, field) in inferred.iter_mut().zip(record.fields()) {
-            inferred.observe(field);
+            inferred.observe(field, line);
         }
     }
     let mut columns = Vec::with_capacity(inferred.len());
@@ -64,12 +64,14 @@ pub(super) fn read_table(
             })?;
         }
     }
-    let columns = names.into_iter().zip(columns).map(|(label, values)| {
+    let columns = names.into_iter().zip(columns).zip(inferred);
+    let columns = columns.map(|((label, values), inferred)| {
         let (values, missing) = values.finish();
         let column = FileColumn {
             file: Arc::clone(&file),
             label,
             values,
+            first_text: inferred.into_first_text(),
         };
         apply_policy(column, &missing, policy)
     });
@@ -78,6 +80,7 @@ pub(super) fn read_table(
         file,
         columns: join_columns(columns)?,
         axes: None,
+        crs: None,
     })
 }
 
@@ -123,6 +126,7 @@ fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryRea
             file: Arc::clone(&first.file),
             label: name,
             values: Values::Numbers(numbers),
+            first_text: None,
         });
     }
     Ok(whole)
@@ -154,6 +158,11 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
             None => return Err(reader.error(CsvError::Empty)),
         };
         reader.names = names;
+        if let [name] = &reader.names[..]
+            && let Some(separator) = [';', '\t'].into_iter().find(|mark| name.contains(*mark))
+        {
+            return Err(reader.error(CsvError::Separator(separator)));
+        }
         let mut inferred = HashSet::new();
         if let Some(name) = reader.names.iter().find(|name| !inferred.insert(*name)) {
             return Err(GeometryReadError::Column {
@@ -163,10 +172,6 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
             });
         }
         Ok(reader)
-    }
-
-    fn next(&mut self) -> Result<Option<CsvRecord<'_>>, GeometryReadError> {
-        Ok(self.next_line()?.map(|(record, _)| record))
     }
 
     /// A record with its line.

@@ -8,6 +8,7 @@ use std::{
 use zvf_query::closest;
 
 use super::Format;
+use crate::display::shell_word;
 
 /// A file of geometry that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -77,13 +78,23 @@ pub enum GeometryReadError {
     },
     /// No column is an axis.
     #[error(
-        "{} has no column x, y, z or w; name those that are axes, as --axes {}", path.display(), example(columns)
+        "{}: which columns are axes is not known; name them, as --axes {}; the columns are {}", path.display(), example(columns), columns.join(", ")
     )]
     NoAxes {
         /// The file.
         path: PathBuf,
         /// The columns there are.
         columns: Vec<String>,
+    },
+    /// A column to rename is not there.
+    #[error("--rename: {} has no attribute {name}; it has {}{}", path.display(), names.join(", "), meant(name, names))]
+    Rename {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+        /// Names of the attributes.
+        names: Vec<String>,
     },
     /// A column is not there.
     #[error("{} has no column {column}; it has {}{}", path.display(), columns.join(", "), meant(column, columns))]
@@ -154,7 +165,7 @@ fn meant(name: &str, columns: &[String]) -> String {
 /// What could be given for axes.
 fn example(columns: &[String]) -> String {
     let first: Vec<&str> = columns.iter().take(3).map(String::as_str).collect();
-    first.join(",")
+    shell_word(&first.join(","))
 }
 
 /// What is wrong with a column or array. Rows count from 0.
@@ -164,6 +175,14 @@ pub enum ColumnError {
     /// Text where numbers have to be.
     #[error("holds text where numbers have to be")]
     Text,
+    /// A field of a text file that is not a number.
+    #[error("line {line} has {text:?} where numbers have to be")]
+    TextAt {
+        /// The line, counted from 1.
+        line: u64,
+        /// The field, or the start of a long one.
+        text: String,
+    },
     /// Numbers where text has to be.
     #[error("holds values of a kind that has no place here: {0}")]
     Kind(String),
@@ -242,6 +261,11 @@ pub enum CsvError {
     /// There is no first line.
     #[error("there have to be the names of the columns, and there is nothing")]
     Empty,
+    /// Fields that another character separates.
+    #[error(
+        "{0:?} separates the fields; save the file with commas between fields, and a point in numbers"
+    )]
+    Separator(char),
     /// Another number of fields than the first line has.
     #[error("has {found} fields, and the first line names {expected} columns")]
     Fields {

@@ -19,6 +19,8 @@ pub(super) struct InputTable {
     pub(super) columns: Vec<FileColumn>,
     /// What the file says are the axes.
     pub(super) axes: Option<Vec<String>>,
+    /// Coordinate reference system, if the file has one.
+    pub(super) crs: Option<serde_json::Value>,
 }
 
 /// Axes when nothing says which they are.
@@ -95,6 +97,7 @@ pub(super) fn vertices(
     let (positions, axes) = table.positions(options.axes.as_deref())?;
     let mut arrays = InterchangeArrays::new(positions);
     arrays.axes = Some(axes);
+    arrays.crs = table.crs.take();
     let id = table.take("object_id");
     if options.kind.is_paths() {
         let object = match (table.take("object"), id) {

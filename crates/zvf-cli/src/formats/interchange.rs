@@ -19,6 +19,7 @@ use crate::display::len_u64;
 pub(super) struct InterchangeArrays {
     pub(super) files: Vec<PathBuf>,
     pub(super) axes: Option<Vec<String>>,
+    pub(super) crs: Option<serde_json::Value>,
     pub(super) positions: NumericColumn,
     pub(super) object_ids: Option<Vec<i64>>,
     pub(super) part_offsets: Option<Vec<u64>>,
@@ -55,6 +56,7 @@ impl InterchangeArrays {
         Self {
             files: Vec::new(),
             axes: None,
+            crs: None,
             positions,
             object_ids: None,
             part_offsets: None,
@@ -90,6 +92,7 @@ pub(super) fn assemble(
     arrays: InterchangeArrays,
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
+    let mut notes = text_notes(&arrays);
     let mut geometry = Geometry::new(arrays.positions);
     geometry.part_offsets = arrays.part_offsets;
     geometry.part_objects = arrays.part_objects;
@@ -106,15 +109,41 @@ pub(super) fn assemble(
     geometry.link = attributes(arrays.link);
     geometry.object = attributes(arrays.object);
     geometry.group = attributes(arrays.group);
-    let notes = fragments(arrays.fragment, &mut geometry)?;
+    notes.extend(fragments(arrays.fragment, &mut geometry)?);
     let group_names = groups(arrays.groups, &mut geometry)?;
     Ok(GeometryInput {
         geometry,
         group_names,
         axes: arrays.axes,
+        crs: arrays.crs,
         files: arrays.files,
         notes,
     })
+}
+
+/// Names the attributes that are text because of a field below numbers, which may be a mistake.
+fn text_notes(arrays: &InterchangeArrays) -> Vec<String> {
+    let families = [
+        ("vertex", &arrays.vertex),
+        ("fragment", &arrays.fragment),
+        ("link", &arrays.link),
+        ("object", &arrays.object),
+        ("group", &arrays.group),
+    ];
+    let mut notes = Vec::new();
+    for (scope, columns) in families {
+        for (name, column) in columns {
+            if let Some(first) = column.first_text.as_ref().filter(|it| it.follows_numbers) {
+                notes.push(format!(
+                    "{scope}.{name} is stored as text, because line {} of {} has {:?} below numbers",
+                    first.line,
+                    column.file.display(),
+                    first.text,
+                ));
+            }
+        }
+    }
+    notes
 }
 
 fn attributes(columns: Vec<NamedColumn>) -> Vec<Attribute> {

@@ -4,6 +4,7 @@ mod stream;
 mod write;
 
 pub(crate) use stream::NpzStream;
+pub use stream::WholeFile;
 pub(super) use write::write;
 
 use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
@@ -84,6 +85,7 @@ pub(super) fn read_tables(
         file: Arc::clone(&file),
         label: "positions".to_owned(),
         values: Values::Numbers(NumericColumn::new(Kind::Float32, axes)),
+        first_text: None,
     };
     let mut whole = vec![(nothing, 2)];
     for (label, array) in columns {
@@ -99,6 +101,7 @@ pub(super) fn ids(path: &Path, label: &str, values: Values) -> Result<Vec<i64>, 
         file: path.into(),
         label: label.to_owned(),
         values,
+        first_text: None,
     };
     column.ids()
 }
@@ -118,6 +121,7 @@ fn column(
         file: Arc::clone(file),
         label,
         values: array.values,
+        first_text: None,
     };
     let missing = match mask.map(|mask| mask.values) {
         None => Vec::new(),

@@ -165,8 +165,133 @@ fn invalid_values_are_explained() {
     assert!(refused(&["--shard=0"]).contains("4,4,4"));
     assert!(refused(&["--axes", "x,x"]).contains("two axes"));
     assert!(refused(&["--crs", "{"]).contains("not valid JSON"));
+    assert!(refused(&["--crs", "EPSG:utm"]).contains("not a code of EPSG"));
     assert!(refused(&["--out-of-bounds", "clip"]).contains("raise, ignore, expand"));
     assert!(refused(&["--links", "no.csv"]).contains("the file does not exist"));
+}
+
+/// The validator demands an object; text was stored as it came.
+#[test]
+fn a_coordinate_reference_system_validates_and_survives_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("a.csv"), "x,y\n500000,5700000\n500001,5700001\n").unwrap();
+    let run = |words: &[&str]| {
+        let output = zvf(words);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{words:?}: {}",
+            text(&output.stderr)
+        );
+        text(&output.stdout).to_owned()
+    };
+    let create = |out: &str, from: &str, more: &[&str]| {
+        let (out, from) = (at(out), at(from));
+        let words = ["create", &out, "--kind=points", "--from", &from];
+        run(&[&words[..], more].concat());
+    };
+    let crs = |store: &str| {
+        let json = run(&["info", "--json", &at(store)]);
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()["crs"].clone()
+    };
+    let expected = json!({"name": "EPSG:25832", "id": {"authority": "EPSG", "code": 25832}});
+    for (profile, out) in [("0.9", "a.zv"), ("0.8", "b.zv")] {
+        create(out, "a.csv", &["--crs=EPSG:25832", "--profile", profile]);
+        let found = run(&["validate", &at(out)]);
+        assert!(found.contains("nothing found"), "{found}");
+        assert_eq!(crs(out), expected);
+    }
+    assert!(run(&["info", &at("a.zv")]).contains("  crs         EPSG:25832\n"));
+    for file in ["c.parquet", "c.arrow"] {
+        run(&["query", &at("a.zv"), "-o", &at(file)]);
+        create("c.zv", file, &["--overwrite"]);
+        assert_eq!(crs("c.zv"), expected, "{file}");
+        create("c.zv", file, &["--overwrite", "--crs=EPSG:4326"]);
+        assert_eq!(crs("c.zv")["name"], "EPSG:4326");
+    }
+}
+
+/// Runs `zvf create` on a table; returns standard output and error.
+fn create_of(table: &str, more: &[&str]) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("a.csv"), table).unwrap();
+    let (out, from) = (at("out.zv"), at("a.csv"));
+    let words = ["create", &out, "--kind=points", "--from", &from];
+    let output = zvf(&[&words[..], more].concat());
+    let [printed, said] = [&output.stdout, &output.stderr].map(|bytes| text(bytes).to_owned());
+    (output.status.code(), printed, said)
+}
+
+#[test]
+fn text_among_numbers_is_named_with_its_line() {
+    let (code, _, said) = create_of("x,y\n1,2\n3,abc\n4,5\n", &[]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("a.csv: y: line 3 has \"abc\" where numbers have to be"),
+        "{said}"
+    );
+    let (code, printed, _) = create_of("x,y,r\n1,2,1\n3,4,\n4,5,n/a\n", &["--missing=nan"]);
+    assert_eq!(code, Some(0));
+    let note = "note: vertex.r is stored as text, because line 4 of ";
+    assert!(
+        printed.contains(note) && printed.contains("has \"n/a\" below numbers"),
+        "{printed}"
+    );
+    let (_, printed, _) = create_of("x,y,r\n1,2,a\n3,4,5\n", &[]);
+    assert!(!printed.contains("note:"), "{printed}");
+}
+
+#[test]
+fn other_separators_are_recognised() {
+    for (table, mark) in [("x;y\n1;2\n", "';'"), ("x\ty\n1\t2\n", "'\\t'")] {
+        let (code, _, said) = create_of(table, &[]);
+        assert_eq!(code, Some(2));
+        let expected = format!("line 1: {mark} separates the fields; save the file with commas");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
+
+#[test]
+fn axes_without_a_value_list_the_columns() {
+    let table = "lon,lat,a b,r\n1,2,3,4\n";
+    for more in [&["--axes"][..], &["--axes", "--chunk-shape=1,1,1"], &[]] {
+        let (code, _, said) = create_of(table, more);
+        assert_eq!(code, Some(2));
+        let expected = "name them, as --axes 'lon,lat,a b'; the columns are lon, lat, a b, r\n";
+        assert!(said.ends_with(expected), "{said}");
+    }
+}
+
+#[test]
+fn attributes_are_renamed_where_their_names_cannot_be_stored() {
+    let table = "x,y,mean FA (%),it's\n1,2,3,4\n";
+    let (code, _, said) = create_of(table, &[]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.ends_with("; rename it with --rename 'mean FA (%)=mean_FA'\n"),
+        "{said}"
+    );
+    let rename = ["--rename", "mean FA (%)=mean_FA"];
+    let (code, _, said) = create_of(table, &rename);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.ends_with("; rename it with --rename 'it'\\''s=it_s'\n"),
+        "{said}"
+    );
+    let (code, _, said) = create_of(
+        table,
+        &[&rename[..], &["--rename", "vertex.it's=its"]].concat(),
+    );
+    assert_eq!(code, Some(0), "{said}");
+    let (code, _, said) = create_of(table, &["--rename", "mean=m"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("has no attribute mean; it has vertex.mean FA (%), vertex.it's"),
+        "{said}"
+    );
+    assert!(refused(&["--rename", "a"]).contains("OLD=NEW"));
 }
 
 #[test]

@@ -80,4 +80,33 @@ fn several_processes_build_the_same_store() {
     assert!(done, "{said}");
     let (done, said) = create(&at("no.zv"), &at("a.csv"), &["--workers", "2"]);
     assert!(!done && said.contains("--threads"), "{said}");
+    assert!(said.contains("the file is not an npz file"), "{said}");
+    let fortran = fortran_npz();
+    fs::write(at("f.npz"), fortran).unwrap();
+    let words = [
+        "create",
+        &at("no.zv"),
+        "--kind=points",
+        "--from",
+        &at("f.npz"),
+        "--workers=2",
+    ];
+    let (done, said) = zvf(&words);
+    let expected = "the array positions is in Fortran order; save numpy.ascontiguousarray of it";
+    assert!(!done && said.contains(expected), "{said}");
+}
+
+/// An uncompressed archive of positions in Fortran order.
+fn fortran_npz() -> Vec<u8> {
+    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
+    let header = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }";
+    npy.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    npy.extend(header.bytes());
+    npy.extend([0; 24]);
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    zip.start_file("positions.npy", stored).unwrap();
+    std::io::Write::write_all(&mut zip, &npy).unwrap();
+    zip.finish().unwrap().into_inner()
 }

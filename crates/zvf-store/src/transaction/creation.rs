@@ -4,7 +4,10 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use zvf_model::key::{Key, KeyError};
+use zvf_model::{
+    key::{Key, KeyError},
+    level::LevelId,
+};
 
 use super::{
     CreateError, TransactionError, check_key,
@@ -68,6 +71,8 @@ impl Store {
                 store.sweep_temporary_files(&lock, Duration::ZERO).await?;
                 store.remove_empty(&lock).await;
             } else {
+                // A process that died before it wrote a file may have made folders.
+                store.remove_empty(&lock).await;
                 store.put_marker(&id, &Precondition::None).await?;
             }
             let lock = Some(lock);
@@ -121,11 +126,27 @@ impl Store {
             return Ok(());
         }
         let found = self.list(&Key::root(), usize::MAX).await?;
-        let files = found.files.into_iter().map(|file| file.name);
-        match files.chain(found.folders).next() {
-            None => Ok(()),
-            Some(name) => Err(CreateError::NotEmpty(name)),
+        if let Some(file) = found.files.into_iter().next() {
+            return Err(CreateError::NotEmpty(file.name));
         }
+        for folder in found.folders {
+            // A full disk takes folders, but no files: those of a store are leftovers.
+            let is_leftover = is_of_store(&folder) && self.is_without_files(&folder).await;
+            if !is_leftover {
+                return Err(CreateError::NotEmpty(folder));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether a creation began here and has not completed: there is a marker, but no root.
+    ///
+    /// # Errors
+    ///
+    /// [`CreateError`] if the store cannot be read.
+    pub async fn is_unfinished(&self) -> Result<bool, CreateError> {
+        let store = self.without_overlay();
+        Ok(store.read_marker().await?.is_some() && store.version(&head_key()?).await?.is_none())
     }
 
     /// Reads the marker: the identifier of the creation, if there is one.
@@ -153,6 +174,11 @@ impl Store {
         let keys: Vec<Key> = keys.collect::<Result<_, KeyError>>()?;
         Ok(self.delete_many(keys).await?)
     }
+}
+
+/// Returns whether a store has a child of this name: a level, or one of two fixed names.
+fn is_of_store(folder: &str) -> bool {
+    LevelId::parse(folder).is_some() || ["headers", "parametric"].contains(&folder)
 }
 
 impl Creation {
@@ -246,13 +272,19 @@ impl Creation {
         Ok(())
     }
 
-    /// Aborts the creation and deletes its objects.
+    /// Aborts the creation and deletes its objects, and on disk temporary files and folders.
     ///
     /// # Errors
     ///
     /// [`CreateError`]. Objects that are left are still marked.
     pub async fn abort(self) -> Result<(), CreateError> {
         self.store.clear().await?;
+        if let Some(lock) = &self.lock {
+            self.store
+                .sweep_temporary_files(lock, Duration::ZERO)
+                .await?;
+            self.store.remove_empty(lock).await;
+        }
         self.store.delete(&creation_marker_key()?).await?;
         if let Some(lock) = self.lock {
             lock.remove();

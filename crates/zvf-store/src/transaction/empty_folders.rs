@@ -50,6 +50,28 @@ impl Store {
             spawn_blocking(move || remove_below(&root, true)).await;
         }
     }
+
+    /// Returns whether a folder of the root and the folders below it hold no file. In a bucket no
+    /// folder is without files.
+    pub(super) async fn is_without_files(&self, folder: &str) -> bool {
+        let Some(folder) = self.folder().map(|root| root.join(folder)) else {
+            return false;
+        };
+        let found = spawn_blocking(move || has_no_files(&folder)).await;
+        found.unwrap_or(false)
+    }
+}
+
+fn has_no_files(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return false;
+    };
+    let mut entries = entries.map(|entry| {
+        let entry = entry.ok()?;
+        let is_folder = entry.file_type().ok()?.is_dir();
+        is_folder.then(|| entry.path())
+    });
+    entries.all(|folder| folder.is_some_and(|folder| has_no_files(&folder)))
 }
 
 fn remove_below(folder: &Path, is_root: bool) {

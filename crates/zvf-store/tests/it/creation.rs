@@ -193,6 +193,52 @@ fn an_aborted_creation_leaves_nothing() {
     });
 }
 
+/// A full disk takes folders, but no files: each left a folder behind, and every retry was refused.
+#[test]
+fn empty_folders_of_a_store_do_not_block_a_creation() {
+    Place::each(|place, killer| {
+        let Some(path) = place.path() else {
+            return;
+        };
+        let store = place.open(killer);
+        let make = |folder: &str| std::fs::create_dir_all(path.join(folder)).unwrap();
+        block_on(async {
+            let creation = store.begin_create().await.unwrap();
+            make("0/vertices/c/0");
+            std::fs::write(path.join("0/vertices/zarr.json#1"), "{").unwrap();
+            assert!(store.is_unfinished().await.unwrap());
+            creation.abort().await.unwrap();
+            assert!(!store.is_unfinished().await.unwrap());
+            assert!(
+                !path.join("0").exists(),
+                "an aborted creation left a folder"
+            );
+
+            make("0/vertices/c/0");
+            make("headers");
+            create(&store, "next").await.unwrap();
+            assert!(!path.join("headers").exists());
+            assert!(!store.is_unfinished().await.unwrap());
+        });
+    });
+}
+
+#[test]
+fn empty_folders_of_others_are_not_removed() {
+    Place::each(|place, killer| {
+        let Some(path) = place.path() else {
+            return;
+        };
+        let store = place.open(killer);
+        std::fs::create_dir_all(path.join("results/today")).unwrap();
+        block_on(async {
+            let error = store.begin_create().await.unwrap_err();
+            assert!(matches!(error, CreateError::NotEmpty(name) if name == "results"));
+        });
+        assert!(path.join("results/today").exists());
+    });
+}
+
 #[test]
 fn a_created_store_starts_at_transaction_0() {
     Place::each(|place, killer| {

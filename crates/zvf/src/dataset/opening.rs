@@ -41,8 +41,11 @@ pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened)
     let key = Key::root();
     let metadata = nodes::metadata(&key)?;
     let Some(bytes) = store.read_one(Read::full(metadata.clone())).await? else {
-        return Err(Failure::NoStore {
-            address: address.to_owned(),
+        let address = address.to_owned();
+        // Without an answer, the missing root is all that is known.
+        return Err(match store.is_unfinished().await {
+            Ok(true) => Failure::Unfinished { address },
+            _ => Failure::NoStore { address },
         });
     };
     let node = Node::parse(&metadata, &bytes)?;

@@ -6,7 +6,7 @@ use zvf::{CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolic
 use super::{CreateOutput, CreateSettings};
 use crate::{
     arguments::{
-        GeometryFileArgs, name_of, named,
+        GeometryFileArgs, crs, name_of, named,
         values::{self, Axes, BoundsArgument, ExtentsArgument},
     },
     formats::GeometryReadOptions,
@@ -81,11 +81,15 @@ pub struct CreateArgs {
         value_parser = values::bounds, allow_hyphen_values = true)]
     bounds: Option<BoundsArgument>,
     /// Axes in order, with optional units and types; for a table, the columns with these names.
+    ///
+    /// Without a value, lists the columns of the table.
     #[arg(long, value_name = "NAME[:UNIT[:TYPE]],…", help_heading = "Space",
-        value_parser = values::axes)]
+        num_args = 0..=1, default_missing_value = "", value_parser = values::axes)]
     axes: Option<Axes>,
-    /// Coordinate reference system: JSON, a name, or @FILE with JSON.
-    #[arg(long, value_name = "JSON", help_heading = "Space", value_parser = values::crs)]
+    /// Coordinate reference system: a code such as EPSG:25832, a name, WKT, PROJJSON, or @FILE.
+    ///
+    /// By default that of the file, if it is an Arrow or Parquet file of zvf.
+    #[arg(long, value_name = "CRS", help_heading = "Space", value_parser = crs::parse)]
     crs: Option<Value>,
     /// Name of the collection.
     #[arg(long, help_heading = "Space")]
@@ -239,7 +243,13 @@ impl CreateArgs {
             _ => None,
         };
         let options = [
-            ("--axes", self.axes.as_ref().map(|axes| axes.0.len())),
+            (
+                "--axes",
+                self.axes
+                    .as_ref()
+                    .map(|axes| axes.0.len())
+                    .filter(|axes| *axes > 0),
+            ),
             (
                 "--chunk-shape",
                 self.chunk_shape.as_ref().map(|shape| shape.0.len()),

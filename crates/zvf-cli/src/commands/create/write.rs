@@ -6,7 +6,7 @@ use zvf::{Attribute, CreateOptions, Design, Geometry, Values, WriteReport};
 
 use crate::{
     display::len_u64,
-    formats::NpzStream,
+    formats::{NpzStream, WholeFile},
     hint::{Operation, with_hint},
     progress::ProgressMeter,
     worker_pool::WorkerPool,
@@ -47,9 +47,9 @@ pub enum CreateSettingsError {
     Threads(usize),
     /// Work that cannot be shared.
     #[error(
-        "only points and paths in an npz file that is not packed can be shared among processes; leave out --workers, or take --threads"
+        "the work cannot be shared among processes: {0}; leave out --workers, or use --threads"
     )]
-    NotShared,
+    NotShared(WholeFile),
 }
 
 impl CreateSettings {

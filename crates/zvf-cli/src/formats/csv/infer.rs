@@ -3,7 +3,10 @@
 use zvf::{NumericColumn, Values, numeric::Kind};
 
 use super::record::CsvField;
-use crate::formats::{ColumnError, CsvError, MissingPolicy};
+use crate::formats::{ColumnError, CsvError, MissingPolicy, column::FirstText};
+
+/// Maximum length of a field in an error.
+const MAX_SHOWN_CHARS: usize = 40;
 
 /// What has been seen of a column, as what it cannot be.
 #[derive(Clone, Debug, Default)]
@@ -17,14 +20,17 @@ pub(super) struct TypeInference {
     no_complex: bool,
     is_negative: bool,
     is_unsigned: bool,
+    /// The first field that is not a number.
+    first_text: Option<FirstText>,
 }
 
 impl TypeInference {
-    pub(super) fn observe(&mut self, field: CsvField<'_>) {
+    pub(super) fn observe(&mut self, field: CsvField<'_>, line: u64) {
         self.has_row = true;
         if field.is_missing() {
             return;
         }
+        let follows_numbers = self.has_value && !self.no_complex;
         self.has_value = true;
         let text = field.text.trim();
         self.no_bool = self.no_bool || bool_of(text).is_none();
@@ -43,6 +49,19 @@ impl TypeInference {
         if self.no_float {
             self.no_complex = self.no_complex || complex(text).is_none();
         }
+        if self.no_complex && self.first_text.is_none() {
+            let text = text.chars().take(MAX_SHOWN_CHARS).collect();
+            self.first_text = Some(FirstText {
+                line,
+                text,
+                follows_numbers,
+            });
+        }
+    }
+
+    /// Returns the first field that is not a number, if the column is text because of it.
+    pub(super) fn into_first_text(self) -> Option<FirstText> {
+        self.first_text.filter(|_| self.no_bool)
     }
 
     /// The kind of its numbers; `None` of text.
@@ -186,7 +205,7 @@ mod tests {
         let mut inferred = TypeInference::default();
         for text in texts {
             let is_quoted = false;
-            inferred.observe(CsvField { text, is_quoted });
+            inferred.observe(CsvField { text, is_quoted }, 1);
         }
         assert_eq!(&inferred.kind(), expected, "{texts:?}");
     }

@@ -15,6 +15,7 @@ use crate::{
     display::len_u64,
     formats::{
         Format, GeometryReadError, GeometryReadOptions, InputFile, interchange, npy::NpyHeader,
+        rename::Renaming,
     },
 };
 
@@ -43,13 +44,40 @@ struct NpzMember {
     row: usize,
 }
 
+/// The reason why a file cannot be read in batches.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WholeFile {
+    /// The file is not an npz file.
+    #[error("the file is not an npz file; save it with numpy.savez")]
+    Format,
+    /// The kind of geometry has links.
+    #[error("{0} have links between vertices of all batches")]
+    Kind(&'static str),
+    /// An array is compressed.
+    #[error("the array {0} is compressed; save the file with numpy.savez")]
+    Compressed(String),
+    /// An array is in Fortran order.
+    #[error("the array {0} is in Fortran order; save numpy.ascontiguousarray of it")]
+    Fortran(String),
+    /// An array is needed whole.
+    #[error("the array {0} has to be read whole; leave it out")]
+    Array(String),
+    /// Paths are given as runs of object ids.
+    #[error("paths are runs of object_ids; give part_offsets and part_objects instead")]
+    Paths,
+    /// Arrays contradict each other; reading the file whole names the error.
+    #[error("its arrays do not fit together")]
+    Inconsistent,
+}
+
 /// Whether an array has a row for each vertex.
 fn is_of_vertices(label: &str) -> bool {
     label == "positions" || label == "object_ids" || label.starts_with("vertex.")
 }
 
 impl NpzStream {
-    /// Opens a file to be read in batches; `None` where it has to be read whole.
+    /// Opens a file to be read in batches, or returns the reason why it has to be read whole.
     ///
     /// # Errors
     ///
@@ -57,31 +85,40 @@ impl NpzStream {
     pub(crate) fn open(
         input: &InputFile,
         options: &GeometryReadOptions,
-    ) -> Result<Option<Self>, GeometryReadError> {
+    ) -> Result<Result<Self, WholeFile>, GeometryReadError> {
         let kind = options.kind;
         let paths = kind.is_paths();
-        if input.format() != Format::Npz || !(paths || kind == GeometryKind::Points) {
-            return Ok(None);
+        if input.format() != Format::Npz {
+            return Ok(Err(WholeFile::Format));
+        }
+        if !(paths || kind == GeometryKind::Points) {
+            return Ok(Err(WholeFile::Kind(kind.name())));
         }
         let path = input.path();
         let places = member_spans(path)?;
         let named = |name: &str| places.iter().any(|(label, _)| label == name);
-        let needs_all = places.iter().any(|(label, _)| {
+        let needs_all = places.iter().find(|(label, _)| {
             let masked = label.ends_with(".missing") && is_of_vertices(label);
             masked || label.starts_with("fragment.") || label == "links"
         });
+        if let Some((label, _)) = needs_all {
+            return Ok(Err(WholeFile::Array(label.clone())));
+        }
         // Paths as runs of ids are found in the whole.
-        if needs_all || paths != named("part_offsets") || (paths && named("object_ids")) {
-            return Ok(None);
+        if paths && (!named("part_offsets") || named("object_ids")) {
+            return Ok(Err(WholeFile::Paths));
+        }
+        if !paths && named("part_offsets") {
+            return Ok(Err(WholeFile::Array("part_offsets".to_owned())));
         }
         let mut members = Vec::new();
         for (label, place) in places.iter().filter(|(label, _)| is_of_vertices(label)) {
             let Some((start, size)) = place else {
-                return Ok(None);
+                return Ok(Err(WholeFile::Compressed(label.clone())));
             };
             match NpzMember::at(path, label, *start, *size)? {
-                Some(member) => members.push((label.clone(), member)),
-                None => return Ok(None),
+                Ok(member) => members.push((label.clone(), member)),
+                Err(reason) => return Ok(Err(reason)),
             }
         }
         let mut positions = None;
@@ -95,16 +132,22 @@ impl NpzStream {
             }
         }
         let Some(positions) = positions.filter(|member| member.header.shape.len() == 2) else {
-            return Ok(None);
+            return Ok(Err(WholeFile::Inconsistent));
         };
         let rows = positions.rows();
         if vertex.iter().any(|(_, member)| member.rows() != rows) {
-            return Ok(None);
+            return Ok(Err(WholeFile::Inconsistent));
         }
         // All else is small; a vertex stands for all.
         let columns = positions.header.shape.get(1).copied().unwrap_or(1);
         let columns = u32::try_from(columns).unwrap_or(u32::MAX);
-        let small = read_tables(input, options, is_of_vertices, columns)?;
+        let mut small = read_tables(input, options, is_of_vertices, columns)?;
+        let mut renaming = Renaming::new(&options.renames);
+        renaming.apply(&mut small);
+        for (name, _) in &mut vertex {
+            *name = renaming.name("vertex", name);
+        }
+        renaming.finish(path)?;
         let small = interchange::assemble(small, options)?;
         let mut tables = small.geometry;
         let offsets = tables.part_offsets.take();
@@ -113,11 +156,11 @@ impl NpzStream {
             let ends = (offsets.first(), offsets.last()) == (Some(&0), Some(&len_u64(rows)));
             if !ascends || !ends {
                 // Read whole, it is refused with the reason.
-                return Ok(None);
+                return Ok(Err(WholeFile::Inconsistent));
             }
         }
         let paths = tables.part_objects.take();
-        Ok(Some(Self {
+        Ok(Ok(Self {
             path: path.to_path_buf(),
             positions,
             objects,
@@ -153,13 +196,13 @@ impl NpzStream {
 }
 
 impl NpzMember {
-    /// The array at a place; `None` where its rows do not lie one after the other.
+    /// The array at a place, or the reason why its rows do not lie one after the other.
     fn at(
         path: &Path,
         label: &str,
         start: u64,
         size: u64,
-    ) -> Result<Option<Self>, GeometryReadError> {
+    ) -> Result<Result<Self, WholeFile>, GeometryReadError> {
         let in_file = |error| GeometryReadError::file(path, error);
         let mut file = File::open(path).map_err(in_file)?;
         file.seek(SeekFrom::Start(start)).map_err(in_file)?;
@@ -170,15 +213,18 @@ impl NpzMember {
             source,
         })?;
         let Some(row) = header.row() else {
-            return Ok(None);
+            return Ok(Err(match header.is_fortran {
+                true => WholeFile::Fortran(label.to_owned()),
+                false => WholeFile::Inconsistent,
+            }));
         };
         let rows = header.shape.first().copied().unwrap_or(0);
         let needed = len_u64(rows).checked_mul(len_u64(row));
         if needed != size.checked_sub(length) {
-            return Ok(None);
+            return Ok(Err(WholeFile::Inconsistent));
         }
         let start = start.saturating_add(length);
-        Ok(Some(Self { start, header, row }))
+        Ok(Ok(Self { start, header, row }))
     }
 
     fn rows(&self) -> usize {

@@ -27,6 +27,7 @@ use crate::formats::{
 pub(in super::super) struct TableBuilder {
     file: Arc<Path>,
     axes: Option<Vec<String>>,
+    crs: Option<serde_json::Value>,
     columns: Vec<ColumnBuilder>,
 }
 
@@ -69,8 +70,11 @@ impl TableBuilder {
             });
         }
         let axes = schema.metadata().get("axes");
+        let crs = schema.metadata().get("crs");
+        let crs = crs.and_then(|crs| serde_json::from_str(crs).ok());
         Ok(Self {
             file: path.into(),
+            crs: crs.filter(serde_json::Value::is_object),
             axes: axes.and_then(|axes| serde_json::from_str(axes).ok()),
             columns,
         })
@@ -110,12 +114,14 @@ impl TableBuilder {
                 file: Arc::clone(&self.file),
                 label: growing.label,
                 values,
+                first_text: None,
             });
         }
         Ok(InputTable {
             file: self.file,
             columns,
             axes: self.axes,
+            crs: self.crs,
         })
     }
 }

@@ -20,7 +20,7 @@ use zvf::{QueryResult, numeric::Kind};
 use zvf_format::numeric::{Element, NumericRows};
 
 use crate::formats::{
-    OutputTable, ResultWriteError,
+    OutputTable, ResultWriteError, SourceMetadata,
     error::FillError,
     level_names,
     output_table::{OutputCells, OutputColumn},
@@ -84,11 +84,11 @@ impl<'a> RecordBatches<'a> {
 /// a table.
 pub(in super::super) fn write_batches(
     answer: &QueryResult,
-    geometry: &str,
+    store: &SourceMetadata,
     staged: &mut Staged,
     fill: fn(&RecordBatches<'_>, &mut Sink<'_>) -> Result<(), FillError>,
 ) -> Result<Vec<String>, ResultWriteError> {
-    let about = metadata(answer, geometry);
+    let about = metadata(answer, store);
     let vertices = OutputTable::vertices(answer)?;
     let vertices = RecordBatches::of(&vertices, about.clone())?;
     staged.write(|sink| fill(&vertices, sink))?;
@@ -99,15 +99,19 @@ pub(in super::super) fn write_batches(
     Ok(Vec::new())
 }
 
-/// What the schema says of the answer.
-fn metadata(answer: &QueryResult, geometry: &str) -> HashMap<String, String> {
+/// Returns the schema metadata of a result.
+fn metadata(answer: &QueryResult, store: &SourceMetadata) -> HashMap<String, String> {
     let axes = serde_json::Value::from(answer.axes.clone());
     let entries = [
         ("level", level_names(answer)),
         ("axes", axes.to_string()),
-        ("geometry", geometry.to_owned()),
+        ("geometry", store.geometry.clone()),
     ];
-    entries.map(|(key, value)| (key.to_owned(), value)).into()
+    let crs = store.crs.as_ref().map(|crs| ("crs", crs.to_string()));
+    let entries = entries.into_iter().chain(crs);
+    entries
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }
 
 impl<'a> EncodedColumn<'a> {

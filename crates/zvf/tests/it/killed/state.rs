@@ -24,7 +24,11 @@ impl State {
     /// Reads a store without changing it; `None` if there is no store.
     pub(crate) async fn read(address: &str) -> Result<Option<Self>, Error> {
         let dataset = match Dataset::open(address).await {
-            Err(Error::NoStore { .. } | Error::Open(OpenError::NotFound(_))) => return Ok(None),
+            Err(
+                Error::NoStore { .. }
+                | Error::Unfinished { .. }
+                | Error::Open(OpenError::NotFound(_)),
+            ) => return Ok(None),
             dataset => dataset?,
         };
         let info = dataset.info().await?;

@@ -1,0 +1,170 @@
+//! The description of a store, gathered from its metadata.
+
+use std::error::Error;
+
+use serde_json::Value;
+use zvf::{AttributeInfo, Dataset, LevelId, StoreInfo, ValueRange};
+use zvf_model::{
+    array::{VertexEncoding, Vertices},
+    error_chain::error_chain,
+    layout::ArrayRole,
+    metadata::Attributes,
+    root::{Axis, LinksConvention},
+    zarr::{Array, Codecs},
+};
+
+/// The description of a store.
+#[derive(Debug)]
+pub(super) struct StoreDescription {
+    pub(super) info: StoreInfo,
+    /// Version of the format that the root declares.
+    pub(super) version: Option<String>,
+    /// Number of the last transaction; `None` if another program wrote the store.
+    pub(super) transaction: Option<u64>,
+    /// Formats of the files that the store was converted from.
+    pub(super) source_formats: Vec<String>,
+    pub(super) name: Option<String>,
+    pub(super) crs: Option<Value>,
+    pub(super) axes: Vec<Axis>,
+    /// Extents of chunks and bins of the finest level.
+    pub(super) chunk_shape: Vec<f64>,
+    pub(super) bin_shape: Vec<f64>,
+    pub(super) positions: Option<Positions>,
+    /// Attributes of the finest level, with their ranges once computed.
+    pub(super) attributes: Vec<(AttributeInfo, Option<ValueRange>)>,
+    /// Number of groups; `None` if the finest level has none.
+    pub(super) groups: Option<u64>,
+    /// Links of each level as queries return them, once counted; `None` for points and paths.
+    pub(super) logical_links: Option<Vec<Option<u64>>>,
+    /// True if the order of rows implies links.
+    pub(super) has_implied_links: bool,
+}
+
+/// The stored form of positions.
+#[derive(Debug)]
+pub(super) struct Positions {
+    pub(super) dtype: &'static str,
+    /// Names of the codecs of a cell, in the order of encoding; empty if each chunk is an array of
+    /// its own.
+    pub(super) codecs: Vec<String>,
+    /// Chunks in a shard along each axis.
+    pub(super) shard_shape: Option<Vec<u64>>,
+}
+
+impl StoreDescription {
+    /// Reads the metadata of a store, and counts its contents.
+    pub(super) async fn read(dataset: &Dataset) -> Result<Self, Box<dyn Error>> {
+        let mut info = dataset.info().await?;
+        // Damage of one part must not hide the rest of the store.
+        let mut notes = Vec::new();
+        let root = dataset.root();
+        let finest = info.levels.first().map(|level| level.level);
+        let (mut chunk_shape, mut bin_shape) = (&root.chunk_shape, root.bin_shape());
+        let (mut positions, mut attributes, mut groups) = (None, Vec::new(), None);
+        let metadata;
+        if let Some(level) = finest {
+            metadata = dataset.level(level).await?;
+            chunk_shape = metadata.effective_chunk_shape(root);
+            bin_shape = metadata.effective_bin_shape(root);
+            let read = Positions::read(dataset, level).await;
+            positions = or_note(read, "the form of positions", &mut notes);
+            let read = dataset.attributes(level).await.map_err(Into::into);
+            attributes = or_note(read, "attributes", &mut notes);
+            let list = dataset.session().group_list(level).await;
+            let read = list.map(|list| list.map(|groups| groups.len()));
+            groups = or_note(read.map_err(Into::into), "groups", &mut notes);
+        }
+        let read = dataset.source_formats().await.map_err(Into::into);
+        let source_formats = or_note(read, "headers", &mut notes);
+        info.notes.extend(notes);
+        let ome_name = root.other.get("ome").and_then(|ome| ome.get("name"));
+        Ok(Self {
+            version: root.version.map(|version| version.to_string()),
+            transaction: transaction(&root.other),
+            source_formats,
+            name: ome_name.and_then(Value::as_str).map(str::to_owned),
+            crs: root.crs.clone().filter(|crs| !crs.is_null()),
+            axes: root.axes.clone(),
+            chunk_shape: chunk_shape.extents().to_vec(),
+            bin_shape: bin_shape.extents().to_vec(),
+            positions,
+            attributes: attributes.into_iter().map(|info| (info, None)).collect(),
+            groups,
+            logical_links: None,
+            has_implied_links: root.links_convention == Some(LinksConvention::ImplicitWithBranches),
+            info,
+        })
+    }
+
+    /// Counts the links that queries return.
+    pub(super) async fn count_links(&mut self, dataset: &Dataset) -> Result<(), zvf::Error> {
+        let mut links = Vec::with_capacity(self.info.levels.len());
+        for level in &self.info.levels {
+            links.push(dataset.count_links(level.level).await?);
+        }
+        self.logical_links = Some(links);
+        Ok(())
+    }
+
+    /// Computes the ranges of all attributes from their values.
+    pub(super) async fn compute_ranges(&mut self, dataset: &Dataset) -> Result<(), zvf::Error> {
+        let Some(finest) = self.info.levels.first() else {
+            return Ok(());
+        };
+        let attributes = self.attributes.iter().map(|(info, _)| info.clone());
+        let attributes: Vec<AttributeInfo> = attributes.collect();
+        let ranges = dataset.attribute_ranges(finest.level, &attributes).await?;
+        for ((info, range), found) in self.attributes.iter_mut().zip(ranges) {
+            info.channels = info.channels.or(found.channels);
+            *range = Some(found);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the default, and adds a note, if `what` cannot be read.
+fn or_note<T: Default>(read: Result<T, Box<dyn Error>>, what: &str, notes: &mut Vec<String>) -> T {
+    read.unwrap_or_else(|error| {
+        notes.push(format!("{what} cannot be read: {}", error_chain(&*error)));
+        T::default()
+    })
+}
+
+impl Positions {
+    async fn read(dataset: &Dataset, level: LevelId) -> Result<Option<Self>, Box<dyn Error>> {
+        let session = dataset.session();
+        let Some(stored) = session.stored_array(level, &ArrayRole::Vertices).await? else {
+            return Ok(None);
+        };
+        let metadata = Vertices::parse(stored.node(), stored.attributes())?.value;
+        let mut positions = Self {
+            dtype: metadata.dtype.kind().name(),
+            codecs: Vec::new(),
+            shard_shape: None,
+        };
+        if let Some(array) = stored.array() {
+            positions.add_codecs(array.metadata());
+        }
+        if metadata.encoding != VertexEncoding::Raw {
+            positions.codecs.insert(0, "draco".to_owned());
+        }
+        Ok(Some(positions))
+    }
+
+    fn add_codecs(&mut self, array: &Array) {
+        let names = |codecs: &Codecs| codecs.iter().map(|codec| codec.name.clone()).collect();
+        match array.codecs.sharding() {
+            Some(sharding) => {
+                self.codecs = names(&sharding.codecs);
+                self.shard_shape = Some(array.chunk_shape.clone());
+            }
+            None => self.codecs = names(&array.codecs),
+        }
+    }
+}
+
+/// Returns the number of the last transaction that this program committed.
+fn transaction(other: &Attributes) -> Option<u64> {
+    let of = |member: &str| other.get(member)?.get("transaction")?.as_u64();
+    of("zvf").or_else(|| of("zvf_nodes"))
+}

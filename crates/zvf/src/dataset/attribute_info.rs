@@ -1,0 +1,343 @@
+//! Descriptions of attributes: type, channels, unit, and the range of the values.
+
+use std::ops::ControlFlow;
+
+use futures_util::future::{BoxFuture, try_join_all};
+use serde_json::Value as Json;
+use zvf_format::{numeric::Value, path::Delta};
+use zvf_model::{
+    array::CellAttribute,
+    column::{Column, ColumnValues},
+    fetch::FetchProblem,
+    generation::Generation,
+    key::Key,
+    layout::ArrayRole,
+    level::LevelId,
+    metadata::Attributes,
+    zarr::Node,
+};
+use zvf_query::{LevelChoice, Query, QueryError, QueryResult, Selection, predicate::Scope};
+
+use super::Dataset;
+use crate::{
+    error::Error,
+    failure::{Failure, boxed},
+    nodes,
+};
+
+/// An attribute of a level, as its metadata describe it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AttributeInfo {
+    /// Family of the attribute.
+    pub scope: Scope,
+    /// Name of the attribute.
+    pub name: String,
+    /// Type of a value: the name of a numeric type, or `text`.
+    pub data_type: String,
+    /// Values in a row; `None` where the metadata do not tell, as in many stores before 0.9.
+    pub channels: Option<u64>,
+    /// Names of the channels, where the store has them.
+    pub channel_names: Vec<String>,
+    /// Unit of the values, where the store declares one.
+    pub unit: Option<String>,
+    /// Number of distinct words of a text, where the metadata list them.
+    pub categories: Option<u64>,
+}
+
+/// Smallest and largest value of an attribute.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ValueRange {
+    /// Values in a row; `None` without rows.
+    pub channels: Option<u64>,
+    /// Smallest and largest value over all channels; `None` for text and without values.
+    pub limits: Option<(Value, Value)>,
+    /// Number of rows without a value, and of NaN.
+    pub nulls: u64,
+}
+
+impl ValueRange {
+    /// Extends the range to the values of a column.
+    fn add(&mut self, column: &Column) {
+        let rows = match &column.values {
+            ColumnValues::Numeric(numbers) => {
+                self.channels = Some(numbers.width.into());
+                let Some(view) = numbers.view() else { return };
+                for row in (0..view.rows()).filter(|row| !column.is_null(*row)) {
+                    for channel in 0..numbers.width {
+                        self.add_value(view.value(row, channel));
+                    }
+                }
+                view.rows()
+            }
+            ColumnValues::Dictionary { codes, .. } => codes.len(),
+        };
+        let nulls = (0..rows).filter(|row| column.is_null(*row)).count();
+        let nulls = u64::try_from(nulls).unwrap_or(u64::MAX);
+        self.nulls = self.nulls.saturating_add(nulls);
+    }
+
+    fn add_value(&mut self, value: Option<Value>) {
+        let Some(value) = value else { return };
+        match value {
+            Value::Complex { .. } => return,
+            Value::Float(float) if float.is_nan() => {
+                self.nulls = self.nulls.saturating_add(1);
+                return;
+            }
+            _ => {}
+        }
+        self.limits = Some(match self.limits {
+            None => (value, value),
+            Some((low, high)) => (
+                if is_less(value, low) { value } else { low },
+                if is_less(high, value) { value } else { high },
+            ),
+        });
+    }
+}
+
+/// Compares two values of one column; integers are compared exactly.
+fn is_less(a: Value, b: Value) -> bool {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => a < b,
+        (Value::UInt(a), Value::UInt(b)) => a < b,
+        (a, b) => a.to_f64() < b.to_f64(),
+    }
+}
+
+impl Dataset {
+    /// Describes the attributes of a level, by scope and name.
+    ///
+    /// Takes a listing of each family and one round trip for the metadata; values are not read.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`] if the store cannot list, or the metadata cannot be read.
+    pub fn attributes(&self, level: LevelId) -> BoxFuture<'_, Result<Vec<AttributeInfo>, Error>> {
+        boxed(async move {
+            self.verify().await?;
+            let session = self.session();
+            let names = Scope::ALL.map(|scope| {
+                let names = session.attribute_list(level, scope);
+                async move { names.await.map(|names| (scope, names)) }
+            });
+            let names = try_join_all(names).await?;
+            let all = names.iter().flat_map(|(scope, names)| {
+                names.iter().map(|name| self.attribute(level, *scope, name))
+            });
+            try_join_all(all).await
+        })
+    }
+
+    async fn attribute(
+        &self,
+        level: LevelId,
+        scope: Scope,
+        name: &str,
+    ) -> Result<AttributeInfo, Failure> {
+        let mut info = AttributeInfo {
+            scope,
+            name: name.to_owned(),
+            data_type: "unknown".to_owned(),
+            channels: None,
+            channel_names: Vec::new(),
+            unit: declared_unit(self.root().attribute_specs.as_ref(), scope, name),
+            categories: None,
+        };
+        let node = self.attribute_node(level, scope, name).await?;
+        let attributes = node.as_ref().map(|(_, node)| node.attributes());
+        if let Some(unit) = attributes.and_then(unit) {
+            info.unit = Some(unit);
+        }
+        match scope {
+            Scope::Object | Scope::Group => {
+                let none: Option<&[u64]> = Some(&[]);
+                let session = self.session();
+                let column = match scope {
+                    Scope::Object => session.object_values(level, name, none).await?,
+                    _ => session.group_values(level, name, none).await?,
+                };
+                match &column.values {
+                    ColumnValues::Numeric(numbers) => {
+                        numbers.kind.name().clone_into(&mut info.data_type);
+                        info.channels = Some(numbers.width.into());
+                    }
+                    ColumnValues::Dictionary { .. } => {
+                        "text".clone_into(&mut info.data_type);
+                        info.channels = Some(1);
+                    }
+                }
+            }
+            Scope::Vertex | Scope::Fragment | Scope::Link => {
+                let Some((key, node)) = &node else {
+                    return Ok(info);
+                };
+                let said = CellAttribute::parse(key, node.attributes())?.value;
+                let is_declared = said.row_shape.is_some() || said.channel_names.is_some();
+                info.channels = match said.shape.as_deref() {
+                    _ if is_declared => said.declared_columns(),
+                    Some([_, columns]) => Some(*columns),
+                    // Since 0.9 writers declare the shape of every row.
+                    _ if self.detection().generation == Generation::V0_9 => Some(1),
+                    _ => None,
+                };
+                said.dtype.kind().name().clone_into(&mut info.data_type);
+                info.channel_names = said.channel_names.unwrap_or_default();
+                if let Some(dictionary) = said.dictionary {
+                    let is_text = dictionary.categories.iter().all(Json::is_string);
+                    if is_text {
+                        "text".clone_into(&mut info.data_type);
+                    }
+                    info.categories = u64::try_from(dictionary.categories.len()).ok();
+                }
+            }
+        }
+        Ok(info)
+    }
+
+    /// Returns the node that declares the type of an attribute; `None` if there is none.
+    async fn attribute_node(
+        &self,
+        level: LevelId,
+        scope: Scope,
+        name: &str,
+    ) -> Result<Option<(Key, Node)>, Failure> {
+        let parts = match scope {
+            Scope::Vertex => vec![ArrayRole::VertexAttribute(name)],
+            Scope::Fragment => vec![ArrayRole::FragmentAttribute(name)],
+            Scope::Link => vec![
+                ArrayRole::LinkAttributeFamily(name, Delta::INTRA),
+                ArrayRole::CrossChunkLinkAttribute(name, Delta::INTRA),
+            ],
+            Scope::Object => vec![ArrayRole::ObjectAttribute(name)],
+            Scope::Group => vec![ArrayRole::GroupAttribute(name)],
+        };
+        for part in parts {
+            let key = self.layout().described_at(level, &part);
+            let Some(key) = nodes::named(key, name)? else {
+                continue;
+            };
+            let Some(node) = nodes::read_one(self.store(), &key).await? else {
+                continue;
+            };
+            if scope != Scope::Link || node.attributes().contains_key("dtype") {
+                return Ok(Some((key, node)));
+            }
+            // Since 0.9 the family of a link attribute declares no type; its arrays do.
+            for child in nodes::children(self.store(), &key).await?.folders {
+                let key = nodes::child(&key, &child)?;
+                if let Some(node) = nodes::read_one(self.store(), &key).await? {
+                    return Ok(Some((key, node)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Computes the range of the values of these attributes, in their order. Reads all values of
+    /// the level, a batch at a time.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`] if values cannot be read, or the values of an object attribute exceed the
+    /// memory budget.
+    pub fn attribute_ranges<'a>(
+        &'a self,
+        level: LevelId,
+        attributes: &'a [AttributeInfo],
+    ) -> BoxFuture<'a, Result<Vec<ValueRange>, Error>> {
+        boxed(async move {
+            let mut ranges = vec![ValueRange::default(); attributes.len()];
+            let in_cells = |info: &&AttributeInfo| {
+                matches!(info.scope, Scope::Vertex | Scope::Fragment | Scope::Link)
+            };
+            let named = attributes.iter().filter(in_cells);
+            let named: Vec<_> = named
+                .map(|info| (Some(info.scope), info.name.clone()))
+                .collect();
+            if !named.is_empty() {
+                let query = Query::new()
+                    .level(LevelChoice::Number(level))
+                    .columns(Selection::Named(named));
+                let mut add = |batch: QueryResult| {
+                    for (info, range) in attributes.iter().zip(&mut ranges) {
+                        let columns = match info.scope {
+                            Scope::Vertex => &batch.vertex,
+                            Scope::Fragment => &batch.fragment,
+                            Scope::Link => &batch.link,
+                            Scope::Object | Scope::Group => continue,
+                        };
+                        let column = columns.iter().find(|column| column.name == info.name);
+                        if let Some(column) = column {
+                            range.add(column);
+                        }
+                    }
+                    ControlFlow::Continue(())
+                };
+                self.verify().await?;
+                self.session().batches(&query, &mut add).await?;
+            }
+            let session = self.session();
+            for (info, range) in attributes.iter().zip(&mut ranges) {
+                match info.scope {
+                    Scope::Object => {
+                        range.add(&session.object_values(level, &info.name, None).await?);
+                    }
+                    Scope::Group => {
+                        range.add(&session.group_values(level, &info.name, None).await?);
+                    }
+                    Scope::Vertex | Scope::Fragment | Scope::Link => {}
+                }
+            }
+            Ok(ranges)
+        })
+    }
+
+    /// Counts the links of a level that a query returns: stored links and those that the order of
+    /// rows implies; `None` for points and paths. Reads fragments and links.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Query`] if they cannot be read.
+    pub fn count_links(&self, level: LevelId) -> BoxFuture<'_, Result<Option<u64>, Error>> {
+        boxed(async move {
+            let query = Query::new()
+                .level(LevelChoice::Number(level))
+                .columns(Selection::none());
+            self.verify().await?;
+            Ok(self.session().count(&query).await?.links)
+        })
+    }
+
+    /// Returns the formats of the files that the store was converted from, as its headers name
+    /// them. Takes a listing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Query`] if they cannot be read.
+    pub fn source_formats(&self) -> BoxFuture<'_, Result<Vec<String>, Error>> {
+        boxed(async move {
+            match self.session().headers().await {
+                Ok(headers) => Ok(headers.into_iter().map(|header| header.format).collect()),
+                Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
+                    Ok(Vec::new())
+                }
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+}
+
+/// Returns the unit that the attributes of a node declare.
+fn unit(attributes: &Attributes) -> Option<String> {
+    let unit = attributes.get("unit").or_else(|| attributes.get("units"));
+    unit.and_then(Json::as_str).map(str::to_owned)
+}
+
+/// Returns the unit that the root declares for an attribute.
+fn declared_unit(specs: Option<&Attributes>, scope: Scope, name: &str) -> Option<String> {
+    let spec = specs?.get(scope.name())?.get(name)?.as_object()?;
+    unit(spec)
+}
