@@ -1,5 +1,6 @@
 //! Plan of a new store: nodes, and tasks that encode cells.
 
+mod estimate;
 mod formulas;
 mod objects;
 mod v08;
@@ -28,6 +29,9 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, is_tree},
 };
+
+pub(crate) use estimate::CellCounts;
+pub use estimate::PlanEstimate;
 
 /// Plan of a new store: its nodes, and tasks that encode its cells. Equal geometry and design give
 /// equal plans, and equal tasks give equal cells on any machine and in any order.

@@ -77,6 +77,9 @@ pub enum Error {
     /// A [`GeometrySource`](crate::GeometrySource) or [`TaskRunner`](crate::TaskRunner) fails.
     #[error("the geometry cannot be read")]
     Source(#[source] Box<dyn core::error::Error + Send + Sync>),
+    /// The check of the expected size stopped the creation.
+    #[error(transparent)]
+    Declined(Box<dyn core::error::Error + Send + Sync>),
     /// Something stands at the address where a store is to be created, or it cannot be written.
     #[error("{address} cannot be created")]
     Create {
@@ -153,6 +156,7 @@ impl From<Failure> for Error {
             F::List(error) => Self::List(error),
             F::Build(error) => Self::Rejected(error),
             F::Source(error) => Self::Source(error),
+            F::Declined(error) => Self::Declined(error),
             F::Create { address, source } => Self::Create { address, source },
             F::Unchangeable { address, profile } => Self::Unchangeable { address, profile },
             F::Edit(error) => Self::Edit(error),

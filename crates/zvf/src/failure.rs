@@ -351,6 +351,9 @@ pub(crate) enum Failure {
         /// The cause.
         why: &'static str,
     },
+    /// The check of the expected size stopped the creation.
+    #[error(transparent)]
+    Declined(Box<dyn core::error::Error + Send + Sync>),
     /// Geometry cannot be read.
     #[error("the geometry cannot be read")]
     Source(#[source] Box<dyn core::error::Error + Send + Sync>),

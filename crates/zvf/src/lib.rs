@@ -94,7 +94,7 @@ pub use geometry::IntoGeometry;
 pub use run_task::run_task;
 pub use task_runner::TaskRunner;
 pub use writer::{
-    CreateOptions, GeometrySource, Progress, WriteReport, create, create_from_plan,
+    CreateOptions, GeometrySource, PlanCheck, Progress, WriteReport, create, create_from_plan,
     create_from_source,
 };
 pub use zvf_build::{

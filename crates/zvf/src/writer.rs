@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use zvf_build::{Design, Geometry, PlanSummary, Profile, WritePlan};
+use zvf_build::{Design, Geometry, PlanEstimate, PlanSummary, Profile, WritePlan};
 use zvf_model::key::Key;
 use zvf_store::{
     CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
@@ -44,6 +44,11 @@ pub struct WriteReport {
 /// Callback for progress: the number of finished tasks, and of all tasks.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
+/// Decides whether a store of this size is written; an error stops the creation.
+pub type PlanCheck = Arc<
+    dyn Fn(&PlanEstimate) -> Result<(), Box<dyn core::error::Error + Send + Sync>> + Send + Sync,
+>;
+
 /// Options of [`create`], [`create_from_source`] and [`create_from_plan`].
 ///
 /// ```
@@ -60,6 +65,8 @@ pub struct CreateOptions {
     pub overwrite: bool,
     /// Called after each task.
     pub progress: Option<Progress>,
+    /// Called once with the expected size of the store, before anything is written.
+    pub check: Option<PlanCheck>,
     /// Maximum number of bytes of geometry held by [`create_from_source`]. Default: 1 GiB.
     pub memory: Option<u64>,
     /// Runs the tasks of [`create_from_source`]. Default: this process.
@@ -76,6 +83,7 @@ impl Default for CreateOptions {
         Self {
             overwrite: false,
             progress: None,
+            check: None,
             memory: None,
             runner: None,
             node_copy: true,
@@ -91,6 +99,13 @@ impl CreateOptions {
     }
 
     option_setters!(overwrite, progress, runner, node_copy, open);
+
+    /// Sets the check of the expected size of the store.
+    #[must_use]
+    pub fn check(mut self, check: PlanCheck) -> Self {
+        self.check = Some(check);
+        self
+    }
 
     /// Sets the maximum number of bytes of geometry held by [`create_from_source`].
     #[must_use]
@@ -199,6 +214,9 @@ fn create_in<'a>(
             address: store.to_string(),
             source,
         };
+        if let Some(check) = &options.check {
+            check(&plan.estimate()).map_err(Failure::Declined)?;
+        }
         let plan = Arc::new(plan);
         let begun = match (store.begin_create().await, options.overwrite) {
             (Err(CreateError::Leftovers), true) => store.begin_create_replacing_leftovers().await,

@@ -1,5 +1,7 @@
 //! Decisions that precede writing.
 
+use std::collections::BTreeSet;
+
 use zvf_format::numeric::Kind;
 
 use crate::{
@@ -8,7 +10,7 @@ use crate::{
     link_placement::LinkPlacement,
     metadata::Encoding,
     objects::ObjectRows,
-    plan::WritePlan,
+    plan::{CellCounts, PlanEstimate, WritePlan},
     spatial_layout::SpatialLayout,
     stored_column::StoredColumn,
     vertex_layout::VertexLayout,
@@ -85,6 +87,22 @@ impl Outline {
         });
         let fields: usize = fields.sum();
         self.positions.0.size() * self.positions.1 + fields + 8
+    }
+
+    /// Estimates the size of the store that the partitions form, with vertices in these chunks.
+    /// Links between chunks are not counted.
+    pub fn estimate(&self, vertices: u64, chunks: &[Vec<i64>]) -> PlanEstimate {
+        let shards: BTreeSet<Vec<u64>> = chunks.iter().map(|chunk| self.shard_of(chunk)).collect();
+        let counts = CellCounts {
+            vertices,
+            chunks: chunks.len() as u64,
+            shards: shards.len() as u64,
+            arrays: (2 + self.fields.len()) as u64,
+            link_cells: 0,
+            row: self.row_size() as u64,
+            link_bytes: 0,
+        };
+        counts.estimate(&self.design, &self.space)
     }
 
     /// Returns the shard of a chunk: the chunk itself without shards.

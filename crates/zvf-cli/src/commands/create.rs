@@ -2,6 +2,8 @@
 
 mod arguments;
 mod output;
+mod plan_check;
+mod rounding_check;
 mod write;
 
 use std::{error::Error, path::Path};
@@ -14,6 +16,9 @@ use crate::{
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
 };
+
+use plan_check::PausableProgress;
+use rounding_check::{MeasuredSource, RoundingCheck};
 
 pub use arguments::{CreateArgs, CreateUsageError};
 pub use output::CreateOutput;
@@ -40,12 +45,17 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     options.check(&input.geometry)?;
     let meter = ProgressMeter::default();
     let what = format!("writing {vertices} to {out}");
-    let progress = ProgressLine::with_meter(arguments.quiet, what, meter.clone());
+    let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
     let mut report = CreateOutput::new(&arguments.out, design.kind);
     report.read(&input);
-    let created = write::create(&arguments.out, input.geometry, &design, &options, meter).await?;
-    drop(progress);
+    let mut rounding = RoundingCheck::new(design.dtype);
+    rounding.add(&input.geometry.positions);
+    let axes = input.axes.unwrap_or_default();
+    let how = options.how(meter, progress.check())?;
+    let created = write::create(&arguments.out, input.geometry, &design, &how).await?;
+    progress.finish();
     report.created(created);
+    report.warn(rounding.warning(&axes));
     Ok(arguments.done(&report)?)
 }
 
@@ -79,16 +89,23 @@ fn streamed(arguments: &CreateArgs) -> Result<Option<NpzStream>, Box<dyn Error>>
 async fn create_large(
     arguments: &CreateArgs,
     design: &Design,
-    stream: NpzStream,
+    mut stream: NpzStream,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     let meter = ProgressMeter::default();
     let what = format!("writing {}", arguments.out);
-    let progress = ProgressLine::with_meter(arguments.quiet, what, meter.clone());
+    let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
     let mut report = CreateOutput::new(&arguments.out, design.kind);
-    let options = arguments.options();
-    let created = write::create_from(&arguments.out, stream, design, &options, meter).await?;
-    drop(progress);
+    let how = arguments.options().how(meter, progress.check())?;
+    let mut rounding = RoundingCheck::new(design.dtype);
+    let mut source = MeasuredSource {
+        source: &mut stream,
+        check: &mut rounding,
+        is_measured: false,
+    };
+    let created = write::create_from(&arguments.out, &mut source, design, &how).await?;
+    progress.finish();
     report.created(created);
+    report.warn(rounding.warning(&[]));
     Ok(arguments.done(&report)?)
 }
 

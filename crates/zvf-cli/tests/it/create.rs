@@ -391,3 +391,76 @@ fn many_small_files_print_a_hint() {
     assert_eq!(said("json.zv", "1,1,1", &["--json"]), "");
     assert_eq!(said("quiet.zv", "1,1,1", &["--quiet"]), "");
 }
+
+/// Returns a table of 20 000 evenly spread points, with at most one in a chunk of 0.5 × 0.5 × 0.5.
+fn spread_points() -> String {
+    let at = |row: u32| format!("{},{},{},1\n", row % 40, row / 40 % 40, row / 1600);
+    let rows = (0..20_000).map(at);
+    ["x,y,z,a\n".to_owned()].into_iter().chain(rows).collect()
+}
+
+#[test]
+fn very_many_files_of_few_vertices_are_refused() {
+    let table = spread_points();
+    let shape = "--chunk-shape=0.5,0.5,0.5";
+    for more in [&[shape][..], &[shape, "--json"], &[shape, "--quiet"]] {
+        let (code, printed, said) = create_of(&table, more);
+        assert_eq!((code, printed.as_str()), (Some(2), ""), "{said}");
+        let expected = "0.5,0.5,0.5 as --chunk-shape makes 60 000 files of 20 000 chunks for \
+            20 000 vertices, 245 760 000 bytes on disk; use --chunk-shape 8,8,8, combine chunks \
+            with --shard, or confirm with --yes\n";
+        assert!(said.ends_with(expected), "{said}");
+    }
+    let (code, _, said) = create_of(&table, &["--chunk-shape=8,8,8"]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    // Shards store the same chunks in few files.
+    let (code, _, said) = create_of(&table, &[shape, "--shard"]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn large_plans_are_printed_before_they_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let points: String = (0..6_000).map(|row| format!("{row},0\n")).collect();
+    fs::write(at("a.csv"), format!("x,y\n{points}")).unwrap();
+    let (out, from) = (at("out.zv"), at("a.csv"));
+    let words = [
+        "create",
+        &out,
+        "--kind=points",
+        "--from",
+        &from,
+        "--chunk-shape=1,1",
+    ];
+    let said = zvf(&words).stderr;
+    let expected = "plan: 6 000 chunks in 12 000 files, about ";
+    assert!(text(&said).starts_with(expected), "{}", text(&said));
+    let output = zvf(&[&words[..], &["--overwrite", "--quiet"]].concat());
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn lost_digits_of_coordinates_are_a_warning() {
+    let utm = "x,y\n500000.5,5700000.3\n500100.5,5700050.1\n";
+    let (code, printed, said) = create_of(utm, &["--dtype=float32"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        said.contains("warning: --dtype float32 moves y by up to 0.2"),
+        "{said}"
+    );
+    assert!(!printed.contains("warning"), "{printed}");
+    let (_, printed, _) = create_of(utm, &["--dtype=float32", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(json["warnings"].as_array().unwrap().len(), 1);
+    for (table, dtype) in [
+        (utm, "--dtype=float64"),
+        ("x,y\n-0.1,0.3\n7.7,9.1\n", "--dtype=float32"),
+        (
+            "x,y\n500000.5,5700000.5\n500001,5700001\n",
+            "--dtype=float32",
+        ),
+    ] {
+        assert_eq!(create_of(table, &[dtype]).2, "", "{table}");
+    }
+}

@@ -190,6 +190,7 @@ fn create_streamed<'a>(
                     scratch: scratch.path(),
                     options,
                     writer: writer.with_progress(options.progress.clone()),
+                    vertices,
                 };
                 let made = making.write(splitter, tables).await;
                 made.map(|(plan, written)| (root(&plan), written))
@@ -220,6 +221,7 @@ struct Making<'a> {
     scratch: &'a Path,
     options: &'a CreateOptions,
     writer: CellWriter<&'a Creation>,
+    vertices: u64,
 }
 
 impl Making<'_> {
@@ -232,6 +234,9 @@ impl Making<'_> {
         let all = (0..splitter.parts()).map(|part| file(self.scratch, part));
         let pieces: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
         let (outline, chunks) = splitter.settled();
+        if let Some(check) = &self.options.check {
+            check(&outline.estimate(self.vertices, &chunks)).map_err(Failure::Declined)?;
+        }
         let results = match &self.options.runner {
             None => self.here(outline, chunks, &pieces).await?,
             Some(runner) => {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf::{CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy, numeric::Kind};
 
-use super::{CreateOutput, CreateSettings};
+use super::{CreateOutput, CreateSettings, plan_check::PlanCheckOptions};
 use crate::{
     arguments::{
         GeometryFileArgs, crs, name_of, named,
@@ -124,6 +124,9 @@ pub struct CreateArgs {
     /// Replace an existing store.
     #[arg(long, help_heading = "Execution")]
     overwrite: bool,
+    /// Write even very many small files, without asking.
+    #[arg(long, help_heading = "Execution")]
+    yes: bool,
     /// Print one JSON object.
     #[arg(long, help_heading = "Execution")]
     json: bool,
@@ -221,9 +224,18 @@ impl CreateArgs {
         }
     }
 
+    /// Returns the settings for checking the plan.
+    pub(super) fn plan_check(&self) -> PlanCheckOptions {
+        PlanCheckOptions {
+            yes: self.yes,
+            quiet: self.quiet || self.json,
+        }
+    }
+
     /// Formats the result.
     pub(super) fn done(&self, report: &CreateOutput) -> Result<CommandOutcome, serde_json::Error> {
         let mut done = CommandOutcome::default();
+        done.warnings.extend_from_slice(report.warnings());
         if self.json {
             done.text = serde_json::to_string_pretty(&report.object())?;
         } else if self.quiet {

@@ -19,6 +19,7 @@ pub struct CreateOutput {
     kind: GeometryKind,
     files: Vec<String>,
     notes: Vec<String>,
+    warnings: Vec<String>,
     created: CreateSummary,
 }
 
@@ -30,6 +31,7 @@ impl CreateOutput {
             kind,
             files: Vec::new(),
             notes: Vec::new(),
+            warnings: Vec::new(),
             created: CreateSummary::default(),
         }
     }
@@ -44,6 +46,16 @@ impl CreateOutput {
     /// Takes what came of it.
     pub fn created(&mut self, created: CreateSummary) {
         self.created = created;
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, warning: Option<String>) {
+        self.warnings.extend(warning);
+    }
+
+    /// Returns the warnings.
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// As one JSON object.
@@ -62,6 +74,7 @@ impl CreateOutput {
             },
             "files": self.files,
             "notes": self.notes,
+            "warnings": self.warnings,
         })
     }
 

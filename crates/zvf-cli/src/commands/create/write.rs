@@ -2,11 +2,13 @@
 
 use std::{error::Error, sync::Arc};
 
-use zvf::{Attribute, CreateOptions, Design, Geometry, Values, WriteReport};
+use zvf::{
+    Attribute, CreateOptions, Design, Geometry, GeometrySource, PlanCheck, Values, WriteReport,
+};
 
 use crate::{
     display::len_u64,
-    formats::{NpzStream, WholeFile},
+    formats::WholeFile,
     hint::{Operation, with_hint},
     progress::ProgressMeter,
     worker_pool::WorkerPool,
@@ -133,29 +135,30 @@ pub(super) async fn create(
     out: &str,
     geometry: Geometry,
     design: &Design,
-    options: &CreateSettings,
-    meter: ProgressMeter,
+    how: &CreateOptions,
 ) -> Result<CreateSummary, Box<dyn Error>> {
-    let how = options.how(meter)?;
-    let written = zvf::create(out, geometry, design.clone(), &how).await;
+    let written = zvf::create(out, geometry, design.clone(), how).await;
     created(written)
 }
 
 /// Writes a store of what comes in batches.
 pub(super) async fn create_from(
     out: &str,
-    mut stream: NpzStream,
+    source: &mut dyn GeometrySource,
     design: &Design,
-    options: &CreateSettings,
-    meter: ProgressMeter,
+    how: &CreateOptions,
 ) -> Result<CreateSummary, Box<dyn Error>> {
-    let how = options.how(meter)?;
-    let written = zvf::create_from_source(out, &mut stream, design.clone(), &how).await;
+    let written = zvf::create_from_source(out, source, design.clone(), how).await;
     created(written)
 }
 
 impl CreateSettings {
-    fn how(&self, meter: ProgressMeter) -> Result<CreateOptions, CreateSettingsError> {
+    /// Converts to options of the library, with a progress meter and a check of the plan.
+    pub(super) fn how(
+        &self,
+        meter: ProgressMeter,
+        check: PlanCheck,
+    ) -> Result<CreateOptions, CreateSettingsError> {
         if let Some(threads) = self.threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             pool.build_global()
@@ -170,6 +173,7 @@ impl CreateSettings {
         }
         how.node_copy = !self.no_node_copy;
         how.memory = self.memory;
+        how.check = Some(check);
         how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
         Ok(how)
     }

@@ -1,0 +1,78 @@
+//! The warning about coordinates that lose digits.
+
+use std::error::Error;
+
+use zvf::{Geometry, GeometrySource, NumericColumn, numeric::Kind};
+use zvf_build::Rounding;
+
+/// Ratio of error and extent from which on rounding is reported. Coordinates around 0 that are
+/// stored as float32 stay below it.
+const REPORTED: f64 = 1e-6;
+
+/// Measures the rounding of coordinates, if a type is requested that can lose digits.
+#[derive(Debug, Default)]
+pub(super) struct RoundingCheck {
+    rounding: Option<Rounding>,
+    kind: Option<Kind>,
+}
+
+impl RoundingCheck {
+    pub(super) fn new(kind: Option<Kind>) -> Self {
+        Self {
+            rounding: kind.map(Rounding::new),
+            kind,
+        }
+    }
+
+    /// Measures positions. Coordinates that the type cannot hold are an error of the creation.
+    pub(super) fn add(&mut self, positions: &NumericColumn) {
+        let is_other = Some(positions.kind) != self.kind;
+        if let Some(rounding) = self.rounding.as_mut().filter(|_| is_other)
+            && rounding.add(positions).is_err()
+        {
+            self.rounding = None;
+        }
+    }
+
+    /// Returns the warning, if the error is large.
+    pub(super) fn warning(&self, axes: &[String]) -> Option<String> {
+        let worst = self.rounding.as_ref()?.worst()?;
+        if worst.error <= worst.extent * REPORTED {
+            return None;
+        }
+        let unnamed = || format!("axis {}", worst.axis);
+        let axis = axes.get(worst.axis).cloned().unwrap_or_else(unnamed);
+        Some(format!(
+            "--dtype {} moves {axis} by up to {}, of an extent of {}; leave out --dtype, or subtract an offset first",
+            self.kind?.name(),
+            worst.error,
+            worst.extent,
+        ))
+    }
+}
+
+/// A source whose positions are measured while they are read for the first time.
+pub(super) struct MeasuredSource<'a, S> {
+    pub(super) source: &'a mut S,
+    pub(super) check: &'a mut RoundingCheck,
+    pub(super) is_measured: bool,
+}
+
+impl<S: GeometrySource> GeometrySource for MeasuredSource<'_, S> {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        let batch = self.source.next(vertices)?;
+        if let Some(batch) = batch.as_ref().filter(|_| !self.is_measured) {
+            self.check.add(&batch.positions);
+        }
+        Ok(batch)
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.is_measured = true;
+        self.source.rewind()
+    }
+
+    fn tables(&self) -> Geometry {
+        self.source.tables()
+    }
+}
