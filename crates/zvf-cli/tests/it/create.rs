@@ -422,8 +422,9 @@ fn very_many_files_of_few_vertices_are_refused() {
 fn large_plans_are_printed_before_they_run() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let points: String = (0..6_000).map(|row| format!("{row},0\n")).collect();
-    fs::write(at("a.csv"), format!("x,y\n{points}")).unwrap();
+    let rows = (0..6_000).map(|row| format!("{row},0"));
+    let lines: Vec<String> = ["x,y".to_owned()].into_iter().chain(rows).collect();
+    fs::write(at("a.csv"), lines.join("\n")).unwrap();
     let (out, from) = (at("out.zv"), at("a.csv"));
     let words = [
         "create",

@@ -1,7 +1,7 @@
 //! Runs every shell block of the README and the guide, and compares its output.
 //!
 //! A page runs from top to bottom in a folder of its own that holds the stores and files of
-//! [`samples`]. The first word after the fence selects the kind of block:
+//! [`samples`]; the README starts in an empty folder, as in a fresh clone. The first word after the fence selects the kind of block:
 //!
 //! | block | action |
 //! |---|---|
@@ -22,6 +22,7 @@ use std::{
     env,
     fmt::Write,
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -104,7 +105,13 @@ fn page_failures(path: &str, samples: &Path, programs: &Path, folder: &Path) -> 
     if page.blocks.is_empty() {
         return Vec::new();
     }
-    samples::copy(samples, folder);
+    if path == "README.md" {
+        // The README is for a fresh clone, where only its own commands make files.
+        fs::create_dir_all(folder).unwrap();
+        symlink(root().join("crates"), folder.join("crates")).unwrap();
+    } else {
+        samples::copy(samples, folder);
+    }
     let mut failures = Vec::new();
     let mut printed: Option<String> = None;
     let mut changed = Vec::new();
@@ -155,6 +162,7 @@ fn shell(script: &str, programs: &Path, folder: &Path) -> Result<String, String>
         .args(["-euc", script])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", programs.display()))
+        .env("ZVF_PROGRAM", env!("CARGO_BIN_EXE_zvf"))
         .env("ZVF_ROOT", root())
         .env("NO_COLOR", "1")
         .output();
@@ -168,4 +176,20 @@ fn shell(script: &str, programs: &Path, folder: &Path) -> Result<String, String>
             text(&output.stderr)
         )),
     }
+}
+
+/// awk formats assigned fields with CONVFMT, six digits by default, and ignores OFMT.
+#[test]
+fn the_edit_of_the_readme_keeps_digits() {
+    let folder = tempfile::tempdir().unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let awk = readme
+        .lines()
+        .find(|line| line.starts_with("awk "))
+        .unwrap();
+    fs::write(folder.path().join("seven.csv"), "x,y\n500000.123456789,1\n").unwrap();
+    shell(awk, folder.path(), folder.path()).unwrap();
+    let moved = fs::read_to_string(folder.path().join("moved.csv")).unwrap();
+    let (x, y) = moved.lines().nth(1).unwrap().split_once(',').unwrap();
+    assert_eq!((x.parse(), y), (Ok(500_000.123_456_789_f64 + 0.5), "1"));
 }

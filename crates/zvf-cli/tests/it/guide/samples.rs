@@ -1,11 +1,6 @@
 //! The stores and files that the pages use.
 
-use std::{
-    fmt::Write,
-    fs,
-    os::unix::fs::{PermissionsExt, symlink},
-    path::Path,
-};
+use std::{fmt::Write, fs, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::{unpack, zvf};
 
@@ -145,8 +140,9 @@ case "$1" in
 run)
     while [ "$1" != -- ]; do shift; done
     shift
-    [ "$1" != demo ] || set -- "$@" --small
     exec zvf "$@" ;;
+install)
+    [ "$2" = --path ] && [ -f "$3/Cargo.toml" ] || { echo "cargo install: no package at $3" >&2; exit 1; } ;;
 xtask)
     grep -q "^  $2 " "$ZVF_ROOT/xtask/src/main.rs" || { echo "cargo xtask $2: no such command" >&2; exit 1; } ;;
 *)
@@ -155,11 +151,18 @@ xtask)
 esac
 "#;
 
+/// Writes a small demo instead of the full one.
+const ZVF: &str = r#"#!/bin/sh
+[ "$*" != demo ] || set -- demo --small
+exec "$ZVF_PROGRAM" "$@"
+"#;
+
 /// Creates the programs that blocks run, which take precedence over those of the system.
 pub(super) fn programs(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
-    symlink(env!("CARGO_BIN_EXE_zvf"), folder.join("zvf")).unwrap();
-    let cargo = folder.join("cargo");
-    fs::write(&cargo, CARGO).unwrap();
-    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    for (name, script) in [("cargo", CARGO), ("zvf", ZVF)] {
+        let program = folder.join(name);
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
 }
