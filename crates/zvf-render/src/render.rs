@@ -67,7 +67,7 @@ pub struct RenderOutput {
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
 /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
-/// # let mut design = Design::new(GeometryType::Points);
+/// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
 /// # zvf::create(address, Geometry::new(positions), design, &Default::default()).await?;
 /// let points = Dataset::open(address).await?;

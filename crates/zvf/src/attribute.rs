@@ -1,4 +1,4 @@
-//! Attributes of vertices and objects, made of where vertices are.
+//! Attributes of vertices and objects, computed from positions.
 
 mod object;
 
@@ -40,30 +40,30 @@ use crate::{
     },
 };
 
-/// Files of an attribute.
+/// Maximum number of files of an attribute.
 const MOST_FILES: usize = 1 << 26;
-/// Cells that are read in one round trip.
+/// Number of cells read in one round trip.
 const AT_ONCE: usize = 256;
 
-/// What is written, and how.
+/// The attribute to write.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AttributeSpec {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: Kind,
-    /// The shape of the values of a vertex: `[]` for one.
+    /// The shape of the values of a vertex: `[]` for one value.
     pub row_shape: Vec<u64>,
-    /// Whether it takes the place of one of this name.
+    /// Replaces an existing attribute of this name.
     pub overwrite: bool,
-    /// About how many bytes positions and values take at a time; a shard has more where
-    /// its vertices do.
+    /// Approximate number of bytes of positions and values held at a time. A larger shard exceeds
+    /// it.
     pub memory: u64,
 }
 
 impl AttributeSpec {
-    /// Of one value for each vertex, half a gibibyte at a time.
+    /// Returns the specification of one value per vertex, with 512 MiB of memory.
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
         Self {
             name: name.into(),
@@ -81,7 +81,7 @@ impl AttributeSpec {
         }
     }
 
-    /// Bytes of the values of a vertex.
+    /// Size of the values of a vertex in bytes.
     fn row(&self) -> Option<usize> {
         let extents = self.row_shape.iter();
         let columns = extents.map(|extent| usize::try_from(*extent).ok());
@@ -90,29 +90,29 @@ impl AttributeSpec {
     }
 }
 
-/// What an attribute came to.
+/// The result of writing an attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttributeReport {
-    /// Vertices that have values.
+    /// Number of vertices with values.
     pub vertices: u64,
-    /// Chunks they are in.
+    /// Number of their chunks.
     pub chunks: u64,
-    /// Times that values were asked for.
+    /// Number of calls of the function.
     pub batches: u64,
-    /// Bytes that were put.
+    /// Number of uploaded bytes.
     pub bytes: u64,
     /// The number of the transaction.
     pub transaction: u64,
 }
 
-/// What makes values of positions, which follow each other axis by axis: a row for each,
-/// little-endian.
+/// A function from positions to values. Positions are in row order, one number per axis. The result
+/// is one little-endian row per position.
 pub type VertexFn =
     dyn Fn(&[f64]) -> Result<Vec<u8>, Box<dyn core::error::Error + Send + Sync>> + Send + Sync;
 
-/// Writes an attribute of the vertices of level 0, in one transaction. Cells are stored as
-/// those of vertices are, and coarser levels are behind from then on.
+/// Writes an attribute of the vertices of level 0 in one transaction. Cells are stored in the form
+/// of the vertices, and coarser levels become stale.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -143,9 +143,10 @@ pub type VertexFn =
 ///
 /// # Errors
 ///
-/// [`Error::AttributeExists`] when there is one of that name and it is to stay;
-/// [`Error::Attribute`] when the name is none, or the values are not as many as they are to be; [`Error::Unchangeable`] for stores of before 0.9;
-/// [`Error::Source`] with what `values` says; [`Error`].
+/// [`Error::AttributeExists`] when the attribute exists and `overwrite` is not set;
+/// [`Error::Attribute`] when the name is invalid or the number of values is wrong;
+/// [`Error::Unchangeable`] for stores before 0.9; [`Error::Source`] with the error of `values`;
+/// [`Error`] otherwise.
 pub async fn write_vertex_attribute(
     location: impl Into<Location>,
     spec: &AttributeSpec,
@@ -154,9 +155,8 @@ pub async fn write_vertex_attribute(
     Ok(write(location.into(), spec, None, values).await?)
 }
 
-/// Writes an attribute of objects: what the values of their vertices of level 0 come to,
-/// as `float64`, in one transaction. Objects of which no vertex has a value have none.
-/// Coarser levels are behind from then on.
+/// Writes an attribute of objects in one transaction: the values of their vertices of level 0,
+/// reduced to `float64`. Objects without values have none. Coarser levels become stale.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -193,7 +193,7 @@ pub async fn write_object_attribute(
     Ok(write(location.into(), spec, Some(reduction), values).await?)
 }
 
-/// Writes an attribute of vertices, or reduced to one of objects.
+/// Writes an attribute of vertices, or its reduction to objects.
 fn write(
     location: Location,
     spec: &AttributeSpec,
@@ -214,7 +214,7 @@ fn write(
             return Err(Failure::Unchangeable { address, profile });
         }
         let mut transaction = store.begin().await?;
-        // What is read from here on is of the state that the transaction is on.
+        // Reads from here on see the state that the transaction is based on.
         let staged = async {
             let dataset = Dataset::open_store(store.clone()).await?;
             match reduction {
@@ -230,7 +230,7 @@ fn write(
                 Ok(written)
             }
             Err(error) => {
-                // What is left is swept by whoever writes next.
+                // The next writer deletes leftovers.
                 let _ = transaction.abort().await;
                 Err(error)
             }
@@ -238,18 +238,18 @@ fn write(
     })
 }
 
-/// Where an attribute goes.
+/// The location of an attribute.
 struct Place {
     path: String,
     key: Key,
-    /// Bytes of the values of a vertex.
+    /// Size of the values of a vertex in bytes.
     row: usize,
-    /// Files of the one that it takes the place of.
+    /// Files of the attribute that it replaces.
     old: Vec<String>,
 }
 
 impl Place {
-    /// The place in a family of attributes.
+    /// Finds the location in a family of attributes.
     async fn find(dataset: &Dataset, spec: &AttributeSpec, family: &str) -> Result<Self, Failure> {
         let is_name = !spec.name.is_empty()
             && !spec.name.starts_with('.')
@@ -285,7 +285,7 @@ impl Place {
         })
     }
 
-    /// Deletes what was there before and was not put anew.
+    /// Deletes the files of the replaced attribute that were not written again.
     async fn sweep(self, transaction: &mut Transaction, put: &HashSet<Key>) -> Result<(), Failure> {
         for name in self.old {
             let own = nodes::named(Key::parse(&name), &name)?;
@@ -297,7 +297,7 @@ impl Place {
     }
 }
 
-/// The vertices of level 0, and what a coordinate is.
+/// Returns the vertices of level 0 and the type of coordinates.
 async fn raw_vertices(
     dataset: &Dataset,
     spec: &AttributeSpec,
@@ -314,7 +314,7 @@ async fn raw_vertices(
     Ok((part, says.dtype))
 }
 
-/// Values of as many vertices as there are positions.
+/// Calls the function and checks the number of values.
 fn made(
     make: &VertexFn,
     full: &Batch,
@@ -329,9 +329,9 @@ fn made(
     Ok(bytes)
 }
 
-/// The root, where coarser levels are behind in these chunks.
+/// Returns the root, with coarser levels stale in `chunks`.
 fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, Failure> {
-    // Whatever others did to the vertices.
+    // Conflicts with every change of the vertices.
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, transaction.root())?;
@@ -340,7 +340,7 @@ fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, F
     Ok(text(&zvf_build::group_metadata(&root)))
 }
 
-/// Stages nodes and cells; the new root.
+/// Stages nodes and cells. Returns the new root.
 async fn stage(
     dataset: &Dataset,
     transaction: &mut Transaction,
@@ -355,7 +355,7 @@ async fn stage(
     let outputs = nodes_of(dataset, &path, spec, &chunks).await?;
     let arrays = Arrays::of(&outputs)?;
     let array = arrays.get(&path)?;
-    // Shards are written whole.
+    // A shard is written as a whole.
     let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
     for chunk in chunks {
         let index = element(&array, chunk.coords())?;
@@ -365,8 +365,8 @@ async fn stage(
         })?;
         objects.entry(found.0).or_default().push(chunk);
     }
-    // By place, not by name, of which `10` is before `2`: batches that follow each other are
-    // then beside each other, and what makes values may use again what it has read.
+    // Sorted by coordinate, not by name, where `10` precedes `2`: consecutive batches are then
+    // neighbours, and the function can reuse data it has read.
     let mut objects: Vec<Vec<ChunkCoord>> = objects.into_values().collect();
     objects.sort_unstable();
     let mut written = AttributeReport::default();
@@ -420,11 +420,11 @@ async fn stage(
     Ok((root(transaction, part.chunks())?, written))
 }
 
-/// Positions of some chunks.
+/// The positions of some chunks.
 #[derive(Default)]
 struct Batch {
     positions: Vec<f64>,
-    /// Chunks, and how many vertices each has.
+    /// Chunks with their numbers of vertices.
     rows: Vec<(ChunkCoord, usize)>,
 }
 
@@ -472,7 +472,7 @@ impl Batch {
     }
 }
 
-/// The node of an attribute of vertices, stored as these are, and those above it.
+/// Returns the node of an attribute, in the form of the vertices, and the nodes above it.
 async fn nodes_of(
     dataset: &Dataset,
     path: &str,
@@ -528,7 +528,7 @@ fn node(path: &str, json: Value) -> Output {
     }
 }
 
-/// A node as it is written.
+/// Returns a node as an output.
 async fn json_of(dataset: &Dataset, path: &str) -> Result<Value, Failure> {
     let key = nodes::metadata(&nodes::named(Key::parse(path), path)?)?;
     let read = [zvf_store::Read::full(key.clone())];

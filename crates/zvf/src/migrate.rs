@@ -1,4 +1,4 @@
-//! Stores of one generation, written anew as stores of another.
+//! Migration of stores to another generation.
 
 mod extras;
 mod level;
@@ -134,36 +134,35 @@ impl core::fmt::Debug for MigrateOptions {
     }
 }
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MigrateReport {
-    /// The generation of the store that was read.
+    /// The generation of the source.
     pub from: Generation,
-    /// The profile of the new one.
+    /// The profile of the new store.
     pub to: Profile,
-    /// How many levels there are.
+    /// Number of levels.
     pub levels: u64,
-    /// Vertices of all of them.
+    /// Number of vertices of all levels.
     pub vertices: u64,
-    /// Links of all of them, those between levels as well; copies are not counted.
+    /// Number of links inside and between all levels, without copies.
     pub links: u64,
-    /// Objects that were put.
+    /// Number of uploaded objects.
     pub objects: u64,
-    /// Bytes in them.
+    /// Number of uploaded bytes.
     pub bytes: u64,
-    /// What was wrong in the old store and is right in the new one.
+    /// Faults of the old store that the new one does not have.
     pub repaired: Vec<MigrationNote>,
-    /// What the new store does not have, or had been lost before.
+    /// Parts that the new store lacks.
     pub lost: Vec<MigrationNote>,
 }
 
-/// Writes the store at `source` anew at `target`, as one of another generation. What
-/// is at `source` stays as it is, and nothing can be opened at `target` until all of
-/// it is there.
+/// Rewrites the store at `source` as a store of another generation at `target`. The source does
+/// not change, and the target can be opened when it is complete, not before.
 ///
-/// It is read and written some cells at a time. Attributes of objects and links of
-/// before 0.8 are held whole, one at a time.
+/// Cells are read and written in batches. Attributes of objects, and links before 0.8, are held
+/// whole, one at a time.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -189,9 +188,8 @@ pub struct MigrateReport {
 ///
 /// # Errors
 ///
-/// [`Error`] when something cannot be read, which names it, unless
-/// [`skip_damaged`](MigrateOptions::skip_damaged); [`Error::Create`] when something is
-/// at `target`.
+/// [`Error`] when a part cannot be read, unless [`skip_damaged`](MigrateOptions::skip_damaged) is
+/// set; [`Error::Create`] when something exists at `target`.
 pub async fn migrate(
     source: impl Into<Location>,
     target: impl Into<Location>,
@@ -202,7 +200,7 @@ pub async fn migrate(
 }
 
 impl Dataset {
-    /// Writes the store anew at `target`, as [`migrate`].
+    /// Rewrites the store at `target`, as [`migrate`].
     ///
     /// # Errors
     ///
@@ -264,7 +262,7 @@ fn migrate_in<'a>(
     })
 }
 
-/// A migration on its way.
+/// A running migration.
 struct Migration<'a> {
     source: &'a Dataset,
     form: &'a MigrationTarget,
@@ -309,7 +307,7 @@ impl<'a> Migration<'a> {
         self.source.session()
     }
 
-    /// Puts all but the root, which comes back.
+    /// Writes all nodes and cells, except for the root, which it returns.
     async fn run(&self, name: &str) -> Result<bytes::Bytes, Failure> {
         let levels = self.source.levels().to_vec();
         for level in &levels {
@@ -350,21 +348,21 @@ impl<'a> Migration<'a> {
         (written, report)
     }
 
-    /// Writes down what was put right, if there is any.
+    /// Records a repair, if its count is not zero.
     fn repaired(&self, finding: MigrationNote) {
         if finding.count > 0 {
             self.state().repaired.push(finding);
         }
     }
 
-    /// Writes down what the new store does not have, if there is any.
+    /// Records a loss, if its count is not zero.
     fn lost(&self, finding: MigrationNote) {
         if finding.count > 0 {
             self.state().lost.push(finding);
         }
     }
 
-    /// Stops for what cannot be read, or writes it down.
+    /// Fails with damage, or records it as lost.
     fn damaged(&self, damage: Damage) -> Result<(), Failure> {
         let over_budget = matches!(
             &damage.fault,
@@ -382,7 +380,7 @@ impl<'a> Migration<'a> {
         Ok(())
     }
 
-    /// The same for all errors of a query: only damage is passed over.
+    /// Skips damage, as [`damaged`](Self::damaged), and returns every other error of a query.
     fn passed<T>(&self, read: Result<T, QueryError>) -> Result<Option<T>, Failure> {
         match read {
             Ok(read) => Ok(Some(read)),
@@ -391,7 +389,7 @@ impl<'a> Migration<'a> {
         }
     }
 
-    /// What a node of the source says; nothing when there is none.
+    /// Returns the attributes of a node of the source; none if it does not exist.
     async fn attributes(&self, path: &str) -> Result<Map<String, Value>, Failure> {
         let key = match path {
             "" => Key::root(),
@@ -403,7 +401,7 @@ impl<'a> Migration<'a> {
             .unwrap_or_default())
     }
 
-    /// Puts the group above others, with what it said.
+    /// Writes the group at `path` with its attributes, once.
     async fn parent(&self, path: &str) -> Result<(), Failure> {
         {
             let mut state = self.state();
@@ -419,7 +417,7 @@ impl<'a> Migration<'a> {
     }
 }
 
-/// An error of a chunk that has no place in the new store.
+/// Returns the error for a chunk that the new store cannot hold.
 fn no_place(path: &str) -> Failure {
     Failure::Build(BuildError::ChunksTooFarApart(path.to_owned()))
 }

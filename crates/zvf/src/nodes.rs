@@ -1,4 +1,4 @@
-//! Nodes of the store: their `zarr.json`, and their children.
+//! Nodes of a store: `zarr.json` and children.
 
 use std::sync::Arc;
 
@@ -12,11 +12,10 @@ use zvf_store::{CellArray, Listing, Read, Store};
 
 use crate::failure::Failure;
 
-/// More children of a node than any known store has.
+/// Maximum number of children of a node.
 const MOST_CHILDREN: usize = 1 << 24;
 
-/// The nodes at `keys`, in one round trip; `None` where there is no
-/// `zarr.json`.
+/// Reads the nodes at `keys` in one round trip; `None` where there is no `zarr.json`.
 pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
     let mut known = Vec::with_capacity(keys.len());
     let mut reads = Vec::new();
@@ -50,23 +49,23 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
     Ok(nodes)
 }
 
-/// The key of a node's `zarr.json`.
+/// Returns the key of the `zarr.json` of a node.
 pub(crate) fn metadata(key: &Key) -> Result<Key, Failure> {
     named(key.metadata(), "zarr.json")
 }
 
-/// One node.
+/// Reads one node.
 pub(crate) async fn read_one(store: &Store, key: &Key) -> Result<Option<Node>, Failure> {
     let nodes = read(store, core::slice::from_ref(key)).await?;
     Ok(nodes.into_iter().next().flatten())
 }
 
-/// The children of a node.
+/// Lists the children of a node.
 pub(crate) async fn children(store: &Store, key: &Key) -> Result<Listing, Failure> {
     Ok(store.list(key, MOST_CHILDREN).await?)
 }
 
-/// A child's key, from a name that the store gave.
+/// Returns the key of a child, whose name comes from the store.
 pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Failure> {
     named(key.join(name), name)
 }
@@ -78,7 +77,7 @@ pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> 
     })
 }
 
-/// Where the cells of an array are.
+/// Returns the reader of the cells of an array.
 pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<CellArray, Failure> {
     CellArray::new(key.clone(), array).map_err(|source| Failure::Array {
         node: key.clone(),

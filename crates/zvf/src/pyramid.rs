@@ -54,15 +54,15 @@ pub use auto::{AutoLevels, MethodKind};
 pub use design::{LevelDesign, ObjectSelection};
 pub use refresh::refresh_pyramid;
 
-/// Which links between levels are stored.
+/// The links between levels that are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CrossLevel {
-    /// None.
+    /// No links.
     None,
-    /// From each vertex to the one it became.
+    /// A link from each vertex to its vertex in the coarser level.
     #[default]
     Implicit,
-    /// And from that to all it stands for.
+    /// Links in both directions.
     Explicit,
 }
 
@@ -80,18 +80,17 @@ impl CrossLevel {
         all.find(|one| one.name() == name)
     }
 
-    /// Whether links to the next level and back are stored.
+    /// Returns whether links to the next level and links back are stored.
     fn stores(self, depth: Option<u32>) -> (bool, bool) {
         let any = depth != Some(0);
         (any && self != Self::None, any && self == Self::Explicit)
     }
 }
 
-/// Who is told while a level is made: which one, how many of its chunks are, and of how
-/// many.
+/// Callback for progress: the level, the number of finished chunks and of all chunks.
 pub type LevelProgress = Arc<dyn Fn(LevelId, u64, u64) + Send + Sync>;
 
-/// Which levels there are to be.
+/// The levels to build.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PyramidLevels {
     /// Levels chosen from the contents of the store.
@@ -218,48 +217,48 @@ impl PyramidOptions {
     }
 }
 
-/// A level that was made.
+/// The result of building a level.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LevelReport {
-    /// Its number.
+    /// The number of the level.
     pub level: LevelId,
-    /// How.
+    /// The method.
     pub method: &'static str,
-    /// Vertices that are stored.
+    /// Number of stored vertices.
     pub vertices: u64,
-    /// Vertices that objects name, each as often as it is named.
+    /// Number of vertices that objects name, counted once for each naming.
     pub named: u64,
-    /// Chunks with vertices.
+    /// Number of chunks with vertices.
     pub chunks: u64,
-    /// Objects that have vertices; `None` without objects.
+    /// Number of objects with vertices; `None` without objects.
     pub objects: Option<u64>,
-    /// Links inside the level.
+    /// Number of links inside the level.
     pub links: u64,
-    /// Bytes that were written, those of links to the level among them.
+    /// Number of bytes written, including links to the level.
     pub bytes: u64,
-    /// How far geometry moved at most, where the method says.
+    /// Maximum displacement of the geometry, if the method computes it.
     pub error: Option<f64>,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub seconds: f64,
     /// The number of the transaction.
     pub transaction: u64,
 }
 
-/// What came of a pyramid.
+/// The result of building a pyramid.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PyramidReport {
-    /// The levels that were made, the finest first.
+    /// The levels that were built, finest first.
     pub levels: Vec<LevelReport>,
-    /// How many before them were there as they would be made.
+    /// Number of existing levels that equal the design and were kept.
     pub there: u32,
 }
 
 /// Builds coarser levels of a store.
 ///
-/// Each level is one transaction: it is there when all of it is, and a build that is
-/// interrupted leaves the levels that were complete. The same again goes on after them.
+/// Each level is one transaction. An interrupted build leaves complete levels; calling this again
+/// continues after them.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -291,7 +290,7 @@ pub async fn build_pyramid(
     Ok(make(&store, options, 0).await?)
 }
 
-/// Makes the levels after `first`.
+/// Builds the levels after `first`.
 fn make<'a>(
     store: &'a Store,
     options: &'a PyramidOptions,
@@ -356,7 +355,7 @@ fn make<'a>(
     })
 }
 
-/// Makes levels that hold each point once, if that is asked for.
+/// Builds additive levels, which contain each point once, if requested.
 async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidReport>, Failure> {
     let is_asked = match &options.levels {
         PyramidLevels::Auto(automatic) => automatic.additive,
@@ -400,7 +399,7 @@ async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidR
     Ok(Some(made))
 }
 
-/// Makes a level of a source.
+/// Builds a level from a source.
 async fn level_at(
     source: &Source<'_>,
     target: LevelId,
@@ -449,14 +448,14 @@ async fn level_at(
             })
         }
         Err((transaction, error)) => {
-            // What is left is swept by whoever writes next.
+            // The next writer deletes leftovers.
             let _ = transaction.abort().await;
             Err(error)
         }
     }
 }
 
-/// Which objects a level keeps, by row; all when `None`.
+/// Returns the objects that a level keeps, by row; `None` keeps all.
 async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bool>>, Failure> {
     let scale = design.chunk_scale.iter();
     let scale: Vec<i64> = scale.map(|scale| i64::from(*scale)).collect();
@@ -466,8 +465,7 @@ async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bo
     }
 }
 
-/// Refuses rules for attributes that are not there. Coarser levels may have lost all
-/// that had one.
+/// Rejects rules for attributes that do not exist. Coarser levels may lack the attribute.
 fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Failure> {
     if source.id != LevelId::FULL {
         return Ok(());
@@ -492,7 +490,7 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Fail
     }
 }
 
-/// Stages all of a level; the root that makes it part of the store.
+/// Stages a level. Returns the root that makes it part of the store.
 async fn fill(mut build: Build<'_>) -> Result<(Build<'_>, bytes::Bytes), (Transaction, Failure)> {
     match stage(&mut build).await {
         Ok(root) => Ok((build, root)),
@@ -519,7 +517,7 @@ async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Failure> {
             &level,
         )])
         .await?;
-    // Whatever others did to what it was made of.
+    // Conflicts with every change of the finer level.
     build.transaction().touch("*");
     let key = nodes::metadata(&zvf_model::key::Key::root())?;
     let root = Node::parse(&key, build.transaction().root())?;
@@ -530,7 +528,7 @@ async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Failure> {
 }
 
 impl Build<'_> {
-    /// What the nodes of the level before say, by the paths of the new one.
+    /// Returns the attributes of the nodes of the finer level, by the paths of the new one.
     fn old_says(&self) -> BTreeMap<String, Map<String, Value>> {
         let path = &self.shared.coarse.path;
         let mut says = BTreeMap::new();
@@ -560,7 +558,7 @@ impl Build<'_> {
         says
     }
 
-    /// Groups above arrays.
+    /// Writes the groups above arrays.
     async fn groups(&mut self) -> Result<(), Failure> {
         let level = &self.shared.coarse.path;
         let paths = self.families();
@@ -575,7 +573,7 @@ impl Build<'_> {
     }
 }
 
-/// What the node of an attribute says; that of counts is one of numbers, whatever it was.
+/// Returns the attributes of the node of an aggregated attribute. Counts are numbers of any type.
 fn counted(says: &Map<String, Value>, field: &AggregatedAttribute) -> Map<String, Value> {
     let mut says = says.clone();
     if field.rule == Aggregation::Count {
@@ -596,7 +594,7 @@ fn counted(says: &Map<String, Value>, field: &AggregatedAttribute) -> Map<String
     says
 }
 
-/// How the cells of a store are written: as those there are.
+/// Returns the form of the cells of a store, for new cells.
 pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> {
     let profile = match (dataset.layout().profile(), dataset.detection().generation) {
         ("0.9", _) => Profile::V09,

@@ -1,4 +1,4 @@
-//! Putting right what validating found, where the right value is known.
+//! Repair of findings that have one correct value.
 
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,29 +23,28 @@ use crate::{
     },
 };
 
-/// What one fix shows may need another: counts after lists of chunks.
+/// Maximum number of rounds. A fix may reveal another finding: lists of chunks, then counts.
 const MOST_ROUNDS: usize = 4;
-/// How often a repair is made again that others were in the way of.
+/// Number of retries after conflicts.
 const RETRIES: usize = 16;
-/// Findings of a rule that are looked at for fixes in a round.
+/// Maximum number of findings of a rule that a round fixes.
 const MOST_OF_A_RULE: usize = 1 << 20;
 
 /// An attribute by its path, and its new value.
 type Change<'a> = (&'a [String], Option<&'a Value>);
 
-/// What a repair came to.
+/// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RepairReport {
-    /// The findings that were put right, in order.
+    /// Repaired findings, in order.
     pub repaired: Vec<Finding>,
-    /// The number of the last transaction; `None` when there was nothing to do.
+    /// The number of the last transaction; `None` when nothing was repaired.
     pub transaction: Option<u64>,
-    /// What is found now: all that is left is for somebody to decide.
+    /// The remaining findings, which have no single correct value.
     pub left: ValidationReport,
 }
 
-/// Puts right what can be without guessing in a store, each round in
-/// one transaction.
+/// Repairs the findings of a store that have one correct value, each round in one transaction.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -109,8 +108,7 @@ fn repair_store(
     })
 }
 
-/// One round: the number of its transaction and what it put right; `None` when there
-/// is nothing to do.
+/// Runs one round. Returns its transaction and the repaired findings; `None` when there are none.
 async fn round(
     store: &Store,
     options: &ValidateOptions,
@@ -120,7 +118,7 @@ async fn round(
     if found.is_empty() {
         return Ok(None);
     }
-    // What is not listed is not counted either.
+    // Unlisted chunks are not counted, so that lists are repaired first.
     if found.iter().any(is_list) {
         found.retain(is_list);
     }
@@ -137,7 +135,7 @@ async fn round(
     }
 }
 
-/// Whether it is about which chunks an array has.
+/// Returns whether a finding concerns the chunk list of an array.
 fn is_list(finding: &Finding) -> bool {
     [&rules::CHUNK_LIST, &rules::CELL_UNLISTED].contains(&finding.rule)
 }
@@ -146,7 +144,7 @@ fn has_fix(finding: &Finding) -> bool {
     finding.fix.is_some()
 }
 
-/// Stages all fixes; the new root.
+/// Stages all fixes. Returns the new root.
 async fn stage(
     store: &Store,
     transaction: &mut Transaction,
@@ -175,7 +173,7 @@ async fn stage(
         let file = nodes::metadata(node)?;
         if node.is_root() {
             for change in changes {
-                // All of it is known when all nodes are.
+                // The copy is complete only when all nodes are read.
                 if change.0 == [MEMBER] {
                     copy_nodes(store, transaction).await?;
                 }
@@ -185,7 +183,7 @@ async fn stage(
         }
         let mut json = match store.read_one(Read::full(file.clone())).await? {
             Some(bytes) => document(node, &bytes)?,
-            // A group that older writers leave out.
+            // Older writers omit some groups.
             None => json!({"zarr_format": 3, "node_type": "group", "attributes": {}}),
         };
         for change in changes {
@@ -196,7 +194,7 @@ async fn stage(
     for (array, cells) in cells {
         objects.extend(rewritten(store, array, cells).await?);
     }
-    // Whoever changes one of these at the same time decided on what was wrong.
+    // A concurrent change of one of these objects is a conflict: it was computed from wrong data.
     for (key, _) in &objects {
         transaction.touch(key.as_str());
     }
@@ -205,7 +203,7 @@ async fn stage(
     Ok(encode::text(&root))
 }
 
-/// Begins the copy of the nodes anew, from those that are there.
+/// Rebuilds the copy of the nodes from the stored nodes.
 async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), Failure> {
     let files = store.list_all(&Key::root(), MAX_FILES).await?.into_iter();
     let files = files.filter(|file| file.name.ends_with("/zarr.json"));
@@ -225,7 +223,7 @@ fn document(node: &Key, bytes: &[u8]) -> Result<Value, Failure> {
     })
 }
 
-/// Sets or takes away one attribute.
+/// Sets or removes one attribute.
 fn set(node: &mut Value, (path, value): Change<'_>) {
     let mut at = &mut node["attributes"];
     let Some((last, parents)) = path.split_last() else {
@@ -268,7 +266,7 @@ fn set(node: &mut Value, (path, value): Change<'_>) {
     }
 }
 
-/// The objects of cells, with all others that share one with them.
+/// Encodes cells, with the other cells of their shards.
 async fn rewritten(
     store: &Store,
     array: &Key,
@@ -334,7 +332,7 @@ async fn rewritten(
     encoded(&arrays, outputs.collect())
 }
 
-/// The elements of a shard of `inner` cells that the array has.
+/// Returns the elements of a shard of `inner` cells that lie in the array.
 fn elements(shard: &[u64], inner: &[u64], shape: &[u64]) -> Vec<Vec<u64>> {
     let mut elements = vec![Vec::new()];
     for ((at, inner), extent) in shard.iter().zip(inner).zip(shape) {

@@ -1,4 +1,4 @@
-//! Making stores.
+//! Creation of stores.
 
 pub(crate) mod cell_writer;
 pub(crate) mod encode;
@@ -27,15 +27,15 @@ use self::{
 pub(crate) use streamed::run_part;
 pub use streamed::{GeometrySource, create_from_source};
 
-/// What was written.
+/// The result of creating a store.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct WriteReport {
-    /// What the store holds now.
+    /// Counts of the contents of the store.
     pub summary: PlanSummary,
-    /// Objects that were put.
+    /// Number of uploaded objects.
     pub objects: u64,
-    /// Bytes in them.
+    /// Number of uploaded bytes.
     pub bytes: u64,
     /// The number of the transaction; 0 for a store that is new.
     pub transaction: u64,
@@ -123,9 +123,9 @@ impl core::fmt::Debug for CreateOptions {
     }
 }
 
-/// Makes a store of geometry at `address`.
+/// Creates a store of `geometry`.
 ///
-/// Nothing can be opened there until everything is.
+/// The store can be opened when it is complete, not before.
 ///
 /// ```
 /// use zvf::CreateOptions;
@@ -145,8 +145,8 @@ impl core::fmt::Debug for CreateOptions {
 ///
 /// # Errors
 ///
-/// [`Error::Rejected`] before anything is written; [`Error::Create`] when something
-/// is there; [`Error`] when the store cannot be written.
+/// [`Error::Rejected`] before anything is written; [`Error::Create`] when something exists at the
+/// location; [`Error`] when the store cannot be written.
 pub async fn create<'a>(
     location: impl Into<Location>,
     geometry: impl Into<Cow<'a, Geometry>>,
@@ -171,7 +171,7 @@ fn create_whole(
     })
 }
 
-/// A collection is called like its folder when nobody says how.
+/// Names a collection without a name after its folder.
 fn named(mut design: Design, address: Option<&str>) -> Design {
     if let Some(name) = address.and_then(name_of) {
         design.name.get_or_insert_with(|| name.to_owned());
@@ -179,7 +179,7 @@ fn named(mut design: Design, address: Option<&str>) -> Design {
     design
 }
 
-/// What a store is called by its address.
+/// Returns the name of a store: the last part of its address, without the extension.
 pub(crate) fn name_of(address: &str) -> Option<&str> {
     let folder = address.trim_end_matches('/').rsplit(['/', '\\']).next();
     let folder = folder.unwrap_or_default();
@@ -190,7 +190,7 @@ pub(crate) fn name_of(address: &str) -> Option<&str> {
     (!name.is_empty() && name != "." && name != "..").then_some(name)
 }
 
-/// Creates a store from a [`WritePlan`] made ahead, as [`create`].
+/// Creates a store from a [`WritePlan`], as [`create`].
 ///
 /// # Errors
 ///
@@ -235,13 +235,13 @@ fn create_in<'a>(
     })
 }
 
-/// Whether the root gets a copy of the nodes: of 0.9, where there are few. Before,
-/// every chunk is one.
+/// Returns whether the root gets a copy of the nodes. Before 0.9 every chunk is a node, and a copy
+/// would be too large.
 pub(crate) fn copies_nodes(profile: Profile, node_copy: bool) -> bool {
     profile == Profile::V09 && node_copy
 }
 
-/// Ends a creation: with the root, or without anything.
+/// Commits a creation, or deletes it after an error.
 pub(crate) async fn conclude(
     store: &Store,
     creation: Creation,
@@ -250,7 +250,7 @@ pub(crate) async fn conclude(
     let (root, mut written) = match made {
         Ok(made) => made,
         Err(error) => {
-            // What is left is marked, and the next to create here deletes it.
+            // Leftovers are marked, and the next creation at this address deletes them.
             let _ = creation.abort().await;
             return Err(error);
         }
@@ -351,14 +351,14 @@ impl WriteReport {
             .sum::<u64>();
     }
 
-    /// Counts what else was put.
+    /// Adds the counts of `other`.
     pub(crate) fn add(&mut self, other: &Self) {
         self.objects += other.objects;
         self.bytes += other.bytes;
     }
 }
 
-/// Runs something beside what waits for the store.
+/// Runs blocking work on another thread.
 pub(crate) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -367,7 +367,7 @@ pub(crate) async fn run<T: Send + 'static>(
         .unwrap_or(Err(Failure::Interrupted))
 }
 
-/// The root of a plan.
+/// Encodes the root of a plan.
 fn root(plan: &WritePlan) -> Bytes {
     encode::text(&zvf_build::group_metadata(&plan.root()))
 }

@@ -1,4 +1,4 @@
-//! An attribute of objects, made of where their vertices are.
+//! Attributes of objects, computed from the positions of their vertices.
 
 use std::sync::Arc;
 
@@ -27,20 +27,20 @@ use crate::{
     },
 };
 
-/// How the values of an object's vertices become one. Those that are NaN are left out.
+/// Reduction of the values of an object's vertices to one value. NaN is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectReduction {
-    /// Their mean.
+    /// The mean.
     Mean,
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// The least.
+    /// The minimum.
     Min,
-    /// The greatest.
+    /// The maximum.
     Max,
 }
 
-/// What the vertices of each object have come to.
+/// Running reductions of all objects.
 struct Table {
     reduction: ObjectReduction,
     columns: usize,
@@ -57,7 +57,7 @@ impl Table {
         }
     }
 
-    /// Adds rows of values to the objects that have them.
+    /// Adds rows of values to their objects.
     fn add(&mut self, rows: &NumericRows<'_>, owned: &[(u32, u32)]) {
         for (object, row) in owned {
             let (object, row) = (*object as usize, *row as usize);
@@ -81,7 +81,7 @@ impl Table {
         }
     }
 
-    /// A row for each object; absent where no vertex has a value.
+    /// Returns a row per object; absent if no vertex has a value.
     fn rows(self, name: &str) -> TableRows {
         // Callers read the columns through a view, whose width is a `u32`.
         let width = u32::try_from(self.columns).unwrap_or(u32::MAX);
@@ -106,13 +106,13 @@ impl Table {
     }
 }
 
-/// The nearest float.
+/// Returns the nearest float.
 #[expect(clippy::cast_precision_loss, reason = "values are summed as floats")]
 fn float(value: impl Into<i128>) -> f64 {
     value.into() as f64
 }
 
-/// Stages the table; the new root.
+/// Stages the table. Returns the new root.
 pub(super) async fn stage(
     dataset: &Dataset,
     transaction: &mut Transaction,
@@ -130,7 +130,7 @@ pub(super) async fn stage(
     let fragments = fragments.ok_or_else(|| spec.refused("vertices have no fragments"))?;
     let columns = place.row / spec.kind.size();
     let axes = dataset.root().axes.len();
-    // A position, a value, and whose it is.
+    // A position, a value, and the row of its object.
     let kept = (axes.saturating_mul(8)).saturating_add(place.row) + size_of::<(u32, u32)>();
     let most = spec.memory / (kept as u64).max(1);
     let mut table = Table::new(reduction, objects.len(), columns);
@@ -199,7 +199,7 @@ fn own(
 ) -> Option<()> {
     let mut last = None;
     for (fragment, place) in objects.owners_of(chunk).iter() {
-        // An object may name a fragment twice, as a path does that comes back.
+        // An object may name a fragment twice, as a path that returns to a chunk does.
         if last.replace((fragment, place)) == Some((fragment, place)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is in a store, counted.
+//! The contents of a store, counted.
 
 use futures_util::future::{BoxFuture, try_join_all};
 use zvf_model::{generation::Generation, grid::Bounds, root::GeometryType};
@@ -14,32 +14,30 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoreInfo {
-    /// The generation it was found to be.
+    /// The detected generation.
     pub generation: Generation,
-    /// Which form of it.
+    /// The profile of the generation.
     pub profile: &'static str,
-    /// What it holds.
+    /// The kinds of geometry it contains.
     pub geometry: Vec<GeometryType>,
     /// Names of the axes.
     pub axes: Vec<String>,
-    /// Where its vertices are, as the root declares it; `None` when malformed.
+    /// The bounds that the root declares; `None` when malformed.
     pub bounds: Option<Bounds>,
-    /// The levels, the finest first.
+    /// The levels, finest first.
     pub levels: Vec<LevelInfo>,
-    /// What was wrong in the metadata of the store and its levels and could be
-    /// read past.
+    /// Faults in the metadata of the store and its levels that do not prevent reading.
     pub notes: Vec<String>,
 }
 
 impl Dataset {
-    /// Counts what is there.
+    /// Counts the contents of the store.
     ///
-    /// Vertices are counted from what is stored, not from the declarations, which
-    /// are unreliable: from metadata where a chunk is an array, from its size and
-    /// first bytes where it is a plain file, by reading it where it is compressed
-    /// or in a shard. Manifests are read. The generation is settled by all nodes
-    /// that tell, levels are those that are there, named by the root or not. The
-    /// store must be one that can list.
+    /// Declared counts are unreliable, so that vertices are counted from the stored data: from
+    /// metadata where a chunk is an array, from the size and first bytes of a plain file, and by
+    /// reading a chunk that is compressed or in a shard. Manifests are read. The generation is
+    /// detected from all nodes, and existing levels are counted even if the root does not name
+    /// them. The store must support listing.
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -52,7 +50,7 @@ impl Dataset {
     /// # let address = address.as_str();
     /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
     /// # let points = Geometry::new(positions);
-    /// # let mut design = Design::new(GeometryType::Points);
+    /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
     /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let info = Dataset::open(address).await?.info().await?;
@@ -62,8 +60,8 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error`] when anything that is counted cannot be read, or the store cannot
-    /// list.
+    /// [`Error::Unlistable`] when the store cannot be listed; [`Error`] when a counted part cannot
+    /// be read.
     pub fn info(&self) -> BoxFuture<'_, Result<StoreInfo, Error>> {
         boxed(async move {
             let counted = async { self.surveyed().await?.summary().await };

@@ -1,4 +1,4 @@
-//! What a plan makes, as objects of a store.
+//! Encoding of nodes and cells as objects of a store.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,7 +21,7 @@ use crate::{
 pub(crate) struct Arrays(HashMap<String, CellArray>);
 
 impl Arrays {
-    /// The arrays among nodes.
+    /// Returns the arrays among nodes.
     pub(crate) fn of(outputs: &[Output]) -> Result<Self, Failure> {
         let mut arrays = HashMap::new();
         for output in outputs {
@@ -34,18 +34,18 @@ impl Arrays {
         Ok(Self(arrays))
     }
 
-    /// Adds those of others.
+    /// Adds the arrays of `others`.
     pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// Whether there is an array at a path.
+    /// Returns whether there is an array at `path`.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
 
-    /// The array at a path. Those of links that are not among the nodes are stored as
-    /// vertices are.
+    /// Returns the array at `path`. An array of links that is not among the nodes is stored in the
+    /// form of the vertices.
     pub(crate) fn get(&self, path: &str) -> Result<CellArray, Failure> {
         if let Some(array) = self.0.get(path) {
             return Ok(array.clone());
@@ -62,7 +62,7 @@ impl Arrays {
     }
 }
 
-/// The array that a node is.
+/// Returns the array that a node describes; `None` for a group.
 fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Failure> {
     if json.get("node_type").and_then(Value::as_str) != Some("array") {
         return Ok(None);
@@ -74,7 +74,7 @@ fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Failure> {
     }
 }
 
-/// Nodes and cells as objects. All cells of a shard must be among them.
+/// Encodes nodes and cells. All cells of a shard must be among them.
 pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.
@@ -127,9 +127,9 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
     Ok(objects)
 }
 
-/// A node's text, as other writers lay it out.
+/// Encodes a node as indented JSON, as other writers do.
 pub(crate) fn text(json: &Value) -> Bytes {
-    // A value has no map with keys that are not text.
+    // Serialization cannot fail: keys of a `Value` are strings.
     let text = serde_json::to_vec_pretty(json).unwrap_or_default();
     Bytes::from(text)
 }

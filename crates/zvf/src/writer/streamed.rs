@@ -1,4 +1,4 @@
-//! Stores of geometry that does not fit in memory.
+//! Creation of stores from geometry that exceeds memory.
 
 mod task;
 
@@ -31,48 +31,48 @@ use crate::{
     },
 };
 
-/// Geometry that comes batch by batch, and can be had twice: points or paths, whole
-/// paths in each batch.
+/// A source of geometry in batches that is read twice: points, or paths that are whole in each
+/// batch.
 pub trait GeometrySource: Send {
-    /// The next batch, of about so many vertices; `None` after the last.
+    /// Returns the next batch of about `vertices` vertices; `None` after the last.
     ///
     /// # Errors
     ///
-    /// Whatever keeps it from being read.
+    /// An error when the geometry cannot be read.
     fn next(
         &mut self,
         vertices: usize,
     ) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>>;
 
-    /// Begins again.
+    /// Restarts at the first batch.
     ///
     /// # Errors
     ///
-    /// Whatever keeps it from being read.
+    /// An error when the geometry cannot be read.
     fn rewind(&mut self) -> Result<(), Box<dyn StdError + Send + Sync>>;
 
-    /// Objects, groups and their attributes: geometry without vertices.
+    /// Returns objects, groups and their attributes, as geometry without vertices.
     fn tables(&self) -> Geometry;
 }
 
 pub(crate) use task::run_part;
 
-/// Memory when nobody says how much.
+/// Default of [`CreateOptions::memory`].
 const MEMORY: u64 = 1 << 30;
-/// Copies of a part or batch that are made on the way.
+/// Estimated number of copies of a part or batch in memory.
 const COPIES: u64 = 16;
 
-/// Makes a store of geometry that is read twice, and never held whole. What waits
-/// between the passes is in files in the folder for temporary ones.
+/// Creates a store of geometry that is read twice and never held as a whole. Parts are kept in
+/// temporary files between the passes.
 ///
-/// The store is the same, byte for byte, as [`create`](super::create) makes it of
-/// the whole with the same shapes and shards.
+/// The store equals, byte for byte, the store that [`create`](super::create) writes with the same
+/// shapes and shards.
 ///
 /// ```
 /// use std::error::Error;
 /// use zvf::{Dataset, Design, Geometry, GeometryKind, NumericColumn, Query};
 ///
-/// /// Points on a line, made up as they are asked for.
+/// /// Points on a line, generated on request.
 /// struct Line {
 ///     given: u16,
 /// }
@@ -148,7 +148,7 @@ fn create_streamed<'a>(
                 });
             geometry.positions.row_size() + attributes.sum::<usize>() + 8
         };
-        // The first batch says how large vertices are.
+        // The first batch determines the size of a vertex.
         let mut batch = 1 << 16;
         while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
             batch = within(memory / COPIES / row(&geometry) as u64);
@@ -160,7 +160,7 @@ fn create_streamed<'a>(
         let bytes = vertices.saturating_mul(outline.row_size() as u64);
         let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
         let parts = match &options.runner {
-            // Enough for all to be busy to the end.
+            // Several parts per process, so that all processes are busy until the end.
             Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
             None => parts,
         };
@@ -169,7 +169,7 @@ fn create_streamed<'a>(
             path: std::env::temp_dir().display().to_string(),
             source,
         })?;
-        // Before the second pass: what is there already is not found out in the end.
+        // Before the second pass, so that an existing store is an error early.
         let store = location.create(&options.open)?;
         let address = store.to_string();
         let creation = store.begin_create().await;
@@ -200,7 +200,7 @@ fn create_streamed<'a>(
     })
 }
 
-/// The second pass: rows to the files of their parts.
+/// Runs the second pass: appends rows to the files of their parts.
 fn split(
     source: &mut dyn GeometrySource,
     splitter: &mut Partitioner,
@@ -215,7 +215,7 @@ fn split(
     Ok(())
 }
 
-/// A store that is being made.
+/// A creation from a source.
 struct Making<'a> {
     address: &'a str,
     scratch: &'a Path,
@@ -225,7 +225,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Makes all parts, then what they have in common.
+    /// Writes all parts, then the shared nodes and tables.
     async fn write(
         &self,
         splitter: Partitioner,
@@ -285,11 +285,11 @@ impl Making<'_> {
     }
 }
 
-/// What all parts have in common.
+/// The state that all parts share.
 struct Shared {
     outline: Arc<Outline>,
     chunks: Arc<Vec<Vec<i64>>>,
-    /// Arrays are the same whatever is in them: those of nothing say how to encode.
+    /// Arrays do not depend on their contents: the arrays of an empty store determine the encoding.
     arrays: Arc<Arrays>,
 }
 
@@ -325,7 +325,7 @@ impl Shared {
     }
 }
 
-/// How the cells of all arrays are encoded.
+/// Returns the arrays that cells are encoded for.
 fn arrays(outline: &Outline) -> Result<Arrays, Failure> {
     Arrays::of(&outline.arrays()?)
 }
@@ -341,7 +341,7 @@ fn append(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|source| scratch_error(path, source))
 }
 
-/// A count of rows that fit, within reason.
+/// Clamps a number of rows.
 fn within(count: u64) -> usize {
     usize::try_from(count.clamp(1, 1 << 24)).unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! Parts that other processes make: tasks as files.
+//! Parts that other processes write, described by files.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use crate::{
     writer::{WriteReport, cell_writer::CellWriter},
 };
 
-/// A task and where what comes of it is left.
+/// The files of a task and of its result.
 pub(super) struct Task {
     file: PathBuf,
     result: PathBuf,
 }
 
-/// Writes down a task for each file of pieces.
+/// Writes a task for each file of pieces.
 pub(super) fn hand_out(
     address: &str,
     folder: &Path,
@@ -43,12 +43,12 @@ pub(super) fn hand_out(
     Ok(tasks)
 }
 
-/// The files of tasks.
+/// Returns the files of tasks.
 pub(super) fn files(tasks: &[Task]) -> Vec<PathBuf> {
     tasks.iter().map(|task| task.file.clone()).collect()
 }
 
-/// What came of all tasks.
+/// Reads the results of all tasks.
 pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteReport), Failure> {
     let mut written = WriteReport::default();
     let mut results = Vec::with_capacity(tasks.len());
@@ -61,7 +61,7 @@ pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteRepo
     Ok((results, written))
 }
 
-/// Runs the task described by `json`: makes one part of a store and records its result.
+/// Runs the task described by `json`: writes one part of a store and its result.
 pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Failure> {
     let text = |key: &str| json[key].as_str().unwrap_or_default();
     let (outline, chunks) = Outline::from_json(&read_json(Path::new(text("outline")))?)?;
