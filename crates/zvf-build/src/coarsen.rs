@@ -106,8 +106,9 @@ pub struct VertexMerge {
     pub parent: Vec<u32>,
     /// Positions of the coarser vertices.
     pub places: MergedPositions,
-    /// Upper bound on the distance of any point of the old geometry from the new; `None` if the
-    /// method gives no bound.
+    /// Distance that the geometry moves; `None` if the method gives none. Of meshes it covers both
+    /// directions, old surface to new and new to old; otherwise it is an upper bound on the distance
+    /// of any point of the old geometry from the new.
     pub error: Option<f64>,
 }
 

@@ -5,31 +5,37 @@
 //! Other blocks keep all vertices except those culled: contraction drops a face of four ends that
 //! lost one, which would leave holes.
 //!
-//! # What stays as it is
+//! # Invariants
 //!
-//! * Topology: a collapse that joins what was not joined, or closes a hole, is not
-//!   made. Closed surfaces stay closed, boundaries stay boundaries.
-//! * Vertices on boundaries do not move. They vanish into the next on the boundary.
-//! * Vertices that are tied, or around which there is no surface (three faces at an
-//!   edge, faces of both orientations, several fans), neither move nor vanish. Others
-//!   may vanish into them.
-//! * Vertices of different objects do not become one.
-//! * No face turns over. Faces that were far from each other may come to cut each
-//!   other all the same.
+//! * Topology: a collapse that joins separate parts or closes a hole is not made. Closed surfaces
+//!   stay closed, boundaries stay boundaries.
+//! * Boundary vertices do not move. They merge into the next vertex of the boundary.
+//! * Vertices that are tied or not on a manifold (three faces at an edge, faces of both
+//!   orientations, several fans) neither move nor vanish. Others may merge into them.
+//! * Vertices of different objects do not merge.
+//! * Vertices stay inside the extent of the block's vertices, hence inside the bounds of the store.
+//! * No face flips. Faces that were far from each other may still intersect.
 //!
-//! # When it ends
+//! # Termination
 //!
-//! Vertices that have a face, are not culled, and may vanish (neither tied nor locked)
-//! are counted; the share of them that is to be kept is rounded up. Collapses end when
-//! so many are left, or when none is legal and within the tolerance.
+//! The goal is a share of the vertices that have a face, are not culled, and are neither tied nor
+//! locked; it is rounded up. Collapses end at the goal, or when none is legal and within the
+//! limits.
+//!
+//! # Limits
+//!
+//! A uniform mesh that keeps a share of its vertices has edges longer by the square root of its
+//! inverse: the target length. No collapse makes an edge longer than [`STRETCH`] target lengths
+//! and than the longest edge before. Without a tolerance, the surface moves by at most one target
+//! length. Otherwise, where few collapses are legal, long faces span the folds of a surface.
 //!
 //! # The error
 //!
-//! [`VertexMerge::error`] is a bound, not a measurement: no point of the old surface is
-//! farther from the new surface, nor of its boundary from the new boundary. It grows
-//! with each collapse (see `reach`), to about twice what it is, and more where little is left
-//! of a surface. Pieces that were culled
-//! are not among it. A collapse whose bound would be above the tolerance is not made.
+//! [`VertexMerge::error`] covers both directions. The distance of the old surface from the new one
+//! is bounded twice, and the smaller bound counts: radii grow with each collapse (see `reach`) and
+//! decide about the tolerance; at the end, the distances of old vertices are measured. The distance
+//! of the new surface from the old one is measured on a grid as fine as the old edges. Boundaries
+//! are bounded by their distance from the new boundary. Culled pieces are not included.
 
 mod around;
 mod mesh;
@@ -41,13 +47,19 @@ mod vector;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::{MergedPositions, NO_VERTEX, VertexBlock, VertexMerge};
+use super::{
+    MergedPositions, NO_VERTEX, VertexBlock, VertexMerge,
+    measure::{Simplices, two_sided_bound},
+};
 use around::{Around, Collapse};
 use mesh::{LOCKED, Mesh, RIM, TIED};
 use quadric::Quadric;
 use reach::View;
 use survey::Survey;
 use vector::{Vector, add, distance, dot, scale, sub};
+
+/// Maximum length of new edges, in target lengths.
+const STRETCH: f64 = 2.0;
 
 /// Collapses edges until this fraction of the removable vertices is left, or the surface would move
 /// beyond the tolerance. First drops pieces of fewer than `cull` faces without a pinned vertex, and
@@ -73,11 +85,23 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         edges,
         free,
     } = survey::survey(&mut mesh);
-    let goal = (f64::from(free) * keep.clamp(0.0, 1.0)).ceil() as u32;
+    let keep = keep.clamp(0.0, 1.0);
+    let goal = (f64::from(free) * keep).ceil() as u32;
+    let edge_lengths = EdgeLengths::of(&mesh, &edges);
+    // Infinite without a share to keep: then the tolerance alone decides.
+    let target = edge_lengths.mean / keep.sqrt();
+    let tolerance = match tolerance {
+        f64::INFINITY if edge_lengths.mean > 0.0 => target,
+        tolerance => tolerance,
+    };
+    let (lower, upper) = extent(&mesh.at, &gone);
     let mut run = Run {
         block,
         is_single: (block.positions.iter())
             .all(|number| f64::from(*number as f32).to_bits() == number.to_bits()),
+        lower,
+        upper,
+        max_edge: edge_lengths.max.max(target * STRETCH),
         around: Around::new(mesh.len()),
         into: (0..mesh.len() as u32).collect(),
         versions: vec![0; mesh.len()],
@@ -88,9 +112,70 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         mesh,
     };
     run.collapse(&edges, free - goal, tolerance);
-    let error = (run.radii.iter().chain(&run.rims)).fold(0.0, |most: f64, one| most.max(*one));
+    let largest = |all: &[f64]| all.iter().copied().fold(0.0, f64::max);
+    let mut error = largest(&run.radii);
+    if error > 0.0 {
+        let old = Mesh::new(block, &gone);
+        error = measured(&old, &run.mesh, block.axes, edge_lengths.mean, error);
+    }
+    let error = error.max(largest(&run.rims));
     let places = run.mesh.at;
     finish(block.axes, &gone, run.into, &places, error)
+}
+
+/// Returns the two-sided distance of two surfaces: the smaller of `bound` and the measured bound
+/// for the old one, and the measured distance for the new one.
+fn measured(old: &Mesh, new: &Mesh, axes: usize, spacing: f64, bound: f64) -> f64 {
+    let positions = [old, new].map(|mesh| {
+        let places = mesh.at.iter().flat_map(|at| &at[..axes]);
+        places.copied().collect::<Vec<f64>>()
+    });
+    let links = [old, new].map(Mesh::live_faces);
+    let shape = |at: usize| Simplices {
+        axes,
+        positions: &positions[at],
+        width: 3,
+        links: &links[at],
+    };
+    two_sided_bound(&shape(0), &shape(1), spacing, bound)
+}
+
+/// Lengths of the edges of a mesh.
+struct EdgeLengths {
+    /// Root mean square.
+    mean: f64,
+    max: f64,
+}
+
+impl EdgeLengths {
+    fn of(mesh: &Mesh, edges: &[[u32; 2]]) -> Self {
+        let square = |[a, b]: &[u32; 2]| {
+            let way = sub(mesh.at[*b as usize], mesh.at[*a as usize]);
+            dot(way, way)
+        };
+        let squares = edges.iter().map(square).filter(|square| square.is_finite());
+        let (mut sum, mut count, mut max) = (0.0, 0.0, 0.0f64);
+        for square in squares {
+            (sum, count, max) = (sum + square, count + 1.0, max.max(square));
+        }
+        Self {
+            mean: (sum / f64::max(count, 1.0)).sqrt(),
+            max: max.sqrt(),
+        }
+    }
+}
+
+/// Returns the lower and upper corner of the remaining vertices.
+fn extent(places: &[Vector], gone: &[bool]) -> (Vector, Vector) {
+    let places = places.iter().zip(gone).filter(|(_, gone)| !**gone);
+    let mut corners = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for (place, _) in places {
+        for (axis, number) in place.iter().enumerate() {
+            corners.0[axis] = corners.0[axis].min(*number);
+            corners.1[axis] = corners.1[axis].max(*number);
+        }
+    }
+    corners
 }
 
 /// Numbers the remaining vertices.
@@ -136,6 +221,11 @@ struct Run<'a> {
     /// `true` if all coordinates are 32-bit floats: new ones are too then, so that nothing is rounded
     /// after the error bound was computed.
     is_single: bool,
+    /// Extent of the vertices, both corners inclusive.
+    lower: Vector,
+    upper: Vector,
+    /// Maximum length of new edges.
+    max_edge: f64,
     mesh: Mesh,
     quadrics: Vec<Quadric>,
     /// Vertex that each vertex was merged into.
@@ -229,7 +319,8 @@ impl Run<'_> {
         .filter(|edge| edge.cost.is_finite())
     }
 
-    /// Returns the position of least cost: anywhere near in the chunk, else an end or the midpoint.
+    /// Returns the position of least cost: anywhere near in the chunk and the extent of the vertices,
+    /// else an end or the midpoint.
     fn best(&self, at_a: Vector, at_b: Vector, [of_a, of_b]: [&Quadric; 2]) -> Vector {
         let way = sub(at_b, at_a);
         let sum = of_a.sum(&of_b.moved(scale(way, -1.0)));
@@ -238,22 +329,32 @@ impl Run<'_> {
             let off = sub(*least, middle);
             dot(off, off) <= dot(way, way) * 4.0
         };
-        if let Some(least) = sum.least().filter(near) {
-            let place = self.round(add(at_a, least));
-            if self.is_inside(place) {
-                return place;
-            }
+        let least = sum.least().filter(near);
+        let least = least.map(|least| self.round(add(at_a, least)));
+        let moved_in = least.map(|place| self.moved_in(place));
+        let is_inside = |place: &Vector| self.is_inside(*place);
+        match (least, moved_in.filter(is_inside)) {
+            (Some(least), Some(place)) if distance(least, place) == 0.0 => return place,
+            _ => {}
         }
         let middle = self.round(add(at_a, middle));
-        let middle = Some(middle).filter(|middle| self.is_inside(*middle));
+        let others = [moved_in, Some(middle)].into_iter().flatten();
         [at_a, at_b]
             .into_iter()
-            .chain(middle)
+            .chain(others.filter(is_inside))
             .min_by(|a, b| {
                 let [a, b] = [a, b].map(|place| sum.cost(sub(*place, at_a)));
                 a.total_cmp(&b)
             })
             .unwrap_or(at_a)
+    }
+
+    /// Moves a position to the nearest one in the extent of the vertices.
+    fn moved_in(&self, place: Vector) -> Vector {
+        std::array::from_fn(|axis| {
+            let number = place[axis].max(self.lower[axis]);
+            number.min(self.upper[axis])
+        })
     }
 
     fn round(&self, place: Vector) -> Vector {
@@ -277,6 +378,12 @@ impl Run<'_> {
     fn apply(&mut self, edge: &Collapse, tolerance: f64) -> bool {
         let (mesh, around) = (&mut self.mesh, &mut self.around);
         if !around.look(mesh, edge) || !around.keeps_faces(mesh, edge) {
+            return false;
+        }
+        let is_long = |(vertex, _): &(u32, u8)| {
+            distance(mesh.at[*vertex as usize], edge.place) > self.max_edge
+        };
+        if around.ring.iter().any(is_long) {
             return false;
         }
         let [kept, lost] = [edge.kept, edge.lost].map(|end| end as usize);

@@ -48,7 +48,7 @@ pub struct CoarseChunk {
     pub parents: Vec<Vec<u32>>,
     /// Number of references from fragments to rows, repeats included.
     pub names: u64,
-    /// Upper bound on the movement of geometry, if the method gives one.
+    /// Distance that the geometry moves, if the method gives one.
     pub error: Option<f64>,
 }
 

@@ -98,6 +98,83 @@ pub fn hausdorff_one_sided(
     found
 }
 
+/// Maximum number of steps along an edge of a sampled element.
+const MAX_STEPS: f64 = 64.0;
+/// Upper bound on the distance of a point of a triangle from its nearest corner, over the longest
+/// edge: the circumradius of an equilateral triangle.
+const TO_CORNER: f64 = 0.577_350_27;
+
+/// Bounds the two-sided Hausdorff distance of two surfaces: the distance of `new` from `old` is
+/// sampled on a grid of steps no longer than `spacing`, and the distance of `old` from `new` is the
+/// smaller of `known` and a bound from its corners.
+///
+/// Positions that are not finite have no distance and are skipped.
+///
+/// Searches end as soon as an element is near enough not to matter for the maximum.
+pub(super) fn two_sided_bound(
+    old: &Simplices<'_>,
+    new: &Simplices<'_>,
+    spacing: f64,
+    known: f64,
+) -> f64 {
+    let rows = old.positions.len() / old.axes.max(1);
+    // Reach of the elements at each corner; negative for unused rows.
+    let mut reach = vec![-1.0f64; rows];
+    for element in old.iter() {
+        let longest = longest_edge(old, element);
+        for row in element {
+            let own = &mut reach[*row as usize];
+            *own = own.max(longest * TO_CORNER);
+        }
+    }
+    let tree = Tree::new(new);
+    let mut forward = 0.0f64;
+    for (row, reach) in (0..).zip(&reach) {
+        let is_finite = reach.is_finite() && old.position(row).iter().all(|at| at.is_finite());
+        if *reach >= 0.0 && is_finite && forward < known {
+            let near_enough = forward - reach;
+            let distance = tree.nearest_beyond(old.position(row), near_enough);
+            forward = forward.max(distance + reach);
+        }
+    }
+    let tree = Tree::new(old);
+    let mut backward = 0.0f64;
+    let mut place = vec![0.0; new.axes];
+    for element in new.iter() {
+        let steps = (longest_edge(new, element) / spacing).ceil();
+        let steps = if steps >= 1.0 {
+            steps.min(MAX_STEPS) as u32
+        } else {
+            1
+        };
+        for [a, b] in samples(element.len(), steps) {
+            place.fill(0.0);
+            for (corner, share) in element.iter().zip([steps - a - b, a, b]) {
+                let share = f64::from(share) / f64::from(steps);
+                for (sum, number) in place.iter_mut().zip(new.position(*corner)) {
+                    *sum += number * share;
+                }
+            }
+            if place.iter().all(|at| at.is_finite()) {
+                backward = backward.max(tree.nearest_beyond(&place, backward));
+            }
+        }
+    }
+    let backward = if backward.is_finite() {
+        backward
+    } else {
+        known
+    };
+    forward.min(known).max(backward)
+}
+
+fn longest_edge(shape: &Simplices<'_>, element: &[u32]) -> f64 {
+    let pairs = (0..element.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let squares =
+        pairs.map(|(a, b)| square(shape.position(element[a]), shape.position(element[b])));
+    squares.fold(0.0, f64::max).sqrt()
+}
+
 /// Barycentric weights of the second and third corner of each sample.
 fn samples(width: usize, steps: u32) -> impl Iterator<Item = [u32; 2]> {
     let most = move |at: usize, left: u32| if at < width { left } else { 0 };

@@ -1,6 +1,7 @@
 //! `zvf pyramid`, as a user runs it.
 
 use serde_json::Value;
+use zvf::{CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
 
 use crate::{stores::Bench, unpack};
 
@@ -96,4 +97,41 @@ fn contradictory_options_are_rejected() {
         "--overwrite",
     ]);
     assert!(said.contains("subsets"), "{said}");
+}
+
+/// The bounds of a store end at its outermost vertices; the optimal place of a merged vertex may be
+/// beyond them.
+#[tokio::test]
+async fn coarser_meshes_stay_within_the_bounds() {
+    let bench = Bench::new();
+    let (around, across) = (48_u16, 24_u16);
+    let (mut positions, mut links) = (Vec::new(), Vec::new());
+    let angle = |step: u16, of: u16| f32::from(step) / f32::from(of) * std::f32::consts::TAU;
+    for i in 0..around {
+        for j in 0..across {
+            let (u, v) = (angle(i, around), angle(j, across));
+            let radius = 40.0 + (15.0 + 2.0 * (u * 5.0).sin()) * v.cos();
+            positions.extend([radius * u.cos(), radius * u.sin(), 15.0 * v.sin()]);
+            let row = |i: u16, j: u16| i64::from(i % around * across + j % across);
+            let (here, across) = (row(i, j), row(i + 1, j + 1));
+            links.extend([here, row(i + 1, j), across, here, across, row(i, j + 1)]);
+        }
+    }
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.link_width = 3;
+    geometry.links = links;
+    let store = bench.path("ring.zv");
+    let design = Design::new(GeometryKind::Mesh).chunk_shape([30.0; 3]);
+    zvf::create(
+        store.to_str().unwrap(),
+        geometry,
+        design,
+        &CreateOptions::default(),
+    )
+    .await
+    .unwrap();
+    let made = bench.json(&["pyramid", "@ring.zv", "--levels", "2", "--factors", "4,4"]);
+    assert_eq!(made["levels"][0]["method"], "collapse");
+    let report = bench.json(&["validate", "@ring.zv"]);
+    assert_eq!(report["findings"], Value::Array(Vec::new()));
 }

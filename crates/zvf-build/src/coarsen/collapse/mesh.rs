@@ -69,6 +69,12 @@ impl Mesh {
         self.faces[face as usize]
     }
 
+    /// Returns the corners of all faces that are left.
+    pub(super) fn live_faces(&self) -> Vec<u32> {
+        let faces = self.faces.iter().filter(|face| face[0] != NO_VERTEX);
+        faces.flatten().copied().collect()
+    }
+
     /// Returns the positions of the corners.
     pub(super) fn corners(&self, face: u32) -> [Vector; 3] {
         self.face(face).map(|vertex| self.at[vertex as usize])

@@ -67,15 +67,24 @@ impl<'a> Tree<'a> {
 
     /// Returns the distance of the nearest element.
     pub(super) fn nearest(&self, place: &[f64]) -> f64 {
+        self.nearest_beyond(place, f64::NEG_INFINITY)
+    }
+
+    /// Returns the distance of the nearest element, or of any element within `near_enough`.
+    pub(super) fn nearest_beyond(&self, place: &[f64], near_enough: f64) -> f64 {
         if self.elements.is_empty() {
             return f64::INFINITY;
         }
+        let floor = match near_enough > 0.0 {
+            true => near_enough * near_enough,
+            false => -1.0,
+        };
         let mut best = f64::INFINITY;
-        self.search(0, &self.elements, place, &mut best);
+        self.search(0, &self.elements, place, floor, &mut best);
         best.sqrt()
     }
 
-    fn search(&self, node: usize, elements: &[&[u32]], place: &[f64], best: &mut f64) {
+    fn search(&self, node: usize, elements: &[&[u32]], place: &[f64], floor: f64, best: &mut f64) {
         if elements.len() <= LEAF {
             for element in elements {
                 *best = best.min(self.square_of(element, place));
@@ -89,8 +98,8 @@ impl<'a> Tree<'a> {
             children.swap(0, 1);
         }
         for (square, child, elements) in children {
-            if square < *best {
-                self.search(child, elements, place, best);
+            if square < *best && *best > floor {
+                self.search(child, elements, place, floor, best);
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Simplified meshes compared with their originals.
 
 use zvf_build::coarsen::{
-    CoarsenMethod, MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge,
+    CoarsenMethod, MergedPositions, NO_VERTEX, Simplices, Topology, VertexBlock, VertexMerge,
+    hausdorff_one_sided,
 };
 
 use super::meshes::{Mesh, cross, dot, farthest, shaken, sheet, sphere, torus, with_holes};
@@ -61,6 +62,143 @@ fn curved_surfaces_keep_their_shape() {
             assert!(bound < 5.0 * is, "{name}: {bound} is far above {is}");
             assert!(before < is && is < most, "{name}: {is}");
             before = is;
+        }
+    }
+}
+
+/// Returns the lengths of all edges.
+fn edge_lengths(mesh: &Mesh) -> Vec<f64> {
+    let edges = mesh
+        .faces
+        .iter()
+        .flat_map(|[a, b, c]| [[*a, *b], [*b, *c], [*c, *a]]);
+    let lengths = edges.map(|[a, b]| {
+        let [a, b] = [a, b].map(|end| mesh.at[end as usize]);
+        let way: [f64; 3] = std::array::from_fn(|axis| b[axis] - a[axis]);
+        dot(way, way).sqrt()
+    });
+    lengths.collect()
+}
+
+fn longest_edge(mesh: &Mesh) -> f64 {
+    edge_lengths(mesh).into_iter().fold(0.0, f64::max)
+}
+
+/// A sheet in deep narrow folds, as of a cortex: the walls of a fold are close to each other.
+fn folded(n: u32) -> Mesh {
+    let mut mesh = sheet(n, |_, _| 0.0);
+    for at in &mut mesh.at {
+        let [x, y, _] = *at;
+        let turn = x * 40.0;
+        *at = [x * 2.0 + 0.02 * (2.0 * turn).sin(), y, 0.4 * turn.sin()];
+    }
+    mesh
+}
+
+/// Closed surfaces inside each other and beside each other, separate objects that nearly touch.
+fn nested() -> (Mesh, Vec<u32>) {
+    let scaled = |by: f64, off: f64| {
+        let mut mesh = sphere(3);
+        for at in &mut mesh.at {
+            *at = [at[0] * by + off, at[1] * by, at[2] * by];
+        }
+        mesh
+    };
+    let mesh = scaled(1.0, 0.0)
+        .beside(&scaled(0.95, 0.0))
+        .beside(&scaled(0.9, 0.0))
+        .beside(&scaled(1.0, 2.02));
+    let count = mesh.at.len() / 4;
+    let owners = (0..mesh.at.len()).map(|row| (row / count) as u32);
+    let owners = owners.collect();
+    (mesh, owners)
+}
+
+/// Surfaces are reduced level after level, as a pyramid does it.
+#[test]
+fn levels_have_no_webs_and_report_the_measured_distance() {
+    let (shells, owners) = nested();
+    for (name, mut mesh, mut owners) in [
+        ("folds", folded(40), Vec::new()),
+        ("shells", shells, owners),
+    ] {
+        let finest = mesh.clone();
+        let bounds = extent(&mesh);
+        for level in 1..=2 {
+            let mut block = mesh.block();
+            block.owners.clone_from(&owners);
+            let keep = 1.0 / 8.0;
+            let merge = collapse(&block, keep, f64::INFINITY);
+            let coarse = mesh.merged(&merge);
+            let error = merge.error.unwrap();
+            assert_eq!(coarse.topology(), mesh.topology(), "{name} {level}");
+            assert!(coarse.at.len() < mesh.at.len() / 3, "{name} {level}");
+
+            let lengths = edge_lengths(&mesh);
+            let squares = lengths.iter().map(|length| length * length);
+            let mean = (squares.sum::<f64>() / lengths.len() as f64).sqrt();
+            let limit = (2.1 * mean / keep.sqrt()).max(longest_edge(&mesh));
+            let longest = longest_edge(&coarse);
+            assert!(longest <= limit, "{name} {level}: {longest} above {limit}");
+            assert!(longest < 16.0 * longest_edge(&finest), "{name} {level}");
+
+            let [old, new] = [&mesh, &coarse].map(Mesh::block);
+            let of = |block: &VertexBlock, other: &VertexBlock| {
+                let [from, to] = [block, other].map(|block| Simplices {
+                    axes: 3,
+                    positions: &block.positions,
+                    width: 3,
+                    links: &block.links,
+                });
+                hausdorff_one_sided(&from, &to, mean / 3.0).samples
+            };
+            let [there, back] = [of(&old, &new), of(&new, &old)];
+            let is = there.max(back);
+            assert!(is <= error * 1.2, "{name} {level}: {is} above {error}");
+            // The distance is measured at corners: a face may reach farther by this.
+            let most = is * 1.1 + longest_edge(&mesh) * 0.58;
+            assert!(error <= most, "{name} {level}: {error} far above {is}");
+
+            for (is, (lower, upper)) in coarse.at.iter().flat_map(|at| at.iter().zip(&bounds)) {
+                assert!(
+                    lower <= is && is <= upper,
+                    "{name} {level}: {is} is outside"
+                );
+            }
+            if !owners.is_empty() {
+                let mut next = vec![0; coarse.at.len()];
+                for (owner, parent) in owners.iter().zip(&merge.parent) {
+                    next[*parent as usize] = *owner;
+                }
+                owners = next;
+            }
+            mesh = coarse;
+        }
+    }
+}
+
+fn extent(mesh: &Mesh) -> Vec<(f64, f64)> {
+    let axis = |axis: usize| {
+        let numbers = mesh.at.iter().map(move |at| at[axis]);
+        numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), is| {
+            (low.min(is), high.max(is))
+        })
+    };
+    (0..3).map(axis).collect()
+}
+
+/// The minimum of the quadric error lies outside a convex surface, and so outside the bounds of a
+/// store that ends with its vertices.
+#[test]
+fn vertices_stay_within_the_extent() {
+    let mesh = sphere(3);
+    let bounds = extent(&mesh);
+    for keep in [0.5, 0.2, 0.05] {
+        let coarse = mesh.merged(&collapse(&mesh.block(), keep, f64::INFINITY));
+        for at in &coarse.at {
+            for (is, (lower, upper)) in at.iter().zip(&bounds) {
+                assert!(lower <= is && is <= upper, "{keep}: {at:?}");
+            }
         }
     }
 }
