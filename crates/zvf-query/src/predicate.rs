@@ -18,20 +18,20 @@
 //! # Language
 //!
 //! ```text
-//! or        = and { "or" and }
-//! and       = not { "and" not }
-//! not       = "not" not | "(" or ")" | test
+//! or        = and { ( "or" | "||" ) and }
+//! and       = not { ( "and" | "&&" ) not }
+//! not       = ( "not" | "!" ) not | "(" or ")" | test
 //! test      = operand compare operand
 //!           | operand [ "not" ] "between" operand "and" operand
 //!           | operand [ "not" ] "in" "(" literal { "," literal } ")"
 //!           | operand "is" [ "not" ] "null"
 //!           | column | "true" | "false" | "null"
-//! compare   = "=" | "!=" | "<" | "<=" | ">" | ">="
+//! compare   = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
 //! operand   = column | literal
 //! column    = [ scope "." ] name [ "[" channel "]" ]
 //! scope     = "vertex" | "fragment" | "link" | "object" | "group"
-//! name      = letter or "_", then letters, digits and "_", of ASCII; any other in
-//!             double quotes, with "" for a quote
+//! name      = letter or "_", then letters, digits and "_", of any script; any other
+//!             in double quotes, with "" for a quote
 //! literal   = integer of i64 or u64 | float | text in single quotes, with '' for a
 //!             quote | "true" | "false" | "null"
 //! ```
@@ -45,8 +45,7 @@
 //! * A row satisfies a predicate if the predicate is [`Truth::True`] for the row. Every comparison
 //!   with a missing value or with `null` is [`Truth::Unknown`]; `and`, `or` and `not` follow SQL.
 //!   Therefore `x = null` is never true; use `x is null`.
-//! * NaN is a value: it `is not null`. Every comparison with NaN is false, including `!=` and the
-//!   comparison with itself; `not x = 1` holds for NaN.
+//! * NaN is a missing value: it `is null`, and `x != 1` and `not x = 1` are both unknown for it.
 //! * Numbers of different types compare by value: an int64 and a float64 are equal only if they
 //!   are the same number, not if they round to the same number. `0.0` equals `-0.0`.
 //! * `between` includes both bounds. `in` is a chain of `=` joined by `or`.
@@ -54,7 +53,8 @@
 //!   and `false` by `=`, `!=` and `in`; `false` does not equal 0. [`Predicate::bind`] rejects
 //!   comparisons of values of different types.
 //! * A column with several channels needs a channel index: `rgb[0]`.
-//! * A name without a scope is searched in all scopes; a name found in several is an error.
+//! * A name without a scope is searched in all scopes; a name found in several is an error. Queries
+//!   also search the axes of the store: `z > 560`.
 
 mod ast;
 mod batch;

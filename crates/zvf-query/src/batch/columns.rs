@@ -1,5 +1,6 @@
 //! Builders of columns from cells.
 
+mod axis;
 mod copy;
 mod finished;
 mod gather;
@@ -21,6 +22,7 @@ use crate::{
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
+pub(crate) use axis::AxisView;
 pub(crate) use copy::{Copying, Room};
 pub(crate) use finished::FinishedView;
 pub(crate) use gather::gather;

@@ -102,11 +102,9 @@ impl ChunkScan {
 
 impl LevelQuery<'_> {
     /// Returns the chunks that a scan reads: those with vertices, not excluded by the query,
-    /// that can hold some of the region. None for a predicate that is never true.
+    /// that can hold vertices of the region and of conditions on positions. None for a predicate that is never true.
     pub(crate) fn scanned_chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
-        let chunks = self.chunks_where(schema, |chunk| {
-            self.area.as_ref().is_none_or(|area| area.reaches(chunk))
-        })?;
+        let chunks = self.chunks_where(schema, |chunk| self.may_select_in(chunk))?;
         Ok(if self.filter.is_never {
             Vec::new()
         } else {

@@ -8,7 +8,7 @@ use zvf_model::column::Column;
 use super::context::ExecContext;
 use crate::{
     batch::{
-        columns::{CellView, ColumnView, ColumnViews, FinishedView, Places},
+        columns::{AxisView, CellView, ColumnView, ColumnViews, FinishedView, Places},
         loaded::LoadedChunks,
         vertices::{Owner, Owners},
     },
@@ -16,7 +16,7 @@ use crate::{
     error::QueryError,
     geometry::{Mode, Primitive},
     predicate::{Predicate, Scope},
-    resolve::area::Area,
+    resolve::{area::Area, axes::AxisColumns},
     selection::{RowRun, RowSelection},
 };
 
@@ -40,6 +40,8 @@ pub(crate) struct Filter<'f> {
     predicate_mode: Mode,
     /// Columns of objects that the predicate reads.
     object_columns: Vec<Column>,
+    /// Columns of the predicate that are axes.
+    axes: Option<&'f AxisColumns>,
 }
 
 /// Vertices of a chunk that a filter selected.
@@ -82,6 +84,7 @@ impl<'f> Filter<'f> {
             predicate: None,
             predicate_mode: Mode::default(),
             object_columns: Vec::new(),
+            axes: None,
         }
     }
 
@@ -119,6 +122,7 @@ impl<'f> Filter<'f> {
             predicate: query.filter.vertex.as_ref(),
             predicate_mode: query.query.mode,
             object_columns,
+            axes: Some(&query.filter.axes),
         })
     }
 
@@ -383,6 +387,17 @@ impl Evaluation<'_> {
                 let view = CellView::new(scope, name, metadata, cell.as_ref(), places);
                 views.push(Box::new(view));
             }
+        }
+        let axes = u32::try_from(schema.axes).unwrap_or(u32::MAX);
+        for (name, axis) in self.filter.axes.into_iter().flatten() {
+            views.push(Box::new(AxisView {
+                name,
+                axis: u32::try_from(*axis).unwrap_or(u32::MAX),
+                positions: &chunk.positions,
+                dtype: schema.dtype,
+                axes,
+                places,
+            }));
         }
         for column in &self.filter.object_columns {
             views.push(Box::new(FinishedView {

@@ -230,7 +230,7 @@ async fn nearest_points(
     let mut order: Vec<(f64, usize)> = chunks
         .iter()
         .enumerate()
-        .filter(|(_, chunk)| query.area.as_ref().is_none_or(|area| area.reaches(chunk)))
+        .filter(|(_, chunk)| query.may_select_in(chunk))
         .map(|(at, chunk)| (query.space.squared_distance(&nearest.place, [chunk]), at))
         .collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

@@ -41,7 +41,7 @@ pub enum Predicate {
         /// One or more literals.
         list: Vec<Literal>,
     },
-    /// A test for a missing value.
+    /// A test for a missing value or NaN.
     IsNull(Operand),
     /// A negation.
     Not(Box<Predicate>),
@@ -71,6 +71,17 @@ pub enum Literal {
     Number(Number),
     /// Text.
     Text(String),
+}
+
+impl Literal {
+    /// Returns `true` for `null` and for NaN.
+    pub(super) fn is_null(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Number(number) => number.is_nan(),
+            Self::Bool(_) | Self::Text(_) => false,
+        }
+    }
 }
 
 /// A reference to an attribute by its name.

@@ -56,11 +56,13 @@ fn compare(
 ) -> Option<Vec<Truth>> {
     let number = exact(number)?;
     let values = columns.exact_floats(slot.id, slot.channel, rows)?;
-    // One loop per operator, so that the compiler vectorizes each. Comparisons with NaN are false.
+    if number.is_nan() {
+        return Some(vec![Truth::Unknown; rows]);
+    }
+    // One loop per operator, so that the compiler vectorizes each.
     Some(match comparison {
         Comparison::Equal => each(&values, |value| value == number),
-        Comparison::NotEqual if number.is_nan() => each(&values, |_| false),
-        Comparison::NotEqual => each(&values, |value| value != number && !value.is_nan()),
+        Comparison::NotEqual => each(&values, |value| value != number),
         Comparison::Less => each(&values, |value| value < number),
         Comparison::LessEqual => each(&values, |value| value <= number),
         Comparison::Greater => each(&values, |value| value > number),
@@ -68,8 +70,16 @@ fn compare(
     })
 }
 
+/// Tests each value. The result of NaN is [`Truth::Unknown`].
 fn each(values: &[f64], holds: impl Fn(f64) -> bool) -> Vec<Truth> {
-    values.iter().map(|value| holds(*value).into()).collect()
+    let truth = |value: &f64| {
+        if value.is_nan() {
+            Truth::Unknown
+        } else {
+            holds(*value).into()
+        }
+    };
+    values.iter().map(truth).collect()
 }
 
 /// Converts a number to f64, if the conversion is exact.

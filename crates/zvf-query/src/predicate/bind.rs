@@ -122,7 +122,7 @@ impl<C: ColumnSource> Binder<'_, C> {
             Predicate::In { operand, list } => self.is_in(operand, list)?,
             Predicate::IsNull(operand) => match self.side(operand)? {
                 Side::Column(slot, _) => Node::IsNull(slot),
-                Side::Literal(literal) => Node::Constant((*literal == Literal::Null).into()),
+                Side::Literal(literal) => Node::Constant(literal.is_null().into()),
             },
             Predicate::Not(inner) => Node::Not(Box::new(self.node(inner)?)),
             Predicate::And(parts) => Node::And(nodes(parts)?),
@@ -172,12 +172,11 @@ impl<C: ColumnSource> Binder<'_, C> {
         for literal in list {
             check_types(&side, Comparison::Equal, &Side::Literal(literal))?;
         }
-        let has_null = list.contains(&Literal::Null);
+        let has_null = list.iter().any(Literal::is_null);
         match side {
             Side::Column(slot, ColumnType::Numbers) => {
                 let numbers = list.iter().filter_map(|literal| match literal {
-                    // NaN equals nothing and cannot be sorted.
-                    Literal::Number(number) => number.compare(*number).and(Some(*number)),
+                    Literal::Number(number) => (!number.is_nan()).then_some(*number),
                     _ => None,
                 });
                 let mut numbers: Vec<_> = numbers.collect();

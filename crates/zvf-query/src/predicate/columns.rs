@@ -52,7 +52,7 @@ pub enum ColumnType<'a> {
 /// One value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Datum {
-    /// No value; `is null` holds.
+    /// No value; `is null` holds. A [`Number`] that is NaN is treated alike.
     Missing,
     /// A value of a bool column.
     Bool(bool),
@@ -61,6 +61,16 @@ pub enum Datum {
     /// The index of a category. Comparisons with an index past the last category are unknown;
     /// columns should report such values as missing.
     Category(u32),
+}
+
+impl Datum {
+    /// Returns [`Datum::Missing`] for NaN, and every other value unchanged.
+    pub(super) fn nan_as_missing(self) -> Self {
+        match self {
+            Self::Number(number) if number.is_nan() => Self::Missing,
+            value => value,
+        }
+    }
 }
 
 /// The type of an operand of a comparison.

@@ -39,6 +39,9 @@ pub enum ParseErrorKind {
         "only vertex, fragment, link, object or group may precede a point; put a name with a point in \"quotes\""
     )]
     Scope,
+    /// A symbol of another language starts here; the text is the spelling in this one.
+    #[error("write `{0}`")]
+    Write(&'static str),
     /// No token starts with this character.
     #[error("no token starts with {0:?}")]
     Character(char),

@@ -42,7 +42,7 @@ impl BoundPredicate {
 
 impl Node {
     pub(super) fn evaluate(&self, columns: &impl ColumnSource, row: usize) -> Truth {
-        let cell = |slot: &Slot| columns.cell(slot.id, slot.channel, row);
+        let cell = |slot: &Slot| columns.cell(slot.id, slot.channel, row).nan_as_missing();
         let category = |slot: &Slot| match cell(slot) {
             Datum::Category(code) => usize::try_from(code).ok(),
             _ => None,
@@ -57,7 +57,7 @@ impl Node {
             Self::Compare(left, comparison, right) => {
                 let value = |term: &Term| match term {
                     Term::Slot(slot) => cell(slot),
-                    Term::Number(number) => Datum::Number(*number),
+                    Term::Number(number) => Datum::Number(*number).nan_as_missing(),
                     Term::Bool(value) => Datum::Bool(*value),
                 };
                 let order = match (value(left), value(right)) {
@@ -65,13 +65,12 @@ impl Node {
                     (Datum::Bool(left), Datum::Bool(right)) => Some(left.cmp(&right)),
                     _ => return Truth::Unknown,
                 };
-                order.is_some_and(|order| comparison.holds(order)).into()
+                order.map_or(Truth::Unknown, |order| comparison.holds(order).into())
             }
             Self::In(slot, numbers, has_null) => {
                 let Datum::Number(value) = cell(slot) else {
                     return Truth::Unknown;
                 };
-                // The partition point of NaN is arbitrary; the comparison below is never equal.
                 let index = numbers.partition_point(|other| {
                     other.compare(value).is_some_and(std::cmp::Ordering::is_lt)
                 });

@@ -79,7 +79,7 @@ fn constant(test: &Predicate) -> Option<Truth> {
                 Some(found | compare_literals(value, Comparison::Equal, other)?)
             })
         }
-        Predicate::IsNull(operand) => Some((*literal(operand)? == Literal::Null).into()),
+        Predicate::IsNull(operand) => Some(literal(operand)?.is_null().into()),
         Predicate::Constant(truth) => Some(*truth),
         _ => None,
     }
@@ -111,5 +111,6 @@ pub(super) fn compare_literals(
         }
         _ => return None,
     };
-    Some(order.is_some_and(|order| comparison.holds(order)).into())
+    // Only NaN has no order.
+    Some(order.map_or(Truth::Unknown, |order| comparison.holds(order).into()))
 }

@@ -6,8 +6,28 @@ pub(super) const KEYWORDS: [&str; 9] = [
     "and", "or", "not", "in", "is", "between", "null", "true", "false",
 ];
 
-const SYMBOLS: [&str; 12] = [
-    "!=", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".",
+/// Symbols; one that starts with another precedes it.
+const SYMBOLS: [&str; 17] = [
+    "!=", "<=", ">=", "<>", "==", "&&", "||", "=", "<", ">", "!", "(", ")", "[", "]", ",", ".",
+];
+
+/// Symbols of other languages, and the spelling in this one.
+const FOREIGN: [(&str, &str); 15] = [
+    ("=>", ">="),
+    ("=<", "<="),
+    ("≥", ">="),
+    ("≤", "<="),
+    ("≠", "!="),
+    ("∧", "and"),
+    ("∨", "or"),
+    ("¬", "not"),
+    ("‘", "'"),
+    ("’", "'"),
+    ("“", "\""),
+    ("”", "\""),
+    ("`", "\""),
+    ("&", "and"),
+    ("|", "or"),
 ];
 
 /// A token. Keywords are words; the parser tells them apart.
@@ -56,6 +76,12 @@ impl<'a> Lexer<'a> {
             Token::Number(self.number().ok_or(error(ParseErrorKind::Number))?)
         } else {
             let symbol = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol));
+            let foreign = FOREIGN.into_iter().find(|(other, _)| {
+                rest.starts_with(other) && symbol.is_none_or(|symbol| symbol.len() < other.len())
+            });
+            if let Some((_, instead)) = foreign {
+                return Err(error(ParseErrorKind::Write(instead)));
+            }
             let symbol = symbol.ok_or(error(ParseErrorKind::Character(first)))?;
             self.at += symbol.len();
             Token::Symbol(symbol)
@@ -131,9 +157,9 @@ fn is_number_part(c: char) -> bool {
 }
 
 pub(super) fn is_name_start(c: char) -> bool {
-    c.is_ascii_alphabetic() || c == '_'
+    c.is_alphabetic() || c == '_'
 }
 
 pub(super) fn is_name_part(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
+    c.is_alphanumeric() || c == '_'
 }

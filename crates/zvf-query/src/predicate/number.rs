@@ -35,6 +35,11 @@ impl Number {
         }
     }
 
+    /// Returns `true` if the number is NaN.
+    pub(super) fn is_nan(self) -> bool {
+        matches!(self, Self::Float(value) if value.is_nan())
+    }
+
     /// Returns the integer, or the float as `Err`.
     fn integer(self) -> Result<i128, f64> {
         match self {

@@ -39,6 +39,26 @@ impl Predicate {
     }
 }
 
+/// A logical operator: a keyword, and the symbol that means the same.
+#[derive(Clone, Copy)]
+struct Logical {
+    word: &'static str,
+    symbol: &'static str,
+}
+
+const OR: Logical = Logical {
+    word: "or",
+    symbol: "||",
+};
+const AND: Logical = Logical {
+    word: "and",
+    symbol: "&&",
+};
+const NOT: Logical = Logical {
+    word: "not",
+    symbol: "!",
+};
+
 struct Parser<'a> {
     lexer: Lexer<'a>,
     /// The next token; it starts at byte `at`.
@@ -49,32 +69,33 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn or(&mut self) -> Result<Predicate, ParseError> {
-        self.chain("or", Self::and, Predicate::Or)
+        self.chain(OR, Self::and, Predicate::Or)
     }
 
     fn and(&mut self) -> Result<Predicate, ParseError> {
-        self.chain("and", Self::not, Predicate::And)
+        self.chain(AND, Self::not, Predicate::And)
     }
 
     fn chain(
         &mut self,
-        word: &str,
+        operator: Logical,
         part: impl Fn(&mut Self) -> Result<Predicate, ParseError>,
         join: impl Fn(Vec<Predicate>) -> Predicate,
     ) -> Result<Predicate, ParseError> {
         let first = part(self)?;
-        if !self.is_keyword(word) {
+        if !self.is_operator(operator) {
             return Ok(first);
         }
         let mut parts = vec![first];
-        while self.skip_keyword(word)? {
+        while self.is_operator(operator) {
+            self.advance()?;
             parts.push(part(self)?);
         }
         Ok(join(parts))
     }
 
     fn not(&mut self) -> Result<Predicate, ParseError> {
-        if self.is_keyword("not") {
+        if self.is_operator(NOT) {
             return self.nested(|parser| {
                 parser.advance()?;
                 Ok(Predicate::Not(Box::new(parser.not()?)))
@@ -226,8 +247,18 @@ impl Parser<'_> {
         let Token::Symbol(symbol) = self.token else {
             return None;
         };
+        let symbol = match symbol {
+            "==" => "=",
+            "<>" => "!=",
+            symbol => symbol,
+        };
         let mut all = Comparison::ALL.into_iter();
         all.find(|comparison| comparison.symbol() == symbol)
+    }
+
+    /// Returns whether the next token is this logical operator, as a word or as a symbol.
+    fn is_operator(&self, operator: Logical) -> bool {
+        self.is_keyword(operator.word) || self.token == Token::Symbol(operator.symbol)
     }
 
     fn is_keyword(&self, keyword: &str) -> bool {

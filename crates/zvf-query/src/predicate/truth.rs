@@ -14,7 +14,7 @@ use std::{cmp, fmt, ops};
 pub enum Truth {
     /// The condition does not hold.
     False,
-    /// A value that decides the condition is missing.
+    /// A value that decides the condition is missing or NaN.
     Unknown,
     /// The condition holds.
     True,

@@ -14,10 +14,8 @@ pub struct Zone {
     pub min: Number,
     /// Upper bound of the values; of categories, the greatest code.
     pub max: Number,
-    /// `true` if a value may be missing.
+    /// `true` if a value may be missing or NaN. `min` and `max` cover the other values.
     pub has_missing: bool,
-    /// `true` if a value may be NaN; `min` and `max` do not cover NaN.
-    pub has_nan: bool,
 }
 
 /// Zones of the columns a predicate is bound to, for one range of rows.
@@ -47,7 +45,7 @@ impl BoundPredicate {
     /// let mut table = CellTable::default();
     /// table.add_numbers(Scope::Vertex, "radius", radius)?;
     /// let (min, max) = (Number::Float(0.5), Number::Float(2.0));
-    /// let zones = All(Zone { min, max, has_missing: false, has_nan: false });
+    /// let zones = All(Zone { min, max, has_missing: false });
     /// let may_match = |text| Ok::<_, Box<dyn std::error::Error>>(
     ///     Predicate::parse(text)?.bind(&table)?.may_match(&zones)
     /// );
@@ -119,8 +117,7 @@ impl Node {
                     Term::Number(number) => Some(Zone {
                         min: *number,
                         max: *number,
-                        has_missing: false,
-                        has_nan: number.compare(*number).is_none(),
+                        has_missing: number.is_nan(),
                     }),
                     Term::Bool(_) => None,
                 };
@@ -129,7 +126,6 @@ impl Node {
                         let truths =
                             orders(left, right).map(|order| comparison.holds(order).into());
                         Outcomes::of(truths)
-                            .with(Truth::False, left.has_nan || right.has_nan)
                             .with(Truth::Unknown, left.has_missing || right.has_missing)
                     }
                     None => Outcomes::ANY,

@@ -4,6 +4,7 @@ use crate::{
     catalog::schema::Names,
     error::QueryError,
     predicate::{ColumnRef, Operand, Predicate, Scope},
+    resolve::axes::{AxisColumns, AxisFilter},
 };
 
 /// A predicate as a conjunction of parts, each about rows of one scope.
@@ -19,18 +20,27 @@ pub(crate) struct ScopedPredicates {
     pub(crate) group: Vec<Predicate>,
     /// Whether the predicate is false for every row.
     pub(crate) is_never: bool,
-    /// All columns that the predicate reads.
+    /// All attributes that the predicate reads.
     pub(crate) names: Names,
+    /// Columns of the vertex part that are axes.
+    pub(crate) axes: AxisColumns,
+    /// Conditions of the vertex part on axes alone.
+    pub(crate) by_axes: Option<AxisFilter>,
 }
 
 impl ScopedPredicates {
-    /// Splits `predicate`, whose columns must have scopes.
+    /// Splits `predicate`, whose columns must have scopes. Columns of vertices that are in `axes` are
+    /// axes, all others attributes.
     ///
     /// # Errors
     ///
-    /// [`QueryError::Scopes`] if a part combines rows of scopes that are not related.
-    pub(crate) fn new(predicate: &Predicate) -> Result<Self, QueryError> {
-        let mut filter = Self::default();
+    /// [`QueryError::Scopes`] if a part combines rows of scopes that are not related, and
+    /// [`QueryError::Bind`] if a part compares an axis with text.
+    pub(crate) fn new(predicate: &Predicate, axes: AxisColumns) -> Result<Self, QueryError> {
+        let mut filter = Self {
+            axes,
+            ..Self::default()
+        };
         let parts = match predicate.clone().folded() {
             Predicate::And(parts) => parts,
             part => vec![part],
@@ -40,7 +50,9 @@ impl ScopedPredicates {
             let mut scopes: Vec<Scope> = Vec::new();
             for column in part.columns() {
                 let scope = column.scope.unwrap_or(Scope::Vertex);
-                filter.names.add(scope, &column.name);
+                if scope != Scope::Vertex || !filter.axes.contains_key(&column.name) {
+                    filter.names.add(scope, &column.name);
+                }
                 if !scopes.contains(&scope) {
                     scopes.push(scope);
                 }
@@ -72,6 +84,9 @@ impl ScopedPredicates {
             }
         }
         filter.vertex = join(vertex);
+        if let Some(vertex) = filter.vertex.as_ref().filter(|_| !filter.axes.is_empty()) {
+            filter.by_axes = AxisFilter::new(vertex, &filter.axes)?;
+        }
         filter.link = join(link);
         filter.object = join(object);
         Ok(filter)

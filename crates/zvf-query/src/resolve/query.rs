@@ -29,6 +29,7 @@ use crate::{
     predicate::{BindError, FindError, Predicate, Scope},
     query::{Query, Shape},
     resolve::area::{Area, ChunkSpace},
+    resolve::axes::{AxisColumns, axis_of_column},
     resolve::filter::{ScopedPredicates, with_scopes},
     result::QueryResult,
     sync::lock,
@@ -104,7 +105,10 @@ impl<'s> Session<'s> {
         let shown = self.names(&level, &query.columns, scopes).await?;
         let filter = match &query.filter {
             None => ScopedPredicates::default(),
-            Some(predicate) => ScopedPredicates::new(&self.scoped(&level, predicate).await?)?,
+            Some(predicate) => {
+                let (predicate, axes) = self.scoped(&level, predicate).await?;
+                ScopedPredicates::new(&predicate, axes)?
+            }
         };
         let mut read = shown.clone();
         for scope in Scope::ALL {
@@ -134,27 +138,64 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Returns the predicate with a scope for every column.
-    async fn scoped(&self, level: &Level, predicate: &Predicate) -> Result<Predicate, QueryError> {
-        let bare = predicate.columns().into_iter();
-        let bare: Vec<_> = bare.filter(|column| column.scope.is_none()).collect();
-        if bare.is_empty() {
-            return Ok(predicate.clone());
+    /// Returns the predicate with a scope for every column, and those columns of vertices that are
+    /// axes. Names of attributes are listed if a column has no scope or may be an axis.
+    async fn scoped(
+        &self,
+        level: &Level,
+        predicate: &Predicate,
+    ) -> Result<(Predicate, AxisColumns), QueryError> {
+        let mut axes = AxisColumns::new();
+        let (mut has_bare, mut only_axes) = (false, true);
+        for column in predicate.columns() {
+            let is_bare = column.scope.is_none();
+            has_bare |= is_bare;
+            let axis = axis_of_column(&self.root.axes, &column.name);
+            match axis.filter(|_| is_bare || column.scope == Some(Scope::Vertex)) {
+                Some(axis) => {
+                    axes.insert(column.name.clone(), axis);
+                }
+                None => only_axes &= !is_bare,
+            }
         }
+        if !has_bare && axes.is_empty() {
+            return Ok((predicate.clone(), axes));
+        }
+        let scopes = Scope::ALL.iter();
+        let scopes = scopes.filter(|scope| has_bare || **scope == Scope::Vertex);
         let mut having = Vec::new();
-        for scope in Scope::ALL {
-            let names = self.attribute_names(level, scope).await;
-            having.push((scope, names.map_err(nameless)?));
+        for scope in scopes {
+            match self.attribute_names(level, *scope).await.map_err(nameless) {
+                Ok(names) => having.push((*scope, names)),
+                // Axes are known without a listing.
+                Err(QueryError::Nameless(_)) if only_axes => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let of_vertices = having.iter().find(|(scope, _)| *scope == Scope::Vertex);
+        let is_attribute =
+            |name: &String| of_vertices.is_some_and(|(_, names)| names.contains(name));
+        let shadowed: Vec<String> = axes
+            .keys()
+            .filter(|name| is_attribute(name))
+            .cloned()
+            .collect();
+        for name in &shadowed {
+            axes.remove(name);
         }
         let find = |column: &crate::predicate::ColumnRef| {
             let found = having
                 .iter()
                 .filter(|(_, names)| names.contains(&column.name));
-            let mut found = found.map(|(scope, _)| *scope);
+            let axis = axes.contains_key(&column.name) || shadowed.contains(&column.name);
+            let axis = axis.then_some(Scope::Vertex);
+            let mut found = found.map(|(scope, _)| *scope).chain(axis);
             let problem = match (found.next(), found.next()) {
                 (Some(scope), None) => return Ok(scope),
                 (None, _) => {
                     let there = having.iter().flat_map(|(_, names)| names.iter().cloned());
+                    let axes = self.root.axes.iter().map(|axis| axis.name.clone());
+                    let there = axes.chain(there);
                     return Err(QueryError::NoAttribute {
                         scope: None,
                         name: column.name.clone(),
@@ -166,7 +207,8 @@ impl<'s> Session<'s> {
             let (column, source) = (column.clone(), problem);
             Err(QueryError::Bind(BindError::Find { column, source }))
         };
-        with_scopes(predicate.clone(), &find)
+        let predicate = with_scopes(predicate.clone(), &find)?;
+        Ok((predicate, axes))
     }
 }
 
@@ -188,6 +230,15 @@ impl LevelQuery<'_> {
         let listed = schema.vertices.chunks_where(is_wanted);
         let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks_where(is_wanted));
         Ok(listed.unwrap_or_default())
+    }
+
+    /// Returns whether a chunk may hold a vertex that the region and the conditions on positions
+    /// select.
+    pub(crate) fn may_select_in(&self, chunk: &ChunkCoord) -> bool {
+        let area = self.area.as_ref();
+        let by_axes = self.filter.by_axes.as_ref();
+        area.is_none_or(|area| area.reaches(chunk))
+            && by_axes.is_none_or(|filter| filter.may_hold_in(&self.space, chunk))
     }
 
     /// Returns the restriction of the query to chunks.

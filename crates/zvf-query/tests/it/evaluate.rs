@@ -8,8 +8,8 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Element, NumericRows, encode},
 };
 use zvf_query::predicate::{
-    BindError, CellTable, ColumnRef, Datum, FindError, Number, Predicate, Scope, TableError, Truth,
-    ValueType,
+    BindError, CellTable, ColumnRef, Comparison, Datum, FindError, Literal, Number, Operand,
+    Predicate, Scope, TableError, Truth, ValueType,
 };
 
 use crate::predicates::{Data, data, interpret, predicate};
@@ -86,18 +86,62 @@ fn check(text: &str, truth: Truth) {
 }
 
 #[test]
-fn nan_compares_false_to_everything() {
+fn nan_is_a_missing_value() {
     for comparison in ["=", "!=", "<", "<=", ">", ">="] {
-        check(&format!("float {comparison} 1"), Truth::False);
-        check(&format!("float {comparison} float"), Truth::False);
+        check(&format!("float {comparison} 1"), Truth::Unknown);
+        check(&format!("not float {comparison} 1"), Truth::Unknown);
+        check(&format!("float {comparison} float"), Truth::Unknown);
         check(&format!("float {comparison} null"), Truth::Unknown);
     }
-    check("not float = 1", Truth::True);
-    check("float between 0 and 1", Truth::False);
-    check("float in (1, 2)", Truth::False);
+    check("float between 0 and 1", Truth::Unknown);
+    check("float not between 0 and 1", Truth::Unknown);
+    check("float in (1, 2)", Truth::Unknown);
+    check("float not in (1, 2)", Truth::Unknown);
     check("float in (1, null)", Truth::Unknown);
-    check("float is null", Truth::False);
-    check("float is not null", Truth::True);
+    check("float is null", Truth::True);
+    check("float is not null", Truth::False);
+    check("int between float and 1", Truth::False);
+    check("int between float and 3", Truth::Unknown);
+}
+
+/// A program may build a predicate with NaN, which no text is parsed to.
+#[test]
+fn a_literal_nan_is_null() {
+    let nan = Literal::Number(Number::Float(f64::NAN));
+    let int = || {
+        Operand::Column(ColumnRef {
+            scope: None,
+            name: "int".to_owned(),
+            channel: None,
+        })
+    };
+    let is = |predicate: Predicate, truth| {
+        let data = odd_row();
+        let bound = predicate.bind(&data).unwrap();
+        assert_eq!(bound.evaluate(&data, 0), truth, "{predicate}");
+        assert_eq!(bound.evaluate_all(&data, 1), [truth], "{predicate}");
+        let folded = predicate.folded().bind(&data).unwrap();
+        assert_eq!(folded.evaluate(&data, 0), truth);
+    };
+    for comparison in Comparison::ALL {
+        let right = Operand::Literal(nan.clone());
+        let left = int();
+        let compare = Predicate::Compare {
+            left,
+            comparison,
+            right,
+        };
+        is(compare.clone(), Truth::Unknown);
+        is(Predicate::Not(Box::new(compare)), Truth::Unknown);
+    }
+    let two = Literal::Number(Number::Int(2));
+    let is_in = |list: &[&Literal]| Predicate::In {
+        operand: int(),
+        list: list.iter().map(|literal| (*literal).clone()).collect(),
+    };
+    is(is_in(&[&nan, &two]), Truth::True);
+    is(is_in(&[&nan]), Truth::Unknown);
+    is(Predicate::IsNull(Operand::Literal(nan)), Truth::True);
 }
 
 #[test]

@@ -18,4 +18,5 @@ mod parse;
 mod predicates;
 mod rows;
 mod touch;
+mod truths;
 mod zone;

@@ -65,7 +65,7 @@ fn errors_contain_position_and_expectation() {
     let expected = P::Expected;
     refuse("", 0, expected(E::Operand));
     refuse("a = ", 4, expected(E::Operand));
-    refuse("a == 1", 3, expected(E::Operand));
+    refuse("a === 1", 4, expected(E::Operand));
     refuse("a b", 2, expected(E::End));
     refuse("5", 1, expected(E::Comparison));
     refuse("'x' and a", 4, expected(E::Comparison));
@@ -100,11 +100,48 @@ fn errors_contain_position_and_expectation() {
     refuse("a = 18446744073709551616", 4, P::Number);
     refuse("a = -9223372036854775809", 4, P::Number);
     refuse("a = 1e", 4, P::Number);
-    refuse("ä = 1", 0, P::Character('ä'));
+    refuse("§ = 1", 0, P::Character('§'));
     refuse("a = 1;", 5, P::Character(';'));
-    refuse("a ! 1", 2, P::Character('!'));
+    refuse("a ! 1", 2, expected(E::End));
+    refuse("a is ! null", 5, expected(E::NullOrNot));
     let shown = Predicate::parse("a = ,").unwrap_err().to_string();
     assert_eq!(shown, "at byte 4: expected a column or a value");
+}
+
+#[test]
+fn operators_of_other_languages_are_understood() {
+    check("a == 1 && !(b <> 2 || c)", "a = 1 and not (b != 2 or c)");
+    check("!a = 1 and not!b", "not a = 1 and not not b");
+    check("a!=-1&&b>=-.5", "a != -1 and b >= -0.5");
+    check("a between 1 and 2 && b", "a between 1 and 2 and b");
+}
+
+#[test]
+fn symbols_of_other_languages_are_answered_with_the_spelling() {
+    for (text, at, instead) in [
+        ("a => 1", 2, ">="),
+        ("a =< 1", 2, "<="),
+        ("a ≥ 1", 2, ">="),
+        ("a ≤ 1", 2, "<="),
+        ("a ≠ 1", 2, "!="),
+        ("a & b", 2, "and"),
+        ("a | b", 2, "or"),
+        ("a = ‘b’", 4, "'"),
+        ("`a` = 1", 0, "\""),
+        ("“a” = 1", 0, "\""),
+    ] {
+        refuse(text, at, P::Write(instead));
+    }
+    let shown = Predicate::parse("a => 1").unwrap_err().to_string();
+    assert_eq!(shown, "at byte 2: write `>=`");
+}
+
+#[test]
+fn names_have_letters_of_every_script() {
+    check("größe > 1 and 名前 = 'x'", "größe > 1 and 名前 = 'x'");
+    check("vertex.\"größe\" > 1", "vertex.größe > 1");
+    check("α_1[2] = 3", "α_1[2] = 3");
+    check("\"surface area (µm²)\" > 1", "\"surface area (µm²)\" > 1");
 }
 
 #[test]

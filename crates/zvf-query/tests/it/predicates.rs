@@ -26,11 +26,12 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Returns the value of a row as a literal.
+    /// Returns the value of a row as a literal; NaN is missing.
     fn plain(&self, column: &ColumnRef, row: usize) -> Plain {
         let id = NAMES.iter().position(|name| *name == column.name).unwrap();
         match self.cell(id, column.channel.unwrap_or(0), row) {
             Datum::Missing => None,
+            Datum::Number(Number::Float(value)) if value.is_nan() => None,
             Datum::Bool(value) => Some(Literal::Bool(value)),
             Datum::Number(number) => Some(Literal::Number(number)),
             Datum::Category(code) => {
@@ -264,9 +265,7 @@ fn compare(left: Plain, comparison: Comparison, right: Plain) -> Truth {
         (Some(Literal::Bool(a)), Some(Literal::Bool(b))) => Some(a.cmp(&b)),
         other => unreachable!("{other:?}"),
     };
-    let Some(order) = order else {
-        return Truth::False;
-    };
+    let order = order.unwrap();
     let wanted: &[Ordering] = match comparison {
         Comparison::Equal => &[Ordering::Equal],
         Comparison::NotEqual => &[Ordering::Less, Ordering::Greater],

@@ -12,7 +12,7 @@ impl ZoneMap for Known<'_> {
     fn zone(&self, id: usize, channel: u32) -> Option<Zone> {
         use zvf_query::predicate::ColumnSource;
         let mut zone: Option<Zone> = None;
-        let (mut missing, mut nan) = (false, false);
+        let mut missing = false;
         for row in 0..self.0.rows.len() {
             let number = match self.0.cell(id, channel, row) {
                 Datum::Number(number) => number,
@@ -24,14 +24,13 @@ impl ZoneMap for Known<'_> {
                 }
             };
             if number.compare(number).is_none() {
-                nan = true;
+                missing = true;
                 continue;
             }
             let all = zone.get_or_insert(Zone {
                 min: number,
                 max: number,
                 has_missing: missing,
-                has_nan: nan,
             });
             if number.compare(all.min).unwrap().is_lt() {
                 all.min = number;
@@ -42,7 +41,6 @@ impl ZoneMap for Known<'_> {
         }
         let zone = zone.map(|zone| Zone {
             has_missing: missing,
-            has_nan: nan,
             ..zone
         });
         zone.filter(|_| self.1[id])
@@ -101,7 +99,11 @@ fn zones_that_cannot_match_are_pruned() {
     check("not int < 10", false);
     check("int = 5 and int > 9", false);
     check("int > 9 or float > 1", false);
-    check("not float <= 0.5", true);
+    check("not float <= 0.5", false);
+    check("float != 0.5", false);
+    check("not float = 0.5", false);
+    check("float is null", true);
+    check("float is not null", true);
     check("int is null", false);
     check("int in (1, 2, 10)", false);
     check("int in (1, 4)", true);

@@ -22,6 +22,7 @@ mod open;
 mod opening;
 mod oracle;
 mod padded;
+mod predicates;
 mod pyramids;
 mod requests;
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]

@@ -46,7 +46,7 @@ pub(crate) enum Places<'a> {
 }
 
 impl Places<'_> {
-    fn get(self, row: usize) -> Option<usize> {
+    pub(super) fn get(self, row: usize) -> Option<usize> {
         match self {
             Self::Run { first, len } => (row < len).then(|| first.checked_add(row))?,
             Self::Each(places) => places.get(row).copied().flatten(),
@@ -54,7 +54,7 @@ impl Places<'_> {
     }
 
     /// Returns the places of the first rows only.
-    fn first(self, rows: usize) -> Option<Self> {
+    pub(super) fn first(self, rows: usize) -> Option<Self> {
         match self {
             Self::Run { first, len } => (rows <= len).then_some(Self::Run { first, len: rows }),
             Self::Each(places) => Some(Self::Each(places.get(..rows)?)),
@@ -143,17 +143,27 @@ impl ColumnView for CellView<'_> {
         let places = self.places.first(rows)?;
         let (dtype, columns) = (self.metadata.dtype, cell.columns.try_into().ok()?);
         let rows = NumericRows::parse(&cell.bytes, dtype, columns).ok()?;
-        match dtype.kind() {
-            Kind::Float32 => floats::<f32>(rows, channel, places),
-            Kind::Float64 => floats::<f64>(rows, channel, places),
-            Kind::Int8 => floats::<i8>(rows, channel, places),
-            Kind::Int16 => floats::<i16>(rows, channel, places),
-            Kind::Int32 => floats::<i32>(rows, channel, places),
-            Kind::UInt8 => floats::<u8>(rows, channel, places),
-            Kind::UInt16 => floats::<u16>(rows, channel, places),
-            Kind::UInt32 => floats::<u32>(rows, channel, places),
-            _ => None,
-        }
+        floats_of(rows, channel, places)
+    }
+}
+
+/// Returns a channel of rows at `places` as floats; `None` if a row has no value or the type does
+/// not convert exactly.
+pub(super) fn floats_of(
+    rows: NumericRows<'_>,
+    channel: usize,
+    places: Places<'_>,
+) -> Option<Vec<f64>> {
+    match rows.dtype().kind() {
+        Kind::Float32 => floats::<f32>(rows, channel, places),
+        Kind::Float64 => floats::<f64>(rows, channel, places),
+        Kind::Int8 => floats::<i8>(rows, channel, places),
+        Kind::Int16 => floats::<i16>(rows, channel, places),
+        Kind::Int32 => floats::<i32>(rows, channel, places),
+        Kind::UInt8 => floats::<u8>(rows, channel, places),
+        Kind::UInt16 => floats::<u16>(rows, channel, places),
+        Kind::UInt32 => floats::<u32>(rows, channel, places),
+        _ => None,
     }
 }
 

@@ -1,0 +1,271 @@
+//! Predicates asked of stores: missing values and NaN in the tables of vertices, links and objects,
+//! and conditions on positions.
+
+use zvf::{CreateOptions, Dataset, Error, OpenOptions, Query, QueryResult, Store};
+use zvf_build::{
+    Attribute, AxisSpec, Design, Geometry, GeometryKind, NumericColumn, Values, WritePlan,
+};
+use zvf_query::{
+    QueryError,
+    predicate::{BindError, FindError, Predicate},
+};
+
+use crate::block_on;
+
+const COUNT: usize = 60;
+
+fn attribute(name: &str, values: Values) -> Attribute {
+    Attribute {
+        name: name.to_owned(),
+        values,
+    }
+}
+
+fn numbers(values: impl IntoIterator<Item = f64>) -> Values {
+    Values::Numbers(NumericColumn::float64(1, values))
+}
+
+/// NaN in half of the rows, otherwise 0, 1 or 2.
+fn half_nan(row: usize) -> f64 {
+    match row % 6 {
+        0 => 0.0,
+        2 => 1.0,
+        4 => 2.0,
+        _ => f64::NAN,
+    }
+}
+
+fn second(row: usize) -> f64 {
+    match row % 5 {
+        0 => f64::NAN,
+        rest => f64::from(u8::try_from(rest).unwrap()),
+    }
+}
+
+/// Vertices on a line through six chunks, ten in each.
+fn positions() -> NumericColumn {
+    NumericColumn::float32(3, (0..COUNT).flat_map(|row| [row as f32, 1.0, 2.0]))
+}
+
+/// The attributes `a` and `b`, and the number of the row.
+fn table() -> Vec<Attribute> {
+    vec![
+        attribute("a", numbers((0..COUNT).map(half_nan))),
+        attribute("b", numbers((0..COUNT).map(second))),
+        attribute("row", numbers((0..COUNT).map(|row| row as f64))),
+    ]
+}
+
+fn created(geometry: Geometry, kind: GeometryKind) -> Dataset {
+    created_as(geometry, Design::new(kind))
+}
+
+/// Creates a store with chunks of ten along each axis, and an object for each.
+fn created_as(geometry: Geometry, mut design: Design) -> Dataset {
+    design.chunk_shape = Some(vec![10.0; 3]);
+    design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
+    design.sharding = None;
+    block_on(async {
+        let options = OpenOptions::default().record_requests(true);
+        let none: [(&str, &[u8]); 0] = [];
+        let store: Store = options.from_memory(none).unwrap();
+        let plan = WritePlan::new(geometry, design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        Dataset::open(store).await.unwrap()
+    })
+}
+
+fn asked(dataset: &Dataset, text: &str) -> Result<QueryResult, Error> {
+    let query = Query::new().filter(Predicate::parse(text).unwrap());
+    block_on(dataset.query(&query))
+}
+
+/// The numbers of the rows of a column, ascending.
+fn rows(columns: &[zvf_query::Column]) -> Vec<usize> {
+    let column = columns.iter().find(|column| column.name == "row").unwrap();
+    let zvf_query::ColumnValues::Numeric(values) = &column.values else {
+        panic!("rows are numbers")
+    };
+    let values = values.view().unwrap();
+    let row = |at| match values.value(at, 0).unwrap() {
+        zvf_format::numeric::Value::Float(value) => {
+            (0..COUNT).find(|row| *row as f64 == value).unwrap()
+        }
+        other => panic!("{other:?}"),
+    };
+    let mut rows: Vec<usize> = (0..values.rows()).map(row).collect();
+    rows.sort_unstable();
+    rows
+}
+
+type Test = (String, fn(f64) -> Option<bool>);
+
+/// Tests of a column; `None` is unknown.
+fn tests(name: &str) -> Vec<Test> {
+    fn of(value: f64, holds: bool) -> Option<bool> {
+        (!value.is_nan()).then_some(holds)
+    }
+    vec![
+        (format!("{name} = 0"), |v| of(v, v == 0.0)),
+        (format!("{name} != 0"), |v| of(v, v != 0.0)),
+        (format!("{name} < 1"), |v| of(v, v < 1.0)),
+        (format!("{name} >= 1"), |v| of(v, v >= 1.0)),
+        (format!("{name} between 1 and 2"), |v| {
+            of(v, (1.0..=2.0).contains(&v))
+        }),
+        (format!("{name} in (0, 2)"), |v| of(v, v == 0.0 || v == 2.0)),
+        (format!("{name} not in (0, 2)"), |v| {
+            of(v, v != 0.0 && v != 2.0)
+        }),
+        (format!("{name} is null"), |v| Some(v.is_nan())),
+        (format!("{name} is not null"), |v| Some(!v.is_nan())),
+    ]
+}
+
+/// Asks for every pair of tests, joined in four ways; `found` gives the rows of an answer.
+#[track_caller]
+fn check_pairs(dataset: &Dataset, scope: &str, found: impl Fn(&QueryResult) -> Vec<usize>) {
+    let mut hits = 0;
+    for (left_text, left) in tests(&format!("{scope}.a")) {
+        for (right_text, right) in tests(&format!("{scope}.b")) {
+            let truths = |row: usize| (left(half_nan(row)), right(second(row)));
+            type Holds = fn((Option<bool>, Option<bool>)) -> bool;
+            let joins: [(&str, Holds); 4] = [
+                ("L and R", |t| t == (Some(true), Some(true))),
+                ("L or R", |(l, r)| l == Some(true) || r == Some(true)),
+                ("not (L and R)", |(l, r)| {
+                    l == Some(false) || r == Some(false)
+                }),
+                ("not (L or R)", |t| t == (Some(false), Some(false))),
+            ];
+            for (join, holds) in joins {
+                let text = join.replace('L', &left_text).replace('R', &right_text);
+                let wanted: Vec<usize> = (0..COUNT).filter(|row| holds(truths(*row))).collect();
+                hits += wanted.len();
+                let answer = asked(dataset, &text).unwrap();
+                assert_eq!(found(&answer), wanted, "{text}");
+            }
+        }
+    }
+    assert!(hits > 1000, "{hits}");
+}
+
+#[test]
+fn nan_is_null_in_attributes_of_vertices() {
+    let mut geometry = Geometry::new(positions());
+    geometry.vertex = table();
+    let dataset = created(geometry, GeometryKind::Points);
+    check_pairs(&dataset, "vertex", |answer| rows(&answer.vertex));
+    let count = |text: &str| asked(&dataset, text).unwrap().positions.len();
+    assert_eq!((count("a != 0"), count("not a = 0")), (20, 20));
+    assert_eq!((count("a = a"), count("a is null")), (30, 30));
+}
+
+#[test]
+fn nan_is_null_in_attributes_of_objects() {
+    let mut geometry = Geometry::new(positions());
+    geometry.object_ids = Some((0..COUNT as i64).collect());
+    geometry.object = table();
+    let dataset = created(geometry, GeometryKind::Points);
+    check_pairs(&dataset, "object", |answer| rows(&answer.object));
+}
+
+#[test]
+fn nan_is_null_in_attributes_of_links() {
+    let mut geometry = Geometry::new(positions());
+    // A ring, so that there are as many links as vertices.
+    geometry.links = (0..COUNT as i64)
+        .flat_map(|row| [row, (row + 1) % COUNT as i64])
+        .collect();
+    geometry.link = table();
+    let dataset = created(geometry, GeometryKind::Graph);
+    check_pairs(&dataset, "link", |answer| rows(&answer.link));
+}
+
+fn with_named_axes(names: [&str; 3], vertex: Vec<Attribute>) -> Dataset {
+    let mut geometry = Geometry::new(positions());
+    geometry.vertex = vertex;
+    let mut design = Design::new(GeometryKind::Points);
+    let axis = |name: &str| AxisSpec {
+        name: name.to_owned(),
+        kind: "space".to_owned(),
+        unit: None,
+    };
+    design.axes = Some(names.map(axis).to_vec());
+    created_as(geometry, design)
+}
+
+#[test]
+fn axes_are_columns() {
+    let mut geometry = Geometry::new(positions());
+    geometry.vertex = table();
+    let dataset = created(geometry, GeometryKind::Points);
+    let found = |text: &str| rows(&asked(&dataset, text).unwrap().vertex);
+    let between = |from: usize, to: usize| (from..to).collect::<Vec<_>>();
+    assert_eq!(found("x > 56"), between(57, 60));
+    assert_eq!(found("vertex.x < 3 or x = 59"), [0, 1, 2, 59]);
+    assert_eq!(found("not x > 5 and y = 1"), between(0, 6));
+    assert_eq!(found("x != 7 and x between 6 and 8"), [6, 8]);
+    assert_eq!(found("z > 2"), between(0, 0));
+    assert_eq!(found("x is null"), between(0, 0));
+    assert_eq!(found("x is not null"), between(0, 60));
+    assert_eq!(found("a < x and x <= 4"), [2, 4]);
+    let error = asked(&dataset, "x = 'a'").unwrap_err();
+    assert!(
+        matches!(error, Error::Query(QueryError::Bind(_))),
+        "{error:?}"
+    );
+    let error = asked(&dataset, "xx > 1").unwrap_err().to_string();
+    assert!(
+        error.contains("there is no attribute xx; there is x, y, z, a, b, row"),
+        "{error}"
+    );
+}
+
+#[test]
+fn axes_of_other_names_are_columns() {
+    let dataset = with_named_axes(["lon", "lat", "Höhe"], table());
+    let found = |text: &str| rows(&asked(&dataset, text).unwrap().vertex);
+    assert_eq!(found("lon > 57"), [58, 59]);
+    assert_eq!(found("Höhe = 2 and \"lat\" = 1 and LON = 3"), [3]);
+    assert_eq!(found("x = 4"), [4]);
+    let dataset = with_named_axes(["z", "y", "x"], table());
+    let found = |text: &str| rows(&asked(&dataset, text).unwrap().vertex);
+    assert_eq!(found("z = 4"), [4]);
+    assert_eq!(found("x = 4"), [0; 0]);
+}
+
+/// An attribute with the name of an axis makes the bare name ambiguous; its scope decides.
+#[test]
+fn an_attribute_with_the_name_of_an_axis_needs_its_scope() {
+    let mut vertex = table();
+    vertex.push(attribute("x", numbers((0..COUNT).map(|_| 7.0))));
+    let dataset = with_named_axes(["x", "y", "z"], vertex);
+    let error = asked(&dataset, "x = 7").unwrap_err();
+    let Error::Query(QueryError::Bind(BindError::Find { source, .. })) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(source, FindError::Ambiguous);
+    assert_eq!(asked(&dataset, "vertex.x = 7").unwrap().positions.len(), 60);
+}
+
+/// Ten vertices are in each chunk of 10.
+#[test]
+fn conditions_on_axes_prune_chunks() {
+    let dataset = created(Geometry::new(positions()), GeometryKind::Points);
+    let cells = |text: &str, wanted: usize| {
+        dataset.store().take_request_log();
+        let answer = asked(&dataset, text).unwrap();
+        assert_eq!(answer.positions.len(), wanted, "{text}");
+        let log = dataset.store().take_request_log();
+        let reads = log.iter().map(|read| read.key.to_string());
+        reads.filter(|key| key.contains("/vertices/c/")).count()
+    };
+    assert_eq!(cells("x > 41", 18), 2);
+    assert_eq!(cells("not x > 41", 42), 5);
+    assert_eq!(cells("x != 70 and x > 100", 0), 0);
+    assert_eq!(cells("x = 5 or x = 55", 2), 2);
+    assert_eq!(cells("x in (15, 16)", 2), 1);
+    assert_eq!(cells("x is null", 0), 6);
+}
