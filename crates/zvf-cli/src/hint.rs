@@ -219,7 +219,7 @@ pub(crate) fn with_query_hint(error: zvf::Error, has_filter: bool) -> Box<dyn Er
             scope: None, name, ..
         }) if has_filter && !error.to_string().ends_with('?') => (
             error_chain(&error),
-            format!("put text to compare with in quotes, as '{name}'"),
+            format!("put text to compare with in single quotes, as '{name}'"),
         ),
         _ => return error.into(),
     };

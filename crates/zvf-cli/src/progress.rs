@@ -20,7 +20,13 @@ use crate::display::{count_noun, group_digits};
 const DELAY: Duration = Duration::from_secs(1);
 /// Time between updates.
 const INTERVAL: Duration = Duration::from_millis(100);
-const BAR: &str = "{msg} [{bar:30}] {pos} of {len} parts, {eta} left";
+const BAR: &str = "{msg} [{bar:14}] {pos} of {len} parts, {eta} left";
+/// Columns of a terminal that a line may take.
+const COLUMNS: usize = 80;
+/// Columns of the spinner before a message.
+const SPINNER: usize = 2;
+/// Columns of a bar: brackets, numbers of seven digits and the time that is left.
+const BAR_COLUMNS: usize = 55;
 
 /// Counter of finished parts, which the worker sets and [`ProgressLine`] shows.
 #[derive(Clone, Debug, Default)]
@@ -79,13 +85,18 @@ impl ProgressLine {
             let requests = count_noun(requests, "request", "requests");
             let read = group_digits(activity.bytes_read);
             let written = group_digits(activity.bytes_written);
-            format!("{what}: {requests}, {read} bytes read, {written} written")
+            line(
+                &what,
+                &format!("{requests}, {read} bytes read, {written} written"),
+            )
         })
     }
 
     /// Shows the current value of `message`.
     pub(crate) fn with_message(quiet: bool, message: impl Fn() -> String + Send + 'static) -> Self {
-        Self::start(quiet, move |bar| bar.set_message(message()))
+        Self::start(quiet, move |bar| {
+            bar.set_message(shortened(&message(), COLUMNS.saturating_sub(SPINNER)));
+        })
     }
 
     /// Shows `what` with a bar of the parts that `meter` counts.
@@ -96,14 +107,15 @@ impl ProgressLine {
                 // No total is known yet, or the last parts are being committed.
                 let prefix = if total > 0 { "finishing: " } else { "" };
                 bar.set_style(ProgressStyle::default_spinner());
-                bar.set_message(format!("{prefix}{what}"));
+                let room = COLUMNS.saturating_sub(SPINNER).saturating_sub(prefix.len());
+                bar.set_message(format!("{prefix}{}", shortened(&what, room)));
                 return;
             }
             if bar.length() != Some(total) {
                 let style = ProgressStyle::with_template(BAR);
                 bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
                 bar.set_length(total);
-                bar.set_message(what.clone());
+                bar.set_message(shortened(&what, COLUMNS.saturating_sub(BAR_COLUMNS)));
             }
             bar.set_position(done);
         })
@@ -130,6 +142,34 @@ impl ProgressLine {
     }
 }
 
+/// Returns a message of two parts, of which the first is shortened until both fit into a line.
+fn line(what: &str, counts: &str) -> String {
+    let separator = ": ";
+    let room = COLUMNS.saturating_sub(SPINNER);
+    let room = room.saturating_sub(counts.chars().count().saturating_add(separator.len()));
+    match shortened(what, room) {
+        what if what.is_empty() => counts.to_owned(),
+        what => format!("{what}{separator}{counts}"),
+    }
+}
+
+/// Returns the text in at most `columns` characters: its middle is left out, because paths differ
+/// at the end. Nothing is left of a text that would have less than four.
+fn shortened(text: &str, columns: usize) -> String {
+    let count = text.chars().count();
+    if count <= columns {
+        return text.to_owned();
+    }
+    if columns < 4 {
+        return String::new();
+    }
+    let kept = columns.saturating_sub(1);
+    let end = kept.div_ceil(2);
+    let start = text.chars().take(kept.saturating_sub(end));
+    let rest = text.chars().skip(count.saturating_sub(end));
+    start.chain(core::iter::once('…')).chain(rest).collect()
+}
+
 impl Drop for ProgressLine {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.0.take() {
@@ -137,5 +177,40 @@ impl Drop for ProgressLine {
             // A panic of the drawing thread must not fail the command.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fit_80_columns() {
+        let address = "s3://a-bucket-with-a-long-name/and/folders/below/it/tracts.zv";
+        let what = format!("making levels of {address}");
+        let counts = "12 345 678 requests, 123 456 789 012 bytes read, 12 345 678 written";
+        let shown = line(&what, counts);
+        assert!(shown.chars().count() + SPINNER <= COLUMNS, "{shown}");
+        assert!(shown.ends_with(counts), "{shown}");
+        assert_eq!(line("appending", "1 request"), "appending: 1 request");
+        let counts = "x".repeat(76);
+        assert_eq!(line(&what, &counts), counts);
+        let shown = shortened(&what, 25);
+        assert_eq!(shown, "making level…it/tracts.zv");
+    }
+
+    #[test]
+    fn a_bar_with_its_message_fits_80_columns() {
+        let mut fixed = BAR.to_owned();
+        for (key, value) in [
+            ("{msg}", String::new()),
+            ("{bar:14}", "=".repeat(14)),
+            ("{pos}", "1234567".to_owned()),
+            ("{len}", "1234567".to_owned()),
+            ("{eta}", "59m".to_owned()),
+        ] {
+            fixed = fixed.replace(key, &value);
+        }
+        assert!(fixed.chars().count() <= BAR_COLUMNS, "{fixed}");
     }
 }

@@ -6,11 +6,13 @@ use crate::{ChunkGridError, HyperslabError, NumpyDtypeError};
 
 mod affine;
 mod b2nd;
+mod nifti;
 mod npy;
 mod tet;
 
 pub use affine::AffineError;
 pub use b2nd::B2ndError;
+pub use nifti::NiftiError;
 pub use npy::NpyError;
 pub use tet::TetError;
 
@@ -74,6 +76,15 @@ pub enum DenseError {
         /// The cause.
         #[source]
         source: NpyError,
+    },
+    /// The NIfTI file is invalid.
+    #[error("{name}")]
+    Nifti {
+        /// The file or address.
+        name: String,
+        /// The cause.
+        #[source]
+        source: NiftiError,
     },
     /// A Zarr array cannot be read or written.
     #[error("{name}")]
@@ -150,6 +161,14 @@ impl DenseError {
     /// Adds the name of a `.tet` file.
     pub(crate) fn tet(name: &str, source: TetError) -> Self {
         Self::Tet {
+            name: name.to_owned(),
+            source,
+        }
+    }
+
+    /// Adds the name of a NIfTI file.
+    pub(crate) fn nifti(name: &str, source: NiftiError) -> Self {
+        Self::Nifti {
             name: name.to_owned(),
             source,
         }

@@ -1,4 +1,5 @@
-//! Dense chunked arrays next to vector data: Tetration `.tet`, Caterva, b2nd, `.npy` and Zarr.
+//! Dense chunked arrays next to vector data: Tetration `.tet`, Caterva, b2nd, `.npy`, NIfTI and
+//! Zarr.
 //!
 //! [`DenseArray`] is the common interface of all formats: a shape, a [`NumpyDtype`], a [`ChunkGrid`],
 //! and reads of boxes with steps ([`Hyperslab`]). Bytes come from a [`ByteSource`]: memory, a file,
@@ -24,6 +25,7 @@ mod staged;
 mod strided;
 mod view;
 
+pub mod nifti;
 pub mod npy;
 pub mod reduce;
 pub mod sample;

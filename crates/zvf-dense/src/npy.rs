@@ -43,6 +43,16 @@ pub struct NpyArray {
     attributes: Map<String, Value>,
 }
 
+/// Where and how the data of an array are stored.
+#[derive(Debug)]
+pub(crate) struct NpyLayout {
+    pub(crate) dtype: NumpyDtype,
+    pub(crate) is_fortran: bool,
+    pub(crate) shape: Vec<u64>,
+    /// Offset of the data.
+    pub(crate) start: u64,
+}
+
 impl NpyArray {
     /// Opens a file and reads its header.
     ///
@@ -60,26 +70,43 @@ impl NpyArray {
                 found,
             }));
         }
+        let layout = NpyLayout {
+            dtype: header.dtype,
+            is_fortran: header.is_fortran,
+            shape: header.shape,
+            start,
+        };
+        Self::with_layout(source, layout, budget)
+    }
+
+    /// Creates an array of data that another header describes. The caller has checked that the
+    /// source holds them.
+    pub(crate) fn with_layout(
+        source: Arc<dyn ByteSource>,
+        layout: NpyLayout,
+        budget: Option<u64>,
+    ) -> Result<Self, DenseError> {
+        let len = product(layout.shape.iter().copied().chain([layout.dtype.size()]));
         // Slabs along the slowest axis of the file.
-        let mut chunk = header.shape.clone();
-        let slowest = match header.is_fortran {
+        let mut chunk = layout.shape.clone();
+        let slowest = match layout.is_fortran {
             true => chunk.last_mut(),
             false => chunk.first_mut(),
         };
         if let Some(extent) = slowest {
-            let row = found.checked_div(*extent).unwrap_or(0).max(1);
+            let row = len.unwrap_or(0).checked_div(*extent).unwrap_or(0).max(1);
             *extent = (BATCH / row).clamp(1, (*extent).max(1));
         }
-        let grid = ChunkGrid::new(header.shape, chunk, None);
+        let grid = ChunkGrid::new(layout.shape, chunk, None);
         let grid = grid.map_err(|fault| DenseError::Grid {
             name: source.name().to_owned(),
             source: fault,
         })?;
         Ok(Self {
-            dtype: header.dtype,
+            dtype: layout.dtype,
             grid,
-            is_fortran: header.is_fortran,
-            start,
+            is_fortran: layout.is_fortran,
+            start: layout.start,
             budget: budget.unwrap_or(BUDGET),
             attributes: Map::new(),
             source,

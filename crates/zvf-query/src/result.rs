@@ -61,6 +61,9 @@ pub struct QueryResult {
     pub objects: Vec<i64>,
     /// Attributes of objects, one row for each of `objects`.
     pub object: Vec<Column>,
+    /// Distances of a query for the nearest, in the order of the items: of each vertex of points, of
+    /// each part of paths, of each link. `None` for other queries.
+    pub distances: Option<Vec<f64>>,
     /// The groups that the query names.
     pub groups: Vec<ObjectGroup>,
     /// Parts that could not be read. Empty unless the query skips damage.

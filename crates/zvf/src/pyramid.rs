@@ -313,6 +313,8 @@ fn make<'a>(
                 is_again: number > 0,
             };
             let source = Source::open(&dataset, id, &coarsening).await?;
+            // Also where no level is made.
+            check_rules(&source, options)?;
             let design = match &options.levels {
                 PyramidLevels::Explicit(levels) => levels.get(step as usize).cloned(),
                 PyramidLevels::Auto(automatic) => {
@@ -383,6 +385,7 @@ async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidR
     for target in 1.. {
         let dataset = Dataset::open_store(store.clone()).await?;
         let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
+        check_rules(&source, options)?;
         if let (None, PyramidLevels::Auto(automatic)) = (&designs, &options.levels) {
             designs = Some(automatic.once(&source, source.known().await?).await?);
         }
@@ -409,7 +412,6 @@ async fn level_at(
 ) -> Result<LevelReport, Failure> {
     let start = Instant::now();
     let dataset = source.dataset;
-    check_rules(source, options)?;
     let form = form(dataset).await?;
     let there: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
     if there.iter().any(|level| *level >= target) && !options.overwrite {
@@ -480,13 +482,18 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Fail
         .find(|name| !known.contains(name.as_str()));
     match unknown {
         None => Ok(()),
-        Some(name) => Err(Failure::PyramidAttribute {
-            name: name.clone(),
-            known: match known.is_empty() {
+        Some(name) => {
+            let meant = zvf_query::closest(name, known.iter().copied());
+            let meant = meant.map(|meant| format!("; did you mean {meant}?"));
+            let known = match known.is_empty() {
                 true => "none".to_owned(),
                 false => known.into_iter().collect::<Vec<_>>().join(", "),
-            },
-        }),
+            };
+            Err(Failure::PyramidAttribute {
+                name: name.clone(),
+                known: known + meant.as_deref().unwrap_or_default(),
+            })
+        }
     }
 }
 

@@ -19,11 +19,12 @@ pub struct SelectionArgs {
     #[arg(long, value_name = "X,Y,Z,R", group = "region", help_heading = "Region",
         value_parser = values::sphere, allow_hyphen_values = true)]
     sphere: Option<Sphere>,
-    /// Select the vertices nearest to a position.
+    /// Select what is nearest to a position, with its distance: points, paths or links.
     #[arg(long, value_name = "X,Y,Z", help_heading = "Region",
         value_parser = values::position, allow_hyphen_values = true)]
     nearest: Option<Position>,
-    /// Number of nearest vertices.
+    /// Number of nearest items: of vertices for points, of paths for lines, polylines and
+    /// streamlines, of links for skeletons, graphs and meshes.
     #[arg(long, value_name = "N", help_heading = "Region", requires = "nearest", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..))]
     k: u64,
@@ -163,6 +164,31 @@ fn given<T: Clone>(values: &[T]) -> Option<Vec<T>> {
     (!values.is_empty()).then(|| values.to_vec())
 }
 
+/// Returns the message of [`QueryUsageError::Axes`], with the form that the store needs.
+fn axes_message(option: &str, found: usize, axes: &[String]) -> String {
+    let of_axes = |suffix: &str| {
+        let names = axes
+            .iter()
+            .map(|axis| format!("{}{suffix}", axis.to_uppercase()));
+        names.collect::<Vec<_>>().join(",")
+    };
+    let form = match option {
+        "--bbox" => format!("{},{}", of_axes("0"), of_axes("1")),
+        "--sphere" => format!("{},R", of_axes("")),
+        _ => of_axes(""),
+    };
+    let what = match option {
+        "--bbox" => "a lower and an upper bound for each axis",
+        "--sphere" => "a centre with each axis, and a radius",
+        _ => "a value for each axis",
+    };
+    format!(
+        "{option} has {found} axes, the store has {}: {}; give {what}, as {option} {form}",
+        axes.len(),
+        axes.join(", "),
+    )
+}
+
 /// Arguments that form no query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -174,7 +200,7 @@ pub enum QueryUsageError {
     #[error("--k exceeds the address space of this machine; lower it")]
     Nearest,
     /// A region or position with a different number of axes than the store.
-    #[error("{option} has {found} axes, the store has {}: {}; give a value for each", axes.len(), axes.join(", "))]
+    #[error("{}", axes_message(option, *found, axes))]
     Axes {
         /// Option.
         option: &'static str,

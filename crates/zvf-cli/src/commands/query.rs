@@ -8,7 +8,7 @@ mod preview;
 
 use std::error::Error;
 
-use zvf::{Dataset, GeometryType, OpenOptions};
+use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, OpenOptions, QueryResult};
 
 use crate::{
     formats::{self, SourceMetadata},
@@ -53,8 +53,9 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
             .await
             .map_err(hinted)?;
     } else {
-        let answer = dataset.query(&query).await.map_err(hinted)?;
+        let mut answer = dataset.query(&query).await.map_err(hinted)?;
         report.answer(&answer);
+        add_distances(&mut answer);
         if let Some(target) = &arguments.output {
             report.written(formats::write(
                 &answer,
@@ -80,6 +81,39 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
 fn metadata(arguments: &QueryArgs, dataset: &Dataset) -> SourceMetadata {
     let geometry = geometry(arguments, dataset);
     SourceMetadata::new(&geometry).crs(dataset.root().crs.clone())
+}
+
+/// Adds the distances of what is nearest as a column: of vertices for points, of links, or of
+/// objects for paths, the nearest of its paths for each.
+fn add_distances(answer: &mut QueryResult) {
+    let Some(distances) = &answer.distances else {
+        return;
+    };
+    let (columns, values) = match (&answer.parts, &answer.links) {
+        (Some(parts), _) => {
+            let of_object = |id: &i64| {
+                let of_parts = parts.objects.iter().zip(distances);
+                let own = of_parts.filter(|(object, _)| *object == id);
+                own.map(|(_, distance)| *distance).reduce(f64::min)
+            };
+            let objects = answer.objects.iter();
+            let values = objects.map(|id| of_object(id).unwrap_or(f64::NAN));
+            (&mut answer.object, values.collect())
+        }
+        (None, Some(_)) => (&mut answer.link, distances.clone()),
+        (None, None) => (&mut answer.vertex, distances.clone()),
+    };
+    let is_taken = |name: &str| columns.iter().any(|column| column.name == name);
+    let names = ["distance", "nearest_distance"].map(str::to_owned);
+    let more = (2_u32..).map(|number| format!("nearest_distance_{number}"));
+    let Some(name) = names.into_iter().chain(more).find(|name| !is_taken(name)) else {
+        return;
+    };
+    columns.push(Column {
+        name,
+        values: ColumnValues::Numeric(NumericColumn::float64(1, values)),
+        nulls: None,
+    });
 }
 
 /// Returns the kind of geometry, or the name of the selected one.

@@ -31,16 +31,18 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n is at n. Further axes of the volume
-become several values per vertex. The attribute is written in one transaction.
+become several values per vertex. Without --affine, positions in a NIfTI volume are mapped to voxels by the inverse of its
+sform, or else its qform, and must be in its units. The attribute is written in one transaction.
 
 Examples:
+  zvf sample tracts.zv fa.nii.gz --into fa
   zvf sample tracts.zv volume.npy --into t1 --outside edge
   zvf sample tracts.zv volume.npy --into mean_t1 --reduce object:mean"
 )]
 pub(crate) struct SampleArgs {
     /// Store, of format 0.9.
     store: String,
-    /// Volume: a .tet, .b2nd or .npy file, or the folder of a Zarr array.
+    /// Volume: a .nii, .nii.gz, .tet, .b2nd or .npy file, or the folder of a Zarr array.
     volume: PathBuf,
     /// Name of the attribute.
     #[arg(long, value_name = "NAME")]
@@ -49,7 +51,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "METHOD", default_value = "linear")]
     interp: Interp,
     /// Matrix from positions to voxel indices, with one more row and column than there are axes: a
-    /// JSON, text or .npy file.
+    /// JSON, text or .npy file. Replaces the map of a NIfTI volume.
     #[arg(long, value_name = "FILE")]
     affine: Option<PathBuf>,
     /// Value of vertices outside the volume: a number, or `edge` for that of the nearest voxel; by
@@ -115,19 +117,37 @@ impl core::str::FromStr for Reduced {
 
 /// Writes the attribute.
 pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let array = dense::open(&asked.volume, asked.dataset.as_deref(), asked.memory)?;
+    let Volume {
+        array,
+        affine,
+        affine_of,
+    } = Volume::open(asked)?;
     let options = SampleOptions {
         interpolation: match asked.interp {
             Interp::Nearest => Interpolation::Nearest,
             Interp::Linear => Interpolation::Linear,
             Interp::Cubic => Interpolation::Cubic,
         },
-        affine: asked.affine.as_deref().map(affine).transpose()?,
+        affine,
         outside: asked.outside.map(|Beyond(outside)| outside),
         budget: asked.memory.bytes(),
     };
     let axes = Dataset::open(&asked.store).await?.root().axes.len();
-    let array: Arc<dyn DenseArray> = Arc::from(array);
+    if let Some(affine) = options
+        .affine
+        .as_ref()
+        .filter(|affine| affine.axes() != axes)
+    {
+        let side = axes.saturating_add(1);
+        let file = asked.affine.as_ref().unwrap_or(&asked.volume).display();
+        return Err(format!(
+            "{file}: the matrix is for {} axes, and {} has {axes}; \
+             give --affine with {side} rows of {side} numbers",
+            affine.axes(),
+            asked.store,
+        )
+        .into());
+    }
     // All batches share one sampler, so that it caches voxels across batches.
     let sampler = Arc::new(Sampler::new(array, axes, &options)?);
     let mut spec = AttributeSpec::new(&asked.into, sampler.kind());
@@ -169,6 +189,7 @@ pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Er
             "row_shape": spec.row_shape,
             "vertices": written.vertices,
             "outside": outside,
+            "affine": affine_of,
             "chunks": written.chunks,
             "batches": written.batches,
             "blocks": reads.blocks,
@@ -186,6 +207,43 @@ pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Er
         ),
     };
     Ok(text.into())
+}
+
+/// A volume, and the map from positions to its voxels.
+struct Volume {
+    array: Arc<dyn DenseArray>,
+    affine: Option<Affine>,
+    /// The file or the field of a header that the map is from.
+    affine_of: Option<&'static str>,
+}
+
+impl Volume {
+    fn open(asked: &SampleArgs) -> Result<Self, Box<dyn Error>> {
+        let given = asked.affine.as_deref().map(affine).transpose()?;
+        let own = match asked.dataset {
+            None => dense::nifti(&asked.volume, asked.memory)?,
+            Some(_) => None,
+        };
+        let Some(volume) = own else {
+            let array = dense::open(&asked.volume, asked.dataset.as_deref(), asked.memory)?;
+            return Ok(Self {
+                array: Arc::from(array),
+                affine_of: given.as_ref().map(|_| "file"),
+                affine: given,
+            });
+        };
+        let transform = volume.transform().name();
+        let affine_of = given.as_ref().map_or(transform, |_| "file");
+        let affine = match given {
+            Some(given) => given,
+            None => volume.world_to_voxel()?.clone(),
+        };
+        Ok(Self {
+            array: Arc::new(volume),
+            affine: Some(affine),
+            affine_of: Some(affine_of),
+        })
+    }
 }
 
 /// Reads a matrix from a file.

@@ -8,6 +8,7 @@ use zvf_dense::zarr::ZarrArray;
 use zvf_dense::{
     ByteSource, DenseArray, DenseError, MappedFile, StoreSource,
     b2nd::{B2nd, DEFAULT_BUDGET, DIRECTORY_FRAME},
+    nifti::NiftiArray,
     npy::NpyArray,
     tet::{DatasetInfo, MemoryBudget, TetFile, TetOptions},
 };
@@ -42,6 +43,7 @@ impl MemoryArgs {
 pub(crate) enum DenseFormat {
     Tet,
     Npy,
+    Nifti,
     #[cfg(feature = "zarr")]
     Zarr,
     B2nd,
@@ -54,15 +56,20 @@ impl DenseFormat {
         let extension = path
             .extension()
             .map(|end| end.to_string_lossy().to_lowercase());
+        let name = path.file_name().unwrap_or_default();
+        if name.to_string_lossy().to_lowercase().ends_with(".nii.gz") {
+            return Ok(Self::Nifti);
+        }
         match extension.as_deref() {
             Some("tet") => Ok(Self::Tet),
             Some("npy") => Ok(Self::Npy),
+            Some("nii") => Ok(Self::Nifti),
             Some("zarr") => Self::zarr(path),
             Some("b2nd" | "b2frame" | "cat") => Ok(Self::B2nd),
             _ if path.join(DIRECTORY_FRAME).is_file() => Ok(Self::B2nd),
             _ if path.is_dir() => Self::zarr(path),
             _ => Err(format!(
-                "{} has no extension of a dense array; use .tet, .npy, .zarr, .b2nd or .cat",
+                "{} has no extension of a dense array; use .tet, .npy, .nii, .nii.gz, .zarr, .b2nd or .cat",
                 path.display()
             )),
         }
@@ -86,7 +93,8 @@ impl DenseFormat {
 
 /// Returns whether arrays of the format have chunks.
 pub(crate) fn has_chunks(path: &Path) -> Result<bool, String> {
-    Ok(DenseFormat::of(path)? != DenseFormat::Npy)
+    let format = DenseFormat::of(path)?;
+    Ok(!matches!(format, DenseFormat::Npy | DenseFormat::Nifti))
 }
 
 /// Opens a Blosc2 array: a file, a sparse directory, or an object at an address.
@@ -109,7 +117,7 @@ fn check_exists(path: &Path) -> Result<(), String> {
     match address(path).is_some() || path.exists() {
         true => Ok(()),
         false => Err(format!(
-            "{} does not exist; give a .tet, .npy, .b2nd or .cat file, or the folder of a Zarr array",
+            "{} does not exist; give a .tet, .npy, .nii, .nii.gz, .b2nd or .cat file, or the folder of a Zarr array",
             path.display()
         )),
     }
@@ -127,6 +135,15 @@ pub(crate) fn source(path: &Path) -> Result<Arc<dyn ByteSource>, DenseError> {
 pub(crate) fn tet(path: &Path, memory: MemoryArgs) -> Result<TetFile, Box<dyn Error>> {
     check_exists(path)?;
     Ok(TetFile::open(source(path)?, memory.tet())?)
+}
+
+/// Opens a NIfTI volume; `None` if the path names another format.
+pub(crate) fn nifti(path: &Path, memory: MemoryArgs) -> Result<Option<NiftiArray>, Box<dyn Error>> {
+    check_exists(path)?;
+    Ok(match DenseFormat::of(path)? {
+        DenseFormat::Nifti => Some(NiftiArray::open(source(path)?, memory.memory)?),
+        _ => None,
+    })
 }
 
 /// Opens an array; in a `.tet`, the named dataset, or the only one.
@@ -162,6 +179,7 @@ pub(crate) fn open(
             };
             Box::new(one)
         }
+        DenseFormat::Nifti => Box::new(NiftiArray::open(source(path)?, memory.memory)?),
         DenseFormat::Npy => Box::new(NpyArray::open(source(path)?, memory.memory)?),
         #[cfg(feature = "zarr")]
         DenseFormat::Zarr => Box::new(ZarrArray::open(path, memory.memory)?),

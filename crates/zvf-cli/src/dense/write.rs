@@ -169,7 +169,12 @@ pub(crate) fn write(
 ) -> Result<Written, Box<dyn Error>> {
     let view = ArrayView::new(array, selection)?;
     let kind = DenseFormat::of(out)?;
+    let read_only = || {
+        let out = out.display();
+        format!("{out}: NIfTI volumes are not written; use .npy, .tet, .zarr or .b2nd")
+    };
     let chunk = match kind {
+        DenseFormat::Nifti => return Err(read_only().into()),
         DenseFormat::Npy => {
             let whole = Hyperslab::whole(view.shape()).byte_len(view.dtype().size());
             // One chunk if memory allows, so that nothing is read twice.
@@ -185,6 +190,7 @@ pub(crate) fn write(
         ..Written::default()
     };
     match kind {
+        DenseFormat::Nifti => return Err(read_only().into()),
         DenseFormat::Npy => {
             let sink = NpySink::create(out, view.dtype(), view.shape(), &chunk)?;
             written.chunks = 1;

@@ -91,7 +91,12 @@ fn positions_may_be_negative() {
 fn invalid_positions_are_explained() {
     let says = refused(&["--bbox", "0,0,0,1,1"]);
     assert!(says.contains("5 numbers were given"), "{says}");
-    assert!(refused(&["--bbox", "0,x"]).contains("value 1 of the box is not a number"));
+    assert!(refused(&["--bbox", "0,x"]).contains("bound 2 of the box is not a number"));
+    let says = refused(&["--bbox", "nan,0,0,1,1,1"]);
+    let expected =
+        "bound 1 of the box is not a number; write a number, or inf or -inf for no bound";
+    assert!(says.contains(expected), "{says}");
+    assert!(refused(&["--nearest", "0,nan,1"]).contains("value 1, counted from 0"));
     assert!(refused(&["--sphere", "0,0,-1"]).contains("the radius must be a number"));
     assert!(refused(&["--nearest", "0,,1"]).contains("value 1, counted from 0, is not a number"));
     assert!(refused(&["--bbox", "0,1", "--sphere", "0,1"]).contains("cannot be used with"));
@@ -178,7 +183,13 @@ fn a_wrong_number_of_axes_is_an_error() {
     let arguments = parse(&["--bbox", "0,0,1,1"]).unwrap();
     assert!(arguments.check_axes(&["x", "y"]).is_ok());
     let error = arguments.check_axes(&["x", "y", "z"]).unwrap_err();
-    let says = "--bbox has 2 axes, the store has 3: x, y, z; give a value for each";
+    let says = "--bbox has 2 axes, the store has 3: x, y, z; give a lower and an upper bound for \
+                each axis, as --bbox X0,Y0,Z0,X1,Y1,Z1";
+    assert_eq!(error.to_string(), says);
+    let error = parse(&["--sphere", "0,0,1"]).unwrap();
+    let error = error.check_axes(&["x", "y", "z"]).unwrap_err();
+    let says = "--sphere has 2 axes, the store has 3: x, y, z; give a centre with each axis, and a \
+                radius, as --sphere X,Y,Z,R";
     assert_eq!(error.to_string(), says);
     for (option, value) in [("--sphere", "0,0,1"), ("--nearest", "0,0")] {
         let arguments = parse(&[option, value]).unwrap();

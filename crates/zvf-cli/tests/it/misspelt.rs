@@ -36,6 +36,17 @@ fn misspelled_attributes_axes_and_columns_get_a_suggestion() {
         &["query", &at("a.zv"), "--select", "vertex.qaut"],
         "did you mean vertex.quat?",
     );
+    for count in [&["--count"][..], &[]] {
+        let line = ["query", &at("a.zv"), "--select", "flga"];
+        refused(&[&line, count].concat(), "there is no attribute flga");
+        let line = ["query", &at("a.zv"), "--select", "vertex.qaut"];
+        refused(&[&line, count].concat(), "did you mean vertex.quat?");
+    }
+    // The store is too small for a level.
+    refused(
+        &["pyramid", &at("a.zv"), "--attribute", "falg=max"],
+        "did you mean flag?",
+    );
     refused(
         &[
             "create",
@@ -77,7 +88,7 @@ fn frequent_mistakes_get_a_hint() {
     let store = folder.path().join("a.zv");
     unpack("zvf-09", "points_attributes/store.zarrvectors", &store);
     let at = store.to_str().unwrap();
-    let word = "put text to compare with in quotes, as 'zzzzzz'";
+    let word = "put text to compare with in single quotes, as 'zzzzzz'";
     refused(&["query", at, "--where", "flag = zzzzzz"], word);
     refused(
         &["query", at, "--budget", "1"],

@@ -257,3 +257,110 @@ fn object_attributes_aggregate_their_vertices() {
     ]);
     assert!(said.contains("use object:mean"), "{said}");
 }
+
+/// A NIfTI-1 volume of float32 with an sform, whose voxel at i, j, k is 100i + 10j + k.
+fn nifti() -> Vec<u8> {
+    let mut bytes = vec![0; 352];
+    let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+    put(0, &348_i32.to_le_bytes());
+    for (at, value) in [
+        (40, 3_i16),
+        (42, 12),
+        (44, 11),
+        (46, 10),
+        (70, 16),
+        (254, 1),
+    ] {
+        put(at, &value.to_le_bytes());
+    }
+    put(108, &352_f32.to_le_bytes());
+    // Voxels of half a unit, with the first axis mirrored, from (20, 0, -3) on.
+    let rows = [
+        [-0.5_f32, 0.0, 0.0, 20.0],
+        [0.0, 0.5, 0.0, 0.0],
+        [0.0, 0.0, 0.5, -3.0],
+    ];
+    for (at, value) in rows.concat().into_iter().enumerate() {
+        put(280 + 4 * at, &value.to_le_bytes());
+    }
+    put(344, b"n+1\0");
+    for k in 0..10_u16 {
+        for j in 0..11_u16 {
+            for i in 0..12_u16 {
+                bytes.extend(f32::from(100 * i + 10 * j + k).to_le_bytes());
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn positions_in_a_nifti_volume_are_mapped_by_its_header() {
+    let bench = Bench::new();
+    fs::write(bench.path("v.nii"), nifti()).unwrap();
+    bench.file("a.csv", "x,y,z\n20,0,-3\n19.5,0.25,-1\n15,5,1\n0,0,0\n");
+    create(&bench, &[]);
+    let line = ["sample", "@a.zv", "@v.nii", "--into", "v"];
+    let done = bench.json(&line);
+    assert_eq!(
+        (&done["affine"], &done["outside"]),
+        (&json!("sform"), &json!(1))
+    );
+    let mut values: Vec<String> = rows(&bench).iter().map(|row| row[3].to_string()).collect();
+    values.sort();
+    assert_eq!(values, ["0", "109", "1108", "NaN"]);
+    is_valid(&bench);
+    // A matrix replaces that of the header.
+    bench.file("m.txt", "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
+    let more = ["--overwrite", "--affine", "@m.txt"];
+    let done = bench.json(&[&line[..], &more].concat());
+    assert_eq!(
+        (&done["affine"], &done["outside"]),
+        (&json!("file"), &json!(3))
+    );
+}
+
+/// The matrix is at fault, and not the volume.
+#[test]
+fn a_matrix_of_other_axes_is_named() {
+    let bench = bench();
+    create(&bench, &[]);
+    bench.file("bad.txt", "1 0 0\n0 1 0\n0 0 1\n");
+    let line = [
+        "sample", "@a.zv", "@v.npy", "--into", "v", "--affine", "@bad.txt",
+    ];
+    assert_eq!(
+        bench.refused(&line),
+        "error: /bad.txt: the matrix is for 2 axes, and /a.zv has 3; \
+         give --affine with 4 rows of 4 numbers\n"
+    );
+    bench.file("bad.txt", "one two");
+    let said = bench.refused(&line);
+    assert!(said.starts_with("error: /bad.txt: "), "{said}");
+}
+
+/// A store in a folder without permission to write is named, with the remedy.
+#[cfg(unix)]
+#[test]
+fn a_store_that_cannot_be_written_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let bench = bench();
+    create(&bench, &[]);
+    let lock = |mode| {
+        for folder in ["a.zv", "a.zv/0"] {
+            fs::set_permissions(bench.path(folder), fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    lock(0o555);
+    // The super-user may write all the same.
+    let is_locked = fs::write(bench.path("a.zv/probe"), "").is_err();
+    let line = ["sample", "@a.zv", "@v.npy", "--into", "v"];
+    if is_locked {
+        let said = bench.refused(&line);
+        let expected = "writing to /a.zv is not permitted; change its permissions, or write to";
+        assert!(said.contains(expected), "{said}");
+        assert!(!said.contains("LocalFileSystem"), "{said}");
+    }
+    lock(0o755);
+}

@@ -32,6 +32,14 @@ impl FileSource {
     }
 }
 
+impl FileSource {
+    /// Takes an open file of known length, with a name for messages.
+    pub(crate) fn of_file(name: &str, file: File, len: u64) -> Self {
+        let name = name.to_owned();
+        Self { name, len, file }
+    }
+}
+
 impl ByteSource for FileSource {
     fn name(&self) -> &str {
         &self.name

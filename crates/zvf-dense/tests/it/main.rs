@@ -3,6 +3,7 @@
 
 mod b2nd;
 mod convert;
+mod nifti;
 mod reduce;
 #[cfg(feature = "store")]
 mod remote;

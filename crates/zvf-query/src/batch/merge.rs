@@ -51,6 +51,11 @@ impl QueryResult {
         append(&mut self.link, next.link, links_before, more_links)?;
         append(&mut self.object, next.object, objects, more_objects)?;
         self.objects.extend(next.objects);
+        match (&mut self.distances, next.distances) {
+            (Some(distances), Some(next)) => distances.extend(next),
+            (None, next) => self.distances = next,
+            _ => {}
+        }
         self.groups.extend(next.groups);
         self.origins.extend(next.origins);
         Ok(())

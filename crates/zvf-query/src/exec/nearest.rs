@@ -112,7 +112,9 @@ async fn nearest_in_spheres(
             radius = (radius * 2.0).min(furthest);
             continue;
         }
-        let chosen: Vec<usize> = best.into_sorted().into_iter().map(|(_, at)| at).collect();
+        let best = best.into_sorted();
+        result.distances = Some(best.iter().map(|(squared, _)| squared.sqrt()).collect());
+        let chosen: Vec<usize> = best.into_iter().map(|(_, at)| at).collect();
         if result.parts.is_some() {
             keep_parts(&mut result, &chosen);
         } else {
@@ -282,10 +284,12 @@ async fn nearest_points(
         }
     }
     let mut vertices = query.vertices(schema, scan.owners);
-    for (_, (number, at)) in best.into_sorted() {
+    let mut distances = Vec::with_capacity(best.len());
+    for (squared, (number, at)) in best.into_sorted() {
         let Some((chunk, selected)) = read.get(&number) else {
             continue;
         };
+        distances.push(squared.sqrt());
         let owners = query.owners_of(objects.as_ref(), chunk, diagnostics)?;
         let object = |fragment| owners.id(fragment, objects.as_deref());
         let row: RowSelection = selected.part(at..at.saturating_add(1)).collect();
@@ -293,6 +297,7 @@ async fn nearest_points(
     }
     let mut answer = query.empty_answer();
     vertices.finish(&mut answer);
+    answer.distances = Some(distances);
     let ids = answer.objects_met().collect();
     columns
         .add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)

@@ -59,8 +59,9 @@ impl Bbox {
     /// too large.
     pub fn parse(text: &str) -> Result<Self, BboxError> {
         let numbers = text.split(',').enumerate().map(|(at, number)| {
-            let number = number.trim().parse::<f64>();
-            number.map_err(|_| BboxError::NotANumber(at))
+            let number = number.trim().parse::<f64>().ok();
+            let number = number.filter(|number| !number.is_nan());
+            number.ok_or(BboxError::NotANumber(at))
         });
         let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
         if numbers.len() % 2 == 1 {
@@ -332,6 +333,9 @@ pub enum BboxError {
     #[error("a box needs two bounds per axis, but {0} numbers were given")]
     OddCount(usize),
     /// The value at this index is not a number.
-    #[error("value {0} of the box is not a number")]
+    #[error(
+        "bound {} of the box is not a number; write a number, or inf or -inf for no bound",
+        .0.saturating_add(1)
+    )]
     NotANumber(usize),
 }

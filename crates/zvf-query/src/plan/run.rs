@@ -8,11 +8,12 @@ use zvf_model::level::LevelId;
 
 use crate::{
     batch::merge::{CollectedResult, over_budget},
-    catalog::level::Session,
+    catalog::{level::Session, schema::nameless},
     diagnostics::Diagnostics,
     error::QueryError,
     exec::context::ExecContext,
-    query::Query,
+    predicate::Scope,
+    query::{Query, Selection},
     resolve::choice::{LevelPart, LevelParts},
     resolve::query::Emit,
     result::{LevelUse, QueryResult, Skipped},
@@ -107,6 +108,40 @@ impl Session<'_> {
                 outcome => outcome,
             }
         })
+    }
+
+    /// Checks that the attributes a query names exist, as far as the store can be listed.
+    async fn check_names(&self, query: &Query) -> Result<(), QueryError> {
+        let Selection::Named(named) = &query.columns else {
+            return Ok(());
+        };
+        if named.is_empty() || query.geometry.is_some() {
+            return Ok(());
+        }
+        let level = self.level(self.chosen_level(query).await?).await?;
+        for (scope, name) in named {
+            let scopes = scope.map_or(Scope::ALL.to_vec(), |scope| vec![scope]);
+            let mut there = Vec::new();
+            let mut is_there = false;
+            for scope in scopes {
+                match self.attribute_names(&level, scope).await.map_err(nameless) {
+                    Ok(names) => {
+                        is_there |= names.contains(name);
+                        there.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
+                    }
+                    Err(QueryError::Nameless(_)) => is_there = true,
+                    Err(error) => return Err(error),
+                }
+            }
+            if !is_there {
+                return Err(QueryError::NoAttribute {
+                    scope: *scope,
+                    name: name.clone(),
+                    there,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Adds the existing attributes to the error of a missing one.
@@ -225,7 +260,7 @@ impl Session<'_> {
     ) -> Result<(Vec<QueryResult>, Vec<LevelUse>), QueryError> {
         let budget = self.fetch.budget();
         let is_limited = query.limit.is_some();
-        let unlimited = query.clone().columns(crate::query::Selection::none());
+        let unlimited = query.clone().columns(Selection::none());
         let asked = match is_limited {
             true => &Query {
                 limit: None,
@@ -282,15 +317,17 @@ impl Session<'_> {
     }
 
     /// Counts the vertices, paths, objects and links that a query selects. Reads only attributes that
-    /// the predicate uses.
+    /// the predicate uses. Lists the attributes if the query names some.
     ///
     /// # Errors
     ///
+    /// [`QueryError::NoAttribute`] if the query names an attribute that does not exist;
     /// [`QueryError`].
     pub fn count<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<Counts, QueryError>> {
         Box::pin(async move {
             let mut counts = Counts::default();
-            let query = query.clone().columns(crate::query::Selection::none());
+            self.check_names(query).await?;
+            let query = query.clone().columns(Selection::none());
             let mut objects = BTreeSet::new();
             let mut any_objects = false;
             let outcome = self.batches(&query, |batch| {

@@ -40,6 +40,46 @@ pub(crate) fn classify(failure: Failure) -> (FailureKind, Box<dyn Error + Send +
     (kind, Box::new(failure))
 }
 
+/// Returns the source of the error of a failed write. Failures of the local disk are reported in
+/// words that name the store and the remedy, and without the text of `object_store`.
+pub(crate) fn write_failure(store: &str, failure: Failure) -> (FailureKind, WriteSource) {
+    let io = chain(&failure).find_map(|error| error.downcast_ref::<std::io::Error>());
+    let local = io.map(|io| local_failure(store, io));
+    let (kind, source) = classify(failure);
+    (kind, local.unwrap_or(source))
+}
+
+/// Returns the source of the error of a write to the local disk that failed.
+pub(crate) fn local_failure(store: &str, io: &std::io::Error) -> WriteSource {
+    use std::io::ErrorKind;
+    let store = store.to_owned();
+    Box::new(match (io.kind(), io.raw_os_error()) {
+        (ErrorKind::StorageFull, _) => LocalFailure::Full(store),
+        (ErrorKind::QuotaExceeded, _) => LocalFailure::Quota(store),
+        (ErrorKind::ReadOnlyFilesystem, _) => LocalFailure::ReadOnly(store),
+        (ErrorKind::PermissionDenied, _) => LocalFailure::Denied(store),
+        (_, Some(code)) => LocalFailure::Io(std::io::Error::from_raw_os_error(code)),
+        (_, None) => LocalFailure::Io(std::io::Error::other(io.to_string())),
+    })
+}
+
+type WriteSource = Box<dyn Error + Send + Sync>;
+
+/// A failure of the local disk, with the store and the remedy.
+#[derive(Debug, thiserror::Error)]
+enum LocalFailure {
+    #[error("the disk of {0} is full; free space on it, then run the command again")]
+    Full(String),
+    #[error("the disk quota for {0} is used up; free space, then run the command again")]
+    Quota(String),
+    #[error("the file system of {0} is read-only; mount it writable, or write to another folder")]
+    ReadOnly(String),
+    #[error("writing to {0} is not permitted; change its permissions, or write to another folder")]
+    Denied(String),
+    #[error(transparent)]
+    Io(std::io::Error),
+}
+
 /// The error of a request without credentials from a machine outside the cloud.
 #[derive(Debug, thiserror::Error)]
 #[error("no credentials in the environment or from this machine; open a public bucket anonymously")]
@@ -158,4 +198,51 @@ pub(crate) fn is_connection(failure: &Failure) -> bool {
 #[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
 pub(crate) fn is_connection(_: &Failure) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error as IoError, ErrorKind};
+
+    use super::*;
+
+    fn chain_of(kind: ErrorKind) -> (FailureKind, String) {
+        let failure = Failure::Generic {
+            store: "LocalFileSystem",
+            source: Box::new(IoError::from(kind)),
+        };
+        let (kind, source) = write_failure("a.zv", failure);
+        (kind, source.to_string())
+    }
+
+    #[test]
+    fn failures_of_the_disk_name_the_store_and_the_remedy() {
+        let check = |kind, expected: (FailureKind, &str)| {
+            let (kind, text) = chain_of(kind);
+            assert_eq!((kind, text.as_str()), expected);
+        };
+        check(
+            ErrorKind::StorageFull,
+            (
+                FailureKind::Other,
+                "the disk of a.zv is full; free space on it, then run the command again",
+            ),
+        );
+        check(
+            ErrorKind::ReadOnlyFilesystem,
+            (
+                FailureKind::Other,
+                "the file system of a.zv is read-only; mount it writable, or write to another folder",
+            ),
+        );
+        check(
+            ErrorKind::PermissionDenied,
+            (
+                FailureKind::Forbidden,
+                "writing to a.zv is not permitted; change its permissions, or write to another folder",
+            ),
+        );
+        let (_, text) = chain_of(ErrorKind::BrokenPipe);
+        assert!(!text.contains("LocalFileSystem"), "{text}");
+    }
 }

@@ -17,7 +17,7 @@ use tokio::task::JoinError;
 use zvf_model::key::Key;
 
 use super::Store;
-use crate::{io::WriteError, threads::run_blocking};
+use crate::{backend, io::WriteError, threads::run_blocking};
 
 /// Minimum number of files for each thread: starting one takes as long as writing a few files.
 const MIN_FILES_PER_THREAD: usize = 32;
@@ -115,7 +115,7 @@ impl Store {
         match run_blocking(move || sizes_in(&path)).await {
             Ok(sizes) => sizes
                 .map(Some)
-                .map_err(|source| write_error(folder, source)),
+                .map_err(|source| self.file_error(folder, &source)),
             Err(error) => resume_panic(error),
         }
     }
@@ -131,7 +131,7 @@ impl Store {
             let has_folder = folder.is_some() && folder == last;
             let found = rename_file(&source, &target, has_folder);
             self.write_hook().call("rename", to);
-            let found = found.map_err(|error| write_error(to, error))?;
+            let found = found.map_err(|error| self.file_error(to, &error))?;
             if found {
                 last = folder;
             }
@@ -154,10 +154,20 @@ impl Store {
                 WriteMode::Atomic => write_atomically(&path, bytes),
                 WriteMode::Direct => write_file(&path, bytes, |path| fs::File::create(path)),
             };
-            written.map_err(|source| write_error(key, source))?;
+            written.map_err(|source| self.file_error(key, &source))?;
             self.write_hook().call("put", key);
         }
         Ok(())
+    }
+
+    fn file_error(&self, key: &Key, error: &io::Error) -> WriteError {
+        let key = key.clone();
+        let source = backend::local_failure(&self.inner.name, error);
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            WriteError::Forbidden { key, source }
+        } else {
+            WriteError::Io { key, source }
+        }
     }
 }
 
@@ -268,15 +278,4 @@ fn write_file(
         drop(fs::remove_file(path));
     }
     written
-}
-
-fn write_error(key: &Key, source: io::Error) -> WriteError {
-    let key = key.clone();
-    let kind = source.kind();
-    let source = Box::new(source);
-    if kind == io::ErrorKind::PermissionDenied {
-        WriteError::Forbidden { key, source }
-    } else {
-        WriteError::Io { key, source }
-    }
 }

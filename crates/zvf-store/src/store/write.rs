@@ -131,7 +131,7 @@ impl Store {
                     source: Box::new(failure),
                 })
             }
-            Err(failure) => Err(write_error(key, failure)),
+            Err(failure) => Err(self.write_error(key, failure)),
         };
         self.write_hook().call(operation, key);
         outcome
@@ -186,7 +186,7 @@ impl Store {
             // A folder is not an object. It stands in place of the file when a transaction that
             // deleted the file and put objects below its name is applied a second time.
             Err(_) if self.is_folder(key) => Ok(()),
-            outcome => outcome.map_err(|failure| write_error(key, failure)),
+            outcome => outcome.map_err(|failure| self.write_error(key, failure)),
         };
         self.write_hook().call("delete", key);
         outcome
@@ -207,7 +207,7 @@ impl Store {
         let outcome = match objects.rename(&source, &target).await {
             Ok(()) => Ok(true),
             Err(Failure::NotFound { .. }) => Ok(false),
-            Err(failure) => Err(write_error(to, failure)),
+            Err(failure) => Err(self.write_error(to, failure)),
         };
         self.write_hook().call("rename", to);
         outcome
@@ -222,18 +222,19 @@ impl Store {
     fn writable(&self, key: &Key) -> Result<(&Arc<dyn ObjectStore>, Path), WriteError> {
         let objects = self.objects().filter(|_| !self.is_web());
         let objects = objects.ok_or_else(|| WriteError::ReadOnly { key: key.clone() })?;
-        let path = Path::parse(key).map_err(|source| write_error(key, source.into()))?;
+        let path = Path::parse(key).map_err(|source| self.write_error(key, source.into()))?;
         Ok((objects, self.root().parts().chain(path.parts()).collect()))
     }
-}
 
-fn write_error(key: &Key, failure: Failure) -> WriteError {
-    let key = key.clone();
-    match backend::classify(failure) {
-        (FailureKind::Unauthenticated, source) => WriteError::Unauthenticated { key, source },
-        (FailureKind::Forbidden, source) => WriteError::Forbidden { key, source },
-        (FailureKind::Throttled, source) => WriteError::Throttled { key, source },
-        (FailureKind::Unavailable, source) => WriteError::Unavailable { key, source },
-        (FailureKind::Other, source) => WriteError::Io { key, source },
+    /// Converts an error of `object_store`.
+    fn write_error(&self, key: &Key, failure: Failure) -> WriteError {
+        let key = key.clone();
+        match backend::write_failure(&self.inner.name, failure) {
+            (FailureKind::Unauthenticated, source) => WriteError::Unauthenticated { key, source },
+            (FailureKind::Forbidden, source) => WriteError::Forbidden { key, source },
+            (FailureKind::Throttled, source) => WriteError::Throttled { key, source },
+            (FailureKind::Unavailable, source) => WriteError::Unavailable { key, source },
+            (FailureKind::Other, source) => WriteError::Io { key, source },
+        }
     }
 }

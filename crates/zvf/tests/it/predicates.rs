@@ -1,6 +1,13 @@
 //! Predicates asked of stores: missing values and NaN in the tables of vertices, links and objects,
 //! and conditions on positions.
 
+#![expect(
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "numbers of rows are small, and values are chosen to be exact"
+)]
+
 use zvf::{CreateOptions, Dataset, Error, OpenOptions, Query, QueryResult, Store};
 use zvf_build::{
     Attribute, AxisSpec, Design, Geometry, GeometryKind, NumericColumn, Values, WritePlan,
@@ -64,7 +71,6 @@ fn created(geometry: Geometry, kind: GeometryKind) -> Dataset {
 fn created_as(geometry: Geometry, mut design: Design) -> Dataset {
     design.chunk_shape = Some(vec![10.0; 3]);
     design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
-    design.sharding = None;
     block_on(async {
         let options = OpenOptions::default().record_requests(true);
         let none: [(&str, &[u8]); 0] = [];
@@ -99,6 +105,8 @@ fn rows(columns: &[zvf_query::Column]) -> Vec<usize> {
     rows
 }
 
+/// Returns whether a joined test holds for two truths.
+type Holds = fn((Option<bool>, Option<bool>)) -> bool;
 type Test = (String, fn(f64) -> Option<bool>);
 
 /// Tests of a column; `None` is unknown.
@@ -130,7 +138,6 @@ fn check_pairs(dataset: &Dataset, scope: &str, found: impl Fn(&QueryResult) -> V
     for (left_text, left) in tests(&format!("{scope}.a")) {
         for (right_text, right) in tests(&format!("{scope}.b")) {
             let truths = |row: usize| (left(half_nan(row)), right(second(row)));
-            type Holds = fn((Option<bool>, Option<bool>)) -> bool;
             let joins: [(&str, Holds); 4] = [
                 ("L and R", |t| t == (Some(true), Some(true))),
                 ("L or R", |(l, r)| l == Some(true) || r == Some(true)),
@@ -179,7 +186,7 @@ fn nan_is_null_in_attributes_of_links() {
         .flat_map(|row| [row, (row + 1) % COUNT as i64])
         .collect();
     geometry.link = table();
-    let dataset = created(geometry, GeometryKind::Graph);
+    let dataset = created(geometry, GeometryKind::Graphs);
     check_pairs(&dataset, "link", |answer| rows(&answer.link));
 }
 

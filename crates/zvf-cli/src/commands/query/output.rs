@@ -33,6 +33,7 @@ pub struct QueryOutput {
     bytes_read: u64,
     missing: Vec<Skipped>,
     notes: Vec<String>,
+    distances: Option<Vec<f64>>,
     rows: String,
     written: Option<WrittenFiles>,
 }
@@ -66,6 +67,7 @@ impl QueryOutput {
                 .map(|parts| len_u64(parts.objects.len())),
         };
         self.levels(&answer.levels);
+        self.distances.clone_from(&answer.distances);
         self.missing.clone_from(&answer.skipped);
         self.notes.clone_from(&answer.notes);
     }
@@ -119,6 +121,9 @@ impl QueryOutput {
                 })
             });
             put("levels", levels.collect());
+        }
+        if let Some(distances) = &self.distances {
+            put("distances", distances.clone().into());
         }
         put("requests", self.requests.into());
         put("bytes_read", self.bytes_read.into());
