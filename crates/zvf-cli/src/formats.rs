@@ -8,7 +8,7 @@
 //! | format | files | read | written |
 //! |---|---|---|---|
 //! | `npz` | one, with the interchange arrays | yes | yes |
-//! | `csv`, `arrow`, `parquet` | `NAME.csv` with one row per vertex; `NAME.links.csv`, `NAME.objects.csv` and `NAME.groups.csv` where there are any | yes | yes |
+//! | `csv`, `arrow`, `parquet` | `NAME.csv` with one row per vertex; `NAME.links.csv`, `NAME.objects.csv`, `NAME.groups.csv` and `NAME.group_attributes.csv` where there are any | yes | yes |
 //! | `ply`, `obj` | one, for rendering programs | no | yes |
 //!
 //! # Arrays of npz
@@ -25,6 +25,7 @@
 //! | `group.NUMBER`, `group.NAME` | (members,) | ids of objects |
 //! | `group_attribute.NAME` | one row per group number, up to the largest | attributes of groups |
 //! | `….missing` | one bool per row | true where an attribute has no value |
+//! | `metadata` | (1,) | JSON text with axes, coordinate reference system, name and headers of the store |
 //!
 //! # Columns of tables
 //!
@@ -35,10 +36,10 @@
 //! form one path.
 //!
 //! Links have `links`, the rows of their ends counted from 0, then `link.NAME`. Objects have
-//! `object_id` and `object.NAME`; groups have `group` and `object_id`, one row per member. In csv,
-//! a column of several channels is `NAME[0]`, `NAME[1]`, …; in Arrow and Parquet it is a list of
-//! fixed size. The object ids -1 and -2 are [`NO_OBJECT`](zvf::NO_OBJECT) and
-//! [`SEVERAL_OBJECTS`](zvf::SEVERAL_OBJECTS).
+//! `object_id` and `object.NAME`; groups have `group` and `object_id`, one row per member; attributes
+//! of groups have `group`, counted from 0, and `group.NAME`. In csv, a column of several channels is
+//! `NAME[0]`, `NAME[1]`, …; in Arrow and Parquet it is a list of fixed size. The object ids -1 and -2
+//! are [`NO_OBJECT`](zvf::NO_OBJECT) and [`SEVERAL_OBJECTS`](zvf::SEVERAL_OBJECTS).
 //!
 //! # Types
 //!
@@ -59,6 +60,7 @@ mod arrow;
 mod column;
 mod consistency;
 mod csv;
+mod description;
 mod error;
 mod format;
 mod input_file;
@@ -82,6 +84,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use zvf::{Geometry, GeometryKind, QueryResult};
 
 pub use column::MissingPolicy;
+pub use description::StoreDescription;
 pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
 pub use format::Format;
 pub use input_file::{InputFile, InputFileError};
@@ -140,6 +143,8 @@ pub struct GeometryInput {
     pub axes: Option<Vec<String>>,
     /// Coordinate reference system, if the file has one.
     pub crs: Option<serde_json::Value>,
+    /// Description of the store that the file comes from; empty if the file has none.
+    pub description: StoreDescription,
     /// Files read, the requested one first.
     pub files: Vec<PathBuf>,
     /// Differences between the file and the geometry, one line each.
@@ -181,8 +186,18 @@ fn read_tables(
     options: &GeometryReadOptions,
 ) -> Result<InterchangeArrays, GeometryReadError> {
     let missing = options.missing;
-    let mut arrays = input_table::vertices(read_table(file, missing)?, options)?;
+    let (description, described) = read_description(file)?;
+    let mut table = read_table(file, missing)?;
+    if let Some(description) = &description
+        && table.axes.is_none()
+    {
+        table.axes = description.axis_names();
+    }
+    let mut arrays = input_table::vertices(table, options)?;
     arrays.files.push(file.path().to_path_buf());
+    if let Some(description) = description {
+        arrays.description = description;
+    }
     let links = options.links.clone().or_else(|| file.sidecar("links"));
     if let Some(links) = links {
         let path = links.path().to_path_buf();
@@ -201,7 +216,30 @@ fn read_tables(
         input_table::add_groups(read_table(&groups, missing)?, &mut arrays)?;
         arrays.files.push(groups.path().to_path_buf());
     }
+    if let Some(groups) = file.sidecar("group_attributes") {
+        input_table::add_group_attributes(read_table(&groups, missing)?, &mut arrays)?;
+        arrays.files.push(groups.path().to_path_buf());
+    }
+    arrays.files.extend(described);
     Ok(arrays)
+}
+
+/// Reads `NAME.metadata.json` beside a table of csv. Other formats hold the description.
+fn read_description(
+    file: &InputFile,
+) -> Result<(Option<StoreDescription>, Option<PathBuf>), GeometryReadError> {
+    let path = file.path().with_extension("metadata.json");
+    if file.format() != Format::Csv || !path.is_file() {
+        return Ok((None, None));
+    }
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| GeometryReadError::file(&path, error))?;
+    let description = StoreDescription::parse(&text);
+    let description = description.map_err(|reason| GeometryReadError::Metadata {
+        path: path.clone(),
+        reason,
+    })?;
+    Ok((Some(description), Some(path)))
 }
 
 fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, GeometryReadError> {
@@ -217,40 +255,7 @@ fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, Ge
     }
 }
 
-/// Facts about a store that formats with schema metadata record.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct SourceMetadata {
-    /// Kind of the geometry.
-    pub geometry: String,
-    /// Coordinate reference system.
-    pub crs: Option<serde_json::Value>,
-}
-
-impl SourceMetadata {
-    /// Creates the metadata of geometry of a kind.
-    pub fn new(geometry: &str) -> Self {
-        Self {
-            geometry: geometry.to_owned(),
-            crs: None,
-        }
-    }
-
-    /// Sets the coordinate reference system.
-    #[must_use]
-    pub fn crs(mut self, crs: Option<serde_json::Value>) -> Self {
-        self.crs = crs.filter(|crs| !crs.is_null());
-        self
-    }
-}
-
-impl From<&str> for SourceMetadata {
-    fn from(geometry: &str) -> Self {
-        Self::new(geometry)
-    }
-}
-
-/// Writes a query result. Formats with schema metadata record `store`.
+/// Writes a query result with a description of its store. `ply` and `obj` hold no description.
 ///
 /// Beside the result this holds two numbers per vertex of a path, one per end of a link, and the
 /// buffer of the format: 65 536 rows for Arrow, one million for Parquet.
@@ -262,24 +267,22 @@ impl From<&str> for SourceMetadata {
 /// way.
 pub fn write(
     answer: &QueryResult,
-    store: impl Into<SourceMetadata>,
+    description: &StoreDescription,
     file: &OutputFile,
 ) -> Result<WrittenFiles, ResultWriteError> {
-    let store = store.into();
     consistency::check(answer)?;
     let mut staged = Staged::new(file.path());
     let left_out = match file.format() {
-        Format::Csv => csv::write(answer, &mut staged)?,
-        Format::Npz => npz::write(answer, &mut staged)?,
+        Format::Csv => csv::write(answer, description, &mut staged)?,
+        Format::Npz => npz::write(answer, description, &mut staged)?,
         Format::Ply => ply::write(answer, &mut staged)?,
         Format::Obj => obj::write(answer, &mut staged)?,
         #[cfg(feature = "arrow")]
-        Format::Arrow => arrow::write(answer, &store, &mut staged)?,
+        Format::Arrow => arrow::write(answer, description, &mut staged)?,
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::write(answer, &store, &mut staged)?,
+        Format::Parquet => parquet::write(answer, description, &mut staged)?,
         #[cfg(not(all(feature = "arrow", feature = "parquet")))]
         format => {
-            let _ = store;
             return Err(ResultWriteError::NotBuilt(format));
         }
     };

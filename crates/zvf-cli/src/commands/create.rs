@@ -28,12 +28,17 @@ pub use write::{CreateSettings, CreateSettingsError, CreateSummary};
 pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let mut design = arguments.design()?;
     if let Some(stream) = streamed(arguments)? {
+        stream.description().complete(&mut design, None);
         return create_large(arguments, &design, stream).await;
     }
     let name = arguments.input.from.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
-    let input = formats::read(&arguments.input.from, &arguments.reading())?;
+    let mut input = formats::read(&arguments.input.from, &arguments.reading())?;
+    input.separate_parts()?;
     drop(progress);
+    input
+        .description
+        .complete(&mut design, input.axes.as_deref());
     name_axes(&mut design, &input);
     if design.crs.is_none() {
         design.crs.clone_from(&input.crs);

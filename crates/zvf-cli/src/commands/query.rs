@@ -2,6 +2,7 @@
 
 mod arguments;
 mod columns;
+mod description;
 mod explain;
 mod output;
 mod preview;
@@ -11,11 +12,13 @@ use std::error::Error;
 use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, OpenOptions, QueryResult};
 
 use crate::{
-    formats::{self, SourceMetadata},
+    formats,
     hint::{outside_bounds, with_query_hint},
     outcome::CommandOutcome,
     progress::ProgressLine,
 };
+
+use description::Described;
 
 pub use arguments::QueryArgs;
 pub use output::{QueryOutput, ResultCounts};
@@ -54,17 +57,23 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
             .map_err(hinted)?;
     } else {
         let mut answer = dataset.query(&query).await.map_err(hinted)?;
-        report.answer(&answer);
         add_distances(&mut answer);
         if let Some(target) = &arguments.output {
-            report.written(formats::write(
-                &answer,
-                metadata(arguments, &dataset),
-                target,
-            )?);
+            let geometry = geometry(arguments, &dataset);
+            let mut described = Described::new(&dataset, geometry);
+            // Formats of pictures have no groups.
+            if target.format().is_readable() && arguments.geometry.is_none() {
+                described.read_groups(&dataset, &mut answer).await;
+                described.read_headers(&dataset).await;
+            }
+            let mut written = formats::write(&answer, &described.description, target)?;
+            written.left_out.append(&mut described.left_out);
+            answer.notes.append(&mut described.notes);
+            report.written(written);
         } else if !arguments.json {
             report.rows(preview(&answer)?);
         }
+        report.answer(&answer);
     }
     let activity = dataset.store().activity();
     report.cost(
@@ -75,12 +84,6 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     let bbox = arguments.selecting.bbox();
     let outside = bbox.and_then(|bbox| outside_bounds(&dataset, bbox));
     Ok(arguments.done(&report, outside)?)
-}
-
-/// Returns the facts about the store that a file records.
-fn metadata(arguments: &QueryArgs, dataset: &Dataset) -> SourceMetadata {
-    let geometry = geometry(arguments, dataset);
-    SourceMetadata::new(&geometry).crs(dataset.root().crs.clone())
 }
 
 /// Adds the distances of what is nearest as a column: of vertices for points, of links, or of

@@ -1,4 +1,4 @@
-//! A named column of a file, and what can be made of it.
+//! Columns of input files and their conversions.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,21 +10,21 @@ use zvf_format::numeric::{ByteOrder, Dtype, NumericRows};
 
 use super::{ColumnError, GeometryReadError};
 
-/// What becomes of numbers that are missing. Text has a place for them.
+/// Treatment of missing numbers. Missing text needs none: text columns hold nulls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MissingPolicy {
-    /// The file is refused.
+    /// Reject the file.
     #[default]
     Reject,
-    /// They become NaN, and whole numbers floats.
+    /// Replace them by NaN; integers become floats.
     Nan,
 }
 
-/// A column, with the file it is of.
+/// A column and its file.
 #[derive(Clone, Debug)]
 pub(super) struct FileColumn {
     pub(super) file: Arc<Path>,
-    /// Its name there.
+    /// Name in the file.
     pub(super) label: String,
     pub(super) values: Values,
     /// The first field that made a column of a text file text.
@@ -41,7 +41,7 @@ pub(super) struct FirstText {
     pub(super) follows_numbers: bool,
 }
 
-/// An attribute, by its name without scope.
+/// An attribute: its name without scope, and its column.
 pub(super) type NamedColumn = (String, FileColumn);
 
 impl FileColumn {
@@ -53,7 +53,7 @@ impl FileColumn {
         }
     }
 
-    /// Ids, one a row.
+    /// Converts the column to ids, one per row.
     pub(super) fn ids(&self) -> Result<Vec<i64>, GeometryReadError> {
         let numbers = self.numbers()?;
         if numbers.row_len() != 1 {
@@ -65,13 +65,13 @@ impl FileColumn {
         self.integers()
     }
 
-    /// Whole numbers, of all columns row by row.
+    /// Converts the column to integers, row by row.
     pub(super) fn integers(&self) -> Result<Vec<i64>, GeometryReadError> {
         let numbers = self.numbers()?;
         integers(numbers).map_err(|error| self.error(error))
     }
 
-    /// Whole numbers from 0 on, one a row.
+    /// Converts the column to integers that are not negative, one per row.
     pub(super) fn offsets(&self) -> Result<Vec<u64>, GeometryReadError> {
         let values = self.ids()?.into_iter().enumerate();
         let values = values.map(|(row, value)| {
@@ -115,7 +115,7 @@ fn view(numbers: &NumericColumn) -> Option<NumericRows<'_>> {
     NumericRows::parse(&numbers.bytes, dtype, columns).ok()
 }
 
-/// All numbers with their rows.
+/// Returns all numbers with their rows.
 fn values(view: NumericRows<'_>) -> impl Iterator<Item = (usize, Value)> + '_ {
     let rows = 0..view.rows();
     rows.flat_map(move |row| {
@@ -124,8 +124,7 @@ fn values(view: NumericRows<'_>) -> impl Iterator<Item = (usize, Value)> + '_ {
     })
 }
 
-/// Numbers of one column each, side by side. Of several kinds, they become
-/// float64.
+/// Joins columns of one channel to one column. Different types become float64.
 pub(super) fn join_channels(parts: &[&NumericColumn]) -> Result<NumericColumn, ColumnError> {
     let Some(first) = parts.first() else {
         return Ok(NumericColumn::new(Kind::Float64, 1));

@@ -1,7 +1,7 @@
-//! csv: text in UTF-8, commas between, a first line of names, quoted as RFC 4180 has
-//! it. An empty field is a missing value; in quotes, it is an empty word.
+//! csv: UTF-8, separated by commas, with a first line of names, quoted as in RFC 4180. An empty
+//! field is a missing value; an empty field in quotes is empty text.
 //!
-//! The file is read twice: to see what each column is, and to take it.
+//! A file is read twice: to infer the types of its columns, then to read the values.
 
 mod infer;
 mod record;
@@ -17,9 +17,10 @@ use std::{
 use zvf::{QueryResult, Values};
 
 use super::{
-    ColumnError, CsvError, GeometryReadError, MissingPolicy, ResultWriteError,
+    ColumnError, CsvError, GeometryReadError, MissingPolicy, ResultWriteError, StoreDescription,
     column::{FileColumn, fill_missing, join_channels},
     input_table::InputTable,
+    level_names,
     output_table::OutputTable,
     staged::{Sink, Staged},
 };
@@ -81,6 +82,7 @@ pub(super) fn read_table(
         columns: join_columns(columns)?,
         axes: None,
         crs: None,
+        description: None,
     })
 }
 
@@ -98,7 +100,7 @@ fn apply_policy(
     Ok(FileColumn { values, ..column })
 }
 
-/// `NAME[0]`, `NAME[1]` and so on are one column of several numbers.
+/// Joins `NAME[0]`, `NAME[1]` and so on to one column of several channels.
 fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryReadError> {
     let mut whole = Vec::new();
     let mut rest = columns.into_iter().peekable();
@@ -132,7 +134,7 @@ fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryRea
     Ok(whole)
 }
 
-/// A file under way, its first line read.
+/// A reader after the first line of a file.
 struct CsvReader<'a, R> {
     path: &'a Path,
     records: RecordReader<R>,
@@ -174,7 +176,7 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
         Ok(reader)
     }
 
-    /// A record with its line.
+    /// Returns a record and its line number.
     fn next_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, GeometryReadError> {
         let expected = self.names.len();
         let path = self.path;
@@ -216,12 +218,18 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
 
 pub(super) fn write(
     answer: &QueryResult,
+    description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
     let vertices = OutputTable::vertices(answer)?;
     staged.write(|sink| Ok(write_rows(&vertices, sink)?))?;
-    for (part, table) in OutputTable::sidecars(answer)? {
+    for (part, table) in OutputTable::sidecars(answer, description)? {
         staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?;
+    }
+    if let Some(text) = description.text(&level_names(answer)) {
+        staged.write_beside("metadata.json", |sink| {
+            Ok(sink.write_all(format!("{text}\n").as_bytes())?)
+        })?;
     }
     Ok(Vec::new())
 }
@@ -253,7 +261,7 @@ fn write_rows(table: &OutputTable<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The comma after the last field goes.
+/// Writes a line without the comma after its last field.
 fn end_line(line: &mut String, sink: &mut Sink<'_>) -> io::Result<()> {
     line.pop();
     line.push('\n');
@@ -262,7 +270,7 @@ fn end_line(line: &mut String, sink: &mut Sink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Empty text is in quotes: without, it is a missing value.
+/// Appends a field. Empty text is quoted; without quotes it would be a missing value.
 fn push_field(text: &str, line: &mut String) {
     let is_plain =
         !text.is_empty() && text.trim() == text && !text.contains([',', '"', '\n', '\r']);

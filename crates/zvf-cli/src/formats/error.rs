@@ -22,6 +22,20 @@ pub enum GeometryReadError {
         /// Why.
         source: io::Error,
     },
+    /// Parts of paths need ids that do not exist.
+    #[error("{}: paths have several parts, and no object id is left above the largest", path.display())]
+    ObjectIds {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The description of the store is damaged.
+    #[error("{}: the description of the store is damaged: {reason}; correct or remove it", path.display())]
+    Metadata {
+        /// The file that holds it.
+        path: PathBuf,
+        /// Reason.
+        reason: String,
+    },
     /// The file is no zip file, or a broken one.
     #[error("{} is no npz file that can be read", path.display())]
     Zip {
@@ -172,6 +186,9 @@ fn example(columns: &[String]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnError {
+    /// Rows are not in the order of their numbers.
+    #[error("row {0} does not hold its own number; write one row per group, counted from 0")]
+    Order(usize),
     /// Text where numbers have to be.
     #[error("holds text where numbers have to be")]
     Text,

@@ -1,33 +1,34 @@
-//! The interchange arrays out of tables: vertices, and beside them links, objects and
-//! groups.
+//! Conversion of tables of vertices, links, objects and groups to interchange arrays.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use zvf::{NumericColumn, Values};
 
 use super::{
-    ColumnError, GeometryReadError, GeometryReadOptions,
+    ColumnError, GeometryReadError, GeometryReadOptions, StoreDescription,
     column::{FileColumn, join_channels},
     interchange::{GroupMembers, InterchangeArrays, LinkRows},
 };
 use crate::display::len_u64;
 
-/// Columns of equally many rows.
+/// Columns with an equal number of rows.
 #[derive(Debug)]
 pub(super) struct InputTable {
     pub(super) file: Arc<Path>,
     pub(super) columns: Vec<FileColumn>,
-    /// What the file says are the axes.
+    /// Names of the axes, if the file has them.
     pub(super) axes: Option<Vec<String>>,
     /// Coordinate reference system, if the file has one.
     pub(super) crs: Option<serde_json::Value>,
+    /// Description of the store, if the file has one.
+    pub(super) description: Option<StoreDescription>,
 }
 
-/// Axes when nothing says which they are.
+/// Names of axis columns if neither the file nor the user names them.
 const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
 impl InputTable {
-    /// Takes a column out.
+    /// Removes and returns a column.
     fn take(&mut self, name: &str) -> Option<FileColumn> {
         let at = self.columns.iter().position(|column| column.label == name);
         at.map(|at| self.columns.remove(at))
@@ -47,7 +48,7 @@ impl InputTable {
         columns.map(|column| column.label.clone()).collect()
     }
 
-    /// Takes the coordinates out, and says what the axes are called.
+    /// Removes the columns of the axes and returns the coordinates with the names of the axes.
     fn positions(
         &mut self,
         asked: Option<&[String]>,
@@ -89,7 +90,7 @@ impl InputTable {
     }
 }
 
-/// A row a vertex.
+/// Converts a table with one row per vertex.
 pub(super) fn vertices(
     mut table: InputTable,
     options: &GeometryReadOptions,
@@ -98,6 +99,7 @@ pub(super) fn vertices(
     let mut arrays = InterchangeArrays::new(positions);
     arrays.axes = Some(axes);
     arrays.crs = table.crs.take();
+    arrays.description = table.description.take().unwrap_or_default();
     let id = table.take("object_id");
     if options.kind.is_paths() {
         let object = match (table.take("object"), id) {
@@ -132,7 +134,7 @@ pub(super) fn vertices(
     Ok(arrays)
 }
 
-/// Rows one after the other that agree are a path.
+/// Makes a path of each run of rows with equal part and object.
 fn parts(parts: &[i64], objects: Option<&[i64]>, arrays: &mut InterchangeArrays) {
     let mut offsets = Vec::new();
     let mut owners = Vec::new();
@@ -151,7 +153,7 @@ fn parts(parts: &[i64], objects: Option<&[i64]>, arrays: &mut InterchangeArrays)
     arrays.part_objects = objects.map(|_| owners);
 }
 
-/// A row a link.
+/// Converts a table with one row per link.
 pub(super) fn add_links(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
@@ -164,7 +166,7 @@ pub(super) fn add_links(
     Ok(())
 }
 
-/// A row an object.
+/// Converts a table with one row per object.
 pub(super) fn add_objects(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
@@ -177,7 +179,7 @@ pub(super) fn add_objects(
     Ok(())
 }
 
-/// A row a member of a group; groups by number or name.
+/// Converts a table with one row per member of a group. Groups have numbers or names.
 pub(super) fn add_groups(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
@@ -207,7 +209,24 @@ pub(super) fn add_groups(
     Ok(())
 }
 
-/// The name of an attribute in its own table.
+/// Reads one row per group number, counted from 0.
+pub(super) fn add_group_attributes(
+    mut table: InputTable,
+    arrays: &mut InterchangeArrays,
+) -> Result<(), GeometryReadError> {
+    let column = table.need("group")?;
+    let numbers = column.ids()?;
+    if let Some(row) = (0_i64..).zip(&numbers).position(|(row, id)| row != *id) {
+        return Err(column.error(ColumnError::Order(row)));
+    }
+    for column in table.columns {
+        let name = scoped(&column, "group")?;
+        arrays.group.push(column.named(&name));
+    }
+    Ok(())
+}
+
+/// Returns the name of an attribute of the table's scope.
 fn scoped(column: &FileColumn, scope: &str) -> Result<String, GeometryReadError> {
     match column.label.split_once('.') {
         Some((found, name)) if found == scope => Ok(name.to_owned()),
@@ -219,7 +238,7 @@ fn scoped(column: &FileColumn, scope: &str) -> Result<String, GeometryReadError>
     }
 }
 
-/// Whether the column is not of another table.
+/// Rejects a column that belongs in another table.
 fn check_scope(column: &FileColumn, scope: &str) -> Result<(), GeometryReadError> {
     let table = match scope {
         "vertex" | "fragment" => "that of the vertices",

@@ -6,13 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Attribute, Geometry, NumericColumn, Values, numeric::Kind};
 
 use super::{
-    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions,
+    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, StoreDescription,
     column::{FileColumn, NamedColumn},
 };
-use crate::display::len_u64;
+use crate::display::{count_noun, len_u64};
 
 /// Arrays by meaning. Geometry checks later that their lengths agree.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub(super) struct InterchangeArrays {
     pub(super) fragment: Vec<NamedColumn>,
     pub(super) groups: Vec<GroupMembers>,
     pub(super) group: Vec<NamedColumn>,
+    pub(super) description: StoreDescription,
 }
 
 /// Links with a fixed number of ends.
@@ -69,6 +70,7 @@ impl InterchangeArrays {
             fragment: Vec::new(),
             groups: Vec::new(),
             group: Vec::new(),
+            description: StoreDescription::default(),
         }
     }
 }
@@ -116,6 +118,7 @@ pub(super) fn assemble(
         group_names,
         axes: arrays.axes,
         crs: arrays.crs,
+        description: arrays.description,
         files: arrays.files,
         notes,
     })
@@ -318,6 +321,91 @@ fn groups(
         });
     }
     Ok(names)
+}
+
+/// Attribute of objects that names the object whose part a path was.
+const SOURCE_OBJECT: &str = "source_object";
+
+impl GeometryInput {
+    /// Makes every path an object of its own. A store joins the parts of one object, so the parts
+    /// that a clipped query cuts out of a path would be connected by lines that do not exist.
+    ///
+    /// The first part keeps the id. Further parts get new ids above the largest one, the
+    /// attributes and groups of their object, and its id as the attribute `source_object`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`GeometryReadError::ObjectIds`] if no ids are left.
+    pub(crate) fn separate_parts(&mut self) -> Result<(), GeometryReadError> {
+        let geometry = &mut self.geometry;
+        let Some(parts) = &mut geometry.part_objects else {
+            return Ok(());
+        };
+        let mut seen = BTreeSet::new();
+        if parts.iter().all(|id| seen.insert(*id)) {
+            return Ok(());
+        }
+        let originals = parts.clone();
+        let known = geometry.objects.iter().flatten();
+        let largest = known.chain(parts.iter()).copied().max().unwrap_or(0);
+        let mut sources: Vec<(i64, i64)> = Vec::new();
+        let mut next = largest.max(0);
+        let mut seen = BTreeSet::new();
+        for part in parts.iter_mut().filter(|id| !seen.insert(**id)) {
+            let path = self.files.first().cloned().unwrap_or_default();
+            next = next
+                .checked_add(1)
+                .ok_or(GeometryReadError::ObjectIds { path })?;
+            sources.push((next, *part));
+            *part = next;
+        }
+        let (objects, source_ids) = match geometry.objects.take() {
+            // Attribute rows follow the paths.
+            None => (parts.clone(), originals),
+            Some(mut objects) => {
+                let rows = (0..).zip(&objects).map(|(row, id)| (*id, row));
+                let rows: HashMap<i64, usize> = rows.collect();
+                let further = sources.iter().map(|(_, source)| rows.get(source).copied());
+                let further = further.map(|row| row.unwrap_or(usize::MAX));
+                let taken: Vec<usize> = (0..objects.len()).chain(further).collect();
+                let columns = geometry.object.iter_mut().chain(&mut geometry.fragment);
+                for attribute in columns {
+                    attribute.values = attribute.values.gather(taken.iter().copied());
+                }
+                let mut source_ids = objects.clone();
+                source_ids.extend(sources.iter().map(|(_, source)| *source));
+                objects.extend(sources.iter().map(|(id, _)| *id));
+                (objects, source_ids)
+            }
+        };
+        if geometry
+            .object
+            .iter()
+            .all(|attribute| attribute.name != SOURCE_OBJECT)
+        {
+            let mut column = NumericColumn::new(Kind::Int64, 1);
+            column.bytes = source_ids.into_iter().flat_map(i64::to_le_bytes).collect();
+            geometry.object.push(Attribute {
+                name: SOURCE_OBJECT.to_owned(),
+                values: Values::Numbers(column),
+            });
+        }
+        geometry.objects = Some(objects);
+        for members in geometry.groups.values_mut() {
+            let own: BTreeSet<i64> = members.iter().copied().collect();
+            let parts = sources.iter().filter(|(_, source)| own.contains(source));
+            members.extend(parts.map(|(id, _)| *id));
+        }
+        let paths = count_noun(
+            len_u64(sources.len()),
+            "path is a further part",
+            "paths are further parts",
+        );
+        self.notes.push(format!(
+            "{paths} of the object of another; the store keeps each part as an object of its own, and object.{SOURCE_OBJECT} holds the id of the whole"
+        ));
+        Ok(())
+    }
 }
 
 impl GroupMembers {

@@ -1,4 +1,4 @@
-//! npz: the interchange arrays, each a `.npy` in a zip file, packed or not.
+//! npz: the interchange arrays as `.npy` files in a zip file, compressed or not.
 
 mod stream;
 mod write;
@@ -14,12 +14,13 @@ use zvf::{NumericColumn, Values, numeric::Kind};
 
 use super::{
     ColumnError, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
+    StoreDescription,
     column::{FileColumn, fill_missing},
     interchange::{GroupMembers, InterchangeArrays, LinkRows},
     npy::{self, NpyColumn},
 };
 
-/// What deflate makes of one byte at the most.
+/// Maximum number of bytes that one byte of deflate expands to.
 const MAX_DEFLATE_RATIO: u64 = 1032;
 
 const MASK: &str = ".missing";
@@ -38,7 +39,7 @@ pub(super) fn read(
     let mut masks = HashMap::new();
     let mut columns = Vec::new();
     for (label, array) in arrays.by_ref() {
-        // An attribute may be called so itself: its scope is no array.
+        // An attribute may have this name itself; only names with a scope have a mask.
         let of = label.strip_suffix(MASK).filter(|of| of.contains('.'));
         match of {
             Some(of) => {
@@ -62,7 +63,7 @@ pub(super) fn read(
     arrays_by_name(path, whole)
 }
 
-/// Reads all but some arrays, as if there were no vertices.
+/// Reads all arrays except those that `leave` selects, as if there were no vertices.
 pub(super) fn read_tables(
     input: &InputFile,
     options: &GeometryReadOptions,
@@ -95,7 +96,7 @@ pub(super) fn read_tables(
     arrays_by_name(path, whole)
 }
 
-/// Ids of objects out of an array.
+/// Converts an array to ids of objects.
 pub(super) fn ids(path: &Path, label: &str, values: Values) -> Result<Vec<i64>, GeometryReadError> {
     let column = FileColumn {
         file: path.into(),
@@ -145,7 +146,7 @@ fn column(
             })?;
             Values::Numbers(numbers)
         }
-        // Without a mask, the empty word stands for none.
+        // Without a mask, empty text is a missing value.
         Values::Text(texts) => {
             let texts = texts.into_iter().enumerate().map(|(row, text)| {
                 let is_missing = missing.get(row).copied();
@@ -204,10 +205,27 @@ fn arrays_by_name(
             "part_objects" => arrays.part_objects = Some(column.ids()?),
             "objects" => arrays.objects = Some(column.ids()?),
             "links" => arrays.links = Some(LinkRows::from_column(&column)?),
+            "metadata" => arrays.description = description(path, &column)?,
             _ => return Err(unknown(path, label)),
         }
     }
     Ok(arrays)
+}
+
+/// Parses the description of the store.
+fn description(path: &Path, column: &FileColumn) -> Result<StoreDescription, GeometryReadError> {
+    let text = match &column.values {
+        Values::Text(texts) => texts.first().cloned().flatten(),
+        Values::Numbers(_) => None,
+    };
+    let description = match text {
+        Some(text) => StoreDescription::parse(&text),
+        None => Err("the array metadata is not text".to_owned()),
+    };
+    description.map_err(|reason| GeometryReadError::Metadata {
+        path: path.to_path_buf(),
+        reason,
+    })
 }
 
 fn check_dimensions(
@@ -226,10 +244,10 @@ fn unknown(path: &Path, array: String) -> GeometryReadError {
     GeometryReadError::Unknown { path, array }
 }
 
-/// First byte of a member and how many there are, where it is not packed.
+/// Offset and length of a member; `None` if it is compressed.
 pub(super) type MemberSpan = Option<(u64, u64)>;
 
-/// Where the arrays of a file are in it, by name.
+/// Returns the location of each array in the file, by name.
 pub(super) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, GeometryReadError> {
     let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
     let in_zip = |source| GeometryReadError::Zip {
@@ -254,7 +272,7 @@ pub(super) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, Geo
     Ok(places)
 }
 
-/// All arrays of a file that are wanted, in its order.
+/// Reads the arrays that `wanted` selects, in the order of the file.
 fn members(
     path: &Path,
     wanted: impl Fn(&str) -> bool,
@@ -293,7 +311,7 @@ fn members(
     Ok(arrays)
 }
 
-/// `length` is that of the whole file: what a member says of itself can be anything.
+/// Reads an array. `length` is that of the whole file and bounds the sizes that the member declares.
 fn member(
     archive: &mut ZipArchive<BufReader<File>>,
     at: usize,

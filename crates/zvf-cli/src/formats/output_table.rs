@@ -1,4 +1,4 @@
-//! An answer as tables, for formats that hold columns.
+//! Query results as tables, for formats of columns.
 
 use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
@@ -8,16 +8,16 @@ use zvf::{
 };
 use zvf_format::numeric::NumericRows;
 
-use super::ResultWriteError;
+use super::{ResultWriteError, StoreDescription};
 
-/// Columns of equally many rows.
+/// Columns with an equal number of rows.
 #[derive(Debug)]
 pub(crate) struct OutputTable<'a> {
     pub(crate) rows: usize,
     pub(crate) columns: Vec<OutputColumn<'a>>,
 }
 
-/// A named column, of one channel or more.
+/// A named column of one or more channels.
 #[derive(Debug)]
 pub(crate) struct OutputColumn<'a> {
     pub(crate) name: String,
@@ -28,20 +28,20 @@ pub(crate) struct OutputColumn<'a> {
 /// The values of a column.
 #[derive(Debug)]
 pub(crate) enum OutputCells<'a> {
-    /// Some of the numbers in each row.
+    /// A range of channels of each row.
     Numbers {
         rows: NumericRows<'a>,
-        /// The first of them.
+        /// First channel.
         first: usize,
-        /// How many.
+        /// Number of channels.
         channels: usize,
     },
-    /// Ids and rows, some in a row.
+    /// Ids or row numbers, one or more per row.
     Integers {
         values: Cow<'a, [i64]>,
         channels: usize,
     },
-    /// Words by their numbers.
+    /// Text as codes of a dictionary.
     Words {
         codes: &'a [u32],
         words: &'a [String],
@@ -49,7 +49,7 @@ pub(crate) enum OutputCells<'a> {
 }
 
 impl<'a> OutputTable<'a> {
-    /// A row a vertex.
+    /// Returns the table of vertices.
     pub(crate) fn vertices(answer: &'a QueryResult) -> Result<Self, ResultWriteError> {
         let rows = answer.positions.len();
         let mut columns = axes(answer)?;
@@ -74,7 +74,7 @@ impl<'a> OutputTable<'a> {
         Self::of(rows, columns)
     }
 
-    /// A row a link; `None` when there is none.
+    /// Returns the table of links; `None` without links.
     pub(crate) fn links(answer: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
         let Some(links) = answer.links.as_ref().filter(|links| !links.is_empty()) else {
             return Ok(None);
@@ -88,7 +88,7 @@ impl<'a> OutputTable<'a> {
         Self::of(links.len(), columns).map(Some)
     }
 
-    /// A row an object; `None` when there is none.
+    /// Returns the table of objects; `None` without objects.
     pub(crate) fn objects(answer: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
         if answer.objects.is_empty() {
             return Ok(None);
@@ -99,7 +99,7 @@ impl<'a> OutputTable<'a> {
         Self::of(answer.objects.len(), columns).map(Some)
     }
 
-    /// A row a member of a group; `None` when there is none.
+    /// Returns the table of group members; `None` without members.
     pub(crate) fn groups(answer: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
@@ -120,14 +120,34 @@ impl<'a> OutputTable<'a> {
         Self::of(rows, columns).map(Some)
     }
 
-    /// What goes beside the vertices, with the part of the file's name.
+    /// Returns the table of group attributes, one row per group number; `None` without attributes.
+    fn group_attributes(
+        description: &'a StoreDescription,
+    ) -> Result<Option<Self>, ResultWriteError> {
+        let Some(rows) = description
+            .group
+            .iter()
+            .map(|column| column.values.len())
+            .max()
+        else {
+            return Ok(None);
+        };
+        let numbers: Vec<i64> = (0_i64..).take(rows).collect();
+        let mut columns = vec![integers("group", Cow::Owned(numbers), 1)];
+        push(&mut columns, "group", &description.group)?;
+        Self::of(rows, columns).map(Some)
+    }
+
+    /// Returns the tables beside that of the vertices, with the part of their file names.
     pub(crate) fn sidecars(
         answer: &'a QueryResult,
+        description: &'a StoreDescription,
     ) -> Result<Vec<(&'static str, Self)>, ResultWriteError> {
         let tables = [
             ("links", Self::links(answer)?),
             ("objects", Self::objects(answer)?),
             ("groups", Self::groups(answer)?),
+            ("group_attributes", Self::group_attributes(description)?),
         ];
         let there = tables.into_iter();
         Ok(there
@@ -153,7 +173,7 @@ impl<'a> OutputTable<'a> {
 }
 
 impl<'a> OutputColumn<'a> {
-    /// An attribute under this name.
+    /// Creates a column of an attribute.
     pub(crate) fn of(name: String, column: &'a Column) -> Result<Self, ResultWriteError> {
         let cells = match &column.values {
             ColumnValues::Numeric(rows) => {
@@ -185,7 +205,7 @@ impl<'a> OutputColumn<'a> {
         }
     }
 
-    /// The name of one channel where each has a column of its own.
+    /// Returns the name of a channel, for formats with one column per channel.
     pub(crate) fn header(&self, channel: usize) -> String {
         match self.channels() {
             1 => self.name.clone(),
@@ -193,7 +213,7 @@ impl<'a> OutputColumn<'a> {
         }
     }
 
-    /// Whether rows may lack a value.
+    /// Returns whether rows may be null.
     pub(crate) fn may_miss(&self) -> bool {
         self.missing.is_some()
     }
@@ -203,7 +223,7 @@ impl<'a> OutputColumn<'a> {
         missing.copied().unwrap_or(false)
     }
 
-    /// A number, widened; `None` when there is none or it is a word.
+    /// Returns a number, widened; `None` past the end and for text.
     pub(crate) fn value(&self, row: usize, channel: usize) -> Option<Value> {
         match &self.cells {
             OutputCells::Numbers { rows, first, .. } => {
@@ -219,7 +239,7 @@ impl<'a> OutputColumn<'a> {
         }
     }
 
-    /// A word; `None` when there is none or it is a number.
+    /// Returns a text; `None` past the end and for numbers.
     pub(crate) fn word(&self, row: usize) -> Option<&'a str> {
         let OutputCells::Words { codes, words } = &self.cells else {
             return None;
@@ -228,7 +248,7 @@ impl<'a> OutputColumn<'a> {
         words.get(code).map(String::as_str)
     }
 
-    /// What a number is; `None` of words.
+    /// Returns the type of numbers; `None` for text.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match &self.cells {
             OutputCells::Numbers { rows, .. } => Some(rows.dtype().kind()),
@@ -237,8 +257,7 @@ impl<'a> OutputColumn<'a> {
         }
     }
 
-    /// Adds a number as the shortest text that reads back as the same; nothing
-    /// of words.
+    /// Appends a number as the shortest text that parses to it; nothing for text.
     pub(crate) fn push_number(&self, row: usize, channel: usize, out: &mut String) {
         let Some(value) = self.value(row, channel) else {
             return;
@@ -262,8 +281,7 @@ impl<'a> OutputColumn<'a> {
     }
 }
 
-/// A float that was narrower must show its own digits, not those of the f64
-/// next to it.
+/// Appends a float. One that was widened shows its own digits, not those of the f64.
 fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
     if is_wide {
         return write!(out, "{value:?}");
@@ -277,7 +295,7 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
     write!(out, "{value:?}")
 }
 
-/// A column an axis.
+/// Returns one column per axis.
 pub(crate) fn axes(answer: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteError> {
     let rows = answer.positions.view();
     let rows = rows.ok_or(ResultWriteError::Broken("positions end inside a row"))?;

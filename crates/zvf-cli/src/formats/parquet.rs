@@ -10,7 +10,7 @@ use parquet::{
 use zvf::QueryResult;
 
 use super::{
-    GeometryReadError, MissingPolicy, ResultWriteError, SourceMetadata,
+    GeometryReadError, MissingPolicy, ResultWriteError, StoreDescription,
     error::FillError,
     input_table::InputTable,
     record_batch::{RecordBatches, TableBuilder, write_batches},
@@ -49,10 +49,10 @@ pub(super) fn read_table(
 /// Writes the tables of a result.
 pub(super) fn write(
     answer: &QueryResult,
-    store: &SourceMetadata,
+    description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    write_batches(answer, store, staged, write_table)
+    write_batches(answer, description, staged, write_table)
 }
 
 fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FillError> {

@@ -51,6 +51,15 @@ impl Staged {
         self.write_to(self.target.with_extension(extension), fill)
     }
 
+    /// Writes the file beside it that has another extension.
+    pub(super) fn write_beside(
+        &mut self,
+        extension: &str,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        self.write_to(self.target.with_extension(extension), fill)
+    }
+
     fn write_to(
         &mut self,
         path: PathBuf,

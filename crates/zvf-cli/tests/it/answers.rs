@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use zvf::{
     Column, ColumnValues, Links, NumericColumn, ObjectGroup, Parts, QueryResult, numeric::Kind,
 };
-use zvf_cli::formats::{OutputFile, ResultWriteError, WrittenFiles, write};
+use zvf_cli::formats::{OutputFile, ResultWriteError, StoreDescription, WrittenFiles, write};
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
 /// Writes a result to a file of this name in a folder.
@@ -15,7 +15,7 @@ pub(crate) fn written(
     name: &str,
 ) -> Result<WrittenFiles, ResultWriteError> {
     let target = OutputFile::new(folder.join(name)).unwrap();
-    write(answer, "graph", &target)
+    write(answer, &StoreDescription::new("graph"), &target)
 }
 
 /// Writes a result and returns the bytes of the file.

@@ -203,7 +203,8 @@ fn quiet_prints_only_losses() {
     let place = Place::of("graph.zv");
     let csv = place.file("a.csv");
     assert_eq!(place.done(&["--quiet", "-o", csv.to_str().unwrap()]), "");
-    assert_eq!(place.names(), ["a.csv", "a.links.csv", "a.objects.csv"]);
+    let names = ["a.csv", "a.links.csv", "a.metadata.json", "a.objects.csv"];
+    assert_eq!(place.names(), names);
     let obj = place.file("a.obj");
     let output = place.query(&["--quiet", "-o", obj.to_str().unwrap()]);
     assert_eq!(text(&output.stdout), "");

@@ -282,7 +282,8 @@ fn edit_splits_and_merges() {
         (&json!(2), &json!(4))
     );
     let expected = "x,y,z,part,object,vertex.fa\n0.0,0.0,0.0,0,5,1.0\n13.0,1.0,1.0,0,5,1.0\n\
-        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n5\n8\n";
+        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n5\n8\n\
+        group,object_id\n0,5\n0,8\n1,8\n";
     assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
 }
 
@@ -375,8 +376,17 @@ fn delete_selects_objects_by_id_group_region_and_attribute() {
         if !named.is_empty() {
             expected += "object_id\n";
         }
-        for id in named {
-            expected += if id == 5 { "5\n" } else { "8\n" };
+        for id in &named {
+            expected += if *id == 5 { "5\n" } else { "8\n" };
+        }
+        if !named.is_empty() {
+            expected += "group,object_id\n";
+        }
+        for id in &named {
+            expected += if *id == 5 { "0,5\n" } else { "0,8\n" };
+        }
+        if named.contains(&8) {
+            expected += "1,8\n";
         }
         let found = bench.answer("@a.zv", &["--select", "fa"]);
         assert_eq!(found, expected, "{way:?}");
@@ -440,7 +450,8 @@ fn compact_keeps_the_content() {
         (&json!(3), &json!(1))
     );
     let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n\
-        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n6\n8\n";
+        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n6\n8\n\
+        group,object_id\n0,8\n1,8\n";
     assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
     let said = bench.says(&["compact", "@a.zv"]);
     assert!(said.starts_with("/a.zv\n  1 chunk changed, "), "{said}");

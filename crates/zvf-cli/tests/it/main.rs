@@ -10,6 +10,7 @@ mod arguments;
 mod asked;
 mod b2nd;
 mod budget;
+mod carried;
 mod changed;
 #[cfg(feature = "arrow")]
 mod columnar;

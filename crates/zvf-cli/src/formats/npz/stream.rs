@@ -1,7 +1,8 @@
-//! Geometry of an npz file batch by batch: points and paths whose arrays are not
-//! packed, as `numpy.savez` writes them.
+//! Reads points and paths of an npz file in batches, if its arrays are not compressed, as
+//! `numpy.savez` writes them.
 
 use std::{
+    collections::HashSet,
     error::Error,
     fs::File,
     io::{Read, Seek, SeekFrom},
@@ -14,8 +15,8 @@ use super::{ids, member_spans, read_tables};
 use crate::{
     display::len_u64,
     formats::{
-        Format, GeometryReadError, GeometryReadOptions, InputFile, interchange, npy::NpyHeader,
-        rename::Renaming,
+        Format, GeometryReadError, GeometryReadOptions, InputFile, StoreDescription, interchange,
+        npy::NpyHeader, rename::Renaming,
     },
 };
 
@@ -26,21 +27,22 @@ pub(crate) struct NpzStream {
     positions: NpzMember,
     objects: Option<NpzMember>,
     vertex: Vec<(String, NpzMember)>,
-    /// Where paths start, of paths.
+    /// Offsets of paths, for paths.
     offsets: Option<Vec<u64>>,
     paths: Option<Vec<i64>>,
     tables: Geometry,
-    /// The vertex or path that comes next.
+    description: StoreDescription,
+    /// Next vertex or path.
     next: usize,
 }
 
 /// An array with a row for each vertex.
 #[derive(Debug)]
 struct NpzMember {
-    /// Where its rows start in the file.
+    /// Offset of its rows in the file.
     start: u64,
     header: NpyHeader,
-    /// Bytes of a row.
+    /// Size of a row in bytes.
     row: usize,
 }
 
@@ -71,7 +73,7 @@ pub enum WholeFile {
     Inconsistent,
 }
 
-/// Whether an array has a row for each vertex.
+/// Returns whether an array has a row for each vertex.
 fn is_of_vertices(label: &str) -> bool {
     label == "positions" || label == "object_ids" || label.starts_with("vertex.")
 }
@@ -81,7 +83,7 @@ impl NpzStream {
     ///
     /// # Errors
     ///
-    /// [`GeometryReadError`].
+    /// Returns [`GeometryReadError`] if the file is damaged.
     pub(crate) fn open(
         input: &InputFile,
         options: &GeometryReadOptions,
@@ -138,7 +140,7 @@ impl NpzStream {
         if vertex.iter().any(|(_, member)| member.rows() != rows) {
             return Ok(Err(WholeFile::Inconsistent));
         }
-        // All else is small; a vertex stands for all.
+        // All other arrays are small and are read at once.
         let columns = positions.header.shape.get(1).copied().unwrap_or(1);
         let columns = u32::try_from(columns).unwrap_or(u32::MAX);
         let mut small = read_tables(input, options, is_of_vertices, columns)?;
@@ -149,17 +151,23 @@ impl NpzStream {
         }
         renaming.finish(path)?;
         let small = interchange::assemble(small, options)?;
+        let description = small.description;
         let mut tables = small.geometry;
         let offsets = tables.part_offsets.take();
         if let Some(offsets) = &offsets {
             let ascends = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
             let ends = (offsets.first(), offsets.last()) == (Some(&0), Some(&len_u64(rows)));
             if !ascends || !ends {
-                // Read whole, it is refused with the reason.
+                // Reading the whole file reports the reason.
                 return Ok(Err(WholeFile::Inconsistent));
             }
         }
         let paths = tables.part_objects.take();
+        let mut seen = HashSet::new();
+        if paths.iter().flatten().any(|id| !seen.insert(*id)) {
+            // Parts of one object are separated in the whole.
+            return Ok(Err(WholeFile::Array("part_objects".to_owned())));
+        }
         Ok(Ok(Self {
             path: path.to_path_buf(),
             positions,
@@ -168,11 +176,17 @@ impl NpzStream {
             offsets,
             paths,
             tables,
+            description,
             next: 0,
         }))
     }
 
-    /// Bytes of all its arrays of vertices.
+    /// Returns the description of the store that the file comes from.
+    pub(crate) fn description(&self) -> &StoreDescription {
+        &self.description
+    }
+
+    /// Returns the size of all arrays of vertices in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let members = self.vertex.iter().map(|(_, member)| member);
         let members = members.chain(&self.objects).chain([&self.positions]);
@@ -247,7 +261,7 @@ impl GeometrySource for NpzStream {
                 let most = at(self.next).saturating_add(len_u64(vertices));
                 let after = offsets.partition_point(|offset| *offset <= most);
                 let last = offsets.len().saturating_sub(1);
-                // One path at least, and paths without vertices with those before them.
+                // At least one path; empty paths go with those before them.
                 let mut part = after
                     .saturating_sub(1)
                     .max(self.next.saturating_add(1))
@@ -273,7 +287,7 @@ impl GeometrySource for NpzStream {
         for (name, member) in &self.vertex {
             let values = match self.read(member, first, rows)? {
                 Values::Text(texts) => {
-                    // The empty word stands for none.
+                    // Empty text is a missing value.
                     let texts = texts
                         .into_iter()
                         .map(|text| text.filter(|text| !text.is_empty()));

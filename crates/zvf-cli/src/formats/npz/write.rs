@@ -10,20 +10,21 @@ use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
 use zvf_format::numeric::NumericRows;
 
 use crate::formats::{
-    ResultWriteError,
+    ResultWriteError, StoreDescription,
     error::FillError,
-    npy,
+    level_names, npy,
     staged::{Sink, Staged},
 };
 
-/// Bytes that are checked and written together.
+/// Number of bytes that are checksummed and written together.
 const BUFFER: usize = 1 << 16;
 
-/// The most bytes that a column of words may take as text of fixed length.
+/// Maximum size of a column of text of fixed length, in bytes.
 const MAX_TEXT_BYTES: u64 = 4 << 30;
 
 pub(in super::super) fn write(
     answer: &QueryResult,
+    description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
     staged.write(|sink| {
@@ -33,6 +34,12 @@ pub(in super::super) fn write(
             buffer: Vec::with_capacity(BUFFER),
         };
         arrays(answer, &mut archive)?;
+        archive.attributes("group_attribute", &description.group)?;
+        if let Some(text) = description.text(&level_names(answer)) {
+            let width = text.chars().count();
+            archive.start("metadata", &format!("<U{width}"), &[1])?;
+            npy::write_text(&text, width, &mut archive)?;
+        }
         archive.flush()?;
         archive.zip.finish().map_err(zip_fault)?;
         Ok(())
@@ -53,7 +60,7 @@ fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
         archive.i64s("object_ids", ids)?;
     }
     if let Some(parts) = &answer.parts {
-        // No parts are one offset, not none.
+        // Without paths there is still one offset.
         let offsets = if parts.offsets.is_empty() {
             &[0]
         } else {
@@ -80,11 +87,11 @@ fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
     Ok(())
 }
 
-/// A zip file under way.
+/// A zip file that is being written.
 struct NpzWriter<'s, 'f> {
     zip: ZipWriter<&'s mut Sink<'f>>,
     names: HashSet<String>,
-    /// Bytes of the array that was begun last.
+    /// Unwritten bytes of the current array.
     buffer: Vec<u8>,
 }
 
@@ -108,9 +115,9 @@ impl Write for NpzWriter<'_, '_> {
 }
 
 impl NpzWriter<'_, '_> {
-    /// Begins an array; its data are to follow.
+    /// Starts an array; its data follows.
     fn start(&mut self, name: &str, code: &str, shape: &[usize]) -> Result<(), FillError> {
-        // Who unpacks the file must not be led out of a folder.
+        // Unpacking the file must not write outside of the target folder.
         if name.contains(['/', '\\', '\0']) {
             return Err(ResultWriteError::Name(name.to_owned()).into());
         }
@@ -118,7 +125,7 @@ impl NpzWriter<'_, '_> {
             return Err(ResultWriteError::TwoColumns(name.to_owned()).into());
         }
         self.flush()?;
-        // As numpy does: stored, and with room for 64 bits in case.
+        // As numpy does: not compressed, and with 64-bit sizes.
         let options = SimpleFileOptions::default()
             .compression_method(zip::CompressionMethod::Stored)
             .large_file(true);
@@ -136,7 +143,7 @@ impl NpzWriter<'_, '_> {
         Ok(npy::write_i64s(values.iter().copied(), self)?)
     }
 
-    /// As signed numbers, which index everywhere; none is so large.
+    /// Writes signed numbers, which numpy accepts as indices. Row numbers fit.
     fn u64s(&mut self, name: &str, values: &[u64], shape: &[usize]) -> Result<(), FillError> {
         self.start(name, "<i8", shape)?;
         let values = values.iter().map(|value| i64::try_from(*value));
@@ -157,7 +164,7 @@ impl NpzWriter<'_, '_> {
                 }
                 ColumnValues::Dictionary { codes, words } => {
                     self.words(&name, codes, words, column)?;
-                    // The empty word stands for none, unless there is one.
+                    // Empty text is a missing value unless the column has empty text.
                     let mut rows = codes.iter().enumerate();
                     rows.any(|(row, code)| word(words, *code).is_empty() && !column.is_null(row))
                 }
@@ -185,7 +192,7 @@ impl NpzWriter<'_, '_> {
         self.start(name, numpy(kind), shape)?;
         let bytes = rows.as_bytes();
         if kind == Kind::Bool {
-            // Any byte but 0 is true, numpy wants 1.
+            // Stores accept any byte but 0 as true; numpy requires 1.
             for byte in bytes {
                 self.put(&[u8::from(*byte != 0)])?;
             }
@@ -213,7 +220,7 @@ impl NpzWriter<'_, '_> {
         let widths: Vec<usize> = words.iter().map(|word| word.chars().count()).collect();
         let used = rows.clone().filter(|(row, _)| !column.is_null(*row));
         let used = used.filter_map(|(_, code)| widths.get(usize::try_from(code).ok()?));
-        // numpy has no text of no characters.
+        // numpy has no text type of length 0.
         let width = used.copied().max().unwrap_or(0).max(1);
         let bytes = width.saturating_mul(4).saturating_mul(codes.len());
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -240,7 +247,7 @@ fn width(rows: NumericRows<'_>) -> usize {
     usize::try_from(rows.columns().get()).unwrap_or(usize::MAX)
 }
 
-/// A zip file fails as a file does, or as a zip file.
+/// Converts an error of the zip library.
 fn zip_fault(error: zip::result::ZipError) -> FillError {
     match error {
         zip::result::ZipError::Io(error) => io::Error::into(error),
@@ -248,7 +255,7 @@ fn zip_fault(error: zip::result::ZipError) -> FillError {
     }
 }
 
-/// numpy's code of a kind, little-endian.
+/// Returns numpy's code of a type, little-endian.
 fn numpy(kind: Kind) -> &'static str {
     match kind {
         Kind::Bool => "|b1",
@@ -268,7 +275,7 @@ fn numpy(kind: Kind) -> &'static str {
     }
 }
 
-/// The bytes of a NaN, of the kinds that have one.
+/// Returns the bytes of NaN; `None` for integers and bools.
 fn nan(kind: Kind) -> Option<Vec<u8>> {
     match kind {
         Kind::Float16 => Some(0x7e00_u16.to_le_bytes().to_vec()),

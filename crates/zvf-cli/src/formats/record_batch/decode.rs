@@ -1,7 +1,4 @@
-//! Tables of Arrow and parquet files, batch by batch.
-//!
-//! Numbers are of Arrow's type of the same name, text is UTF-8 of any length or a
-//! dictionary of it, and a list of fixed size is several numbers a row.
+//! Decodes tables from Arrow record batches.
 
 use std::{collections::HashSet, path::Path, sync::Arc};
 
@@ -18,24 +15,26 @@ use zvf::{NumericColumn, Values, numeric::Kind};
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
 use crate::formats::{
-    ColumnError, GeometryReadError, MissingPolicy,
+    ColumnError, GeometryReadError, MissingPolicy, StoreDescription,
     column::{FileColumn, fill_missing},
     input_table::InputTable,
+    record_batch::encode::METADATA_KEY,
 };
 
-/// A table under way.
+/// A table that is being decoded.
 pub(in super::super) struct TableBuilder {
     file: Arc<Path>,
     axes: Option<Vec<String>>,
     crs: Option<serde_json::Value>,
+    description: Option<StoreDescription>,
     columns: Vec<ColumnBuilder>,
 }
 
-/// A column under way.
+/// A column that is being decoded.
 struct ColumnBuilder {
     label: String,
     values: Values,
-    /// Of numbers, a flag a row.
+    /// For numbers, one flag per row.
     missing: Vec<bool>,
 }
 
@@ -72,10 +71,18 @@ impl TableBuilder {
         let axes = schema.metadata().get("axes");
         let crs = schema.metadata().get("crs");
         let crs = crs.and_then(|crs| serde_json::from_str(crs).ok());
+        let description = schema.metadata().get(METADATA_KEY);
+        let description = description.map(|text| StoreDescription::parse(text));
+        let description = description.transpose();
+        let description = description.map_err(|reason| GeometryReadError::Metadata {
+            path: path.to_path_buf(),
+            reason,
+        })?;
         Ok(Self {
             file: path.into(),
             crs: crs.filter(serde_json::Value::is_object),
             axes: axes.and_then(|axes| serde_json::from_str(axes).ok()),
+            description,
             columns,
         })
     }
@@ -122,19 +129,20 @@ impl TableBuilder {
             columns,
             axes: self.axes,
             crs: self.crs,
+            description: self.description,
         })
     }
 }
 
-/// What a column is of.
+/// Type of a column.
 enum ColumnShape {
     Text,
-    /// So many of a kind in each row.
+    /// Numbers of a type, and their number per row.
     Numbers(Kind, u32),
 }
 
 impl ColumnShape {
-    /// `None` of what is not read.
+    /// Returns the type of a column; `None` for unsupported types.
     fn of(found: &DataType) -> Option<Self> {
         if let DataType::FixedSizeList(item, size) = found {
             let size = u32::try_from(*size).ok().filter(|size| *size > 0)?;

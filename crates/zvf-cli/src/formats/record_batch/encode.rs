@@ -1,8 +1,4 @@
-//! Tables as Arrow arrays, some rows at a time.
-//!
-//! Numbers are of Arrow's type of the same name, words are dictionaries of
-//! UTF-8, several channels a list of fixed size, and a complex number a list of
-//! its two parts.
+//! Encodes tables as Arrow record batches.
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
@@ -20,26 +16,28 @@ use zvf::{QueryResult, numeric::Kind};
 use zvf_format::numeric::{Element, NumericRows};
 
 use crate::formats::{
-    OutputTable, ResultWriteError, SourceMetadata,
+    OutputTable, ResultWriteError, StoreDescription,
     error::FillError,
     level_names,
     output_table::{OutputCells, OutputColumn},
     staged::{Sink, Staged},
 };
 
-/// Rows of a batch.
+/// Key of the schema metadata under which the description of the store is written.
+pub(super) const METADATA_KEY: &str = "zvf";
+/// Number of rows of a batch.
 const BATCH_ROWS: usize = 1 << 16;
-/// The most bytes of words: offsets of UTF-8 have 31 bits.
+/// Maximum size of a dictionary in bytes: offsets of UTF-8 arrays have 31 bits.
 const MAX_TEXT_BYTES: usize = (1 << 31) - 1;
 
-/// A table with its schema, cut into batches.
+/// A table with its schema, divided into batches.
 pub(in super::super) struct RecordBatches<'a> {
     table: &'a OutputTable<'a>,
     schema: SchemaRef,
     columns: Vec<EncodedColumn<'a>>,
 }
 
-/// A column with its type and, of words, the one dictionary of all batches.
+/// A column with its type and, for text, the dictionary that all batches share.
 struct EncodedColumn<'a> {
     column: &'a OutputColumn<'a>,
     dictionary: Option<ArrayRef>,
@@ -65,7 +63,7 @@ impl<'a> RecordBatches<'a> {
         &self.schema
     }
 
-    /// One after the other; none of an empty table.
+    /// Encodes the batches one by one; none for an empty table.
     pub(in super::super) fn iter(
         &self,
     ) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + '_ {
@@ -80,35 +78,40 @@ impl<'a> RecordBatches<'a> {
     }
 }
 
-/// Writes vertices, and beside them links and objects, with what `fill` makes of
-/// a table.
+/// Writes the vertices and the tables beside them; `fill` encodes one table.
 pub(in super::super) fn write_batches(
     answer: &QueryResult,
-    store: &SourceMetadata,
+    description: &StoreDescription,
     staged: &mut Staged,
     fill: fn(&RecordBatches<'_>, &mut Sink<'_>) -> Result<(), FillError>,
 ) -> Result<Vec<String>, ResultWriteError> {
-    let about = metadata(answer, store);
+    let about = metadata(answer, description);
     let vertices = OutputTable::vertices(answer)?;
     let vertices = RecordBatches::of(&vertices, about.clone())?;
     staged.write(|sink| fill(&vertices, sink))?;
-    for (part, table) in OutputTable::sidecars(answer)? {
+    for (part, table) in OutputTable::sidecars(answer, description)? {
         let batches = RecordBatches::of(&table, about.clone())?;
         staged.write_sidecar(part, |sink| fill(&batches, sink))?;
     }
     Ok(Vec::new())
 }
 
-/// Returns the schema metadata of a result.
-fn metadata(answer: &QueryResult, store: &SourceMetadata) -> HashMap<String, String> {
+/// Returns the metadata of the schema.
+fn metadata(answer: &QueryResult, description: &StoreDescription) -> HashMap<String, String> {
     let axes = serde_json::Value::from(answer.axes.clone());
+    let level = level_names(answer);
+    let text = description.text(&level);
     let entries = [
-        ("level", level_names(answer)),
+        ("level", level),
         ("axes", axes.to_string()),
-        ("geometry", store.geometry.clone()),
+        ("geometry", description.geometry.clone()),
     ];
-    let crs = store.crs.as_ref().map(|crs| ("crs", crs.to_string()));
-    let entries = entries.into_iter().chain(crs);
+    // Programs that know only Parquet or Arrow find the reference system under its own key.
+    let crs = description.crs.as_ref().map(|crs| ("crs", crs.to_string()));
+    let entries = entries
+        .into_iter()
+        .chain(crs)
+        .chain(text.map(|text| (METADATA_KEY, text)));
     entries
         .map(|(key, value)| (key.to_owned(), value))
         .collect()
@@ -153,7 +156,7 @@ impl<'a> EncodedColumn<'a> {
             let valid = rows.clone().map(|row| !self.column.is_null(row));
             NullBuffer::from(valid.collect::<Vec<bool>>())
         });
-        // Of several channels, the row is null and not its numbers.
+        // With several channels, the row is null and not its numbers.
         let (outer, inner) = match self.channels {
             1 => (None, nulls),
             _ => (nulls, None),
@@ -166,7 +169,7 @@ impl<'a> EncodedColumn<'a> {
                 Arc::new(PrimitiveArray::<Int64Type>::try_new(values.into(), inner)?)
             }
             OutputCells::Words { codes, .. } => {
-                // What stands for a missing word may be beyond the dictionary.
+                // The code of a null row may be beyond the dictionary.
                 let codes = rows.clone().map(|row| {
                     let code = codes.get(row).filter(|_| !self.column.is_null(row));
                     code.copied().unwrap_or(0)
@@ -196,7 +199,7 @@ impl<'a> EncodedColumn<'a> {
     }
 }
 
-/// Some numbers of some rows.
+/// A range of channels of a range of rows.
 struct ChannelRange<'a> {
     view: NumericRows<'a>,
     first: usize,
@@ -266,12 +269,12 @@ fn listed(values: ArrayRef, size: i32, nulls: Option<NullBuffer>) -> Result<Arra
     )?))
 }
 
-/// What a list is of. Nullable, as most readers take lists to be.
+/// Returns the item field of a list. It is nullable, as most readers assume.
 fn item(of: DataType) -> Arc<Field> {
     Arc::new(Field::new_list_field(of, true))
 }
 
-/// Arrow's type of a number that is not complex.
+/// Returns Arrow's type of a real number.
 fn plain(kind: Kind) -> DataType {
     match kind {
         Kind::Bool => DataType::Boolean,

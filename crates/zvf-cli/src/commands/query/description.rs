@@ -1,0 +1,126 @@
+//! Description of a store for the file of a query result: metadata, groups and headers.
+
+use std::collections::BTreeSet;
+
+use zvf::{AxisSpec, Dataset, ObjectGroup, QueryResult, Scope};
+use zvf_query::{GroupList, QueryError};
+
+use crate::{
+    display::{count_noun, len_u64},
+    formats::StoreDescription,
+};
+
+/// Maximum number of groups written.
+const MAX_GROUPS: u64 = 1 << 20;
+
+/// A description, and what it lacks.
+pub(super) struct Described {
+    pub(super) description: StoreDescription,
+    /// Data of the store that the file does not hold, one line each.
+    pub(super) left_out: Vec<String>,
+    /// Consequences of the selection, one line each.
+    pub(super) notes: Vec<String>,
+}
+
+impl Described {
+    /// Takes what the root of the store says.
+    pub(super) fn new(dataset: &Dataset, geometry: String) -> Self {
+        let root = dataset.root();
+        let mut description = StoreDescription::new(geometry);
+        let axes = root.axes.iter().map(|axis| AxisSpec {
+            name: axis.name.clone(),
+            kind: axis.kind.clone().unwrap_or_else(|| "space".to_owned()),
+            unit: axis.unit.clone(),
+        });
+        description.axes = axes.collect();
+        description.crs = root.crs.clone().filter(|crs| !crs.is_null());
+        let name = root.other.get("ome").and_then(|ome| ome.get("name"));
+        let name = name.and_then(|name| name.as_str());
+        // Writers without a name write that of the format.
+        let name = name.filter(|name| *name != "zarr_vectors");
+        description.name = name.map(str::to_owned);
+        Self {
+            description,
+            left_out: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds the groups of the objects in a result and their attributes. Members that are not in
+    /// the result are left out, because the file does not hold them. A query for groups keeps its
+    /// groups.
+    pub(super) async fn read_groups(&mut self, dataset: &Dataset, answer: &mut QueryResult) {
+        if answer.objects.is_empty() {
+            return;
+        }
+        if let Err(error) = self.try_read_groups(dataset, answer).await {
+            self.left_out.push(format!("groups: {error}"));
+        }
+    }
+
+    async fn try_read_groups(
+        &mut self,
+        dataset: &Dataset,
+        answer: &mut QueryResult,
+    ) -> Result<(), QueryError> {
+        let session = dataset.session();
+        let level = answer.level;
+        let Some(groups) = session.group_list(level).await? else {
+            return Ok(());
+        };
+        if answer.groups.is_empty() {
+            self.add_groups(&groups, answer);
+        }
+        for name in session.attribute_list(level, Scope::Group).await?.iter() {
+            let column = session.group_values(level, name, None).await?;
+            self.description.group.push(column);
+        }
+        Ok(())
+    }
+
+    fn add_groups(&mut self, groups: &GroupList, answer: &mut QueryResult) {
+        let selected: BTreeSet<i64> = answer.objects.iter().copied().collect();
+        // The number of groups comes from the store and may be absurd.
+        let count = groups.len().min(MAX_GROUPS);
+        if groups.len() > count {
+            let rest = count_noun(groups.len() - count, "group", "groups");
+            self.left_out
+                .push(format!("{rest}: more than {MAX_GROUPS} groups"));
+        }
+        let mut outside = 0_u64;
+        for id in 0..count {
+            let Some(group) = groups.members(id) else {
+                continue;
+            };
+            let members: Vec<i64> = match group.as_range() {
+                Some(range) => selected.range(range).copied().collect(),
+                None => {
+                    let members = group.iter();
+                    members.filter(|member| selected.contains(member)).collect()
+                }
+            };
+            outside = outside.saturating_add(group.len().saturating_sub(len_u64(members.len())));
+            if !members.is_empty() {
+                answer.groups.push(ObjectGroup { id, members });
+            }
+        }
+        if outside > 0 {
+            let members = count_noun(outside, "member", "members");
+            self.notes.push(format!(
+                "{members} of groups left out: not in the selection"
+            ));
+        }
+    }
+
+    /// Adds the headers of source files.
+    pub(super) async fn read_headers(&mut self, dataset: &Dataset) {
+        match dataset.session().headers().await {
+            Ok(headers) => {
+                let headers = headers.into_iter();
+                let headers = headers.map(|header| (header.format, header.attributes));
+                self.description.headers = headers.collect();
+            }
+            Err(error) => self.left_out.push(format!("headers: {error}")),
+        }
+    }
+}

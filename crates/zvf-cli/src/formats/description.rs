@@ -1,0 +1,196 @@
+//! Description of the store that a result comes from, carried inside the file or beside it.
+//!
+//! | format | location |
+//! |---|---|
+//! | `npz` | the array `metadata`, one text |
+//! | `arrow`, `parquet` | the key `zvf` of the schema metadata |
+//! | `csv` | the file `NAME.metadata.json` |
+//!
+//! The text is one JSON object. Keys without a value are absent; unknown keys are ignored:
+//!
+//! | key | value |
+//! |---|---|
+//! | `geometry` | kind of the geometry |
+//! | `level` | level, or levels, of the result |
+//! | `axes` | list of objects with `name`, `type` and `unit` |
+//! | `crs` | coordinate reference system, as stored |
+//! | `name` | name of the collection |
+//! | `headers` | headers of source files, by format |
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use zvf::{AxisSpec, Column, Design};
+
+/// Description of a store: everything of an interchange file that is not a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct StoreDescription {
+    /// Kind of the geometry, or name of an additional geometry.
+    pub geometry: String,
+    /// Axes with their types and units.
+    pub axes: Vec<AxisSpec>,
+    /// Coordinate reference system.
+    pub crs: Option<Value>,
+    /// Name of the collection.
+    pub name: Option<String>,
+    /// Headers of source files, by format.
+    pub headers: BTreeMap<String, Map<String, Value>>,
+    /// Attributes of groups, one row per group number from 0. They are written as columns.
+    pub group: Vec<Column>,
+}
+
+impl StoreDescription {
+    /// Creates a description that has only the kind of the geometry.
+    pub fn new(geometry: impl Into<String>) -> Self {
+        Self {
+            geometry: geometry.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the JSON text for a result of `level`; `None` if there is nothing to carry.
+    pub(super) fn text(&self, level: &str) -> Option<String> {
+        let is_empty = self.axes.is_empty()
+            && self.crs.is_none()
+            && self.name.is_none()
+            && self.headers.is_empty();
+        if is_empty {
+            return None;
+        }
+        let mut object = json!({ "geometry": self.geometry, "level": level });
+        let mut put = |key: &str, value: Value| {
+            if let Some(object) = object.as_object_mut() {
+                object.insert(key.to_owned(), value);
+            }
+        };
+        let axes = self.axes.iter().map(|axis| {
+            let mut object = json!({ "name": axis.name, "type": axis.kind });
+            if let (Some(unit), Some(object)) = (&axis.unit, object.as_object_mut()) {
+                object.insert("unit".to_owned(), unit.clone().into());
+            }
+            object
+        });
+        put("axes", axes.collect());
+        if let Some(crs) = &self.crs {
+            put("crs", crs.clone());
+        }
+        if let Some(name) = &self.name {
+            put("name", name.clone().into());
+        }
+        if !self.headers.is_empty() {
+            put("headers", json!(self.headers));
+        }
+        Some(object.to_string())
+    }
+
+    /// Parses the JSON text.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the text is not JSON or a value has the wrong type.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let object: Map<String, Value> =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let string = |object: &Map<String, Value>, key: &str| match object.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(format!("{key} is not text")),
+        };
+        let mut description = Self {
+            geometry: string(&object, "geometry")?.unwrap_or_default(),
+            crs: object.get("crs").filter(|crs| !crs.is_null()).cloned(),
+            name: string(&object, "name")?,
+            ..Self::default()
+        };
+        if let Some(axes) = object.get("axes") {
+            let axes = axes.as_array().ok_or("axes is not a list")?;
+            for axis in axes {
+                let axis = axis.as_object().ok_or("an axis is not an object")?;
+                description.axes.push(AxisSpec {
+                    name: string(axis, "name")?.ok_or("an axis has no name")?,
+                    kind: string(axis, "type")?.unwrap_or_else(|| "space".to_owned()),
+                    unit: string(axis, "unit")?,
+                });
+            }
+        }
+        if let Some(headers) = object.get("headers") {
+            let headers = headers.as_object().ok_or("headers is not an object")?;
+            for (format, header) in headers {
+                let header = header
+                    .as_object()
+                    .ok_or_else(|| format!("the header {format} is not an object"))?;
+                description.headers.insert(format.clone(), header.clone());
+            }
+        }
+        Ok(description)
+    }
+
+    /// Returns the names of the axes; `None` if the description has no axes.
+    pub(super) fn axis_names(&self) -> Option<Vec<String>> {
+        let names = self.axes.iter().map(|axis| axis.name.clone());
+        (!self.axes.is_empty()).then(|| names.collect())
+    }
+
+    /// Completes a design: what the design leaves open is taken from the description. Axes are
+    /// taken if they have the names of the columns that were read.
+    pub(crate) fn complete(&self, design: &mut Design, names: Option<&[String]>) {
+        let own = self.axes.iter().map(|axis| axis.name.as_str());
+        let is_same = names.is_none_or(|names| own.eq(names.iter().map(String::as_str)));
+        if design.axes.is_none() && is_same && !self.axes.is_empty() {
+            design.axes = Some(self.axes.clone());
+        }
+        if design.crs.is_none() {
+            design.crs.clone_from(&self.crs);
+        }
+        if design.name.is_none() {
+            design.name.clone_from(&self.name);
+        }
+        if design.headers.is_empty() {
+            design.headers.clone_from(&self.headers);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_description_are_equivalent() {
+        let mut description = StoreDescription::new("mesh");
+        assert_eq!(description.text("0"), None);
+        description.axes = vec![AxisSpec {
+            name: "t".to_owned(),
+            kind: "time".to_owned(),
+            unit: Some("second".to_owned()),
+        }];
+        description.crs = Some(json!({"type": "EPSG", "code": 25832}));
+        description.name = Some("Gehirn σ".to_owned());
+        let header = json!({"voxel_to_rasmm": [[1.0, 0.5]]});
+        let header = header.as_object().unwrap().clone();
+        description.headers.insert("trk".to_owned(), header);
+        let text = description.text("0").unwrap();
+        assert_eq!(StoreDescription::parse(&text), Ok(description));
+    }
+
+    #[test]
+    fn damaged_text_is_rejected() {
+        for (text, reason) in [
+            ("", "EOF"),
+            ("[]", "expected a map"),
+            (r#"{"name": 3}"#, "name is not text"),
+            (r#"{"axes": {}}"#, "axes is not a list"),
+            (r#"{"axes": [{}]}"#, "an axis has no name"),
+            (
+                r#"{"headers": {"trk": 1}}"#,
+                "the header trk is not an object",
+            ),
+        ] {
+            let found = StoreDescription::parse(text).unwrap_err();
+            assert!(found.contains(reason), "{text}: {found}");
+        }
+        let empty = StoreDescription::parse("{}");
+        assert_eq!(empty, Ok(StoreDescription::default()));
+    }
+}

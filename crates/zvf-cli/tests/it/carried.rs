@@ -1,0 +1,304 @@
+//! Interchange files carry everything of a store: rows, groups, axes, reference system, name and
+//! headers survive `query -o` followed by `create --from`.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde_json::{Value, json};
+use zvf::{
+    Attribute, AxisSpec, CreateOptions, Design, Geometry, GeometryKind, NumericColumn, Values,
+    numeric::Kind,
+};
+
+use crate::{round_trip::typed, text, zvf};
+
+/// A small generator of random numbers (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn small(&mut self, limit: u64) -> u16 {
+        u16::try_from(self.below(limit)).unwrap()
+    }
+}
+
+fn numbers(name: &str, values: NumericColumn) -> Attribute {
+    Attribute {
+        name: name.to_owned(),
+        values: Values::Numbers(values),
+    }
+}
+
+fn texts(name: &str, values: impl Iterator<Item = Option<&'static str>>) -> Attribute {
+    Attribute {
+        name: name.to_owned(),
+        values: Values::Text(values.map(|text| text.map(str::to_owned)).collect()),
+    }
+}
+
+const WORDS: [Option<&str>; 5] = [Some("a"), None, Some("β, \"γ\""), Some(" "), Some("7")];
+
+/// Random objects of a kind with attributes in every scope and with groups.
+fn geometry(kind: GeometryKind, random: &mut Random) -> Geometry {
+    let (mut positions, mut owners, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut offsets, mut ids) = (vec![0_u64], Vec::new());
+    for object in 0..3 + i64::from(random.small(4)) {
+        let id = object * 7 + 2;
+        let vertices = match kind {
+            GeometryKind::Lines => 2,
+            _ => 3 + random.below(6),
+        };
+        for at in 0..vertices {
+            positions.extend((0..3).map(|_| f32::from(random.small(3000)) / 100.0));
+            let row = i64::try_from(owners.len()).unwrap();
+            match kind {
+                GeometryKind::Graphs | GeometryKind::Skeletons if at > 0 => {
+                    links.extend([row, row - 1]);
+                }
+                GeometryKind::Mesh if at > 1 => links.extend([row - 2, row - 1, row]),
+                _ => {}
+            }
+            owners.push(id);
+        }
+        offsets.push(u64::try_from(owners.len()).unwrap());
+        ids.push(id);
+    }
+    let rows = owners.len();
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    match kind.is_paths() {
+        true => {
+            geometry.part_offsets = Some(offsets);
+            geometry.part_objects = Some(ids.clone());
+        }
+        false => geometry.object_ids = Some(owners),
+    }
+    if kind == GeometryKind::Mesh {
+        geometry.link_width = 3;
+    }
+    geometry.links = links;
+    let mut rgb = NumericColumn::new(Kind::UInt8, 3);
+    rgb.bytes = (0..rows * 3)
+        .map(|_| u8::try_from(random.below(256)).unwrap())
+        .collect();
+    let words = |random: &mut Random| WORDS[usize::from(random.small(5))];
+    geometry.vertex = vec![
+        numbers("rgb", rgb),
+        texts("label", (0..rows).map(|_| words(random))),
+    ];
+    let sizes = ids.iter().map(|_| f64::from(random.small(1000)) / 8.0);
+    geometry.object = vec![
+        numbers("size", NumericColumn::float64(1, sizes)),
+        texts("title", ids.iter().map(|_| words(random))),
+    ];
+    geometry.objects = Some(ids.clone());
+    let mut groups = BTreeMap::new();
+    groups.insert(0, ids.iter().rev().copied().step_by(2).collect());
+    groups.insert(2, vec![ids[0], ids[1]]);
+    geometry.groups = groups;
+    geometry.group = vec![
+        texts("tract", [Some("left"), None, Some("right")].into_iter()),
+        numbers("weight", NumericColumn::float64(1, [0.5, 1.5, -2.0])),
+    ];
+    geometry
+}
+
+fn design(kind: GeometryKind) -> Design {
+    let axis = |name: &str, kind: &str, unit: Option<&str>| AxisSpec {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        unit: unit.map(str::to_owned),
+    };
+    let mut design = Design::new(kind).chunk_shape([10.0; 3]);
+    design.axes = Some(vec![
+        axis("east", "space", Some("micrometer")),
+        axis("north", "space", None),
+        axis("t", "time", Some("second")),
+    ]);
+    design.crs = Some(json!({"type": "EPSG", "code": 25832, "note": "σ"}));
+    design.name = Some("Präparat 7".to_owned());
+    let header = json!({"dimensions": [2, 3], "voxel_order": "RAS"});
+    let header = header.as_object().unwrap().clone();
+    design.headers.insert("trk".to_owned(), header);
+    design
+}
+
+async fn store(address: &str, kind: GeometryKind, seed: u64) {
+    let geometry = geometry(
+        kind,
+        &mut Random(seed * 2_654_435_761 + 88_172_645_463_325_252),
+    );
+    zvf::create(address, geometry, design(kind), &CreateOptions::default())
+        .await
+        .unwrap();
+}
+
+#[track_caller]
+fn run(arguments: &[&str]) -> String {
+    let output = zvf(arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout).to_owned()
+}
+
+/// Returns the whole content of a store as csv: all files by name.
+#[track_caller]
+fn exported(store: &str, folder: &Path) -> BTreeMap<String, String> {
+    fs::create_dir(folder).unwrap();
+    run(&["query", store, "-o", folder.join("a.csv").to_str().unwrap()]);
+    let files = fs::read_dir(folder).unwrap();
+    let files = files.map(|file| {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        (name, fs::read_to_string(file.path()).unwrap())
+    });
+    files.collect()
+}
+
+#[tokio::test]
+async fn every_kind_in_every_format_keeps_everything() {
+    for kind in GeometryKind::ALL {
+        for seed in 1..=2 {
+            let scratch = tempfile::tempdir().unwrap();
+            let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+            let source = path("source.zv");
+            store(&source, kind, seed).await;
+            let expected = exported(&source, &scratch.path().join("source"));
+            let names: Vec<&str> = expected.keys().map(String::as_str).collect();
+            for name in ["a.groups.csv", "a.group_attributes.csv", "a.metadata.json"] {
+                assert!(names.contains(&name), "{names:?}");
+            }
+            let metadata: Value = serde_json::from_str(&expected["a.metadata.json"]).unwrap();
+            assert_eq!(metadata["axes"][2]["type"], "time");
+            assert_eq!(metadata["name"], "Präparat 7");
+            assert_eq!(metadata["headers"]["trk"]["voxel_order"], "RAS");
+            for end in [&["csv"], &typed()[..]].concat() {
+                let (file, copy) = (path(&format!("a.{end}")), path(&format!("{end}.zv")));
+                run(&["query", &source, "-o", &file]);
+                run(&[
+                    "create",
+                    &copy,
+                    "--kind",
+                    kind.name(),
+                    "--from",
+                    &file,
+                    "--chunk-shape",
+                    "10,10,10",
+                ]);
+                let found = exported(&copy, &scratch.path().join(end));
+                assert_eq!(found, expected, "{} seed {seed} in {end}", kind.name());
+            }
+        }
+    }
+}
+
+/// Options replace what the file says.
+#[tokio::test]
+async fn options_take_precedence_over_the_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let (source, file, copy) = (path("source.zv"), path("a.npz"), path("copy.zv"));
+    store(&source, GeometryKind::Points, 1).await;
+    run(&["query", &source, "-o", &file]);
+    run(&[
+        "create",
+        &copy,
+        "--kind",
+        "points",
+        "--from",
+        &file,
+        "--name",
+        "other",
+        "--axes",
+        "a,b,c:meter",
+    ]);
+    let found = exported(&copy, &scratch.path().join("copy"));
+    let metadata: Value = serde_json::from_str(&found["a.metadata.json"]).unwrap();
+    assert_eq!(metadata["name"], "other");
+    assert_eq!(metadata["axes"][2]["unit"], "meter");
+    assert_eq!(metadata["crs"]["code"], 25832);
+}
+
+#[tokio::test]
+async fn members_outside_the_selection_are_noted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let (source, file) = (path("source.zv"), path("a.npz"));
+    store(&source, GeometryKind::Streamlines, 1).await;
+    let report = run(&["query", &source, "--object", "2", "-o", &file, "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["left_out"], json!([]));
+    let notes = report["notes"].as_array().unwrap();
+    let [line] = &notes[..] else {
+        panic!("{notes:?}");
+    };
+    let line = line.as_str().unwrap();
+    assert!(
+        line.ends_with("of groups left out: not in the selection"),
+        "{line}"
+    );
+}
+
+/// A path that leaves a box and returns gives two parts, which may not be joined by a line.
+#[tokio::test]
+async fn clipped_paths_become_objects_of_their_own() {
+    for end in [&["csv"], &typed()[..]].concat() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+        let (source, file, copy) = (
+            path("source.zv"),
+            path(&format!("a.{end}")),
+            path("copy.zv"),
+        );
+        let there_and_back = [
+            1.0_f32, 1.0, 0.0, 9.0, 1.0, 0.0, 9.0, 2.0, 0.0, 1.0, 2.0, 0.0,
+        ];
+        let straight = [1.0_f32, 3.0, 0.0, 2.0, 3.0, 0.0];
+        let positions = [&there_and_back[..], &straight].concat();
+        let mut paths = Geometry::new(NumericColumn::float32(3, positions));
+        paths.part_offsets = Some(vec![0, 4, 6]);
+        paths.part_objects = Some(vec![5, 8]);
+        paths.object = vec![numbers("size", NumericColumn::float64(1, [0.5, 1.5]))];
+        paths.groups = BTreeMap::from([(0, vec![5])]);
+        let design = Design::new(GeometryKind::Streamlines).chunk_shape([10.0; 3]);
+        zvf::create(&source, paths, design, &CreateOptions::default())
+            .await
+            .unwrap();
+        let clip = ["--bbox", "0,0,-1,4,9,1", "--mode", "clip"];
+        run(&[&["query", &source, "-o", &file], &clip[..]].concat());
+        let report = run(&[
+            "create",
+            &copy,
+            "--kind",
+            "streamlines",
+            "--from",
+            &file,
+            "--chunk-shape",
+            "10,10,10",
+            "--json",
+        ]);
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["objects"], 3, "{end}");
+        let note = report["notes"][0].as_str().unwrap();
+        assert!(note.starts_with("1 path is a further part"), "{note}");
+
+        let result = zvf::Dataset::open(&copy).await.unwrap();
+        let result = result.query(&zvf::Query::new()).await.unwrap();
+        let parts = result.parts.unwrap();
+        assert_eq!(parts.objects, [5, 8, 9], "{end}");
+        assert_eq!(parts.offsets, [0, 2, 4, 6]);
+        let found = exported(&copy, &scratch.path().join("copy"));
+        assert_eq!(
+            found["a.objects.csv"],
+            "object_id,object.size,object.source_object\n5,0.5,5\n8,1.5,8\n9,0.5,5\n"
+        );
+        assert_eq!(found["a.groups.csv"], "group,object_id\n0,5\n0,9\n");
+    }
+}
