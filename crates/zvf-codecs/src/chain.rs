@@ -11,7 +11,7 @@ use zvf_format::numeric::ByteOrder;
 use zvf_model::zarr::Codecs;
 
 use crate::{
-    CodecsError, DecodeError, EncodeError, compression::Compression, error::unsupported_field,
+    CodecsError, DecodeError, EncodeError, compression::ByteCodec, error::unsupported_field,
 };
 
 /// The codec chain of an unsharded chunk: the form of its bytes, and the compressions and checksums
@@ -20,7 +20,7 @@ use crate::{
 pub struct ChunkCodecs {
     form: DecodedForm,
     /// In the order of encoding.
-    compressions: Vec<Compression>,
+    compressions: Vec<ByteCodec>,
 }
 
 /// The form of a chunk after its compressions are decoded.
@@ -102,7 +102,7 @@ impl ChunkCodecs {
             "zstd" | "gzip" | "blosc" | "crc32c" => return Err(CodecsError::NoSerialiser),
             name => return Err(CodecsError::Unsupported(name.to_owned())),
         };
-        let compressions = codecs.map(Compression::new).collect::<Result<_, _>>()?;
+        let compressions = codecs.map(ByteCodec::new).collect::<Result<_, _>>()?;
         Ok(Self { form, compressions })
     }
 
@@ -122,7 +122,7 @@ impl ChunkCodecs {
     pub fn decode_cost(&self, bytes: usize) -> usize {
         match &self.compressions[..] {
             [] => 0,
-            [Compression::Crc32c] => bytes / 10,
+            [ByteCodec::Crc32c] => bytes / 10,
             _ => bytes,
         }
     }
@@ -133,7 +133,7 @@ impl ChunkCodecs {
         match self.compressions[..] {
             _ if self.form != form => None,
             [] => Some(false),
-            [Compression::Crc32c] => Some(true),
+            [ByteCodec::Crc32c] => Some(true),
             _ => None,
         }
     }

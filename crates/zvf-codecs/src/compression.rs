@@ -23,7 +23,7 @@ use zstd::Zstd;
 
 /// A codec from bytes to bytes, with the settings of its encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compression {
+pub(crate) enum ByteCodec {
     Zstd(Settings<Zstd>),
     Gzip(Settings<Gzip>),
     #[cfg(feature = "blosc")]
@@ -31,7 +31,7 @@ pub(crate) enum Compression {
     Crc32c,
 }
 
-impl Compression {
+impl ByteCodec {
     pub(crate) fn new(codec: &Codec) -> Result<Self, CodecsError> {
         match &*codec.name {
             "zstd" => Ok(Self::Zstd(Zstd::new(codec))),

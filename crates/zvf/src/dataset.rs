@@ -26,8 +26,8 @@ use zvf_store::{CellReader, OpenOptions, Store};
 
 use self::{node_copy_check::NodeCopyCheck, opening::Opened};
 use crate::{
-    error::Error,
-    failure::{Failure, boxed},
+    error::{Error, boxed},
+    failure::Failure,
     location::Location,
     nodes,
 };

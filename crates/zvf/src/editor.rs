@@ -19,8 +19,8 @@ use zvf_store::{
 
 use crate::{
     dataset::Dataset,
-    error::Error,
-    failure::{Failure, boxed},
+    error::{Error, boxed},
+    failure::Failure,
     location::Location,
     nodes::{self, element},
     stale::mark_stale,

@@ -5,6 +5,8 @@ use zvf_model::detection::GenerationError;
 use zvf_query::QueryError;
 use zvf_store::{CellError, CommitError, CreateError, ListError, OpenError, ReadError};
 
+use futures_util::future::BoxFuture;
+
 use crate::failure::Failure;
 
 /// The error of every operation on a store.
@@ -188,6 +190,13 @@ impl From<Failure> for Error {
             }
         }
     }
+}
+
+/// Boxes the future of a public method.
+pub(crate) fn boxed<'a, T>(
+    work: impl Future<Output = Result<T, Failure>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, Error>> {
+    Box::pin(async move { Ok(work.await?) })
 }
 
 #[cfg(test)]

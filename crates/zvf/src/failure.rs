@@ -1,7 +1,6 @@
 //! The error inside the crate, with one variant for each cause. Public functions return the groups
 //! of [`Error`](crate::Error).
 
-use futures_util::future::BoxFuture;
 use zvf_build::{
     BuildError,
     coarsen::{CoarsenError, SparsityError},
@@ -24,8 +23,6 @@ use zvf_store::{
     CellArrayError, CellError, CommitError, CreateError, EncodeError, ListError, OpenError,
     ReadError, TransactionError, WriteError,
 };
-
-use crate::error::Error;
 
 /// The cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
@@ -365,11 +362,4 @@ pub(crate) enum Failure {
         /// What happened.
         source: std::io::Error,
     },
-}
-
-/// Boxes the future of a public method.
-pub(crate) fn boxed<'a, T>(
-    work: impl Future<Output = Result<T, Failure>> + Send + 'a,
-) -> BoxFuture<'a, Result<T, Error>> {
-    Box::pin(async move { Ok(work.await?) })
 }

@@ -58,6 +58,7 @@ mod location;
 mod migrate;
 mod nodes;
 mod options;
+mod progress;
 mod pyramid;
 mod repair;
 mod run_task;
@@ -94,7 +95,7 @@ pub use geometry::IntoGeometry;
 pub use run_task::run_task;
 pub use task_runner::TaskRunner;
 pub use writer::{
-    CreateOptions, GeometrySource, PlanCheck, Progress, WriteReport, create, create_from_plan,
+    CreateOptions, GeometrySource, PlanCheck, WriteReport, create, create_from_plan,
     create_from_source,
 };
 pub use zvf_build::{
@@ -110,6 +111,7 @@ pub use pyramid::{
 
 // Validation and migration.
 pub use migrate::{MigrateOptions, MigrateReport, migrate};
+pub use progress::Progress;
 pub use repair::{RepairReport, repair};
 pub use validate::validate;
 pub use zvf_build::migrate::MigrationNote;

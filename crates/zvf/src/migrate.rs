@@ -22,6 +22,7 @@ use zvf_model::{
 use zvf_query::{Damage, Fault, QueryError, Session};
 use zvf_store::{CreateError, OpenOptions, Store};
 
+use crate::progress::Progress;
 use crate::{
     dataset::Dataset,
     error::Error,
@@ -30,7 +31,7 @@ use crate::{
     nodes::{self, named},
     options::option_setters,
     writer::{
-        Progress, WriteReport, begin_replace,
+        WriteReport, begin_replace,
         cell_writer::{CellWriter, Destination},
         conclude, copies_nodes,
         encode::text,

@@ -5,7 +5,12 @@ use std::path::Path;
 use futures_util::future::BoxFuture;
 use zvf_store::OpenOptions;
 
-use crate::{error::Error, failure::boxed, pyramid, task_runner::read_json, writer};
+use crate::{
+    error::{Error, boxed},
+    pyramid,
+    task_runner::read_json,
+    writer,
+};
 
 /// Runs the task that the file `task` describes. Running a task twice leaves the same result.
 ///

@@ -16,7 +16,7 @@ use zvf_store::{
 
 use crate::{
     error::Error, failure::Failure, location::Location, nodes, options::option_setters,
-    task_runner::TaskRunner,
+    progress::Progress, task_runner::TaskRunner,
 };
 
 use self::{
@@ -40,9 +40,6 @@ pub struct WriteReport {
     /// The number of the transaction; 0 for a store that is new.
     pub transaction: u64,
 }
-
-/// Callback for progress: the number of finished tasks, and of all tasks.
-pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// Decides whether a store of this size is written; an error stops the creation.
 pub type PlanCheck = Arc<

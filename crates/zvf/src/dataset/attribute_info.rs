@@ -20,8 +20,8 @@ use zvf_query::{LevelChoice, Query, QueryError, QueryResult, Selection, predicat
 
 use super::Dataset;
 use crate::{
-    error::Error,
-    failure::{Failure, boxed},
+    error::{Error, boxed},
+    failure::Failure,
     nodes,
 };
 

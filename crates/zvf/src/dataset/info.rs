@@ -6,8 +6,8 @@ use zvf_store::ListError;
 
 use super::{Dataset, LevelInfo, count_level};
 use crate::{
-    error::Error,
-    failure::{Failure, boxed},
+    error::{Error, boxed},
+    failure::Failure,
 };
 
 /// A summary of a store.

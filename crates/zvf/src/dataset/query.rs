@@ -6,7 +6,7 @@ use futures_util::future::{BoxFuture, join};
 use zvf_query::{Counts, Explanation, OperatorReport, Query, QueryReport, QueryResult};
 
 use super::Dataset;
-use crate::{error::Error, failure::boxed};
+use crate::error::{Error, boxed};
 
 /// What takes batches.
 type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;

@@ -31,10 +31,10 @@ use super::{
     source::{SortedLinks, Source},
     tally::Tally,
 };
+use crate::progress::Progress;
 use crate::{
     failure::Failure,
     writer::{
-        Progress,
         cell_writer::{CellWriter, StagedTransaction},
         run,
     },

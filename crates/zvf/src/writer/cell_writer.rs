@@ -23,11 +23,12 @@ use zvf_model::key::Key;
 use zvf_store::{Creation, Store, Transaction, spawn_cpu};
 
 use super::{
-    Progress, WriteReport,
+    WriteReport,
     encode::{Arrays, encoded},
     run,
 };
 use crate::failure::Failure;
+use crate::progress::Progress;
 
 /// Tasks that run in addition to one per core: their objects are being uploaded.
 const UPLOADING: usize = 2;
