@@ -13,11 +13,15 @@ use crate::{
 const FUZZ_SECONDS: u64 = 120;
 const RANDOM_STORES: u64 = 200;
 const RANDOM_BLOBS: u64 = 20_000;
+/// Cases of a random test over those of its sample in CI.
+const SCALE: u32 = 8;
+/// Cases of property tests that set none themselves, in CI.
+const DEFAULT_CASES: u32 = 256;
 
 pub(crate) fn all() -> Stages {
     let mut stages = Stages::default();
     stages
-        .run("tests, every mutant", tests)
+        .run("tests: long random runs, every mutant", tests)
         .run("conformance: random stores", || {
             conformance::random::stores(RANDOM_STORES, None)
         })
@@ -29,7 +33,9 @@ pub(crate) fn all() -> Stages {
     stages
 }
 
-/// Runs all tests; `ZVF_TEST_ALL` checks every mutant instead of a sample.
+/// Runs all tests. `ZVF_TEST_ALL` checks every mutant instead of a sample, `ZVF_TEST_SCALE`
+/// multiplies the cases of random tests, and `PROPTEST_CASES` those of properties that set no
+/// number.
 fn tests() -> Result<Done> {
     let runner = if exists("cargo-nextest") {
         "nextest run --no-fail-fast"
@@ -39,6 +45,8 @@ fn tests() -> Result<Done> {
     cargo(runner)
         .words(EVERYTHING)
         .env("ZVF_TEST_ALL", "1")
+        .env("ZVF_TEST_SCALE", SCALE.to_string())
+        .env("PROPTEST_CASES", (SCALE * DEFAULT_CASES).to_string())
         .run()?;
     Ok(Done::Passed)
 }

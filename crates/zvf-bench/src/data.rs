@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use zvf::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Values};
 
-use crate::random::Random;
+use crate::random::NamedRandom;
 
 mod graph;
 mod mesh;
@@ -224,7 +224,7 @@ impl Data {
 
     /// Returns boxes of a share of the volume around vertices, so that none is empty.
     pub(crate) fn boxes(&self, share: f64) -> Vec<BoxCorners> {
-        let mut random = Random::new(share.to_bits(), self.kind.name());
+        let mut random = NamedRandom::new(share.to_bits(), self.kind.name());
         let length = self.side * share.cbrt();
         let mut around = || {
             let centre = self.positions[random.below(self.positions.len())];
@@ -237,7 +237,7 @@ impl Data {
     /// Returns the ids of a hundred objects in ascending order, or of all if there are fewer.
     pub(crate) fn hundred(&self) -> Vec<i64> {
         let objects = self.objects();
-        let mut random = Random::new(100, self.kind.name());
+        let mut random = NamedRandom::new(100, self.kind.name());
         let mut chosen = std::collections::BTreeSet::new();
         while chosen.len() < objects.min(100) {
             chosen.insert(random.below(objects) as i64);

@@ -20,7 +20,7 @@ use zvf_format::{
 
 use crate::{
     data::{Data, Workload},
-    random::Random,
+    random::NamedRandom,
     worker::StoreForm,
 };
 
@@ -80,7 +80,7 @@ pub fn kernels() -> Result<Vec<Kernel>> {
 
 /// Looks up fragments at random, half of them lists.
 fn fragments() -> Result<Kernel> {
-    let mut random = Random::new(1, "fragments");
+    let mut random = NamedRandom::new(1, "fragments");
     let mut builder = FragmentIndexBuilder::default();
     let mut row = 0;
     for at in 0..10_000_u64 {

@@ -2,23 +2,23 @@
 
 use std::f64::consts::TAU;
 
-/// A stream of random numbers: `SplitMix64`.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+use zvf_build::SplitMix64;
 
-impl Random {
+/// A stream of random numbers, chosen by a seed and a name.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedRandom(SplitMix64);
+
+impl NamedRandom {
     /// Creates the stream of a seed and a name.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         let mix = |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, mix))
+        Self(SplitMix64::new(
+            name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, mix),
+        ))
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// Returns a number from 0 up to, but not including, 1.

@@ -11,8 +11,9 @@ use anyhow::{Context, Result, bail, ensure};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::runtime::Runtime;
 use zvf::{
-    AutoLevels, Bbox, CellCompression, CreateOptions, Dataset, Design, Geometry, MethodKind, Mode,
-    OpenOptions, Predicate, PyramidLevels, PyramidOptions, Query, QueryResult, ShardingPolicy,
+    AutoLevels, Bbox, CellChecksums, CellCompression, CreateOptions, Dataset, Design, Geometry,
+    MethodKind, Mode, OpenOptions, Predicate, PyramidLevels, PyramidOptions, Query, QueryResult,
+    ShardingPolicy,
 };
 
 use crate::{
@@ -46,7 +47,9 @@ impl StoreForm {
     }
 
     pub(crate) fn apply(self, design: &mut Design) {
-        design.checksum = (self == Self::Bare).then_some(false);
+        if self == Self::Bare {
+            design.checksums = CellChecksums::Off;
+        }
         design.compression = match self {
             Self::Plain | Self::Bare => CellCompression::None,
             Self::Zstd | Self::Sharded => CellCompression::Zstd(1),

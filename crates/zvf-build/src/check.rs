@@ -112,14 +112,15 @@ fn no_place(kind: &'static str, what: &'static str) -> BuildError {
 }
 
 fn length(what: &'static str, name: &str, expected: usize, found: usize) -> Result<(), BuildError> {
-    match expected == found {
-        true => Ok(()),
-        false => Err(BuildError::RowCount {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(BuildError::RowCount {
             what,
             name: name.to_owned(),
             expected,
             found,
-        }),
+        })
     }
 }
 
@@ -156,9 +157,10 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
         if !geometry.links.is_empty() {
             return Err(no_place(kind, "links"));
         }
-        return match geometry.link.is_empty() {
-            true => Ok(()),
-            false => Err(no_place(kind, "link attributes")),
+        return if geometry.link.is_empty() {
+            Ok(())
+        } else {
+            Err(no_place(kind, "link attributes"))
         };
     }
     let expected = match design.kind {
@@ -227,12 +229,13 @@ fn identifier(what: &'static str, name: &str) -> Result<(), BuildError> {
     let first = letters.next();
     let starts = first.is_some_and(|letter| letter.is_ascii_alphabetic() || letter == b'_');
     let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
-    match starts && goes_on && name.len() <= 200 {
-        true => Ok(()),
-        false => Err(BuildError::InvalidName {
+    if starts && goes_on && name.len() <= 200 {
+        Ok(())
+    } else {
+        Err(BuildError::InvalidName {
             what,
             name: name.to_owned(),
-        }),
+        })
     }
 }
 

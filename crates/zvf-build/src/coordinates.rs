@@ -124,18 +124,19 @@ pub(crate) fn converted(
         for (at, &value) in values.iter().enumerate() {
             if !push(&mut bytes, value, kind) {
                 let (vertex, axis) = (first + at / axes, at % axes);
-                return Err(match value.is_finite() {
-                    true => BuildError::OutOfType {
+                return Err(if value.is_finite() {
+                    BuildError::OutOfType {
                         vertex,
                         axis,
                         value,
                         kind,
-                    },
-                    false => BuildError::NotFinite {
+                    }
+                } else {
+                    BuildError::NotFinite {
                         vertex,
                         axis,
                         value,
-                    },
+                    }
                 });
             }
         }

@@ -43,6 +43,7 @@ impl Profile {
 
 /// Compression of cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CellCompression {
     /// No compression. A reader can fetch part of a cell.
     #[default]
@@ -53,6 +54,18 @@ pub enum CellCompression {
     Blosc,
     /// Gzip at a level.
     Gzip(u32),
+}
+
+/// Checksums of cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CellChecksums {
+    /// On in stores of 0.9, off in older ones.
+    #[default]
+    Auto,
+    /// Every cell carries a checksum.
+    On,
+    /// No cell carries a checksum.
+    Off,
 }
 
 /// Number of cells in one object.
@@ -69,6 +82,7 @@ pub enum ShardingPolicy {
 
 /// Policy for vertices outside the bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OutOfBounds {
     /// Fail before anything is written.
     #[default]
@@ -81,6 +95,7 @@ pub enum OutOfBounds {
 
 /// Expected access pattern, which decides the size of cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Purpose {
     /// `Lookup` where there are objects, `Scan` for points without objects.
     #[default]
@@ -104,6 +119,7 @@ pub struct AxisSpec {
 
 /// Design of a new store: geometry kind, profile, chunks, compression and metadata.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Design {
     /// Kind of geometry.
     pub kind: GeometryKind,
@@ -118,7 +134,7 @@ pub struct Design {
     /// Compression of cells.
     pub compression: CellCompression,
     /// Checksums of cells.
-    pub checksum: Option<bool>,
+    pub checksums: CellChecksums,
     /// Number of cells in one object.
     pub sharding: ShardingPolicy,
     /// `true` if the order of link ends is significant. Undirected links are stored in canonical
@@ -167,7 +183,7 @@ impl Design {
             bin_shape: None,
             dtype: None,
             compression: CellCompression::default(),
-            checksum: None,
+            checksums: CellChecksums::default(),
             sharding: ShardingPolicy::default(),
             directed: false,
             duplicate: false,
@@ -218,6 +234,13 @@ impl Design {
         self
     }
 
+    /// Sets whether cells carry checksums.
+    #[must_use]
+    pub fn checksums(mut self, checksums: CellChecksums) -> Self {
+        self.checksums = checksums;
+        self
+    }
+
     /// Sets the number of cells in one object.
     #[must_use]
     pub fn sharding(mut self, sharding: ShardingPolicy) -> Self {
@@ -253,6 +276,10 @@ impl Design {
 
     /// Returns whether cells carry checksums.
     pub fn has_checksums(&self) -> bool {
-        self.checksum.unwrap_or(self.profile == Profile::V09)
+        match self.checksums {
+            CellChecksums::Auto => self.profile == Profile::V09,
+            CellChecksums::On => true,
+            CellChecksums::Off => false,
+        }
     }
 }

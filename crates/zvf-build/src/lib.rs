@@ -45,6 +45,7 @@ mod objects;
 mod output;
 mod parametric;
 mod plan;
+mod random;
 mod rounding;
 mod sharding;
 mod sizing;
@@ -54,13 +55,14 @@ mod tables;
 mod vertex_layout;
 
 pub use design::{
-    AxisSpec, CellCompression, Design, OutOfBounds, Profile, Purpose, ShardingPolicy,
+    AxisSpec, CellChecksums, CellCompression, Design, OutOfBounds, Profile, Purpose, ShardingPolicy,
 };
 pub use error::BuildError;
 pub use geometry::{Attribute, Geometry, GeometryKind, Values};
 pub use output::{Output, group_metadata};
 pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanEstimate, PlanSummary, WritePlan};
+pub use random::SplitMix64;
 pub use rounding::{Rounding, RoundingError};
 pub use spatial_layout::SpatialLayout;
 pub use zvf_model::column::NumericColumn;

@@ -16,7 +16,7 @@ mod tables;
 use serde_json::{Map, Value};
 
 use crate::{
-    design::{CellCompression, Design, Profile, ShardingPolicy},
+    design::{CellChecksums, CellCompression, Design, Profile, ShardingPolicy},
     error::BuildError,
     geometry::GeometryKind,
     metadata::Encoding,
@@ -40,6 +40,7 @@ pub struct MigrationTarget {
 
 /// Record of a repair, or of data that the new store does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MigrationNote {
     /// Node in the source store.
     pub path: String,
@@ -71,7 +72,7 @@ impl MigrationNote {
 }
 
 impl MigrationTarget {
-    /// Creates a target. `checksum` of `None` follows the profile.
+    /// Creates a target.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl MigrationTarget {
     pub fn new(
         profile: Profile,
         compression: CellCompression,
-        checksum: Option<bool>,
+        checksums: CellChecksums,
     ) -> Result<Self, BuildError> {
         if profile == Profile::Padded {
             return Err(BuildError::UnsupportedOption {
@@ -90,7 +91,7 @@ impl MigrationTarget {
         let mut design = Design::new(GeometryKind::Points);
         design.profile = profile;
         design.compression = compression;
-        design.checksum = checksum;
+        design.checksums = checksums;
         Ok(Self {
             profile,
             cells: Encoding::of_cells(&design),

@@ -195,9 +195,10 @@ pub(crate) enum RowOf {
 
 impl RowOf {
     fn new(ids: &[i64]) -> Self {
-        match ids.iter().zip(0..).all(|(id, row)| *id == row) {
-            true => Self::Same(ids.len()),
-            false => Self::Table(ids.iter().copied().zip(0..).collect()),
+        if ids.iter().zip(0..).all(|(id, row)| *id == row) {
+            Self::Same(ids.len())
+        } else {
+            Self::Table(ids.iter().copied().zip(0..).collect())
         }
     }
 

@@ -25,6 +25,7 @@ use crate::{
     objects::ObjectRows,
     output::Output,
     sharding,
+    sizing::FragmentKind,
     spatial_layout::{self, SpatialLayout},
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, is_tree},
@@ -110,13 +111,13 @@ impl WritePlan {
             (true, Some(objects)) => Some(Trees::new(&geometry, &rows, &objects.ids)?),
             _ => None,
         };
-        let binned = objects.is_none();
+        let fragments = FragmentKind::of_geometry(objects.is_some());
         let vertices = geometry.vertices() as u64;
-        let space = SpatialLayout::of(&design, &geometry.positions, bounds, !binned, vertices)?;
+        let space = SpatialLayout::of(&design, &geometry.positions, bounds, fragments, vertices)?;
         let found = (space.lower.as_slice(), space.upper.as_slice());
         let within = design.bounds.is_none().then_some(found);
-        let assigned = spatial_layout::assign(&geometry.positions, &space, binned, within)?;
-        let grid = space.grid(binned)?;
+        let assigned = spatial_layout::assign(&geometry.positions, &space, fragments, within)?;
+        let grid = space.grid(fragments)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
         let grouping = match (&objects, &trees) {
             (None, _) => Grouping::Bins {
@@ -152,9 +153,10 @@ impl WritePlan {
         }
         let current = design.profile == Profile::V09;
         let columns = |given: &mut Vec<Attribute>, tag| {
-            let attributes = match settles {
-                true => core::mem::take(given),
-                false => given.clone(),
+            let attributes = if settles {
+                core::mem::take(given)
+            } else {
+                given.clone()
             };
             let attributes = attributes.into_iter();
             let columns = attributes.map(|attribute| StoredColumn::of(attribute, tag, current));
@@ -308,9 +310,10 @@ impl WritePlan {
     /// ends.
     pub(crate) fn form(&self, crosses: bool) -> RowForm {
         let permuted = crosses && (!self.design.directed || self.design.duplicate);
-        match permuted || (crosses && self.design.profile != Profile::V09) {
-            true => RowForm::Permuted,
-            false => RowForm::Plain,
+        if permuted || (crosses && self.design.profile != Profile::V09) {
+            RowForm::Permuted
+        } else {
+            RowForm::Plain
         }
     }
 }
@@ -334,10 +337,7 @@ fn links(
     };
     if design.kind.is_linked() {
         let rows = layout.rows();
-        let heads = match has_trees {
-            true => heads(layout),
-            false => Vec::new(),
-        };
+        let heads = if has_trees { heads(layout) } else { Vec::new() };
         let implied = |child: usize, parent: usize| {
             has_trees
                 && layout.chunk_of[child] == layout.chunk_of[parent]
@@ -406,13 +406,16 @@ pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
         .iter()
         .map(|column| (&*column.name, column.numbers.row_size()));
     let widths: Vec<_> = widths.chain([("vertices", positions)]).collect();
-    let check = |chunk: u32, array: &str, bytes: u64| match is_countable(bytes) {
-        true => Ok(()),
-        false => Err(BuildError::CellSize {
-            chunk: plan.name(chunk),
-            array: array.to_owned(),
-            bytes,
-        }),
+    let check = |chunk: u32, array: &str, bytes: u64| {
+        if is_countable(bytes) {
+            Ok(())
+        } else {
+            Err(BuildError::CellSize {
+                chunk: plan.name(chunk),
+                array: array.to_owned(),
+                bytes,
+            })
+        }
     };
     for chunk in 0..plan.layout.chunks.len() as u32 {
         let rows = plan.layout.vertices(chunk as usize).len() as u64;

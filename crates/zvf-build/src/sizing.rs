@@ -21,6 +21,26 @@ const SAMPLE: usize = 50_000;
 /// Upper bound on bins of a chunk: each takes 16 bytes of its fragment index.
 const MOST_BINS: f64 = 4096.0;
 
+/// Meaning of the fragments of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FragmentKind {
+    /// Parts of objects.
+    Objects,
+    /// Bins, which follow from the position.
+    Bins,
+}
+
+impl FragmentKind {
+    /// Returns the kind for geometry with or without objects.
+    pub(crate) fn of_geometry(has_objects: bool) -> Self {
+        if has_objects {
+            Self::Objects
+        } else {
+            Self::Bins
+        }
+    }
+}
+
 /// Chosen shapes and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChosenShapes {
@@ -39,8 +59,9 @@ pub(crate) fn choose(
     vertices: u64,
     (lower, upper): (&[f64], &[f64]),
     purpose: Purpose,
-    has_objects: bool,
+    fragments: FragmentKind,
 ) -> ChosenShapes {
+    let has_objects = fragments == FragmentKind::Objects;
     let target = match purpose {
         _ if purpose == Purpose::Lookup || (purpose == Purpose::Auto && has_objects) => LOOKUP,
         _ => SCAN,
@@ -54,10 +75,12 @@ pub(crate) fn choose(
         .iter()
         .chain(upper)
         .fold(0.0, |far: f64, x| far.max(x.abs()));
-    let most = match most > far * 1e-9 {
-        true => most,
-        false if far > 0.0 => far,
-        false => 1.0,
+    let most = if most > far * 1e-9 {
+        most
+    } else if far > 0.0 {
+        far
+    } else {
+        1.0
     };
     let axes = positions.row_len();
     let sample = Sample::of(positions, vertices);
@@ -82,9 +105,10 @@ pub(crate) fn choose(
         let per_axis = (shared / BIN).powf(1.0 / as_float(axes)).round();
         per_axis.clamp(1.0, MOST_BINS.powf(1.0 / as_float(axes)).floor())
     };
-    let kind = match has_objects || purpose == Purpose::Lookup {
-        true => "read one by one",
-        false => "read at once",
+    let kind = if has_objects || purpose == Purpose::Lookup {
+        "read one by one"
+    } else {
+        "read at once"
     };
     let why = format!(
         "edge {edge}: about {shared:.0} vertices ({:.0} kB) to a chunk, for what is {kind}",
@@ -230,7 +254,7 @@ mod tests {
         let positions = NumericColumn::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
         for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
-            let chosen = choose(&positions, 1_000_000, bounds, purpose, false);
+            let chosen = choose(&positions, 1_000_000, bounds, purpose, FragmentKind::Bins);
             let bytes = chosen.chunk[0].powi(3) * 12.0;
             assert!(
                 (0.3..2.0).contains(&(bytes / target)),
@@ -248,7 +272,7 @@ mod tests {
             300_000,
             (&[5.0; 2], &[5.0; 2]),
             Purpose::Auto,
-            false,
+            FragmentKind::Bins,
         );
         assert!(chosen.chunk[0] > 0.0);
     }
@@ -257,7 +281,13 @@ mod tests {
     fn single_position_gets_a_countable_chunk() {
         for (x, expected) in [(0.0, 1.0), (5.0, 5.0), (-2e9, 2e9)] {
             let positions = NumericColumn::float64(2, [x, x]);
-            let chosen = choose(&positions, 1, (&[x; 2], &[x; 2]), Purpose::Auto, true);
+            let chosen = choose(
+                &positions,
+                1,
+                (&[x; 2], &[x; 2]),
+                Purpose::Auto,
+                FragmentKind::Objects,
+            );
             assert!(
                 (chosen.chunk[0] - expected).abs() <= expected * 1e-9,
                 "{chosen:?}"

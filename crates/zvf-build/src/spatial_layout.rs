@@ -10,7 +10,7 @@ use crate::{
     coordinates::{self, BLOCK},
     design::Design,
     error::BuildError,
-    sizing,
+    sizing::{self, FragmentKind},
 };
 use zvf_model::column::NumericColumn;
 
@@ -31,22 +31,25 @@ pub struct SpatialLayout {
 
 impl SpatialLayout {
     /// Takes the shapes of the design, or chooses them for `vertices` vertices of which `positions`
-    /// is all or a sample. `has_objects` means that fragments are objects rather than bins.
+    /// is all or a sample.
     pub(crate) fn of(
         design: &Design,
         positions: &NumericColumn,
         (lower, upper): (Vec<f64>, Vec<f64>),
-        has_objects: bool,
+        fragments: FragmentKind,
         vertices: u64,
     ) -> Result<Self, BuildError> {
         let axes = positions.row_len();
-        let same = |what, found: usize| match found == axes {
-            true => Ok(()),
-            false => Err(BuildError::AxisCount {
-                what,
-                expected: axes,
-                found,
-            }),
+        let same = |what, found: usize| {
+            if found == axes {
+                Ok(())
+            } else {
+                Err(BuildError::AxisCount {
+                    what,
+                    expected: axes,
+                    found,
+                })
+            }
         };
         let mut why = Vec::new();
         let (chunk, bins) = match (&design.chunk_shape, &design.bin_shape) {
@@ -63,7 +66,7 @@ impl SpatialLayout {
                     vertices,
                     (&lower, &upper),
                     design.purpose,
-                    has_objects,
+                    fragments,
                 );
                 let edges = chosen.chunk.iter().zip(bin);
                 let chunk = edges.map(|(edge, bin)| (edge / bin).round().max(1.0) * bin);
@@ -76,7 +79,7 @@ impl SpatialLayout {
                     vertices,
                     (&lower, &upper),
                     design.purpose,
-                    has_objects,
+                    fragments,
                 );
                 let bins = (chosen.bins > 1).then(|| {
                     let edges = chosen.chunk.iter();
@@ -107,6 +110,12 @@ impl SpatialLayout {
         self.chunk.axes()
     }
 
+    /// Returns the bins of a chunk if fragments are bins.
+    fn bins_for(&self, fragments: FragmentKind) -> Option<&Bins> {
+        let bins = self.bins.as_ref();
+        bins.filter(|_| fragments == FragmentKind::Bins)
+    }
+
     /// Returns the number of bins of a chunk.
     pub(crate) fn bin_count(&self) -> Result<u32, BuildError> {
         let count = self.bins.as_ref().map_or(1, Bins::count);
@@ -117,12 +126,12 @@ impl SpatialLayout {
         }
     }
 
-    /// Returns the origin and shape of the grid of chunks within the bounds. If `binned`, a
+    /// Returns the origin and shape of the grid of chunks within the bounds. With bins, a
     /// position's chunk follows from its bin.
-    pub(crate) fn grid(&self, binned: bool) -> Result<(Vec<i64>, Vec<u64>), BuildError> {
+    pub(crate) fn grid(&self, fragments: FragmentKind) -> Result<(Vec<i64>, Vec<u64>), BuildError> {
         let corner = |position: &[f64]| -> Option<(Vec<i64>, Vec<i64>)> {
             let plain = self.chunk.chunk_of(position)?.coords().to_vec();
-            let bins = self.bins.as_ref().filter(|_| binned);
+            let bins = self.bins_for(fragments);
             let through = match bins {
                 Some(bins) => bins.place_of(position)?.chunk.coords().to_vec(),
                 None => plain.clone(),
@@ -164,17 +173,17 @@ pub(crate) struct Assigned {
     pub(crate) bin_of: Vec<u32>,
 }
 
-/// Assigns each vertex to a chunk and, if `binned`, a bin. `within` is the extent of the positions,
+/// Assigns each vertex to a chunk and, with bins, to a bin. `within` is the extent of the positions,
 /// if known.
 pub(crate) fn assign(
     positions: &NumericColumn,
     space: &SpatialLayout,
-    binned: bool,
+    fragments: FragmentKind,
     within: Option<(&[f64], &[f64])>,
 ) -> Result<Assigned, BuildError> {
     let axes = space.axes();
-    let bins = space.bins.as_ref().filter(|_| binned);
-    let rule = Rule::of(space, binned);
+    let bins = space.bins_for(fragments);
+    let rule = Rule::of(space, fragments);
     let rows = positions.len();
     // The box of chunks around all positions.
     let (least, most) = match within {
@@ -288,8 +297,8 @@ struct Rule<'a> {
 }
 
 impl<'a> Rule<'a> {
-    fn of(space: &'a SpatialLayout, binned: bool) -> Self {
-        match space.bins.as_ref().filter(|_| binned) {
+    fn of(space: &'a SpatialLayout, fragments: FragmentKind) -> Self {
+        match space.bins_for(fragments) {
             Some(bins) => Self {
                 extents: bins.shape().extents(),
                 per_chunk: bins

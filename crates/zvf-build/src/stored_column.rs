@@ -75,9 +75,10 @@ fn coded(
         profile: "any",
     };
     let count = u32::try_from(words.len()).map_err(|_| too_many())?;
-    let dtype = match texts.iter().any(Option::is_none) {
-        true => CodeDtype::with_missing(count).map_err(|_| too_many())?,
-        false => CodeDtype::new(count),
+    let dtype = if texts.iter().any(Option::is_none) {
+        CodeDtype::with_missing(count).map_err(|_| too_many())?
+    } else {
+        CodeDtype::new(count)
     };
     let numbers: BTreeMap<&str, u32> = words.iter().copied().zip(0..).collect();
     let code = |text: &Option<String>| {

@@ -349,9 +349,10 @@ struct PartOf<'a> {
 }
 
 fn part_starts(offsets: &[u64], vertices: usize) -> PartOf<'_> {
-    let words = match offsets.is_empty() {
-        true => 0,
-        false => vertices / 64 + 1,
+    let words = if offsets.is_empty() {
+        0
+    } else {
+        vertices / 64 + 1
     };
     let mut starts = vec![0u64; words];
     for &start in offsets {

@@ -82,9 +82,10 @@ fn open(path: &Path) -> Result<Box<dyn DenseArray>, Box<dyn Error>> {
 
 /// Writes a dataset of type `<f4`.
 fn write_tet(request: &Value, path: &Path) -> Done {
-    let compression = match request["zstd"] == true {
-        true => Compression::Zstd(1),
-        false => Compression::Raw,
+    let compression = if request["zstd"] == true {
+        Compression::Zstd(1)
+    } else {
+        Compression::Raw
     };
     let (shape, chunks) = (numbers(request, "shape")?, numbers(request, "chunks")?);
     let spec = DatasetSpec::new("a", TetDtype::F32, &shape, &chunks).compressed(compression);
@@ -151,9 +152,10 @@ fn time(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
     for request in request["selections"].as_array().ok_or("no selections")? {
         let selection = selection(request, array.shape())?;
         // Read into existing or new memory.
-        let mut room = match request["into"] == true {
-            true => Buffer::zeros(array.byte_len(&selection)?).ok_or("no memory")?,
-            false => Vec::new().into(),
+        let mut room = if request["into"] == true {
+            Buffer::zeros(array.byte_len(&selection)?).ok_or("no memory")?
+        } else {
+            Vec::new().into()
         };
         room.fill(1);
         let start = Instant::now();

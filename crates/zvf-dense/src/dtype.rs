@@ -158,6 +158,9 @@ impl NumpyDtype {
             (Some('V'), Some(width)) => Ok(Self::Opaque(width)),
             (Some('U'), Some(width)) => Ok(Self::Unicode { width, order }),
             (Some('O'), _) => Err(NumpyDtypeError::Object),
+            (Some('S' | 'a' | 'V' | 'U'), None) if is_number && !digits.is_empty() => {
+                Err(NumpyDtypeError::Long)
+            }
             _ => {
                 // A code without byte order, as descr may contain.
                 let number = numeric::Dtype::parse(&format!("<{text}"));

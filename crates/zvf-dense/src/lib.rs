@@ -21,7 +21,7 @@ mod read_cost;
 mod scatter;
 mod sink;
 mod source;
-mod staged;
+pub mod staged;
 mod strided;
 mod view;
 

@@ -12,6 +12,7 @@ mod header;
 mod sink;
 
 pub use crate::error::NpyError;
+pub use header::NpyHeader;
 pub use sink::NpySink;
 
 use std::{io, sync::Arc};
@@ -23,7 +24,6 @@ use crate::{
     hyperslab::{AxisRange, product},
     scatter::{ScatterPiece, scatter},
 };
-use header::Header;
 
 /// Bytes read at a time; at least one row.
 const BATCH: u64 = 16 << 20;
@@ -61,7 +61,7 @@ impl NpyArray {
     /// [`DenseError::Npy`] if it is not a `.npy` file, or has the wrong size.
     pub fn open(source: Arc<dyn ByteSource>, budget: Option<u64>) -> Result<Self, DenseError> {
         let in_file = |error| DenseError::npy(source.name(), error);
-        let (header, start) = Header::read(&*source)?;
+        let (header, start) = NpyHeader::read(&*source)?;
         let len = product(header.shape.iter().copied().chain([header.dtype.size()]));
         let found = source.len().saturating_sub(start);
         if len != Some(found) {
@@ -89,9 +89,10 @@ impl NpyArray {
         let len = product(layout.shape.iter().copied().chain([layout.dtype.size()]));
         // Slabs along the slowest axis of the file.
         let mut chunk = layout.shape.clone();
-        let slowest = match layout.is_fortran {
-            true => chunk.last_mut(),
-            false => chunk.first_mut(),
+        let slowest = if layout.is_fortran {
+            chunk.last_mut()
+        } else {
+            chunk.first_mut()
         };
         if let Some(extent) = slowest {
             let row = len.unwrap_or(0).checked_div(*extent).unwrap_or(0).max(1);
@@ -185,9 +186,10 @@ impl NpyArray {
             extents: &extents,
             parts: &parts,
         };
-        let done = match self.is_fortran {
-            false => scatter(&[piece], selection, size, into),
-            true => transposed(piece, selection, size, into),
+        let done = if self.is_fortran {
+            transposed(piece, selection, size, into)
+        } else {
+            scatter(&[piece], selection, size, into)
         };
         done.ok_or_else(ends)
     }

@@ -416,12 +416,11 @@ where
                 count += 1;
             }
             for ((spot, is_inside), into) in ahead.iter().take(count).zip(&mut rows) {
-                match is_inside {
-                    true => put(&mut finder, spot, into),
-                    false => {
-                        into.copy_from_slice(&self.fill);
-                        outside += 1;
-                    }
+                if *is_inside {
+                    put(&mut finder, spot, into);
+                } else {
+                    into.copy_from_slice(&self.fill);
+                    outside += 1;
                 }
             }
             if count < AHEAD {

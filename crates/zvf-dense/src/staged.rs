@@ -9,7 +9,11 @@ use std::{
 use tempfile::NamedTempFile;
 
 /// Creates an empty file next to `target`, removed on drop unless it is [`publish`]ed.
-pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
+///
+/// # Errors
+///
+/// If the folder of `target` does not exist or cannot be written.
+pub fn create(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".zvf-").suffix(".tmp");
     #[cfg(unix)]
@@ -22,7 +26,11 @@ pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Syncs a complete file to disk and moves it to `target`.
-pub(crate) fn publish(file: NamedTempFile, target: &Path) -> io::Result<()> {
+///
+/// # Errors
+///
+/// If the file cannot be synced or moved.
+pub fn publish(file: NamedTempFile, target: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(target).map_err(|error| error.error)?;
     // Makes the new name survive a power failure on systems that can sync folders.

@@ -7,6 +7,7 @@ use std::{fs, hint::black_box, io, path::Path, time::Duration};
 
 use criterion::{Criterion, Throughput};
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, FragmentIndexLimit, Rows};
+use zvf_testkit::stores::Random;
 
 const FRAGMENTS: [u32; 3] = [100, 10_000, 1_000_000];
 const KINDS: [(&str, IsRange); 3] = [
@@ -47,12 +48,12 @@ struct Case {
 
 impl Case {
     fn new(kind: &str, fragments: u32, is_range: IsRange) -> Result<Self, FragmentIndexLimit> {
-        let mut random = SplitMix(u64::from(fragments));
+        let mut random = Random::new(u64::from(fragments));
         let mut builder = FragmentIndexBuilder::default();
         let mut row = 0;
         for _ in 0..fragments {
-            let rows = 2 + random.below(7);
-            if is_range(random.next()) {
+            let rows = 2 + random.below(7) as u64;
+            if is_range(random.any()) {
                 builder.push_range(row..row + rows)?;
             } else {
                 // Descending, so that it is stored as a list.
@@ -61,7 +62,7 @@ impl Case {
             }
             row += rows;
         }
-        let id = |_| u32::try_from(random.below(fragments.into())).unwrap_or(0);
+        let id = |_| u32::try_from(random.below(fragments as usize)).unwrap_or(0);
         let ids = (0..LOOKUPS).map(id).collect();
         Ok(Self {
             name: format!("{kind}_{fragments}"),
@@ -134,21 +135,5 @@ fn weight(rows: Rows<'_>) -> u64 {
     match rows {
         Rows::Range(rows) => rows.start ^ rows.end,
         Rows::List(rows) => rows.iter().fold(0, |sum, row| sum ^ row),
-    }
-}
-
-/// The generator of Steele, Lea and Flood, which returns the same numbers on every machine.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
     }
 }

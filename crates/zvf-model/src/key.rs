@@ -81,9 +81,10 @@ impl Key {
             return Err(KeyError::Long(path.len()));
         }
         path.split('/').try_for_each(check_segment)?;
-        let key = match self.is_root() {
-            true => path.to_owned(),
-            false => format!("{}/{path}", self.0),
+        let key = if self.is_root() {
+            path.to_owned()
+        } else {
+            format!("{}/{path}", self.0)
         };
         Self::within_limits(key)
     }

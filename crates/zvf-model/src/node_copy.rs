@@ -147,9 +147,10 @@ impl NodeCopy {
     pub fn children(&self, key: &Key) -> Vec<String> {
         let below = |other: &'_ Key| -> Option<String> {
             let rest = other.as_str().strip_prefix(key.as_str())?;
-            let rest = match key.is_root() {
-                true => rest,
-                false => rest.strip_prefix('/')?,
+            let rest = if key.is_root() {
+                rest
+            } else {
+                rest.strip_prefix('/')?
             };
             let (name, _) = rest.split_once('/').unwrap_or((rest, ""));
             Some(name.to_owned())

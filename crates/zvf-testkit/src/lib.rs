@@ -10,6 +10,7 @@
 //! * [`corpus`]: damaged stores, and the validation rules that each breaks.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
 //! * [`web`]: a plain web server without listings.
+//! * [`sample`]: number of cases of random tests.
 //! * [`stores`]: random stores with known content.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
@@ -37,6 +38,8 @@ pub mod hostile;
 pub mod laws;
 #[cfg(feature = "std")]
 pub mod proxy;
+#[cfg(feature = "std")]
+pub mod sample;
 #[cfg(feature = "std")]
 pub mod stores;
 pub mod walk;

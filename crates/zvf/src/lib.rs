@@ -99,8 +99,8 @@ pub use writer::{
     create_from_source,
 };
 pub use zvf_build::{
-    Attribute, AxisSpec, CellCompression, Design, Geometry, GeometryKind, OutOfBounds, PlanSummary,
-    Profile, Purpose, ShardingPolicy, Values, WritePlan,
+    Attribute, AxisSpec, CellChecksums, CellCompression, Design, Geometry, GeometryKind,
+    OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy, Values, WritePlan,
 };
 
 // Pyramids.

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    BuildError, CellCompression, Profile,
+    BuildError, CellChecksums, CellCompression, Profile,
     migrate::{MigrationNote, MigrationTarget, RootFacts},
 };
 use zvf_model::{
@@ -56,8 +56,8 @@ pub struct MigrateOptions {
     pub compression: CellCompression,
     /// Name of the new collection where the old one has none. Default: the folder of its address.
     pub name: Option<String>,
-    /// Adds checksums to its cells. Default: as the profile does.
-    pub checksum: Option<bool>,
+    /// Checksums of its cells. Default: as the profile has them.
+    pub checksums: CellChecksums,
     /// Leaves out and lists parts that cannot be read. Default: such a part is an error.
     pub skip_damaged: bool,
     /// Replaces an existing store in one transaction, which may be the one that is read.
@@ -85,7 +85,7 @@ impl MigrateOptions {
             profile,
             compression: CellCompression::default(),
             name: None,
-            checksum: None,
+            checksums: CellChecksums::default(),
             skip_damaged: false,
             overwrite: false,
             progress: None,
@@ -112,8 +112,8 @@ impl MigrateOptions {
 
     /// Sets whether cells carry checksums.
     #[must_use]
-    pub fn checksum(mut self, checksum: bool) -> Self {
-        self.checksum = Some(checksum);
+    pub fn checksums(mut self, checksums: CellChecksums) -> Self {
+        self.checksums = checksums;
         self
     }
 
@@ -228,7 +228,7 @@ fn migrate_in<'a>(
     options: &'a MigrateOptions,
 ) -> BoxFuture<'a, Result<MigrateReport, Failure>> {
     Box::pin(async move {
-        let form = MigrationTarget::new(options.profile, options.compression, options.checksum)?;
+        let form = MigrationTarget::new(options.profile, options.compression, options.checksums)?;
         let source = source.surveyed().await?;
         let copies = copies_nodes(options.profile, options.node_copy);
         let failed = |source| Failure::Create {

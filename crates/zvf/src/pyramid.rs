@@ -612,6 +612,6 @@ pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> 
             });
         }
     };
-    let (compression, checksum) = stats::codecs(dataset).await?;
-    Ok(MigrationTarget::new(profile, compression, Some(checksum))?)
+    let (compression, checksums) = stats::codecs(dataset).await?;
+    Ok(MigrationTarget::new(profile, compression, checksums)?)
 }

@@ -35,13 +35,14 @@ pub(super) fn shown(value: &Value) -> String {
         }
         "qualified_path" => {
             let name = text(&of["name"]);
-            match of["trait"].is_object() {
-                true => format!(
+            if of["trait"].is_object() {
+                format!(
                     "<{} as {}>::{name}",
                     shown(&of["self_type"]),
                     path(&of["trait"])
-                ),
-                false => format!("{}::{name}", shown(&of["self_type"])),
+                )
+            } else {
+                format!("{}::{name}", shown(&of["self_type"]))
             }
         }
         "function_pointer" => format!("fn{}", signature(&of["sig"])),
@@ -62,9 +63,10 @@ pub(super) fn signature(sig: &Value) -> String {
             (name, shown) => format!("{}: {shown}", name.unwrap_or("_")),
         }
     });
-    match sig["output"].is_null() {
-        true => format!("({inputs})"),
-        false => format!("({inputs}) -> {}", shown(&sig["output"])),
+    if sig["output"].is_null() {
+        format!("({inputs})")
+    } else {
+        format!("({inputs}) -> {}", shown(&sig["output"]))
     }
 }
 
@@ -88,9 +90,10 @@ pub(super) fn generics(generics: &Value) -> String {
             }
         })
         .collect();
-    match shown_params.is_empty() {
-        true => String::new(),
-        false => format!("<{}>", shown_params.join(", ")),
+    if shown_params.is_empty() {
+        String::new()
+    } else {
+        format!("<{}>", shown_params.join(", "))
     }
 }
 
@@ -105,9 +108,10 @@ pub(super) fn path(value: &Value) -> String {
 fn arguments(args: &Value) -> String {
     if let Some(parenthesized) = args.get("parenthesized") {
         let inputs = each(&parenthesized["inputs"], shown);
-        return match parenthesized["output"].is_null() {
-            true => format!("({inputs})"),
-            false => format!("({inputs}) -> {}", shown(&parenthesized["output"])),
+        return if parenthesized["output"].is_null() {
+            format!("({inputs})")
+        } else {
+            format!("({inputs}) -> {}", shown(&parenthesized["output"]))
         };
     }
     let angle = &args["angle_bracketed"];
@@ -134,9 +138,10 @@ fn arguments(args: &Value) -> String {
         .into_iter()
         .filter(|it| !it.is_empty())
         .collect();
-    match all.is_empty() {
-        true => String::new(),
-        false => format!("<{}>", all.join(", ")),
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!("<{}>", all.join(", "))
     }
 }
 

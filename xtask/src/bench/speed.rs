@@ -50,17 +50,19 @@ impl Extent {
 
     /// Kinds and sizes whose comparison takes long.
     fn large_sets(self) -> &'static [(&'static str, u64)] {
-        match self.quick {
-            true => &[],
-            false => &[("points", 10_000_000), ("streamlines", 10_000_000)],
+        if self.quick {
+            &[]
+        } else {
+            &[("points", 10_000_000), ("streamlines", 10_000_000)]
         }
     }
 
     /// Kinds and sizes that are only queried in a bucket.
     fn huge_sets(self) -> &'static [(&'static str, u64)] {
-        match self.huge {
-            true => &[("points", 100_000_000), ("streamlines", 100_000_000)],
-            false => &[],
+        if self.huge {
+            &[("points", 100_000_000), ("streamlines", 100_000_000)]
+        } else {
+            &[]
         }
     }
 }
@@ -159,9 +161,10 @@ impl Measured {
 
     /// Writes the report. A quick run prints a summary and leaves the page unchanged.
     fn page(&self) -> PathBuf {
-        match self.extent.quick {
-            true => self.scratch.join("performance.md"),
-            false => workspace::root().join(REPORT),
+        if self.extent.quick {
+            self.scratch.join("performance.md")
+        } else {
+            workspace::root().join(REPORT)
         }
     }
 }
@@ -374,9 +377,10 @@ fn machine() -> Result<Value> {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default().to_owned();
     let rustc = program("rustc").words("--version").read()?;
-    let system = match exists("uname") {
-        true => program("uname").words("-sr").read()?,
-        false => std::env::consts::OS.to_owned(),
+    let system = if exists("uname") {
+        program("uname").words("-sr").read()?
+    } else {
+        std::env::consts::OS.to_owned()
     };
     Ok(json!({
         "processor": first("/proc/cpuinfo", "model name"),

@@ -1,12 +1,12 @@
 //! A network similar to blood vessels: displaced nodes of a lattice, with half of its edges.
 
 use super::{Data, DataColumn, Workload, placed};
-use crate::random::Random;
+use crate::random::NamedRandom;
 
 const SIDE: f64 = 2000.0;
 
 pub(super) fn make(vertices: usize) -> Data {
-    let mut random = Random::new(5, "graph");
+    let mut random = NamedRandom::new(5, "graph");
     let long = ((vertices as f64).cbrt().round() as usize).max(2);
     let cell = SIDE / long as f64;
     let count = long * long * long;

@@ -3,12 +3,12 @@
 use std::f64::consts::{PI, TAU};
 
 use super::{Data, DataColumn, Workload, placed};
-use crate::random::Random;
+use crate::random::NamedRandom;
 
 const SIDE: f64 = 1000.0;
 
 pub(super) fn make(vertices: usize) -> Data {
-    let mut random = Random::new(4, "mesh");
+    let mut random = NamedRandom::new(4, "mesh");
     let rings = ((vertices as f64 / 2.0).sqrt().round() as usize).max(2);
     let around = 2 * rings;
     let waves: Vec<([f64; 3], f64)> = (0..6)

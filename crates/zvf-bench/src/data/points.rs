@@ -1,13 +1,13 @@
 //! A point cloud: 70 % in 2000 clusters, the rest uniformly distributed, in random order.
 
 use super::{Data, DataColumn, Workload, placed, plus};
-use crate::random::Random;
+use crate::random::NamedRandom;
 
 const SIDE: f64 = 4000.0;
 const CLUSTERS: usize = 2000;
 
 pub(super) fn make(vertices: usize) -> Data {
-    let mut random = Random::new(2, "points");
+    let mut random = NamedRandom::new(2, "points");
     let mut clusters = Vec::with_capacity(CLUSTERS);
     for _ in 0..CLUSTERS {
         let centre = [0; 3].map(|_| random.between(100.0, SIDE - 100.0));

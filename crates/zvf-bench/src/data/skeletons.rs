@@ -1,14 +1,14 @@
 //! Branching trees of 2000 nodes: persistent random walks.
 
 use super::{Data, DataColumn, Workload, placed, plus};
-use crate::random::{Random, unit};
+use crate::random::{NamedRandom, unit};
 
 const SIDE: f64 = 1000.0;
 const NODES: usize = 2000;
 
 pub(super) fn make(vertices: usize) -> Data {
     let trees = vertices.div_ceil(NODES);
-    let mut random = Random::new(3, "skeletons");
+    let mut random = NamedRandom::new(3, "skeletons");
     let mut data = Data {
         offsets: Some(vec![0]),
         ..Data::of(Workload::Skeletons, SIDE)
@@ -27,7 +27,7 @@ pub(super) fn make(vertices: usize) -> Data {
     data
 }
 
-fn tree(data: &mut Data, random: &mut Random) {
+fn tree(data: &mut Data, random: &mut NamedRandom) {
     let first = data.positions.len();
     let mut places = vec![[0; 3].map(|_| random.between(100.0, SIDE - 100.0))];
     let mut ways = vec![random.direction()];

@@ -1,7 +1,7 @@
 //! Bundles of smooth curves with steps of about a millimetre, bundle by bundle.
 
 use super::{Data, DataColumn, Workload, placed, plus};
-use crate::random::Random;
+use crate::random::NamedRandom;
 
 const SIDE: f64 = 180.0;
 const BUNDLES: usize = 300;
@@ -10,7 +10,7 @@ const MEAN: f64 = 100.0;
 
 pub(super) fn make(vertices: usize) -> Data {
     let paths = (vertices as f64 / MEAN).round().max(1.0) as usize;
-    let mut random = Random::new(1, "streamlines");
+    let mut random = NamedRandom::new(1, "streamlines");
     let bundles: Vec<[[f64; 3]; 4]> = (0..BUNDLES).map(|_| bundle(&mut random)).collect();
     // Bundles differ in size: shares are exponentially distributed.
     let weights: Vec<f64> = (0..BUNDLES).map(|_| -(1.0 - random.unit()).ln()).collect();
@@ -39,7 +39,7 @@ pub(super) fn make(vertices: usize) -> Data {
 }
 
 /// Returns control points: the ends near the surface of an ellipsoid, the others inside.
-fn bundle(random: &mut Random) -> [[f64; 3]; 4] {
+fn bundle(random: &mut NamedRandom) -> [[f64; 3]; 4] {
     let mut point = |near: bool| {
         let far = if near {
             random.between(0.8, 1.0)
@@ -57,7 +57,12 @@ fn bundle(random: &mut Random) -> [[f64; 3]; 4] {
 }
 
 /// Adds a path; returns its length.
-fn path(data: &mut Data, fa: &mut Vec<f32>, curve: &[[f64; 3]; 4], random: &mut Random) -> f32 {
+fn path(
+    data: &mut Data,
+    fa: &mut Vec<f32>,
+    curve: &[[f64; 3]; 4],
+    random: &mut NamedRandom,
+) -> f32 {
     let steps = (MEAN + MEAN * 0.25 * random.normal()).round().max(10.0) as usize;
     let control = curve.map(|at| plus(at, random.normals(), 5.0));
     let mut length = 0.0_f64;

@@ -151,12 +151,11 @@ impl Cells {
         let mut count = 0;
         for row in 0..block.len() as u32 {
             let first = top_of(&mut top, row);
-            numbers[row as usize] = match first == row {
-                true => {
-                    count += 1;
-                    count - 1
-                }
-                false => numbers[first as usize],
+            numbers[row as usize] = if first == row {
+                count += 1;
+                count - 1
+            } else {
+                numbers[first as usize]
             };
         }
         (numbers, count as usize)

@@ -358,9 +358,10 @@ impl Run<'_> {
     }
 
     fn round(&self, place: Vector) -> Vector {
-        match self.is_single {
-            true => place.map(|number| f64::from(number as f32)),
-            false => place,
+        if self.is_single {
+            place.map(|number| f64::from(number as f32))
+        } else {
+            place
         }
     }
 

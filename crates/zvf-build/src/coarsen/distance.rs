@@ -47,9 +47,10 @@ pub(super) fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
         length += way * way;
         share += way * (place[axis] - from[axis]);
     }
-    let share = match length > 0.0 {
-        true => (share / length).clamp(0.0, 1.0),
-        false => 0.0,
+    let share = if length > 0.0 {
+        (share / length).clamp(0.0, 1.0)
+    } else {
+        0.0
     };
     let mut off = 0.0;
     for axis in 0..place.len() {

@@ -1,18 +1,13 @@
 //! Deterministic hashes for sampling, equal in every chunk and level.
 
+use crate::random::{STEP, mix};
+
 /// Hashes a seed and numbers.
 pub(super) fn hash(seed: u64, of: impl IntoIterator<Item = u64>) -> u64 {
-    let start = mixed(seed ^ 0x9e37_79b9_7f4a_7c15);
+    let start = mix(seed ^ STEP);
     of.into_iter().fold(start, |drawn, number| {
-        mixed(drawn.rotate_left(23) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        mix(drawn.rotate_left(23) ^ number.wrapping_mul(STEP))
     })
-}
-
-/// Mixes all bits of a number (Stafford's variant 13).
-fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 #[cfg(test)]

@@ -218,17 +218,14 @@ impl Coarsener {
                     }
                     Ok(())
                 };
-                match has_objects {
-                    true => {
-                        for named in chunk.named.iter().filter(|named| is_kept(named.object)) {
-                            own(named.fragment, named.object)?;
-                            all.of_fragments.push((named.object, at, named.fragment));
-                        }
+                if has_objects {
+                    for named in chunk.named.iter().filter(|named| is_kept(named.object)) {
+                        own(named.fragment, named.object)?;
+                        all.of_fragments.push((named.object, at, named.fragment));
                     }
-                    false => {
-                        for fragment in 0..index.len() {
-                            own(fragment, NO_OBJECT)?;
-                        }
+                } else {
+                    for fragment in 0..index.len() {
+                        own(fragment, NO_OBJECT)?;
                     }
                 }
             }
@@ -444,12 +441,12 @@ impl FineChunk<'_> {
             }
             Ok(())
         };
-        match has_objects {
-            true => self
-                .named
+        if has_objects {
+            self.named
                 .iter()
-                .try_for_each(|named| tell(named.object, named.fragment)),
-            false => (0..index.len()).try_for_each(|fragment| tell(NO_OBJECT, fragment)),
+                .try_for_each(|named| tell(named.object, named.fragment))
+        } else {
+            (0..index.len()).try_for_each(|fragment| tell(NO_OBJECT, fragment))
         }
     }
 }
@@ -457,14 +454,15 @@ impl FineChunk<'_> {
 /// Rows of a chunk.
 pub(super) fn rows_of(chunk: &FineChunk<'_>, size: usize) -> Result<usize, CoarsenError> {
     let bytes = chunk.positions.len();
-    match bytes.is_multiple_of(size.max(1)) {
-        true => Ok(bytes / size.max(1)),
-        false => Err(CoarsenError::PartialRow {
+    if bytes.is_multiple_of(size.max(1)) {
+        Ok(bytes / size.max(1))
+    } else {
+        Err(CoarsenError::PartialRow {
             chunk: chunk.name.clone(),
             what: "vertices".to_owned(),
             bytes,
             rows: bytes / size.max(1),
-        }),
+        })
     }
 }
 

@@ -49,9 +49,10 @@ impl<'a> Nearest<'a> {
         look(row);
         let side = place[axis] - self.block.position(row as usize)[axis];
         let next = (axis + 1) % self.block.axes;
-        let (near, far) = match side < 0.0 {
-            true => ((start, middle), (middle + 1, end)),
-            false => ((middle + 1, end), (start, middle)),
+        let (near, far) = if side < 0.0 {
+            ((start, middle), (middle + 1, end))
+        } else {
+            ((middle + 1, end), (start, middle))
         };
         self.search(place, near.0, near.1, next, best);
         // Equal distances are searched too, for the lowest row.

@@ -109,9 +109,10 @@ impl Sparsity {
             Strategy::Attribute { descending } => {
                 let value = |row: u32| object(row).value.filter(|value| !value.is_nan());
                 rows.sort_by(|a, b| {
-                    let (one, other) = match descending {
-                        true => (value(*b), value(*a)),
-                        false => (value(*a), value(*b)),
+                    let (one, other) = if *descending {
+                        (value(*b), value(*a))
+                    } else {
+                        (value(*a), value(*b))
                     };
                     let is_without = value(*a).is_none().cmp(&value(*b).is_none());
                     let values = one.unwrap_or(0.0).total_cmp(&other.unwrap_or(0.0));
@@ -182,9 +183,12 @@ impl Amount {
 
 /// Sorts by descending length; NaN last.
 fn sort_by_length(objects: &[ObjectFacts], rows: &mut [u32]) {
-    let length = |object: &ObjectFacts| match object.length.is_nan() {
-        true => f64::NEG_INFINITY,
-        false => object.length,
+    let length = |object: &ObjectFacts| {
+        if object.length.is_nan() {
+            f64::NEG_INFINITY
+        } else {
+            object.length
+        }
     };
     rows.sort_by(|a, b| {
         let (a, b) = (&objects[*a as usize], &objects[*b as usize]);

@@ -67,14 +67,16 @@ impl LevelSnapshot {
         self.add_links(plan, &bases, cells)?;
         let bounds = [(&plan.space.lower, true), (&plan.space.upper, false)];
         for (corner, least) in bounds {
-            let own = match least {
-                true => &mut self.lower,
-                false => &mut self.upper,
+            let own = if least {
+                &mut self.lower
+            } else {
+                &mut self.upper
             };
             for (own, found) in own.iter_mut().zip(corner) {
-                *own = match least {
-                    true => own.min(*found),
-                    false => own.max(*found),
+                *own = if least {
+                    own.min(*found)
+                } else {
+                    own.max(*found)
                 };
             }
         }

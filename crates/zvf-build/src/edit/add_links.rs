@@ -117,9 +117,10 @@ impl LevelSnapshot {
         }
         let crosses = !links::is_zero(segment);
         let permuted = crosses && (!directed || duplicate);
-        let form = match permuted {
-            true => RowForm::Permuted,
-            false => RowForm::Plain,
+        let form = if permuted {
+            RowForm::Permuted
+        } else {
+            RowForm::Plain
         };
         let says = json!({
             "zv_array": "links", "dtype": "int64", "offsets": offsets, "has_perm": permuted,

@@ -98,9 +98,10 @@ impl LevelSnapshot {
             if !of_vertices && !of_fragments {
                 continue;
             }
-            let rows = match of_vertices {
-                true => chunk.rows,
-                false => chunk.fragments.len() as u64,
+            let rows = if of_vertices {
+                chunk.rows
+            } else {
+                chunk.fragments.len() as u64
             };
             let bytes = cell(path).cloned();
             let bytes = match (bytes, rows) {
@@ -113,9 +114,10 @@ impl LevelSnapshot {
             {
                 return Err(damaged(&name(path), "no whole number of rows"));
             }
-            match of_vertices {
-                true => chunk.vertex.insert(path.clone(), bytes),
-                false => chunk.fragment.insert(path.clone(), bytes),
+            if of_vertices {
+                chunk.vertex.insert(path.clone(), bytes)
+            } else {
+                chunk.fragment.insert(path.clone(), bytes)
             };
         }
         Ok(chunk)

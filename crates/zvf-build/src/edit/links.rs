@@ -238,12 +238,13 @@ pub(super) fn counted(
     form: RowForm,
 ) -> (u64, u64) {
     let columns = family.width + usize::from(form == RowForm::Permuted);
-    let data: Vec<u8> = match is_zero(segment) {
-        true => bytes.to_vec(),
-        false => match ragged::RaggedBlob::parse(bytes) {
+    let data: Vec<u8> = if is_zero(segment) {
+        bytes.to_vec()
+    } else {
+        match ragged::RaggedBlob::parse(bytes) {
             Ok(groups) => groups.iter().flatten().copied().collect(),
             Err(_) => Vec::new(),
-        },
+        }
     };
     let rows = (data.len() / (columns * 8)) as u64;
     if !family.duplicate || is_zero(segment) {

@@ -26,10 +26,7 @@ impl LevelSnapshot {
             let mut put = |path: &str, bytes: Vec<u8>| self.put(path, coords, bytes, edits);
             put("0/vertices", chunk.positions.clone())?;
             let gone = chunk.rows == 0;
-            let index = match gone {
-                true => Vec::new(),
-                false => chunk.index()?,
-            };
+            let index = if gone { Vec::new() } else { chunk.index()? };
             put("0/vertex_fragments", index)?;
             for (path, bytes) in &chunk.vertex {
                 put(path, bytes.clone())?;
@@ -184,9 +181,10 @@ impl LevelSnapshot {
             let vertices = || {
                 let codecs = nodes.get("0/vertices").map(|node| node["codecs"].clone());
                 let checksum = has_checksum(&codecs.unwrap_or_default());
-                let first = match strings {
-                    true => metadata::vlen(),
-                    false => metadata::bytes(8),
+                let first = if strings {
+                    metadata::vlen()
+                } else {
+                    metadata::bytes(8)
                 };
                 let mut all = vec![
                     first,

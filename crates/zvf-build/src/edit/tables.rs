@@ -359,9 +359,10 @@ impl Table {
         of_groups: bool,
         rows: usize,
     ) -> Result<Self, EditError> {
-        let what = match of_groups {
-            true => "group attribute",
-            false => "object attribute",
+        let what = if of_groups {
+            "group attribute"
+        } else {
+            "object attribute"
         };
         let (kind, columns, found) = match &attribute.values {
             crate::Values::Numbers(numbers) => {
@@ -383,12 +384,13 @@ impl Table {
                 found: format!("{columns} x {found}"),
             }),
             None => {
-                let says = match of_groups {
-                    true => json!({"zv_array": "groupings_attribute", "name": attribute.name}),
-                    false => json!({
+                let says = if of_groups {
+                    json!({"zv_array": "groupings_attribute", "name": attribute.name})
+                } else {
+                    json!({
                         "zv_array": "object_attribute", "name": attribute.name,
                         "fill_sentinel_meaning": "absent",
-                    }),
+                    })
                 };
                 Ok(Self {
                     data_type: Value::Null,

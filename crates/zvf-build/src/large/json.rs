@@ -5,7 +5,7 @@ use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::grid::{Bins, ChunkShape};
 
 use crate::{
-    design::{CellCompression, Design, Profile},
+    design::{CellChecksums, CellCompression, Design, Profile},
     error::BuildError,
     geometry::GeometryKind,
     large::outline::{Field, Outline},
@@ -81,7 +81,11 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
         (Some("blosc"), _) => CellCompression::Blosc,
         _ => return None,
     };
-    design.checksum = Some(json["checksum"].as_bool()?);
+    design.checksums = if json["checksum"].as_bool()? {
+        CellChecksums::On
+    } else {
+        CellChecksums::Off
+    };
     design.directed = json["directed"].as_bool()?;
     design.duplicate = json["duplicate"].as_bool()?;
     let chunk = ChunkShape::new(&floats(&json["chunk"])?).ok()?;

@@ -17,6 +17,7 @@ use crate::{
     objects::ObjectRows,
     output::Output,
     plan::{self, WritePlan},
+    sizing::FragmentKind,
     spatial_layout,
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, VertexLayout},
@@ -179,8 +180,9 @@ impl Outline {
         if self.design.kind.is_paths() {
             geometry.part_offsets = Some(offsets);
         }
-        let binned = !self.has_objects;
-        let mut assigned = spatial_layout::assign(&geometry.positions, &self.space, binned, None)?;
+        let fragments = FragmentKind::of_geometry(self.has_objects);
+        let mut assigned =
+            spatial_layout::assign(&geometry.positions, &self.space, fragments, None)?;
         let own: BTreeSet<Vec<i64>> = assigned.chunks.iter().cloned().collect();
         // Chunks at the far end of links need numbers too.
         let mut all = own.clone();
@@ -202,16 +204,16 @@ impl Outline {
         ids.dedup();
         let row_of: HashMap<i64, u32> = ids.iter().copied().zip(0..).collect();
         let rows: Vec<u32> = piece.objects.iter().map(|id| row_of[id]).collect();
-        let grouping = match (binned, self.design.kind.is_paths()) {
-            (true, _) => Grouping::Bins {
+        let grouping = match (fragments, self.design.kind.is_paths()) {
+            (FragmentKind::Bins, _) => Grouping::Bins {
                 count: self.space.bin_count()?,
                 empty: self.design.profile == Profile::V09,
             },
-            (false, true) => Grouping::Paths {
+            (FragmentKind::Objects, true) => Grouping::Paths {
                 objects: ids.len(),
                 rows: &rows,
             },
-            (false, false) => Grouping::Owners {
+            (FragmentKind::Objects, false) => Grouping::Owners {
                 objects: ids.len(),
                 rows: &rows,
             },
@@ -278,10 +280,10 @@ impl Field {
             codes[*came] = code;
         }
         let count = sorted.len() as u32;
-        let dtype = match self.missing {
-            true => CodeDtype::with_missing(count)
-                .map_err(|_| BuildError::TooManyVertices(sorted.len()))?,
-            false => CodeDtype::new(count),
+        let dtype = if self.missing {
+            CodeDtype::with_missing(count).map_err(|_| BuildError::TooManyVertices(sorted.len()))?
+        } else {
+            CodeDtype::new(count)
         };
         let code = |bytes: &[u8]| {
             let mut number = [0; 4];

@@ -17,6 +17,7 @@ use crate::{
     link_placement::{Cell, LinkPlacement},
     objects::ObjectRows,
     plan::WritePlan,
+    sizing::FragmentKind,
     spatial_layout,
     stored_column::StoredColumn,
     vertex_layout::{Fragment, Manifests, NO_OBJECT, VertexLayout},
@@ -73,8 +74,9 @@ impl Partitioner {
             Err(error) => return Err(error),
         };
         self.first += vertices;
-        let binned = !self.outline.has_objects;
-        let assigned = spatial_layout::assign(&batch.positions, &self.outline.space, binned, None)?;
+        let fragments = FragmentKind::of_geometry(self.outline.has_objects);
+        let assigned =
+            spatial_layout::assign(&batch.positions, &self.outline.space, fragments, None)?;
         let global: Vec<u32> = assigned
             .chunks
             .iter()
@@ -384,9 +386,10 @@ impl Partitioner {
         }
         let physical = filed.physical();
         // Both chunks of a step hold a copy.
-        filed.logical = match self.outline.design.duplicate {
-            true => physical / 2,
-            false => physical,
+        filed.logical = if self.outline.design.duplicate {
+            physical / 2
+        } else {
+            physical
         };
         Some(filed)
     }

@@ -7,6 +7,7 @@ use crate::{
     geometry::{Geometry, GeometryKind, Values},
     large::outline::{Field, Outline},
     metadata, sharding,
+    sizing::FragmentKind,
     spatial_layout::SpatialLayout,
 };
 use zvf_model::column::NumericColumn;
@@ -156,8 +157,9 @@ impl GeometrySurvey {
             Some(axes) => axes.clone(),
             None => metadata::default_axes(sample.row_len()),
         };
-        let space = SpatialLayout::of(&design, &sample, bounds, self.has_objects, self.vertices)?;
-        let grid = space.grid(!self.has_objects)?;
+        let fragments = FragmentKind::of_geometry(self.has_objects);
+        let space = SpatialLayout::of(&design, &sample, bounds, fragments, self.vertices)?;
+        let grid = space.grid(fragments)?;
         let row = sample.row_size() as u64;
         let per_chunk = crate::sizing::LOOKUP_BYTES;
         let chunks = (self.vertices * row / per_chunk).max(1);

@@ -137,9 +137,10 @@ impl LinkTarget {
     /// Returns the array of links with all ends in chunks of these coordinates; `None` if an offset
     /// overflows.
     pub fn aligned(&self, chunk: &[i64]) -> Option<LinkArrayKey> {
-        match self.current {
-            true => self.offsets(&vec![chunk; self.width.get()]),
-            false => Some(LinkArrayKey::Aligned),
+        if self.current {
+            self.offsets(&vec![chunk; self.width.get()])
+        } else {
+            Some(LinkArrayKey::Aligned)
         }
     }
 
@@ -209,9 +210,10 @@ impl LinkTarget {
     /// Creates an empty cell for links between these chunks, with its location.
     fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, PlacedLinkCell)> {
         let of: Vec<&[i64]> = ways.iter().map(|at| chunks[*at as usize]).collect();
-        let (filing, at) = match self.current {
-            true => (self.offsets(&of)?, of.first()?.to_vec()),
-            false => (LinkArrayKey::CrossChunk, of.concat()),
+        let (filing, at) = if self.current {
+            (self.offsets(&of)?, of.first()?.to_vec())
+        } else {
+            (LinkArrayKey::CrossChunk, of.concat())
         };
         let cell = PlacedLinkCell {
             rows: LinkRowsBuilder::new(self.width, self.row_form(&filing)),
@@ -256,9 +258,10 @@ impl LinkTarget {
                 crosses && self.delta == Delta::INTRA && (self.duplicate || !self.directed)
             }
         };
-        match permuted {
-            true => RowForm::Permuted,
-            false => RowForm::Plain,
+        if permuted {
+            RowForm::Permuted
+        } else {
+            RowForm::Plain
         }
     }
 
@@ -534,9 +537,10 @@ impl Cells {
 impl PlacedLinkCell {
     /// Encodes the cell.
     pub fn payload(&self) -> Vec<u8> {
-        match self.is_record {
-            true => self.rows.finish_cell(),
-            false => self.rows.finish_ragged(),
+        if self.is_record {
+            self.rows.finish_cell()
+        } else {
+            self.rows.finish_ragged()
         }
     }
 }

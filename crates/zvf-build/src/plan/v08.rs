@@ -198,9 +198,12 @@ fn padded_cell(plan: &WritePlan, family: &str, chunk: u32, mut payload: Vec<u8>)
 pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     let mut outputs = vec![node("0", group_metadata(&v09::level(plan)))];
     let padded = plan.design.profile == Profile::Padded;
-    let dense = |family: &str, attributes: Map<String, Value>| match padded {
-        true => Padded::of(plan, family).node(plan, attributes),
-        false => node(format!("0/{family}"), group_metadata(&attributes)),
+    let dense = |family: &str, attributes: Map<String, Value>| {
+        if padded {
+            Padded::of(plan, family).node(plan, attributes)
+        } else {
+            node(format!("0/{family}"), group_metadata(&attributes))
+        }
     };
     let dtype = plan.geometry.positions.kind.name();
     let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": "raw"});

@@ -4,7 +4,7 @@ mod output;
 
 use std::{error::Error, sync::Arc};
 
-use zvf::{CellCompression, MigrateOptions, Profile};
+use zvf::{CellChecksums, CellCompression, MigrateOptions, Profile};
 
 use crate::{
     arguments::named,
@@ -73,7 +73,9 @@ pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<d
     let mut options = MigrateOptions::default();
     options.profile = arguments.profile;
     options.compression = arguments.compression;
-    options.checksum = arguments.no_checksum.then_some(false);
+    if arguments.no_checksum {
+        options.checksums = CellChecksums::Off;
+    }
     options.node_copy = !arguments.no_node_copy;
     options.skip_damaged = arguments.skip_damaged;
     if arguments.overwrite {

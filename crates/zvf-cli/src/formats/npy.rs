@@ -11,7 +11,7 @@
 
 mod header;
 
-pub(super) use header::NpyHeader;
+pub(super) use header::ColumnHeader;
 
 use std::{
     cmp::Ordering,
@@ -41,7 +41,7 @@ pub(super) fn read(
     size: u64,
     packed: u64,
 ) -> Result<NpyColumn, NpyReadError> {
-    let (header, length) = NpyHeader::read(source)?;
+    let (header, length) = ColumnHeader::read(source)?;
     let data = size.checked_sub(length).ok_or(NpyReadError::Truncated)?;
     let needed = header.bytes()?;
     if len_u64(needed) != data {
@@ -70,7 +70,7 @@ pub(super) fn read(
     header.array(bytes)
 }
 
-impl NpyHeader {
+impl ColumnHeader {
     /// Bytes of a row; `None` where rows do not lie one after the other.
     pub(super) fn row(&self) -> Option<usize> {
         let mut tail = self.shape.get(1..)?.iter();
@@ -96,9 +96,10 @@ impl NpyHeader {
         let rows = self.shape.first().copied();
         let rows = rows.ok_or(NpyReadError::NoDimension)?;
         let size = self.sort.size();
-        let mut bytes = match self.is_fortran && self.shape.len() > 1 {
-            true => by_rows(&bytes, &self.shape, size),
-            false => bytes,
+        let mut bytes = if self.is_fortran && self.shape.len() > 1 {
+            by_rows(&bytes, &self.shape, size)
+        } else {
+            bytes
         };
         let columns = self.shape.iter().skip(1).product::<usize>();
         if columns == 0 && rows > 0 {
@@ -200,26 +201,6 @@ fn latin(bytes: &[u8], size: usize) -> Result<Values, NpyReadError> {
     Ok(Values::Text(texts))
 }
 
-/// What starts the array; `code` is numpy's, as `<f4`.
-pub(super) fn encode_header(code: &str, shape: &[usize]) -> Vec<u8> {
-    let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
-    // A tuple of one ends in a comma.
-    let comma = if shape.len() == 1 { "," } else { "" };
-    let sizes = sizes.join(", ") + comma;
-    let mut text = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({sizes}), }}");
-    let before = 10;
-    while (before + text.len() + 1) % 64 != 0 {
-        text.push(' ');
-    }
-    text.push('\n');
-    // A shape of two numbers is far from the 65 535 bytes there may be.
-    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
-    let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    header.extend(length.to_le_bytes());
-    header.extend(text.into_bytes());
-    header
-}
-
 pub(super) fn write_i64s(
     values: impl IntoIterator<Item = i64>,
     sink: &mut impl Write,
@@ -237,27 +218,4 @@ pub(super) fn write_text(text: &str, width: usize, sink: &mut impl Write) -> io:
         sink.write_all(&character.to_le_bytes())?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(shape: &[usize], expected: &str) {
-        let header = encode_header("<f4", shape);
-        assert_eq!(header.len() % 64, 0);
-        assert_eq!(usize::from(header[8]) + 10, header.len());
-        let text = core::str::from_utf8(&header[10..]).unwrap();
-        let start = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {expected}, }}");
-        assert_eq!(text.trim_end(), start);
-        assert!(text.ends_with('\n'));
-    }
-
-    #[test]
-    fn shapes_are_python_tuples() {
-        check(&[], "()");
-        check(&[5], "(5,)");
-        check(&[0, 3], "(0, 3)");
-    }
 }

@@ -55,7 +55,7 @@ impl OutputFile {
 }
 
 /// Returns the folder of a file; `.` if the path has none.
-pub(super) fn folder_of(path: &Path) -> &Path {
+fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))

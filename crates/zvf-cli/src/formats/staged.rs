@@ -3,13 +3,14 @@
 use std::{
     ffi::OsString,
     fs::File,
-    io::{self, BufWriter, Write},
+    io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
 
 use tempfile::NamedTempFile;
+use zvf_dense::staged;
 
-use super::{ResultWriteError, error::FillError, output_file::folder_of};
+use super::{ResultWriteError, error::FillError};
 
 /// What files are written through.
 pub(super) type Sink<'a> = BufWriter<&'a mut File>;
@@ -69,13 +70,13 @@ impl Staged {
             path: path.clone(),
             source,
         };
-        let mut staged = create(folder_of(&path)).map_err(in_file)?;
-        let mut sink = BufWriter::with_capacity(1 << 18, staged.as_file_mut());
+        let mut file = staged::create(&path).map_err(in_file)?;
+        let mut sink = BufWriter::with_capacity(1 << 18, file.as_file_mut());
         let filled = fill(&mut sink).and_then(|()| Ok(sink.flush()?));
         drop(sink);
         match filled {
             Ok(()) => {
-                self.files.push((staged, path));
+                self.files.push((file, path));
                 Ok(())
             }
             Err(FillError::Io(source)) => Err(in_file(source)),
@@ -99,13 +100,4 @@ impl Staged {
         paths.reverse();
         Ok(paths)
     }
-}
-
-fn create(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".zvf-").suffix(".part");
-    // As any new file, not for one's own eyes as temporary files are.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
 }

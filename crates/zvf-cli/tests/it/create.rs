@@ -5,8 +5,8 @@ use std::fs;
 use clap::Parser;
 use serde_json::json;
 use zvf::{
-    AxisSpec, CellCompression, Design, GeometryKind, OutOfBounds, Profile, Purpose, ShardingPolicy,
-    numeric::Kind,
+    AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, OutOfBounds, Profile, Purpose,
+    ShardingPolicy, numeric::Kind,
 };
 use zvf_cli::{
     commands::create::{CreateArgs, CreateOutput, CreateSummary, CreateUsageError},
@@ -116,7 +116,7 @@ fn options_set_the_design() {
     expected.purpose = Purpose::Scan;
     expected.directed = true;
     expected.duplicate = true;
-    expected.checksum = Some(false);
+    expected.checksums = CellChecksums::Off;
     let axis = |name: &str, unit: &str, kind: &str| AxisSpec {
         name: name.to_owned(),
         kind: kind.to_owned(),

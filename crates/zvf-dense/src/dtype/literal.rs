@@ -30,9 +30,10 @@ impl<'a> Literal<'a> {
     }
 
     pub(super) fn expect(&mut self, mark: char) -> Result<(), NumpyDtypeError> {
-        match self.eat(mark) {
-            true => Ok(()),
-            false => Err(NumpyDtypeError::Record),
+        if self.eat(mark) {
+            Ok(())
+        } else {
+            Err(NumpyDtypeError::Record)
         }
     }
 

@@ -15,6 +15,15 @@ pub enum NpyError {
     /// The header is not a dictionary with the three entries.
     #[error("has a header that is not a dictionary with descr, fortran_order and shape")]
     Header,
+    /// The file ends inside its header.
+    #[error("ends inside its header")]
+    Truncated,
+    /// The header is longer than any that NumPy writes.
+    #[error("has a header of {0} bytes, more than the limit of 65536")]
+    HeaderLength(u32),
+    /// An extent does not fit 64 bits.
+    #[error("has an extent that does not fit 64 bits")]
+    Shape,
     /// The element type is not supported.
     #[error("has an unsupported element type")]
     Dtype(#[from] NumpyDtypeError),

@@ -1,50 +1,109 @@
 //! The header of a `.npy` file.
 
+use core::ops::Range;
+
 use super::NpyError;
 use crate::{ByteSource, DenseError, NumpyDtype};
 
 /// Maximum length of a header in bytes; NumPy accepts 10,000.
-const MAX_LEN: u64 = 1 << 16;
+const MAX_LEN: u32 = 1 << 16;
 /// Maximum number of axes in NumPy.
 const MAX_AXES: usize = 64;
 
-/// The contents of a header.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) dtype: NumpyDtype,
-    pub(super) is_fortran: bool,
-    pub(super) shape: Vec<u64>,
+/// The header of a `.npy` file: type, order and shape of the array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NpyHeader {
+    /// Element type.
+    pub dtype: NumpyDtype,
+    /// Element type as written: the text in quotes, or the list of a record.
+    pub descr: String,
+    /// `true` if the first axis varies fastest.
+    pub is_fortran: bool,
+    /// Extent of each axis.
+    pub shape: Vec<u64>,
 }
 
-impl Header {
+impl NpyHeader {
+    /// Number of bytes at the start of a file that locate the header.
+    pub const PREFIX: u64 = 12;
+
+    /// Returns the byte range of the header, from the first [`PREFIX`](Self::PREFIX) bytes of a
+    /// file, or all bytes of a shorter one. The data starts at its end.
+    ///
+    /// # Errors
+    ///
+    /// [`NpyError`] if the file is not a `.npy` file, or has a header of more than 64 KiB.
+    pub fn span(prefix: &[u8]) -> Result<Range<u64>, NpyError> {
+        if prefix.get(..6) != Some(b"\x93NUMPY") {
+            return Err(NpyError::Magic);
+        }
+        let (start, len) = match prefix.get(6..) {
+            Some([1, 0, l0, l1, ..]) => (10, u32::from(u16::from_le_bytes([*l0, *l1]))),
+            Some([2 | 3, 0, l0, l1, l2, l3, ..]) => (12, u32::from_le_bytes([*l0, *l1, *l2, *l3])),
+            Some([1..=3, 0, ..] | [_] | []) | None => return Err(NpyError::Truncated),
+            Some([major, minor, ..]) => return Err(NpyError::Version(*major, *minor)),
+        };
+        if len > MAX_LEN {
+            return Err(NpyError::HeaderLength(len));
+        }
+        Ok(start..u64::from(len).saturating_add(start))
+    }
+
+    /// Parses the bytes of a header.
+    ///
+    /// # Errors
+    ///
+    /// [`NpyError`] if they are not a dictionary with the three entries, or name an unsupported
+    /// type.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
+        Self::parse_text(&String::from_utf8_lossy(bytes))
+    }
+
+    /// Encodes the start of a row-major file, up to its data.
+    pub fn encode(dtype: &NumpyDtype, shape: &[u64]) -> Vec<u8> {
+        let descr = match dtype {
+            record @ NumpyDtype::Record(_) => record.to_string(),
+            other => format!("'{other}'"),
+        };
+        let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        // A Python tuple of one element ends with a comma.
+        let comma = if shape.len() == 1 { "," } else { "" };
+        let sizes = sizes.join(", ") + comma;
+        let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({sizes}), }}");
+        // Non-ASCII field names need version 3, long headers version 2.
+        let is_long = text.len() > 65_000;
+        let (version, before) = match (text.is_ascii(), is_long) {
+            (true, false) => (1, 10),
+            (true, true) => (2, 12),
+            (false, _) => (3, 12),
+        };
+        let used = text.len().saturating_add(before).saturating_add(1);
+        let padding = used.next_multiple_of(64).saturating_sub(used);
+        let text = format!("{text}{}\n", " ".repeat(padding));
+        let mut header = b"\x93NUMPY".to_vec();
+        header.extend([version, 0]);
+        let len = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
+        header.extend(len.iter().take(if version == 1 { 2 } else { 4 }));
+        header.extend(text.into_bytes());
+        header
+    }
+
     /// Reads the header and returns it with the offset of the data.
     pub(super) fn read(source: &dyn ByteSource) -> Result<(Self, u64), DenseError> {
         let in_file = |error| DenseError::npy(source.name(), error);
-        let head = source.read(0..source.len().min(12))?;
-        if head.get(..6) != Some(b"\x93NUMPY") {
-            return Err(in_file(NpyError::Magic));
+        let prefix = source.read(0..source.len().min(Self::PREFIX))?;
+        let span = Self::span(&prefix).map_err(in_file)?;
+        if span.end > source.len() {
+            return Err(in_file(NpyError::Truncated));
         }
-        let (start, len) = match head.get(6..) {
-            Some([1, 0, l0, l1, ..]) => (10, u64::from(u16::from_le_bytes([*l0, *l1]))),
-            Some([2 | 3, 0, l0, l1, l2, l3, ..]) => {
-                (12, u64::from(u32::from_le_bytes([*l0, *l1, *l2, *l3])))
-            }
-            Some([major, minor, ..]) => return Err(in_file(NpyError::Version(*major, *minor))),
-            _ => return Err(in_file(NpyError::Header)),
-        };
-        // Longer headers are rejected without reading them.
-        let end = Some(len)
-            .filter(|len| *len <= MAX_LEN)
-            .and_then(|len| len.checked_add(start));
-        let end = end.filter(|end| *end <= source.len());
-        let end = end.ok_or_else(|| in_file(NpyError::Header))?;
-        let bytes = source.read(start..end)?;
-        let header = Self::parse(&String::from_utf8_lossy(&bytes));
-        Ok((header.map_err(in_file)?, end))
+        let end = span.end;
+        let bytes = source.read(span)?;
+        Ok((Self::parse(&bytes).map_err(in_file)?, end))
     }
 
     /// Parses the Python dictionary with its three entries.
-    fn parse(text: &str) -> Result<Self, NpyError> {
+    fn parse_text(text: &str) -> Result<Self, NpyError> {
         let mut rest = text.trim();
         rest = rest.strip_prefix('{').ok_or(NpyError::Header)?;
         let (mut descr, mut order, mut shape) = (None, None, None);
@@ -81,10 +140,11 @@ impl Header {
             return Err(NpyError::Header);
         };
         // A record is a list; any other type is in quotes.
-        let dtype = match quoted(descr) {
-            Some((descr, "")) => NumpyDtype::parse(descr)?,
-            _ => NumpyDtype::parse(descr)?,
+        let descr = match quoted(descr) {
+            Some((descr, "")) => descr,
+            _ => descr,
         };
+        let dtype = NumpyDtype::parse(descr)?;
         let is_fortran = match order {
             "True" => true,
             "False" => false,
@@ -92,8 +152,9 @@ impl Header {
         };
         Ok(Self {
             dtype,
+            descr: descr.to_owned(),
             is_fortran,
-            shape: tuple(shape).ok_or(NpyError::Header)?,
+            shape: tuple(shape)?,
         })
     }
 }
@@ -131,19 +192,27 @@ fn value(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn tuple(text: &str) -> Option<Vec<u64>> {
-    let inner = text.strip_prefix('(')?.strip_suffix(')')?.trim();
+fn tuple(text: &str) -> Result<Vec<u64>, NpyError> {
+    let inner = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let inner = inner.ok_or(NpyError::Header)?.trim();
     let inner = inner.strip_suffix(',').unwrap_or(inner);
     if inner.is_empty() {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
     let extents = inner.split(',').map(|extent| {
         // Python 2 appends an L to long integers.
         let digits = extent.trim();
-        digits.strip_suffix('L').unwrap_or(digits).parse().ok()
+        let digits = digits.strip_suffix('L').unwrap_or(digits);
+        if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+            return Err(NpyError::Header);
+        }
+        digits.parse().map_err(|_| NpyError::Shape)
     });
-    let extents: Option<Vec<u64>> = extents.collect();
-    extents.filter(|extents| extents.len() <= MAX_AXES)
+    let extents: Vec<u64> = extents.collect::<Result<_, _>>()?;
+    if extents.len() > MAX_AXES {
+        return Err(NpyError::Header);
+    }
+    Ok(extents)
 }
 
 #[cfg(test)]
@@ -152,12 +221,13 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, dtype: &str, is_fortran: bool, shape: &[u64]) {
-        let expected = Header {
+        let expected = NpyHeader {
             dtype: NumpyDtype::parse(dtype).unwrap(),
+            descr: dtype.to_owned(),
             is_fortran,
             shape: shape.to_vec(),
         };
-        assert_eq!(Header::parse(text), Ok(expected));
+        assert_eq!(NpyHeader::parse(text.as_bytes()), Ok(expected));
     }
 
     #[test]
@@ -201,7 +271,26 @@ mod tests {
             "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
             "{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}",
         ] {
-            assert!(Header::parse(text).is_err(), "{text}");
+            assert!(NpyHeader::parse(text.as_bytes()).is_err(), "{text}");
         }
+    }
+
+    #[track_caller]
+    fn check_encoded(shape: &[u64], expected: &str) {
+        let dtype = NumpyDtype::parse("<f4").unwrap();
+        let header = NpyHeader::encode(&dtype, shape);
+        assert_eq!(header.len() % 64, 0);
+        assert_eq!(usize::from(header[8]) + 10, header.len());
+        let text = core::str::from_utf8(&header[10..]).unwrap();
+        let start = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {expected}, }}");
+        assert_eq!(text.trim_end(), start);
+        assert!(text.ends_with('\n'));
+    }
+
+    #[test]
+    fn shapes_are_encoded_as_python_tuples() {
+        check_encoded(&[], "()");
+        check_encoded(&[5], "(5,)");
+        check_encoded(&[0, 3], "(0, 3)");
     }
 }

@@ -7,6 +7,7 @@ use std::{
 
 use tempfile::NamedTempFile;
 
+use super::NpyHeader;
 use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, NumpyDtype, staged, strided::strides};
 
 /// Size in bytes up to which chunks are combined into whole rows, unless one row is longer.
@@ -38,7 +39,7 @@ impl NpySink {
         let name = path.display().to_string();
         let in_file = |error| DenseError::io(&name, error);
         let mut file = staged::create(path).map_err(in_file)?;
-        let header = header(dtype, shape);
+        let header = NpyHeader::encode(dtype, shape);
         file.write_all(&header).map_err(in_file)?;
         let size = dtype.size();
         let grid = ChunkGrid::new(shape.to_vec(), slab(shape, chunk, size), None);
@@ -76,35 +77,6 @@ fn slab(shape: &[u64], chunk: &[u64], size: u64) -> Vec<u64> {
         bytes = wider;
     }
     slab
-}
-
-/// Encodes the header.
-fn header(dtype: &NumpyDtype, shape: &[u64]) -> Vec<u8> {
-    let descr = match dtype {
-        record @ NumpyDtype::Record(_) => record.to_string(),
-        other => format!("'{other}'"),
-    };
-    let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
-    // A Python tuple of one element ends with a comma.
-    let comma = if shape.len() == 1 { "," } else { "" };
-    let sizes = sizes.join(", ") + comma;
-    let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({sizes}), }}");
-    // Non-ASCII field names need version 3, long headers version 2.
-    let is_long = text.len() > 65_000;
-    let (version, before) = match (text.is_ascii(), is_long) {
-        (true, false) => (1, 10),
-        (true, true) => (2, 12),
-        (false, _) => (3, 12),
-    };
-    let used = text.len().saturating_add(before).saturating_add(1);
-    let padding = used.next_multiple_of(64).saturating_sub(used);
-    let text = format!("{text}{}\n", " ".repeat(padding));
-    let mut header = b"\x93NUMPY".to_vec();
-    header.extend([version, 0]);
-    let len = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
-    header.extend(len.iter().take(if version == 1 { 2 } else { 4 }));
-    header.extend(text.into_bytes());
-    header
 }
 
 impl DenseSink for NpySink {

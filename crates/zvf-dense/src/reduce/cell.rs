@@ -135,9 +135,10 @@ impl Cell {
     fn of_run<T: Number>(bytes: &[u8], wanted: Wanted) -> Self {
         let all = u64::try_from(bytes.len() / T::SIZE).unwrap_or(u64::MAX);
         let is_nan = |value: T| T::IS_FLOAT && value.float().is_nan();
-        let nans = match T::IS_FLOAT {
-            true => T::all(bytes).map(|value| u64::from(is_nan(value))).sum(),
-            false => 0,
+        let nans = if T::IS_FLOAT {
+            T::all(bytes).map(|value| u64::from(is_nan(value))).sum()
+        } else {
+            0
         };
         let mut cell = Self {
             count: all.saturating_sub(nans),

@@ -63,9 +63,12 @@ impl Task for Count {
     fn run<T: Number>(self, array: &dyn DenseArray) -> Result<Histogram, DenseError> {
         let Self { low, high, bins } = self;
         let width = (high - low) / bins as f64;
-        let edge = |at: usize| match at == bins {
-            true => high,
-            false => low + width * at as f64,
+        let edge = |at: usize| {
+            if at == bins {
+                high
+            } else {
+                low + width * at as f64
+            }
         };
         let mut found = Histogram {
             edges: (0..=bins).map(edge).collect(),

@@ -76,24 +76,23 @@ pub fn quantiles(
         let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
         let of_box = grid.chunk_selection(&coordinate);
         let len = of_box.byte_len(array.dtype().size()).unwrap_or(u64::MAX);
-        let held = match len <= budget {
-            true => {
-                let bytes = array.slice_within(&of_box, budget)?;
-                let dtype = array.dtype().clone();
-                Some(MemoryArray::of_result(
-                    array.name().to_owned(),
-                    dtype,
-                    of_box.shape(),
-                    bytes,
-                )?)
-            }
-            false => None,
+        let held = if len <= budget {
+            let bytes = array.slice_within(&of_box, budget)?;
+            let dtype = array.dtype().clone();
+            Some(MemoryArray::of_result(
+                array.name().to_owned(),
+                dtype,
+                of_box.shape(),
+                bytes,
+            )?)
+        } else {
+            None
         };
         // One line per result.
-        let ones = shape.iter().zip(&kept).map(|(extent, kept)| match kept {
-            true => 1,
-            false => (*extent).max(1),
-        });
+        let ones = shape
+            .iter()
+            .zip(&kept)
+            .map(|(extent, kept)| if *kept { 1 } else { (*extent).max(1) });
         let ones: Vec<u64> = ones.collect();
         let mut lines = GridCells::new(Hyperslab::whole(&of_box.shape()).axes(), &ones);
         while let Some(parts) = lines.next() {
@@ -104,9 +103,10 @@ pub fn quantiles(
                 .zip(&kept)
                 .map(|((axis, part), kept)| {
                     let whole = AxisRange::whole(axis.count());
-                    match kept {
-                        true => whole.portion(part.at..part.at.saturating_add(1)),
-                        false => whole,
+                    if *kept {
+                        whole.portion(part.at..part.at.saturating_add(1))
+                    } else {
+                        whole
                     }
                 })
                 .collect();

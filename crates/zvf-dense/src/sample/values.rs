@@ -71,9 +71,10 @@ impl Form {
 
     /// Returns whether the stored form is the form in memory, so that reads need no conversion.
     fn is_stored(self, dtype: Dtype) -> bool {
-        let native = match cfg!(target_endian = "big") {
-            true => ByteOrder::Big,
-            false => ByteOrder::Little,
+        let native = if cfg!(target_endian = "big") {
+            ByteOrder::Big
+        } else {
+            ByteOrder::Little
         };
         match self {
             Self::Bytes => true,

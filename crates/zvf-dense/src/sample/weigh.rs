@@ -250,16 +250,17 @@ struct Sum {
 impl Sum {
     /// Creates the sum of one voxel.
     fn of(value: f64) -> Self {
-        match value.is_nan() {
-            true => Self {
+        if value.is_nan() {
+            Self {
                 has_nan: true,
                 ..Self::default()
-            },
-            false => Self {
+            }
+        } else {
+            Self {
                 total: value,
                 weight: 1.0,
                 has_nan: false,
-            },
+            }
         }
     }
 
@@ -270,10 +271,12 @@ impl Sum {
     }
 
     fn value(self) -> f64 {
-        match self.has_nan {
-            false => self.total,
-            true if self.weight >= 0.5 => self.total / self.weight,
-            true => f64::NAN,
+        if !self.has_nan {
+            self.total
+        } else if self.weight >= 0.5 {
+            self.total / self.weight
+        } else {
+            f64::NAN
         }
     }
 }

@@ -161,9 +161,10 @@ impl ByteSource for StoreSource {
         // An empty range needs no request.
         let wanted = ranges.iter().filter(|range| !range.is_empty()).cloned();
         let wanted: Vec<Range<u64>> = wanted.collect();
-        let mut parts = match wanted.is_empty() {
-            true => Vec::new(),
-            false => self.ask(wanted).map_err(in_store)?,
+        let mut parts = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.ask(wanted).map_err(in_store)?
         }
         .into_iter();
         let parts = ranges.iter().map(|range| {

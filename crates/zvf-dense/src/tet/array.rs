@@ -394,9 +394,10 @@ impl DenseArray for TetArray {
             let stored = wanted.span.end.saturating_sub(wanted.span.start);
             // Bytes that are already in memory do not count.
             let stored = if is_borrowed { 0 } else { stored };
-            let decoded = match wanted.tile.is_zstd {
-                true => u64::try_from(wanted.raw_len).unwrap_or(u64::MAX),
-                false => 0,
+            let decoded = if wanted.tile.is_zstd {
+                u64::try_from(wanted.raw_len).unwrap_or(u64::MAX)
+            } else {
+                0
             };
             let needed = stored.saturating_add(decoded);
             let budget = self.scratch();

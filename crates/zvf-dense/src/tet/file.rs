@@ -141,12 +141,11 @@ impl TetFile {
         let index = index.map_err(|error| in_file(error.into()))?;
         let (bytes, bps) = (index.memory_budget_bytes(), index.memory_budget_bps());
         let budget = options.budget.resolve(bytes, bps, available_memory());
-        let (footer, payload_end) = match superblock.has_footer() {
-            true => {
-                let footer = FooterInfo::read(&*source, index_span.end, index.len(), budget)?;
-                (Some(footer.0), footer.1)
-            }
-            false => (None, len),
+        let (footer, payload_end) = if superblock.has_footer() {
+            let footer = FooterInfo::read(&*source, index_span.end, index.len(), budget)?;
+            (Some(footer.0), footer.1)
+        } else {
+            (None, len)
         };
         let checked = index.check(&directory, payload_end);
         checked.map_err(|error| in_file(error.into()))?;

@@ -201,12 +201,11 @@ fn payload_order(file: &TetFile) -> Result<TetFinding, DenseError> {
             follows
         })
     })?;
-    Ok(match is_in_order {
-        true => TetFinding::ok("payload_order"),
-        false => {
-            let detail = "payloads are not side by side in the order of the rows";
-            TetFinding::new("payload_order", TetSeverity::Warning, detail.to_owned())
-        }
+    Ok(if is_in_order {
+        TetFinding::ok("payload_order")
+    } else {
+        let detail = "payloads are not side by side in the order of the rows";
+        TetFinding::new("payload_order", TetSeverity::Warning, detail.to_owned())
     })
 }
 

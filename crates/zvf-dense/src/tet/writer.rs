@@ -286,16 +286,17 @@ impl TetWriter {
     fn write_tile(&mut self, number: u64, encoded: &Encoded) -> Result<(), DenseError> {
         let offset = self.at;
         let stored_len = u64::try_from(encoded.bytes.len()).unwrap_or(u64::MAX);
-        let payload = match encoded.is_zstd {
-            false => Payload::Raw {
-                offset,
-                len: stored_len,
-            },
-            true => Payload::Zstd {
+        let payload = if encoded.is_zstd {
+            Payload::Zstd {
                 offset,
                 stored_len,
                 raw_len: encoded.raw_len,
-            },
+            }
+        } else {
+            Payload::Raw {
+                offset,
+                len: stored_len,
+            }
         };
         let grid = self.datasets.get(self.current).map(|dataset| &dataset.grid);
         let coordinate = grid
@@ -343,12 +344,11 @@ impl TetWriter {
     /// Writes the footer if it has content, and returns the flags of the superblock.
     fn write_footer(&mut self) -> Result<u32, DenseError> {
         let rows = core::mem::take(&mut self.checksums);
-        let checksums = match self.options.checksums && !rows.is_empty() {
-            true => {
-                let spill = self.spill(&rows)?;
-                Some(spill)
-            }
-            false => None,
+        let checksums = if self.options.checksums && !rows.is_empty() {
+            let spill = self.spill(&rows)?;
+            Some(spill)
+        } else {
+            None
         };
         let metadata = metadata::metadata(&self.datasets, core::mem::take(&mut self.metadata));
         let history = core::mem::take(&mut self.options.history);

@@ -96,9 +96,12 @@ impl DenseArray for Counted {
 /// Creates a volume of floats; one in `nans` is NaN on average.
 fn volume(draw: &mut Draw, shape: &[u64], nans: u64) -> (MemoryArray, Vec<f64>) {
     let count = shape.iter().product::<u64>();
-    let values = (0..count).map(|_| match nans > 0 && draw.below(nans) == 0 {
-        true => f64::NAN,
-        false => draw.float(-5.0, 5.0),
+    let values = (0..count).map(|_| {
+        if nans > 0 && draw.below(nans) == 0 {
+            f64::NAN
+        } else {
+            draw.float(-5.0, 5.0)
+        }
     });
     let values: Vec<f64> = values.collect();
     let bytes = values
@@ -157,9 +160,10 @@ fn plain(
                 continue;
             }
             let value = values[(place as u64 * columns + column) as usize];
-            match value.is_nan() {
-                true => has_nan = true,
-                false => (sum, total) = (sum + product * value, total + product),
+            if value.is_nan() {
+                has_nan = true;
+            } else {
+                (sum, total) = (sum + product * value, total + product);
             }
         }
         match has_nan {

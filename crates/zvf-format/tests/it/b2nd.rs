@@ -729,7 +729,7 @@ fn metalayers() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: zvf_testkit::sample::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn decoding_returns_the_encoded_values(axes in axes(), format in 0..128_u8, dtype in ".{0,20}") {

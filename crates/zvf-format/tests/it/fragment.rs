@@ -270,7 +270,7 @@ fn fragments() -> impl Strategy<Value = Vec<Fragment>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: zvf_testkit::sample::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn decoding_returns_the_encoded_values(input in fragments()) {

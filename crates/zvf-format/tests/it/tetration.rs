@@ -614,7 +614,7 @@ fn coordinates(grid: &[u64]) -> Vec<Vec<u64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: zvf_testkit::sample::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn decoding_returns_the_encoded_values(

@@ -211,9 +211,10 @@ impl<F: Fetch> AnyFetch for F {
                     Err(error) => others.push((at, error)),
                 }
             }
-            let mut answers = match bypasses_cache {
-                true => Fetch::cells_once(self, &own).await,
-                false => Fetch::cells(self, &own).await,
+            let mut answers = if bypasses_cache {
+                Fetch::cells_once(self, &own).await
+            } else {
+                Fetch::cells(self, &own).await
             };
             // In order, so that each error is inserted at the position of its request.
             for (at, error) in others {

@@ -60,9 +60,10 @@ impl<const KIND: u8> Fetch for Echo<KIND> {
     type Array = EchoArray<KIND>;
 
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
-        match node.is_root() {
-            true => Err(error(node, FetchProblem::Damaged)),
-            false => Ok(EchoArray(node.clone(), array)),
+        if node.is_root() {
+            Err(error(node, FetchProblem::Damaged))
+        } else {
+            Ok(EchoArray(node.clone(), array))
         }
     }
 

@@ -70,7 +70,7 @@ fn check_against_rationals(case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(1500)))]
 
     #[test]
     fn clipped_triangles_equal_the_rational_oracle(case in prop_oneof![case(3), grazing()]) {

@@ -15,7 +15,7 @@ use zvf_query::predicate::{
 use crate::predicates::{Data, data, interpret, predicate};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(3000)))]
 
     #[test]
     fn rows_match_the_reference_interpreter(predicate in predicate(), data in data()) {

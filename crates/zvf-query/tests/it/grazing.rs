@@ -73,7 +73,7 @@ fn segment_touches(lo: [i64; 3], hi: [i64; 3], [a, b]: [[i64; 3]; 2]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(3000)))]
 
     /// Segments through a point at most a few units from an edge of the box.
     #[test]

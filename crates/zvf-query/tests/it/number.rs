@@ -26,7 +26,7 @@ fn any_number() -> impl Strategy<Value = Number> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5000))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(5000)))]
 
     #[test]
     fn comparing_never_rounds(a in any_number(), b in any_number()) {

@@ -172,7 +172,7 @@ fn columns_are_listed_by_scope() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(1000)))]
 
     #[test]
     fn formatted_predicates_parse_to_the_same_tree(predicate in predicate()) {

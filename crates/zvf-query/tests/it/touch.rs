@@ -68,7 +68,7 @@ fn check(case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(2000)))]
 
     #[test]
     fn points_are_exact(case in case(1)) {

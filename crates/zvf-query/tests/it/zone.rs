@@ -48,7 +48,7 @@ impl ZoneMap for Known<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(3000)))]
 
     #[test]
     fn matching_rows_are_never_pruned(

@@ -340,9 +340,10 @@ fn files_and_folders_replace_each_other_despite_crashes() {
                 if flat {
                     block_on(deepen(&store)).unwrap();
                 }
-                let survived = match flat {
-                    false => killer.survives(at, deepen(&store)),
-                    true => killer.survives(at, flatten(&store)),
+                let survived = if flat {
+                    killer.survives(at, flatten(&store))
+                } else {
+                    killer.survives(at, deepen(&store))
                 };
                 let store = place.open(killer);
                 block_on(async {

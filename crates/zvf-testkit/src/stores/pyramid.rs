@@ -298,14 +298,16 @@ pub(super) fn write_level(coarse: &ExpectedStore, files: &mut Files, level: u32)
     of_level.extend(fragments.filter(|(part, ..)| part == "vertex_fragments"));
     for (part, attributes, cells) in of_level {
         let path = format!("{level}/{part}");
-        match is_current {
-            true => files.per_chunk(&path, attributes, &cells, &grid),
-            false => files.children(&path, &attributes, &cells),
+        if is_current {
+            files.per_chunk(&path, attributes, &cells, &grid);
+        } else {
+            files.children(&path, &attributes, &cells);
         }
     }
-    match is_current {
-        true => current::objects(filed, files, &level.to_string()),
-        false => older::objects(filed, files, &level.to_string()),
+    if is_current {
+        current::objects(filed, files, &level.to_string());
+    } else {
+        older::objects(filed, files, &level.to_string());
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use zvf_build::{
-    CellCompression, ShardingPolicy,
+    CellChecksums, CellCompression, ShardingPolicy,
     coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
 use zvf_model::{key::Key, zarr::Node};
@@ -104,7 +104,7 @@ fn method(method: &CoarsenMethod) -> Value {
 }
 
 /// How cells of vertices are compressed, and whether they have checksums.
-pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, bool), Failure> {
+pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellChecksums), Failure> {
     let vertices = nodes::named(Key::parse("0/vertices"), "0/vertices")?;
     let mut node = nodes::read_one(dataset.store(), &vertices).await?;
     if let Some(Node::Group(_)) = &node {
@@ -153,8 +153,12 @@ pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, bool),
             _ => {}
         }
     }
-    let checksum = chain.iter().any(|(name, _)| name == "crc32c");
-    Ok((compression, checksum))
+    let checksums = if chain.iter().any(|(name, _)| name == "crc32c") {
+        CellChecksums::On
+    } else {
+        CellChecksums::Off
+    };
+    Ok((compression, checksums))
 }
 
 /// Which objects are kept.

@@ -17,6 +17,7 @@ use zvf_query::{
     NumericColumn, Query, QueryError, QueryResult, VertexBudget,
     geometry::{Bbox, Position},
 };
+use zvf_testkit::sample::cases;
 use zvf_testkit::stores::{
     ExpectedStore, Layers, Random, Recipe, RecipeProfile, StoreKind, layers,
 };
@@ -47,11 +48,8 @@ fn any_layers(kinds: &'static [StoreKind]) -> impl Strategy<Value = (Recipe, u32
     )
 }
 
-fn config(cases: u32) -> ProptestConfig {
-    match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => ProptestConfig::default(),
-        None => ProptestConfig::with_cases(cases),
-    }
+fn config(sample: u32) -> ProptestConfig {
+    ProptestConfig::with_cases(cases(sample))
 }
 
 fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
@@ -287,7 +285,7 @@ proptest! {
 #[test]
 fn random_budgets_mix_levels() {
     let mut mixed = 0;
-    for seed in 0..30 {
+    for seed in 0..cases(30) {
         let recipe = Recipe {
             seed,
             size: 200,
@@ -304,7 +302,7 @@ fn random_budgets_mix_levels() {
 /// A level that fits as a whole gives the result of a query that names the level.
 #[test]
 fn a_level_within_the_budget_equals_a_query_by_level_number() {
-    for seed in 0..12 {
+    for seed in 0..cases(12) {
         let kind = POINTS[usize::try_from(seed % 3).unwrap()];
         let made = layers(
             &Recipe {

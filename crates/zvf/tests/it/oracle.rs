@@ -17,6 +17,7 @@ use zvf_query::{
     geometry::{Mode, Sphere},
     predicate::Predicate,
 };
+use zvf_testkit::sample::cases;
 use zvf_testkit::stores::{Made, Random, Recipe, RecipeProfile, StoreKind, make};
 
 use self::compare::Comparison;
@@ -128,16 +129,9 @@ fn check_some(recipe: &Recipe, seed: u64) {
     }
 }
 
-/// Returns a number of cases that takes about a minute, unless the environment sets it.
+/// Returns a number of cases that takes about a minute.
 fn config() -> ProptestConfig {
-    let config = ProptestConfig::default();
-    match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => config,
-        None => ProptestConfig {
-            cases: 64,
-            ..config
-        },
-    }
+    ProptestConfig::with_cases(cases(64))
 }
 
 proptest! {
@@ -253,7 +247,7 @@ fn random_queries_select_some_of_a_store() {
     let mut random = Random::new(1);
     for kind in StoreKind::ALL {
         let mut some = 0;
-        for seed in 0..20 {
+        for seed in 0..cases(20) {
             let made = make(&Recipe {
                 seed,
                 kind,

@@ -80,7 +80,7 @@ fn check(recipe: &Recipe) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(96)))]
 
     #[test]
     fn generated_stores_of_09_are_counted(recipe in recipes(RecipeProfile::V09)) {

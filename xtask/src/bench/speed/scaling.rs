@@ -55,9 +55,10 @@ fn fitted(steps: &[&str], rows: &[(u64, Map<String, Value>)]) -> Value {
     let steps = steps.iter().map(|step| {
         let pairs = rows.iter().filter_map(|(size, times)| {
             let time = &times[*step];
-            let against = match step.starts_with("box") {
-                true => time["found"].as_f64()?,
-                false => *size as f64,
+            let against = if step.starts_with("box") {
+                time["found"].as_f64()?
+            } else {
+                *size as f64
             };
             Some((against, time["median"].as_f64()?))
         });

@@ -164,10 +164,7 @@ impl Around {
     /// moves, its own.
     pub(super) fn touched(&self, mesh: &Mesh, edge: &Collapse) -> impl Iterator<Item = u32> {
         let is_other = |face: &&u32| !mesh.face(**face).contains(&edge.lost);
-        let kept = match edge.moves {
-            true => &self.kept[..],
-            false => &[],
-        };
+        let kept = if edge.moves { &self.kept[..] } else { &[] };
         (kept.iter().filter(is_other)).chain(&self.lost).copied()
     }
 

@@ -181,9 +181,10 @@ impl View {
             (None, Some([beyond, _])) => self.need_beside(lost, around.slot(beyond)),
             (None, None) => return None,
         });
-        need = need.max(match edge.moves {
-            true => self.need_below(kept)?,
-            false => self.points[kept].radius,
+        need = need.max(if edge.moves {
+            self.need_below(kept)?
+        } else {
+            self.points[kept].radius
         });
         for (to, (_, beside)) in around.ring.iter().enumerate() {
             if edge.moves && beside & 1 != 0 {

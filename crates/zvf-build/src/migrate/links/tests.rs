@@ -1,10 +1,10 @@
 //! Tests of link placement by profile and policy.
 
 use super::*;
-use crate::design::{CellCompression, Profile};
+use crate::design::{CellChecksums, CellCompression, Profile};
 
 fn links(profile: Profile, delta: i32, policy: (bool, bool)) -> LinkTarget {
-    let form = MigrationTarget::new(profile, CellCompression::None, None)
+    let form = MigrationTarget::new(profile, CellCompression::None, CellChecksums::Auto)
         .unwrap_or_else(|_| unreachable!());
     let scales = vec![AxisScales::EQUAL; 1];
     form.links(0, Delta::new(delta), LinkWidth::EDGE, policy, scales)

@@ -114,12 +114,11 @@ fn limits(kind: Kind) -> (i128, i128) {
 }
 
 fn order(a: Value, b: Value) -> Ordering {
-    match parts(a).is_empty() {
-        true => whole(a).cmp(&whole(b)),
-        false => {
-            let pairs = parts(a).into_iter().zip(parts(b));
-            pairs.fold(Ordering::Equal, |order, (a, b)| order.then(a.total_cmp(&b)))
-        }
+    if parts(a).is_empty() {
+        whole(a).cmp(&whole(b))
+    } else {
+        let pairs = parts(a).into_iter().zip(parts(b));
+        pairs.fold(Ordering::Equal, |order, (a, b)| order.then(a.total_cmp(&b)))
     }
 }
 
@@ -152,16 +151,15 @@ impl Case {
     /// Returns the null value.
     fn is_nothing(&self, value: Value) -> bool {
         let kind = self.numbers.kind;
-        match is_float(kind) {
-            true => parts(value).iter().all(|part| part.is_nan()),
-            false => {
-                let (least, greatest) = limits(kind);
-                let missing = self
-                    .missing
-                    .map(i128::from)
-                    .filter(|missing| kind != Kind::Bool && (least..=greatest).contains(missing));
-                whole(value) == missing.unwrap_or(0)
-            }
+        if is_float(kind) {
+            parts(value).iter().all(|part| part.is_nan())
+        } else {
+            let (least, greatest) = limits(kind);
+            let missing = self
+                .missing
+                .map(i128::from)
+                .filter(|missing| kind != Kind::Bool && (least..=greatest).contains(missing));
+            whole(value) == missing.unwrap_or(0)
         }
     }
 
@@ -267,7 +265,7 @@ impl Case {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(512)))]
 
     #[test]
     fn values_equal_brute_force(case in case()) {

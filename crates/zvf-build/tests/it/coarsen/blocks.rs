@@ -30,9 +30,12 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
         // Runs of consecutive vertices in both directions, so that limbs occur.
         let run = (0..=last, -12_i32..13).prop_map(move |(start, length)| {
             let steps = 0..=length.unsigned_abs();
-            let rows = steps.filter_map(move |step| match length < 0 {
-                true => start.checked_sub(step),
-                false => Some(start + step).filter(|row| *row <= last),
+            let rows = steps.filter_map(move |step| {
+                if length < 0 {
+                    start.checked_sub(step)
+                } else {
+                    Some(start + step).filter(|row| *row <= last)
+                }
             });
             rows.collect::<Vec<u32>>()
         });

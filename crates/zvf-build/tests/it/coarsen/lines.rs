@@ -20,9 +20,10 @@ fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {
         let third = (high - low) / 3.0;
-        match at(low + third) < at(high - third) {
-            true => high -= third,
-            false => low += third,
+        if at(low + third) < at(high - third) {
+            high -= third;
+        } else {
+            low += third;
         }
     }
     at(low).min(at(0.0)).min(at(1.0))
@@ -209,7 +210,7 @@ fn method() -> impl Strategy<Value = CoarsenMethod> {
 
 proptest! {
     // Every case samples all lines at many points.
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(64)))]
 
     #[test]
     fn paths_stay_within_tolerance(block in block(Topology::Paths), method in method()) {

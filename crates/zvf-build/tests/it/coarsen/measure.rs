@@ -2,7 +2,9 @@
 
 use zvf_build::coarsen::{Simplices, hausdorff_one_sided};
 
-use super::meshes::{Random, dot, sheet, way};
+use zvf_testkit::stores::Random;
+
+use super::meshes::{dot, sheet, sign, way};
 
 fn shape<'a>(positions: &'a [f64], width: usize, links: &'a [u32]) -> Simplices<'a> {
     Simplices {
@@ -15,8 +17,8 @@ fn shape<'a>(positions: &'a [f64], width: usize, links: &'a [u32]) -> Simplices<
 
 #[test]
 fn corner_distances_equal_brute_force() {
-    let mut random = Random(3);
-    let mut numbers = |count: usize| (0..count).map(|_| random.sign()).collect::<Vec<_>>();
+    let mut random = Random::new(3);
+    let mut numbers = |count: usize| (0..count).map(|_| sign(&mut random)).collect::<Vec<_>>();
     let [from, to] = [numbers(300), numbers(600)];
     let rows: Vec<u32> = (0..200).collect();
     for width in [1, 2, 3] {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use zvf_build::coarsen::{
     MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, contract_links,
 };
+use zvf_testkit::stores::Random;
 
 /// Triangle mesh.
 #[derive(Clone, Debug, Default)]
@@ -13,26 +14,9 @@ pub(crate) struct Mesh {
     pub(crate) faces: Vec<[u32; 3]>,
 }
 
-/// Pseudo-random numbers.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    /// Returns a number from -1 to 1.
-    pub(crate) fn sign(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
+/// Returns a number from -1 to 1.
+pub(crate) fn sign(random: &mut Random) -> f64 {
+    (random.any() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
 /// Returns a grid of squares of two triangles each over the unit square, at `height`.
@@ -123,9 +107,9 @@ pub(crate) fn sphere(cuts: u32) -> Mesh {
 
 /// Moves vertices at random, and flips edges where the result is a surface.
 pub(crate) fn shaken(mut mesh: Mesh, by: f64, turns: usize, seed: u64) -> Mesh {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for number in mesh.at.as_flattened_mut() {
-        *number += random.sign() * by;
+        *number += sign(&mut random) * by;
     }
     for _ in 0..turns {
         let first = random.below(mesh.faces.len());

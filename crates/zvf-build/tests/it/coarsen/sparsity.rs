@@ -183,10 +183,7 @@ proptest! {
         let found = kept(&objects, amount, Keep::PerGroup { seed });
         let mut groups: BTreeMap<Option<u32>, BTreeSet<i64>> = BTreeMap::new();
         for object in present(&objects) {
-            let of: Vec<Option<u32>> = match object.groups.is_empty() {
-                true => vec![None],
-                false => object.groups.iter().copied().map(Some).collect(),
-            };
+            let of: Vec<Option<u32>> = if object.groups.is_empty() { vec![None] } else { object.groups.iter().copied().map(Some).collect() };
             for group in of {
                 groups.entry(group).or_default().insert(object.id);
             }

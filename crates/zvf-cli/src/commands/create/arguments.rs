@@ -1,7 +1,10 @@
 //! Arguments of `zvf create`.
 
 use serde_json::Value;
-use zvf::{CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy, numeric::Kind};
+use zvf::{
+    CellChecksums, CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy,
+    numeric::Kind,
+};
 
 use super::{CreateOutput, CreateSettings, plan_check::PlanCheckOptions};
 use crate::{
@@ -191,7 +194,9 @@ impl CreateArgs {
         design.bin_shape = self.bin_shape.clone().map(|shape| shape.0);
         design.dtype = self.dtype;
         design.compression = self.compression;
-        design.checksum = self.no_checksum.then_some(false);
+        if self.no_checksum {
+            design.checksums = CellChecksums::Off;
+        }
         design.sharding = self.shard.clone().unwrap_or_default();
         design.directed = self.directed;
         design.duplicate = self.duplicate;

@@ -2,21 +2,19 @@
 
 use std::f64::consts::TAU;
 
-/// Steele, Lea and Flood's generator of 64-bit numbers.
+use zvf_build::SplitMix64;
+
+/// Random numbers of some distributions.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random(SplitMix64);
 
 impl Random {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        self.0.next_u64()
     }
 
     /// From 0 up to and without 1.
@@ -61,9 +59,9 @@ pub(super) fn noise(at: [f64; 3], seed: u64) -> f64 {
             } else {
                 1.0 - ease[axis]
             };
-            key = Random(key ^ (cell[axis] + side[axis]).to_bits()).next();
+            key = Random::new(key ^ (cell[axis] + side[axis]).to_bits()).next();
         }
-        let direction = Random(key).direction();
+        let direction = Random::new(key).direction();
         for axis in 0..3_usize {
             slope += direction[axis] * (inside[axis] - side[axis]);
         }

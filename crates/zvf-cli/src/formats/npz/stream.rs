@@ -16,7 +16,7 @@ use crate::{
     display::len_u64,
     formats::{
         Format, GeometryReadError, GeometryReadOptions, InputFile, StoreDescription, interchange,
-        npy::NpyHeader, rename::Renaming,
+        npy::ColumnHeader, rename::Renaming,
     },
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct NpzStream {
 struct NpzMember {
     /// Offset of its rows in the file.
     start: u64,
-    header: NpyHeader,
+    header: ColumnHeader,
     /// Size of a row in bytes.
     row: usize,
 }
@@ -220,7 +220,7 @@ impl NpzMember {
         let in_file = |error| GeometryReadError::file(path, error);
         let mut file = File::open(path).map_err(in_file)?;
         file.seek(SeekFrom::Start(start)).map_err(in_file)?;
-        let header = NpyHeader::read(&mut file.take(size));
+        let header = ColumnHeader::read(&mut file.take(size));
         let (header, length) = header.map_err(|source| GeometryReadError::Array {
             path: path.to_path_buf(),
             array: label.to_owned(),

@@ -7,13 +7,18 @@ use std::{
 
 use zip::{ZipWriter, write::SimpleFileOptions};
 use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
-use zvf_format::numeric::NumericRows;
+use zvf_format::numeric::{ByteOrder, NumericRows};
 
-use crate::formats::{
-    ResultWriteError, StoreDescription,
-    error::FillError,
-    level_names, npy,
-    staged::{Sink, Staged},
+use zvf_dense::{NumpyDtype, npy::NpyHeader};
+
+use crate::{
+    display::len_u64,
+    formats::{
+        ResultWriteError, StoreDescription,
+        error::FillError,
+        level_names, npy,
+        staged::{Sink, Staged},
+    },
 };
 
 /// Number of bytes that are checksummed and written together.
@@ -37,7 +42,7 @@ pub(in super::super) fn write(
         archive.attributes("group_attribute", &description.group)?;
         if let Some(text) = description.text(&level_names(answer)) {
             let width = text.chars().count();
-            archive.start("metadata", &format!("<U{width}"), &[1])?;
+            archive.start("metadata", text_of(width), &[1])?;
             npy::write_text(&text, width, &mut archive)?;
         }
         archive.flush()?;
@@ -52,7 +57,7 @@ fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
     let positions = positions.ok_or(ResultWriteError::Broken("positions end inside a row"))?;
     archive.start(
         "positions",
-        numpy(positions.dtype().kind()),
+        positions.dtype().kind(),
         &[positions.rows(), width(positions)],
     )?;
     archive.put(positions.as_bytes())?;
@@ -116,7 +121,12 @@ impl Write for NpzWriter<'_, '_> {
 
 impl NpzWriter<'_, '_> {
     /// Starts an array; its data follows.
-    fn start(&mut self, name: &str, code: &str, shape: &[usize]) -> Result<(), FillError> {
+    fn start(
+        &mut self,
+        name: &str,
+        dtype: impl Into<NumpyDtype>,
+        shape: &[usize],
+    ) -> Result<(), FillError> {
         // Unpacking the file must not write outside of the target folder.
         if name.contains(['/', '\\', '\0']) {
             return Err(ResultWriteError::Name(name.to_owned()).into());
@@ -131,7 +141,8 @@ impl NpzWriter<'_, '_> {
             .large_file(true);
         let file = self.zip.start_file(format!("{name}.npy"), options);
         file.map_err(zip_fault)?;
-        self.put(&npy::encode_header(code, shape))
+        let shape: Vec<u64> = shape.iter().copied().map(len_u64).collect();
+        self.put(&NpyHeader::encode(&dtype.into(), &shape))
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), FillError> {
@@ -139,13 +150,13 @@ impl NpzWriter<'_, '_> {
     }
 
     fn i64s(&mut self, name: &str, values: &[i64]) -> Result<(), FillError> {
-        self.start(name, "<i8", &[values.len()])?;
+        self.start(name, Kind::Int64, &[values.len()])?;
         Ok(npy::write_i64s(values.iter().copied(), self)?)
     }
 
     /// Writes signed numbers, which numpy accepts as indices. Row numbers fit.
     fn u64s(&mut self, name: &str, values: &[u64], shape: &[usize]) -> Result<(), FillError> {
-        self.start(name, "<i8", shape)?;
+        self.start(name, Kind::Int64, shape)?;
         let values = values.iter().map(|value| i64::try_from(*value));
         let values = values.map(|value| value.unwrap_or(i64::MAX));
         Ok(npy::write_i64s(values, self)?)
@@ -171,7 +182,7 @@ impl NpzWriter<'_, '_> {
             };
             if is_marked {
                 let rows = column.values.len();
-                self.start(&format!("{name}.missing"), "|b1", &[rows])?;
+                self.start(&format!("{name}.missing"), Kind::Bool, &[rows])?;
                 for row in 0..rows {
                     self.put(&[u8::from(column.is_null(row))])?;
                 }
@@ -189,7 +200,7 @@ impl NpzWriter<'_, '_> {
         let kind = rows.dtype().kind();
         let shape = [rows.rows(), width(rows)];
         let shape = if shape[1] == 1 { &shape[..1] } else { &shape };
-        self.start(name, numpy(kind), shape)?;
+        self.start(name, kind, shape)?;
         let bytes = rows.as_bytes();
         if kind == Kind::Bool {
             // Stores accept any byte but 0 as true; numpy requires 1.
@@ -228,7 +239,7 @@ impl NpzWriter<'_, '_> {
             let column = name.to_owned();
             return Err(ResultWriteError::Text { column, bytes }.into());
         }
-        self.start(name, &format!("<U{width}"), &[codes.len()])?;
+        self.start(name, text_of(width), &[codes.len()])?;
         for (row, code) in rows {
             let is_missing = column.is_null(row);
             let text = if is_missing { "" } else { word(words, code) };
@@ -255,23 +266,11 @@ fn zip_fault(error: zip::result::ZipError) -> FillError {
     }
 }
 
-/// Returns numpy's code of a type, little-endian.
-fn numpy(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Bool => "|b1",
-        Kind::Int8 => "|i1",
-        Kind::Int16 => "<i2",
-        Kind::Int32 => "<i4",
-        Kind::Int64 => "<i8",
-        Kind::UInt8 => "|u1",
-        Kind::UInt16 => "<u2",
-        Kind::UInt32 => "<u4",
-        Kind::UInt64 => "<u8",
-        Kind::Float16 => "<f2",
-        Kind::Float32 => "<f4",
-        Kind::Float64 => "<f8",
-        Kind::Complex64 => "<c8",
-        Kind::Complex128 => "<c16",
+/// Returns the type of text of `width` characters.
+fn text_of(width: usize) -> NumpyDtype {
+    NumpyDtype::Unicode {
+        width: u32::try_from(width).unwrap_or(u32::MAX),
+        order: ByteOrder::Little,
     }
 }
 

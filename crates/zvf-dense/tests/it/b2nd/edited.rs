@@ -102,7 +102,7 @@ fn write(path: &Path, design: &B2ndDesign, bytes: &[u8], sparse: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(60)))]
 
     #[test]
     fn edits_match_an_array_in_memory(

@@ -67,7 +67,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(300)))]
 
     #[test]
     fn any_array_round_trips(

@@ -237,22 +237,26 @@ fn samples_of_every_format_and_dtype_match_plain_loops() {
                 let options = SampleOptions {
                     interpolation,
                     affine: is_mapped.then(|| Affine::of(&matrix).unwrap()),
-                    outside: Some(match is_edge {
-                        true => Outside::Edge,
-                        false => Outside::Fill(77.0),
+                    outside: Some(if is_edge {
+                        Outside::Edge
+                    } else {
+                        Outside::Fill(77.0)
                     }),
                     budget,
                 };
                 let mapped = |row: &[f64], at: &[f64]| {
                     row.iter().zip(at).map(|(a, b)| a * b).sum::<f64>() + row[3]
                 };
-                let places = positions.chunks(3).map(|position| match is_mapped {
-                    false => position.to_vec(),
-                    true => matrix
-                        .chunks(4)
-                        .take(3)
-                        .map(|row| mapped(row, position))
-                        .collect(),
+                let places = positions.chunks(3).map(|position| {
+                    if is_mapped {
+                        matrix
+                            .chunks(4)
+                            .take(3)
+                            .map(|row| mapped(row, position))
+                            .collect()
+                    } else {
+                        position.to_vec()
+                    }
                 });
                 let places: Vec<Vec<f64>> = places.collect();
                 let expected: Vec<f64> = places

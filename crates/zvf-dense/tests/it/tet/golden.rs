@@ -192,9 +192,10 @@ fn damaged_files_are_rejected_unless_harmless() {
         let read = arrays.map(|array| array.slice(&Hyperslab::whole(array.shape())));
         let is_read = read.filter(Result::is_err).count() == 0;
         assert_eq!(is_read, verified.is_ok(), "{name}");
-        match is_read {
-            true => accepted.push(name),
-            false => decoded.push(name),
+        if is_read {
+            accepted.push(name);
+        } else {
+            decoded.push(name);
         }
     }
     let mut harmless = HARMLESS.map(|(name, _)| name);

@@ -238,7 +238,7 @@ fn shapes() -> impl Strategy<Value = (Vec<u64>, Vec<u64>, Vec<Steps>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: zvf_testkit::sample::cases(96), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn written_files_round_trip((shape, chunk, ranges) in shapes(), tag in 1_u32..11, level in 0_i32..3) {

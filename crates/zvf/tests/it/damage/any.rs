@@ -105,7 +105,7 @@ fn any_profile() -> impl Strategy<Value = Recipe> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(48)))]
 
     #[test]
     fn arbitrary_bytes_in_a_generated_store_never_panic(

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use zvf::{CreateOptions, Editor, Error, OpenOptions};
-use zvf_build::{Geometry, GeometryKind, OutOfBounds, Profile, ShardingPolicy, Values};
+use zvf_build::{
+    CellChecksums, Geometry, GeometryKind, OutOfBounds, Profile, ShardingPolicy, Values,
+};
 use zvf_model::key::Key;
 
 use super::state::State;
@@ -75,7 +77,7 @@ impl Act {
         let is_like = match like {
             Like::Plain => design.sharding == ShardingPolicy::None,
             Like::Sharded => matches!(design.sharding, ShardingPolicy::Shape(_)),
-            Like::Checked => design.checksum == Some(true) || design.checksum == Some(false),
+            Like::Checked => design.checksums != CellChecksums::Auto,
             Like::Tiny => geometry.vertex.len() == 1 && geometry.vertices() < 9,
         };
         let needs_ids = matches!(self.verb, Verb::Exchange | Verb::Remove | Verb::Compact);

@@ -75,7 +75,7 @@ fn any_target() -> impl Strategy<Value = Target> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: zvf_testkit::sample::cases(12), ..ProptestConfig::default() })]
 
     #[test]
     fn random_stores_keep_their_content(recipe in any_recipe(), target in any_target()) {

@@ -346,7 +346,7 @@ async fn tables(dataset: &Dataset, levels: &[Level], about: &str) {
 
 fn check_all(kind: GeometryKind) {
     for profile in [Profile::V09, Profile::V08] {
-        for seed in 0..6 {
+        for seed in 0..zvf_testkit::sample::cases(6) {
             block_on(async {
                 let wanted = wanted(seed, kind, profile).await;
                 Box::pin(wanted.check()).await;

@@ -183,7 +183,7 @@ fn check(seed: u64, kind: GeometryKind) {
 }
 
 fn check_kind(kind: GeometryKind) {
-    for seed in 0..6 {
+    for seed in 0..zvf_testkit::sample::cases(6) {
         check(seed, kind);
     }
 }

@@ -13,7 +13,7 @@ mod json;
 use std::collections::BTreeMap;
 
 use zvf::{CreateOptions, Store, ValidateOptions};
-use zvf_build::{Design, Geometry, GeometryKind, Profile, WritePlan};
+use zvf_build::{CellChecksums, Design, Geometry, GeometryKind, Profile, WritePlan};
 use zvf_model::key::Key;
 use zvf_store::Read;
 use zvf_testkit::{golden::Files, stores::Random};
@@ -74,7 +74,11 @@ fn design(kind: GeometryKind, checksum: bool) -> Design {
     let mut design = Design::new(kind);
     design.profile = Profile::V09;
     design.chunk_shape = Some(vec![16.0, 16.0]);
-    design.checksum = Some(checksum);
+    design.checksums = if checksum {
+        CellChecksums::On
+    } else {
+        CellChecksums::Off
+    };
     design
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use zvf_build::{
-    Attribute, CellCompression, Design, Geometry, GeometryKind, NumericColumn, Profile,
-    ShardingPolicy, Values,
+    Attribute, CellChecksums, CellCompression, Design, Geometry, GeometryKind, NumericColumn,
+    Profile, ShardingPolicy, Values,
 };
 use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
@@ -124,7 +124,13 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
         CellCompression::Blosc,
     ];
     design.compression = *random.pick(&compressions);
-    design.checksum = random.chance(40).then(|| random.chance(50));
+    if random.chance(40) {
+        design.checksums = if random.chance(50) {
+            CellChecksums::On
+        } else {
+            CellChecksums::Off
+        };
+    }
     if profile == Profile::V09 && matches!(kind, GeometryKind::Graphs | GeometryKind::Mesh) {
         design.directed = random.chance(25);
         design.duplicate = random.chance(25);

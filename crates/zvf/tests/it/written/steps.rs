@@ -30,13 +30,11 @@ fn links_between_pieces_are_stored_on_request() {
         (true, Profile::V09),
         (false, Profile::V08),
     ] {
-        let design = Design {
-            chunk_shape: Some(vec![10.0, 10.0]),
-            bounds: Some((vec![0.0; 2], vec![100.0; 2])),
-            step_links,
-            profile,
-            ..Design::new(GeometryKind::Streamlines)
-        };
+        let mut design = Design::new(GeometryKind::Streamlines)
+            .chunk_shape([10.0; 2])
+            .profile(profile);
+        design.bounds = Some((vec![0.0; 2], vec![100.0; 2]));
+        design.step_links = step_links;
         let has_links = step_links || profile != Profile::V09;
         let about = format!("{step_links} {profile:?}");
         block_on(async {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use zvf::{CreateOptions, ValidateOptions};
-use zvf_build::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Profile, Values};
+use zvf_build::{
+    Attribute, CellChecksums, Design, Geometry, GeometryKind, NumericColumn, Profile, Values,
+};
 use zvf_testkit::{damage::apply, golden::Files, golden::Golden};
 
 use super::super::findings;
@@ -20,12 +22,10 @@ pub(super) fn vertices(places: &[[f32; 2]]) -> Geometry {
 }
 
 pub(super) fn design(kind: GeometryKind, profile: Profile) -> Design {
-    Design {
-        profile,
-        chunk_shape: Some(vec![10.0, 10.0]),
-        checksum: Some(false),
-        ..Design::new(kind)
-    }
+    Design::new(kind)
+        .profile(profile)
+        .chunk_shape([10.0; 2])
+        .checksums(CellChecksums::Off)
 }
 
 /// Returns five vertices in two chunks, and five edges: two and one inside chunks, two across.
