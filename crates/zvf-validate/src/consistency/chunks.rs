@@ -35,7 +35,7 @@ mod region;
 mod vertices;
 
 pub(super) use fragments::Bits;
-pub(super) use vertices::{Misplaced, Space, is_bins};
+pub(super) use vertices::{Misplaced, VertexSpace, is_bins};
 
 pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) -> LevelCounts {
     let mut parts = Parts::open(context, scope);
@@ -119,7 +119,7 @@ struct ChunkChecks<'a> {
     all: &'a [ChunkedPart],
     parts: Parts,
     /// Rules for vertex positions, or `None` if there are no vertices or they cannot be decoded.
-    space: Option<Space<'a>>,
+    space: Option<VertexSpace<'a>>,
     has_objects: bool,
     counts: LevelCounts,
     /// The first chunk whose fragments are not its rows in order, and the number of such chunks.
@@ -423,7 +423,7 @@ fn space_of<'a>(
     context: &Context<'_>,
     scope: LevelScope<'a>,
     cells: &ChunkedPart,
-) -> Option<Space<'a>> {
+) -> Option<VertexSpace<'a>> {
     let vertices = match Vertices::parse(&cells.key, &cells.attributes) {
         Ok(vertices) => vertices.value,
         Err(error) => {
@@ -443,7 +443,7 @@ fn space_of<'a>(
         }
         _ => vertices.dtype,
     };
-    Some(Space {
+    Some(VertexSpace {
         dtype,
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
         bounds: scope.root.bounds.as_ref(),

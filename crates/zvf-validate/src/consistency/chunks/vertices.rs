@@ -12,7 +12,7 @@ use super::region::{self, Coordinate};
 
 /// The chunks, bins and bounds of a level.
 #[derive(Debug)]
-pub(crate) struct Space<'a> {
+pub(crate) struct VertexSpace<'a> {
     pub(crate) dtype: Dtype,
     pub(crate) chunk_shape: &'a ChunkShape,
     pub(crate) bounds: Option<&'a Bounds>,
@@ -50,7 +50,7 @@ impl Count {
     }
 }
 
-impl Space<'_> {
+impl VertexSpace<'_> {
     pub(crate) fn axes(&self) -> usize {
         self.chunk_shape.axes()
     }

@@ -10,7 +10,7 @@ use zvf_model::{
     zarr::Node,
 };
 
-use super::super::chunks::{Space, presence, report_misplaced};
+use super::super::chunks::{VertexSpace, presence, report_misplaced};
 use crate::{
     batch::{self, CellPayload},
     chunked_part::ChunkedPart,
@@ -75,7 +75,7 @@ async fn check_vertices(
         context.report(&rules::NOT_DECODED, &key, "nothing was checked");
         return None;
     }
-    let space = Space {
+    let space = VertexSpace {
         dtype: vertices.dtype,
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
         bounds: None,
