@@ -37,13 +37,13 @@ pub use info::StoreInfo;
 pub use level_info::LevelInfo;
 pub(crate) use level_info::count_level;
 
-/// An open store: what it is and what it says.
+/// An open store: its metadata, queries and counts.
 ///
-/// What queries read is kept for the next ones: metadata, which fragments objects have,
-/// and which rows fragments; of vertices, attributes and links, as much as
-/// [`OpenOptions::cache`] says. Open a store anew to see what was changed in it since.
+/// Queries cache what they read for later queries: metadata, object manifests and fragment indexes
+/// always; cells of vertices, attributes and links up to the limit of [`OpenOptions::cache`]. Open
+/// the store again to see changes made to it since.
 ///
-/// Cloning is cheap; clones share what was read.
+/// Cloning is cheap; clones share the cache.
 #[derive(Clone)]
 pub struct Dataset {
     address: String,
@@ -58,16 +58,15 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens the store at `address`: a path, `file:`, `memory:`, a path to a
-    /// `.zip` file, and with their features `http:`, `https:`, `s3:`, `gs:` and
-    /// `az:`.
+    /// Opens the store at `address`: a path to a folder or a `.zip` file, or a URL with the scheme
+    /// `file:` or `memory:`, or, with their features, `http:`, `https:`, `s3:`, `gs:` or `az:`.
     ///
-    /// A store of 0.9 takes three requests in two round trips however large it
-    /// is, and no listing: the root, then the first level and its vertices, which
-    /// queries need anyway. Over the network one request does where the root has a
-    /// [copy of the nodes](zvf_model::node_copy). Older stores, and those that contradict what they say
-    /// they are, take listings and one small read for each node that tells
-    /// generations apart: five round trips.
+    /// A store of generation 0.9 takes three requests in two round trips and no listing, however
+    /// large it is: the root, then the first level and its vertices, which queries need anyway.
+    /// Over the network, one request suffices if the root has a
+    /// [copy of the nodes](zvf_model::node_copy). Older stores, and stores that contradict their
+    /// declared version, take listings and one small read for each node that distinguishes
+    /// generations: five round trips.
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -90,14 +89,14 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error`] when there is no store, it is of a generation that is not read,
-    /// or what it says cannot be understood; [`Error::Unlistable`] for stores of
-    /// before 0.9 where nothing can be listed.
+    /// [`Error`] if there is no store at the address, its generation is not supported, or its
+    /// metadata is invalid; [`Error::Unlistable`] for a store older than 0.9 on a backend that
+    /// cannot list.
     pub async fn open(location: impl Into<Location>) -> Result<Self, Error> {
         Self::open_with(location, &OpenOptions::default()).await
     }
 
-    /// The same with options for the store.
+    /// Opens the store as [`open`](Self::open) does, with `options`.
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -137,7 +136,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Opens the dataset in `store` without a cache of cells: a writer may be changing it.
+    /// Opens the dataset in `store` without a cell cache, because a writer may be changing it.
     pub(crate) fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Failure>> {
         Box::pin(async move {
             let address = store.to_string();
@@ -165,43 +164,42 @@ impl Dataset {
         })
     }
 
-    /// The address it was opened at.
+    /// Returns the address the store was opened at.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// What the root says.
+    /// Returns the metadata of the root.
     pub fn root(&self) -> &RootMetadata {
         &self.root
     }
 
-    /// Which generation it is, and what was decided against.
+    /// Returns the detected generation and the evidence that contradicts it.
     pub fn detection(&self) -> &Detection {
         &self.detection
     }
 
-    /// Where things are.
+    /// Returns the layout of the arrays in the store.
     pub fn layout(&self) -> &Layout {
         &self.detection.layout
     }
 
-    /// Its levels, the finest first: those that the root names, or where it took
-    /// listing to open the store, those that are there.
+    /// Returns the levels of the store, finest first: the levels that the root names or, if opening
+    /// the store took a listing, the levels found.
     pub fn levels(&self) -> &[LevelId] {
         &self.ids
     }
 
-    /// What a level says; one request when it is asked for first.
+    /// Reads the metadata of a level. The first call for a level makes one request.
     ///
     /// # Errors
     ///
-    /// [`Error::NoLevel`] when the level does not exist; [`Error`]
-    /// when it cannot be read.
+    /// [`Error::NoLevel`] if the level does not exist; [`Error`] if it cannot be read.
     pub fn level(&self, id: LevelId) -> BoxFuture<'_, Result<LevelMetadata, Error>> {
         boxed(self.level_metadata(id))
     }
 
-    /// Returns the metadata of a level, as [`level`](Self::level).
+    /// Reads the metadata of a level, as [`level`](Self::level) does.
     pub(crate) async fn level_metadata(&self, id: LevelId) -> Result<LevelMetadata, Failure> {
         self.verify().await?;
         if let Some(known) = self.reading().1.get(id) {
@@ -211,11 +209,11 @@ impl Dataset {
         read.into_iter().next().ok_or_else(|| self.absent(id))
     }
 
-    /// What queries run on. What they open stays open for the next ones.
+    /// Returns a session that runs queries and shares the metadata cache of this dataset.
     ///
-    /// Over the network nodes may be of the copy in the root, which
-    /// [`verify_node_copy`](Self::verify_node_copy) compares with what is there; queries do so by
-    /// themselves.
+    /// Over the network, the session may use the copy of the nodes in the root.
+    /// [`verify_node_copy`](Self::verify_node_copy) compares that copy with the nodes; the queries
+    /// of `Dataset` call it themselves.
     pub fn session(&self) -> Session<'_> {
         let (cells, levels) = self.reading();
         Session {
@@ -226,7 +224,8 @@ impl Dataset {
         }
     }
 
-    /// What is read with, and what was.
+    /// Returns the cell reader and the level cache to use: those without the node copy if it is
+    /// stale.
     fn reading(&self) -> (&CellReader, &LevelCache) {
         match self.copy.as_deref() {
             Some(copy) if copy.is_stale() => (&copy.cells, &copy.levels),
@@ -234,15 +233,15 @@ impl Dataset {
         }
     }
 
-    /// Verifies the copy of the nodes in the root, if it is in use: compares it with the nodes of
-    /// the first level and its vertices. One round trip, once. A stale copy is not used again.
+    /// Verifies the copy of the nodes in the root, if it is in use, against the nodes of the first
+    /// level and its vertices. The first call takes one round trip. A stale copy is not used again.
     ///
     /// Queries call this concurrently with their first requests. A program that changed the store
     /// without updating the copy is detected, unless it left both nodes unchanged.
     ///
     /// # Errors
     ///
-    /// [`Error`] when the nodes cannot be read.
+    /// [`Error`] if the nodes cannot be read.
     pub async fn verify_node_copy(&self) -> Result<(), Error> {
         Ok(self.verify().await?)
     }
@@ -267,18 +266,18 @@ impl Dataset {
         self.copy.as_deref().is_some_and(NodeCopyCheck::is_stale)
     }
 
-    /// Reads cells of its arrays.
+    /// Returns the reader of array cells.
     pub fn cells(&self) -> &CellReader {
         self.reading().0
     }
 
-    /// The store it is in.
+    /// Returns the underlying store.
     pub fn store(&self) -> &Store {
         self.cells().store()
     }
 
-    /// The same with nothing taken on trust: levels listed, and the generation
-    /// settled by all nodes that tell.
+    /// Returns a copy of this dataset that trusts neither the root nor the node copy: it lists the
+    /// levels and detects the generation from every node that distinguishes generations.
     pub(crate) async fn surveyed(&self) -> Result<Self, Failure> {
         let mut surveyed = self.without_node_copy();
         if !self.is_surveyed {
@@ -293,7 +292,7 @@ impl Dataset {
         Ok(surveyed)
     }
 
-    /// The same without the copy of nodes.
+    /// Returns a copy of this dataset that does not use the node copy.
     fn without_node_copy(&self) -> Self {
         let mut plain = self.clone();
         if plain.copy.take().is_some() {
@@ -303,7 +302,7 @@ impl Dataset {
         plain
     }
 
-    /// What all levels say; one round trip.
+    /// Reads the metadata of all levels in one round trip.
     pub(crate) async fn all_levels(&self) -> Result<Vec<LevelMetadata>, Failure> {
         let ids = self.ids.iter().copied();
         let unread: Vec<LevelId> = ids
@@ -325,7 +324,7 @@ impl Dataset {
         for ((id, key), node) in ids.iter().zip(&keys).zip(found) {
             let attributes = match &node {
                 Some(node) => node.attributes().clone(),
-                // One that was seen is a group without attributes.
+                // A level that the survey listed may be a group without a `zarr.json`.
                 None if self.is_surveyed && self.ids.contains(id) => Attributes::default(),
                 None => return Err(self.absent(*id)),
             };

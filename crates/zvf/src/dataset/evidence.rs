@@ -1,4 +1,4 @@
-//! Looks at the few nodes that tell generations apart.
+//! Reads the few nodes that distinguish generations.
 
 use futures_util::future::{try_join, try_join_all, try_join4};
 use zvf_model::{
@@ -10,9 +10,10 @@ use zvf_store::Store;
 
 use crate::{failure::Failure, nodes};
 
-/// Fills what the root's attributes, the `claim`, do not tell. Four rounds: the level's
-/// children; their nodes, and names of families; the nodes of these, and names
-/// of their arrays; a node of one array each.
+/// Completes the `claim`, the evidence in the root's attributes, with the nodes of a level.
+///
+/// Takes four round trips: the children of the level; their nodes and the names of link families;
+/// the nodes of the families and the names of their arrays; one array node of each family.
 pub(crate) async fn gather(
     store: &Store,
     claim: &Evidence,
@@ -61,8 +62,8 @@ pub(crate) async fn gather(
     })
 }
 
-/// The same from what is found without listing, where `vertices` are known. One
-/// round; children of groups stay unknown.
+/// Completes the `claim` without listing, given the form of the vertices. Takes one round trip; the
+/// children of groups remain unknown.
 pub(crate) async fn probe(
     store: &Store,
     claim: &Evidence,
@@ -98,7 +99,7 @@ pub(crate) async fn probe(
     })
 }
 
-/// Any attribute of objects or groups.
+/// Returns the form of any one attribute of objects or groups.
 async fn attribute(
     store: &Store,
     level: &Key,
@@ -140,7 +141,7 @@ async fn families(
     try_join_all(families).await
 }
 
-/// A family and one of its children.
+/// Reads the node of a link family and of one of its children.
 async fn family(store: &Store, parent: &Key, delta: &str) -> Result<FamilyForm, Failure> {
     let key = nodes::child(parent, delta)?;
     let (node, listing) =

@@ -1,4 +1,4 @@
-//! Counts what is in a level.
+//! Counts the contents of a level.
 
 use std::collections::BTreeMap;
 
@@ -20,41 +20,41 @@ use zvf_store::{CellRead, DecodedForm, Read};
 use super::{Dataset, object_count};
 use crate::{failure::Failure, nodes};
 
-/// More files in a level than any known store has.
+/// Upper bound on the files of a level, above that of any known store.
 const MOST_FILES: usize = 1 << 26;
-/// Cells read at once; each is dropped as soon as it is counted.
+/// Cells read concurrently; each is dropped as soon as it is counted.
 const BATCH: usize = 64;
-/// Headers of cells read at once.
+/// Cell headers read concurrently.
 const HEADERS: usize = 1024;
-/// Count and length, before the one payload of a plain cell.
+/// Size of the item count and the item length that precede the payload of an uncompressed cell.
 const FRAME_HEADER: u64 = 8;
 
-/// What is in a level. Further geometries of a composite store are in
+/// The contents of a level, counted. Further geometries of a composite store count in
 /// [`bytes`](Self::bytes) only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelInfo {
-    /// Its number.
+    /// Number of the level.
     pub level: LevelId,
-    /// Vertices in all chunks; `None` when they are encoded with Draco, which
-    /// is not decoded.
+    /// Vertices in all chunks; `None` if they are encoded with Draco, which is not decoded.
     pub vertices: Option<u64>,
-    /// Chunks that have vertices.
+    /// Chunks with vertices.
     pub chunks: u64,
     /// Objects that are not empty; `None` without an object index.
     pub objects: Option<u64>,
-    /// Links within the level that are stored, inside chunks and between them;
-    /// `None` when a family of them does not say how many it has.
+    /// Links stored within the level, inside chunks and between them; `None` if a link family does
+    /// not declare its number of links.
     pub links: Option<u64>,
-    /// Bytes of all its files.
+    /// Size of all files of the level, in bytes.
     pub bytes: u64,
-    /// Whether a finer level was changed since it was made of it.
+    /// True if a finer level changed after this level was built from it.
     pub is_behind: bool,
-    /// Whether its points are on no coarser level, and are drawn together with these.
+    /// True if the points of the level are on no coarser level, so that a viewer draws both
+    /// together.
     pub is_additive: bool,
 }
 
-/// Counts a level.
+/// Counts the contents of a level.
 pub(crate) async fn count_level(
     dataset: &Dataset,
     level: &LevelMetadata,
@@ -65,14 +65,14 @@ pub(crate) async fn count_level(
 struct Counter<'a> {
     dataset: &'a Dataset,
     level: &'a LevelMetadata,
-    /// Numbers of a chunk key.
+    /// Number of coordinates in a chunk key.
     arity: usize,
-    /// Sizes of all files, by their path from the level on.
+    /// Sizes of all files, by path relative to the level.
     files: BTreeMap<String, u64>,
     root: Key,
 }
 
-/// How many bytes or rows each chunk of a part has.
+/// The bytes or rows of each chunk of an array.
 enum Sizes {
     Bytes(Vec<u64>),
     Rows(Vec<u64>),
@@ -103,7 +103,7 @@ impl<'a> Counter<'a> {
             chunks,
             objects,
             links,
-            // Sizes in a zip file are whatever its directory says.
+            // For a zip file these are the sizes that its directory declares.
             bytes: sum(self.files.values()),
             is_behind: {
                 let mut stale = self.dataset.root().stale_levels();
@@ -113,7 +113,7 @@ impl<'a> Counter<'a> {
         })
     }
 
-    /// Chunks and vertices.
+    /// Counts chunks and vertices.
     async fn vertices(&self) -> Result<(u64, Option<u64>), Failure> {
         let part = ArrayRole::Vertices;
         let Some((key, node)) = self.node(&part).await? else {
@@ -149,7 +149,8 @@ impl<'a> Counter<'a> {
                 let family = LinkFamily::parse(&key, delta, node.attributes())?.value;
                 let links = family.map_or(Some(0), |family| family.num_links);
                 let prefix = format!("{}/", self.below(&key));
-                // The number is written with the first links.
+                // Writers add the number with the first links, so that a family without cells has
+                // none.
                 let written = self
                     .files_below(&prefix)
                     .any(|(file, _)| !file.ends_with("zarr.json"));
@@ -177,7 +178,7 @@ impl<'a> Counter<'a> {
         Ok(inside.zip(between).map(sum))
     }
 
-    /// Rows of links inside chunks, up to 0.8.1.
+    /// Counts the links inside chunks of a store up to 0.8.1.
     async fn links_inside(
         &self,
         key: &Key,
@@ -192,7 +193,7 @@ impl<'a> Counter<'a> {
         sizes.rows(key, size_of::<i64>().saturating_mul(width))
     }
 
-    /// The node that describes `part`; `None` when there is nothing of it.
+    /// Returns the node that describes `part`; `None` if the level has no such part.
     async fn node(&self, part: &ArrayRole<'_>) -> Result<Option<(Key, Node)>, Failure> {
         let key = self.dataset.layout().described_at(self.level.level, part);
         let key = key.map_err(|source| Failure::Name {
@@ -210,7 +211,7 @@ impl<'a> Counter<'a> {
         Ok(node.map(|node| (key, node)))
     }
 
-    /// The size of each chunk of `part`, described by `node` at `key`.
+    /// Returns the size of each chunk of `part`, which `node` at `key` describes.
     async fn sizes(
         &self,
         key: &Key,
@@ -231,7 +232,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Chunks that are arrays of their own or spans of a shard, from metadata.
+    /// Returns the sizes of chunks that are separate arrays or spans of a shard, from metadata.
     async fn children(&self, key: &Key) -> Result<Vec<u64>, Failure> {
         let mut chunks = Vec::new();
         for (key, name, array) in self.arrays_below(key).await? {
@@ -247,13 +248,13 @@ impl<'a> Counter<'a> {
         Ok(chunks)
     }
 
-    /// Files whose path starts with `prefix`: the rest of it, and their size.
+    /// Returns the files whose path starts with `prefix`, as the rest of the path and the size.
     fn files_below(&self, prefix: &str) -> impl Iterator<Item = (&str, u64)> {
         let files = self.files.range(prefix.to_owned()..);
         files.map_while(move |(file, size)| Some((file.strip_prefix(prefix)?, *size)))
     }
 
-    /// The arrays right below `key`.
+    /// Reads the arrays that are direct children of `key`.
     async fn arrays_below(&self, key: &Key) -> Result<Vec<(Key, String, Array)>, Failure> {
         let prefix = format!("{}/", self.below(key));
         let files = self.files_below(&prefix);
@@ -275,7 +276,7 @@ impl<'a> Counter<'a> {
         Ok(arrays)
     }
 
-    /// Chunks that are cells of one array.
+    /// Returns the sizes of chunks that are cells of one array.
     async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Failure> {
         let presence = Presence::parse(key, array, self.arity)?.value;
         let cells = nodes::cell_array(key, array.clone())?;
@@ -308,8 +309,8 @@ impl<'a> Counter<'a> {
         Ok(chunks)
     }
 
-    /// The same where each is a file of its own, from its size; a file that was
-    /// cut is found out by the length it starts with.
+    /// Returns the sizes of uncompressed cells, each in its own file, from the sizes of the files.
+    /// The length in the header of a file reveals truncation.
     async fn plain_cells(
         &self,
         key: &Key,
@@ -351,7 +352,8 @@ impl<'a> Counter<'a> {
         Ok(sizes)
     }
 
-    /// Rows that the fragments of each chunk use: what a padded array does not say.
+    /// Reads the number of rows that the fragments of each chunk use, which a padded array does not
+    /// declare.
     async fn extents(&self, fragments: &ArrayRole<'_>, room: u64) -> Result<Sizes, Failure> {
         let Some((key, _)) = self.node(fragments).await? else {
             return Ok(Sizes::Rows(Vec::new()));
@@ -391,7 +393,7 @@ impl<'a> Counter<'a> {
         Ok(Sizes::Rows(rows))
     }
 
-    /// The path of `key` from the level on.
+    /// Returns the path of `key` relative to the level.
     fn below<'k>(&self, key: &'k Key) -> &'k str {
         let below = key.as_str().strip_prefix(self.root.as_str());
         below
@@ -400,7 +402,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// The length of the one item of a frame, from its header.
+/// Returns the length of the only item of a frame, from its header.
 fn announced(header: &[u8]) -> Option<u64> {
     let (count, rest) = header.split_first_chunk()?;
     let (length, _) = rest.split_first_chunk()?;
@@ -415,7 +417,7 @@ impl Sizes {
         }
     }
 
-    /// Rows of all chunks, where one has `row` bytes.
+    /// Returns the number of rows in all chunks, for rows of `row` bytes.
     fn rows(&self, node: &Key, row: usize) -> Result<u64, Failure> {
         let chunks = match self {
             Self::Rows(rows) => return Ok(sum(rows)),

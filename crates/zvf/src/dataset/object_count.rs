@@ -14,14 +14,14 @@ use zvf_store::{CellArray, CellRead};
 use super::Dataset;
 use crate::{failure::Failure, nodes};
 
-/// More chunks of an array of manifests than any known store has. Those that are
-/// not there cost a writer nothing, but who asks for them.
+/// Upper bound on the chunks of a manifest array, above that of any known store. Absent chunks cost
+/// a writer nothing, but each costs the reader a request.
 const MOST_CELLS: u64 = 1 << 16;
-/// Cells read at once.
+/// Cells read concurrently.
 const BATCH: u64 = 16;
 
-/// Objects with a manifest, as `num_present` is often missing or stale. Reads
-/// the manifests.
+/// Counts the objects with a fragment. Reads the manifests, because `num_present` is often missing
+/// or stale.
 pub(crate) async fn present(
     dataset: &Dataset,
     level: LevelId,
@@ -58,7 +58,7 @@ pub(crate) async fn present(
     let (mut present, mut stored) = (0_u64, false);
     for start in (0..cells(&manifests)).step_by(usize::try_from(BATCH).unwrap_or(1)) {
         for payload in batch(dataset, &manifests, start).await? {
-            // A chunk that is not there holds empty manifests.
+            // An absent chunk holds empty manifests.
             stored |= payload.is_some();
             let payload = payload.unwrap_or_default();
             let node = manifests.node();
@@ -76,7 +76,7 @@ pub(crate) async fn present(
             present = present.saturating_add(more);
         }
     }
-    // That all are, only the store can say.
+    // If every chunk is absent, all objects count as empty only if the store declares so.
     if !stored && index.num_objects > 0 && index.num_present != Some(0) {
         return Err(Failure::MissingCell {
             node: manifests.node().clone(),
@@ -86,8 +86,8 @@ pub(crate) async fn present(
     Ok(present)
 }
 
-/// Manifests with a fragment. Of a deleted object, nothing or a manifest
-/// without a block is left.
+/// Counts the manifests with a fragment. A deleted object leaves an empty row or a manifest without
+/// blocks.
 fn count<'a>(
     node: &Key,
     rows: impl Iterator<Item = &'a [u8]>,
@@ -105,7 +105,7 @@ fn count<'a>(
     Ok(present)
 }
 
-/// The array that holds the values of `part`.
+/// Opens the array with the values of `part`.
 async fn table(
     dataset: &Dataset,
     level: LevelId,
@@ -130,7 +130,7 @@ async fn table(
     }
 }
 
-/// Cells of an array of one dimension.
+/// Returns the number of cells of a one-dimensional array.
 fn cells(array: &CellArray) -> u64 {
     let metadata = array.metadata();
     let cell = metadata.decoded_shape().first().copied().unwrap_or(1);
@@ -153,8 +153,8 @@ async fn batch(
     Ok(dataset.cells().read(&wanted).await?)
 }
 
-/// All bytes of an array of bytes. A chunk of zeros may be left out, and the
-/// last one may have room for more.
+/// Reads a whole array of bytes. A chunk of zeros may be absent, and the last chunk may extend past
+/// the end of the array.
 async fn bytes(dataset: &Dataset, array: &CellArray) -> Result<Vec<u8>, Failure> {
     let metadata = array.metadata();
     let (elements, budget) = (metadata.elements(), dataset.store().budget());

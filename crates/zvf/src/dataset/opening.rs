@@ -1,9 +1,8 @@
-//! Finds out what a store is with the fewest requests.
+//! Detects the generation of a store with the fewest requests.
 //!
-//! The root's version proposes a generation. Of 0.9 one array, which queries need
-//! anyway, is enough to confirm it; of anything else the store is [surveyed]
-//! (survey), which takes listings. Where nothing can be listed, the nodes decide
-//! that need no listing to be found.
+//! The version in the root proposes a generation. To confirm 0.9, one array suffices, which queries
+//! need anyway. Any other store is [surveyed](survey), which takes listings. On a backend that
+//! cannot list, the nodes that can be found without a listing decide.
 
 use futures_util::future::{try_join, try_join3};
 use zvf_model::{
@@ -21,28 +20,30 @@ use zvf_store::{ListError, Read, Store};
 use super::evidence;
 use crate::{failure::Failure, nodes};
 
-/// What a store turned out to be.
+/// The result of opening a store.
 pub(crate) struct Opened {
     pub(crate) claim: Evidence,
     pub(crate) root: RootMetadata,
     pub(crate) detection: Detection,
-    /// The levels there are, ascending.
+    /// The existing levels, ascending.
     pub(crate) ids: Vec<LevelId>,
-    /// Whether the store was looked at, not only asked: see [`survey`].
+    /// True if the levels were listed and every distinguishing node was read; see [`survey`].
     pub(crate) is_surveyed: bool,
-    /// With the first level, and its vertices where they were read.
+    /// The metadata of the first level, and the node of its vertices if it was read.
     pub(crate) levels: LevelCache,
 }
 
-/// Opens a store. Of 0.9 that are three requests in two rounds, or one where the root
-/// has a copy of the nodes. With what it is comes the store to read from: as a
-/// transaction says it is that is being applied, and with the copy.
+/// Opens a store. For 0.9 this takes three requests in two round trips, or one request if the root
+/// has a copy of the nodes.
+///
+/// Also returns the store to read from: it applies the transaction that is being committed, if any,
+/// and uses the node copy.
 pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Failure> {
     let key = Key::root();
     let metadata = nodes::metadata(&key)?;
     let Some(bytes) = store.read_one(Read::full(metadata.clone())).await? else {
         let address = address.to_owned();
-        // Without an answer, the missing root is all that is known.
+        // If the check itself fails, report the missing root.
         return Err(match store.is_unfinished().await {
             Ok(true) => Failure::Unfinished { address },
             _ => Failure::NoStore { address },
@@ -59,7 +60,7 @@ pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened)
     Ok((store, opened))
 }
 
-/// What a store is whose root is read.
+/// Detects the generation of the store whose root is `node`, and reads its first level.
 async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Failure> {
     let key = Key::root();
     let claim = Evidence::of_root(node.attributes());
@@ -68,7 +69,7 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Fail
         Err(GenerationError::Undetermined) => None,
         Err(refused) => return Err(refused.into()),
     };
-    // First whether it is a store to be read, then what it says.
+    // A rejected generation is reported before faults in the metadata of the root.
     let root = RootMetadata::parse(&key, node.attributes());
     let mut ids = root.as_ref().map_or_else(|_| Vec::new(), named);
     ids.sort_unstable();
@@ -101,9 +102,9 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Fail
     let address = address.to_owned();
     let is_0_9 = proposed == Some(Generation::V0_9);
     match (&look.node, &look.vertices) {
-        // All chunks are in one array, and no child has to be found.
+        // All chunks are in one array, so that no child has to be found by listing.
         (_, Some(Node::Array(_))) => {}
-        // Writers of before 0.9 never leave the group out.
+        // Writers before 0.9 never leave out the group.
         (Some(_), None) if is_0_9 => {}
         (None, None) if is_0_9 => {
             let level = look.level;
@@ -119,13 +120,13 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Fail
     look.opened(claim, root, evidence.detect()?, ids)
 }
 
-/// The levels that the root names.
+/// Returns the levels that the root names.
 fn named(root: &RootMetadata) -> Vec<LevelId> {
     let datasets = root.datasets.iter();
     datasets.map(|dataset| dataset.level).collect()
 }
 
-/// What one round of reads tells of a level.
+/// The nodes of a level and of its vertices, from one round trip.
 struct Look {
     level: LevelId,
     key: Key,
@@ -148,8 +149,8 @@ impl Look {
         })
     }
 
-    /// Whether this confirms a version that says so. Native shards of 0.8.1 look
-    /// the same; what differs there is an error when it is asked for.
+    /// Returns whether the nodes confirm a declared version of 0.9. Native shards of 0.8.1 look
+    /// alike; where they differ, reading fails later with an error.
     fn is_of_0_9(&self) -> bool {
         let vertices = self.vertices.as_ref().and_then(Node::as_array);
         let strings =
@@ -189,16 +190,16 @@ pub(crate) fn vertices_of(level: LevelId) -> Result<Key, Failure> {
     nodes::child(&level, "vertices")
 }
 
-/// A store that was looked at.
+/// The result of listing the levels and reading the nodes that distinguish generations.
 pub(crate) struct Survey {
     pub(crate) detection: Detection,
-    /// The levels there are, ascending.
+    /// The existing levels, ascending.
     pub(crate) ids: Vec<LevelId>,
     first: (LevelId, Key, Option<Node>),
 }
 
-/// Lists the levels, and looks at all nodes that tell generations apart: four
-/// rounds when `guess` is the first level.
+/// Lists the levels and reads every node that distinguishes generations. Takes four round trips if
+/// `guess` is the first level.
 pub(crate) async fn survey(
     store: &Store,
     address: &str,
@@ -239,7 +240,7 @@ pub(crate) async fn survey(
 impl Survey {
     fn opened(self, claim: Evidence, root: RootMetadata) -> Result<Opened, Failure> {
         let (level, key, node) = self.first;
-        // A level without a zarr.json is a group without attributes.
+        // A level without a `zarr.json` is a group without attributes.
         let attributes = node.map(|node| node.attributes().clone());
         let attributes = attributes.unwrap_or_default();
         let levels = LevelCache::default();

@@ -1,4 +1,4 @@
-//! Asking a dataset.
+//! Queries of a dataset.
 
 use core::ops::ControlFlow;
 
@@ -8,11 +8,11 @@ use zvf_query::{Counts, Explanation, OperatorReport, Query, QueryReport, QueryRe
 use super::Dataset;
 use crate::error::{Error, boxed};
 
-/// What takes batches.
+/// A callback that receives batches.
 type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;
 
 impl Dataset {
-    /// All that a query selects, in memory at once.
+    /// Runs a query and returns its whole result in memory.
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -37,9 +37,8 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`], also when the answer takes more memory than the
-    /// budget the store was opened with: then ask for
-    /// [`batches`](Self::batches).
+    /// [`Error::Query`], also if the result exceeds the memory budget that the store was opened
+    /// with; use [`batches`](Self::batches) for such a query.
     pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
         boxed(async move {
             if self.is_copy_unverified() {
@@ -54,8 +53,9 @@ impl Dataset {
         })
     }
 
-    /// Gives what a query selects piece by piece, so that little of it is in
-    /// memory at a time; a break ends the query. Pieces in order are the answer.
+    /// Runs a query and passes its result to `each` in batches, so that only a part is in memory at
+    /// a time. [`ControlFlow::Break`] ends the query. The batches, concatenated in order, are the
+    /// result of [`query`](Self::query).
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -86,7 +86,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`]; pieces given before it are right, but not all.
+    /// [`Error::Query`]. Batches passed before the error are correct, but not the whole result.
     pub async fn batches(
         &self,
         query: &Query,
@@ -106,8 +106,8 @@ impl Dataset {
         })
     }
 
-    /// How much a query selects. Reads what selecting takes, and no attribute
-    /// that only an answer would show.
+    /// Counts the vertices, objects and links that a query selects. Reads what the selection needs,
+    /// and no attribute that only the result would contain.
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -144,7 +144,8 @@ impl Dataset {
         })
     }
 
-    /// What a query would read, found out from metadata and listings.
+    /// Returns the plan of a query with the reads it would make, computed from metadata and
+    /// listings.
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -168,7 +169,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] when the query cannot be asked of the store.
+    /// [`Error::Query`] if the query is not valid for the store.
     pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
         boxed(async move {
             self.verify().await?;
@@ -178,11 +179,11 @@ impl Dataset {
 
     /// Runs a query and returns its operators with the requests that each of them made.
     ///
-    /// The result itself is dropped. Requests are cells, before neighbours are merged.
+    /// The result itself is dropped. Requests count cells, before neighbouring reads are merged.
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] when the query fails.
+    /// [`Error::Query`] if the query fails.
     pub fn analyze<'a>(
         &'a self,
         query: &'a Query,

@@ -1,4 +1,4 @@
-//! Reading what a change needs.
+//! Reads the nodes, tables and cells that a change needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     nodes::{self, cell_array, element, named},
 };
 
-/// Families whose members are found by listing, and how deep they are.
+/// Families whose members are found by listing, with the depth of their arrays.
 const FAMILIES: [(&str, usize); 6] = [
     ("0/vertex_attributes", 1),
     ("0/fragment_attributes", 1),
@@ -22,7 +22,7 @@ const FAMILIES: [(&str, usize); 6] = [
     ("0/group_attributes", 1),
 ];
 
-/// Nodes that are there or not.
+/// Nodes with a fixed path, each of which may be absent.
 const SINGLE: [&str; 8] = [
     "0",
     "0/vertices",
@@ -34,10 +34,10 @@ const SINGLE: [&str; 8] = [
     "0/groups",
 ];
 
-/// The most chunks of a table.
+/// Upper bound on the chunks of a table.
 const MOST_CHUNKS: u64 = 1 << 20;
 
-/// Level 0 without cells, and its nodes as they are.
+/// Reads the nodes and tables of level 0. Returns the nodes, and a snapshot without cells.
 pub(super) async fn image(
     store: &Store,
     reader: &CellReader,
@@ -52,7 +52,7 @@ pub(super) async fn image(
             for path in open {
                 let key = named(Key::parse(&path), &path)?;
                 let listing = nodes::children(store, &key).await?;
-                // What is below an array is no node.
+                // Folders below an array hold its chunks.
                 let names = listing.folders.iter().filter(|name| *name != "c");
                 next.extend(names.map(|name| format!("{path}/{name}")));
             }
@@ -90,7 +90,7 @@ pub(super) async fn image(
     Ok((nodes, image))
 }
 
-/// All chunks of a table.
+/// Reads all chunks of a table.
 async fn table(
     reader: &CellReader,
     array: &Array,
@@ -126,7 +126,7 @@ async fn table(
         .collect())
 }
 
-/// Loads the cells that a change needs.
+/// Loads the cells that a change needs into the snapshot.
 pub(super) async fn cells(
     reader: &CellReader,
     before: &BTreeMap<String, Value>,
@@ -176,7 +176,7 @@ fn array(nodes: &BTreeMap<String, Value>, path: &str) -> Result<(Array, CellArra
     Ok((array, cells))
 }
 
-/// The chunks that an array lists.
+/// Returns the chunks that an array declares as non-empty.
 pub(super) fn present(nodes: &BTreeMap<String, Value>, path: &str) -> Vec<Vec<i64>> {
     let node = nodes.get(path);
     let names = node.and_then(|node| node["attributes"]["nonempty_chunks"].as_array());
@@ -185,7 +185,7 @@ pub(super) fn present(nodes: &BTreeMap<String, Value>, path: &str) -> Vec<Vec<i6
     chunks.collect()
 }
 
-/// Chunks of tables as they were that are not among those that are put.
+/// Returns the chunks of the previous tables that `put` does not replace.
 pub(super) fn tables_gone(
     before: &BTreeMap<String, Value>,
     put: &BTreeSet<&Key>,
