@@ -151,7 +151,7 @@ pub(super) fn join_channels(parts: &[&NumericColumn]) -> Result<NumericColumn, C
     Ok(joined)
 }
 
-/// Does what is asked with rows that are missing; none is when `missing` is empty.
+/// Applies the policy to missing rows; an empty `missing` means that every row has a value.
 pub(super) fn fill_missing(
     numbers: NumericColumn,
     missing: &[bool],
@@ -184,7 +184,7 @@ pub(super) fn fill_missing(
     Ok(numbers)
 }
 
-/// The same numbers as float64, and NaN where they are missing.
+/// Converts numbers to float64, with NaN for missing rows.
 fn floats(numbers: &NumericColumn, missing: Option<&[bool]>) -> Result<NumericColumn, ColumnError> {
     let view = view(numbers).ok_or(ColumnError::Inexact(0))?;
     let mut bytes = Vec::new();
@@ -207,7 +207,7 @@ fn floats(numbers: &NumericColumn, missing: Option<&[bool]>) -> Result<NumericCo
     })
 }
 
-/// A whole number as a float that is the same.
+/// Converts an integer to a float; `None` if the conversion is not exact.
 fn exact(value: i64) -> Option<f64> {
     if value.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
         return None;
@@ -217,7 +217,7 @@ fn exact(value: i64) -> Option<f64> {
     Some(f64::from(high) * 4_294_967_296.0 + f64::from(low))
 }
 
-/// The bytes of a NaN, of the kinds that have one.
+/// Returns the bytes of a NaN; `None` for kinds without NaN.
 fn nan(kind: Kind) -> Option<Vec<u8>> {
     match kind {
         Kind::Float16 => Some(0x7e00_u16.to_le_bytes().to_vec()),

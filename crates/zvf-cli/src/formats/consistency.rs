@@ -1,11 +1,11 @@
-//! Whether an answer holds together, so that no writer has to wonder.
+//! Consistency check of a query result, so that writers need not repeat it.
 
 use zvf::{Column, ColumnValues, Links, Parts, QueryResult};
 
 use super::ResultWriteError;
 
-/// Checks that columns are as long as what they belong to, that words have
-/// their texts, and that parts and links name vertices that are there.
+/// Checks that columns have one row per item, that dictionary codes have a word, and that parts
+/// and links refer to existing vertices.
 pub(super) fn check(answer: &QueryResult) -> Result<(), ResultWriteError> {
     let vertices = answer.positions.len();
     if answer.positions.view().is_none() {

@@ -19,7 +19,7 @@ pub enum GeometryReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Parts of paths need ids that do not exist.
@@ -36,12 +36,12 @@ pub enum GeometryReadError {
         /// Reason.
         reason: String,
     },
-    /// The file is no zip file, or a broken one.
+    /// The file is not a zip file, or is damaged.
     #[error("{} is no npz file that can be read", path.display())]
     Zip {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: zip::result::ZipError,
     },
     /// An array of an npz file cannot be read.
@@ -51,10 +51,10 @@ pub enum GeometryReadError {
         path: PathBuf,
         /// The array.
         array: String,
-        /// Why.
+        /// The cause.
         source: NpyReadError,
     },
-    /// An array is not one that is looked for.
+    /// An array has an unknown name.
     #[error(
         "{}: {array:?} is no array that is read; call an attribute vertex.NAME, link.NAME, object.NAME or fragment.NAME, or leave it out", path.display()
     )]
@@ -71,20 +71,20 @@ pub enum GeometryReadError {
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// Why.
+        /// The cause.
         source: CsvError,
     },
-    /// A column or array is not what it should be.
+    /// A column or array is invalid.
     #[error("{}: {column}", path.display())]
     Column {
         /// The file.
         path: PathBuf,
         /// Its name.
         column: String,
-        /// Why.
+        /// The cause.
         source: ColumnError,
     },
-    /// There are no positions.
+    /// The file has no positions.
     #[error("{} has no array positions, of a row a vertex", path.display())]
     NoPositions {
         /// The file.
@@ -97,10 +97,10 @@ pub enum GeometryReadError {
     NoAxes {
         /// The file.
         path: PathBuf,
-        /// The columns there are.
+        /// The existing columns.
         columns: Vec<String>,
     },
-    /// A column to rename is not there.
+    /// A column to rename does not exist.
     #[error("--rename: {} has no attribute {name}; it has {}{}", path.display(), names.join(", "), meant(name, names))]
     Rename {
         /// The file.
@@ -110,89 +110,89 @@ pub enum GeometryReadError {
         /// Names of the attributes.
         names: Vec<String>,
     },
-    /// A column is not there.
+    /// A column does not exist.
     #[error("{} has no column {column}; it has {}{}", path.display(), columns.join(", "), meant(column, columns))]
     NoColumn {
         /// The file.
         path: PathBuf,
         /// The column.
         column: String,
-        /// The columns there are.
+        /// The existing columns.
         columns: Vec<String>,
     },
-    /// Links beside the file, of geometry that has none.
+    /// A file of links exists beside the file, but the kind of geometry has no links.
     #[error(
         "{} holds links, and {kind} have none of their own; choose another --kind, or move it away", path.display()
     )]
     Links {
         /// The file with the links.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested kind.
         kind: &'static str,
     },
-    /// Links in a file beside an npz file, which holds its own.
+    /// A file of links is given for an npz file, which contains its links.
     #[error("{} holds its links itself; --links goes with csv, arrow and parquet", path.display())]
     LinksInside {
         /// The file.
         path: PathBuf,
     },
-    /// This build leaves the format out.
+    /// This build lacks the format.
     #[error("this build of zvf does not read {}; build it with its feature", path.display())]
     NotBuilt {
         /// The file.
         path: PathBuf,
     },
-    /// Arrow refuses.
+    /// The Arrow library returned an error.
     #[cfg(feature = "arrow")]
     #[error("{} cannot be read", path.display())]
     Arrow {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: arrow_schema::ArrowError,
     },
-    /// Parquet refuses.
+    /// The Parquet library returned an error.
     #[cfg(feature = "parquet")]
     #[error("{} cannot be read", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: parquet::errors::ParquetError,
     },
 }
 
 impl GeometryReadError {
-    /// The file does not do what it should.
+    /// Returns the error for a failed file operation.
     pub(super) fn file(path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         Self::File { path, source }
     }
 }
 
-/// The column that a misspelt name likely means.
+/// Suggests the column that a misspelt name likely means.
 fn meant(name: &str, columns: &[String]) -> String {
     let other = closest(name, columns.iter().map(String::as_str));
     other.map_or_else(String::new, |other| format!("; did you mean {other}?"))
 }
 
-/// What could be given for axes.
+/// Returns an example for `--axes`: the first three columns.
 fn example(columns: &[String]) -> String {
     let first: Vec<&str> = columns.iter().take(3).map(String::as_str).collect();
     shell_word(&first.join(","))
 }
 
-/// What is wrong with a column or array. Rows count from 0.
+/// A column or array that cannot be used. Rows count from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnError {
-    /// Rows are not in the order of their numbers.
+    /// Rows are not ordered by group number.
     #[error("row {0} does not hold its own number; write one row per group, counted from 0")]
     Order(usize),
-    /// Text where numbers have to be.
+    /// Text instead of numbers.
     #[error("holds text where numbers have to be")]
     Text,
-    /// A field of a text file that is not a number.
+    /// A field of a text file is not a number.
     #[error("line {line} has {text:?} where numbers have to be")]
     TextAt {
         /// The line, counted from 1.
@@ -200,13 +200,13 @@ pub enum ColumnError {
         /// The field, or the start of a long one.
         text: String,
     },
-    /// Numbers where text has to be.
+    /// Values of an unsupported kind.
     #[error("holds values of a kind that has no place here: {0}")]
     Kind(String),
-    /// Numbers of a kind that is no id or row.
+    /// Numbers that are not integers, in a column of ids or rows.
     #[error("holds {0} where whole numbers have to be; convert it to int64")]
     NotIntegers(&'static str),
-    /// A number above what ids can be.
+    /// A number above the largest id.
     #[error("row {row} is {value}, and the greatest number there can be is 9223372036854775807")]
     TooLarge {
         /// The row.
@@ -214,96 +214,96 @@ pub enum ColumnError {
         /// The number.
         value: u64,
     },
-    /// Whole numbers that no type holds together.
+    /// Integers whose range exceeds every integer type.
     #[error("holds whole numbers below 0 and above 9223372036854775807, which no type holds")]
     Wide,
     /// A number below 0.
     #[error("row {0} is below 0")]
     Negative(usize),
-    /// Another number of columns.
+    /// An unexpected number of columns.
     #[error("has {found} numbers in a row, not {expected}")]
     Columns {
-        /// What it should have.
+        /// Expected number.
         expected: usize,
-        /// What it has.
+        /// Actual number.
         found: usize,
     },
-    /// Another number of dimensions.
+    /// An unexpected number of dimensions.
     #[error("has {found} dimensions, not {expected}")]
     Dimensions {
-        /// What it should have.
+        /// Expected number.
         expected: usize,
-        /// What it has.
+        /// Actual number.
         found: usize,
     },
-    /// Another number of rows.
+    /// An unexpected number of rows.
     #[error("has {found} rows where there are {expected}")]
     Rows {
-        /// What it should have.
+        /// Expected number.
         expected: usize,
-        /// What it has.
+        /// Actual number.
         found: usize,
     },
-    /// A number that is missing.
+    /// A missing number.
     #[error(
         "row {0} has no value; give it one, leave the column out, or store NaN with --missing nan"
     )]
     Missing(usize),
-    /// A whole number that is none as float64.
+    /// An integer that float64 cannot represent exactly.
     #[error("row {0} is no float64 exactly, which it would have to become; convert the column")]
     Inexact(usize),
-    /// The same name twice.
+    /// A duplicate name.
     #[error("is there twice")]
     Twice,
-    /// A column of paths, in geometry that has none.
+    /// A column of paths, for a kind of geometry without paths.
     #[error(
         "says where paths are; choose --kind lines, polylines or streamlines, or call it vertex.{0}"
     )]
     OfPaths(String),
-    /// An attribute in the table of something else.
+    /// An attribute that belongs in another table.
     #[error("belongs in a table of its own, {0}")]
     Elsewhere(&'static str),
-    /// A mask without what it is of.
+    /// A mask without its array.
     #[error("says what is missing in an array that is not there")]
     Mask,
-    /// The number of a group is beyond what there can be.
+    /// A group number outside the valid range.
     #[error("is no group that there can be: {0}")]
     Group(String),
 }
 
-/// Why a line of csv is not read.
+/// A line of csv that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CsvError {
-    /// There is no first line.
+    /// The file has no first line.
     #[error("there have to be the names of the columns, and there is nothing")]
     Empty,
-    /// Fields that another character separates.
+    /// The fields are separated by another character.
     #[error(
         "{0:?} separates the fields; save the file with commas between fields, and a point in numbers"
     )]
     Separator(char),
-    /// Another number of fields than the first line has.
+    /// A line has more or fewer fields than the first line.
     #[error("has {found} fields, and the first line names {expected} columns")]
     Fields {
-        /// Columns.
+        /// Number of columns.
         expected: usize,
-        /// Fields.
+        /// Number of fields.
         found: usize,
     },
     /// A quote is not closed.
     #[error("a field in quotes does not end")]
     Unclosed,
-    /// Something stands behind a closing quote.
+    /// Text follows a closing quote.
     #[error("a field goes on behind its closing quote; a quote inside is written twice")]
     Behind,
-    /// Bytes that are no UTF-8.
+    /// The bytes are not UTF-8.
     #[error("is no UTF-8; save the file as UTF-8")]
     Encoding,
-    /// More bytes than a line may have.
+    /// A line exceeds the maximum length.
     #[error("is longer than 64 MiB")]
     Long,
-    /// A number that is missing.
+    /// A missing number.
     #[error(
         "{column} has no value; give it one, leave the column out, or store NaN with --missing nan"
     )]
@@ -311,7 +311,7 @@ pub enum CsvError {
         /// The column.
         column: String,
     },
-    /// The file is another than it was.
+    /// The file changed between the two passes.
     #[error("the file changed while it was read")]
     Changed,
     /// The file cannot be read.
@@ -319,23 +319,23 @@ pub enum CsvError {
     Io(#[from] io::Error),
 }
 
-/// Why bytes are no array that can be read.
+/// An array of NumPy that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyReadError {
-    /// They do not start as arrays do.
+    /// The magic is wrong.
     #[error("is no .npy: it does not start with \\x93NUMPY")]
     Magic,
-    /// Of a version there is none of.
+    /// The version is not supported.
     #[error("is of version {0}.{1}; save it again, as numpy.savez does")]
     Version(u8, u8),
-    /// The header is longer than any is.
+    /// The header exceeds the maximum length.
     #[error("has a header of {0} bytes, and more than 65536 are not read")]
     HeaderLength(u32),
-    /// The header is no dictionary of the three entries.
+    /// The header is not a dictionary of the three entries.
     #[error("has a header that is no dictionary of descr, fortran_order and shape")]
     Header,
-    /// Addresses of a process long gone, or pickles.
+    /// Python objects: pickles, or addresses in a process that has ended.
     #[error(
         "holds Python objects, which are not read; convert it, as with array.astype(str) or array.astype(float)"
     )]
@@ -343,13 +343,13 @@ pub enum NpyReadError {
     /// Records of several values.
     #[error("holds records; save each of their fields as an array")]
     Records,
-    /// A type of value that is not read.
+    /// The type of the values is not supported.
     #[error("is of dtype {0:?}; convert it to numbers, bools or text")]
     Dtype(String),
-    /// Text without characters.
+    /// Text of width 0.
     #[error("is of text of no characters; save it as '<U1'")]
     NoWidth,
-    /// A single value.
+    /// An array of no dimensions.
     #[error("is a single value; save it as an array of one dimension or two")]
     NoDimension,
     /// Rows without values.
@@ -358,41 +358,41 @@ pub enum NpyReadError {
     /// Text in more than one column.
     #[error("holds several texts a row; save each column as an array")]
     TextColumns,
-    /// More values than can be counted.
+    /// The number of values overflows.
     #[error("has a shape of more values than can be counted")]
     Shape,
-    /// Another number of bytes than the shape says.
+    /// The number of bytes contradicts the shape.
     #[error("has {found} bytes of data, and its shape and dtype make {needed}")]
     Size {
-        /// What the header makes.
+        /// Bytes that the header implies.
         needed: usize,
-        /// What there is.
+        /// Bytes in the file.
         found: u64,
     },
     /// The bytes end early.
     #[error("ends early")]
     Truncated,
-    /// Bytes that are no text.
+    /// A row is not valid text.
     #[error("row {0} is no text")]
     Characters(usize),
-    /// There is not that much memory.
+    /// The allocation failed.
     #[error("takes {0} bytes of memory, which there are not")]
     Memory(usize),
-    /// More than its packed size can hold.
+    /// The unpacked size is impossible for the packed size.
     #[error("says that {packed} bytes hold {size}, which they cannot")]
     Packed {
         /// Bytes in the file.
         packed: u64,
-        /// Bytes there should be.
+        /// Declared size after unpacking.
         size: u64,
     },
     /// The file cannot be read, or fails its checksum.
     #[error("cannot be read")]
     Io(#[from] io::Error),
-    /// The zip file packs it in a way that is not read.
+    /// The compression method of the zip file is not supported.
     #[error("is packed in a way that is not read; save it with numpy.savez")]
     Packing,
-    /// The zip file does not give it.
+    /// The zip library returned an error.
     #[error("cannot be unpacked")]
     Zip(#[from] zip::result::ZipError),
 }
@@ -406,80 +406,80 @@ pub enum ResultWriteError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// This build leaves the format out.
+    /// This build lacks the format.
     #[error("this build of zvf writes no {0}; build it with the feature `{0}`")]
     NotBuilt(Format),
-    /// A column is longer or shorter than what it belongs to.
+    /// A column has an unexpected number of rows.
     #[error("{column} has {found} rows, not {needed}")]
     Rows {
         /// The column.
         column: String,
-        /// Rows it has.
+        /// Actual number of rows.
         found: usize,
-        /// Rows it should have.
+        /// Expected number of rows.
         needed: usize,
     },
-    /// Positions, parts or links do not make sense.
+    /// Positions, parts or links contradict each other.
     #[error("the answer is broken: {0}")]
     Broken(&'static str),
-    /// Two columns of a table have one name.
+    /// Two columns of a table have equal names.
     #[error("two columns are named {0:?}; leave one out with --select")]
     TwoColumns(String),
-    /// A name cannot be part of a zip file.
+    /// An array name is not valid in a zip file.
     #[error("{0:?} cannot name an array of an npz file; leave it out with --select, or write csv")]
     Name(String),
-    /// Words that numpy would hold at full length in every row.
+    /// Text whose fixed-length form, which NumPy requires, is too large.
     #[error(
         "{column} would take {bytes} bytes as text of fixed length; leave it out with --select, or write csv, arrow or parquet"
     )]
     Text {
         /// The column.
         column: String,
-        /// Bytes it would take.
+        /// Size in that form, in bytes.
         bytes: u64,
     },
-    /// Words that are longer together than the format can count.
+    /// The words of a dictionary exceed the limit of the format.
     #[error("the words of {0} are more than 2 GiB; leave it out with --select, or write csv")]
     Words(String),
-    /// Rows of more numbers than the format can count.
+    /// The channels of a row exceed the limit of the format.
     #[error("a row of {0} has too many channels for this format; write csv or npz")]
     Channels(String),
-    /// Coordinates in a number of axes the format has no place for.
+    /// The format does not support this number of axes.
     #[error("obj holds 2 or 3 axes, not {0}; write ply, csv or npz")]
     Axes(usize),
-    /// Coordinates that would not come back as they are.
+    /// The format cannot represent the coordinates exactly.
     #[error("{format} cannot hold coordinates of kind {kind} exactly; write csv, npz or arrow")]
     Coordinates {
         /// The format.
         format: Format,
-        /// What the coordinates are.
+        /// Type of the coordinates.
         kind: &'static str,
     },
-    /// More of something than the format can count.
+    /// A number of items exceeds the limit of the format.
     #[error("{format} cannot hold {what}; write csv, npz or arrow")]
     Beyond {
         /// The format.
         format: Format,
-        /// What there is too much of.
+        /// The items.
         what: String,
     },
     /// The zip file cannot be written.
     #[error("npz cannot be written")]
     Zip(#[from] zip::result::ZipError),
-    /// Arrow refuses.
+    /// The Arrow library returned an error.
     #[cfg(feature = "arrow")]
     #[error("arrow cannot be written")]
     Arrow(#[from] arrow_schema::ArrowError),
-    /// Parquet refuses.
+    /// The Parquet library returned an error.
     #[cfg(feature = "parquet")]
     #[error("parquet cannot be written")]
     Parquet(#[from] ::parquet::errors::ParquetError),
 }
 
-/// Why a file was not filled; [`Staged`] knows its name.
+/// An error of writing a file. [`Staged`] adds the path.
 pub(super) enum FillError {
     Io(io::Error),
     Write(ResultWriteError),

@@ -1,13 +1,13 @@
-//! One array as numpy stores it: `.npy`, versions 1 to 3, of numbers, bools and text
-//! of fixed length, in both byte orders and both orders of dimensions.
+//! One array in NumPy's format `.npy`, versions 1 to 3: numbers, bools and text of fixed length, in
+//! both byte orders and both orders of dimensions.
 //!
 //! | part | bytes | content |
 //! |---|---|---|
 //! | magic | 6 | `\x93NUMPY` |
-//! | version | 2 | 1, 2 or 3, and 0 |
-//! | length of the header | 2, from version 2 on 4 | little-endian |
-//! | header | so many | a Python dictionary with `descr`, `fortran_order` and `shape` |
-//! | data | | |
+//! | version | 2 | major 1, 2 or 3, minor 0 |
+//! | length of the header | 2; 4 since version 2 | little-endian |
+//! | header | that length | a Python dictionary with `descr`, `fortran_order` and `shape` |
+//! | data | rest | values |
 
 mod header;
 
@@ -28,14 +28,14 @@ use header::ElementType;
 /// An array.
 #[derive(Debug)]
 pub(super) struct NpyColumn {
-    /// Its dimensions, at least one; rows first.
+    /// Dimensions, rows first; at least one.
     pub(super) shape: Vec<usize>,
-    /// Row by row.
+    /// Values in row order.
     pub(super) values: Values,
 }
 
-/// Reads an array of `size` bytes with its header. `packed` is what of it there is in
-/// the file: no memory is asked for in advance but that.
+/// Reads an array of `size` bytes, including the header. `packed` is its size in the file and
+/// limits the memory that is reserved in advance.
 pub(super) fn read(
     source: &mut impl Read,
     size: u64,
@@ -55,7 +55,7 @@ pub(super) fn read(
     bytes
         .try_reserve_exact(at_once)
         .map_err(|_| NpyReadError::Memory(needed))?;
-    // One more, so that the checksum is looked at.
+    // Reading past the end makes the zip reader verify the checksum.
     source
         .take(data.saturating_add(1))
         .read_to_end(&mut bytes)?;
@@ -71,14 +71,14 @@ pub(super) fn read(
 }
 
 impl ColumnHeader {
-    /// Bytes of a row; `None` where rows do not lie one after the other.
+    /// Returns the size of a row in bytes; `None` if rows are empty or not contiguous.
     pub(super) fn row(&self) -> Option<usize> {
         let mut tail = self.shape.get(1..)?.iter();
         let row = tail.try_fold(self.sort.size(), |size, extent| size.checked_mul(*extent));
         row.filter(|row| *row > 0 && !(self.is_fortran && self.shape.len() > 1))
     }
 
-    /// So many rows of it, from their bytes.
+    /// Decodes a number of rows from their bytes.
     pub(super) fn rows(&self, rows: usize, bytes: Vec<u8>) -> Result<Values, NpyReadError> {
         let mut shape = self.shape.clone();
         if let Some(first) = shape.first_mut() {
@@ -141,7 +141,7 @@ impl ColumnHeader {
     }
 }
 
-/// From the first dimension fastest to the last dimension fastest.
+/// Converts values from Fortran order to C order.
 fn by_rows(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
     let mut strides = Vec::with_capacity(shape.len());
     let mut stride = size;
@@ -170,7 +170,7 @@ fn by_rows(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
     ordered
 }
 
-/// Four bytes a character, filled up with zeros.
+/// Decodes UTF-32 text of fixed length, padded with zeros.
 fn unicode(bytes: &[u8], size: usize, order: ByteOrder) -> Result<Values, NpyReadError> {
     let texts = bytes.chunks_exact(size.max(1)).enumerate();
     let texts = texts.map(|(row, bytes)| {
@@ -190,7 +190,7 @@ fn unicode(bytes: &[u8], size: usize, order: ByteOrder) -> Result<Values, NpyRea
     Ok(Values::Text(texts))
 }
 
-/// A byte a character, or UTF-8, filled up with zeros.
+/// Decodes UTF-8 text of fixed length, padded with zeros.
 fn latin(bytes: &[u8], size: usize) -> Result<Values, NpyReadError> {
     let texts = bytes.chunks_exact(size.max(1)).enumerate();
     let texts = texts.map(|(row, bytes)| {
@@ -211,7 +211,7 @@ pub(super) fn write_i64s(
     Ok(())
 }
 
-/// Text of a fixed number of characters, four bytes each, filled up with zeros.
+/// Writes text as UTF-32 with a fixed number of characters, padded with zeros.
 pub(super) fn write_text(text: &str, width: usize, sink: &mut impl Write) -> io::Result<()> {
     let characters = text.chars().map(u32::from);
     for character in characters.chain(std::iter::repeat(0)).take(width) {

@@ -140,7 +140,7 @@ where
     sink.write_all(&end.to_le_bytes())
 }
 
-/// The properties of vertices, or of links.
+/// The properties of vertices or links.
 #[derive(Default)]
 struct PlyElement<'a> {
     properties: Vec<PlyProperty<'a>>,
@@ -156,7 +156,7 @@ struct PlyProperty<'a> {
 }
 
 impl<'a> PlyElement<'a> {
-    /// Whether there is a type for the column.
+    /// Adds the properties of a column. Returns false if PLY has no type for it.
     fn add(&mut self, column: &'a OutputColumn<'a>) -> bool {
         let Some(scalar) = PlyType::of(column) else {
             let what = match column.kind() {

@@ -1,4 +1,4 @@
-//! Files that appear when all are complete.
+//! Files that are published together once all of them are complete.
 
 use std::{
     ffi::OsString,
@@ -12,11 +12,11 @@ use zvf_dense::staged;
 
 use super::{ResultWriteError, error::FillError};
 
-/// What files are written through.
+/// The writer of a file.
 pub(super) type Sink<'a> = BufWriter<&'a mut File>;
 
-/// Files under temporary names beside the ones they are to have. Those that are
-/// not [published](Self::publish) are removed.
+/// Files under temporary names in their target folder. Dropping the value removes files that were
+/// not [published](Self::publish).
 pub(super) struct Staged {
     target: PathBuf,
     files: Vec<(NamedTempFile, PathBuf)>,
@@ -30,7 +30,7 @@ impl Staged {
         }
     }
 
-    /// Writes the file itself.
+    /// Writes the requested file.
     pub(super) fn write(
         &mut self,
         fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
@@ -38,7 +38,7 @@ impl Staged {
         self.write_to(self.target.clone(), fill)
     }
 
-    /// Writes the file beside it that has `part` before the end of its name.
+    /// Writes a file beside the requested one, with `part` before the extension.
     pub(super) fn write_sidecar(
         &mut self,
         part: &str,
@@ -52,7 +52,7 @@ impl Staged {
         self.write_to(self.target.with_extension(extension), fill)
     }
 
-    /// Writes the file beside it that has another extension.
+    /// Writes a file beside the requested one, with another extension.
     pub(super) fn write_beside(
         &mut self,
         extension: &str,
@@ -84,8 +84,7 @@ impl Staged {
         }
     }
 
-    /// Gives the files their names, the one that was asked for last: when it is
-    /// there, all are.
+    /// Gives the files their names, the requested one last: if it exists, all of them do.
     pub(super) fn publish(self) -> Result<Vec<PathBuf>, ResultWriteError> {
         let mut paths = Vec::new();
         for (file, path) in self.files.into_iter().rev() {

@@ -1,4 +1,4 @@
-//! What the fields of a column are.
+//! Type inference for the columns of csv.
 
 use zvf::{NumericColumn, Values, numeric::Kind};
 
@@ -8,7 +8,7 @@ use crate::formats::{ColumnError, CsvError, MissingPolicy, column::FirstText};
 /// Maximum length of a field in an error.
 const MAX_SHOWN_CHARS: usize = 40;
 
-/// What has been seen of a column, as what it cannot be.
+/// The types that the fields of a column have ruled out so far.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is ruled out by itself")]
 pub(super) struct TypeInference {
@@ -64,10 +64,10 @@ impl TypeInference {
         self.first_text.filter(|_| self.no_bool)
     }
 
-    /// The kind of its numbers; `None` of text.
+    /// Returns the kind of the numbers; `None` for text.
     fn kind(&self) -> Result<Option<Kind>, ColumnError> {
         Ok(match self {
-            // Without rows, any will do that axes and ids can be.
+            // Without rows, the kind must be valid for both axes and ids.
             Self { has_row: false, .. } => Some(Kind::Int64),
             Self {
                 has_value: false, ..
@@ -93,7 +93,7 @@ impl TypeInference {
     }
 }
 
-/// A column under way.
+/// A column that is being read.
 #[derive(Debug)]
 pub(super) struct InferredValues {
     values: Values,
@@ -146,7 +146,7 @@ impl InferredValues {
         Ok(())
     }
 
-    /// The values, and which are missing if any is.
+    /// Returns the values and a mask of the missing ones, which is empty if none is missing.
     pub(super) fn finish(self) -> (Values, Vec<bool>) {
         let missing = if self.has_missing {
             self.missing
@@ -173,7 +173,7 @@ fn push(text: &str, numbers: &mut NumericColumn) -> Option<()> {
     Some(())
 }
 
-/// As this program, Python and others write it.
+/// Parses a bool as zvf, Python or spreadsheets write it.
 fn bool_of(text: &str) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" => Some(true),
@@ -182,7 +182,7 @@ fn bool_of(text: &str) -> Option<bool> {
     }
 }
 
-/// `1.0-2.5j`, or a number without the second part.
+/// Parses a complex number such as `1.0-2.5j`, or a real number.
 fn complex(text: &str) -> Option<(f64, f64)> {
     let Some(parts) = text.strip_suffix('j') else {
         return Some((text.parse().ok()?, 0.0));

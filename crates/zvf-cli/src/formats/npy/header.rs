@@ -10,14 +10,14 @@ use zvf_format::numeric::{ByteOrder, Dtype};
 
 use crate::{display::len_u64, formats::NpyReadError};
 
-/// What an array is of.
+/// The element type of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementType {
     /// Numbers and bools.
     Numbers(Dtype),
-    /// Characters of four bytes, at least one.
+    /// UTF-32 text of `width` characters, at least one.
     Unicode { width: usize, order: ByteOrder },
-    /// Characters of one byte, at least one.
+    /// Text of this many bytes, at least one.
     Bytes(usize),
 }
 
@@ -57,9 +57,9 @@ impl ColumnHeader {
         Ok((column, span.end))
     }
 
-    /// Bytes of all values.
+    /// Returns the size of all values in bytes.
     pub(super) fn bytes(&self) -> Result<usize, NpyReadError> {
-        // Without zeros, so that the others cannot be beyond all measure.
+        // Zeros are left out, so that the product of the other extents is checked as well.
         let extents = self.shape.iter().filter(|extent| **extent > 0);
         let most = extents
             .copied()
@@ -89,7 +89,7 @@ impl ElementType {
         }
     }
 
-    /// Bytes of a value, at least 1.
+    /// Returns the size of a value in bytes, at least 1.
     pub(super) fn size(self) -> usize {
         match self {
             Self::Numbers(dtype) => dtype.size(),
