@@ -1,4 +1,4 @@
-//! `zvf create`: a file of geometry from the command line, as a store.
+//! `zvf create`: writes a file of geometry as a store.
 
 mod arguments;
 mod output;
@@ -64,16 +64,17 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     Ok(arguments.done(&report)?)
 }
 
-/// Does a task of another process.
+/// Runs a task that another process assigned.
 pub(crate) async fn run_task(file: &Path) -> Result<CommandOutcome, Box<dyn Error>> {
     zvf::run_task(file, &OpenOptions::default()).await?;
     Ok(CommandOutcome::default())
 }
 
-/// Bytes of vertices from which on a file is not read whole.
+/// Size of the vertices, in bytes, above which a file is read in batches.
 const LARGE: u64 = 1 << 30;
 
-/// The input in batches, where it is large and can be had so.
+/// Returns the input in batches, if it is large or shared among processes and its format allows
+/// batches.
 fn streamed(arguments: &CreateArgs) -> Result<Option<NpzStream>, Box<dyn Error>> {
     let options = arguments.options();
     if options.overwrite {
@@ -85,12 +86,12 @@ fn streamed(arguments: &CreateArgs) -> Result<Option<NpzStream>, Box<dyn Error>>
             .map(Some)
             .map_err(|reason| CreateSettingsError::NotShared(reason).into());
     }
-    // What is read whole takes up to six times as much on its way.
+    // A file that is read whole needs up to six times its size in memory.
     let most = options.memory.map_or(LARGE, |memory| memory / 6);
     Ok(stream.ok().filter(|stream| stream.bytes() > most))
 }
 
-/// Writes a store of a file that is not read whole.
+/// Writes a store from a file that is read in batches.
 async fn create_large(
     arguments: &CreateArgs,
     design: &Design,
@@ -114,7 +115,7 @@ async fn create_large(
     Ok(arguments.done(&report)?)
 }
 
-/// Axes are called as in the file when no option says how.
+/// Names the axes as in the file, unless an option names them.
 fn name_axes(design: &mut Design, input: &GeometryInput) {
     if let (None, Some(names)) = (&design.axes, &input.axes) {
         let axes = names.iter().map(|name| AxisSpec {

@@ -86,8 +86,8 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     Ok(arguments.done(&report, outside)?)
 }
 
-/// Adds the distances of what is nearest as a column: of vertices for points, of links, or of
-/// objects for paths, the nearest of its paths for each.
+/// Adds the distances of a nearest query as a column: of vertices for points, of links, or, for
+/// paths, of objects, each with the distance of its nearest path.
 fn add_distances(answer: &mut QueryResult) {
     let Some(distances) = &answer.distances else {
         return;

@@ -1,9 +1,9 @@
-//! Numbers of csv, which says nothing of types, in the types of a store.
+//! Conversion of numbers from csv, which has no types, to the types of a store.
 
 use zvf::{Attribute, Column, Geometry, NumericColumn, QueryResult, Values, numeric::Kind};
 
-/// Gives attributes the types that those of `like` have. What does not fit stays as
-/// it is, and is refused later.
+/// Converts attributes to the types of the attributes of `like` with equal names. Values that do
+/// not fit leave their column unchanged; a later check rejects it.
 pub(super) fn to(like: &QueryResult, geometry: &mut Geometry) {
     all(&like.vertex, &mut geometry.vertex);
     all(&like.fragment, &mut geometry.fragment);
@@ -23,14 +23,15 @@ fn all(like: &[Column], attributes: &mut [Attribute]) {
     }
 }
 
-/// A number as csv gives it.
+/// A number read from csv.
 #[derive(Clone, Copy)]
 enum Number {
     Whole(i128),
     Float(f64),
 }
 
-/// The numbers in another type: whole ones as they are, floats as near as it goes.
+/// Converts numbers to another type: integers exactly, floats to the nearest value. Returns `None`
+/// if a number does not fit.
 fn fitted(numbers: &NumericColumn, kind: Kind) -> Option<NumericColumn> {
     let mut bytes = Vec::with_capacity(numbers.len().saturating_mul(kind.size()));
     let (values, _) = numbers.bytes.as_chunks::<8>();
@@ -75,12 +76,12 @@ impl Number {
         }
     }
 
-    /// The number when the type has it.
+    /// Converts the number to an integer; `None` if the type cannot represent it.
     #[expect(clippy::cast_possible_truncation, reason = "only of whole numbers")]
     fn whole<T: TryFrom<i128>>(self) -> Option<T> {
         let number = match self {
             Self::Whole(number) => number,
-            // 2^53 and above, neighbours are no longer told apart.
+            // From 2^53 on, a float may stand for several integers.
             Self::Float(number)
                 if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 =>
             {

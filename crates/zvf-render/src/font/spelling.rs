@@ -7,7 +7,7 @@ pub(super) enum Spelling {
     Drawn(&'static str),
     /// Readable, but in another script.
     Transliterated(&'static str),
-    /// As the number of the character.
+    /// The number of the character.
     CodePoint,
 }
 

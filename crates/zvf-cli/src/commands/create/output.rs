@@ -1,4 +1,4 @@
-//! What was written, for people and for programs.
+//! The report of a created store as text and as JSON.
 
 use serde_json::{Value, json};
 use zvf::GeometryKind;
@@ -9,10 +9,10 @@ use crate::{
     formats::GeometryInput,
 };
 
-/// Files from which on fewer are worth a word.
+/// Number of files above which shards are suggested.
 const MANY_FILES: u64 = 2000;
 
-/// What is said of a store that was written.
+/// The report of a created store, to be formatted.
 #[derive(Clone, Debug)]
 pub struct CreateOutput {
     out: String,
@@ -24,7 +24,7 @@ pub struct CreateOutput {
 }
 
 impl CreateOutput {
-    /// Of a store at this address.
+    /// Creates an empty report for the store at an address.
     pub fn new(out: &str, kind: GeometryKind) -> Self {
         Self {
             out: out.to_owned(),
@@ -36,14 +36,14 @@ impl CreateOutput {
         }
     }
 
-    /// Takes where it came from.
+    /// Sets the input files and the notes about them.
     pub fn read(&mut self, input: &GeometryInput) {
         let files = input.files.iter();
         self.files = files.map(|file| file.display().to_string()).collect();
         self.notes.clone_from(&input.notes);
     }
 
-    /// Takes what came of it.
+    /// Sets the summary.
     pub fn created(&mut self, created: CreateSummary) {
         self.created = created;
     }
@@ -58,7 +58,7 @@ impl CreateOutput {
         &self.warnings
     }
 
-    /// As one JSON object.
+    /// Formats the report as one JSON object.
     pub fn object(&self) -> Value {
         let created = &self.created;
         json!({
@@ -78,7 +78,7 @@ impl CreateOutput {
         })
     }
 
-    /// As text.
+    /// Formats the report as text.
     pub fn text(&self) -> String {
         let created = &self.created;
         let mut lines = vec![
@@ -109,7 +109,7 @@ impl CreateOutput {
         lines.join("\n")
     }
 
-    /// What to do about very many files.
+    /// Suggests shards if very many files were written.
     pub(super) fn of_files(&self) -> Option<String> {
         let files = self.created.files;
         (files > MANY_FILES).then(|| {
@@ -118,7 +118,7 @@ impl CreateOutput {
         })
     }
 
-    /// What is stored otherwise than it came, a line each.
+    /// Returns the differences between the input and the store, one line each.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }

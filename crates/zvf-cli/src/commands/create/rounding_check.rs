@@ -1,4 +1,4 @@
-//! The warning about coordinates that lose digits.
+//! The warning about coordinates that lose precision.
 
 use std::error::Error;
 

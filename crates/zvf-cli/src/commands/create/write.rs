@@ -1,4 +1,4 @@
-//! The library, as `zvf create` calls it.
+//! Calls of the library for `zvf create`.
 
 use std::{error::Error, sync::Arc};
 
@@ -14,40 +14,40 @@ use crate::{
     worker_pool::WorkerPool,
 };
 
-/// What does not change the store, but how it is written.
+/// Options for how a store is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CreateSettings {
-    /// The most bytes of memory to take.
+    /// Memory limit in bytes.
     pub memory: Option<u64>,
-    /// How many threads.
+    /// Number of threads.
     pub threads: Option<usize>,
-    /// How many processes.
+    /// Number of processes.
     pub workers: Option<usize>,
-    /// Whether a store that is there is replaced.
+    /// True to replace an existing store.
     pub overwrite: bool,
-    /// Whether the root has no copy of the nodes.
+    /// True to omit the copy of the nodes in the root.
     pub no_node_copy: bool,
 }
 
-/// Why options cannot be kept to.
+/// Settings that cannot be met.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateSettingsError {
-    /// The geometry is too large.
+    /// The geometry exceeds the memory limit.
     #[error(
         "the geometry takes {found} bytes of memory and --memory allows {most}; raise it, or create a store of a part and append the rest"
     )]
     Memory {
-        /// Bytes it takes.
+        /// Size of the geometry in bytes.
         found: u64,
-        /// Bytes it may take.
+        /// Memory limit in bytes.
         most: u64,
     },
-    /// Threads cannot be started.
+    /// The threads cannot be started.
     #[error("{0} threads cannot be started")]
     Threads(usize),
-    /// Work that cannot be shared.
+    /// The work cannot be shared among processes.
     #[error(
         "the work cannot be shared among processes: {0}; leave out --workers, or use --threads"
     )]
@@ -55,11 +55,11 @@ pub enum CreateSettingsError {
 }
 
 impl CreateSettings {
-    /// Whether geometry can be written with these.
+    /// Checks that geometry fits into the memory limit.
     ///
     /// # Errors
     ///
-    /// [`CreateSettingsError::Memory`] when it is too large.
+    /// [`CreateSettingsError::Memory`] if it does not.
     pub fn check(&self, geometry: &Geometry) -> Result<(), CreateSettingsError> {
         let found = size(geometry);
         match self.memory {
@@ -69,7 +69,7 @@ impl CreateSettings {
     }
 }
 
-/// Bytes that geometry takes in memory, about.
+/// Returns the approximate size of geometry in memory, in bytes.
 fn size(geometry: &Geometry) -> u64 {
     let attributes = [
         &geometry.vertex,
@@ -107,30 +107,30 @@ fn size_of_attribute(attribute: &Attribute) -> u64 {
     }
 }
 
-/// What was written.
+/// Summary of a created store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CreateSummary {
-    /// Vertices.
+    /// Number of vertices.
     pub vertices: u64,
-    /// Objects.
+    /// Number of objects.
     pub objects: u64,
-    /// Chunks.
+    /// Number of chunks.
     pub chunks: u64,
-    /// Files, or objects of a bucket.
+    /// Number of files, or of objects in a bucket.
     pub files: u64,
-    /// Bytes in them.
+    /// Total size of the files in bytes.
     pub bytes_written: u64,
-    /// The number of the transaction.
+    /// Number of the transaction.
     pub transaction: u64,
     /// Extent of a chunk along each axis.
     pub chunk_shape: Vec<f64>,
-    /// Extent of a bin along each axis, of geometry in bins.
+    /// Extent of a bin along each axis; `None` for geometry without bins.
     pub bin_shape: Option<Vec<f64>>,
-    /// Why those were chosen, a line each.
+    /// Reasons for these shapes, one line each.
     pub why: Vec<String>,
 }
 
-/// Writes a store, and says how far it is.
+/// Writes a store.
 pub(super) async fn create(
     out: &str,
     geometry: Geometry,
@@ -141,7 +141,7 @@ pub(super) async fn create(
     created(written)
 }
 
-/// Writes a store of what comes in batches.
+/// Writes a store from a source of batches.
 pub(super) async fn create_from(
     out: &str,
     source: &mut dyn GeometrySource,

@@ -1,4 +1,5 @@
-//! Cells of a folded piece of cortex, as microscopes count them: points in layers, in micrometres.
+//! Cells of a folded piece of cortex, as detected in microscope images: points in layers, in
+//! micrometres.
 
 use zvf::{Attribute, Geometry, NumericColumn, Values};
 
@@ -6,8 +7,8 @@ use super::random::{Random, noise};
 
 const CELLS: u32 = 120_000;
 
-/// Layers from the surface down: how deep each ends, how dense it is, and how strongly its cells
-/// show the gene that is measured.
+/// Layers from the surface down: name, relative depth of the lower border, relative density, and
+/// mean expression of the measured gene.
 const LAYERS: [(&str, f64, f64, f64); 6] = [
     ("L1", 0.09, 0.25, 0.5),
     ("L2/3", 0.36, 1.0, 2.2),
@@ -16,10 +17,10 @@ const LAYERS: [(&str, f64, f64, f64); 6] = [
     ("L6", 1.0, 0.9, 1.4),
     ("white matter", 1.30, 0.35, 0.3),
 ];
-/// From the surface to the white matter.
+/// Distance from the surface to the white matter.
 const THICKNESS: f64 = 1100.0;
 
-/// All cells, with their layer and how much of a gene they show.
+/// Generates the cells, with layer and gene expression as attributes.
 pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut random = Random::new(seed);
     let (mut positions, mut layers, mut expression) = (Vec::new(), Vec::new(), Vec::new());
@@ -27,7 +28,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     while made < CELLS / fewer {
         let depth = random.between(0.0, 1.30);
         let (x, y) = (random.between(-1500.0, 1500.0), random.between(0.0, 900.0));
-        // Borders of layers are not sharp, and waver.
+        // Borders of layers are blurred and undulate.
         let waver = 0.035 * noise([x / 260.0, y / 260.0, 3.0], seed) + 0.012 * random.normal();
         let layer = LAYERS.iter().find(|(_, end, ..)| depth + waver < *end);
         let Some((name, _, density, mean)) = layer.or(LAYERS.last()) else {

@@ -1,4 +1,5 @@
-//! Neurons as trees that grow: a stem with a crown, roots around the body, an axon; in micrometres.
+//! Neurons as randomly grown trees, in micrometres: a dendritic trunk with a tuft, basal dendrites
+//! around the body, and an axon.
 
 use zvf::{Attribute, Geometry, NumericColumn, Values};
 
@@ -7,17 +8,17 @@ use super::random::Random;
 type Place = [f64; 3];
 
 const NEURONS: u32 = 9;
-/// Between vertices.
+/// Distance between vertices.
 const STEP: f64 = 3.0;
 
-/// A tip that still grows.
+/// A growing tip.
 struct Tip {
     node: i64,
     at: Place,
     toward: Place,
     radius: f64,
     left: f64,
-    /// What pulls it, and how much.
+    /// Bias added to the direction in each step.
     pull: Place,
     depth: u32,
 }
@@ -31,12 +32,12 @@ struct Made {
     kinds: Vec<Option<String>>,
 }
 
-/// All neurons, an object each.
+/// Generates the neurons, one object each.
 pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut random = Random::new(seed);
     let mut made = Made::default();
     for neuron in 0..NEURONS.div_ceil(fewer) {
-        // Bodies stand in three rows, none before another.
+        // Cell bodies stand in three staggered rows, so that none hides another.
         let row = f64::from(neuron % 3);
         let column = f64::from(neuron / 3);
         let body = [
@@ -132,7 +133,7 @@ impl Made {
                 tip.left -= STEP;
                 branch(&mut tips, &tip, random);
             }
-            // The stem of a pyramidal cell ends in a crown.
+            // The trunk of a pyramidal cell ends in a tuft.
             if tip.depth == 0 {
                 for _ in 0..7 {
                     let side = random.direction();
@@ -150,7 +151,7 @@ impl Made {
     }
 }
 
-/// Lets a tip part in two, by chance.
+/// Adds a branch at a tip, with a probability that depends on its depth.
 fn branch(tips: &mut Vec<Tip>, tip: &Tip, random: &mut Random) {
     let chance = match tip.depth {
         0 => 0.07,

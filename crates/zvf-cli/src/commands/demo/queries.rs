@@ -1,23 +1,23 @@
-//! Five queries, and what each costs.
+//! The five queries of the demo and their costs.
 
 use std::{error::Error, path::Path, time::Instant};
 
 use zvf::{Bbox, Dataset, Mode, Position, Predicate, Query, VertexBudget};
 
-/// A query to ask.
+/// A query of the demo.
 pub(super) struct DemoQuery {
     title: &'static str,
     file: &'static str,
-    /// As `zvf query` takes it, after the store.
+    /// Arguments of `zvf query` after the store.
     arguments: &'static str,
     query: fn() -> Result<Query, Box<dyn Error>>,
 }
 
-/// What asking it took.
+/// A query that was run, with its costs.
 pub(super) struct QueryRun {
     pub(super) title: &'static str,
     pub(super) command: String,
-    /// What would be read first, by the plan, and in words what follows.
+    /// Requests of the first round trip, by the plan.
     pub(super) planned_requests: u64,
     pub(super) planned_bytes: Option<u64>,
     pub(super) then: Vec<&'static str>,
@@ -67,7 +67,7 @@ pub(super) fn steps() -> Vec<DemoQuery> {
 }
 
 impl DemoQuery {
-    /// Explains it and asks it, each of a store that was just opened.
+    /// Explains and runs the query, each on a newly opened store, so that nothing is cached.
     pub(super) async fn take(&self, folder: &Path) -> Result<QueryRun, Box<dyn Error>> {
         let path = folder.join(self.file).display().to_string();
         let query = (self.query)()?;

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same every time.
+//! Reproducible pseudorandom numbers.
 
 use std::f64::consts::TAU;
 
@@ -17,7 +17,7 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// From 0 up to and without 1.
+    /// Returns a uniform number from 0 (inclusive) to 1 (exclusive).
     pub(super) fn share(&mut self) -> f64 {
         let [.., a, b, c, d] = self.next().to_be_bytes();
         f64::from(u32::from_be_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
@@ -27,13 +27,13 @@ impl Random {
         low + (high - low) * self.share()
     }
 
-    /// Of mean 0 and deviation 1.
+    /// Returns a normal number of mean 0 and standard deviation 1.
     pub(super) fn normal(&mut self) -> f64 {
         let size = (-2.0 * (1.0 - self.share()).ln()).sqrt();
         size * (TAU * self.share()).cos()
     }
 
-    /// On a sphere of radius 1.
+    /// Returns a uniform direction as a unit vector.
     pub(super) fn direction(&mut self) -> [f64; 3] {
         let z = self.between(-1.0, 1.0);
         let (sine, cosine) = (TAU * self.share()).sin_cos();
@@ -42,7 +42,8 @@ impl Random {
     }
 }
 
-/// A number between -1 and 1 for each place in space, that changes evenly over a unit.
+/// Evaluates gradient noise: a smooth function of the position, between -1 and 1, on a grid of
+/// size 1.
 pub(super) fn noise(at: [f64; 3], seed: u64) -> f64 {
     let cell = at.map(f64::floor);
     let inside = [at[0] - cell[0], at[1] - cell[1], at[2] - cell[2]];

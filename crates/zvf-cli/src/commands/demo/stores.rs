@@ -11,7 +11,7 @@ use zvf_render::{ColorBy, Colormap, RenderOptions, Viewpoint, render};
 use super::{cells, neurons, surface, tracts};
 use crate::formats;
 
-/// A store, how it is made, and how it is drawn.
+/// A store of the demo, with the settings for writing and drawing it.
 pub(super) struct DemoStore {
     pub(super) file: &'static str,
     pub(super) picture: &'static str,
@@ -25,16 +25,16 @@ pub(super) struct DemoStore {
     view: Viewpoint,
 }
 
-/// How stores are made.
+/// Options for writing the stores.
 #[derive(Clone, Copy)]
 pub(super) struct DemoOptions {
     pub(super) seed: u64,
-    /// How many times less there is of everything.
+    /// Divisor of the amount of geometry.
     pub(super) fewer: u32,
     pub(super) overwrite: bool,
 }
 
-/// What was written.
+/// A store that was written.
 pub(super) struct StoreRun {
     pub(super) file: &'static str,
     pub(super) title: &'static str,
@@ -45,7 +45,7 @@ pub(super) struct StoreRun {
     pub(super) seconds: f64,
 }
 
-/// What was drawn.
+/// A picture that was drawn.
 pub(super) struct PictureRun {
     pub(super) file: &'static str,
     pub(super) bytes: u64,
@@ -173,7 +173,7 @@ impl DemoStore {
         })
     }
 
-    /// The arguments of `zvf` that draw the same.
+    /// Returns the arguments of `zvf` that draw an equivalent picture.
     pub(super) fn words(&self, folder: &str) -> Vec<String> {
         let Viewpoint {
             azimuth, elevation, ..

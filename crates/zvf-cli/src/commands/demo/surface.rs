@@ -1,4 +1,4 @@
-//! A folded surface like that of a brain, in millimetres.
+//! A folded surface that resembles a brain, in millimetres.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use super::random::noise;
 
 type Place = [f64; 3];
 
-/// How often each face of an icosahedron is cut into four.
+/// Number of times that each face of the icosahedron is divided into four.
 const CUTS: u32 = 6;
 
-/// The surface, with how high it is above the ground of its furrows.
+/// Generates the surface, with the height above the bottom of the furrows as an attribute.
 pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let (places, faces) = ball(if fewer > 1 { CUTS - 2 } else { CUTS });
     let (mut positions, mut heights) = (Vec::new(), Vec::new());
@@ -31,10 +31,10 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     geometry
 }
 
-/// Where a place on a ball comes to lie, and how high that is.
+/// Maps a position on the unit sphere to the folded surface, and returns it with its height.
 fn fold([x, y, z]: Place, seed: u64) -> (Place, f64) {
-    // Furrows run where noise changes its sign: thin, winding lines. Moved about by more noise,
-    // or they would be too even.
+    // Furrows follow the thin, winding lines on which noise changes its sign. More noise displaces
+    // the lines, which would be too regular otherwise.
     let side = if x < 0.0 { 11.0 } else { 0.0 };
     let warp = |at: f64| 0.28 * noise([x * 2.3 + at, y * 2.3, z * 2.3 + side], seed + 1);
     let at = [
@@ -46,7 +46,7 @@ fn fold([x, y, z]: Place, seed: u64) -> (Place, f64) {
     let fine = noise(at.map(|part| part * 1.9), seed + 2);
     let furrow = |value: f64, width: f64| (-(value / width) * (value / width)).exp();
     let depth = (furrow(coarse, 0.17) + 0.5 * furrow(fine, 0.2)).min(1.2);
-    // Between the halves.
+    // The gap between the hemispheres.
     let gap = (-(x / 0.055) * (x / 0.055)).exp() * (0.5 + 0.5 * (z + 0.25).clamp(-0.5, 0.5) * 2.0);
     let radius = 1.0 - 0.105 * depth - 0.30 * gap + 0.02 * fine;
     let below = if z < 0.0 { 0.80 + 0.2 * (1.0 + z) } else { 1.0 };
@@ -59,7 +59,7 @@ fn fold([x, y, z]: Place, seed: u64) -> (Place, f64) {
     (place, 12.0 * (1.2 - depth).max(0.0) * (1.0 - gap))
 }
 
-/// A ball of triangles, winding outward.
+/// Generates a unit sphere of triangles that face outward.
 fn ball(cuts: u32) -> (Vec<Place>, Vec<[usize; 3]>) {
     let golden = f64::midpoint(1.0, 5.0_f64.sqrt());
     let mut places: Vec<Place> = Vec::new();
@@ -71,7 +71,7 @@ fn ball(cuts: u32) -> (Vec<Place>, Vec<[usize; 3]>) {
     ] {
         places.extend([[a, b, 0.0], [0.0, a, b], [b, 0.0, a]].map(unit));
     }
-    // Of twelve corners, those that are nearest to each other share a face.
+    // Of the twelve corners of an icosahedron, three nearest neighbours form a face.
     let near = |a: usize, b: usize| {
         let of = |at: usize| places.get(at).copied().unwrap_or_default();
         let (a, b) = (of(a), of(b));
@@ -111,7 +111,7 @@ fn ball(cuts: u32) -> (Vec<Place>, Vec<[usize; 3]>) {
     (places, faces)
 }
 
-/// The corners of a face in the order in which it faces away from the middle.
+/// Orders the corners of a face so that it faces outward.
 fn outward(places: &[Place], [a, b, c]: [usize; 3]) -> [usize; 3] {
     let of = |at: usize| places.get(at).copied().unwrap_or_default();
     let ([ax, ay, az], [bx, by, bz], [cx, cy, cz]) = (of(a), of(b), of(c));

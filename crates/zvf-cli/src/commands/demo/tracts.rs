@@ -1,4 +1,4 @@
-//! Streamlines as tractography finds them: bundles of a brain, in millimetres.
+//! Streamlines of brain bundles, as tractography finds them, in millimetres.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,19 @@ use super::random::Random;
 
 type Place = [f64; 3];
 
-/// A bundle: the places that its middle goes through on the right, first to last.
+/// A bundle of streamlines.
 struct Bundle {
     name: &'static str,
     middle: &'static [Place],
-    /// How far its streamlines are from the middle at the start, half way and at the end.
+    /// Distance of streamlines from the centre line at its start, middle and end.
     spread: [f64; 3],
-    /// Streamlines of each side.
+    /// Number of streamlines on each side.
     streamlines: u32,
     is_on_both_sides: bool,
 }
 
-/// Right, front and up are positive; 0 is between the commissures.
+/// Bundles by points of their centre lines. Right, front and up are positive; the origin is midway
+/// between the commissures.
 const BUNDLES: &[Bundle] = &[
     Bundle {
         name: "corticospinal",
@@ -150,13 +151,13 @@ const BUNDLES: &[Bundle] = &[
     },
 ];
 
-/// The callosum is a sheet of arcs, one beside the other from front to back.
+/// The corpus callosum, a sheet of arcs that lie side by side from front to back.
 const CALLOSUM: &str = "callosum";
 const ARCS: u32 = 1100;
-/// Between vertices.
+/// Approximate distance between vertices.
 const STEP: f64 = 1.6;
 
-/// All bundles, a group each.
+/// Generates the bundles, one group each.
 pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut random = Random::new(seed);
     let mut made = Made::default();
@@ -177,7 +178,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     for _ in 0..ARCS / fewer {
         let along = random.between(-1.0, 1.0);
         let y = -4.0 + 33.0 * along;
-        // Where an arc ends on the cortex: from the side up to beside the middle.
+        // The end of an arc on the cortex lies between the side and the top of the hemisphere.
         let lift = random.between(0.12, 1.0);
         let (up, out) = (lift * 1.45).sin_cos();
         let top = 13.0 + 7.0 * (1.0 - along * along);
@@ -213,11 +214,11 @@ struct Made {
 }
 
 impl Made {
-    /// A streamline beside the middle of its bundle.
+    /// Adds a streamline at a random offset from the centre line of its bundle.
     fn add(&mut self, name: &'static str, middle: &[Place], spread: [f64; 3], random: &mut Random) {
         let off = [random.normal(), random.normal(), random.normal()];
         let off = off.map(|part| part.clamp(-2.2, 2.2) * 0.6);
-        // Slow turns of its own, and where it starts and stops.
+        // Each streamline winds slowly and has its own start and end.
         let (phase, turn) = (random.between(0.0, 6.0), random.between(0.6, 1.4));
         let (from, to) = (random.between(0.0, 0.06), random.between(0.94, 1.0));
         let core = (-(off[0] * off[0] + off[1] * off[1] + off[2] * off[2]) * 0.8).exp();
@@ -284,7 +285,7 @@ impl Made {
     }
 }
 
-/// A place of an even curve through others, 0 at the first and 1 at the last: Catmull and Rom's.
+/// Evaluates the Catmull–Rom spline through points: 0 is the first, 1 the last.
 fn curve(through: &[Place], share: f64) -> Place {
     let last = through.len().saturating_sub(1);
     let scaled = share.clamp(0.0, 1.0) * last as f64;
@@ -301,7 +302,7 @@ fn curve(through: &[Place], share: f64) -> Place {
     })
 }
 
-/// From the first over the middle to the last.
+/// Interpolates from the first value over the middle one to the last.
 fn blend([first, middle, last]: [f64; 3], share: f64) -> f64 {
     let off = (2.0 * share - 1.0).abs().powf(1.6);
     let end = if share < 0.5 { first } else { last };

@@ -1,11 +1,11 @@
-//! `--select`: names of attributes with commas between.
+//! `--select`: names of attributes, separated by commas.
 //!
-//! A name may have its scope before it, `vertex.radius`. One in double quotes
-//! stands as it is, with `""` for a quote: `"a,b"`, `"vertex.x"`, `object."a b"`.
+//! A name may have a scope, as in `vertex.radius`. A name in double quotes is taken literally, with
+//! `""` for a quote: `"a,b"`, `"vertex.x"`, `object."a b"`.
 
 use zvf::{Scope, Selection};
 
-/// Why text names no attributes.
+/// Error of parsing `--select`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SelectError {
     #[error("there is nothing between two commas")]
@@ -20,7 +20,7 @@ pub(super) enum SelectError {
     Group,
 }
 
-/// Of an empty text, no attribute.
+/// Parses names of attributes; empty text selects none.
 pub(super) fn parse(text: &str) -> Result<Selection, SelectError> {
     if text.trim().is_empty() {
         return Ok(Selection::none());
@@ -51,7 +51,7 @@ pub(super) fn parse(text: &str) -> Result<Selection, SelectError> {
     Ok(Selection::Named(names))
 }
 
-/// A scope, and what is behind its point.
+/// Splits off a scope and its point.
 fn scope(text: &str) -> (Option<Scope>, &str) {
     let mut scopes = Scope::ALL.into_iter();
     let found = scopes.find_map(|scope| {
@@ -61,7 +61,7 @@ fn scope(text: &str) -> (Option<Scope>, &str) {
     found.unwrap_or((None, text))
 }
 
-/// A name up to its closing quote, and what is behind that.
+/// Splits off a name at its closing quote.
 fn quoted(text: &str) -> Result<(String, &str), SelectError> {
     let mut name = String::new();
     let mut rest = text;

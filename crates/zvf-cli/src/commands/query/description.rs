@@ -13,7 +13,7 @@ use crate::{
 /// Maximum number of groups written.
 const MAX_GROUPS: u64 = 1 << 20;
 
-/// A description, and what it lacks.
+/// A description, and the data that it lacks.
 pub(super) struct Described {
     pub(super) description: StoreDescription,
     /// Data of the store that the file does not hold, one line each.
@@ -23,7 +23,7 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// Takes what the root of the store says.
+    /// Creates a description from the root of a store.
     pub(super) fn new(dataset: &Dataset, geometry: String) -> Self {
         let root = dataset.root();
         let mut description = StoreDescription::new(geometry);
@@ -36,7 +36,7 @@ impl Described {
         description.crs = root.crs.clone().filter(|crs| !crs.is_null());
         let name = root.other.get("ome").and_then(|ome| ome.get("name"));
         let name = name.and_then(|name| name.as_str());
-        // Writers without a name write that of the format.
+        // Stores without a name of their own have the name of the format.
         let name = name.filter(|name| *name != "zarr_vectors");
         description.name = name.map(str::to_owned);
         Self {

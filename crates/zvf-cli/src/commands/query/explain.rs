@@ -1,4 +1,4 @@
-//! What the library answers: the one place that asks it.
+//! Counting, explaining and analyzing a query, formatted as text and as JSON.
 
 use serde_json::{Value, json};
 use zvf::{Dataset, LevelUse, Query};
@@ -8,7 +8,7 @@ use super::{
     output::{given, named},
 };
 
-/// How much a query finds.
+/// Counts the items that a query finds, and adds them to the report.
 pub(super) async fn count(
     dataset: &Dataset,
     query: &Query,
@@ -27,7 +27,7 @@ pub(super) async fn count(
     Ok(())
 }
 
-/// What a query would read: for people, and as JSON.
+/// Explains the plan of a query as text and as JSON.
 pub(super) async fn explain(
     dataset: &Dataset,
     query: &Query,
@@ -82,7 +82,7 @@ pub(super) async fn explain(
     Ok((lines.join("\n"), json))
 }
 
-/// Runs a query and returns its operators with what each of them read: for people, and as JSON.
+/// Runs a query and returns its operators with their requests, as text and as JSON.
 pub(super) async fn analyze(
     dataset: &Dataset,
     query: &Query,

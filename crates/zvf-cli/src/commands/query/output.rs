@@ -1,4 +1,4 @@
-//! What was found, for people and for programs.
+//! The result of a query as text and as JSON.
 
 use serde_json::{Map, Value, json};
 use zvf::{LevelUse, Links, QueryResult, Skipped};
@@ -8,22 +8,22 @@ use crate::{
     formats::WrittenFiles,
 };
 
-/// How much a query finds.
+/// Numbers of items that a query finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResultCounts {
-    /// The level, when it is known.
+    /// The level, if known.
     pub level: Option<u32>,
-    /// Vertices.
+    /// Number of vertices.
     pub vertices: u64,
-    /// Objects that have something in it.
+    /// Number of objects with data in the result.
     pub objects: u64,
-    /// Links.
+    /// Number of links.
     pub links: u64,
-    /// Paths; `None` for geometry without.
+    /// Number of paths; `None` for other kinds of geometry.
     pub parts: Option<u64>,
 }
 
-/// What is said of an answer.
+/// The report of a query, to be formatted.
 #[derive(Clone, Debug, Default)]
 pub struct QueryOutput {
     address: String,
@@ -39,7 +39,7 @@ pub struct QueryOutput {
 }
 
 impl QueryOutput {
-    /// A report on the store of this address.
+    /// Creates an empty report for the store at an address.
     pub fn new(address: &str) -> Self {
         Self {
             address: address.to_owned(),
@@ -47,14 +47,14 @@ impl QueryOutput {
         }
     }
 
-    /// Takes what was counted.
+    /// Sets the counts, the skipped data and the notes.
     pub fn count(&mut self, counts: ResultCounts, missing: Vec<Skipped>, notes: Vec<String>) {
         self.counts = counts;
         self.missing = missing;
         self.notes = notes;
     }
 
-    /// Takes what was found, but the rows.
+    /// Sets everything from a query result except the rows.
     pub fn answer(&mut self, answer: &QueryResult) {
         self.counts = ResultCounts {
             level: Some(answer.level.number()),
@@ -72,33 +72,33 @@ impl QueryOutput {
         self.notes.clone_from(&answer.notes);
     }
 
-    /// Takes what each level gave.
+    /// Sets the contribution of each level.
     pub fn levels(&mut self, levels: &[LevelUse]) {
         self.levels = levels.to_vec();
     }
 
-    /// Takes the first rows, as text.
+    /// Sets the text of the first rows.
     pub fn rows(&mut self, rows: String) {
         self.rows = rows;
     }
 
-    /// Takes what was written.
+    /// Sets the files written.
     pub fn written(&mut self, written: WrittenFiles) {
         self.written = Some(written);
     }
 
-    /// Takes what it cost.
+    /// Sets the number of requests and of bytes read.
     pub fn cost(&mut self, requests: u64, bytes_read: u64) {
         self.requests = requests;
         self.bytes_read = bytes_read;
     }
 
-    /// Whether nothing was found.
+    /// Returns whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.counts.vertices == 0 && self.counts.links == 0
     }
 
-    /// As one JSON object.
+    /// Formats the report as one JSON object.
     pub fn object(&self) -> Value {
         let missing = self
             .missing
@@ -139,7 +139,7 @@ impl QueryOutput {
         object.into()
     }
 
-    /// As text.
+    /// Formats the report as text.
     pub fn text(&self) -> String {
         let counts = &self.counts;
         let mut found = vec![count_noun(counts.vertices, "vertex", "vertices")];
@@ -189,7 +189,7 @@ impl QueryOutput {
         lines.join("\n")
     }
 
-    /// What could not be read or written, a line each.
+    /// Returns one line for each part that could not be read or written.
     pub(super) fn losses(&self) -> Vec<String> {
         let missing = self.missing.iter();
         let missing = missing.map(|it| format!("missing: {}: {}", it.key, it.reason));
@@ -200,12 +200,12 @@ impl QueryOutput {
     }
 }
 
-/// A level by its number.
+/// Names a level by its number.
 pub(super) fn named(level: &LevelUse) -> String {
     format!("level {}", level.level)
 }
 
-/// What it gives.
+/// Describes the contribution of a level: vertices and chunks.
 pub(super) fn given(level: &LevelUse) -> String {
     let vertices = count_noun(level.vertices, "vertex", "vertices");
     match level.chunks.len() {

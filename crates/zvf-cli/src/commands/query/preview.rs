@@ -1,4 +1,4 @@
-//! The first rows of an answer, as a table for people.
+//! The first rows of a query result as a text table.
 
 use zvf::QueryResult;
 
@@ -8,19 +8,19 @@ use crate::{
     text_table,
 };
 
-/// Rows that are shown.
+/// Maximum number of rows shown.
 const ROWS: usize = 10;
-/// Characters of a cell that are shown.
+/// Maximum number of characters shown of a name or value.
 const WIDTH: usize = 32;
-/// Channels of a column that are shown.
+/// Maximum number of channels shown of a column.
 const CHANNELS: usize = 4;
 
-/// The first vertices of an answer, its first links, and its first objects when
-/// they have attributes.
+/// Formats the first vertices and links of a result, and the first objects if they have
+/// attributes.
 ///
 /// # Errors
 ///
-/// [`ResultWriteError`] when the answer is broken.
+/// [`ResultWriteError`] if the result is inconsistent.
 pub fn preview(answer: &QueryResult) -> Result<String, ResultWriteError> {
     let mut lines = Vec::new();
     let vertices = OutputTable::vertices(answer)?;
@@ -31,7 +31,7 @@ pub fn preview(answer: &QueryResult) -> Result<String, ResultWriteError> {
         lines.push(String::new());
         lines.extend(shown(&links, "link", "links"));
     }
-    // Their ids alone are with the vertices already.
+    // Without attributes, the table of objects would only repeat the ids in that of vertices.
     if !answer.object.is_empty()
         && let Some(objects) = OutputTable::objects(answer)?
     {
@@ -77,8 +77,8 @@ fn cell(column: &OutputColumn<'_>, row: usize) -> String {
     cell
 }
 
-/// Text from a store on a terminal: short, and without characters that could
-/// steer it.
+/// Shortens text from a store and escapes its control characters, which could otherwise control
+/// the terminal.
 fn readable(text: &str) -> String {
     let mut shown = String::new();
     for (at, character) in text.chars().enumerate() {
