@@ -1,4 +1,4 @@
-//! Which levels there are to be, where nobody says.
+//! Chooses the levels of a pyramid from the contents of the store.
 
 use zvf_build::{
     ShardingPolicy,
@@ -12,38 +12,38 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Vertices of a level that is coarse enough.
+/// A level with fewer vertices is coarse enough to be the last.
 const ENOUGH: u64 = 100_000;
-/// How many times fewer vertices the next level is to have.
+/// Target ratio of the vertices of a level to those of the next.
 const FEWER: f64 = 8.0;
-/// The same for the surface of a mesh, of which a quarter is half as fine.
+/// Target ratio for the surface of a mesh: a quarter of the faces is half the resolution.
 const FEWER_FACES: f64 = 4.0;
 /// Upper bound on the number of levels.
 const MOST_LEVELS: u32 = 24;
-/// Chunks that are looked at.
+/// Number of chunks sampled.
 const SAMPLE: usize = 12;
-/// Vertices that are looked at.
+/// Number of vertices after which sampling stops.
 const SAMPLE_VERTICES: usize = 400_000;
-/// How often an extent is halved to find cells.
+/// Maximum number of times an extent is halved in the search for a cell size.
 const HALVINGS: u32 = 24;
 
-/// Which way vertices become fewer.
+/// The method that reduces the number of vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodKind {
-    /// One for all in a cell.
+    /// Merges the vertices of a cell into one.
     Bins,
-    /// Some of the points in a cell.
+    /// Keeps some of the points in a cell.
     Subset,
-    /// What lines need to be nowhere farther than a tolerance.
+    /// Drops vertices of a line as long as it moves by no more than a tolerance.
     Simplify,
-    /// Every so many of a line.
+    /// Keeps every n-th vertex of a line.
     Stride,
-    /// Edges of a mesh collapse.
+    /// Collapses edges of a mesh.
     Collapse,
 }
 
 impl MethodKind {
-    /// Every way there is.
+    /// All methods.
     pub const ALL: [Self; 5] = [
         Self::Bins,
         Self::Subset,
@@ -52,7 +52,7 @@ impl MethodKind {
         Self::Collapse,
     ];
 
-    /// As the command line has it.
+    /// Returns the name of the method on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bins => "bins",
@@ -64,64 +64,63 @@ impl MethodKind {
     }
 }
 
-/// Levels as they are chosen: what is not said depends on what is in the store.
+/// Options for levels chosen automatically. The contents of the store determine the options that
+/// are not set.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AutoLevels {
-    /// Which way. By default points are subsets, paths and graphs have bins, skeletons
-    /// are simplified and meshes collapsed.
+    /// Method. Default: `Subset` for points, `Bins` for paths and graphs, `Simplify` for skeletons
+    /// and `Collapse` for meshes.
     pub way: Option<MethodKind>,
-    /// How many levels; as many as it takes for the coarsest to have less than 100,000
-    /// vertices or one chunk when not said.
+    /// Number of levels. Default: levels are added until one has fewer than 100,000 vertices or a
+    /// single chunk.
     pub levels: Option<u32>,
-    /// How much larger cells, tolerances or steps are from level to level, along each
-    /// axis; the last counts on. For meshes how many times fewer vertices there are.
+    /// Growth of cells, tolerances or steps from level to level, along each axis; for meshes, the
+    /// ratio of vertices. The last factor repeats.
     pub factors: Vec<f64>,
-    /// Extent of the first level's cells.
+    /// Extent of the cells of the first level.
     pub cell: Option<Vec<f64>>,
-    /// How far lines may move in the first level, and surfaces in all.
+    /// Maximum displacement of lines in the first level, and of surfaces in every level.
     pub tolerance: Option<f64>,
-    /// Where the one vertex of a cell is.
+    /// Position of the vertex that represents a cell.
     pub placing: Placement,
-    /// Whether objects share points.
+    /// True if objects share the vertex of a cell.
     pub share: bool,
-    /// Points of a cell that stay.
+    /// Number of points that each cell keeps.
     pub keep: Option<u32>,
-    /// What is drawn by lot.
+    /// Seed of random choices.
     pub seed: u64,
-    /// Components of meshes that are dropped when they have fewer faces.
+    /// Drops connected components of meshes with fewer faces.
     pub cull: u32,
-    /// How many chunks make one of the next level, along all axes.
+    /// Number of chunks, along each axis, that one chunk of the next level covers.
     pub chunk_scale: Option<u32>,
-    /// Which objects each level keeps of those before; the last counts on.
+    /// Objects that each level keeps of the next finer level; the last selection repeats.
     pub sparsity: Vec<ObjectSelection>,
-    /// Whether levels hold each point once.
+    /// True if each point is on exactly one level.
     pub additive: bool,
-    /// How many cells of a level go in one object; as many as of the store's when not
-    /// said.
+    /// Number of cells of a level in each shard. Default: that of the finer level.
     pub sharding: Option<ShardingPolicy>,
 }
 
-/// Some of a level.
+/// Sampled vertices of a level.
 #[derive(Default)]
 struct Sample {
     axes: usize,
-    /// Positions, and which object they are of.
+    /// Positions, and the object of each.
     places: Vec<f64>,
     owners: Vec<u32>,
-    /// The median distance between vertices that follow each other.
+    /// Median distance between consecutive vertices of a fragment.
     step: Option<f64>,
 }
 
 impl AutoLevels {
-    /// Whether it has to know how many vertices there are, which takes a look at every
-    /// file.
+    /// Returns whether the number of vertices must be known, which takes reading the level's files.
     pub(super) fn counts(&self) -> bool {
         let has_end = self.levels.is_some() || !self.factors.is_empty();
         !has_end || matches!(self.way, None | Some(MethodKind::Subset))
     }
 
-    /// The next level, if there is to be one.
+    /// Designs the next level; `None` if the pyramid is complete.
     pub(super) async fn next(
         &self,
         source: &Source<'_>,
@@ -132,7 +131,7 @@ impl AutoLevels {
         let is_last = match self.levels {
             Some(levels) => step >= levels,
             None if !self.factors.is_empty() => step as usize >= self.factors.len(),
-            // Chunks on both sides of the origin never become one.
+            // Chunks on both sides of the origin are never merged.
             None => known.is_some_and(|known| {
                 let is_stuck = before.is_some() && known.fewer.is_some_and(|fewer| fewer < 1.05);
                 known.vertices < ENOUGH || known.chunks <= 1 || is_stuck
@@ -145,7 +144,7 @@ impl AutoLevels {
         let way = self.way(source, known, before);
         let sparsity = match self.sparsity.get(step as usize).or(self.sparsity.last()) {
             Some(sparsity) if source.objects.is_some() => Some(sparsity.clone()),
-            // Objects of a point or two cannot have fewer points.
+            // Objects with a point or two cannot lose points, so that whole objects are dropped.
             None if way == MethodKind::Subset => self.fewer_points(source, known),
             _ => None,
         };
@@ -162,8 +161,8 @@ impl AutoLevels {
             .copied();
         let is_sampled = self.samples(way, factor, before);
         let sample = Sample::of(source, is_sampled).await?;
-        // More than one chunk becomes one where vertices become fewer, so that chunks
-        // stay as large as they are.
+        // Chunks are merged by the ratio of the vertices, so that their size in bytes stays about
+        // equal.
         let fewer = match way {
             MethodKind::Collapse => factor.unwrap_or(FEWER_FACES),
             _ => FEWER,
@@ -187,7 +186,7 @@ impl AutoLevels {
                 .iter()
                 .map(|extent| extent * factor.unwrap_or(2.0))
                 .collect(),
-            // As large as bins times the factor, as the reference has it.
+            // The reference implementation makes cells as large as bins times the factor.
             (None, Some(factor), None) => {
                 let bins = source.metadata.effective_bin_shape(root).extents();
                 bins.iter().map(|extent| extent * factor).collect()
@@ -234,7 +233,7 @@ impl AutoLevels {
         }))
     }
 
-    /// Whether how large cells or tolerances are depends on what is in the level.
+    /// Returns whether the extent of cells or the tolerance has to be computed from a sample.
     fn samples(&self, way: MethodKind, factor: Option<f64>, before: Option<&LevelDesign>) -> bool {
         let before = before.map(|design| &design.method);
         match way {
@@ -249,7 +248,7 @@ impl AutoLevels {
         }
     }
 
-    /// Where objects have hardly more than a point each, that some of them stay.
+    /// Selects objects to keep if objects have little more than a point each.
     fn fewer_points(&self, source: &Source<'_>, known: Option<Known>) -> Option<ObjectSelection> {
         let (objects, known) = (source.objects.as_deref()?, known?);
         let places = (0..objects.len()).filter(|place| !objects.fragments(*place).is_empty());
@@ -263,8 +262,8 @@ impl AutoLevels {
         })
     }
 
-    /// Levels that hold each point once, all at once: each of level 0, and all of the same
-    /// draw. Cells and chunks double from level to level.
+    /// Designs additive levels, all at once. Each is drawn from level 0 with the same seed, so that
+    /// each point is on one level. Cells and chunks double from level to level.
     pub(super) async fn once(
         &self,
         source: &Source<'_>,
@@ -322,7 +321,7 @@ impl AutoLevels {
         Ok(designs.collect())
     }
 
-    /// Which way, where nobody says.
+    /// Returns the requested method, or the default for the geometry.
     fn way(
         &self,
         source: &Source<'_>,
@@ -338,7 +337,7 @@ impl AutoLevels {
             return MethodKind::Collapse;
         }
         if has(&GeometryType::Skeleton) {
-            // Once only branch points and ends are left, lines cannot be simpler.
+            // Once only branch points and end points are left, lines cannot become simpler.
             let fewer = known.and_then(|known| known.fewer);
             let is_stuck = fewer.is_some_and(|fewer| fewer < 1.5);
             let was_bins = matches!(
@@ -360,8 +359,8 @@ impl AutoLevels {
     }
 }
 
-/// How many chunks become one along each axis, for vertices that are so many times
-/// fewer: along the axes that have most of them first.
+/// Returns the number of chunks to merge along each axis when vertices become `fewer` times fewer.
+/// Axes with the most chunks come first.
 fn scales(source: &Source<'_>, fewer: f64) -> Vec<u32> {
     let chunks = source.chunks();
     let leading = usize::from(source.metadata.attribute_chunking.is_some());
@@ -385,7 +384,7 @@ fn scales(source: &Source<'_>, fewer: f64) -> Vec<u32> {
     scales
 }
 
-/// The largest cell that is not larger, and of which chunks are a whole number.
+/// Returns the largest cell that is not larger than `cell` and divides `chunk` evenly.
 fn nested(cell: &[f64], chunk: &[f64]) -> Vec<f64> {
     let own = cell.iter().zip(chunk);
     own.map(|(cell, chunk)| {
@@ -396,7 +395,7 @@ fn nested(cell: &[f64], chunk: &[f64]) -> Vec<f64> {
 }
 
 impl Sample {
-    /// Some chunks of a level, taken evenly, if any are wanted.
+    /// Samples evenly spaced chunks of a level; empty if no sample is wanted.
     async fn of(source: &Source<'_>, is_wanted: bool) -> Result<Self, Failure> {
         if !is_wanted {
             return Ok(Self::default());
@@ -443,15 +442,15 @@ impl Sample {
         Ok(sample)
     }
 
-    /// The extent of cells of which there are so many times fewer than vertices, as
-    /// nearly as halving chunks comes to it.
+    /// Returns the cell extent that reduces the vertices by the factor `fewer` most closely, among
+    /// repeated halvings of the chunk.
     fn cell(&self, chunk: &[f64], fewer: f64, share: bool) -> Vec<f64> {
         let edge = chunk.iter().copied().fold(0.0, f64::max);
         let wanted = self.owners.len() as f64 / fewer;
         let (mut best, mut least) = (chunk.to_vec(), f64::INFINITY);
         for halving in 0..HALVINGS {
             let edge = edge / f64::from(2u32.pow(halving));
-            // Nearly cubes, of which chunks are a whole number.
+            // Cells are nearly cubes, and divide the chunk evenly.
             let cell: Vec<f64> = chunk
                 .iter()
                 .map(|extent| extent / (extent / edge).log2().round().max(0.0).exp2())
@@ -468,13 +467,13 @@ impl Sample {
         best
     }
 
-    /// How many cells have vertices, each counted for every object where they do not
-    /// share.
+    /// Counts cells with vertices. Without sharing, a cell counts once for each object.
     fn cells(&self, cell: &[f64], share: bool) -> f64 {
         let places = self.places.chunks_exact(self.axes.max(1));
         let keys = places.zip(&self.owners).map(|(place, owner)| {
             let whose = if share { 0 } else { u64::from(*owner) };
-            // Two that happen to have one key are counted as one: cells are chosen by halves.
+            // A hash collision counts two cells as one, which does not matter for a choice among
+            // halvings.
             place.iter().zip(cell).fold(whose, |key, (x, extent)| {
                 let at = (x / extent).floor() as i64;
                 (key.rotate_left(29) ^ at.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -1,4 +1,4 @@
-//! One level, made of the one before: jobs in batches, then what belongs to no chunk.
+//! Builds one level from the next finer one: jobs in batches, then the parts that span chunks.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,43 +40,43 @@ use crate::{
     },
 };
 
-/// Bytes of cells that jobs of a batch need, about.
+/// Approximate bytes of cells that the jobs of a batch read.
 const AT_ONCE: u64 = 12 << 20;
-/// Finer chunks of the first batch, which tells how large they are.
+/// Finer chunks in the first batch, which measures the size of a chunk.
 const FIRST: usize = 16;
-/// Most finer chunks of a batch.
+/// Maximum number of finer chunks in a batch.
 const MOST: usize = 2048;
 
-/// A level that is being made.
+/// A level that is being built.
 pub(super) struct Build<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) options: &'a PyramidOptions,
     pub(super) design: &'a LevelDesign,
     pub(super) shared: Arc<Shared>,
     pub(super) target: LevelId,
-    /// What the new level says of itself, as far as its links to the one before need it.
+    /// Metadata of the new level, complete enough to derive its links to the finer level.
     pub(super) metadata: LevelMetadata,
     pub(super) scale: Vec<i64>,
     pub(super) writer: CellWriter<StagedTransaction<Transaction>>,
     pub(super) tally: Tally,
     pub(super) shards: Shards,
-    /// Links between levels, what their chunk keys have, and how many there are.
+    /// Links between levels, each with the arity of its chunk keys and its counts.
     pub(super) between: Vec<(LinkTarget, usize, Stored)>,
-    /// Levels below the one before, as far as links over several levels need them.
+    /// Shared state for levels below the finer one, for links that span several levels.
     pub(super) deep_places: BTreeMap<LevelId, Arc<Shared>>,
     pub(super) deep_metadata: BTreeMap<LevelId, LevelMetadata>,
-    /// Whether values of the level before were made by the same rules.
+    /// True if the values of the finer level were aggregated by the same rules.
     pub(super) is_again: bool,
-    /// The chunks that are made, and those of which it is only asked what becomes of
-    /// their rows; all are made when `None`.
+    /// The chunks to build, and the chunks for which only the coarse rows are computed; `None`
+    /// builds all.
     pub(super) only: Option<(BTreeSet<ChunkCoord>, BTreeSet<ChunkCoord>)>,
 }
 
-/// How many links there are, and how many between chunks of different coordinates.
+/// Number of links, and number of links between chunks of different coordinates.
 pub(super) type Stored = (u64, u64);
 
 impl<'a> Build<'a> {
-    /// Decides what all chunks have in common.
+    /// Derives the state that all chunks share.
     #[expect(clippy::too_many_lines, reason = "one decision after the other")]
     pub(super) fn new(
         source: &'a Source<'a>,
@@ -122,7 +122,7 @@ impl<'a> Build<'a> {
         }
         let keeps = design.method.keeps_vertices();
         let recipe = Coarsener {
-            // What is linked has one object.
+            // A linked vertex belongs to one object.
             method: match source.shape(design.method.shares()) {
                 Ownership::Shared => design.method.clone(),
                 _ => design.method.without_sharing(),
@@ -146,7 +146,7 @@ impl<'a> Build<'a> {
                     .iter()
                     .map(|own| own.field(coarsening, true))
                     .collect::<Result<_, _>>()?,
-                // Bins are cut anew, and nothing says what of theirs is whose.
+                // Fragments of bins are computed anew, and no object tells their origin.
                 None => Vec::new(),
             },
             link: links.map(|links| links.fields.clone()).unwrap_or_default(),
@@ -169,7 +169,7 @@ impl<'a> Build<'a> {
         }
         let form = shards::form(source, design, &form, &coarse)?;
         let aside = form.compressed();
-        // Not all points of the level before have one in this where each has its own.
+        // In an additive pyramid, points of the finer level need not have a point in this one.
         let stores = match design.additive {
             true => (false, false),
             false => options.cross_level.stores(options.depth),
@@ -236,13 +236,13 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// Whether a chunk is made, and not only looked at.
+    /// Returns whether a chunk is built. For other chunks, only the coarse rows are computed.
     pub(super) fn is_made(&self, chunk: &ChunkCoord) -> bool {
         let only = self.only.as_ref();
         only.is_none_or(|(stale, _)| stale.contains(chunk))
     }
 
-    /// The chunk of the level that a chunk of a finer one is in.
+    /// Returns the chunk of this level that covers a chunk of a finer one.
     pub(super) fn coarse_of(
         &self,
         level: Option<LevelId>,
@@ -261,7 +261,7 @@ impl<'a> Build<'a> {
         Some(self.source.chunk_of(chunk, &scale))
     }
 
-    /// What is known of the level an array is of.
+    /// Returns the shared state of the level that an array belongs to.
     pub(super) fn shared_of(&self, path: &str) -> &Shared {
         let level = path.split('/').next().and_then(LevelId::parse);
         let deep = level.and_then(|level| self.deep_places.get(&level));
@@ -282,7 +282,7 @@ impl<'a> Build<'a> {
         link_form(self.source.dataset.root(), (from, to), delta, form)
     }
 
-    /// Makes all chunks.
+    /// Builds all chunks.
     pub(super) async fn chunks(&mut self, links: &SortedLinks) -> Result<(), Failure> {
         let groups = self.chunk_groups();
         if let (Some(runner), None) = (&self.options.runner, &self.only) {
@@ -292,7 +292,7 @@ impl<'a> Build<'a> {
         self.make_groups(links, groups, all).await
     }
 
-    /// The chunks that are made, each with those that it is made of.
+    /// Returns the chunks to build, each with the finer chunks that it is built from.
     pub(super) fn chunk_groups(&self) -> Groups {
         let mut groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>> = BTreeMap::new();
         for chunk in self.source.chunks() {
@@ -305,7 +305,7 @@ impl<'a> Build<'a> {
         Groups::new(&self.shared, groups)
     }
 
-    /// Makes some of the chunks.
+    /// Builds a range of the chunks.
     pub(super) async fn make_groups(
         &mut self,
         links: &SortedLinks,
@@ -321,7 +321,7 @@ impl<'a> Build<'a> {
         let mut waiting: Vec<Job> = Vec::new();
         let mut objects: Vec<(Key, Bytes)> = Vec::new();
         let mut done = range.start;
-        // While one batch is made, the next is read and what the last made is put.
+        // While one batch is built, the next is read and the previous is written.
         loop {
             let mut batch: Vec<(ChunkCoord, Vec<ChunkCoord>)> = Vec::new();
             let mut count = 0;
@@ -381,14 +381,15 @@ impl<'a> Build<'a> {
         self.writer.into_destination().into_parts().0
     }
 
-    /// Adds the objects that were written to the tally.
+    /// Adds the written objects and bytes to the tally.
     pub(super) fn count_written(&mut self) {
         let written = self.writer.take_report();
         self.tally.objects += written.objects;
         self.tally.bytes += written.bytes;
     }
 
-    /// The nodes of all arrays that have cells; `old` is what those before them said.
+    /// Writes the nodes of all arrays with cells. `old` has the attributes of the corresponding
+    /// nodes of the finer level.
     pub(super) async fn nodes(
         &mut self,
         old: &BTreeMap<String, Map<String, Value>>,
@@ -398,7 +399,7 @@ impl<'a> Build<'a> {
         let is_current = self.shared.form.is_current();
         for (path, part) in std::mem::take(&mut self.tally.put) {
             let family = path.split('/').nth(1).unwrap_or_default();
-            // Before 0.9 these have families, and arrays that came with the cells.
+            // Before 0.9, links have families, and their arrays were written with the cells.
             let is_links = family.contains("link") && family != "link_fragments";
             if is_current || !is_links {
                 let old = old.get(&path).unwrap_or(&none);
@@ -409,21 +410,21 @@ impl<'a> Build<'a> {
         self.writer.write(outputs).await
     }
 
-    /// Paths of parts that have cells.
+    /// Returns the paths of arrays and families with cells.
     pub(super) fn families(&self) -> Vec<String> {
         let known = self.tally.families.iter().cloned();
         known.chain(self.tally.put.keys().cloned()).collect()
     }
 }
 
-/// Makes the chunks of a batch, on all cores.
+/// Builds the chunks of a batch on all cores.
 #[expect(clippy::type_complexity, reason = "what a batch comes to, used once")]
 fn make(shared: &Shared, jobs: &[Job]) -> Result<Vec<(Outcome, Vec<(Key, Bytes)>)>, Failure> {
     let made: Vec<Result<_, Failure>> = jobs.par_iter().map(|job| shared.run(job)).collect();
     made.into_iter().collect()
 }
 
-/// Reads what a batch needs, and how many bytes that is.
+/// Reads the input of a batch. Returns its size in bytes and the jobs.
 async fn read(
     source: &Source<'_>,
     links: &SortedLinks,
@@ -473,7 +474,7 @@ async fn read(
     Ok((bytes, jobs))
 }
 
-/// Where the arrays of a level are.
+/// Returns the path and chunk grid of a level.
 fn place(root: &RootMetadata, metadata: &LevelMetadata) -> Place {
     let bounds = root.bounds.as_ref();
     let bounds = bounds.map(|bounds| (bounds.lower(), bounds.upper()));
@@ -488,7 +489,7 @@ fn place(root: &RootMetadata, metadata: &LevelMetadata) -> Place {
     }
 }
 
-/// How links between two levels are stored.
+/// Returns the form of the links between two levels.
 fn link_form(
     root: &RootMetadata,
     (from, to): (&LevelMetadata, &LevelMetadata),
@@ -502,21 +503,21 @@ fn link_form(
     Ok(form.links(level, delta, LinkWidth::EDGE, (true, false), scales))
 }
 
-/// The extent of bins: as many to a chunk as before, and not below that of cells.
+/// Returns the extent of bins: as many in each chunk as before, and no smaller than the cells.
 fn bin_shape(source: &Source<'_>, design: &LevelDesign) -> Vec<f64> {
     let root = source.dataset.root();
     let own = source.metadata.effective_bin_shape(root);
     let scaled = own.extents().iter().zip(&design.chunk_scale);
     let scaled = scaled.map(|(extent, scale)| extent * f64::from(*scale));
     match design.method.cell() {
-        // Cells of the reference are bins.
+        // In the reference implementation, cells are bins.
         Some(cell) => scaled.zip(cell).map(|(bin, cell)| bin.max(*cell)).collect(),
         None => scaled.collect(),
     }
 }
 
 impl Build<'_> {
-    /// Puts cells, those of shards once all of theirs were made.
+    /// Writes cells. A shard is written once all of its cells exist.
     pub(super) async fn put_cells(
         &mut self,
         shared: &Arc<Shared>,

@@ -1,4 +1,4 @@
-//! Levels that give way to others.
+//! Deletes levels that are replaced.
 
 use serde_json::{Map, Value};
 use zvf_format::path::Delta;
@@ -7,12 +7,12 @@ use zvf_store::{Store, Transaction};
 
 use crate::{failure::Failure, nodes, stale::STALE_CHUNKS};
 
-/// Files of levels.
+/// Upper bound on the files of a level.
 const MOST_FILES: usize = 1 << 26;
-/// Folders of a level that have a folder for each delta.
+/// Folders of a level with a subfolder for each delta.
 const BY_DELTA: [&str; 2] = ["links", "cross_chunk_links"];
 
-/// Deletes levels from `first` on, and links of others to them.
+/// Deletes levels from `first` on, and the links of other levels to them.
 pub(super) async fn levels(
     store: &Store,
     transaction: &mut Transaction,
@@ -56,14 +56,14 @@ pub(super) async fn levels(
     Ok(())
 }
 
-/// What the root says of levels other than the finest.
+/// Capabilities of the root that describe levels other than the finest.
 const TOKENS: [&str; 3] = [
     "preserved_object_ids",
     "shared_fragments",
     "multiscale_links",
 ];
 
-/// Takes levels from `first` on out of the root. Level 0 may share fragments itself.
+/// Removes levels from `first` on from the root. Level 0 may share fragments itself.
 pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: bool) {
     let block = root.get_mut("zarr_vectors");
     let tokens = block.and_then(|block| block.get_mut("format_capabilities"));
@@ -92,7 +92,7 @@ pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: boo
         nodes.retain(|node| !is_gone(node.get("name")));
     }
     if let Some(chunks) = root.get_mut(STALE_CHUNKS).and_then(Value::as_object_mut) {
-        // What changed in levels that others are made of anew is in those.
+        // Stale chunks matter only to levels that remain.
         chunks.retain(|level, _| {
             LevelId::parse(level).is_some_and(|level| level.offset(1) < Some(first))
         });

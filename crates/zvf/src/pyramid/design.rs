@@ -1,4 +1,4 @@
-//! What a level is to be.
+//! The design of a level.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,42 @@ use zvf_format::numeric::Kind;
 
 use crate::failure::Failure;
 
-/// A level of a pyramid.
+/// The design of a level of a pyramid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelDesign {
-    /// Which vertices become one.
+    /// Method that reduces the vertices.
     pub method: CoarsenMethod,
-    /// How many chunks of the level before make one along each axis.
+    /// Number of chunks of the finer level that one chunk covers along each axis.
     pub chunk_scale: Vec<u32>,
-    /// Which objects are kept; all when not said.
+    /// Objects to keep. Default: all.
     pub sparsity: Option<ObjectSelection>,
-    /// Whether the level is one of several that hold each point once. All of them are
-    /// made of level 0, and their chunks are counted in those.
+    /// True if the level is one of several that together hold each point once. All of them are
+    /// built from level 0, and `chunk_scale` counts chunks of level 0.
     pub additive: bool,
-    /// How many of its cells go in one object; as many as of the level that it is made of
-    /// when not said.
+    /// Number of cells in each shard. Default: that of the level it is built from.
     pub sharding: Option<ShardingPolicy>,
 }
 
-/// Which objects a level keeps.
+/// The objects that a level keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectSelection {
-    /// How many, and which.
+    /// Number of objects, and the strategy that selects them.
     pub sparsity: Sparsity,
-    /// The attribute of objects that [`Strategy::Attribute`] goes by.
+    /// Object attribute that [`Strategy::Attribute`] ranks by.
     ///
     /// [`Strategy::Attribute`]: zvf_build::coarsen::Strategy::Attribute
     pub attribute: Option<String>,
 }
 
-/// A level, and what becomes of attributes.
+/// The aggregation of attributes.
 pub(super) struct Coarsening {
     pub(super) rules: BTreeMap<String, Aggregation>,
-    /// Whether values of the level before were made by the same rules.
+    /// True if the values of the finer level were aggregated by the same rules.
     pub(super) is_again: bool,
 }
 
 impl Coarsening {
-    /// What becomes of the values of an attribute.
+    /// Returns the aggregation of the values of an attribute.
     pub(super) fn rule(
         &self,
         name: &str,

@@ -1,5 +1,4 @@
-//! The work on one chunk of a level: what it needs and what it gives. Jobs do not know
-//! of each other.
+//! Jobs that build one chunk of a level. Jobs are independent of each other.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +28,7 @@ use crate::{
 /// A cell that is stored in a shard.
 pub(super) struct ShardCell {
     pub(super) path: String,
-    /// The shard, counted in shards.
+    /// Coordinates of the shard in the grid of shards.
     pub(super) at: Vec<u64>,
     pub(super) array: CellArray,
     pub(super) key: Key,
@@ -37,11 +36,11 @@ pub(super) struct ShardCell {
     pub(super) payload: Bytes,
 }
 
-/// What all jobs of a level have in common.
+/// State shared by all jobs of a level.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) recipe: Coarsener,
-    /// How cells of the level are stored, and how links between levels are.
+    /// Form of the cells of the level, and of the cells of links between levels.
     pub(super) form: MigrationTarget,
     pub(super) aside: MigrationTarget,
     pub(super) fine: Place,
@@ -53,40 +52,41 @@ pub(super) struct Shared {
     /// Links from the finer level to this one, and back.
     pub(super) up: Option<LinkTarget>,
     pub(super) down: Option<LinkTarget>,
-    /// Whether what becomes of rows is asked for afterwards.
+    /// True if later steps need the coarse row of each fine row.
     pub(super) keeps_parents: bool,
     pub(super) opened: Opened,
 }
 
-/// The arrays that cells are put into, by path: to make one takes longer than most cells.
+/// The opened arrays of written cells, by path. Opening an array takes longer than encoding most
+/// cells.
 #[derive(Default)]
 pub(super) struct Opened(Mutex<Arc<Arrays>>);
 
-/// Whoever has other levels opens their arrays anew.
+/// Clones start empty, because a clone is used for other levels.
 impl Clone for Opened {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-/// A level, as far as its arrays go.
+/// The path and chunk grid of a level.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) path: String,
     pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
-    /// Numbers of a chunk key that are no place in space.
+    /// Number of leading coordinates of a chunk key that are not spatial.
     pub(super) leading: usize,
 }
 
-/// What is needed for a chunk.
+/// The input of one chunk.
 pub(super) struct Job {
     pub(super) chunk: ChunkCoord,
     pub(super) fine: Vec<(ChunkCoord, Payloads, Vec<FragmentReference>)>,
     pub(super) links: Vec<Arc<CellLinks>>,
 }
 
-/// What came of it, beside its cells.
+/// The result of one chunk, except for its encoded cells.
 pub(super) struct Outcome {
     pub(super) chunk: ChunkCoord,
     pub(super) rows: u64,
@@ -94,27 +94,27 @@ pub(super) struct Outcome {
     pub(super) tiles: bool,
     pub(super) links: u64,
     pub(super) linked: u64,
-    /// Of these, those between chunks of different coordinates.
+    /// Number of these links between chunks of different coordinates.
     pub(super) crossed: u64,
     pub(super) error: Option<f64>,
     pub(super) named: Vec<FragmentReference>,
-    /// What became of the rows of each finer chunk, when that was asked for.
+    /// Coarse rows of the rows of each finer chunk, if later steps need them.
     pub(super) parents: Vec<(ChunkCoord, Vec<u32>)>,
     pub(super) put: Vec<Put>,
-    /// Cells of shards, which are put with others.
+    /// Cells of shards, which are written together with the other cells of the shard.
     pub(super) held: Vec<ShardCell>,
 }
 
-/// A cell that was put.
+/// A written cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Put {
     pub(super) path: String,
     pub(super) chunk: Vec<i64>,
-    /// What the node of the array says, where that is known only now.
+    /// Attributes of the array's node, if they depend on the cell.
     pub(super) says: Option<Value>,
 }
 
-/// A cell that is to be put.
+/// A cell to be written.
 pub(super) struct NewCell {
     pub(super) put: Put,
     pub(super) payload: Vec<u8>,
@@ -131,7 +131,7 @@ impl NewCell {
         Self { put, payload }
     }
 
-    /// The same, of an array of which it is known only now what it says.
+    /// Creates a cell of an array whose attributes depend on the cell.
     pub(super) fn said(path: String, chunk: &[i64], payload: Vec<u8>, says: Value) -> Self {
         let mut cell = Self::new(path, chunk, payload);
         cell.put.says = Some(says);
@@ -144,7 +144,7 @@ impl Opened {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// All that there are, these among them.
+    /// Adds arrays, and returns all of them.
     fn with(&self, others: Arrays) -> Arc<Arrays> {
         let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut own).extend(others);
@@ -153,13 +153,13 @@ impl Opened {
 }
 
 impl Shared {
-    /// Whether jobs have to know which vertices have links that leave the chunk. In trees
-    /// these say which links the order of rows does not imply.
+    /// Returns whether jobs need the links that leave the chunk. In trees, such a link shows that
+    /// the order of rows does not imply the link.
     pub(super) fn needs_ties(&self) -> bool {
         self.recipe.shape == Ownership::Trees || self.recipe.method.needs_ties()
     }
 
-    /// Makes a chunk: its cells as objects, and what is known of it.
+    /// Builds a chunk. Returns the outcome and the objects to upload.
     pub(super) fn run(&self, job: &Job) -> Result<(Outcome, Vec<(Key, Bytes)>), Failure> {
         let made = self.make(job)?;
         let path = &self.coarse.path;
@@ -274,7 +274,7 @@ impl Shared {
         Ok(self.recipe.make(&input, corners.unzip())?)
     }
 
-    /// Links from the rows of a finer chunk to what they became, and back.
+    /// Adds the links from the rows of a finer chunk to their coarse rows, and back.
     fn between_levels(
         &self,
         fine: &ChunkCoord,
@@ -301,7 +301,7 @@ impl Shared {
         Ok(pairs.len() as u64)
     }
 
-    /// The level and form of an array by its path.
+    /// Returns the level and form of the array at `path`.
     fn place(&self, path: &str) -> (&Place, &MigrationTarget) {
         let mut parts = path.split('/');
         let level = parts.next().unwrap_or_default();
@@ -314,13 +314,13 @@ impl Shared {
         }
     }
 
-    /// The shard of a level that a chunk is in, where cells share objects.
+    /// Returns the coordinates of the shard that holds a chunk; `None` without sharding.
     pub(super) fn shard_of(&self, place: &Place, chunk: &ChunkCoord) -> Option<Vec<u64>> {
         let coords = chunk.coords();
         self.form.shard_of(&place.extent, place.arity, coords)
     }
 
-    /// Cells as objects, but for those of shards.
+    /// Encodes cells as objects, and returns cells of shards unencoded.
     pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Failure> {
         let (mut outputs, mut put) = (Vec::new(), Vec::with_capacity(cells.len()));
         let mut held = Vec::new();
@@ -361,7 +361,7 @@ impl Shared {
         })
     }
 
-    /// The node of an array with a cell for each of these chunks.
+    /// Returns the node of an array with a cell for each of these chunks.
     pub(super) fn node(
         &self,
         path: &str,
@@ -375,7 +375,7 @@ impl Shared {
     }
 }
 
-/// Files links from rows of a chunk to rows of one of another level.
+/// Adds the cells of links from rows of a chunk to rows of a chunk of another level.
 pub(super) fn file_pairs(
     form: &LinkTarget,
     from: &ChunkCoord,
@@ -409,18 +409,18 @@ pub(super) fn file_pairs(
     file(form, &chunks, &ends, &all, arity, cells, &mut |_, _, _| {})
 }
 
-/// Who is told which links a cell has.
+/// A callback that receives the array, the chunk and the indexes of the links of a cell.
 pub(super) type Filed<'a> = dyn FnMut(&LinkArrayKey, &[i64], &[usize]) + 'a;
 
-/// Cells as objects, and which they are.
+/// Encoded cells.
 pub(super) struct Encoded {
     pub(super) objects: Vec<(Key, Bytes)>,
     pub(super) put: Vec<Put>,
-    /// Those of shards.
+    /// Cells of shards, unencoded.
     pub(super) held: Vec<ShardCell>,
 }
 
-/// A cell of a shard, if it is one.
+/// Returns the cell with its position in a shard; `None` if the array has no shards.
 fn in_shard(
     array: &CellArray,
     path: &str,
@@ -447,7 +447,7 @@ fn in_shard(
     })
 }
 
-/// Files links, and tells of each array which of them it has.
+/// Assigns links to arrays, adds their cells, and reports the links of each cell to `filed`.
 pub(super) fn file(
     form: &LinkTarget,
     chunks: &[&[i64]],
@@ -470,7 +470,7 @@ pub(super) fn file(
         let Some(filing) = form.aligned(&at) else {
             continue;
         };
-        // What has no groups yet cannot be damaged.
+        // A payload without earlier groups has none that could be damaged.
         let payload = form.aligned_payload(&[], &links).unwrap_or_default();
         let mut cell = NewCell::new(form.path(&filing), &at, payload);
         cell.put.says = Some(form.array(&filing, arity));
@@ -480,7 +480,7 @@ pub(super) fn file(
     Ok(())
 }
 
-/// Values of a row.
+/// Returns the number of values in a row.
 pub(super) fn columns(payload: &[u8], rows: u64, size: usize) -> usize {
     let rows = usize::try_from(rows).unwrap_or(usize::MAX);
     payload

@@ -1,11 +1,11 @@
-//! Builds that go on where another was stopped.
+//! Resumes builds that were interrupted.
 
 use zvf_model::level::LevelId;
 
 use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
 use crate::{dataset::Dataset, failure::Failure, stale::STALE_LEVELS};
 
-/// Whether a level is there as it would be made now, and nothing changed since.
+/// Returns whether a level exists exactly as it would be built, and no level is stale.
 pub(super) async fn is_made(
     dataset: &Dataset,
     level: LevelId,

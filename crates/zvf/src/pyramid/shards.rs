@@ -1,4 +1,4 @@
-//! Cells that share an object with others, held until all of it are there.
+//! Holds the cells of a shard until all of them exist.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{failure::Failure, writer::run};
 
-/// How cells of a level are written: in shards as those of the level that it is made of,
-/// where nothing else is said.
+/// Returns the form of the cells of a level: sharded as designed or, by default, like the finer
+/// level.
 pub(super) fn form(
     source: &Source<'_>,
     design: &LevelDesign,
@@ -32,7 +32,7 @@ pub(super) fn form(
     Ok(form.sharded(&sharding, place, source.bytes())?)
 }
 
-/// Shards that more cells may come for.
+/// Shards that may receive more cells.
 #[derive(Default)]
 pub(super) struct Shards {
     open: BTreeMap<(String, Vec<u64>), Shard>,
@@ -45,20 +45,20 @@ struct Shard {
     cells: Vec<(u64, Bytes)>,
 }
 
-/// After how many steps of some work shards have all their cells, by level.
+/// The step after which each shard has all its cells, by level and shard.
 #[derive(Default)]
 pub(super) struct Ends(HashMap<(String, Vec<u64>), usize>);
 
-/// Chunks of a level with those they are made of, those of a shard together.
+/// Chunks of a level with the finer chunks they are built from, ordered by shard.
 pub(super) struct Groups {
     pub(super) all: Vec<(ChunkCoord, Vec<ChunkCoord>)>,
     pub(super) ends: Ends,
-    /// Before which of them no shard lacks some of its cells and has others.
+    /// For each position, true if every shard is complete or untouched before it.
     is_whole: Vec<bool>,
 }
 
 impl Groups {
-    /// Orders chunks so that those of a shard follow each other.
+    /// Orders chunks so that the chunks of a shard are consecutive.
     pub(super) fn new(shared: &Shared, groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>>) -> Self {
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.coarse, chunk));
@@ -90,7 +90,7 @@ impl Groups {
         self.all.len()
     }
 
-    /// Cuts them into about so many parts of about as much work, and no shard in two.
+    /// Splits the groups into about `most` ranges of similar work. No shard is split.
     pub(super) fn cut(&self, most: usize) -> Vec<Range<usize>> {
         let work: usize = self.all.iter().map(|(_, fine)| fine.len()).sum();
         let enough = work.div_ceil(most.max(1));
@@ -110,14 +110,14 @@ impl Groups {
 }
 
 impl Ends {
-    /// After how many steps the shard of a chunk has all its cells.
+    /// Returns the step after which the shard of a chunk has all its cells.
     fn of(&self, shared: &Shared, place: &Place, chunk: &ChunkCoord) -> usize {
         let at = shared.shard_of(place, chunk);
         let end = at.and_then(|at| self.0.get(&(place.path.clone(), at)));
         end.copied().unwrap_or(0)
     }
 
-    /// A step makes cells of a chunk.
+    /// Records that a step builds cells of the shard of a chunk.
     pub(super) fn meet(&mut self, shared: &Shared, place: &Place, chunk: &ChunkCoord, step: usize) {
         if let Some(at) = shared.shard_of(place, chunk) {
             self.0.insert((place.path.clone(), at), step + 1);
@@ -126,11 +126,11 @@ impl Ends {
 }
 
 impl Shards {
-    /// Holds cells.
+    /// Adds cells to their shards.
     pub(super) fn hold(&mut self, cells: Vec<ShardCell>) -> Result<(), Failure> {
         for cell in cells {
             if self.put.contains(&cell.key) {
-                // To put it again would drop the cells that it has.
+                // Writing the shard again would drop the cells it already has.
                 return Err(Failure::NoPyramid {
                     why: "a shard of a level was written before all of its cells were made",
                 });
@@ -146,7 +146,7 @@ impl Shards {
         Ok(())
     }
 
-    /// Those that have all their cells after so many steps.
+    /// Removes and returns the shards that are complete after `done` steps.
     fn whole(&mut self, ends: &Ends, done: usize) -> Vec<Shard> {
         let level = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
         let whole = self.open.keys().filter(|(path, at)| {
@@ -161,7 +161,7 @@ impl Shards {
         shards
     }
 
-    /// Objects of the shards that have all their cells after so many steps.
+    /// Encodes the shards that are complete after `done` steps.
     pub(super) async fn objects(
         &mut self,
         ends: &Ends,

@@ -1,4 +1,4 @@
-//! The level that the next is made of, opened.
+//! The finer level that a level is built from.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,26 +50,26 @@ pub(super) struct Source<'a> {
     pub(super) is_shared: bool,
 }
 
-/// An attribute with a cell for each chunk.
+/// An attribute with one cell for each chunk.
 pub(super) struct Attribute {
     pub(super) name: String,
     part: StoredArray,
     metadata: CellAttribute,
 }
 
-/// Links of a level among each other.
+/// Links within a level.
 pub(super) struct Links {
     pub(super) cells: LinkCells,
     pub(super) width: usize,
     pub(super) directed: bool,
     pub(super) duplicate: bool,
-    /// Whether those between chunks name the parent first, as queries take it of
-    /// skeletons that were streamed, and not the child.
+    /// True if links between chunks name the parent first instead of the child. Queries assume so
+    /// for skeletons written as a stream.
     pub(super) is_turned: bool,
-    /// What the nodes of their families say.
+    /// Attributes of the nodes of the link families.
     pub(super) says: Attributes,
     pub(super) fields: Vec<AggregatedAttribute>,
-    /// What the nodes of their attributes say.
+    /// Attributes of the nodes of the link attributes.
     pub(super) field_says: Vec<Attributes>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Payloads {
 }
 
 impl Payloads {
-    /// Bytes held.
+    /// Returns the size of the payloads in bytes.
     pub(super) fn size(&self) -> u64 {
         let values = self.vertex.iter().chain(&self.fragment).flatten();
         let values: usize = values.map(Bytes::len).sum();
@@ -91,7 +91,7 @@ impl Payloads {
 }
 
 impl Attribute {
-    /// What the node says.
+    /// Returns the attributes of the node.
     pub(super) fn says(&self) -> &Attributes {
         self.part.attributes()
     }
@@ -105,7 +105,7 @@ impl Attribute {
     }
 }
 
-/// What becomes of the values of an attribute.
+/// Returns how the values of an attribute are aggregated.
 fn field(
     name: &str,
     metadata: &CellAttribute,
@@ -120,7 +120,7 @@ fn field(
     Ok(AggregatedAttribute {
         name: name.to_owned(),
         dtype: metadata.dtype,
-        // Cells of the reference hold more than their shape says.
+        // Cells written by the reference implementation hold more values than their shape declares.
         columns: None,
         rule: coarsening.rule(
             name,
@@ -134,7 +134,7 @@ fn field(
 }
 
 impl<'a> Source<'a> {
-    /// Opens a level.
+    /// Opens a level and the arrays of its chunks.
     pub(super) async fn open(
         dataset: &'a Dataset,
         id: LevelId,
@@ -224,7 +224,7 @@ impl<'a> Source<'a> {
                     why: "an attribute of its links says nothing of its values",
                 });
             }
-            // Links have no one that is kept: they stand for all that fell together.
+            // No link is kept as it was: each represents all links that were merged.
             let mut own = field(name, metadata, coarsening, false)?;
             own.columns = None;
             fields.push(own);
@@ -264,7 +264,7 @@ impl<'a> Source<'a> {
         self.dataset.session()
     }
 
-    /// The chunks there are, ascending.
+    /// Returns the chunks of the level, ascending.
     pub(super) fn chunks(&self) -> Vec<ChunkCoord> {
         let mut chunks = self.vertices.chunks().to_vec();
         chunks.extend_from_slice(self.fragments.chunks());
@@ -273,7 +273,7 @@ impl<'a> Source<'a> {
         chunks
     }
 
-    /// How many cells of vertices are in one object.
+    /// Returns the number of vertex cells in each shard.
     pub(super) fn sharding(&self) -> ShardingPolicy {
         let array = self.vertices.array();
         match array.and_then(|array| array.metadata().sharding().zip(Some(array))) {
@@ -286,7 +286,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// How many chunks there are, and bytes of positions as the level counts its vertices.
+    /// Returns the number of chunks, and the size of the positions according to the declared count.
     pub(super) fn bytes(&self) -> (u64, u64) {
         let axes = self.dataset.root().axes.len();
         let row = (self.positions.size() * axes) as u64;
@@ -303,7 +303,7 @@ impl<'a> Source<'a> {
         self.fragments.attributes()
     }
 
-    /// How many vertices and chunks there are.
+    /// Counts vertices and chunks.
     pub(super) async fn known(&self) -> Result<Known, Failure> {
         let info = crate::dataset::count_level(self.dataset, &self.metadata).await?;
         Ok(Known {
@@ -313,7 +313,7 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Whether its objects are paths.
+    /// Returns whether the objects are paths.
     pub(super) fn is_paths(&self) -> bool {
         let kinds = &self.dataset.root().geometry_kinds;
         kinds.iter().any(|kind| {
@@ -324,8 +324,8 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Positions of the vertices of a chunk that fragments name, whose they are, and how
-    /// far each is from the one before in its fragment.
+    /// Calls `each` with the object, fragment and position of each vertex that fragments of a chunk
+    /// name.
     pub(super) fn places(
         &self,
         chunk: &ChunkCoord,
@@ -345,9 +345,9 @@ impl<'a> Source<'a> {
         Ok(fine.each_place(self.positions, axes, has_objects, each)?)
     }
 
-    /// How its vertices and objects hang together.
+    /// Returns how objects own vertices.
     pub(super) fn shape(&self, shares: bool) -> Ownership {
-        // What is linked is one vertex for all its links, and has one object.
+        // A linked vertex is one vertex for all its links, and belongs to one object.
         let shares = shares && self.links.is_none();
         if self.objects.is_some() && (self.is_paths() || self.is_shared || shares) {
             return Ownership::Shared;
@@ -359,7 +359,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Which objects name the fragments of each chunk, by chunk.
+    /// Returns the references of objects to fragments, by chunk.
     pub(super) fn named(&self) -> BTreeMap<ChunkCoord, Vec<FragmentReference>> {
         let mut named: BTreeMap<ChunkCoord, Vec<FragmentReference>> = BTreeMap::new();
         let Some(objects) = &self.objects else {
@@ -389,7 +389,7 @@ impl<'a> Source<'a> {
         named
     }
 
-    /// The payloads of these chunks; one round trip for each part, side by side.
+    /// Reads the payloads of chunks. All arrays are read concurrently, each in one round trip.
     pub(super) async fn read(&self, chunks: &[ChunkCoord]) -> Result<Vec<Payloads>, Failure> {
         let session = self.session();
         let own = join(
@@ -421,14 +421,14 @@ impl<'a> Source<'a> {
         Ok(payloads.collect())
     }
 
-    /// Whether a cell has the copy of its links that counts, where every chunk that a
-    /// link touches has one.
+    /// Returns whether a cell holds the first copy of its links. With duplicated links, every chunk
+    /// that a link touches has a copy.
     pub(super) fn is_first_copy(&self, cell: &CellLinks) -> bool {
         let is_copied = self.links.as_ref().is_some_and(|links| links.duplicate);
         !is_copied || cell.chunks.first() <= cell.chunks.iter().min()
     }
 
-    /// Cells of links, in trees with the child first.
+    /// Reads cells of links. Links of trees are returned with the child first.
     pub(super) async fn read_links(&self, cells: &[usize]) -> Result<Vec<CellLinks>, Failure> {
         let Some(links) = self.links.as_ref().filter(|_| !cells.is_empty()) else {
             return Ok(Vec::new());
@@ -442,7 +442,7 @@ impl<'a> Source<'a> {
         Ok(read)
     }
 
-    /// The ids of objects, by row.
+    /// Returns the ids of the objects, by row.
     pub(super) fn ids(&self) -> Vec<i64> {
         let objects = self.objects.as_deref();
         let places = 0..objects.map_or(0, ObjectSet::len);
@@ -451,7 +451,7 @@ impl<'a> Source<'a> {
             .collect()
     }
 
-    /// Chunks that have no vertices now but links.
+    /// Returns the chunk of the coarser level that covers `chunk`.
     pub(super) fn chunk_of(&self, chunk: &ChunkCoord, scale: &[i64]) -> ChunkCoord {
         let leading = usize::from(self.metadata.attribute_chunking.is_some());
         let coords = chunk
@@ -465,8 +465,8 @@ impl<'a> Source<'a> {
         ChunkCoord::new(coords.collect::<Vec<i64>>())
     }
 
-    /// Which cells of links are in which chunk of the coarser level as a whole, which
-    /// have an end there, and which go between several.
+    /// Sorts the cells of links by the chunks of the coarser level: cells within one chunk, cells
+    /// that touch a chunk, and cells between several chunks.
     pub(super) fn sorted_links(&self, scale: &[i64]) -> SortedLinks {
         let mut sorted = SortedLinks::default();
         let Some(links) = &self.links else {
@@ -501,7 +501,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Cells of links by the chunks of the coarser level.
+/// Cells of links, by the chunks of the coarser level.
 #[derive(Default)]
 pub(super) struct SortedLinks {
     pub(super) inside: BTreeMap<ChunkCoord, Vec<usize>>,
@@ -509,7 +509,7 @@ pub(super) struct SortedLinks {
     pub(super) between: BTreeMap<Vec<ChunkCoord>, Vec<usize>>,
 }
 
-/// Whether links of the store say more than the order of vertices does.
+/// Returns whether links carry more than the order of vertices.
 fn is_linked(dataset: &Dataset) -> bool {
     let kinds = &dataset.root().geometry_kinds;
     let linked = |kind: &GeometryType| {
@@ -556,7 +556,7 @@ async fn attribute_cells(
     join_all(all).await.into_iter().collect()
 }
 
-/// The cells of a part, none where it has none.
+/// Reads the cells of an array; `None` for chunks without a cell.
 async fn cells(
     session: &Session<'_>,
     part: &StoredArray,
@@ -578,7 +578,7 @@ async fn cells(
     Ok(cells)
 }
 
-/// What a node says.
+/// Reads the attributes of a node.
 pub(super) async fn of_node(
     dataset: &Dataset,
     key: &zvf_model::key::Key,

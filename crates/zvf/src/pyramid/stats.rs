@@ -1,4 +1,4 @@
-//! What a level says of how it was made, and how the store is compressed.
+//! The recipe of a level in its metadata, and the compression of a store.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use zvf_model::{key::Key, zarr::Node};
 use super::{LevelDesign, ObjectSelection, build::Build};
 use crate::{dataset::Dataset, failure::Failure, nodes};
 
-/// How a level was made, so that it can be made again.
+/// Returns the recipe of a level, from which it can be rebuilt.
 pub(super) fn describe(build: &Build<'_>) -> Value {
     let mut says = design(build.design, &build.options.rules);
     if let Some(error) = build.tally.error {
@@ -21,7 +21,7 @@ pub(super) fn describe(build: &Build<'_>) -> Value {
     says
 }
 
-/// Whether a level that says this was made in this way.
+/// Returns whether the recipe in the attributes of a level equals this design.
 pub(super) fn is_made(
     level: &Map<String, Value>,
     own: &LevelDesign,
@@ -31,7 +31,8 @@ pub(super) fn is_made(
     if let Some(known) = known.as_mut().and_then(Value::as_object_mut) {
         known.remove("error");
     }
-    // Numbers have to come out of text as those that are known did.
+    // The stored recipe was parsed from text, so that numbers compare equal only after the same
+    // round trip.
     let text = design(own, rules).to_string();
     known.is_some() && known == serde_json::from_str(&text).ok()
 }
@@ -103,12 +104,12 @@ fn method(method: &CoarsenMethod) -> Value {
     says
 }
 
-/// How cells of vertices are compressed, and whether they have checksums.
+/// Returns the compression of vertex cells, and whether they carry checksums.
 pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellChecksums), Failure> {
     let vertices = nodes::named(Key::parse("0/vertices"), "0/vertices")?;
     let mut node = nodes::read_one(dataset.store(), &vertices).await?;
     if let Some(Node::Group(_)) = &node {
-        // Before 0.9 every chunk is an array.
+        // Before 0.9, every chunk is an array.
         let children = nodes::children(dataset.store(), &vertices).await?;
         if let Some(child) = children.folders.first() {
             let key = nodes::child(&vertices, child)?;
@@ -161,7 +162,7 @@ pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellCh
     Ok((compression, checksums))
 }
 
-/// Which objects are kept.
+/// Returns the selection of objects as JSON.
 fn sparsity(kept: &ObjectSelection) -> Value {
     let mut says = match &kept.sparsity.strategy {
         Strategy::Random { seed } => json!({"by": "random", "seed": seed}),
@@ -180,14 +181,14 @@ fn sparsity(kept: &ObjectSelection) -> Value {
     says
 }
 
-/// How a level was made.
+/// The recipe of a level.
 pub(super) struct Recipe {
     pub(super) design: LevelDesign,
     pub(super) rules: BTreeMap<String, Aggregation>,
 }
 
-/// What the attributes of a level say of how it was made; `None` when they do not, or
-/// say what nobody here knows.
+/// Parses the recipe in the attributes of a level; `None` if there is none, or it is not
+/// understood.
 pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
     let says = level.get("zvf_pyramid")?;
     let number = |name: &str| says.get(name).and_then(Value::as_f64);

@@ -1,4 +1,4 @@
-//! What a level came to.
+//! Counts and results of a level.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,36 +9,36 @@ use zvf_model::grid::ChunkCoord;
 use super::job::{Outcome, Put, Shared};
 use crate::failure::Failure;
 
-/// What a level came to.
+/// Counts and results of a level, summed over its chunks.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) rows: u64,
     pub(super) names: u64,
     pub(super) chunks: u64,
     pub(super) links: u64,
-    /// Of these, those between chunks.
+    /// Number of these links between chunks.
     pub(super) crossing: u64,
-    /// Rows of links that are stored, all copies among them.
+    /// Number of stored rows of links, including copies.
     pub(super) physical: u64,
     pub(super) between_levels: u64,
-    /// Of these, those between chunks of different coordinates.
+    /// Number of these links between chunks of different coordinates.
     pub(super) between_chunks: u64,
     pub(super) is_untiled: bool,
     pub(super) error: Option<f64>,
     pub(super) named: Vec<(FragmentReference, u32)>,
-    /// The chunks of the level, by the number that `named` has.
+    /// Chunks of the level, indexed by the numbers in `named`.
     pub(super) chunk_of: Vec<ChunkCoord>,
     pub(super) parents: HashMap<ChunkCoord, Vec<u32>>,
     pub(super) put: BTreeMap<String, Part>,
-    /// Paths below which cells were put, whose nodes are.
+    /// Paths of families with cells, whose nodes are written.
     pub(super) families: BTreeSet<String>,
     pub(super) objects: u64,
     pub(super) bytes: u64,
-    /// Objects that have vertices.
+    /// Number of objects with vertices.
     pub(super) present: u64,
 }
 
-/// An array, and which chunks it has.
+/// An array and its chunks.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) chunks: Vec<Vec<i64>>,
@@ -77,7 +77,7 @@ impl Tally {
     }
 }
 
-/// The larger error, where there are any.
+/// Returns the larger error, if there is one.
 pub(super) fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.max(b)),
@@ -86,7 +86,7 @@ pub(super) fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 impl Part {
-    /// The node of an array with these cells.
+    /// Returns the node of the array at `path`.
     pub(super) fn node(
         &self,
         shared: &Shared,

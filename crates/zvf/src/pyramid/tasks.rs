@@ -1,4 +1,4 @@
-//! Chunks of a level that other processes make: tasks as files.
+//! Chunks of a level built by other processes, with tasks passed as files.
 
 use std::{
     fs,
@@ -29,11 +29,11 @@ use crate::{
     writer::run,
 };
 
-/// Tasks to each process, so that all are busy to the end.
+/// Number of tasks per process, so that all processes stay busy until the end.
 const EACH: usize = 4;
 
 impl Build<'_> {
-    /// Has all chunks made by whoever runs tasks.
+    /// Builds all chunks by tasks that `runner` runs.
     pub(super) async fn hand_out(
         &mut self,
         runner: Arc<dyn TaskRunner>,
@@ -80,7 +80,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// What all tasks of the level have in common.
+    /// Returns the description that all tasks of the level share.
     fn says(&mut self) -> Value {
         let transaction = self.transaction();
         let (id, base) = (transaction.id().to_owned(), transaction.base());
@@ -100,7 +100,7 @@ impl Build<'_> {
     }
 }
 
-/// Makes the chunks that a task says.
+/// Builds the chunks of a task.
 pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Failure> {
     let name = |member: &str| says[member].as_str().map(PathBuf::from);
     let (Some(path), Some(result)) = (name("level"), name("result")) else {
@@ -168,7 +168,8 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Fai
     let mut bytes = Vec::new();
     build.count_written();
     let tally = told(&build.tally, &mut bytes);
-    // A task that runs twice at once leaves what one of them says, and the rows of that.
+    // If a task runs twice at the same time, the result names the rows file of the run that wrote
+    // it.
     let folder = result.parent().unwrap_or(Path::new("."));
     let rows = tempfile::Builder::new().suffix(".rows").tempfile_in(folder);
     let kept = rows.and_then(|mut rows| {
@@ -192,7 +193,7 @@ fn no_task(path: &Path) -> Failure {
     scratch_error(path, source)
 }
 
-/// What came of chunks, with numbers of rows in `bytes`.
+/// Returns the results of a task as JSON, and appends its row numbers to `bytes`.
 fn told(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
     for (named, chunk) in &tally.named {
         for number in [named.object, named.at, named.fragment, *chunk] {
@@ -222,7 +223,7 @@ fn told(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
     })
 }
 
-/// The same, read back.
+/// Parses the results that [`told`] returns.
 fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
     let count = |name: &str| says.get(name)?.as_u64();
     let coords = |says: &Value| {
@@ -284,7 +285,7 @@ fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
 }
 
 impl Tally {
-    /// What came of chunks after these.
+    /// Appends the results of another task.
     fn append(&mut self, other: Self) {
         let before = u32::try_from(self.chunk_of.len()).unwrap_or(u32::MAX);
         self.rows += other.rows;
