@@ -183,7 +183,7 @@ pub async fn write_vertex_attribute(
 ///
 /// # Errors
 ///
-/// As [`write_vertex_attribute`], and when the store has no objects.
+/// See [`write_vertex_attribute`]; also an [`Error`] if the store has no objects.
 pub async fn write_object_attribute(
     location: impl Into<Location>,
     spec: &AttributeSpec,

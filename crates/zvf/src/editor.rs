@@ -115,7 +115,7 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As for [`open`](Self::open).
+    /// See [`open`](Self::open).
     pub async fn open_with(
         location: impl Into<Location>,
         options: &OpenOptions,
@@ -236,7 +236,7 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As for [`replace`](Self::replace).
+    /// See [`replace`](Self::replace).
     pub async fn replace_objects(
         &self,
         remove: &[i64],

@@ -359,7 +359,7 @@ pub(crate) enum Failure {
     Scratch {
         /// The file or folder.
         path: String,
-        /// What happened.
+        /// Cause of the failure.
         source: std::io::Error,
     },
 }

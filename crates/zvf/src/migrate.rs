@@ -205,7 +205,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// As for [`migrate`].
+    /// See [`migrate`].
     pub async fn migrate(
         &self,
         target: impl Into<Location>,

@@ -207,7 +207,7 @@ impl core::fmt::Debug for PyramidOptions {
 }
 
 impl PyramidOptions {
-    /// As metadata has it.
+    /// Returns the depth as the metadata encode it: 0 for no links, -1 for no limit.
     fn depth_of(&self) -> i64 {
         match (self.cross_level, self.depth) {
             (CrossLevel::None, _) => 0,

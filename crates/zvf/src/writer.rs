@@ -191,7 +191,7 @@ pub(crate) fn name_of(address: &str) -> Option<&str> {
 ///
 /// # Errors
 ///
-/// As for [`create`].
+/// See [`create`].
 pub async fn create_from_plan(
     location: impl Into<Location>,
     plan: WritePlan,

@@ -1,4 +1,4 @@
-//! Links between chunks of a level, of those of the one before.
+//! Links between chunks of a level, derived from the links of the finer level.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,11 +19,11 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Cells that are read at a time.
+/// Number of cells read per batch.
 const AT_ONCE: usize = 1024;
 
 impl Build<'_> {
-    /// Links whose ends are in different chunks.
+    /// Builds the links whose ends are in different chunks.
     pub(super) async fn crossing(&mut self, sorted: &SortedLinks) -> Result<(), Failure> {
         let (Some(links), Some(form)) = (&self.source.links, self.shared.links.clone()) else {
             return Ok(());
@@ -75,7 +75,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// All links between the same chunks.
+    /// Builds all links between the same chunks.
     fn unit(
         &mut self,
         links: &Links,
@@ -103,7 +103,7 @@ impl Build<'_> {
                     let parent = *parents.as_ref()?.get(row)?;
                     Some((number, parent))
                 });
-                // A row that is not there was refused when the chunk was made.
+                // A row out of range was rejected when its chunk was built.
                 ends.push(match end {
                     Some((_, NO_VERTEX)) | None => u64::MAX,
                     Some((number, parent)) => number | u64::from(parent),
@@ -181,7 +181,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// The nodes above links: of families and attributes.
+    /// Writes the nodes above links: families and attributes.
     pub(super) async fn link_families(&mut self) -> Result<(), Failure> {
         let mut outputs = Vec::new();
         let level = self.shared.coarse.path.clone();
@@ -203,7 +203,7 @@ impl Build<'_> {
                 false => {
                     outputs.push(MigrationTarget::bare(&format!("{level}/cross_chunk_links")));
                     let mut inside = says.clone();
-                    // What links between chunks say of theirs.
+                    // These attributes belong to the links between chunks.
                     inside.remove("num_links");
                     inside.remove("sid_ndim");
                     outputs.push(form.family(&LinkArrayKey::Aligned, &inside, arity, counts));
@@ -273,7 +273,7 @@ impl Build<'_> {
         self.writer.write(outputs).await
     }
 
-    /// Groups of links that are not there yet.
+    /// Adds the groups above links that do not exist yet.
     async fn folders(&self, outputs: &mut Vec<Output>) -> Result<(), Failure> {
         let mut folders: BTreeSet<String> = BTreeSet::new();
         for output in outputs.iter() {
@@ -298,7 +298,8 @@ impl Build<'_> {
     }
 }
 
-/// Values of a row, as the node of the level before has it; it does not say it any more.
+/// Returns the number of values in a row as the node of the finer level declares it, and removes
+/// the declaration.
 fn columns_of(field: &AggregatedAttribute, says: &mut Map<String, Value>) -> usize {
     let shape = says.remove("row_shape");
     let shape = shape.as_ref().and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Links over several levels, put together of those there are.
+//! Links that span several levels, composed from existing links.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,17 +15,17 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Rows that are linked, by the chunks they are in.
+/// Linked rows, by the chunks of both ends.
 type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;
 
-/// Bytes of links that are in memory at a time, about.
+/// Approximate bytes of links in memory.
 const AT_ONCE: usize = 8 << 20;
-/// Chunks whose links are read first, which tells how many they have.
+/// Number of chunks in the first batch, which measures the number of links in a chunk.
 const FIRST: usize = 8;
-/// Most chunks at a time.
+/// Maximum number of chunks in a batch.
 const MOST: usize = 256;
 
-/// Links of some chunks, filed.
+/// Cells and counts of links from some chunks.
 #[derive(Default)]
 struct Deep {
     cells: Vec<NewCell>,
@@ -34,7 +34,7 @@ struct Deep {
 }
 
 impl Build<'_> {
-    /// Links from levels before the one that this is made of, and back.
+    /// Builds links from levels below the source, and back.
     pub(super) async fn deep_links(&mut self) -> Result<(), Failure> {
         if !self.shared.keeps_parents || self.shared.up.is_none() {
             return Ok(());
@@ -69,7 +69,7 @@ impl Build<'_> {
             }
         }
         let shared = Arc::new(shared);
-        // All cells of a chunk together, so that each new one is whole.
+        // The cells of a chunk stay together, so that each new cell is complete.
         let mut by_chunk: BTreeMap<ChunkCoord, Vec<usize>> = BTreeMap::new();
         for cell in 0..cells.len() {
             let chunks = cells.chunks(cell).unwrap_or_default();
@@ -143,7 +143,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// First ends of links, and the parents of the others.
+    /// Pairs the first end of each link with the coarse row of its second end.
     fn pairs(&self, links: &[CellLinks]) -> Pairs {
         let mut pairs = Pairs::new();
         for links in links {
@@ -153,7 +153,7 @@ impl Build<'_> {
     }
 
     fn add_pairs(&self, links: &CellLinks, pairs: &mut Pairs) {
-        // Most links have the chunks of the one before.
+        // Most links have the same chunks as the link before.
         let of = |ends: &&[(u32, u64)]| (ends[0].0, ends[1].0);
         let ends: Vec<&[(u32, u64)]> = links.ends.chunks_exact(2).collect();
         for alike in ends.chunk_by(|a, b| of(a) == of(b)) {

@@ -1,5 +1,5 @@
-//! What a level says of its objects: which vertices they have. Ids, attributes and
-//! groups are those of the level before.
+//! Objects of a level. The manifests are new; ids, attributes and groups are those of the finer
+//! level.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use crate::{
     },
 };
 
-/// Families that are copied as they are.
+/// Families that are copied unchanged.
 const COPIED: [&str; 3] = ["object_attributes", "groups", "group_attributes"];
-/// Files of tables.
+/// Upper bound on the files of a family.
 const MOST_FILES: usize = 1 << 22;
-/// Files that are copied at a time.
+/// Number of files copied concurrently.
 const AT_ONCE: usize = 256;
 
 impl Build<'_> {
-    /// The object index.
+    /// Writes the object index.
     pub(super) async fn object_index(&mut self) -> Result<(), Failure> {
         if self.source.objects.is_none() {
             return Ok(());
@@ -38,7 +38,7 @@ impl Build<'_> {
         let ids = self.source.ids();
         let rows = ids.len() as u64;
         let arity = self.shared.coarse.arity;
-        // In the order of each object, and of chunks where it has none.
+        // Ordered by position in the object; where that is equal, by chunk.
         let numbers = self.tally.chunk_of.clone();
         let rank = {
             let mut order: Vec<usize> = (0..numbers.len()).collect();
@@ -83,7 +83,7 @@ impl Build<'_> {
         self.writer.put(made.concat()).await
     }
 
-    /// Attributes of objects, groups and their attributes, file by file.
+    /// Copies attributes of objects, groups and attributes of groups, file by file.
     pub(super) async fn tables(&mut self) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
         for family in COPIED {
@@ -113,7 +113,8 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// The same where there are such tables already: those that are gone are deleted.
+    /// Replaces existing tables by copies. Files without a counterpart in the finer level are
+    /// deleted.
     pub(super) async fn replace_tables(&mut self) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
         for family in COPIED {
@@ -129,7 +130,7 @@ impl Build<'_> {
         self.tables().await
     }
 
-    /// Whether a node is in the store.
+    /// Returns whether a node exists in the store.
     pub(super) async fn is_there(&self, path: &str) -> Result<bool, Failure> {
         let key = nodes::named(Key::parse(path), path)?;
         Ok(nodes::read_one(self.source.dataset.store(), &key)
@@ -138,7 +139,7 @@ impl Build<'_> {
     }
 }
 
-/// The manifests of some objects, of what all name in the order of objects.
+/// Encodes the manifests of a range of objects from all references, which are sorted by object.
 fn manifests(
     named: &[(FragmentReference, u32)],
     chunks: &[ChunkCoord],

@@ -1,4 +1,4 @@
-//! Levels that are behind, made anew where the finer ones changed.
+//! Rebuilds stale levels where the finer level changed.
 
 mod arrays;
 mod counts;
@@ -30,17 +30,17 @@ use crate::{
     writer::encode::text,
 };
 
-/// Chunks of a level that changed; all of them when nothing says which.
+/// Chunks of a level that changed since the next level was built.
 #[derive(Clone, Debug, PartialEq)]
 enum ChangedChunks {
     All,
     Some(BTreeSet<ChunkCoord>),
 }
 
-/// Makes the levels anew that are behind, only where what they were made of changed.
+/// Rebuilds the stale levels, only where the finer level changed.
 ///
-/// Where a change is not known chunk by chunk, where the room of the store grew, and
-/// where others made the pyramid and said how, the level is made anew as a whole.
+/// A level is rebuilt whole if its changed chunks are unknown, if the chunk grid of the store grew,
+/// or if its form does not support a partial rebuild.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -64,7 +64,7 @@ enum ChangedChunks {
 ///
 /// # Errors
 ///
-/// [`Error::Pyramid`] when a level does not record how it was built; [`Error`] otherwise.
+/// [`Error::Pyramid`] if a level does not record how it was built; [`Error`] otherwise.
 pub async fn refresh_pyramid(
     location: impl Into<Location>,
     options: &PyramidOptions,
@@ -126,7 +126,7 @@ fn refresh_in<'a>(
                 made.levels.push(level);
                 continue;
             }
-            // All levels from here on are made of this one.
+            // All coarser levels derive from this one, so that they are rebuilt as well.
             let mut designs = Vec::new();
             let first = if is_additive { LevelId::new(1) } else { target };
             for level in dataset.levels().iter().filter(|level| **level >= first) {
@@ -142,7 +142,8 @@ fn refresh_in<'a>(
     })
 }
 
-/// Which chunks of a level changed since the next was made.
+/// Returns the chunks of a level that changed since the next level was built; all chunks if they
+/// are not recorded.
 fn changed(dataset: &Dataset, id: LevelId) -> ChangedChunks {
     let arity = dataset.root().axes.len();
     let known = dataset.root().other.get(STALE_CHUNKS);
@@ -155,7 +156,7 @@ fn changed(dataset: &Dataset, id: LevelId) -> ChangedChunks {
     chunks.map_or(ChangedChunks::All, ChangedChunks::Some)
 }
 
-/// What a node says.
+/// Reads the attributes of a node.
 pub(super) async fn attributes(
     dataset: &Dataset,
     path: &str,
@@ -164,8 +165,8 @@ pub(super) async fn attributes(
     super::source::of_node(dataset, &key).await
 }
 
-/// Makes the chunks of the next level anew that have something of `changed`; `None`
-/// when that cannot be done.
+/// Rebuilds the chunks of the next level that cover `changed`; `None` if the level has to be
+/// rebuilt whole.
 async fn partly(
     source: &Source<'_>,
     design: &LevelDesign,
@@ -232,8 +233,8 @@ async fn partly(
     }))
 }
 
-/// Chunks that change although nothing in them did: objects are kept that were not, or
-/// paths stay in them where they had left.
+/// Adds the chunks that change although no vertex in them did, because other objects are kept or a
+/// path visits a chunk more or less often.
 fn also_stale(
     source: &Source<'_>,
     scale: &[i64],
@@ -276,7 +277,7 @@ fn also_stale(
             .filter(|(_, (now, before))| now != before);
         more.extend(differs.map(|(chunk, _)| chunk.clone()));
     }
-    // Objects that are gone left the chunks they were in.
+    // Deleted objects left their chunks.
     for place in 0..old.len() {
         let gone = old.id(place).is_none_or(|id| now.find(id).is_none());
         if gone {
@@ -287,7 +288,7 @@ fn also_stale(
     stale.extend(more);
 }
 
-/// Stages what changes; the new root, or `None` when the whole level has to be made.
+/// Stages the changes. Returns the new root, or `None` if the level has to be rebuilt whole.
 async fn stage(
     build: &mut Build<'_>,
     stale: &BTreeSet<ChunkCoord>,
@@ -298,8 +299,7 @@ async fn stage(
         return Ok(None);
     };
     let sorted = build.source.sorted_links(&build.scale);
-    // Chunks that links of stale ones lead to, of which it has to be known what became
-    // of their rows.
+    // Chunks at the other end of links from stale chunks, whose coarse rows are needed.
     let mut beside: BTreeSet<ChunkCoord> = BTreeSet::new();
     for chunks in sorted.between.keys() {
         if chunks.iter().any(|chunk| stale.contains(chunk)) {
@@ -330,7 +330,7 @@ async fn stage(
     build.groups().await?;
     let target = build.target;
     let old = attributes(dataset, &target.to_string()).await?;
-    // What it was before is true of chunks that stay.
+    // The recorded error still holds for unchanged chunks.
     let own = |name: &str| {
         old.get("zvf_pyramid")
             .and_then(|says| says.get(name))
@@ -355,8 +355,8 @@ async fn stage(
     Ok(Some(text(&zvf_build::group_metadata(&root))))
 }
 
-/// The root after a level was made: it is not behind any more, and the next one is where
-/// it changed.
+/// Returns the root after a level was rebuilt: the level is no longer stale, and the next one is
+/// stale where this one changed.
 fn settled(
     mut root: Map<String, Value>,
     dataset: &Dataset,

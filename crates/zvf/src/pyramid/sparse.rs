@@ -1,4 +1,4 @@
-//! Which objects a level keeps.
+//! Selects the objects that a level keeps.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,10 +10,10 @@ use zvf_query::{ColumnValues, NumericColumn};
 use super::{design::ObjectSelection, source::Source};
 use crate::failure::Failure;
 
-/// Chunks that are read at a time.
+/// Number of chunks read per batch.
 const AT_ONCE: usize = 256;
 
-/// Which objects stay, by row; all when there are none.
+/// Returns the objects to keep, by row; `None` if the level has no objects.
 pub(super) async fn kept(
     source: &Source<'_>,
     wanted: &ObjectSelection,
@@ -98,7 +98,7 @@ pub(super) async fn kept(
     Ok(Some(sparsity.kept(&facts)?))
 }
 
-/// A piece of an object, and where it starts and ends.
+/// A fragment of an object, with its first and last position.
 struct Run {
     object: u32,
     fragment: u32,
@@ -107,8 +107,8 @@ struct Run {
     last: Vec<f64>,
 }
 
-/// Lengths and vertices of objects: those of their pieces, and of paths the ways between
-/// them.
+/// Computes the length and number of vertices of each object. The length of a path includes the
+/// gaps between its fragments.
 async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), Failure> {
     let mut named = source.named();
     let chunks = source.chunks();
@@ -164,7 +164,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-/// The first number of a row.
+/// Returns the first number of a row.
 fn number(rows: &NumericColumn, row: usize) -> Option<f64> {
     let dtype = Dtype::new(rows.kind, ByteOrder::Little);
     let columns = core::num::NonZeroU32::new(rows.width)?;

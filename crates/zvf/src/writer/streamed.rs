@@ -114,7 +114,7 @@ const COPIES: u64 = 16;
 ///
 /// # Errors
 ///
-/// As for [`create`](super::create); [`Error::Source`] when geometry cannot be read.
+/// See [`create`](super::create); [`Error::Source`] when geometry cannot be read.
 pub async fn create_from_source(
     location: impl Into<Location>,
     source: &mut dyn GeometrySource,

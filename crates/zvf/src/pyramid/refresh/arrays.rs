@@ -1,5 +1,4 @@
-//! Arrays of a level of which some chunks were made anew: which cells they have now,
-//! and which are gone.
+//! Arrays of a partly rebuilt level: their current cells, and the cells to delete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +15,17 @@ use crate::{
     writer::encode::{Arrays, text},
 };
 
-/// Nodes of a level.
+/// Upper bound on the files of a level.
 const MOST_FILES: usize = 1 << 26;
 
-/// The arrays there were, by path.
+/// The previous arrays of the level, by path.
 pub(super) struct Before {
     nodes: BTreeMap<String, Value>,
 }
 
 impl Before {
-    /// Reads the arrays of the level, and those of links to it.
+    /// Reads the nodes of the level's arrays, and of the links to the level; `None` if an array is
+    /// sharded.
     pub(super) async fn read(build: &Build<'_>) -> Result<Option<Self>, Failure> {
         let store = build.source.dataset.store();
         let mut folders = vec![build.target.to_string()];
@@ -37,7 +37,7 @@ impl Before {
         for folder in folders {
             let key = nodes::named(Key::parse(&folder), &folder)?;
             for file in store.list_all(&key, MOST_FILES).await? {
-                // Links to coarser levels are for these to make anew.
+                // Links to coarser levels are rebuilt with those levels.
                 let is_up = folder == build.target.to_string() && file.name.starts_with("links/+");
                 if let Some(path) = file.name.strip_suffix("/zarr.json").filter(|_| !is_up) {
                     paths.push(format!("{folder}/{path}"));
@@ -55,7 +55,7 @@ impl Before {
             let Some(json) = json else { continue };
             if listed(&json).is_some() {
                 if json.to_string().contains("sharding_indexed") {
-                    // Cells of others would have to be written with them.
+                    // A rebuilt shard would have to contain the unchanged cells as well.
                     return Ok(None);
                 }
                 found.insert(path, json);
@@ -64,8 +64,8 @@ impl Before {
         Ok(Some(Self { nodes: found }))
     }
 
-    /// Puts the nodes of all arrays as they are now, and deletes cells that are gone.
-    /// `false` when there is no room for what is new.
+    /// Writes the current nodes of all arrays and deletes obsolete cells. Returns `false` if an
+    /// array cannot hold the new cells beside the unchanged ones.
     pub(super) async fn merge(
         &self,
         build: &mut Build<'_>,
@@ -98,7 +98,7 @@ impl Before {
             let known = says.get(path);
             let whole = Part {
                 chunks,
-                // What the finer level says counts, where it says something.
+                // The attributes of the finer level take precedence.
                 says: part.says.or(own.filter(|_| known.is_none())),
             };
             let old = known.unwrap_or(&none);
@@ -159,8 +159,8 @@ impl Before {
     }
 }
 
-/// Whether cells that stay mean the same as before: numbers of the same type, or codes
-/// of words of which there may be more now.
+/// Returns whether unchanged cells keep their meaning: the same type and shape, and words that are
+/// only appended.
 fn reads_alike(before: &Value, now: &Value) -> bool {
     let says = |json: &Value, name: &str| json.pointer(&format!("/attributes/{name}")).cloned();
     let words = |json: &Value| match says(json, "categories") {
@@ -174,7 +174,7 @@ fn reads_alike(before: &Value, now: &Value) -> bool {
         && words(now).starts_with(&words(before))
 }
 
-/// What an array said of itself, without its chunks.
+/// Returns the attributes of an array without its chunks.
 fn own_says(attributes: Value) -> Value {
     let mut attributes = attributes;
     if let Some(map) = attributes.as_object_mut() {
@@ -184,7 +184,7 @@ fn own_says(attributes: Value) -> Value {
     attributes
 }
 
-/// The chunks that an array lists.
+/// Returns the chunks that an array declares as non-empty.
 fn listed(json: &Value) -> Option<Vec<Vec<i64>>> {
     let names = json.pointer("/attributes/nonempty_chunks")?.as_array()?;
     let names = names.iter().map(|name| {
@@ -194,7 +194,7 @@ fn listed(json: &Value) -> Option<Vec<Vec<i64>>> {
     names.collect()
 }
 
-/// Whether a cell has something of a stale chunk.
+/// Returns whether a cell depends on a stale chunk.
 fn is_stale(
     build: &Build<'_>,
     path: &str,
@@ -205,7 +205,7 @@ fn is_stale(
     let level = path.split('/').next().and_then(LevelId::parse);
     let own = ChunkCoord::new(chunk.to_vec());
     if level != Some(build.target) {
-        // Links up, from a level of finer chunks.
+        // Links from a finer level, whose chunks are finer too.
         let coarse = build.coarse_of(level, &own);
         return coarse.is_none_or(|coarse| stale.contains(&coarse));
     }

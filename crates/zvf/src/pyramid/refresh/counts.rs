@@ -1,5 +1,5 @@
-//! Counts of a level of which some chunks were made anew: those there were, without
-//! what is gone, with what came.
+//! Counts of a partly rebuilt level: the previous counts, without the stale parts, plus the new
+//! parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 use super::super::build::Build;
 use crate::failure::Failure;
 
-/// What a level had, and how much of it is made anew.
+/// Previous counts of a level, and the part of them that is rebuilt.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
     rows: Count,
     chunks: Count,
-    /// By level and delta.
+    /// Links by level and delta.
     links: BTreeMap<(LevelId, i32), Count>,
 }
 
@@ -97,7 +97,7 @@ impl Gone {
         Ok(gone)
     }
 
-    /// Adds what stays to what came.
+    /// Adds the counts of unchanged parts to the tally.
     pub(super) fn settle(&self, build: &mut Build<'_>) {
         let stays = |count: Count| count.all.saturating_sub(count.gone);
         let target = build.target;
@@ -109,7 +109,7 @@ impl Gone {
         tally.rows += stays(self.rows);
         tally.chunks += stays(self.chunks);
         tally.links += of(target, 0);
-        // Stores with copies are made as a whole.
+        // Levels with copies of links are never rebuilt in part.
         tally.physical = tally.links;
         tally.between_levels += of(build.source.id, 1);
         for (form, _, count) in &mut build.between {
