@@ -1,4 +1,5 @@
-//! Further geometries, and all that is no part of the format: copied as it is.
+//! Further geometries of composite stores, and files outside the format, which are copied
+//! unchanged.
 
 use std::collections::BTreeSet;
 
@@ -23,19 +24,19 @@ use crate::{
     nodes::{self, named},
 };
 
-/// Files of a folder that is copied.
+/// Upper bound on the files of a copied folder.
 const MOST_FILES: usize = 1 << 24;
-/// Bytes of files that are copied at once, about.
+/// Approximate bytes of files copied concurrently.
 const AT_ONCE: u64 = 64 << 20;
 
-/// A child's key.
+/// Returns the key of a child.
 pub(super) fn child(path: &str, name: &str) -> Result<Key, Failure> {
     let path = format!("{path}/{name}");
     named(Key::parse(&path), &path)
 }
 
 impl Migration<'_> {
-    /// Further geometries of a level.
+    /// Migrates the further geometries of a level.
     pub(super) async fn composite(&self, level: &mut Level) -> Result<(), Failure> {
         let path = format!("{}/geometry_index", level.path);
         let says = self.attributes(&path).await?;
@@ -134,7 +135,7 @@ impl Migration<'_> {
         Ok(chunks.len())
     }
 
-    /// What a level has besides.
+    /// Copies the files of a level that are not part of the format.
     pub(super) async fn other_nodes(&self, level: &Level) -> Result<(), Failure> {
         let key = named(Key::parse(&level.path), &level.path)?;
         let index = self
@@ -149,14 +150,14 @@ impl Migration<'_> {
         self.others(&key, is_part).await
     }
 
-    /// What the root has besides levels.
+    /// Copies the files of the root that are not part of the format.
     pub(super) async fn other_root_nodes(&self, levels: &[LevelId]) -> Result<(), Failure> {
         let levels: BTreeSet<String> = levels.iter().map(ToString::to_string).collect();
         let is_part = |name: &str| name == "parametric" || levels.contains(name);
         self.others(&Key::root(), is_part).await
     }
 
-    /// Copies what is below a node, but for parts.
+    /// Copies the files and folders below a node, except for folders that `is_part` selects.
     async fn others(&self, key: &Key, is_part: impl Fn(&str) -> bool) -> Result<(), Failure> {
         let store = self.source.store();
         let listing = nodes::children(store, key).await?;
@@ -166,7 +167,7 @@ impl Migration<'_> {
         };
         let mut files: Vec<(String, u64)> = Vec::new();
         for file in listing.files {
-            // Parts of a level are nodes, and a file of that name is none.
+            // The parts of a level are folders, so that no file next to them is a part.
             if file.name != "zarr.json" {
                 files.push((own(&file.name), file.size));
             }

@@ -1,4 +1,4 @@
-//! One level: its parts in turn, and its node in the end.
+//! Migration of one level: each of its parts, then its node.
 
 use std::collections::HashMap;
 
@@ -13,37 +13,37 @@ use zvf_query::LinkCells;
 use super::Migration;
 use crate::failure::Failure;
 
-/// What becomes known of a level on the way.
+/// State of a level, collected during its migration.
 pub(super) struct Level {
     pub(super) id: LevelId,
-    /// Its path.
+    /// Path of the level.
     pub(super) path: String,
-    /// Numbers of a chunk key.
+    /// Number of coordinates in a chunk key.
     pub(super) arity: usize,
     pub(super) extent: ChunkExtent,
     pub(super) chunks: HashMap<ChunkCoord, ChunkFacts>,
     pub(super) facts: LevelFacts,
-    /// Whether the level said already that objects share fragments.
+    /// True if the source declares that objects share fragments.
     pub(super) says_shared: bool,
-    /// The rows of objects that are numbered anew, by their ids.
+    /// New ids of renumbered objects, by old id.
     pub(super) renumbered: HashMap<i64, i64>,
-    /// Links that paths imply, where those that are stored may be wrong.
+    /// Links that paths imply, if stored links may be wrong.
     pub(super) bridges: Option<ImpliedLinks>,
 }
 
-/// What is known of a chunk.
+/// State of a chunk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChunkFacts {
     pub(super) rows: u64,
     pub(super) fragments: u32,
-    /// First and last row of each fragment, where that is asked for.
+    /// First and last row of each fragment; empty unless needed.
     pub(super) ends: FragmentEnds,
-    /// A bit for each fragment that an object named.
+    /// A bit for each fragment that an object references.
     pub(super) named: Vec<u64>,
 }
 
 impl ChunkFacts {
-    /// Notes that an object named a fragment; whether one had before.
+    /// Marks a fragment as referenced. Returns whether it was marked before.
     pub(super) fn name(&mut self, fragment: u32) -> bool {
         let (word, bit) = ((fragment / 64) as usize, 1_u64 << (fragment % 64));
         if self.named.len() <= word {
@@ -56,7 +56,7 @@ impl ChunkFacts {
 }
 
 impl Migration<'_> {
-    /// All of a level.
+    /// Migrates a level.
     pub(super) async fn level(&self, id: LevelId) -> Result<(), Failure> {
         let metadata = self.source.level_metadata(id).await?;
         let root = self.source.root();
@@ -108,7 +108,7 @@ impl Migration<'_> {
             .await
     }
 
-    /// All links of a level, unread.
+    /// Opens the link cells of a level without reading them.
     async fn all_links(&self, level: &Level) -> Result<Vec<(Delta, LinkCells)>, Failure> {
         let session = self.session();
         let mut all = Vec::new();
@@ -122,7 +122,7 @@ impl Migration<'_> {
     }
 }
 
-/// Whether links may not name the rows they should.
+/// Returns whether links may name the wrong rows.
 fn is_suspect(delta: Delta, cells: &LinkCells) -> bool {
     let mut families = cells.families().into_iter();
     delta == Delta::INTRA

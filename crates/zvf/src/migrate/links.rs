@@ -1,4 +1,4 @@
-//! Links of a level, filed anew.
+//! Migration of the links of a level.
 
 mod aligned;
 mod finish;
@@ -27,22 +27,22 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Links of one delta on their way.
+/// Links of one delta during their migration.
 pub(super) struct Links<'a> {
     pub(super) cells: &'a LinkCells,
     pub(super) form: LinkTarget,
     pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
-    /// Chunks that have a cell, by array or family.
+    /// Chunks with a cell, by array or family.
     pub(super) filed: BTreeMap<LinkArrayKey, Vec<Vec<i64>>>,
-    /// The same of each attribute.
+    /// Chunks with a cell of each attribute, by array or family.
     pub(super) valued: Vec<BTreeMap<LinkArrayKey, Vec<Vec<i64>>>>,
-    /// Bytes of a row of each attribute; 0 while that is not known.
+    /// Bytes of a row of each attribute; 0 while unknown.
     pub(super) rows: Vec<usize>,
     pub(super) made_up: Vec<u64>,
-    /// Links that go beside those of a chunk.
+    /// Links added to the cell of a chunk.
     pub(super) beside: BTreeMap<Vec<i64>, Beside>,
-    /// Links that were filed, links between chunks among them, and rows stored.
+    /// Numbers of migrated links, of links between chunks among them, and of stored rows.
     pub(super) logical: u64,
     pub(super) crossing: u64,
     pub(super) physical: u64,
@@ -52,8 +52,7 @@ pub(super) struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Makes the array or family, and those of its attributes, known to whoever
-    /// encodes their cells.
+    /// Registers the array or family and those of its attributes with the writer.
     pub(super) fn begin(
         &self,
         migration: &Migration<'_>,
@@ -78,7 +77,7 @@ impl Links<'_> {
         }
     }
 
-    /// Puts rows of links between pieces of paths right.
+    /// Corrects the rows of links between pieces of paths.
     fn mend(&mut self, level: &Level, gathered: &mut Gathered) {
         if let Some(bridges) = &level.bridges {
             let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
@@ -88,7 +87,7 @@ impl Links<'_> {
         }
     }
 
-    /// A cell of links, with its attributes.
+    /// Adds a cell of links with its attributes to `outputs`.
     pub(super) fn cell(
         &mut self,
         migration: &Migration<'_>,
@@ -127,7 +126,7 @@ impl Links<'_> {
 }
 
 impl Migration<'_> {
-    /// Links of all deltas.
+    /// Migrates the links of all deltas.
     pub(super) async fn links(
         &self,
         level: &mut Level,
@@ -154,8 +153,8 @@ impl Migration<'_> {
         self.orphans(level, &all).await
     }
 
-    /// Links of a delta where the target has one number of ends for all of them: that
-    /// of links inside chunks, if there are two.
+    /// Migrates the links of a delta to a target whose links all have the same number of ends. If
+    /// the source has two numbers, that of links inside chunks is kept.
     async fn one_width(
         &self,
         level: &mut Level,
@@ -231,7 +230,7 @@ impl Migration<'_> {
         self.finish_links(level, links).await
     }
 
-    /// Whether ends are kept in order, and whether there are copies.
+    /// Returns whether the links are directed, and whether they have copies.
     async fn policy(&self, cells: &LinkCells, width: LinkWidth) -> Result<(bool, bool), Failure> {
         let (mut directed, mut duplicate) = (false, false);
         for (node, own) in cells.families() {
@@ -244,8 +243,8 @@ impl Migration<'_> {
         Ok((directed, duplicate))
     }
 
-    /// How chunks of the level compare with those at the other ends; as equal ones
-    /// when there is no such level.
+    /// Returns the ratio of the level's chunks to those of the target level; equal if the target
+    /// level does not exist.
     async fn scales(&self, level: &Level, delta: Delta) -> Result<Vec<AxisScales>, Failure> {
         let equal = vec![AxisScales::EQUAL; level.arity];
         let target = level.id.offset(delta.levels());
@@ -273,13 +272,13 @@ impl Migration<'_> {
         };
         match scales {
             Ok(scales) => Ok(scales),
-            // Only 0.9 goes by them.
+            // Only 0.9 uses the scales.
             Err(_) if !self.form.has_ids() => Ok(equal),
             Err(error) => Err(zvf_query::QueryError::from(damaged(error)).into()),
         }
     }
 
-    /// Links that are not in cells of one chunk, unit by unit.
+    /// Migrates links outside cells of one chunk, unit by unit.
     async fn crossing(
         &self,
         level: &mut Level,
@@ -342,7 +341,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    /// Reads cells of links; a damaged one is `None` where that is allowed.
+    /// Reads cells of links. Damaged cells are `None` if damage is skipped.
     pub(super) async fn read_links(
         &self,
         links: &Links<'_>,
@@ -352,7 +351,7 @@ impl Migration<'_> {
         match session.read_links(links.cells, wanted).await {
             Ok(read) => Ok(read.into_iter().map(Some).collect()),
             Err(_) if self.options.skip_damaged => {
-                // Which it is, only reading one by one tells.
+                // Reading the cells one by one identifies the damaged one.
                 let mut read = Vec::with_capacity(wanted.len());
                 for cell in wanted {
                     let one = session.read_links(links.cells, &[*cell]).await;
@@ -364,10 +363,10 @@ impl Migration<'_> {
         }
     }
 
-    /// Of copies one each.
+    /// Selects one copy of each link.
     fn once(&self, links: &mut Links<'_>, gathered: &Gathered) -> Vec<usize> {
         let count = gathered.ends.len() / links.form.width.get();
-        // From 0.9 on, links between levels have no copies.
+        // Since 0.9, links between levels have no copies.
         let old = self.source.layout().links == LinkForms::PerDelta;
         if !links.form.duplicate || !(old || links.form.delta == Delta::INTRA) {
             return (0..count).collect();

@@ -1,4 +1,4 @@
-//! The object index, groups, and attributes of both.
+//! Migration of the object index, of groups, and of the attributes of both.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,26 +14,26 @@ use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate:
 use super::{Migration, level::Level};
 use crate::failure::Failure;
 
-/// Ids that are rows, before 0.9.
+/// Valid ids before 0.9, where the id of an object is its row.
 const IDS: core::ops::Range<i64> = 0..1 << 26;
-/// Rows that are made for ids that no object has, however few objects there are.
+/// Rows allowed for unused ids, regardless of the number of objects.
 const SPARE: i64 = 1 << 20;
-/// The same for each object.
+/// Rows allowed for unused ids, per object.
 const SPARE_EACH: i64 = 64;
-/// Rows of manifests that are read although nobody asked, rather than apart.
+/// Maximum gap between two wanted rows of manifests that are read together.
 const GAP: u64 = 1 << 10;
 /// A manifest without blocks.
 const EMPTY: [u8; 4] = [0; 4];
 
-/// Which row of the source each row of the target is.
+/// The source row of each target row.
 pub(super) enum Order {
-    /// The same.
+    /// The same row, for this many rows.
     Same(u64),
-    /// That of the id that the row is; this many.
+    /// The source row of the object whose id is the target row; `None` if no object has the id.
     ById(Vec<Option<u64>>),
 }
 
-/// What manifests come to.
+/// Counts of manifests.
 #[derive(Default)]
 struct Tally {
     present: u64,
@@ -59,7 +59,7 @@ impl Order {
 }
 
 impl Migration<'_> {
-    /// Objects with their attributes.
+    /// Migrates objects with their attributes.
     pub(super) async fn objects(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let names = session.attribute_list(level.id, Scope::Object).await?;
@@ -111,7 +111,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    /// Whether the target can hold these ids.
+    /// Returns whether the target can represent these ids.
     fn ids_fit(&self, ids: &[i64]) -> bool {
         let last = ids.iter().copied().max().unwrap_or(0);
         let count = i64::try_from(ids.len()).unwrap_or(i64::MAX);
@@ -147,7 +147,7 @@ impl Migration<'_> {
         Order::ById(order)
     }
 
-    /// Ids that are no rows, as an attribute.
+    /// Writes ids that the target cannot represent as an attribute.
     async fn kept_ids(&self, level: &Level, ids: &[i64], names: &[String]) -> Result<(), Failure> {
         if names.iter().any(|name| name == "object_id") {
             return Ok(());
@@ -168,7 +168,7 @@ impl Migration<'_> {
             .await
     }
 
-    /// All manifests, a chunk of the index at a time.
+    /// Migrates all manifests, one chunk of the index at a time.
     async fn manifests(
         &self,
         level: &mut Level,
@@ -211,7 +211,7 @@ impl Migration<'_> {
         Ok(tally)
     }
 
-    /// Manifests of these rows; of none where there is no row.
+    /// Reads the manifests of these rows; empty for `None`.
     async fn manifest_blobs(
         &self,
         manifests: &StoredManifests,
@@ -239,7 +239,7 @@ impl Migration<'_> {
         Ok(blobs)
     }
 
-    /// Checks a manifest against the chunks, and takes from it what paths imply.
+    /// Checks a manifest against the chunks, and collects the links that its path implies.
     fn manifest(level: &mut Level, blob: &[u8], tally: &mut Tally) -> Result<(), Fault> {
         if blob.is_empty() {
             return Ok(());
@@ -247,7 +247,7 @@ impl Migration<'_> {
         let manifest = ObjectManifest::parse(blob, level.arity)?;
         tally.present += u64::from(!manifest.is_empty());
         let mut pieces: Vec<(ChunkCoord, (u64, u64))> = Vec::new();
-        // A path may come back to a piece of its own.
+        // A path may reference its own fragment more than once.
         let mut own: HashSet<(ChunkCoord, u32)> = HashSet::new();
         for block in &manifest {
             let coords: Vec<i64> = block.chunk.iter().collect();
@@ -276,7 +276,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    /// What it means that objects name the same fragments.
+    /// Records fragments that several objects reference.
     fn shared(&self, level: &mut Level, manifests: &StoredManifests, shared: u64) {
         if shared == 0 {
             return;
@@ -333,7 +333,7 @@ impl Migration<'_> {
             .await
     }
 
-    /// Rows of more axes than one become flat.
+    /// Records the loss of row shapes with several axes, which become flat.
     fn check_extents(&self, path: &str, old: &serde_json::Map<String, serde_json::Value>) {
         let shape = old.get("shape").and_then(serde_json::Value::as_array);
         if shape.is_some_and(|shape| shape.len() > 2) {
@@ -342,7 +342,7 @@ impl Migration<'_> {
         }
     }
 
-    /// Groups with their attributes.
+    /// Migrates groups with their attributes.
     pub(super) async fn groups(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let path = format!("{}/groups", level.path);
@@ -387,8 +387,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    /// Members of groups in lists, and groups that are ranges of ids where the target
-    /// has such.
+    /// Returns the members of groups as lists or, if the target supports them, as ranges of ids.
     #[expect(clippy::type_complexity, reason = "lists and ranges, used once")]
     pub(super) fn members(
         &self,
@@ -425,7 +424,7 @@ impl Migration<'_> {
         Ok((members, ranges))
     }
 
-    /// An attribute of which all rows are there.
+    /// Writes an attribute whose rows are all present, unchanged in order.
     pub(super) async fn plain_attribute(
         &self,
         path: &str,
@@ -450,10 +449,10 @@ impl Migration<'_> {
     }
 }
 
-/// The rows of a column in the order of the target.
+/// Returns the rows of a column in the order of the target.
 fn rows_of(column: Column, order: &Order) -> TableRows {
     let there = column.values.len() as u64;
-    // There may be fewer rows than objects, or more.
+    // A column may have fewer or more rows than there are objects.
     let count = match order {
         Order::Same(rows) => (*rows).max(there),
         Order::ById(rows) => rows.len() as u64,

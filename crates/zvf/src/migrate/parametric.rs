@@ -1,4 +1,4 @@
-//! Objects that are formulas.
+//! Migration of parametric objects.
 
 use serde_json::Value;
 use zvf_build::NumericColumn;
@@ -9,7 +9,7 @@ use super::Migration;
 use crate::failure::Failure;
 
 impl Migration<'_> {
-    /// Parametric objects, with their attributes and groups.
+    /// Migrates parametric objects with their attributes and groups.
     pub(super) async fn parametric(&self) -> Result<(), Failure> {
         let read = self.session().parametric().await;
         let Some(Some(parametric)) = self.passed(read)? else {
@@ -66,7 +66,7 @@ impl Migration<'_> {
     }
 }
 
-/// The number of a type as a row has it.
+/// Returns the number of a type as a row stores it.
 #[expect(
     clippy::cast_precision_loss,
     reason = "it was read from a float, and whole"

@@ -1,4 +1,4 @@
-//! Vertices, fragments and attributes: cells that stay as they are.
+//! Migration of vertices, fragments and attributes, whose cells are copied unchanged.
 
 use bytes::Bytes;
 use futures_util::future::{join, join3};
@@ -22,14 +22,14 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Bytes of cells that are held at once, about.
+/// Approximate bytes of cells in memory.
 const AT_ONCE: u64 = 64 << 20;
-/// Cells of the first batch, which tells how large they are.
+/// Cells in the first batch, which measures the size of a cell.
 const FIRST: usize = 16;
-/// Most cells of a batch.
+/// Maximum number of cells in a batch.
 const MOST: usize = 512;
 
-/// How many cells come next.
+/// Number of cells in the next batch.
 pub(super) struct Batches(usize);
 
 impl Batches {
@@ -37,12 +37,12 @@ impl Batches {
         Self(FIRST)
     }
 
-    /// Where the batch ends that starts at `at`.
+    /// Returns the end of the batch that starts at `at`.
     pub(super) fn end(&self, at: usize, all: usize) -> usize {
         at.saturating_add(self.0).min(all)
     }
 
-    /// So many cells had so many bytes.
+    /// Adapts the size of the next batch to the bytes of this one.
     pub(super) fn saw(&mut self, cells: usize, bytes: u64) {
         let each = (bytes / cells.max(1) as u64).max(1);
         self.0 = usize::try_from(AT_ONCE / each)
@@ -51,7 +51,7 @@ impl Batches {
     }
 }
 
-/// An attribute with a cell for each chunk.
+/// An attribute with one cell for each chunk.
 struct Attribute {
     name: String,
     part: StoredArray,
@@ -59,7 +59,7 @@ struct Attribute {
     of_fragments: bool,
 }
 
-/// Where cells are put, and which were.
+/// The array that cells are written to, and the chunks written so far.
 pub(super) struct Target<'a> {
     pub(super) path: String,
     pub(super) extent: &'a ChunkExtent,
@@ -76,14 +76,14 @@ impl Target<'_> {
         node.ok_or_else(|| no_place(&self.path))
     }
 
-    /// Makes the array known to whoever encodes its cells.
+    /// Registers the array with the writer.
     pub(super) fn begin(&self, migration: &Migration<'_>) -> Result<(), Failure> {
         migration
             .writer
             .register(&[self.node(migration, json!({}))?])
     }
 
-    /// A cell, which is listed then if it is stored.
+    /// Adds a cell to `outputs`, and its chunk to the list of non-empty chunks if it is stored.
     pub(super) fn cell(
         &mut self,
         migration: &Migration<'_>,
@@ -99,7 +99,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// The node, when all cells are put.
+    /// Writes the node, after all cells.
     pub(super) async fn end(self, migration: &Migration<'_>, says: Value) -> Result<(), Failure> {
         migration
             .writer
@@ -109,7 +109,7 @@ impl Target<'_> {
 }
 
 impl Migration<'_> {
-    /// All parts with a cell for each chunk, but links.
+    /// Migrates all parts with one cell for each chunk, except for links.
     pub(super) async fn chunk_parts(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let id = level.id;
@@ -175,7 +175,7 @@ impl Migration<'_> {
         Ok(attributes)
     }
 
-    /// Vertices and their fragments, chunk by chunk.
+    /// Migrates vertices and their fragments, chunk by chunk.
     async fn vertices(
         &self,
         level: &mut Level,
@@ -260,7 +260,7 @@ impl Migration<'_> {
         index_to.end(self, says).await
     }
 
-    /// An attribute of vertices or fragments.
+    /// Migrates an attribute of vertices or fragments.
     async fn attribute(&self, level: &mut Level, attribute: &Attribute) -> Result<(), Failure> {
         let session = self.session();
         let (part, chunks) = (&attribute.part, attribute.part.chunks());
@@ -353,7 +353,7 @@ impl Migration<'_> {
     }
 }
 
-/// The cells of a part, or none of one that is not there.
+/// Reads the cells of a part; `None` for chunks without a cell.
 async fn cells_or_none(
     session: &zvf_query::Session<'_>,
     part: Option<&StoredArray>,
@@ -372,7 +372,8 @@ async fn cells_or_none(
     cells.collect()
 }
 
-/// Rows and index of a chunk, what is known of it, and whether its fragments tile it.
+/// Returns the rows and the fragment index of a chunk, its state, and whether its fragments tile
+/// it.
 #[expect(clippy::type_complexity, reason = "what one chunk comes to, used once")]
 fn chunk_of(
     (vertices, fragments): (&StoredArray, Option<&StoredArray>),
@@ -396,7 +397,7 @@ fn chunk_of(
         rows = used(&rows, extent.saturating_mul(padded.row));
     }
     let count = match row {
-        // How many a compressed cell has, only its fragments say.
+        // Only the fragments tell the number of rows in a compressed cell.
         None => extent,
         Some(row) => {
             let bytes = rows.len() as u64;
@@ -428,13 +429,13 @@ fn chunk_of(
     Ok((rows, index, facts, tiles))
 }
 
-/// The beginning of a cell that is in use.
+/// Returns the used prefix of a padded cell.
 fn used(cell: &Bytes, bytes: u64) -> Bytes {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     cell.slice(..bytes.min(cell.len()))
 }
 
-/// Values of a row, where the cell has as many for each.
+/// Returns the number of values in a row, if the cell has the same number for each.
 fn columns_of(dtype: Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
     let row = (dtype.size() as u64).checked_mul(rows)?;
     let bytes = cell.len() as u64;
@@ -442,7 +443,7 @@ fn columns_of(dtype: Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
     is_whole.then(|| bytes / row)
 }
 
-/// What is below the node of a part and is no chunk.
+/// Reports children of an array's node that are not chunks.
 pub(super) fn unrecognized_children(part: &StoredArray) -> MigrationNote {
     let unrecognized_children = part.unrecognized_children();
     let finding = MigrationNote::new(

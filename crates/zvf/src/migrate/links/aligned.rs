@@ -1,5 +1,4 @@
-//! Links in cells of one chunk: payloads that stay as they are, and what goes beside
-//! them.
+//! Links in cells of one chunk: payloads that are copied unchanged, and links added to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +22,7 @@ use crate::{
     },
 };
 
-/// Cells of one chunk each.
+/// Link cells of one chunk each, by chunk.
 pub(super) struct AlignedCells(BTreeMap<ChunkCoord, usize>);
 
 impl AlignedCells {
@@ -33,14 +32,14 @@ impl AlignedCells {
     }
 }
 
-/// A cell of one chunk, read.
+/// The content of a cell of one chunk.
 struct Own {
     payload: Bytes,
     values: Vec<Option<Bytes>>,
 }
 
 impl Migration<'_> {
-    /// Cells of one chunk, with the groups of links inside it.
+    /// Migrates link cells of one chunk, with the groups of links inside the chunk.
     pub(super) async fn aligned(
         &self,
         level: &mut Level,
@@ -154,8 +153,7 @@ impl Migration<'_> {
         Ok(self.passed(part)?.flatten())
     }
 
-    /// The cells of these chunks: as they are stored, or written anew where they are
-    /// in another form.
+    /// Reads the cells of these chunks: unchanged, or encoded again if the source has another form.
     async fn own_cells(
         &self,
         links: &Links<'_>,
@@ -200,7 +198,7 @@ impl Migration<'_> {
         Ok(own)
     }
 
-    /// A cell of one chunk, and what goes beside it.
+    /// Writes a cell of one chunk, with the links added to it.
     fn put_aligned(
         &self,
         links: &mut Links<'_>,
@@ -230,7 +228,7 @@ impl Migration<'_> {
                 .and_then(|(_, says)| says);
             let mut joined = LinkValues::new(metadata);
             let of = usize::try_from(count).unwrap_or(usize::MAX);
-            // A cell that is there and has no values keeps to that.
+            // Links without values get fill values only if other links of the cell have values.
             joined.push(of, own.as_deref());
             if more > 0 {
                 let values = beside.values.get(number).and_then(Option::as_deref);
@@ -256,7 +254,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    /// Writes down that links may name other vertices than they should.
+    /// Records that links may name wrong vertices.
     fn shuffled(&self, level: &Level, links: &Links<'_>) {
         if links.form.delta != Delta::INTRA || !links.cells.may_be_shuffled() {
             return;
@@ -282,7 +280,7 @@ fn of_groups(path: &str, chunk: &ChunkCoord, fault: Fault) -> Damage {
     }
 }
 
-/// Checks that a payload is links.
+/// Checks that a payload decodes as links.
 fn check(
     links: &Links<'_>,
     chunk: &ChunkCoord,

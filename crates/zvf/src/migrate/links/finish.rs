@@ -1,4 +1,4 @@
-//! What nodes of links say, when all cells are put.
+//! Nodes of links, written after all cells.
 
 use serde_json::{Map, Value};
 use zvf_build::migrate::{LinkArrayKey, MigrationNote};
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Migration<'_> {
-    /// Nodes of all arrays and families, and what was found on the way.
+    /// Writes the nodes of all arrays and families, and records repairs and losses.
     pub(super) async fn finish_links(
         &self,
         level: &mut Level,
@@ -47,7 +47,7 @@ impl Migration<'_> {
             let any = LinkArrayKey::Offsets(String::new());
             outputs.push(form.family(&any, &old, links.arity, counts(&any)));
         } else if families.len() > 1 || filed.is_empty() {
-            // A family that is empty is still there.
+            // A family exists even if it is empty.
             let crossing = families.iter().any(|(node, width)| {
                 *width == form.width && node.as_str().contains("/cross_chunk_links/")
             });
@@ -97,7 +97,7 @@ impl Migration<'_> {
                     .unwrap_or(1),
                 columns => columns,
             };
-            // Those of what held them before.
+            // The attributes of the previous container do not apply.
             for key in ["shape", "row_shape", "offsets", "num_links"] {
                 old.remove(key);
             }
@@ -167,8 +167,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    /// Names below folders of links that stand for no delta, and attributes of deltas
-    /// that have no links.
+    /// Records names in link folders that are no delta, and attributes of deltas without links.
     pub(super) async fn orphans(
         &self,
         level: &Level,
@@ -205,7 +204,7 @@ impl Migration<'_> {
 }
 
 impl Links<'_> {
-    /// Rows stored between chunks, before 0.9.
+    /// Returns the number of rows stored between chunks, before 0.9.
     fn physical_crossing(&self) -> u64 {
         let inside = self.logical - self.crossing;
         self.physical - inside
