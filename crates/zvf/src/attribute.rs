@@ -498,8 +498,8 @@ async fn nodes_of(
     Ok(outputs)
 }
 
-/// The nodes above an attribute of a family: the level's, that says it is there, and the
-/// family's where there is none.
+/// Returns the nodes above an attribute: the level, which lists the family as present, and the
+/// group of the family if it does not exist.
 async fn present(dataset: &Dataset, family: &str) -> Result<Vec<Output>, Failure> {
     let mut level = json_of(dataset, "0").await?;
     let present = level
@@ -528,7 +528,7 @@ fn node(path: &str, json: Value) -> Output {
     }
 }
 
-/// Returns a node as an output.
+/// Reads the metadata of a node as JSON.
 async fn json_of(dataset: &Dataset, path: &str) -> Result<Value, Failure> {
     let key = nodes::metadata(&nodes::named(Key::parse(path), path)?)?;
     let read = [zvf_store::Read::full(key.clone())];

@@ -122,7 +122,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// As for [`open`](Self::open).
+    /// See [`open`](Self::open).
     pub async fn open_with(
         location: impl Into<Location>,
         options: &OpenOptions,

@@ -136,7 +136,7 @@ impl Editor {
             begun?.abort().await?;
             let dataset = Dataset::open_store(store.clone()).await?;
             let profile = dataset.layout().profile();
-            // What is read by its structure alone may be more than it looks like.
+            // Structure alone does not prove the generation: a newer version may have the same layout.
             let declared = dataset.root().version;
             let current = declared.and_then(Generation::of_version) == Some(Generation::V0_9);
             if profile != "0.9" || !current {

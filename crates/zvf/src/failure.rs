@@ -161,7 +161,7 @@ pub(crate) enum Failure {
         node: Key,
         /// Rows it reaches.
         rows: u64,
-        /// Rows a chunk has room for.
+        /// Capacity of a chunk in rows.
         room: u64,
     },
     /// The numbers of manifests and objects differ.
@@ -171,7 +171,7 @@ pub(crate) enum Failure {
         node: Key,
         /// Elements it has.
         manifests: u64,
-        /// Objects that the index says there are.
+        /// Objects that the index declares.
         objects: u64,
     },
     /// An array has more chunks than the limit.
@@ -252,7 +252,7 @@ pub(crate) enum Failure {
     PyramidAttribute {
         /// Its name.
         name: String,
-        /// Names there are.
+        /// Existing names.
         known: String,
     },
     /// Chunks of a level would not be a whole number of its bins.

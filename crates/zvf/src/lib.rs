@@ -131,7 +131,7 @@ pub mod numeric {
     pub use zvf_format::numeric::{Kind, Value};
 }
 
-/// The guide's page on this library, whose programs have to compile.
+/// The guide's page on this library; its programs are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct Guide;

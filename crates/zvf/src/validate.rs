@@ -1,4 +1,4 @@
-//! Validating stores where they are.
+//! Validation of stores in place.
 
 use futures_util::future::BoxFuture;
 use zvf_store::{CellReader, OpenOptions, Read, Store};
@@ -6,8 +6,7 @@ use zvf_validate::{ValidateOptions, ValidationReport};
 
 use crate::{error::Error, failure::Failure, location::Location, nodes};
 
-/// Checks a store, which [`Dataset::open`](crate::Dataset::open) need
-/// not be able to open.
+/// Checks a store, even one that [`Dataset::open`](crate::Dataset::open) rejects.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -33,8 +32,8 @@ use crate::{error::Error, failure::Failure, location::Location, nodes};
 ///
 /// # Errors
 ///
-/// [`Error`] when the address cannot be used or a transaction that is being applied
-/// cannot be followed. What is wrong with the store is in the report.
+/// [`Error`] if the address cannot be opened, or the journal of a committed transaction cannot be
+/// read. Faults of the store are in the report.
 pub async fn validate(
     location: impl Into<Location>,
     options: &ValidateOptions,

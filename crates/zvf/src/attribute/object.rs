@@ -44,7 +44,7 @@ pub enum ObjectReduction {
 struct Table {
     reduction: ObjectReduction,
     columns: usize,
-    /// For each object and column what there is, and of how many values.
+    /// The reduced value and the number of values, for each object and column.
     cells: Vec<(f64, u64)>,
 }
 
@@ -188,8 +188,8 @@ pub(super) async fn stage(
     Ok((root(transaction, chunks)?, written))
 }
 
-/// Adds which object has which rows of a batch: those of a chunk are `rows`. `None`
-/// when a row or fragment is not there.
+/// Appends the object and row of each vertex of a chunk, which has the range `rows` of a batch.
+/// Returns `None` if a row or fragment does not exist.
 fn own(
     objects: &ObjectSet,
     chunk: &ChunkCoord,
@@ -199,7 +199,7 @@ fn own(
 ) -> Option<()> {
     let mut last = None;
     for (fragment, place) in objects.owners_of(chunk).iter() {
-        // An object may name a fragment twice, as a path that returns to a chunk does.
+        // An object may name a fragment twice, for example a path that returns to a chunk.
         if last.replace((fragment, place)) == Some((fragment, place)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Manifests of a level of which some chunks were rebuilt.
+//! Manifests of a partly rebuilt level.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
