@@ -136,7 +136,8 @@ impl Editor {
             begun?.abort().await?;
             let dataset = Dataset::open_store(store.clone()).await?;
             let profile = dataset.layout().profile();
-            // Structure alone does not prove the generation: a newer version may have the same layout.
+            // Structure alone does not prove the generation: a newer version may have the same
+            // layout.
             let declared = dataset.root().version;
             let current = declared.and_then(Generation::of_version) == Some(Generation::V0_9);
             if profile != "0.9" || !current {

@@ -153,8 +153,8 @@ impl Opened {
 }
 
 impl Shared {
-    /// Returns whether jobs need the links that leave the chunk. In trees, such a link shows that
-    /// the order of rows does not imply the link.
+    /// Returns whether jobs need the links that leave the chunk. In trees, these links tell where the
+    /// order of rows implies no link.
     pub(super) fn needs_ties(&self) -> bool {
         self.recipe.shape == Ownership::Trees || self.recipe.method.needs_ties()
     }
