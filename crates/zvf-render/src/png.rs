@@ -1,19 +1,19 @@
-//! Pictures as PNG files: RFC 2083, eight bits of red, green and blue.
+//! PNG encoder (RFC 2083): eight bits each of red, green and blue.
 
 use std::io::Write;
 
 use flate2::{Compression, Crc, write::ZlibEncoder};
 
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
-/// Bytes of a dot.
+/// Bytes per pixel.
 const DOT: usize = 3;
 
-/// The file of rows of `width` dots.
+/// Encodes rows of `width` pixels as a file.
 pub(crate) fn encode(width: usize, dots: &[[u8; DOT]]) -> Vec<u8> {
     let height = dots.len() / width.max(1);
     let side = |side: usize| u32::try_from(side).unwrap_or(u32::MAX).to_be_bytes();
     let mut header = [side(width), side(height)].concat();
-    // Eight bits, colours, and the only methods there are; no interlacing.
+    // Bit depth 8, RGB, the only defined compression and filter methods, no interlacing.
     header.extend([8, 2, 0, 0, 0]);
     let mut file = SIGNATURE.to_vec();
     push(&mut file, *b"IHDR", &header);
@@ -32,7 +32,7 @@ fn push(file: &mut Vec<u8>, kind: [u8; 4], body: &[u8]) {
     file.extend(crc.sum().to_be_bytes());
 }
 
-/// Each row after the filter that leaves the least of it.
+/// Compresses the rows, each with the filter that gives the smallest sum of absolute differences.
 fn packed(width: usize, dots: &[[u8; DOT]]) -> Vec<u8> {
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::new(8));
     let blank = vec![0; width * DOT];
@@ -47,7 +47,7 @@ fn packed(width: usize, dots: &[[u8; DOT]]) -> Vec<u8> {
                 .sum()
         };
         if let Some(best) = filtered.min_by_key(rest) {
-            // Memory takes all that is written.
+            // Writing to a vector cannot fail.
             let _ = zlib.write_all(&best);
         }
         above = row;
@@ -55,7 +55,7 @@ fn packed(width: usize, dots: &[[u8; DOT]]) -> Vec<u8> {
     zlib.finish().unwrap_or_default()
 }
 
-/// A row as differences from what is beside it, the filter's number before.
+/// Applies a filter to a row: the filter's number, then differences from neighbouring bytes.
 fn filtered(filter: u8, row: &[u8], above: &[u8]) -> Vec<u8> {
     let before = |row: &[u8], at: usize| {
         at.checked_sub(DOT)
@@ -77,7 +77,8 @@ fn filtered(filter: u8, row: &[u8], above: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Of left, up and the one between, that which is nearest to left + up - between.
+/// Returns the Paeth predictor: of the bytes to the left, above and diagonal, the one nearest to
+/// left + up - diagonal. `between` is the diagonal byte.
 fn nearest(left: u8, up: u8, between: u8) -> u8 {
     let guess = i16::from(left) + i16::from(up) - i16::from(between);
     let far = |byte: u8| (guess - i16::from(byte)).abs();

@@ -33,9 +33,9 @@ use crate::{
 
 /// Emits the nearest vertices, paths or links, the nearest first.
 ///
-/// Chunks are read from the nearest on until none that is left can hold anything nearer. Paths
-/// and links are selected by the input of the operator, in a sphere around the position that
-/// grows until it holds enough; chunks and links of smaller spheres are cached.
+/// Chunks are read in the order of their distance until no remaining chunk can contain a nearer
+/// item. Paths and links are selected by the input of the operator, in a sphere around the position
+/// that grows until it contains enough items; chunks and links of smaller spheres are cached.
 pub(crate) async fn execute(
     nearest: &NearestTo,
     pipeline: Pipeline<'_>,
@@ -56,8 +56,8 @@ pub(crate) async fn execute(
     nearest_points(nearest, scan, below, context, emit).await
 }
 
-/// Emits the nearest paths or links: those in a sphere that reaches the nearest `count`
-/// vertices, or in larger ones until there are enough.
+/// Emits the nearest paths or links: first from a sphere that reaches the nearest `count`
+/// vertices, then from larger spheres until there are enough.
 async fn nearest_in_spheres(
     nearest: &NearestTo,
     node: &PlanNode,
@@ -173,7 +173,7 @@ impl LevelQuery<'_> {
                     .count(),
             };
             if wanted == 0 {
-                // Rounded up, so that what the radius comes from is inside.
+                // Rounded up, so that the vertex that determines the radius is inside.
                 let radius = bound.map_or(furthest, |squared| squared.sqrt() * (1.0 + 1e-12));
                 return Ok(Some((radius.max(f64::MIN_POSITIVE), furthest)));
             }
@@ -212,8 +212,8 @@ impl LevelQuery<'_> {
     }
 }
 
-/// Emits the nearest vertices: chunks are read from the nearest on, four times as many each
-/// round, until none that is left can hold a nearer vertex.
+/// Emits the nearest vertices. Reads chunks in the order of their distance, four times as many in
+/// each round, until no remaining chunk can contain a nearer vertex.
 async fn nearest_points(
     nearest: &NearestTo,
     scan: &ChunkScan,
@@ -247,7 +247,7 @@ async fn nearest_points(
     let mut next = 0_usize;
     let mut at_once = 1_usize;
     loop {
-        // All that could hold one of the nearest, once there are enough.
+        // Once there are enough candidates, read all chunks that may contain a nearer vertex.
         let left = order.get(next..).unwrap_or_default();
         let near = left.iter().take_while(|(squared, _)| best.admits(*squared));
         let wanted = match best.len() < count {
@@ -306,7 +306,7 @@ async fn nearest_points(
     Ok(())
 }
 
-/// Returns the `count`th least distance; `None` if there are fewer.
+/// Returns the `count`th smallest distance; `None` if there are fewer distances.
 fn kth(distances: &HashMap<usize, f64>, count: usize) -> Option<f64> {
     let mut all: Vec<f64> = distances.values().copied().collect();
     all.sort_by(f64::total_cmp);
@@ -357,7 +357,7 @@ fn distances(answer: &QueryResult, place: &[f64]) -> Vec<f64> {
     links.ends.chunks(width).map(link).collect()
 }
 
-/// Keeps these paths, in this order.
+/// Keeps the given paths, in the given order.
 fn keep_parts(answer: &mut QueryResult, chosen: &[usize]) {
     let Some(parts) = answer.parts.take() else {
         return;
@@ -387,7 +387,7 @@ fn keep_parts(answer: &mut QueryResult, chosen: &[usize]) {
     answer.parts = Some(kept);
 }
 
-/// Keeps these links, in this order, and the vertices at their ends.
+/// Keeps the given links, in the given order, and the vertices at their ends.
 fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
     let Some(mut links) = answer.links.take() else {
         return;

@@ -37,29 +37,31 @@ use crate::{
     sync::lock,
 };
 
-/// What a query would read, found out without reading any of it.
+/// The plan of a query: its operators and the data that they would read.
 ///
-/// Metadata are read, and the sizes of objects listed. What is read first is
-/// known exactly; what follows from its content is described.
+/// Making a plan reads metadata and lists the sizes of objects; with a budget, it also reads
+/// fragment indexes to count vertices. The requests of the first round trip are exact; later
+/// requests depend on its data and are only described.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What each level gives, as in [`QueryResult::levels`](crate::QueryResult::levels). Finding
-    /// that out for a budget reads what counting takes, which comes on top.
+    /// Contribution of each level, as in [`QueryResult::levels`](crate::QueryResult::levels); empty
+    /// for queries without a budget. The requests that count vertices for a budget are not included
+    /// in this plan.
     pub levels: Vec<LevelUse>,
-    /// Whether that is what is given, but for filters and limits, rather than about
-    /// that.
+    /// `true` if the counts of `levels` are exact except for filters and limits, `false` if they
+    /// are estimates.
     pub is_exact: bool,
-    /// What is asked for in the first round trip, by array; of each level.
+    /// Requests of the first round trip in all levels, by array.
     pub first: Vec<Reads>,
-    /// What is asked for after that, in words, a round trip each.
+    /// Descriptions of the later round trips, in order.
     pub then: Vec<&'static str>,
     /// The operators of the plan, each before its inputs.
     pub operators: Vec<OperatorReport>,
-    /// Bytes of everything that chunks in question hold: more is not read, unless
-    /// paths or links lead out of them. `None` where the store cannot list.
+    /// Total size of the candidate chunks in bytes: an upper bound on the bytes read, unless paths
+    /// or links lead out of these chunks. `None` if the store cannot list.
     pub at_most: Option<u64>,
-    /// Levels that are behind.
+    /// Remarks, such as levels skipped because they are out of date.
     pub notes: Vec<String>,
 }
 
@@ -75,12 +77,12 @@ pub struct OperatorReport {
     pub name: &'static str,
     /// Its parameters, as `key=value, key=value`.
     pub details: String,
-    /// Objects that it requests: in the first round trip when the plan is explained, and in
-    /// all when it is analyzed. An analysis counts cells, before neighbours are merged.
+    /// Number of requests: those of the first round trip if the plan is explained, all of them if
+    /// it is analyzed. An analysis counts cells before adjacent reads are merged.
     pub requests: u64,
-    /// Bytes of them; `None` where the store cannot list.
+    /// Size of these requests in bytes; `None` if the store cannot list.
     pub bytes: Option<u64>,
-    /// Dependent round trips, without those for metadata.
+    /// Number of dependent round trips, without those for metadata.
     pub round_trips: u64,
 }
 
@@ -104,35 +106,35 @@ impl fmt::Display for OperatorReport {
     }
 }
 
-/// What is asked for of one array.
+/// Requests for one array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reads {
-    /// The array, or the part of a level that has one for each chunk.
+    /// The array, or its parent where each chunk has an array of its own.
     pub array: Key,
-    /// Objects.
+    /// Number of requested objects.
     pub requests: u64,
-    /// Bytes; `None` where the store cannot list.
+    /// Size in bytes; `None` if the store cannot list.
     pub bytes: Option<u64>,
 }
 
 impl Explanation {
-    /// Requests of the first round trip.
+    /// Returns the number of requests of the first round trip.
     pub fn requests(&self) -> u64 {
         self.first.iter().map(|reads| reads.requests).sum()
     }
 
-    /// Bytes of the first round trip.
+    /// Returns the size of the first round trip in bytes; `None` if the store cannot list.
     pub fn bytes(&self) -> Option<u64> {
         self.first.iter().map(|reads| reads.bytes).sum()
     }
 }
 
 impl Session<'_> {
-    /// What a query would read.
+    /// Plans a query and returns the operators and requests without reading data.
     ///
     /// # Errors
     ///
-    /// [`QueryError`] when the query cannot be asked of the store.
+    /// [`QueryError`] when the query is invalid for the store.
     pub fn explain<'f>(
         &'f self,
         query: &'f Query,
@@ -232,7 +234,7 @@ impl Session<'_> {
         let outcome = session.run_dry(&query, &recording, &mut run).await;
         run.asked = core::mem::take(&mut *lock(&recording.asked));
         match outcome {
-            // The port answers nothing, which every query fails of.
+            // The port returns errors only, so a run that requested data always fails.
             Err(_) if !run.asked.is_empty() => Ok(run),
             other => other.map(|()| run),
         }
@@ -265,7 +267,7 @@ impl Session<'_> {
 
     /// Runs a query and returns its operators with the requests that each of them made.
     ///
-    /// A query with a budget is analyzed with the levels that are tried first.
+    /// A query with a budget is analyzed with the preferred choice of levels.
     ///
     /// # Errors
     ///
@@ -321,7 +323,7 @@ fn plan_port<'a>(session: &Session<'a>, query: &Query) -> Port<'a> {
     session.fetch
 }
 
-/// What a dry run finds out.
+/// The outcome of a dry run.
 #[derive(Default)]
 struct DryRun {
     asked: Vec<Asked>,
@@ -346,10 +348,10 @@ fn reports(root: &PlanNode, query: &LevelQuery<'_>) -> Vec<(usize, OperatorRepor
     reports
 }
 
-/// A round trip that depends on what others return.
+/// A round trip that depends on the results of earlier ones.
 struct LaterRead {
     what: &'static str,
-    /// Whether it takes place even when the first round trip reads whole cells.
+    /// `true` if the round trip is needed even when the first one reads whole cells.
     is_always: bool,
 }
 
@@ -361,7 +363,7 @@ impl PlanNode {
         later: &mut Vec<LaterRead>,
     ) -> Result<(), QueryError> {
         let mut push = |what, is_always| later.push(LaterRead { what, is_always });
-        // The search repeats the reads of its input.
+        // The search runs its input repeatedly, so the reads of the input are not listed.
         if let Operator::Nearest(_) = self.operator {
             push(
                 "the next nearest chunks, until none that is left holds anything nearer",
@@ -424,12 +426,12 @@ impl PlanNode {
     }
 }
 
-/// A request that was recorded.
+/// A recorded request.
 struct Asked {
     object: Key,
     /// Bytes; `None` for the whole object.
     bytes: Option<u64>,
-    /// The number of the level and of the operator there.
+    /// Index of the level in the plan, and id of the operator.
     operator: (usize, usize),
 }
 
@@ -440,7 +442,7 @@ impl Asked {
     }
 }
 
-/// Returns each object once, with the bytes of its parts.
+/// Groups requests by object and sums the sizes of their parts; `None` for a whole object.
 fn by_object<'a>(asked: impl IntoIterator<Item = &'a Asked>) -> BTreeMap<&'a Key, Option<u64>> {
     let mut objects: BTreeMap<&Key, Option<u64>> = BTreeMap::new();
     for read in asked {
@@ -453,7 +455,8 @@ fn by_object<'a>(asked: impl IntoIterator<Item = &'a Asked>) -> BTreeMap<&'a Key
     objects
 }
 
-/// The array an object belongs to; where each chunk has one, what they are of.
+/// Returns the array of an object, or the parent of the array where each chunk has an array of
+/// its own.
 fn array_of(object: &Key) -> Key {
     let path = object.as_str();
     let path = path.split_once("/c/").map_or(path, |(array, _)| array);
@@ -468,7 +471,7 @@ fn array_of(object: &Key) -> Key {
     Key::parse(path).unwrap_or_else(|_| object.clone())
 }
 
-/// Sizes of objects.
+/// Sizes of objects; empty if the store cannot list.
 struct Sizes(BTreeMap<Key, u64>);
 
 impl Sizes {
@@ -495,30 +498,30 @@ impl Sizes {
     }
 }
 
-/// The first cells that a dry run requests, by operator. Metadata are read.
+/// The requests of a dry run's first round trip, by operator. Metadata is read from the store.
 struct Recording<'a> {
     fetch: Port<'a>,
     whole: bool,
     asked: Mutex<Vec<Asked>>,
-    /// Whether the first round is over: what a plan does about failures does not
-    /// count.
+    /// `true` after the first round trip. Later requests are reactions to its failure and are not
+    /// recorded.
     is_over: AtomicBool,
     metadata: Metadata,
 }
 
-/// Metadata that somebody waits for, and who goes on when nobody does.
+/// Number of pending reads of metadata, and the tasks to wake when none is pending.
 #[derive(Default)]
 struct Metadata(Mutex<(u64, Vec<Waker>)>);
 
 impl Metadata {
     async fn count<T>(&self, work: impl Future<Output = T>) -> T {
         lock(&self.0).0 += 1;
-        // Given back also where the plan stops waiting.
+        // The guard also decrements the count if the future is dropped.
         let _waiting = Waiting(self);
         work.await
     }
 
-    /// Whether somebody waits; who asks is woken when nobody does.
+    /// Returns whether reads are pending, and if so registers `waker` to be woken after the last.
     fn is_awaited(&self, waker: &Waker) -> bool {
         let mut awaited = lock(&self.0);
         if awaited.0 > 0 {
@@ -528,7 +531,7 @@ impl Metadata {
     }
 }
 
-/// One that waits.
+/// A guard for one pending read.
 struct Waiting<'a>(&'a Metadata);
 
 impl Drop for Waiting<'_> {
@@ -613,7 +616,7 @@ impl Fetch for Recorder<'_> {
                     keys.push(array.node().clone());
                     let extents = array.metadata().decoded_shape();
                     let first = element.iter().zip(extents);
-                    // Cells are counted, objects are found by items.
+                    // `element` counts cells, but `object_of` takes the index of an item.
                     let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
                     if let Some(object) = object_of(&array.array, &first.collect::<Vec<_>>()) {
                         asked.push(self.asked(object, part));
@@ -635,8 +638,8 @@ impl Fetch for Recorder<'_> {
         }
         drop(asked);
         let mut waited = false;
-        // Whatever else is asked for side by side gets its turn first, also what has to know
-        // metadata before it can ask.
+        // Concurrent futures issue their requests before the first round trip ends, including
+        // futures that wait for metadata first.
         let turn = poll_fn(move |context| {
             if self.recording.metadata.is_awaited(context.waker()) {
                 waited = false;
@@ -694,7 +697,7 @@ impl Recorder<'_> {
     }
 }
 
-/// A port that counts what passes through it.
+/// A port that counts cells, bytes and round trips.
 struct CountingPort<'a> {
     port: Port<'a>,
     cells: AtomicU64,

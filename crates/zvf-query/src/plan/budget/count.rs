@@ -1,4 +1,4 @@
-//! How many vertices the chunks of a level have, by their fragment indexes.
+//! Vertex counts of chunks, from their fragment indexes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,47 +20,48 @@ use crate::{
     sync::lock,
 };
 
-/// Fragment indexes read at once.
+/// Maximum number of fragment indexes requested together.
 const AT_ONCE: usize = 4096;
 
-/// Vertices of a chunk that cannot be counted: it is not chosen where another can be.
+/// Count of a chunk whose vertices cannot be counted. It exceeds any budget, so that other levels
+/// are preferred.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Vertex counts of a level's chunks, kept with the level.
+/// Vertex counts of a level's chunks, cached with the level.
 #[derive(Debug, Default)]
 struct VertexCounts(Mutex<HashMap<ChunkCoord, u64>>);
 
-/// Vertices of the chunks of a level that a query looks at.
+/// Vertex counts of the chunks of a level that a query reads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LevelCount {
     pub(super) chunks: BTreeMap<ChunkCoord, Count>,
 }
 
-/// Vertices of a chunk.
+/// Vertex counts of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) all: u64,
-    /// About so many of them are in the region.
+    /// Estimated number of vertices in the region.
     pub(super) share: u64,
 }
 
-/// Fragments of a chunk that are looked at; `None` is all.
+/// Fragments to count by chunk; `None` for all.
 type Wanted = BTreeMap<ChunkCoord, Option<Vec<u32>>>;
 
 impl LevelCount {
-    /// All vertices of the chunks.
+    /// Returns the number of vertices of all chunks.
     pub(crate) fn all(&self) -> u64 {
         let counts = self.chunks.values().map(|count| count.all);
         counts.fold(0, u64::saturating_add)
     }
 
-    /// About so many are in the region.
+    /// Estimates the number of vertices in the region.
     pub(crate) fn share(&self) -> u64 {
         let counts = self.chunks.values().map(|count| count.share);
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Whether no chunk is cut by the region.
+    /// Returns whether all vertices of the chunks count as inside the region.
     pub(crate) fn is_exact(&self) -> bool {
         let mut counts = self.chunks.values();
         counts.all(|count| count.all == count.share)
@@ -75,8 +76,8 @@ impl LevelCount {
 }
 
 impl Session<'_> {
-    /// Counts what a query looks at in a level. One round trip for the indexes of
-    /// chunks that were not counted before, and what manifests take.
+    /// Counts the vertices of a level that a query reads. Takes one round trip for the fragment
+    /// indexes of chunks that are not cached, and those for manifests if objects are selected.
     pub(super) async fn counts(
         &self,
         query: &Query,
@@ -148,7 +149,7 @@ impl Session<'_> {
     }
 }
 
-/// Rows of fragments of a chunk, as often as they are named.
+/// Counts the rows of the listed fragments of a chunk, with repetition, or of all fragments.
 fn rows(
     family: &ChunkedArray,
     chunk: &ChunkCoord,
@@ -178,8 +179,7 @@ fn rows(
 }
 
 impl LevelQuery<'_> {
-    /// Pieces of the objects that are selected, where the region may take something
-    /// of them.
+    /// Returns the fragments of selected objects that the region may select, by chunk.
     async fn pieces_by_chunk(&self, diagnostics: &Diagnostics) -> Result<Wanted, QueryError> {
         let mut wanted = Wanted::new();
         let Some(selected) = self.selected_objects(diagnostics).await? else {
@@ -213,7 +213,7 @@ impl LevelQuery<'_> {
             }
         }
         if self.shape == Shape::Links {
-            // Vertices of links are given once, whoever has them.
+            // Link queries return each vertex once, even if several objects share it.
             for fragments in wanted.values_mut().flatten() {
                 fragments.sort_unstable();
                 fragments.dedup();
@@ -222,7 +222,7 @@ impl LevelQuery<'_> {
         Ok(wanted)
     }
 
-    /// About how many of so many vertices of a chunk are given.
+    /// Estimates the number of returned vertices of a chunk with `all` vertices.
     fn share(&self, chunk: &ChunkCoord, all: u64) -> u64 {
         let whole = self.shape == Shape::Paths && self.area_mode == Mode::Touch;
         match &self.area {
@@ -239,7 +239,7 @@ impl LevelQuery<'_> {
     clippy::cast_sign_loss,
     reason = "an estimate between 1 and what it is a part of"
 )]
-/// So much of so many, at least one of some.
+/// Returns a share of a count, rounded up and at least 1 unless the count is 0.
 pub(super) fn share_of(share: f64, all: u64) -> u64 {
     ((all as f64 * share).ceil() as u64).clamp(all.min(1), all)
 }
