@@ -1,13 +1,13 @@
 //! Geometry larger than memory: read twice in batches and partitioned by chunk into pieces that
 //! fit.
 //!
-//! 1. A [`GeometrySurvey`] sees all batches and says how large things are; from it comes an
-//!    [`Outline`]: all that is decided before a vertex is written.
-//! 2. A [`Partitioner`] sees them again and gives rows to parts. What belongs to one
-//!    chunk, or to chunks that share objects of a store, is in one part.
-//! 3. [`Outline::part`] makes the cells of a part. Parts do not know of each other:
-//!    they can be made in any order, on any machine, and again.
-//! 4. [`Partitioner::finish`] takes what came of the parts, and gives a [`WritePlan`] whose
+//! 1. A [`GeometrySurvey`] reads all batches and collects sizes, extent and attributes. It gives an
+//!    [`Outline`]: the decisions that precede writing.
+//! 2. A [`Partitioner`] reads the batches again and assigns rows to partitions. All rows of a
+//!    chunk, and all chunks of a shard, are in one partition.
+//! 3. [`Outline::part`] encodes the cells of a partition. Partitions are independent: they can be
+//!    encoded in any order, on any machine, and more than once.
+//! 4. [`Partitioner::finish`] combines the results of the partitions in a [`WritePlan`] whose
 //!    [`rest`](WritePlan::rest) and root complete the store.
 //!
 //! Points and paths only: links of graphs and meshes may reference vertices of any partition.

@@ -17,7 +17,7 @@
 //! # Ok::<(), zvf_build::BuildError>(())
 //! ```
 //!
-//! # What comes back in which order
+//! # Order of stored data
 //!
 //! Vertices of paths keep their order. Other vertices are ordered by chunk, then by bin or object,
 //! then as in the input; links by array and cell, then as in the input, with their ends in order;

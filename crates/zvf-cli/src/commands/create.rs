@@ -24,7 +24,7 @@ pub use arguments::{CreateArgs, CreateUsageError};
 pub use output::CreateOutput;
 pub use write::{CreateSettings, CreateSettingsError, CreateSummary};
 
-/// Reads a file, and writes a store of what is in it.
+/// Reads a file and writes its geometry as a store.
 pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let mut design = arguments.design()?;
     if let Some(stream) = streamed(arguments)? {
@@ -73,8 +73,8 @@ pub(crate) async fn run_task(file: &Path) -> Result<CommandOutcome, Box<dyn Erro
 /// Size of the vertices, in bytes, above which a file is read in batches.
 const LARGE: u64 = 1 << 30;
 
-/// Returns the input in batches, if it is large or shared among processes and its format allows
-/// batches.
+/// Opens the input to be read in batches, if it is large or shared among processes. Returns `None`
+/// if it is to be read whole, and an error if it must be shared but cannot be read in batches.
 fn streamed(arguments: &CreateArgs) -> Result<Option<NpzStream>, Box<dyn Error>> {
     let options = arguments.options();
     if options.overwrite {

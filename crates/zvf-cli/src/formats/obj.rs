@@ -1,15 +1,15 @@
-//! obj: Wavefront's text, with vertices, lines and faces.
+//! Wavefront OBJ text with vertices, lines and faces.
 //!
-//! | line | for |
+//! | line | content |
 //! |---|---|
-//! | `v x y z` | a vertex; z is 0 in two axes |
-//! | `o object_ID` | the paths that follow, of one object |
+//! | `v x y z` | a vertex; z is 0 for two axes |
+//! | `o object_ID` | the object of the following paths |
 //! | `l a b …` | a path, or a link of two ends |
 //! | `p a` | a path of one vertex, or a link of one end |
 //! | `f a b c …` | a link of more ends |
 //!
-//! Vertices count from 1. Where the axes are named x, y and z, these three are
-//! in that order whatever the order in the store. Attributes are left out.
+//! Vertices count from 1. Axes named x, y and z are written in this order, independent of their
+//! order in the store. Attributes are left out.
 
 use std::io::Write;
 

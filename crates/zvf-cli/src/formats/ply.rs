@@ -1,10 +1,10 @@
-//! ply: binary, little-endian, version 1.0.
+//! PLY 1.0, binary and little-endian.
 //!
-//! Vertices have a property an axis, by the name of the axis, then those that
-//! say the object, then their attributes; of several channels `NAME_0`, `NAME_1`, ….
-//! Links of two ends are edges, and so are the steps of paths; links of more
-//! ends are faces. What ply has no type for becomes one that holds every value
-//! there is, or is left out: words, complex numbers, and integers beyond 53 bits.
+//! Vertices have one property per axis with the name of the axis, then the columns that identify
+//! objects and paths, then their attributes; several channels are `NAME_0`, `NAME_1`, …. Links of
+//! two ends and steps of paths are edges; links of other widths are faces. Columns of a type that
+//! PLY lacks are written in a type that holds all of their values, or else left out: text, complex
+//! numbers, and integers beyond 53 bits.
 
 use std::{
     collections::HashSet,
@@ -49,7 +49,7 @@ pub(super) fn write(
     let mut of_links = PlyElement::default();
     let mut ends = None;
     if let Some(table) = &links {
-        // The ends are no property but a list, or two.
+        // The ends are written as two properties of an edge or as the list of a face.
         let Some((first, attributes)) = table.columns.split_first() else {
             return Err(ResultWriteError::Broken("links without ends"));
         };
@@ -99,7 +99,7 @@ pub(super) fn write(
     Ok(left_out)
 }
 
-/// The first vertex of each step of each path.
+/// Returns the first vertex of each step of each path.
 fn steps(answer: &QueryResult) -> impl Iterator<Item = u64> + Clone + '_ {
     let offsets = answer.parts.as_ref().map(|parts| parts.offsets.as_slice());
     let offsets = offsets.unwrap_or_default();
@@ -131,7 +131,7 @@ fn put_ends(ends: &OutputColumn<'_>, row: usize, sink: &mut Sink<'_>) -> io::Res
     Ok(())
 }
 
-/// There are no more vertices than this can say; an end beyond them is none.
+/// Writes an end of a link. Vertex numbers fit into an i32, because `write` limits their count.
 fn put_end<T>(end: T, sink: &mut Sink<'_>) -> io::Result<()>
 where
     i32: TryFrom<T, Error = TryFromIntError>,
@@ -180,7 +180,7 @@ impl<'a> PlyElement<'a> {
         true
     }
 
-    /// A name without blanks that no other property has.
+    /// Returns a unique property name of letters, digits and underscores.
     fn name(&mut self, column: &OutputColumn<'_>, channel: usize) -> String {
         let name = column.name.as_str();
         let name = ["vertex.", "link."]
@@ -214,7 +214,7 @@ impl<'a> PlyElement<'a> {
     }
 }
 
-/// The types ply has.
+/// The types of PLY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlyType {
     Char,
@@ -228,8 +228,8 @@ enum PlyType {
 }
 
 impl PlyType {
-    /// The type that holds all values of a column, and NaN where some are
-    /// missing.
+    /// Returns a type that holds all values of a column, and NaN if some are missing; `None` if there
+    /// is no such type.
     fn of(column: &OutputColumn<'_>) -> Option<Self> {
         let kind = column.kind()?;
         let scalar = match kind {
@@ -285,7 +285,7 @@ impl PlyType {
         }
     }
 
-    /// A value the type was chosen for, so nothing is lost; NaN for none.
+    /// Writes a value in this type, which holds every value of the column; NaN if it is missing.
     #[expect(
         clippy::as_conversions,
         clippy::cast_possible_truncation,
@@ -307,7 +307,7 @@ impl PlyType {
     }
 }
 
-/// A value as an integer, the greatest for what is beyond; 0 for what is none.
+/// Converts a value to an integer, saturating at the maximum; 0 for other types and missing values.
 fn integer(value: Option<Value>) -> i64 {
     match value {
         Some(Value::Bool(value)) => value.into(),

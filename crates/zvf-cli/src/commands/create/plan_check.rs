@@ -50,7 +50,7 @@ pub(super) struct PlanCheckOptions {
     pub(super) quiet: bool,
 }
 
-/// A progress line that makes room for a question.
+/// A progress line that can be hidden for a question.
 pub(super) struct PausableProgress {
     current: Arc<Mutex<Option<ProgressLine>>>,
     options: PlanCheckOptions,

@@ -10,7 +10,7 @@ use crate::{
 
 /// Maximum number of rows shown.
 const ROWS: usize = 10;
-/// Maximum number of characters shown of a name or value.
+/// Maximum number of characters shown of a name or text.
 const WIDTH: usize = 32;
 /// Maximum number of channels shown of a column.
 const CHANNELS: usize = 4;

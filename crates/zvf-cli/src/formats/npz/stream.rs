@@ -210,7 +210,7 @@ impl NpzStream {
 }
 
 impl NpzMember {
-    /// The array at a place, or the reason why its rows do not lie one after the other.
+    /// Opens the array at an offset, or returns the reason why its rows are not contiguous.
     fn at(
         path: &Path,
         label: &str,
