@@ -20,9 +20,10 @@ use serde_json::Value;
 use crate::{metadata, options::Options, run::cargo, stage::Done, workspace};
 
 /// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 10] = [
+const LIBRARIES: [&str; 11] = [
     "zvf",
     "zvf-build",
+    "zvf-codecs",
     "zvf-dense",
     "zvf-format",
     "zvf-model",
