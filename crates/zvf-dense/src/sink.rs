@@ -33,7 +33,7 @@ pub trait DenseSink: fmt::Debug {
 /// ```
 /// use std::sync::Arc;
 /// use zvf_dense::{
-///     DenseArray, Dtype, MappedFile, MemoryArray, Hyperslab, convert,
+///     DenseArray, NumpyDtype, MappedFile, MemoryArray, Hyperslab, convert,
 ///     npy::{NpyArray, NpySink},
 /// };
 ///

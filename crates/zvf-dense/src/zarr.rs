@@ -44,7 +44,7 @@ impl ZarrArray {
     ///
     /// ```
     /// use zvf_dense::{
-    ///     DenseArray, Dtype, ChunkGrid, MemoryArray, Hyperslab, convert,
+    ///     DenseArray, NumpyDtype, ChunkGrid, MemoryArray, Hyperslab, convert,
     ///     zarr::{ZarrArray, ZarrCompression, ZarrSink},
     /// };
     ///

@@ -102,7 +102,7 @@
 //! use zvf_format::tetration::TetLayout;
 //! # #[cfg(feature = "alloc")] {
 //! use zvf_format::tetration::{
-//!     ChunkIndexBuilder, DatasetDirectoryBuilder, Dtype, Payload, Superblock,
+//!     ChunkIndexBuilder, DatasetDirectoryBuilder, TetDtype, Payload, Superblock,
 //! };
 //!
 //! let mut datasets = DatasetDirectoryBuilder::default();

@@ -1,7 +1,7 @@
 //! A proxy between client and server injects faults: occasional ones must not change results,
 //! permanent ones must be reported.
 
-use core::{error::Error as _, time::Duration};
+use core::time::Duration;
 
 use zvf::{Dataset, Error, OpenOptions};
 use zvf_model::key::Key;
@@ -38,7 +38,7 @@ async fn everything(
     place: Place,
     store: Store,
     files: &[ListedFile],
-) -> Result<(Answers, Contents), Error> {
+) -> Result<(Answers, Contents), Box<dyn core::error::Error>> {
     let contents = contents(&store, files).await?;
     let dataset = Dataset::open(store).await?;
     Ok((answers(&dataset, place.lists()).await?, contents))
@@ -65,11 +65,8 @@ fn overcome(place: Place, plans: &[Plan]) -> usize {
 }
 
 /// Returns the store error below an error.
-fn of_store(error: &Error) -> &ReadError {
-    if let Error::Read(error) = error {
-        return error;
-    }
-    let mut below = error.source();
+fn of_store<'a>(top: &'a (dyn core::error::Error + 'static)) -> &'a ReadError {
+    let mut below = Some(top);
     while let Some(error) = below {
         if let Some(error) = error.downcast_ref() {
             return error;
@@ -79,7 +76,7 @@ fn of_store(error: &Error) -> &ReadError {
         }
         below = error.source();
     }
-    panic!("{error:?}")
+    panic!("{top:?}")
 }
 
 type Is = fn(&ReadError) -> bool;
@@ -93,14 +90,15 @@ fn admit(place: Place, cases: &[(ProxyFault, Is)]) {
         let plan = Plan::always(*fault).of(KEY);
         let proxy = Proxy::start(place.server(), plan);
         let store = || place.through(&proxy, STORE, &options(*fault).retries(2));
-        let read = block_on(contents(&store(), &files)).unwrap_err().into();
+        let read = block_on(contents(&store(), &files)).unwrap_err();
         let answered = async {
             let dataset = Dataset::open(store()).await?;
             answers(&dataset, place.lists()).await
         };
         let answered = block_on(answered).unwrap_err();
-        for error in [read, answered] {
-            let below = of_store(&error);
+        let errors: [&(dyn core::error::Error + 'static); 2] = [&read, &answered];
+        for error in errors {
+            let below = of_store(error);
             assert!(is(below), "{place:?} {fault:?}: {error:?}");
             assert_eq!(below.key().as_str(), KEY, "{place:?} {fault:?}");
             assert!(below.to_string().starts_with(KEY), "{below}");
