@@ -120,8 +120,13 @@ fn created_and_converted_arrays_keep_their_values() {
     );
     assert_eq!(bench.json(&["b2nd", "verify", "@b.b2nd"])["ok"], true);
     bench.says(&["b2nd", "convert", "@b.b2nd", "@c.tet"]);
-    bench.says(&["b2nd", "convert", "@c.tet", "@d.zarr"]);
-    bench.says(&["b2nd", "convert", "@d.zarr", "@e.b2nd"]);
+    let between = if cfg!(feature = "zarr") {
+        "@d.zarr"
+    } else {
+        "@d.npy"
+    };
+    bench.says(&["b2nd", "convert", "@c.tet", between]);
+    bench.says(&["b2nd", "convert", between, "@e.b2nd"]);
     bench.says(&["b2nd", "slice", "@e.b2nd", "-o", "@e.npy"]);
     assert!(fs::read(bench.path("e.npy")).unwrap() == fs::read(bench.path("a.npy")).unwrap());
 }
@@ -142,4 +147,12 @@ fn errors_contain_a_hint() {
     }
     let said = bench.refused(&["b2nd", "slice", "@a.b2nd", "--stop", "99,1,1"]);
     assert!(said.contains("element 98 of axis 0"), "{said}");
+}
+
+#[cfg(not(feature = "zarr"))]
+#[test]
+fn a_build_without_zarr_names_the_feature() {
+    let (bench, _) = bench();
+    let said = bench.refused(&["b2nd", "convert", "@a.b2nd", "@a.zarr"]);
+    assert!(said.contains("--features zarr"), "{said}");
 }

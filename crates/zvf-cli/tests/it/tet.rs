@@ -127,6 +127,7 @@ fn a_slice_has_the_recorded_values_and_cost() {
     }
 }
 
+#[cfg(feature = "zarr")]
 #[test]
 fn arrays_are_converted_between_formats_and_back() {
     let (bench, _) = bench(&["good/f32_3d_edges_zstd.tet"]);
