@@ -2,7 +2,7 @@
 //!
 //! [`ChunkCodecs`] is the codec chain of a chunk, parsed once from the metadata of an array and
 //! applied to each chunk. [`ShardLayout`] locates chunks in the shards of an array, and assembles
-//! shards. [`blosc`] reads and writes the chunks of Blosc themselves.
+//! shards. [`blosc`] decodes and encodes single Blosc chunks, without a codec chain.
 //!
 //! ```
 //! use zvf_codecs::{ChunkCodecs, DecodedSize};

@@ -59,8 +59,8 @@ pub struct Query {
     pub objects: Option<Vec<i64>>,
     /// Selects the members of groups, in addition to `objects`.
     pub groups: Option<Vec<u64>>,
-    /// Restricts the query to vertices of these chunks. Paths are split into runs of consecutive
-    /// pieces inside, each selected by itself. All ends of a link must be inside. An empty list
+    /// Restricts the query to vertices of these chunks. Each run of consecutive fragments of
+    /// a path in these chunks is treated as a separate path. All ends of a link must be inside. An empty list
     /// selects nothing.
     pub chunks: Option<Vec<ChunkCoord>>,
     /// The predicate on attributes.
@@ -198,8 +198,8 @@ pub enum Clip {
     /// Boxes only.
     #[default]
     Split,
-    /// Drops them: only segments and faces between vertices inside stay, and vertices without
-    /// a neighbour inside.
+    /// Drops them. Segments and faces with all vertices inside remain, and so do vertices
+    /// inside that are joined to no other vertex inside.
     Drop,
 }
 
@@ -215,7 +215,7 @@ pub struct NearestTo {
 /// The attributes to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// All attributes. Lists the attributes of the store.
+    /// All attributes. To find them, the query lists the store.
     #[default]
     All,
     /// These attributes; a missing one is an error. A name without a scope selects the attribute in

@@ -97,7 +97,7 @@ pub use error::{CommitError, CreateError, RecordError, TransactionError};
 /// # Atomicity
 ///
 /// A process that dies before the commit leaves the store unchanged. After the commit, readers see
-/// all changes, and the next reader or transaction completes what a dead process left.
+/// all changes, and the next transaction completes what a dead process left.
 ///
 /// # Concurrency
 ///

@@ -44,9 +44,9 @@
 //! setters. Every operation returns [`Error`]. The crate contains no runtime: any executor can poll
 //! its futures, except that buckets require tokio.
 //!
-//! The types of geometry, queries and findings are re-exported from the crates below, which suit
-//! programs that need less than a store or more than this crate offers: `zvf-build`, `zvf-query`,
-//! `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`.
+//! The types of geometry, queries and findings are re-exported from `zvf-build`, `zvf-query`,
+//! `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for what is
+//! not re-exported, or to depend on less.
 
 mod attribute;
 mod dataset;

@@ -41,8 +41,8 @@ pub(crate) enum RequestedRows {
     All,
     /// Those of these fragments.
     Fragments(Vec<u32>),
-    /// Those of these fragments if there are `of` of them, and all otherwise: the
-    /// fragments are bins then.
+    /// The rows of these bins if the chunk has `of` fragments, which shows that its
+    /// fragments are bins; otherwise all rows.
     Bins {
         bins: Vec<u32>,
         of: u64,

@@ -25,7 +25,7 @@ pub(crate) struct PlanNode {
 /// the compiler finds what a new operator lacks.
 #[derive(Debug)]
 pub(crate) enum Operator {
-    /// Reads the chunks that the region and the lists of chunks leave, in their order.
+    /// Reads, in order, the chunks that neither the region nor the lists of chunks exclude.
     ChunkScan(ChunkScan),
     /// Reads the chunks that the paths or points of its objects go through.
     PathScan(PathScan),

@@ -81,7 +81,7 @@ impl Session<'_> {
     /// The batches in order are the result: vertices first, then links. Row numbers count from the
     /// start of the result, see [`QueryResult::first_row`]. Paths and links in a region are one batch,
     /// and so is each level of a query whose budget may be exceeded. Objects and their attributes come
-    /// with the last batch of vertices. Each batch is of one level and has its columns.
+    /// with the last batch of vertices, and with each batch of paths. Each batch is of one level and has its columns.
     ///
     /// # Errors
     ///

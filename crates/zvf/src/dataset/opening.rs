@@ -36,8 +36,8 @@ pub(crate) struct Opened {
 /// Opens a store. For 0.9 this takes three requests in two round trips, or one request if the root
 /// has a copy of the nodes.
 ///
-/// Also returns the store to read from: it applies the transaction that is being committed, if any,
-/// and uses the node copy.
+/// Also returns the store to read from: it shows the state after the transaction that is being
+/// applied, if any, and uses the node copy.
 pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Failure> {
     let key = Key::root();
     let metadata = nodes::metadata(&key)?;

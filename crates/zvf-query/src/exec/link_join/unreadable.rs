@@ -8,8 +8,8 @@ use zvf_model::grid::ChunkCoord;
 use super::row_map::RowMap;
 use crate::catalog::links::LinkRecords;
 
-/// Chunks of which stored links could not be read. Which links are implied in
-/// them is not known, as stored ones go before those.
+/// Chunks whose stored links could not be read. Their implied links are unknown, because a stored
+/// link replaces the implied one.
 #[derive(Default)]
 pub(super) struct UnreadableChunks {
     chunks: BTreeSet<ChunkCoord>,
