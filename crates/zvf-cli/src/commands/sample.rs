@@ -35,7 +35,7 @@ become several values per vertex. Without --affine, positions in a NIfTI volume 
 sform, or else its qform, and must be in its units. The attribute is written in one transaction.
 
 Examples:
-  zvf sample tracts.zv fa.nii.gz --into fa
+  zvf sample tracts.zv md.nii --into md
   zvf sample tracts.zv volume.npy --into t1 --outside edge
   zvf sample tracts.zv volume.npy --into mean_t1 --reduce object:mean"
 )]

@@ -259,7 +259,7 @@ fn object_attributes_aggregate_their_vertices() {
 }
 
 /// A NIfTI-1 volume of float32 with an sform, whose voxel at i, j, k is 100i + 10j + k.
-fn nifti() -> Vec<u8> {
+pub(crate) fn nifti(step: [f32; 3], first: [f32; 3]) -> Vec<u8> {
     let mut bytes = vec![0; 352];
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
     put(0, &348_i32.to_le_bytes());
@@ -274,11 +274,10 @@ fn nifti() -> Vec<u8> {
         put(at, &value.to_le_bytes());
     }
     put(108, &352_f32.to_le_bytes());
-    // Voxels of half a unit, with the first axis mirrored, from (20, 0, -3) on.
     let rows = [
-        [-0.5_f32, 0.0, 0.0, 20.0],
-        [0.0, 0.5, 0.0, 0.0],
-        [0.0, 0.0, 0.5, -3.0],
+        [step[0], 0.0, 0.0, first[0]],
+        [0.0, step[1], 0.0, first[1]],
+        [0.0, 0.0, step[2], first[2]],
     ];
     for (at, value) in rows.concat().into_iter().enumerate() {
         put(280 + 4 * at, &value.to_le_bytes());
@@ -297,7 +296,9 @@ fn nifti() -> Vec<u8> {
 #[test]
 fn positions_in_a_nifti_volume_are_mapped_by_its_header() {
     let bench = Bench::new();
-    fs::write(bench.path("v.nii"), nifti()).unwrap();
+    // Voxels of half a unit, with the first axis mirrored.
+    let volume = nifti([-0.5, 0.5, 0.5], [20.0, 0.0, -3.0]);
+    fs::write(bench.path("v.nii"), volume).unwrap();
     bench.file("a.csv", "x,y,z\n20,0,-3\n19.5,0.25,-1\n15,5,1\n0,0,0\n");
     create(&bench, &[]);
     let line = ["sample", "@a.zv", "@v.nii", "--into", "v"];

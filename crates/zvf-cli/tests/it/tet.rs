@@ -227,7 +227,7 @@ fn a_missing_file_is_named() {
     let output = zvf(&["tet", "info", path]);
     assert_eq!(output.status.code(), Some(2));
     let expected = format!(
-        "error: {path} does not exist; give a .tet, .npy, .b2nd or .cat file, or the folder of a Zarr array\n"
+        "error: {path} does not exist; give a .tet, .npy, .nii, .nii.gz, .b2nd or .cat file, or the folder of a Zarr array\n"
     );
     assert_eq!(text(&output.stderr), expected);
 }

@@ -49,7 +49,7 @@ pub(crate) enum Operator {
     LinkJoin,
     /// Joins all links of a level with its vertices, batch by batch.
     ///
-    /// The join gathers as well: only the rows that chunks went to are held, not their vertices.
+    /// Also gathers the vertices: keeps the output rows of each chunk, not its vertices.
     StreamedLinkJoin,
     /// Keeps what is nearest to a position.
     Nearest(NearestTo),

@@ -110,8 +110,13 @@ impl Session<'_> {
         })
     }
 
-    /// Checks that the attributes a query names exist, as far as the store can be listed.
-    async fn check_names(&self, query: &Query) -> Result<(), QueryError> {
+    /// Checks that the attributes that a query selects by name exist, as far as the store can be
+    /// listed. Lists the attributes if the query names some.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::NoAttribute`] for a missing attribute, with the existing ones; [`QueryError`].
+    pub async fn check_selection(&self, query: &Query) -> Result<(), QueryError> {
         let Selection::Named(named) = &query.columns else {
             return Ok(());
         };
@@ -317,16 +322,14 @@ impl Session<'_> {
     }
 
     /// Counts the vertices, paths, objects and links that a query selects. Reads only attributes that
-    /// the predicate uses. Lists the attributes if the query names some.
+    /// the predicate uses; [`check_selection`](Self::check_selection) checks the names of the others.
     ///
     /// # Errors
     ///
-    /// [`QueryError::NoAttribute`] if the query names an attribute that does not exist;
     /// [`QueryError`].
     pub fn count<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<Counts, QueryError>> {
         Box::pin(async move {
             let mut counts = Counts::default();
-            self.check_names(query).await?;
             let query = query.clone().columns(Selection::none());
             let mut objects = BTreeSet::new();
             let mut any_objects = false;

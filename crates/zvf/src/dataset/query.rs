@@ -144,6 +144,19 @@ impl Dataset {
         })
     }
 
+    /// Checks that the attributes that a query selects by name exist, as far as the store can be
+    /// listed. A query does so itself; a [count](Self::count) reads no attributes and does not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`].
+    pub fn check_selection<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<(), Error>> {
+        boxed(async move {
+            self.verify().await?;
+            Ok(self.session().check_selection(query).await?)
+        })
+    }
+
     /// Returns the plan of a query with the reads it would make, computed from metadata and
     /// listings.
     ///

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::{unpack, zvf};
+use crate::{sample::nifti, unpack, zvf};
 
 /// Creates the samples in a folder.
 pub(super) fn make(folder: &Path) {
@@ -19,6 +19,7 @@ pub(super) fn make(folder: &Path) {
     write("edges.csv", edges);
     let at = |name: &str| folder.join(name).display().to_string();
     fs::write(folder.join("volume.npy"), volume()).unwrap();
+    fs::write(folder.join("md.nii"), nifti([6.0, 6.0, 6.0], [-20.0; 3])).unwrap();
     create(&[
         &at("tracts.zv"),
         "--kind=streamlines",
