@@ -18,7 +18,7 @@ use crate::{
   zvf tet info volume.tet
   zvf tet slice volume.tet --start 0,0,0 --stop 2,2,2
   zvf tet verify volume.tet --deep
-  zvf tet convert volume.tet volume.zarr")]
+  zvf tet convert volume.tet copy.b2nd")]
 pub(crate) struct TetArgs {
     #[command(subcommand)]
     verb: TetCommand,
