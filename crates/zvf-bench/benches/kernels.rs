@@ -12,7 +12,7 @@ use zvf_bench::{Kernel, kernels};
 
 /// Number of uncounted runs of a kernel, which fill its caches.
 const WARM: usize = 2;
-/// Number of runs of which the minimum is taken.
+/// Number of runs; the minimum counts.
 const TIMES: usize = 30;
 
 fn main() -> Result<(), Box<dyn Error>> {

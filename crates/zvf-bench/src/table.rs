@@ -11,7 +11,7 @@ use crate::{
     worker::{self, StoreForm, Worker},
 };
 
-/// Number of rounds of which a table shows the median, after one warm-up round.
+/// Number of rounds after one warm-up round; a table shows their median.
 const ROUNDS: usize = 5;
 
 /// Measures all or some steps, and prints a table.

@@ -142,7 +142,7 @@ impl ProgressLine {
     }
 }
 
-/// Returns a message of two parts, of which the first is shortened until both fit into a line.
+/// Returns a message of two parts. Shortens the first until both fit into a line.
 fn line(what: &str, counts: &str) -> String {
     let separator = ": ";
     let room = COLUMNS.saturating_sub(SPINNER);

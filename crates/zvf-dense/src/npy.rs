@@ -43,7 +43,7 @@ pub struct NpyArray {
     attributes: Map<String, Value>,
 }
 
-/// Where and how the data of an array are stored.
+/// The position and form of the data of an array in its file.
 #[derive(Debug)]
 pub(crate) struct NpyLayout {
     pub(crate) dtype: NumpyDtype,

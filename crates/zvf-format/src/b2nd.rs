@@ -12,7 +12,7 @@
 //! | trailer | L − T | T | metalayers of variable length |
 //!
 //! A frame without chunks has no index chunk. In a sparse directory the file `chunks.b2frame` is
-//! such a frame without its chunks, each of which is a file of its own; the index chunk then starts
+//! such a frame without its chunks, which are separate files; the index chunk then starts
 //! at H. The index contains one little-endian i64 for each chunk: its position relative to H, or
 //! the number of its file. If the top bit is set, the chunk consists of one repeated value and
 //! takes no bytes.
@@ -107,7 +107,7 @@
 //!
 //! # Geometry
 //!
-//! Where ⌈0 / n⌉ and ⌈n / 0⌉ are 0, the sizes in the fixed header are
+//! With ⌈0 / n⌉ = ⌈n / 0⌉ = 0, the sizes in the fixed header are
 //!
 //! ```text
 //! block  = Π block shape · item                        bytes at 0x34

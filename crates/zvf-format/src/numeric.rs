@@ -19,7 +19,7 @@
 //! | `object_attributes/<name>/present_mask` (up to 0.8.0) | objects | 1; `uint8`, 0 for a dropped object. Later a dropped object's row is the array's fill value |
 //! | `parametric/objects` | what the length gives | `max_row_length`: type id, coefficients, then NaN |
 //!
-//! Where the length is divided by the rows, [`columns_of`] does it; a division with a remainder
+//! [`columns_of`] divides the length by the number of rows; a division with a remainder
 //! means an invalid cell. It takes precedence over the attributes `row_shape` and `channel_names`:
 //! known writers leave `row_shape` empty for attributes of several columns. A cell truncated
 //! between two rows is a valid shorter cell, which only these counts reveal.

@@ -133,7 +133,7 @@ pub enum CellOf<A> {
     /// An element of an array, with one index per axis from 0. In a sharded array the element is an
     /// inner chunk.
     Element(A, Vec<u64>),
-    /// A whole array of bytes of which only the key is known: its metadata and its only chunk are
+    /// A whole array of bytes, known by its key only: its metadata and its single chunk are
     /// read concurrently.
     Child(Key),
 }

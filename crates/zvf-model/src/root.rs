@@ -75,7 +75,7 @@ words! {
     pub enum CrossChunkStrategy as "a strategy for links between chunks" {
         /// As links.
         ExplicitLinks = "explicit_links",
-        /// As vertices stored in both chunks.
+        /// Vertices on the border are stored in both chunks.
         BoundaryDeduplication = "boundary_deduplication",
         /// Both.
         Both = "both",

@@ -212,6 +212,13 @@ pub struct NearestTo {
     pub count: usize,
 }
 
+impl Query {
+    /// Returns whether the query selects attributes by name.
+    pub fn names_attributes(&self) -> bool {
+        matches!(&self.columns, Selection::Named(named) if !named.is_empty())
+    }
+}
+
 /// The attributes to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {

@@ -352,10 +352,11 @@ impl GeometryInput {
         let mut next = largest.max(0);
         let mut seen = BTreeSet::new();
         for part in parts.iter_mut().filter(|id| !seen.insert(**id)) {
-            let path = self.files.first().cloned().unwrap_or_default();
             next = next
                 .checked_add(1)
-                .ok_or(GeometryReadError::ObjectIds { path })?;
+                .ok_or_else(|| GeometryReadError::ObjectIds {
+                    path: self.files.first().cloned().unwrap_or_default(),
+                })?;
             sources.push((next, *part));
             *part = next;
         }

@@ -63,7 +63,7 @@ pub(super) fn read(
     arrays_by_name(path, whole)
 }
 
-/// Reads all arrays except those that `leave` selects, as if there were no vertices.
+/// Reads all arrays except those that `leave` selects, and does not require vertices.
 pub(super) fn read_tables(
     input: &InputFile,
     options: &GeometryReadOptions,

@@ -23,7 +23,7 @@ impl Rename {
     }
 }
 
-/// Renames of a file, which remembers those that found their attribute.
+/// The renames of a file, and which of them have matched an attribute.
 #[derive(Debug)]
 pub(super) struct Renaming<'r> {
     renames: &'r [Rename],

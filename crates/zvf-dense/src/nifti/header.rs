@@ -34,7 +34,7 @@ impl NiftiTransform {
     }
 }
 
-/// What a header says.
+/// The parsed header of a NIfTI file.
 #[derive(Debug)]
 pub(super) struct NiftiHeader {
     pub(super) order: ByteOrder,
