@@ -96,6 +96,10 @@ fn a_remote_store_opens_with_one_request_and_verifies_two_nodes() {
         let store = far(&files);
         let dataset = open(&store).await.unwrap();
         assert_eq!(store.take_request_log().len(), 1);
+        // Nothing is selected by name, so nothing is compared.
+        let check = dataset.check_selection(&Query::new()).await;
+        check.unwrap();
+        assert!(store.take_request_log().is_empty());
         let answer = dataset.query(&Query::new()).await.unwrap();
         assert_eq!(nodes_read(&store), ["0/zarr.json", "0/vertices/zarr.json"]);
         assert_eq!(store.activity().lists, 0);
