@@ -20,14 +20,17 @@ use serde_json::Value;
 use crate::{metadata, options::Options, run::cargo, stage::Done, workspace};
 
 /// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 14] = [
     "zvf",
+    "zvf-arrow",
     "zvf-build",
     "zvf-codecs",
     "zvf-dense",
+    "zvf-files",
     "zvf-format",
     "zvf-model",
     "zvf-pages",
+    "zvf-precomputed",
     "zvf-query",
     "zvf-render",
     "zvf-store",

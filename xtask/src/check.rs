@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::{
+    memory_folder::MemoryFolder,
     metadata,
     options::Options,
     run::{cargo, exists, program},
@@ -43,13 +44,14 @@ fn tests(since: Option<&str>) -> Result<Done> {
     let names: Vec<&str> = affected.iter().copied().collect();
     println!("{}", names.join(", "));
     let runner = if exists("cargo-nextest") {
-        "nextest run --no-fail-fast --locked"
+        "nextest run --no-fail-fast --no-tests=pass --locked"
     } else {
         "test --no-fail-fast --quiet --lib --bins --tests --examples --locked"
     };
     let tests = affected.iter();
     let tests = tests.fold(cargo(runner), |run, name| run.arg("--package").arg(name));
-    tests.run()?;
+    let folder = MemoryFolder::new();
+    folder.set(tests).run()?;
     Ok(Done::Passed)
 }
 
@@ -78,7 +80,7 @@ fn changed_files(since: Option<&str>) -> Result<Vec<String>> {
 fn default_base() -> Result<String> {
     ensure!(
         workspace::root().join(".git").exists(),
-        "changes are found with git, and this folder is no repository"
+        "changes are found with git, and this folder is not a repository"
     );
     for base in BASES {
         let verify = program("git").words("rev-parse --verify --quiet").arg(base);

@@ -1,16 +1,20 @@
 //! Every check that a change must pass, cheapest first.
 
-use anyhow::Result;
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
 
 use crate::{
     bench::kernels,
-    fuzz, nostd,
+    fuzz, nostd, outside,
     run::{EVERYTHING, cargo},
     stage::{Done, Stages},
     test, tidy,
 };
 
 const FUZZ_SECONDS: u64 = 2;
+/// Third-party crates that `zvf --no-default-features --features local` may compile.
+const MAX_READER_CRATES: usize = 91;
 
 pub(crate) fn all() -> Stages {
     let mut stages = Stages::default();
@@ -22,13 +26,17 @@ pub(crate) fn all() -> Stages {
         .run("doctests", || test::doctests(EVERYTHING))
         .run("feature sets of zvf-format", features)
         .run("feature sets of zvf-store", store_features)
+        .run("feature sets of zvf", facade_features)
         .run("feature sets of zvf-cli", cli_features)
         .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
+        .run("programs outside of the workspace", outside::all)
         .run("rustdoc", rustdoc)
         // These programs use one core each. The longest come first.
         .run_beside(&[
             ("servers", "servers"),
+            ("Python package", "python"),
+            ("tests of zarr-vectors", "python --compat"),
             ("conformance: runners", "conformance --runners --check"),
             ("conformance: stores of ours", "conformance --stores"),
             ("fixtures --check", "fixtures --check"),
@@ -40,6 +48,8 @@ pub(crate) fn all() -> Stages {
             ),
             ("conformance: Python reference", "conformance --reference"),
             ("conformance: migrated stores", "conformance --migrated"),
+            ("conformance: files", "conformance --files"),
+            ("conformance: precomputed", "conformance --precomputed"),
             ("conformance: golden data", "conformance --golden"),
             ("public items", "api --check"),
         ])
@@ -51,7 +61,10 @@ pub(crate) fn all() -> Stages {
 fn format() -> Result<Done> {
     cargo("fmt --all --check").run()?;
     for excluded in nostd::EXCLUDED {
-        cargo("fmt --check --manifest-path").arg(excluded).run()?;
+        // A manifest without a package needs `--all`.
+        cargo("fmt --all --check --manifest-path")
+            .arg(excluded)
+            .run()?;
     }
     Ok(Done::Passed)
 }
@@ -79,11 +92,45 @@ fn features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks and tests `zvf-store` without Blosc and zip.
+/// Checks `zvf-store` without any feature, and tests it without Blosc and zip. The stores of its
+/// tests use gzip.
 fn store_features() -> Result<Done> {
-    let clippy = cargo("clippy --locked --package zvf-store --no-default-features --all-targets");
-    clippy.words("-- -D warnings").run()?;
-    cargo("test --quiet --locked --package zvf-store --no-default-features").run()?;
+    let without = "--locked --package zvf-store --no-default-features";
+    cargo("clippy")
+        .words(without)
+        .words("-- -D warnings")
+        .run()?;
+    let tested = |command: &str| cargo(command).words(without).words("--features gzip,local");
+    tested("clippy --all-targets")
+        .words("-- -D warnings")
+        .run()?;
+    tested("test --quiet").run()?;
+    Ok(Done::Passed)
+}
+
+/// Checks the library of `zvf` without writers and without validation, and counts the crates that a
+/// reader of local stores compiles.
+fn facade_features() -> Result<Done> {
+    for features in ["", "local", "local,validate", "local,write"] {
+        let clippy = cargo("clippy --locked --package zvf --no-default-features --features");
+        clippy.arg(features).words("-- -D warnings").run()?;
+    }
+    let tree = cargo("tree --locked --package zvf --no-default-features --features local")
+        .words("--edges normal --prefix none --format {p}")
+        .read()?;
+    let crates: BTreeSet<&str> = tree
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)"))
+        .filter(|line| !line.starts_with("zvf"))
+        .collect();
+    println!(
+        "a reader of local stores compiles {} third-party crates",
+        crates.len()
+    );
+    ensure!(
+        crates.len() <= MAX_READER_CRATES,
+        "at most {MAX_READER_CRATES} are allowed: {crates:?}"
+    );
     Ok(Done::Passed)
 }
 

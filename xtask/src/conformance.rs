@@ -2,7 +2,9 @@
 
 mod b2nd;
 pub(crate) mod corpus;
+mod files;
 mod migrated;
+mod precomputed;
 mod pyramids;
 pub(crate) mod random;
 pub(crate) mod runners;
@@ -44,6 +46,12 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     if options.flag("migrated") {
         return migrated::migrated();
     }
+    if options.flag("files") {
+        return files::both_ways();
+    }
+    if options.flag("precomputed") {
+        return precomputed::exported();
+    }
     if options.flag("b2nd") {
         return b2nd::both_ways(options.number("cases")?, options.number("seed")?);
     }
@@ -58,6 +66,8 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         created,
         pyramids::levels(seed)?,
         migrated::migrated()?,
+        precomputed::exported()?,
+        files::both_ways()?,
         b2nd::both_ways(None, seed)?,
         runners::check()?,
         random::stores(random::FEW, seed)?,

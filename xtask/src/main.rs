@@ -15,11 +15,14 @@ mod conformance;
 mod fixtures;
 mod fuzz;
 mod hex;
+mod memory_folder;
 mod metadata;
 mod nightly;
 mod node;
 mod nostd;
 mod options;
+mod outside;
+mod package;
 mod pictures;
 mod python;
 mod rules;
@@ -63,12 +66,22 @@ Comparison with other implementations:
     --stores           only stores that `zvf create` writes
     --pyramids         only levels that `zvf pyramid` writes
     --migrated         only recorded stores, migrated to 0.9
+    --files            only files of the field, both ways
+    --precomputed      only exports for Neuroglancer, read by other programs
     --random           only random stores, both ways
       --cases N        number of stores (default 40)
     --b2nd             only Blosc2 arrays, both ways
     --runners          only the queries of docs/conformance.md; writes its table
     --runner COMMAND   the same queries, asked of another implementation
+      --store PATTERN,…      only of these stores, as 'zvf-09/*'
+      --query KIND,…         only of these kinds, as all,bbox
+      --generation G,…       only of stores of these generations, as 0.9
     --seed N           repeat a run
+  outside              the programs of examples/outside, built with the packages to be published
+  python               the Python package: builds its module, runs mypy and pytest
+    --compat           only the tests of zarr-vectors against zvf.compat, compared with
+                       docs/compat.md
+      --write          write its table
   servers              stores on an S3 server, Azurite and a web server, with injected faults
 
 Hostile input:
@@ -104,7 +117,11 @@ fn main() -> ExitCode {
         eprint!("{USAGE}");
         return ExitCode::from(2);
     };
-    let options = match Options::parse(words) {
+    let words: Vec<String> = words.collect();
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        return help(&command);
+    }
+    let options = match Options::parse(words.into_iter()) {
         Ok(options) => options,
         Err(error) => {
             eprintln!("{error}\n\n{USAGE}");
@@ -123,7 +140,9 @@ fn main() -> ExitCode {
         "api" => single(api::from_options(&options)),
         "pictures" => single(pictures::from_options(&options)),
         "servers" => single(servers::all()),
+        "python" => single(package::from_options(&options)),
         "nostd" => single(nostd::all()),
+        "outside" => single(outside::all()),
         "fuzz" => single(fuzz::from_options(&options)),
         "bench" => single(bench::from_options(&options)),
         "help" | "--help" | "-h" => {
@@ -135,6 +154,30 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints the lines of one command, or all of them for an unknown command.
+fn help(command: &str) -> ExitCode {
+    match section(command) {
+        Some(section) => println!("Usage: cargo xtask {command} [OPTIONS]\n\n{section}"),
+        None => print!("{USAGE}"),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Returns the lines of the usage that describe `command`: those that begin with its name, and the
+/// lines below each, which are indented further.
+fn section(command: &str) -> Option<String> {
+    let mut is_within = false;
+    let lines = USAGE.lines().filter(|line| {
+        let begins = line.starts_with("  ") && !line.starts_with("   ");
+        if begins || line.is_empty() {
+            is_within = begins && line.split_whitespace().next() == Some(command);
+        }
+        is_within
+    });
+    let lines: Vec<&str> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn report(stages: &Stages) -> ExitCode {
@@ -164,5 +207,20 @@ fn single(outcome: anyhow::Result<Done>) -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_of_a_command_is_its_part_of_the_usage() {
+        let conformance = section("conformance").unwrap();
+        assert!(conformance.starts_with("  conformance  "));
+        assert!(conformance.contains("--generation") && conformance.ends_with("repeat a run"));
+        assert!(!conformance.contains("servers"));
+        assert_eq!(section("bench").unwrap().matches("\n  bench").count(), 6);
+        assert_eq!(section("confirm"), None);
     }
 }

@@ -19,11 +19,15 @@ use crate::{
 mod symbols;
 
 /// Manifests outside the workspace.
-pub(crate) const EXCLUDED: [&str; 2] = ["probe/Cargo.toml", "fuzz/Cargo.toml"];
+pub(crate) const EXCLUDED: [&str; 3] = [
+    "examples/outside/Cargo.toml",
+    "probe/Cargo.toml",
+    "fuzz/Cargo.toml",
+];
 /// A microcontroller without an operating system, and the browser.
 const TARGETS: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
-/// The example that is compiled for these targets.
-const EXAMPLE: &str = "crates/zvf-format/examples/microcontroller.rs";
+/// The example that is built for these targets.
+const EXAMPLE: &str = "microcontroller";
 /// The only function that the probe exports.
 const ENTRY: &str = "zvf_walk";
 
@@ -102,32 +106,18 @@ fn cross(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the example for `target` with rustc, because cargo would also build the
-/// dev-dependencies, which need std.
+/// Builds the example with the command that its documentation names.
 fn example(target: &str) -> Result<()> {
-    let built = metadata::scratch(target)?.join("debug");
-    let host = metadata::scratch("debug")?;
-    println!("{EXAMPLE} for {target}");
-    program("rustc")
-        .words("--edition 2024 --crate-type lib --emit metadata --target")
+    println!("the example {EXAMPLE} for {target}");
+    cargo("build --quiet --locked --package zvf-format --no-default-features --example")
+        .arg(EXAMPLE)
+        .arg("--target")
         .arg(target)
-        .arg("--extern")
-        .arg(format!(
-            "zvf_format={}",
-            built.join("libzvf_format.rlib").display()
-        ))
-        .arg("-L")
-        .arg(format!("dependency={}", built.join("deps").display()))
-        // Procedural macros are built for the host.
-        .arg("-L")
-        .arg(format!("dependency={}", host.join("deps").display()))
-        .arg("-o")
-        .arg(metadata::scratch("xtask")?.join("microcontroller.rmeta"))
-        .arg(workspace::root().join(EXAMPLE))
         .run()
 }
 
-fn has_target(target: &str) -> bool {
+/// Returns whether `target` is installed, or could be installed now.
+pub(crate) fn has_target(target: &str) -> bool {
     let installed = program("rustup").words("target list --installed").read();
     let installed = installed.unwrap_or_default();
     installed.lines().any(|line| line == target)

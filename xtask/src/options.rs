@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 15] = [
+const FLAGS: [&str; 18] = [
     "b2nd",
     "check",
+    "compat",
+    "files",
     "golden",
     "huge",
     "large",
@@ -18,17 +20,21 @@ const FLAGS: [&str; 15] = [
     "pyramids",
     "random",
     "reference",
+    "precomputed",
     "runners",
     "stores",
 ];
-const VALUES: [&str; 7] = [
+const VALUES: [&str; 10] = [
     "cases",
     "compare",
+    "generation",
+    "query",
     "reproduce",
     "runner",
     "seconds",
     "seed",
     "since",
+    "store",
 ];
 
 /// The arguments of a command.

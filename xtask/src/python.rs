@@ -29,6 +29,14 @@ const CATERVA: &str = "xtask/python/requirements-caterva.txt";
 const SERVERS: &str = "xtask/python/requirements-servers.txt";
 /// The programs that `cargo xtask bench` compares with.
 const PEERS: &str = "xtask/python/requirements-peers.txt";
+/// The readers of tractograms, meshes and neurons.
+const FILES: &str = "xtask/python/requirements-files.txt";
+/// The readers of Neuroglancer's precomputed formats.
+const PRECOMPUTED: &str = "xtask/python/requirements-precomputed.txt";
+/// The tests of the Python package.
+const PACKAGE: &str = "xtask/python/requirements-package.txt";
+/// The tests of zarr-vectors.
+const COMPAT: &str = "xtask/python/requirements-compat.txt";
 /// The plotting libraries.
 const PICTURES: &str = "xtask/python/requirements-pictures.txt";
 
@@ -61,6 +69,26 @@ pub(crate) fn pictures() -> Result<Option<PathBuf>> {
 /// Returns the Python of the programs to compare with; `None` without python3.
 pub(crate) fn peers() -> Result<Option<PathBuf>> {
     environment(PEERS)
+}
+
+/// Returns the Python of the readers of files; `None` without python3.
+pub(crate) fn files() -> Result<Option<PathBuf>> {
+    environment(FILES)
+}
+
+/// Returns the Python of Neuroglancer; `None` without python3.
+pub(crate) fn precomputed() -> Result<Option<PathBuf>> {
+    environment(PRECOMPUTED)
+}
+
+/// Returns the Python of the tests of the Python package; `None` without python3.
+pub(crate) fn package() -> Result<Option<PathBuf>> {
+    environment(PACKAGE)
+}
+
+/// Returns the Python of the tests of zarr-vectors; `None` without python3.
+pub(crate) fn compat() -> Result<Option<PathBuf>> {
+    environment(COMPAT)
 }
 
 /// Returns the Python of python-blosc2; `None` without python3.

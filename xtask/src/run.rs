@@ -131,7 +131,7 @@ impl Run {
 
 /// The build of CI: one feature set for all stages, so that everything is compiled once.
 pub(crate) const EVERYTHING: &str = "--workspace --locked \
-    --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf-cli/http,zvf-cli/zarr";
+    --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf/object_store,zvf-cli/http,zvf-cli/zarr";
 
 /// Builds a binary or an example of the workspace with the features of CI.
 pub(crate) fn built_here(target: &str) -> Result<PathBuf> {

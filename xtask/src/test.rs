@@ -3,7 +3,9 @@
 use anyhow::Result;
 
 use crate::{
-    conformance, nostd,
+    conformance,
+    memory_folder::MemoryFolder,
+    nostd,
     run::{cargo, exists},
     stage::{Done, Stages},
 };
@@ -27,7 +29,8 @@ pub(crate) fn tests(build: &str) -> Result<Done> {
     } else {
         "test --no-fail-fast --quiet --lib --bins --tests --examples"
     };
-    cargo(runner).words(build).run()?;
+    let folder = MemoryFolder::new();
+    folder.set(cargo(runner).words(build)).run()?;
     Ok(Done::Passed)
 }
 

@@ -65,12 +65,12 @@ pub(crate) struct Bound {
     pub(crate) query: String,
     pub(crate) what: &'static str,
     pub(crate) value: f64,
-    pub(crate) most: f64,
+    pub(crate) max: f64,
 }
 
 impl Bound {
     pub(crate) fn is_met(&self) -> bool {
-        self.value <= self.most
+        self.value <= self.max
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
                 "query": bound.query,
                 "what": bound.what,
                 "value": bound.value,
-                "most": bound.most,
+                "most": bound.max,
                 "met": bound.is_met(),
             })
         });
@@ -105,7 +105,7 @@ pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
 /// Writes a store and runs each query on a newly opened dataset.
 pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec<Cost>> {
     let path = folder.join(format!("{}-{}.zv", data.kind.name(), form.name()));
-    let address = path.to_str().context("a path that is no text")?;
+    let address = path.to_str().context("a path that is not text")?;
     let mut design = data.design();
     form.apply(&mut design);
     let create =
@@ -268,13 +268,13 @@ fn chunks(address: &str, answer: &QueryResult) -> Result<usize> {
 pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for cost in costs {
-        let mut add = |what: &'static str, value: f64, most: f64| {
+        let mut add = |what: &'static str, value: f64, max: f64| {
             let query = cost.query.clone();
             bounds.push(Bound {
                 query,
                 what,
                 value,
-                most,
+                max,
             });
         };
         let query = cost.query.as_str();
@@ -284,8 +284,8 @@ pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bou
             add("rounds", cost.rounds as f64, 5.0);
         }
         if kind == Workload::Streamlines && query.starts_with("one object") {
-            let (most, most_bytes) = if is_warm { (4.0, 20e3) } else { (12.0, 150e3) };
-            add("requests", requests, most);
+            let (max, most_bytes) = if is_warm { (4.0, 20e3) } else { (12.0, 150e3) };
+            add("requests", requests, max);
             add("bytes", bytes, most_bytes);
         }
         let amplification = if cost.answer > 1_000_000 { 2.0 } else { 3.0 };
@@ -295,11 +295,11 @@ pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bou
         }
         // With cached metadata, the cost does not depend on the number of chunks.
         if query == "box 0.1 %, touch, warm" {
-            let most = if form == StoreForm::Sharded { 0.2 } else { 2.0 };
+            let max = if form == StoreForm::Sharded { 0.2 } else { 2.0 };
             add(
                 "requests a chunk",
                 requests / cost.chunks.max(1) as f64,
-                most,
+                max,
             );
         }
         if query == "box 0.1 %, touch" {
@@ -349,8 +349,8 @@ mod tests {
                 rounds <= most_rounds,
                 "{name}: {rounds} round trips, not {most_rounds}"
             );
-            let most = most_bytes + most_bytes / 50;
-            assert!(bytes <= most, "{name}: {bytes} bytes, not {most_bytes}");
+            let max = most_bytes + most_bytes / 50;
+            assert!(bytes <= max, "{name}: {bytes} bytes, not {most_bytes}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path, str::FromStr};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use zvf::{Attribute, Design, Geometry, GeometryKind, NumericColumn, Values};
+use zvf::{Column, Design, Geometry, GeometryKind, NumericColumn};
 
 use crate::random::NamedRandom;
 
@@ -98,7 +98,7 @@ impl DataColumn {
         }
     }
 
-    fn attribute(&self) -> Attribute {
+    fn attribute(&self) -> Column {
         let kind = match self {
             Self::Float(..) => zvf::numeric::Kind::Float32,
             Self::Whole(..) => zvf::numeric::Kind::Int32,
@@ -107,10 +107,7 @@ impl DataColumn {
             bytes: self.bytes(),
             ..NumericColumn::new(kind, 1)
         };
-        Attribute {
-            name: self.name().to_owned(),
-            values: Values::Numbers(numbers),
-        }
+        Column::new(self.name().to_owned(), numbers)
     }
 }
 

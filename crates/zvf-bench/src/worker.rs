@@ -279,7 +279,7 @@ impl Worker {
 
     fn create(&self, geometry: Geometry, design: Design) -> Result<(f64, ())> {
         self.put_aside()?;
-        let address = self.folder.to_str().context("a path that is no text")?;
+        let address = self.folder.to_str().context("a path that is not text")?;
         let options = CreateOptions::default();
         let create = zvf::create(address, geometry, design, &options);
         timed(|| {
@@ -359,7 +359,7 @@ impl Worker {
             self.write()?;
         }
         let address = self.folder.to_str();
-        Ok(address.context("a path that is no text")?.to_owned())
+        Ok(address.context("a path that is not text")?.to_owned())
     }
 
     fn dataset(&mut self) -> Result<Dataset> {

@@ -4,10 +4,10 @@ use crate::{
     coordinates,
     design::{Design, OutOfBounds},
     error::BuildError,
-    geometry::{Attribute, Geometry},
+    geometry::Geometry,
     objects,
 };
-use zvf_model::column::NumericColumn;
+use zvf_model::column::{Column, NumericColumn};
 
 /// Converts positions to the type that the design stores.
 pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, BuildError> {
@@ -60,9 +60,9 @@ pub(crate) fn bounded(
             Ok((geometry, (lower.clone(), upper.clone())))
         }
         OutOfBounds::Expand => {
-            let least = lower.iter().zip(&found.0).map(|(a, b)| a.min(*b));
-            let most = upper.iter().zip(&found.1).map(|(a, b)| a.max(*b));
-            Ok((geometry, (least.collect(), most.collect())))
+            let min = lower.iter().zip(&found.0).map(|(a, b)| a.min(*b));
+            let max = upper.iter().zip(&found.1).map(|(a, b)| a.max(*b));
+            Ok((geometry, (min.collect(), max.collect())))
         }
     }
 }
@@ -221,8 +221,8 @@ fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
     }
 }
 
-fn gather(attributes: &mut [Attribute], rows: &[usize]) {
+fn gather(attributes: &mut [Column], rows: &[usize]) {
     for attribute in attributes {
-        attribute.values = attribute.values.gather(rows.iter().copied());
+        *attribute = attribute.take(rows.iter().copied());
     }
 }

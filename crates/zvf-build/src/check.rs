@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use crate::{
     design::{Design, Profile},
     error::BuildError,
-    geometry::{Attribute, Geometry, GeometryKind, Values},
+    geometry::{Geometry, GeometryKind},
 };
+use zvf_model::column::{Column, ColumnValues};
 
 /// Limit of readers on the number of objects.
 const MOST_OBJECTS: i64 = 1 << 26;
@@ -202,23 +203,27 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
 /// Checks that names are distinct identifiers and that columns have `rows` rows.
 pub(crate) fn attributes(
     what: &'static str,
-    attributes: &[Attribute],
+    attributes: &[Column],
     rows: usize,
 ) -> Result<(), BuildError> {
     let mut names = HashSet::new();
-    for Attribute { name, values } in attributes {
+    for column in attributes {
+        let name = &column.name;
         identifier(what, name)?;
         if !names.insert(name) {
             let name = name.clone();
             return Err(BuildError::DuplicateName { what, name });
         }
-        if let Values::Numbers(numbers) = values
+        if let ColumnValues::Numeric(numbers) = &column.values
             && !numbers.bytes.len().is_multiple_of(numbers.row_size())
         {
             let name = name.clone();
             return Err(BuildError::PartialRow { what, name });
         }
-        length(what, name, rows, values.len())?;
+        length(what, name, rows, column.len())?;
+        if let Some(nulls) = &column.nulls {
+            length(what, name, rows, nulls.len())?;
+        }
     }
     Ok(())
 }

@@ -133,6 +133,10 @@ pub struct Design {
     pub dtype: Option<Kind>,
     /// Compression of cells.
     pub compression: CellCompression,
+    /// Compression of tables: object manifests, groups, and attributes of both. `None` compresses
+    /// them as cells, or with Zstandard if cells are not compressed: they are small and compress
+    /// well.
+    pub table_compression: Option<CellCompression>,
     /// Checksums of cells.
     pub checksums: CellChecksums,
     /// Number of cells in one object.
@@ -183,6 +187,7 @@ impl Design {
             bin_shape: None,
             dtype: None,
             compression: CellCompression::default(),
+            table_compression: None,
             checksums: CellChecksums::default(),
             sharding: ShardingPolicy::default(),
             directed: false,
@@ -231,6 +236,13 @@ impl Design {
     #[must_use]
     pub fn compression(mut self, compression: CellCompression) -> Self {
         self.compression = compression;
+        self
+    }
+
+    /// Sets the compression of tables.
+    #[must_use]
+    pub fn table_compression(mut self, compression: CellCompression) -> Self {
+        self.table_compression = Some(compression);
         self
     }
 

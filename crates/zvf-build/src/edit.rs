@@ -21,5 +21,6 @@ mod remove;
 mod tables;
 
 pub use change::{Edits, LevelChange};
+pub use columns::StoredValues;
 pub use error::EditError;
 pub use image::{CellId, LevelSnapshot};

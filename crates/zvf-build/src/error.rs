@@ -247,6 +247,11 @@ pub enum BuildError {
         "object attribute {0:?} uses every value of its type, so no fill value is left for absent objects; use a wider type"
     )]
     NoFillValue(String),
+    /// Vertices, links or fragments have no integer.
+    #[error(
+        "attribute {0:?} has rows without a value, which only floats and text can express; give it a value for each row or a floating-point type"
+    )]
+    NullInteger(String),
     /// The profile cannot store a column of this type.
     #[error("{what} {name:?} of {kind} cannot be stored in profile {profile}")]
     UnsupportedKind {

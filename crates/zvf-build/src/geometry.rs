@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use zvf_model::column::NumericColumn;
+use zvf_model::column::{Column, NumericColumn};
 
 /// Kind of geometry that a store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,50 +81,6 @@ impl GeometryKind {
     }
 }
 
-/// Values of an attribute, one row for each vertex, link or object.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// Numbers.
-    Numbers(NumericColumn),
-    /// Text, or `None` for rows without a value.
-    Text(Vec<Option<String>>),
-}
-
-impl Values {
-    /// Returns the number of rows.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Numbers(numbers) => numbers.len(),
-            Self::Text(texts) => texts.len(),
-        }
-    }
-
-    /// Returns whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Copies the given rows, in their order.
-    #[must_use]
-    pub fn gather(&self, rows: impl Iterator<Item = usize>) -> Self {
-        match self {
-            Self::Numbers(numbers) => Self::Numbers(numbers.take(rows)),
-            Self::Text(texts) => {
-                Self::Text(rows.map(|row| texts.get(row).cloned().flatten()).collect())
-            }
-        }
-    }
-}
-
-/// Named column.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Attribute {
-    /// Name, an identifier.
-    pub name: String,
-    /// Values.
-    pub values: Values,
-}
-
 /// Geometry to write. Fields that a kind of geometry does not use stay empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geometry {
@@ -142,21 +98,21 @@ pub struct Geometry {
     /// Links: `link_width` vertex indices each, (child, parent) for skeletons.
     pub links: Vec<i64>,
     /// Vertex attributes.
-    pub vertex: Vec<Attribute>,
+    pub vertex: Vec<Column>,
     /// Link attributes.
-    pub link: Vec<Attribute>,
+    pub link: Vec<Column>,
     /// Fragment attributes, one row for each entry of `objects`; every fragment of an object gets
     /// its row.
-    pub fragment: Vec<Attribute>,
+    pub fragment: Vec<Column>,
     /// Ids of the objects that rows of `object` and `fragment` describe. `None` means all objects,
     /// ascending; for paths, in the order of the paths.
     pub objects: Option<Vec<i64>>,
     /// Object attributes.
-    pub object: Vec<Attribute>,
+    pub object: Vec<Column>,
     /// Members of groups by group number.
     pub groups: BTreeMap<u32, Vec<i64>>,
     /// Group attributes, one row for each group number up to the greatest.
-    pub group: Vec<Attribute>,
+    pub group: Vec<Column>,
 }
 
 impl<'a> From<&'a Geometry> for Cow<'a, Geometry> {

@@ -58,11 +58,11 @@ pub use design::{
     AxisSpec, CellChecksums, CellCompression, Design, OutOfBounds, Profile, Purpose, ShardingPolicy,
 };
 pub use error::BuildError;
-pub use geometry::{Attribute, Geometry, GeometryKind, Values};
+pub use geometry::{Geometry, GeometryKind};
 pub use output::{Output, group_metadata};
 pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanEstimate, PlanSummary, WritePlan};
 pub use random::SplitMix64;
 pub use rounding::{Rounding, RoundingError};
 pub use spatial_layout::SpatialLayout;
-pub use zvf_model::column::NumericColumn;
+pub use zvf_model::column::{Column, ColumnValues, NumericColumn};

@@ -68,11 +68,11 @@ pub(crate) fn root(
 }
 
 fn axis(axis: &AxisSpec) -> Value {
-    let mut says = json!({"name": axis.name, "type": axis.kind});
-    if let (Some(unit), Some(says)) = (&axis.unit, says.as_object_mut()) {
-        says.insert("unit".to_owned(), json!(unit));
+    let mut attributes = json!({"name": axis.name, "type": axis.kind});
+    if let (Some(unit), Some(attributes)) = (&axis.unit, attributes.as_object_mut()) {
+        attributes.insert("unit".to_owned(), json!(unit));
     }
-    says
+    attributes
 }
 
 /// Returns spatial axes x, y, z, w, x4 and so on.
@@ -91,7 +91,7 @@ pub(crate) fn default_axes(count: usize) -> Vec<AxisSpec> {
 
 /// Returns the attributes of level 0.
 pub(crate) fn level(vertices: u64, present: &[&str], tiles: bool) -> Map<String, Value> {
-    let mut says = json!({
+    let mut attributes = json!({
         "level": 0,
         "object_sparsity": 1.0,
         "vertex_count": vertices,
@@ -99,10 +99,10 @@ pub(crate) fn level(vertices: u64, present: &[&str], tiles: bool) -> Map<String,
         "parent_level": null,
         "arrays_present": present,
     });
-    if let (true, Some(says)) = (tiles, says.as_object_mut()) {
-        says.insert("fragments_tile".to_owned(), json!(true));
+    if let (true, Some(attributes)) = (tiles, attributes.as_object_mut()) {
+        attributes.insert("fragments_tile".to_owned(), json!(true));
     }
-    Map::from_iter([("zarr_vectors_level".to_owned(), says)])
+    Map::from_iter([("zarr_vectors_level".to_owned(), attributes)])
 }
 
 /// Compression and checksums of chunks.
@@ -121,12 +121,11 @@ impl Encoding {
         }
     }
 
-    /// Returns the encoding of tables, which are always compressed: they are small and compress
-    /// well.
+    /// Returns the encoding of tables.
     pub(crate) fn of_tables(design: &Design) -> Self {
-        let compression = match design.compression {
-            CellCompression::None => CellCompression::Zstd(1),
-            compression => compression,
+        let compression = match (design.table_compression, design.compression) {
+            (None, CellCompression::None) => CellCompression::Zstd(1),
+            (Some(compression), _) | (None, compression) => compression,
         };
         Self {
             compression,

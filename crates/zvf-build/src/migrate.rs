@@ -24,9 +24,12 @@ use crate::{
 
 pub use chunk_arrays::ChunkExtent;
 pub use implied_links::{FragmentEnds, ImpliedLinks};
-pub use links::{AlignedLinks, LinkArrayKey, LinkTarget, PlacedLinkCell, PlacedLinks};
+pub use links::{
+    AlignedLinks, LinkArrayKey, LinkAttributeType, LinkRecordPolicy, LinkTarget, LinkTotals,
+    PlacedLinkCell, PlacedLinks,
+};
 pub use nodes::{LevelFacts, RootFacts, is_level_array};
-pub use tables::TableRows;
+pub use tables::{ObjectIndexCounts, changed_type};
 
 /// Form of the store that a migration writes.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,14 +111,16 @@ impl MigrationTarget {
     pub fn sharded(
         &self,
         sharding: &ShardingPolicy,
-        (grid, arity): (&ChunkExtent, usize),
-        (chunks, bytes): (u64, u64),
+        grid: &ChunkExtent,
+        arity: usize,
+        chunks: u64,
+        bytes: u64,
     ) -> Result<Self, BuildError> {
         let mut design = Design::new(GeometryKind::Points);
         design.profile = self.profile;
         design.sharding = sharding.clone();
-        let (_, room) = grid.grid(arity).unwrap_or_default();
-        let shard = crate::sharding::shard(&design, &room, chunks, bytes)?;
+        let (_, capacity) = grid.grid(arity).unwrap_or_default();
+        let shard = crate::sharding::shard(&design, &capacity, chunks, bytes)?;
         Ok(Self {
             shard,
             ..self.clone()
@@ -124,8 +129,8 @@ impl MigrationTarget {
 
     /// Returns the shard index of a chunk's cell, if it shares a shard with others.
     pub fn shard_of(&self, grid: &ChunkExtent, arity: usize, chunk: &[i64]) -> Option<Vec<u64>> {
-        let (_, room) = grid.grid(arity)?;
-        let shard = self.shard_in(&room)?;
+        let (_, capacity) = grid.grid(arity)?;
+        let shard = self.shard_in(&capacity)?;
         let index = grid.index(chunk)?;
         Some(
             index
@@ -137,14 +142,14 @@ impl MigrationTarget {
     }
 
     /// Returns the shard shape of an array of this shape; `None` if no shard would have two cells.
-    fn shard_in(&self, room: &[u64]) -> Option<&[u64]> {
+    fn shard_in(&self, capacity: &[u64]) -> Option<&[u64]> {
         let shard = self.shard.as_deref()?;
-        let mut own = shard.iter().zip(room);
-        let is_shared = own.any(|(shard, room)| *shard.min(room) > 1);
-        (is_shared && shard.len() == room.len()).then_some(shard)
+        let mut own = shard.iter().zip(capacity);
+        let is_shared = own.any(|(shard, capacity)| *shard.min(capacity) > 1);
+        (is_shared && shard.len() == capacity.len()).then_some(shard)
     }
 
-    /// Returns the target with cells compressed as tables are, which are always compressed.
+    /// Returns the target with cells compressed as tables are, which a migration always compresses.
     #[must_use]
     pub fn compressed(&self) -> Self {
         Self {
@@ -181,11 +186,11 @@ fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
         "num_links",
         "num_physical_records",
     ];
-    let mut says = crate::output::json_object(new);
+    let mut attributes = crate::output::json_object(new);
     for (key, value) in old {
-        if !OF_CONTAINERS.contains(&key.as_str()) && !says.contains_key(key) {
-            says.insert(key.clone(), value.clone());
+        if !OF_CONTAINERS.contains(&key.as_str()) && !attributes.contains_key(key) {
+            attributes.insert(key.clone(), value.clone());
         }
     }
-    says
+    attributes
 }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use crate::{
     design::{Design, Profile},
     error::BuildError,
-    geometry::{Attribute, Geometry},
+    geometry::Geometry,
 };
+use zvf_model::column::Column;
 
 /// Objects by row of the object index.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -164,7 +165,7 @@ fn given(
             own.len()
         }
     };
-    let length = |what, attributes: &[Attribute]| crate::check::attributes(what, attributes, rows);
+    let length = |what, attributes: &[Column]| crate::check::attributes(what, attributes, rows);
     length("object attribute", &geometry.object)?;
     length("fragment attribute", &geometry.fragment)?;
     let groups = geometry.groups.keys().next_back();

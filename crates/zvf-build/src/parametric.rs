@@ -75,8 +75,8 @@ impl FormulaSet {
             }
         }
         let members = self.groups.iter().flatten();
-        let there = |id: &&i64| usize::try_from(**id).is_ok_and(|id| id < self.objects.len());
-        match members.into_iter().find(|id| !there(id)) {
+        let present = |id: &&i64| usize::try_from(**id).is_ok_and(|id| id < self.objects.len());
+        match members.into_iter().find(|id| !present(id)) {
             None => Ok(()),
             Some(&id) => Err(BuildError::UnknownObject {
                 what: "a group of formulas".to_owned(),

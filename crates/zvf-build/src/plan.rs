@@ -19,7 +19,7 @@ use crate::{
     bounds, check,
     design::{AxisSpec, Design, Profile},
     error::BuildError,
-    geometry::{Attribute, Geometry, GeometryKind},
+    geometry::{Geometry, GeometryKind},
     link_placement::{CrossChunkPolicy, LinkPlacement},
     metadata::{self, Encoding},
     objects::ObjectRows,
@@ -30,6 +30,7 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, is_tree},
 };
+use zvf_model::column::Column;
 
 pub(crate) use estimate::CellCounts;
 pub use estimate::PlanEstimate;
@@ -103,7 +104,7 @@ impl WritePlan {
     fn of(geometry: Geometry, design: Design, settles: bool) -> Result<Self, BuildError> {
         check::check(&geometry, &design)?;
         let geometry = bounds::stored(geometry, &design)?;
-        let (mut geometry, bounds) = bounds::bounded(geometry, &design)?;
+        let (mut geometry, (lower, upper)) = bounds::bounded(geometry, &design)?;
         let (objects, rows) = ObjectRows::of(&geometry, &design)?.unzip();
         let rows: Vec<u32> = rows.unwrap_or_default();
         // Following links takes temporary memory, so it comes before other allocations.
@@ -113,7 +114,14 @@ impl WritePlan {
         };
         let fragments = FragmentKind::of_geometry(objects.is_some());
         let vertices = geometry.vertices() as u64;
-        let space = SpatialLayout::of(&design, &geometry.positions, bounds, fragments, vertices)?;
+        let space = SpatialLayout::of(
+            &design,
+            &geometry.positions,
+            lower,
+            upper,
+            fragments,
+            vertices,
+        )?;
         let found = (space.lower.as_slice(), space.upper.as_slice());
         let within = design.bounds.is_none().then_some(found);
         let assigned = spatial_layout::assign(&geometry.positions, &space, fragments, within)?;
@@ -152,7 +160,7 @@ impl WritePlan {
             layout.chunk_of = Vec::new();
         }
         let current = design.profile == Profile::V09;
-        let columns = |given: &mut Vec<Attribute>, tag| {
+        let columns = |given: &mut Vec<Column>, tag| {
             let attributes = if settles {
                 core::mem::take(given)
             } else {

@@ -57,7 +57,8 @@ pub(crate) struct ChosenShapes {
 pub(crate) fn choose(
     positions: &NumericColumn,
     vertices: u64,
-    (lower, upper): (&[f64], &[f64]),
+    lower: &[f64],
+    upper: &[f64],
     purpose: Purpose,
     fragments: FragmentKind,
 ) -> ChosenShapes {
@@ -66,17 +67,17 @@ pub(crate) fn choose(
         _ if purpose == Purpose::Lookup || (purpose == Purpose::Auto && has_objects) => LOOKUP,
         _ => SCAN,
     };
-    let most = lower
+    let max = lower
         .iter()
         .zip(upper)
-        .fold(0.0, |most: f64, (lo, hi)| most.max(hi - lo));
+        .fold(0.0, |max: f64, (lo, hi)| max.max(hi - lo));
     // All vertices may be at one position, and a chunk needs an extent.
     let far = lower
         .iter()
         .chain(upper)
         .fold(0.0, |far: f64, x| far.max(x.abs()));
-    let most = if most > far * 1e-9 {
-        most
+    let max = if max > far * 1e-9 {
+        max
     } else if far > 0.0 {
         far
     } else {
@@ -85,7 +86,7 @@ pub(crate) fn choose(
     let axes = positions.row_len();
     let sample = Sample::of(positions, vertices);
     let bytes = as_float(positions.row_size());
-    let mut edge = above(most);
+    let mut edge = above(max);
     let mut shared = sample.neighbours(edge);
     // Shrinks the edge while cells are too full; identical coordinates end the search.
     for _ in 0..128 {
@@ -94,7 +95,7 @@ pub(crate) fn choose(
         }
         let next = above(edge / std::f64::consts::SQRT_2 * 0.95);
         let found = sample.neighbours(next);
-        if next >= edge || next <= most * 1e-9 {
+        if next >= edge || next <= max * 1e-9 {
             break;
         }
         (edge, shared) = (next, found);
@@ -175,8 +176,8 @@ impl Sample {
             seen > half
         });
         let of = |count: usize| 1.0 + as_float(count.saturating_sub(1)) * self.scale;
-        let most = counts.last().copied().unwrap_or(1);
-        of(middle.copied().unwrap_or(1)).max(of(most) / 16.0)
+        let max = counts.last().copied().unwrap_or(1);
+        of(middle.copied().unwrap_or(1)).max(of(max) / 16.0)
     }
 }
 
@@ -254,7 +255,14 @@ mod tests {
         let positions = NumericColumn::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
         for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
-            let chosen = choose(&positions, 1_000_000, bounds, purpose, FragmentKind::Bins);
+            let chosen = choose(
+                &positions,
+                1_000_000,
+                bounds.0,
+                bounds.1,
+                purpose,
+                FragmentKind::Bins,
+            );
             let bytes = chosen.chunk[0].powi(3) * 12.0;
             assert!(
                 (0.3..2.0).contains(&(bytes / target)),
@@ -270,7 +278,8 @@ mod tests {
         let chosen = choose(
             &positions,
             300_000,
-            (&[5.0; 2], &[5.0; 2]),
+            &[5.0; 2],
+            &[5.0; 2],
             Purpose::Auto,
             FragmentKind::Bins,
         );
@@ -284,7 +293,8 @@ mod tests {
             let chosen = choose(
                 &positions,
                 1,
-                (&[x; 2], &[x; 2]),
+                &[x; 2],
+                &[x; 2],
                 Purpose::Auto,
                 FragmentKind::Objects,
             );

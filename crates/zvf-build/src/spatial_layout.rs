@@ -35,7 +35,8 @@ impl SpatialLayout {
     pub(crate) fn of(
         design: &Design,
         positions: &NumericColumn,
-        (lower, upper): (Vec<f64>, Vec<f64>),
+        lower: Vec<f64>,
+        upper: Vec<f64>,
         fragments: FragmentKind,
         vertices: u64,
     ) -> Result<Self, BuildError> {
@@ -64,7 +65,8 @@ impl SpatialLayout {
                 let chosen = sizing::choose(
                     positions,
                     vertices,
-                    (&lower, &upper),
+                    &lower,
+                    &upper,
                     design.purpose,
                     fragments,
                 );
@@ -77,7 +79,8 @@ impl SpatialLayout {
                 let chosen = sizing::choose(
                     positions,
                     vertices,
-                    (&lower, &upper),
+                    &lower,
+                    &upper,
                     design.purpose,
                     fragments,
                 );
@@ -144,15 +147,15 @@ impl SpatialLayout {
         let mut origin = Vec::with_capacity(self.axes());
         let mut shape = Vec::with_capacity(self.axes());
         for axis in 0..self.axes() {
-            let least = lower.0[axis].min(lower.1[axis]);
-            let most = upper.0[axis].max(upper.1[axis]);
-            let extent = most.checked_sub(least).and_then(|n| u64::try_from(n).ok());
+            let min = lower.0[axis].min(lower.1[axis]);
+            let max = upper.0[axis].max(upper.1[axis]);
+            let extent = max.checked_sub(min).and_then(|n| u64::try_from(n).ok());
             shape.push(
                 extent
                     .and_then(|n| n.checked_add(1))
                     .ok_or(BuildError::TooManyChunks)?,
             );
-            origin.push(least);
+            origin.push(min);
         }
         let cells = shape
             .iter()
@@ -186,26 +189,26 @@ pub(crate) fn assign(
     let rule = Rule::of(space, fragments);
     let rows = positions.len();
     // The box of chunks around all positions.
-    let (least, most) = match within {
+    let (min, max) = match within {
         Some((lower, upper)) => (rule.corner(lower), rule.corner(upper)),
         None => {
             let (lower, upper) = coordinates::extent(positions)?;
             (rule.corner(&lower), rule.corner(&upper))
         }
     };
-    let (Some(least), Some(most)) = (least, most) else {
+    let (Some(min), Some(max)) = (min, max) else {
         return Err(BuildError::TooManyChunks);
     };
     let mut extents = Vec::with_capacity(axes);
     let mut cells = 1u64;
     for axis in 0..axes {
-        let extent = most[axis].checked_sub(least[axis]);
+        let extent = max[axis].checked_sub(min[axis]);
         let extent = extent.and_then(|n| u64::try_from(n).ok()?.checked_add(1));
         let extent = extent.ok_or(BuildError::TooManyChunks)?;
         cells = cells.checked_mul(extent).ok_or(BuildError::TooManyChunks)?;
         extents.push(extent);
     }
-    let table = Steps::new(&rule, &least, &extents);
+    let table = Steps::new(&rule, &min, &extents);
     let mut bin_of = vec![0; if bins.is_some() { rows } else { 0 }];
     let (numbers, chunk_of) = match small(cells, rows) {
         Some(cells) => {
@@ -229,7 +232,7 @@ pub(crate) fn assign(
         for axis in (0..axes).rev() {
             let at = number % extents[axis];
             number /= extents[axis];
-            coords[axis] = least[axis].wrapping_add_unsigned(at);
+            coords[axis] = min[axis].wrapping_add_unsigned(at);
         }
         coords
     });
@@ -350,8 +353,10 @@ struct Axis {
     first: i64,
     /// Bins of a chunk along the axis.
     count: i64,
-    /// Weight of a chunk in the cell number and of a bin in the bin number.
-    weights: (u64, u32),
+    /// Weight of a chunk in the cell number.
+    cell_weight: u64,
+    /// Weight of a bin in the bin number.
+    bin_weight: u32,
     /// Contributions by step; empty for too many steps.
     table: Vec<(u64, u32)>,
 }
@@ -360,16 +365,17 @@ struct Axis {
 const MOST_STEPS: u64 = 1 << 16;
 
 impl<'a> Steps<'a> {
-    fn new(rule: &'a Rule<'a>, least: &[i64], extents: &[u64]) -> Self {
-        let mut weights = (1u64, 1u32);
+    fn new(rule: &'a Rule<'a>, min: &[i64], extents: &[u64]) -> Self {
+        let (mut cell_weight, mut bin_weight) = (1u64, 1u32);
         let mut axes = Vec::with_capacity(extents.len());
         for axis in (0..extents.len()).rev() {
             let count = rule.per_chunk[axis];
             let mut steps = Axis {
                 // `corner` keeps steps far below 2^63.
-                first: least[axis].wrapping_mul(count),
+                first: min[axis].wrapping_mul(count),
                 count,
-                weights,
+                cell_weight,
+                bin_weight,
                 table: Vec::new(),
             };
             let range = extents[axis].saturating_mul(count.unsigned_abs());
@@ -377,8 +383,8 @@ impl<'a> Steps<'a> {
                 steps.table = (0..range).map(|step| steps.weigh(step)).collect();
             }
             axes.push(steps);
-            weights.0 = weights.0.wrapping_mul(extents[axis]);
-            weights.1 = weights.1.wrapping_mul(narrow(count.unsigned_abs()));
+            cell_weight = cell_weight.wrapping_mul(extents[axis]);
+            bin_weight = bin_weight.wrapping_mul(narrow(count.unsigned_abs()));
         }
         axes.reverse();
         Self { rule, axes }
@@ -439,8 +445,8 @@ impl Axis {
     fn weigh(&self, step: u64) -> (u64, u32) {
         let count = self.count.unsigned_abs();
         let (chunk, bin) = (step / count, step % count);
-        let bin = narrow(bin).wrapping_mul(self.weights.1);
-        (chunk.wrapping_mul(self.weights.0), bin)
+        let bin = narrow(bin).wrapping_mul(self.bin_weight);
+        (chunk.wrapping_mul(self.cell_weight), bin)
     }
 }
 

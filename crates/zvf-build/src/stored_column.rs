@@ -8,11 +8,8 @@ use zvf_format::{
     numeric::Kind,
 };
 
-use crate::{
-    error::BuildError,
-    geometry::{Attribute, Values},
-};
-use zvf_model::column::NumericColumn;
+use crate::error::BuildError;
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 /// Attribute whose values are stored in cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,36 +18,41 @@ pub(crate) struct StoredColumn {
     /// Values, or dictionary codes of text.
     pub(crate) numbers: NumericColumn,
     /// Attributes of the array node.
-    pub(crate) says: Map<String, Value>,
+    pub(crate) attributes: Map<String, Value>,
 }
 
 impl StoredColumn {
-    /// Converts an attribute; text becomes dictionary codes.
-    pub(crate) fn of(attribute: Attribute, tag: &str, current: bool) -> Result<Self, BuildError> {
-        let name = attribute.name;
-        let mut says = Map::new();
-        says.insert("zv_array".to_owned(), json!(tag));
-        says.insert("name".to_owned(), json!(name));
-        let numbers = match attribute.values {
-            Values::Numbers(numbers) => {
-                says.insert("dtype".to_owned(), json!(numbers.kind.name()));
+    /// Converts a column; text becomes codes of a sorted dictionary, null floats become NaN.
+    pub(crate) fn of(column: Column, tag: &str, current: bool) -> Result<Self, BuildError> {
+        let mut attributes = Map::new();
+        attributes.insert("zv_array".to_owned(), json!(tag));
+        attributes.insert("name".to_owned(), json!(column.name));
+        let (name, numbers) = match column.values {
+            ColumnValues::Numeric(mut numbers) => {
+                if let Some(nulls) = &column.nulls {
+                    set_nan(&column.name, &mut numbers, nulls)?;
+                }
+                attributes.insert("dtype".to_owned(), json!(numbers.kind.name()));
                 let columns = numbers.row_len();
                 if columns > 1 {
                     let names: Vec<String> = (0..columns).map(|at| format!("ch{at}")).collect();
-                    says.insert("channel_names".to_owned(), json!(names));
+                    attributes.insert("channel_names".to_owned(), json!(names));
                 }
                 if current {
                     let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
-                    says.insert("row_shape".to_owned(), json!(shape));
+                    attributes.insert("row_shape".to_owned(), json!(shape));
                 }
-                numbers
+                (column.name, numbers)
             }
-            Values::Text(texts) => coded(&name, &texts, &mut says, current)?,
+            ColumnValues::Dictionary { .. } => {
+                let numbers = coded(&column, &mut attributes, current)?;
+                (column.name, numbers)
+            }
         };
         Ok(Self {
             name,
             numbers,
-            says,
+            attributes,
         })
     }
 
@@ -60,43 +62,69 @@ impl StoredColumn {
     }
 }
 
+/// Stores NaN in rows without a value.
+///
+/// # Errors
+///
+/// [`BuildError::NullInteger`] if a null row has another type: a vertex has no place for it.
+pub(crate) fn set_nan(
+    name: &str,
+    numbers: &mut NumericColumn,
+    nulls: &[bool],
+) -> Result<(), BuildError> {
+    if !nulls.contains(&true) {
+        return Ok(());
+    }
+    let nan: &[u8] = match numbers.kind {
+        Kind::Float32 => &f32::NAN.to_le_bytes(),
+        Kind::Float64 => &f64::NAN.to_le_bytes(),
+        _ => return Err(BuildError::NullInteger(name.to_owned())),
+    };
+    let size = numbers.row_size();
+    let rows = numbers.bytes.chunks_exact_mut(size).zip(nulls);
+    for (row, _) in rows.filter(|(_, is_null)| **is_null) {
+        row.chunks_exact_mut(nan.len())
+            .for_each(|value| value.copy_from_slice(nan));
+    }
+    Ok(())
+}
+
 /// Encodes text as codes of a sorted dictionary.
 fn coded(
-    name: &str,
-    texts: &[Option<String>],
-    says: &mut Map<String, Value>,
+    column: &Column,
+    attributes: &mut Map<String, Value>,
     current: bool,
 ) -> Result<NumericColumn, BuildError> {
-    let words: BTreeSet<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let words: BTreeSet<&str> = column.texts().flatten().collect();
     let too_many = || BuildError::UnsupportedKind {
         what: "text attribute",
-        name: name.to_owned(),
+        name: column.name.clone(),
         kind: format!("{} words", words.len()),
         profile: "any",
     };
     let count = u32::try_from(words.len()).map_err(|_| too_many())?;
-    let dtype = if texts.iter().any(Option::is_none) {
+    let dtype = if column.texts().any(|text| text.is_none()) {
         CodeDtype::with_missing(count).map_err(|_| too_many())?
     } else {
         CodeDtype::new(count)
     };
     let numbers: BTreeMap<&str, u32> = words.iter().copied().zip(0..).collect();
-    let code = |text: &Option<String>| {
-        let text = text.as_deref().and_then(|text| numbers.get(text));
-        text.map_or(Code::Missing, |number| Code::Category(*number))
+    let code = |text: Option<&str>| {
+        let number = text.and_then(|text| numbers.get(text));
+        number.map_or(Code::Missing, |number| Code::Category(*number))
     };
-    let codes: Vec<Code> = texts.iter().map(code).collect();
+    let codes: Vec<Code> = column.texts().map(code).collect();
     let bytes = dtype.encode(&codes).map_err(|_| too_many())?;
     let kind = dtype.dtype().kind();
-    says.insert("dtype".to_owned(), json!(kind.name()));
+    attributes.insert("dtype".to_owned(), json!(kind.name()));
     if current {
-        says.insert("row_shape".to_owned(), json!([]));
+        attributes.insert("row_shape".to_owned(), json!([]));
     }
-    says.insert("encoding".to_owned(), json!("dictionary"));
-    says.insert("categories".to_owned(), json!(words));
-    says.insert("ordered".to_owned(), json!(false));
+    attributes.insert("encoding".to_owned(), json!("dictionary"));
+    attributes.insert("categories".to_owned(), json!(words));
+    attributes.insert("ordered".to_owned(), json!(false));
     if let Some(missing) = dtype.missing() {
-        says.insert("_FillValue".to_owned(), json!(missing));
+        attributes.insert("_FillValue".to_owned(), json!(missing));
     }
     Ok(NumericColumn {
         bytes,
@@ -124,11 +152,19 @@ pub(crate) struct TableColumn {
 }
 
 impl TableColumn {
-    /// Converts an attribute, taking the row that `rows` gives for each entry; `None` is absent.
-    pub(crate) fn of(attribute: &Attribute, rows: &[Option<usize>]) -> Result<Self, BuildError> {
-        match &attribute.values {
-            Values::Numbers(numbers) => Self::numbers(&attribute.name, numbers, rows),
-            Values::Text(texts) => Ok(Self::text(&attribute.name, texts, rows)),
+    /// Converts a column, taking the row that `rows` gives for each entry; `None` and null rows
+    /// are absent.
+    pub(crate) fn of(column: &Column, rows: &[Option<usize>]) -> Result<Self, BuildError> {
+        match &column.values {
+            ColumnValues::Numeric(numbers) if column.nulls.is_none() => {
+                Self::numbers(&column.name, numbers, rows)
+            }
+            ColumnValues::Numeric(numbers) => {
+                let present = |row: &Option<usize>| row.filter(|row| !column.is_null(*row));
+                let rows: Vec<Option<usize>> = rows.iter().map(present).collect();
+                Self::numbers(&column.name, numbers, &rows)
+            }
+            ColumnValues::Dictionary { .. } => Ok(Self::text(column, rows)),
         }
     }
 
@@ -166,8 +202,8 @@ impl TableColumn {
         })
     }
 
-    fn text(name: &str, texts: &[Option<String>], rows: &[Option<usize>]) -> Self {
-        let of = |row: &Option<usize>| row.and_then(|row| texts.get(row)?.as_deref());
+    fn text(column: &Column, rows: &[Option<usize>]) -> Self {
+        let of = |row: &Option<usize>| row.and_then(|row| column.text_at(row));
         let longest = rows.iter().filter_map(of).map(|text| text.chars().count());
         let letters = longest.max().unwrap_or(0).max(1);
         let size = letters * 4;
@@ -180,7 +216,7 @@ impl TableColumn {
             bytes.resize(end, 0);
         }
         Self {
-            name: name.to_owned(),
+            name: column.name.clone(),
             data_type: json!({
                 "name": "fixed_length_utf32", "configuration": {"length_bytes": size},
             }),
@@ -297,8 +333,8 @@ pub(crate) fn restored(
                 let text: String = letters.collect();
                 Some(text.trim_end_matches('\0').to_owned())
             };
-            let texts: Vec<Option<String>> = rows.iter().map(text).collect();
-            Ok(TableColumn::text(name, &texts, &given))
+            let column = Column::text(name, rows.iter().map(text));
+            Ok(TableColumn::text(&column, &given))
         }
     }
 }
@@ -326,9 +362,9 @@ fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
     match kind {
         Kind::Float16 => {
             let nan = half::f16::NAN.to_le_bytes().to_vec();
-            let least = half::f16::MIN;
-            let least = (json!(least.to_f64()), least.to_le_bytes().to_vec());
-            vec![(json!("NaN"), nan), least]
+            let min = half::f16::MIN;
+            let min = (json!(min.to_f64()), min.to_le_bytes().to_vec());
+            vec![(json!("NaN"), nan), min]
         }
         Kind::Float32 => float!(f32),
         Kind::Float64 => float!(f64),
@@ -353,14 +389,24 @@ fn complex<const N: usize>(nan: &[u8; N]) -> Vec<(Value, Vec<u8>)> {
 mod tests {
     use super::*;
 
-    fn attribute(kind: Kind, bytes: &[u8]) -> Attribute {
-        Attribute {
-            name: "a".to_owned(),
-            values: Values::Numbers(NumericColumn {
-                bytes: bytes.to_vec(),
-                ..NumericColumn::new(kind, 1)
-            }),
-        }
+    fn attribute(kind: Kind, bytes: &[u8]) -> Column {
+        let numbers = NumericColumn {
+            bytes: bytes.to_vec(),
+            ..NumericColumn::new(kind, 1)
+        };
+        Column::new("a", numbers)
+    }
+
+    #[test]
+    fn null_floats_of_vertices_are_nan() {
+        let column = Column {
+            nulls: Some(vec![true, false]),
+            ..Column::new("radius", NumericColumn::float32(1, [1.5, 2.5]))
+        };
+        let stored = StoredColumn::of(column, "attribute", true).unwrap();
+        let values = stored.numbers.to_vec::<f32>().unwrap();
+        assert!(values[0].is_nan());
+        assert!((values[1] - 2.5).abs() < f32::EPSILON);
     }
 
     #[test]

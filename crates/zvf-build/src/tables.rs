@@ -147,9 +147,9 @@ pub(crate) fn strings(
     path: &str,
     attributes: Map<String, Value>,
     items: &[Vec<u8>],
-    most: usize,
+    max: usize,
 ) -> Result<(), BuildError> {
-    let chunk = items.len().clamp(1, most);
+    let chunk = items.len().clamp(1, max);
     let array = ArrayNode::strings(codecs, items.len() as u64, chunk as u64, attributes);
     outputs.push(node(path, array.json()));
     for (at, part) in items.chunks(chunk).enumerate() {

@@ -6,6 +6,6 @@ mod named;
 mod selection;
 pub(crate) mod values;
 
-pub use geometry_file::GeometryFileArgs;
+pub use geometry_file::{GeometryFileArgs, GeometryReadingArgs};
 pub(crate) use named::{name_of, named};
 pub use selection::{QueryUsageError, SelectionArgs};

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    ffi::OsString,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
@@ -22,10 +23,12 @@ use crate::{
         b2nd::{self, B2ndArgs},
         compact::{self, CompactArgs},
         completions::{self, CompletionsArgs},
+        convert::{self, FileConvertArgs},
         create::{self, CreateArgs},
         delete::{self, DeleteArgs},
         doctor::{self, DoctorArgs},
         edit::{self, EditArgs},
+        export::{self, ExportArgs},
         info::{self, InfoArgs},
         man::{self, ManArgs},
         migrate::{self, MigrateArgs},
@@ -36,7 +39,9 @@ use crate::{
         validate::{self, ValidateArgs},
     },
     hint::open_hint,
+    interrupt::end_on_signals,
     outcome::CommandOutcome,
+    worker_pool,
 };
 
 /// clap's own colours. anstream drops them if the output is a file or `NO_COLOR` is set.
@@ -68,6 +73,7 @@ enum Command {
     Query(Box<QueryArgs>),
     Validate(ValidateArgs),
     Create(Box<CreateArgs>),
+    Convert(FileConvertArgs),
     /// Run a task of another process.
     #[command(hide = true)]
     Task {
@@ -83,6 +89,7 @@ enum Command {
     Sample(Box<SampleArgs>),
     #[cfg(feature = "render")]
     Render(Box<RenderArgs>),
+    Export(ExportArgs),
     Tet(Box<TetArgs>),
     B2nd(Box<B2ndArgs>),
     Doctor(DoctorArgs),
@@ -92,15 +99,36 @@ enum Command {
 
 /// Runs the command line of this process.
 ///
-/// The exit code is 0 on success, 1 if the answer is no, and 2 on failure or wrong usage.
+/// The exit code is 0 on success, 1 if the answer is no, 2 on failure or wrong usage, and 130 or 143
+/// after SIGINT or SIGTERM.
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
-    let outcome = dispatch(Cli::parse().command);
+    let cli = Cli::parse();
+    // The process that starts tasks reports the signal.
+    if !matches!(cli.command, Command::Task { .. }) {
+        end_on_signals();
+    }
+    ExitCode::from(finish(cli))
+}
+
+/// Runs a command line in another program, as the script of the Python package, and returns the
+/// exit code. The first argument is the path of the program, which processes of `--workers` run.
+///
+/// Ends the process with 2 on wrong usage.
+pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
+    if let Some(program) = arguments.first() {
+        worker_pool::set_program(program.into());
+    }
+    finish(Cli::parse_from(arguments))
+}
+
+fn finish(cli: Cli) -> u8 {
+    let outcome = dispatch(cli.command);
     match outcome.and_then(|outcome| print(&outcome)) {
         Ok(code) => code,
         Err(error) => {
             anstream::eprintln!("{RED}error:{RED:#} {}", describe(&*error));
-            ExitCode::from(2)
+            2
         }
     }
 }
@@ -118,6 +146,7 @@ fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
         Command::Query(args) => block_on(query::run(&args)),
         Command::Validate(args) => block_on(validate::run(&args)),
         Command::Create(args) => block_on(create::run(&args)),
+        Command::Convert(args) => convert::run(&args),
         Command::Task { file } => block_on(create::run_task(&file)),
         Command::Append(args) => block_on(append::run(&args)),
         Command::Edit(args) => block_on(edit::run(&args)),
@@ -128,6 +157,7 @@ fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
         Command::Sample(args) => block_on(sample::run(&args)),
         #[cfg(feature = "render")]
         Command::Render(args) => block_on(render::run(&args)),
+        Command::Export(args) => block_on(export::run(&args)),
         Command::Tet(args) => tet::run(&args),
         Command::B2nd(args) => b2nd::run(&args),
         Command::Doctor(args) => block_on(doctor::run(&args)),
@@ -147,7 +177,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<
 }
 
 /// Prints an outcome and returns its exit code.
-fn print(outcome: &CommandOutcome) -> Result<ExitCode, Box<dyn Error>> {
+fn print(outcome: &CommandOutcome) -> Result<u8, Box<dyn Error>> {
     for warning in &outcome.warnings {
         anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {warning}");
     }
@@ -155,11 +185,7 @@ fn print(outcome: &CommandOutcome) -> Result<ExitCode, Box<dyn Error>> {
     for hint in &outcome.hints {
         anstream::eprintln!("hint: {hint}");
     }
-    Ok(if outcome.is_negative {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(u8::from(outcome.is_negative))
 }
 
 /// Prints to standard output. A closed pipe, as after `| head`, is not an error.

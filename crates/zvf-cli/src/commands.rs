@@ -4,12 +4,14 @@ pub(crate) mod append;
 pub(crate) mod b2nd;
 pub(crate) mod compact;
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub mod create;
 pub(crate) mod delete;
 #[cfg(feature = "render")]
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod edit;
+pub(crate) mod export;
 pub(crate) mod info;
 pub(crate) mod man;
 pub mod migrate;

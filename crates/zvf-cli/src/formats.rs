@@ -9,13 +9,15 @@
 //! |---|---|---|---|
 //! | `npz` | one, with the interchange arrays | yes | yes |
 //! | `csv`, `arrow`, `parquet` | `NAME.csv` with one row per vertex; `NAME.links.csv`, `NAME.objects.csv`, `NAME.groups.csv` and `NAME.group_attributes.csv` where there are any | yes | yes |
-//! | `ply`, `obj` | one, for rendering programs | no | yes |
+//! | `ply`, `obj` | one, for rendering programs | by [`zvf_files`] | yes |
+//! | `trk`, `tck`, `trx`, `swc`, `stl`, `las`, `laz`, `gii`, `glb` | one or several, see [`zvf_files`] | yes | yes |
 //!
 //! # Arrays of npz
 //!
 //! | array | shape | content |
 //! |---|---|---|
 //! | `positions` | (vertices, axes) | coordinates |
+//! | `row_ids` | (vertices,) | the address of each vertex in its store, if the query asks for it |
 //! | `object_ids` | (vertices,) | the object of each vertex |
 //! | `part_offsets`, `part_objects` | (parts + 1,), (parts,) | paths: the first vertex of each, and its object |
 //! | `links` | (links, ends) | rows of `positions` |
@@ -29,7 +31,7 @@
 //!
 //! # Columns of tables
 //!
-//! Vertices have one column per axis, then `object_id` or, for paths, `part` and `object`, then
+//! Vertices have one column per axis, then `row_id` if the query asks for it, then `object_id` or, for paths, `part` and `object`, then
 //! `vertex.NAME` and `fragment.NAME`. When a table is read, the axes are the columns x, y, z and w,
 //! the columns that the schema names, or the columns that the user names; a column without a scope
 //! is an attribute of vertices. Consecutive rows with equal `part` and `object` (or `object_id`)
@@ -59,13 +61,17 @@
 mod arrow;
 mod column;
 mod consistency;
+mod contained;
 mod csv;
 mod description;
 mod error;
+mod field;
 mod format;
 mod input_file;
 mod input_table;
 mod interchange;
+mod keyed_table;
+mod lossless;
 mod npy;
 mod npz;
 mod obj;
@@ -86,8 +92,11 @@ use zvf::{Geometry, GeometryKind, QueryResult};
 pub use column::MissingPolicy;
 pub use description::StoreDescription;
 pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
+pub(crate) use field::{FieldSink, described, input_of, open_field};
 pub use format::Format;
 pub use input_file::{InputFile, InputFileError};
+pub(crate) use keyed_table::{KeyedTable, TableKey, read_keyed};
+pub(crate) use lossless::LosslessTarget;
 pub(crate) use npz::NpzStream;
 pub use npz::WholeFile;
 pub use output_file::{OutputFile, OutputFileError};
@@ -97,6 +106,7 @@ pub use rename::Rename;
 #[cfg(feature = "render")]
 pub(crate) use output_file::check_writable;
 
+use contained::contained;
 use input_table::InputTable;
 use interchange::InterchangeArrays;
 use rename::Renaming;
@@ -170,8 +180,11 @@ pub fn read(
     file: &InputFile,
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
+    if let Format::Field(_) = file.format() {
+        return contained(file.path(), || field::read(file, options));
+    }
     let mut arrays = match file.format() {
-        Format::Npz => npz::read(file, options)?,
+        Format::Npz => contained(file.path(), || npz::read(file, options))?,
         _ => read_tables(file, options)?,
     };
     let mut renaming = Renaming::new(&options.renames);
@@ -243,7 +256,7 @@ fn read_description(
 }
 
 fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, GeometryReadError> {
-    match file.format() {
+    contained(file.path(), || match file.format() {
         Format::Csv => csv::read_table(file.path(), missing),
         #[cfg(feature = "arrow")]
         Format::Arrow => arrow::read_table(file.path(), missing),
@@ -252,7 +265,7 @@ fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, Ge
         _ => Err(GeometryReadError::NotBuilt {
             path: file.path().to_path_buf(),
         }),
-    }
+    })
 }
 
 /// Writes a query result with a description of its store. `ply` and `obj` hold no description.
@@ -271,6 +284,11 @@ pub fn write(
     file: &OutputFile,
 ) -> Result<WrittenFiles, ResultWriteError> {
     consistency::check(answer)?;
+    if let Format::Field(_) = file.format() {
+        let mut sink = FieldSink::create(file, description)?;
+        sink.write(answer)?;
+        return sink.finish(&answer.groups, &description.group);
+    }
     let mut staged = Staged::new(file.path());
     let left_out = match file.format() {
         Format::Csv => csv::write(answer, description, &mut staged)?,
@@ -281,6 +299,9 @@ pub fn write(
         Format::Arrow => arrow::write(answer, description, &mut staged)?,
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::write(answer, description, &mut staged)?,
+        // Written above.
+        #[cfg(all(feature = "arrow", feature = "parquet"))]
+        Format::Field(_) => Vec::new(),
         #[cfg(not(all(feature = "arrow", feature = "parquet")))]
         format => {
             return Err(ResultWriteError::NotBuilt(format));

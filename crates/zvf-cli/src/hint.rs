@@ -23,6 +23,8 @@ pub(crate) enum Operation {
     /// `zvf edit --remove`: objects of the file replace the named ones.
     ReplaceNamed,
     Delete,
+    /// `zvf edit --attributes`.
+    Attributes,
     Compact,
     Migrate,
     Pyramid,
@@ -89,7 +91,7 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
         E::Query(QueryError::Damaged(_)) if operation == Operation::Migrate => {
             Some("skip it with --skip-damaged".into())
         }
-        E::NoStore { .. } | E::Open(OpenError::NotFound(_)) => match operation {
+        E::NoStore { .. } => match operation {
             Operation::Migrate => None,
             _ => Some("create a store with zvf create".into()),
         },
@@ -162,6 +164,9 @@ fn edit_hint(operation: Operation, error: &EditError) -> Option<Hint> {
         (Operation::Edit, EditError::UnknownObject(_)) => {
             Some("add objects with zvf append, or name the objects to replace with --remove".into())
         }
+        (Operation::Attributes, EditError::AttributeType { .. }) => {
+            Some("convert the column, or replace the attribute with --replace".into())
+        }
         _ => None,
     }
 }
@@ -183,14 +188,14 @@ pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
         zvf::Error::Open(OpenError::Feature { feature, .. }) => {
             format!("rebuild zvf with it: cargo install --path crates/zvf-cli --features {feature}")
         }
-        zvf::Error::Open(OpenError::NotFound(_)) => {
+        zvf::Error::NoStore { exists: false, .. } => {
             "give the folder that holds the store's zarr.json".to_owned()
         }
         zvf::Error::Unfinished { .. } => {
             "wait for zvf create, or run it again, which replaces what an interrupted run left"
                 .to_owned()
         }
-        zvf::Error::NoStore { address } if let Some(stores) = stores_in(address) => {
+        zvf::Error::NoStore { address, .. } if let Some(stores) = stores_in(address) => {
             format!("give one of the stores in it: {stores}")
         }
         zvf::Error::Generation(GenerationError::Undetermined) | zvf::Error::NoStore { .. } => {

@@ -9,15 +9,19 @@
 //! | [`arguments`] | arguments that several commands share |
 //! | `editing` | the session that `append`, `edit`, `delete` and `compact` share |
 //! | `dense` | dense arrays (`.tet`, `.b2nd`, `.npy`, Zarr) for `tet`, `b2nd` and `sample` |
+//! | `precomputed` | sources of Neuroglancer: the conversion for `zvf export precomputed` |
 //! | `cli` | the command line: dispatch, printing, exit codes |
 //! | `hint` | what to do next after an error |
+//! | `interrupt` | SIGINT and SIGTERM |
 
 mod cli;
 mod dense;
 mod display;
 mod editing;
 mod hint;
+mod interrupt;
 mod outcome;
+mod precomputed;
 mod progress;
 mod text_table;
 mod worker_pool;
@@ -26,4 +30,4 @@ pub mod arguments;
 pub mod commands;
 pub mod formats;
 
-pub use cli::{command, run};
+pub use cli::{command, run, run_in_program};

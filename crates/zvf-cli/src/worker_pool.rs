@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -16,6 +16,14 @@ use zvf::TaskRunner;
 
 /// Maximum number of times that a failing task is started.
 const MAX_ATTEMPTS: usize = 3;
+
+/// The program that runs `zvf task FILE`, unless it is this one.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Sets the program that runs tasks. Later calls have no effect.
+pub(crate) fn set_program(program: PathBuf) {
+    let _ = PROGRAM.set(program);
+}
 
 /// A fixed number of concurrent processes, each of which runs `zvf task FILE`.
 #[derive(Debug)]
@@ -39,7 +47,10 @@ impl TaskRunner for WorkerPool {
     }
 
     fn run(&self, tasks: &[PathBuf]) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let zvf = env::current_exe()?;
+        let zvf = match PROGRAM.get() {
+            Some(program) => program.clone(),
+            None => env::current_exe()?,
+        };
         let next = AtomicUsize::new(0);
         let work = || -> Result<(), String> {
             while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -3,6 +3,7 @@
 #[cfg(feature = "blosc")]
 mod blosc;
 pub(crate) mod crc32c;
+#[cfg(feature = "gzip")]
 mod gzip;
 mod inflate;
 mod settings;
@@ -17,6 +18,7 @@ use crate::error::{CodecsError, DecodeError, EncodeError, unsupported_field};
 
 #[cfg(feature = "blosc")]
 use blosc::Blosc;
+#[cfg(feature = "gzip")]
 use gzip::Gzip;
 use settings::{Settings, for_encoding};
 use zstd::Zstd;
@@ -25,24 +27,34 @@ use zstd::Zstd;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByteCodec {
     Zstd(Settings<Zstd>),
+    #[cfg(feature = "gzip")]
     Gzip(Settings<Gzip>),
     #[cfg(feature = "blosc")]
     Blosc(Settings<Blosc>),
     Crc32c,
 }
 
+/// Returns the error for a codec that this build lacks.
+#[cfg(not(all(feature = "blosc", feature = "gzip")))]
+fn feature_error(codec: &str, feature: &'static str) -> CodecsError {
+    CodecsError::Feature {
+        codec: codec.to_owned(),
+        feature,
+    }
+}
+
 impl ByteCodec {
     pub(crate) fn new(codec: &Codec) -> Result<Self, CodecsError> {
         match &*codec.name {
             "zstd" => Ok(Self::Zstd(Zstd::new(codec))),
+            #[cfg(feature = "gzip")]
             "gzip" => Ok(Self::Gzip(Gzip::new(codec))),
+            #[cfg(not(feature = "gzip"))]
+            name @ "gzip" => Err(feature_error(name, "gzip")),
             #[cfg(feature = "blosc")]
             "blosc" => Ok(Self::Blosc(Blosc::new(codec))),
             #[cfg(not(feature = "blosc"))]
-            name @ "blosc" => Err(CodecsError::Feature {
-                codec: name.to_owned(),
-                feature: "blosc",
-            }),
+            name @ "blosc" => Err(feature_error(name, "blosc")),
             name @ "crc32c" => match codec.configuration.get("location") {
                 None => Ok(Self::Crc32c),
                 Some(location) if location == "end" => Ok(Self::Crc32c),
@@ -54,9 +66,10 @@ impl ByteCodec {
 
     /// Returns a generous upper bound on the encoded size of `bytes` bytes.
     pub(crate) fn max_encoded_size(self, bytes: u64) -> u64 {
-        match self {
-            Self::Crc32c => bytes.saturating_add(4),
-            _ => bytes.saturating_add(bytes.div_ceil(8)).saturating_add(4096),
+        if self == Self::Crc32c {
+            bytes.saturating_add(4)
+        } else {
+            bytes.saturating_add(bytes.div_ceil(8)).saturating_add(4096)
         }
     }
 
@@ -64,6 +77,7 @@ impl ByteCodec {
     pub(crate) fn decode(self, bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         match self {
             Self::Zstd(_) => zstd::decode(bytes, limit),
+            #[cfg(feature = "gzip")]
             Self::Gzip(_) => gzip::decode(bytes, limit),
             #[cfg(feature = "blosc")]
             Self::Blosc(_) => blosc::decode(bytes, limit),
@@ -74,6 +88,7 @@ impl ByteCodec {
     pub(crate) fn encode(self, bytes: Cow<'_, [u8]>) -> Result<Vec<u8>, EncodeError> {
         match self {
             Self::Zstd(settings) => for_encoding("zstd", settings)?.encode(&bytes),
+            #[cfg(feature = "gzip")]
             Self::Gzip(settings) => for_encoding("gzip", settings)?.encode(&bytes),
             #[cfg(feature = "blosc")]
             Self::Blosc(settings) => for_encoding("blosc", settings)?.encode(&bytes),

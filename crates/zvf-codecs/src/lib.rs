@@ -24,7 +24,7 @@
 //! | `bytes`, `vlen-bytes`, `vlen-utf8` | yes | yes | none: the payload is the chunk |
 //! | `crc32c` | yes | yes | crc32c |
 //! | `zstd` | yes | yes | zstd (C) |
-//! | `gzip` | yes | yes | flate2 |
+//! | `gzip`, with the feature | yes | yes | flate2 |
 //! | `blosc`, with the feature | all compressors | LZ4, zlib, zstd; LZ4 in place of the others | [`blosc`] |
 //! | `sharding_indexed` | [`ShardLayout`] | [`ShardLayout`] | none |
 //!

@@ -233,13 +233,13 @@ fn selection(request: &Value, shape: &[u64]) -> Result<Hyperslab, Box<dyn Error>
 
 fn text<'a>(request: &'a Value, name: &str) -> Result<&'a str, Box<dyn Error>> {
     let text = request[name].as_str();
-    text.ok_or_else(|| format!("{name} is no text").into())
+    text.ok_or_else(|| format!("{name} is not text").into())
 }
 
 fn numbers(request: &Value, name: &str) -> Result<Vec<u64>, Box<dyn Error>> {
     let list = request[name].as_array();
     let list = list.and_then(|list| list.iter().map(Value::as_u64).collect());
-    list.ok_or_else(|| format!("{name} is no list of numbers").into())
+    list.ok_or_else(|| format!("{name} is not a list of numbers").into())
 }
 
 fn level(request: &Value) -> Result<u8, Box<dyn Error>> {

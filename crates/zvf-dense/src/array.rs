@@ -89,8 +89,8 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     fn slice_within(&self, selection: &Hyperslab, budget: u64) -> Result<Buffer, DenseError> {
         let len = self.byte_len(selection)?;
         let needed = u64::try_from(len).unwrap_or(u64::MAX);
-        let room = Some(len).filter(|_| needed <= budget);
-        let mut bytes = room
+        let capacity = Some(len).filter(|_| needed <= budget);
+        let mut bytes = capacity
             .and_then(Buffer::zeros)
             .ok_or(DenseError::Budget { needed, budget })?;
         self.slice_into(selection, &mut bytes)?;

@@ -146,7 +146,7 @@ trait Task {
 fn with_numbers<T: Task>(array: &dyn DenseArray, task: T) -> Result<T::Output, DenseError> {
     let fault = || DenseError::Reduction {
         name: array.name().to_owned(),
-        fault: "elements are no real numbers",
+        fault: "elements are not real numbers",
     };
     let number = array.dtype().number().ok_or_else(fault)?;
     let view;

@@ -147,7 +147,7 @@ where
         let fail = |fault| DenseError::sampling(array.name(), fault);
         let dtype = match array.dtype() {
             NumpyDtype::Number(dtype) => *dtype,
-            _ => return Err(fail("its elements are no numbers")),
+            _ => return Err(fail("its elements are not numbers")),
         };
         if matches!(dtype.kind(), Kind::Complex64 | Kind::Complex128) {
             return Err(fail("complex numbers are not sampled"));

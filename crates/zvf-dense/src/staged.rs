@@ -4,6 +4,7 @@ use std::{
     fs::{File, OpenOptions},
     io,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use tempfile::NamedTempFile;
@@ -22,7 +23,26 @@ pub fn create(target: &Path) -> io::Result<NamedTempFile> {
         // The mode of an ordinary new file. The umask decides on read access.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder_of(target))
+    // Held while the file is created, so that no file escapes the removal.
+    let mut unpublished = UNPUBLISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = builder.tempfile_in(folder_of(target))?;
+    unpublished.push(file.path().to_path_buf());
+    Ok(file)
+}
+
+/// Paths of the files that were created and not published. Those that were dropped no longer exist.
+static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the files that are neither published nor dropped, before the process ends. Afterwards,
+/// [`create`] waits forever.
+pub fn remove_unpublished() {
+    let unpublished = UNPUBLISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    for path in unpublished.iter() {
+        // Dropped files no longer exist.
+        let _ = std::fs::remove_file(path);
+    }
+    // Keeps the lock until the process ends.
+    std::mem::forget(unpublished);
 }
 
 /// Syncs a complete file to disk and moves it to `target`.
@@ -32,7 +52,11 @@ pub fn create(target: &Path) -> io::Result<NamedTempFile> {
 /// If the file cannot be synced or moved.
 pub fn publish(file: NamedTempFile, target: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
+    let staged = file.path().to_path_buf();
     file.persist(target).map_err(|error| error.error)?;
+    let mut unpublished = UNPUBLISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    unpublished.retain(|path| *path != staged);
+    drop(unpublished);
     // Makes the new name survive a power failure on systems that can sync folders.
     if let Ok(folder) = open_folder(folder_of(target)) {
         folder.sync_all().ok();

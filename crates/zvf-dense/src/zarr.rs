@@ -80,7 +80,7 @@ impl ZarrArray {
         let metadata = metadata.map_err(|error| in_store(error.into()))?;
         let text = metadata.get("data_type").or_else(|| metadata.get("dtype"));
         let text = text.and_then(Value::as_str);
-        let text = text.ok_or_else(|| in_store("its data type is no number".into()))?;
+        let text = text.ok_or_else(|| in_store("its data type is not a number".into()))?;
         let dtype = NumpyDtype::parse(text).map_err(|source| DenseError::Dtype {
             name: name.clone(),
             source,
@@ -88,7 +88,7 @@ impl ZarrArray {
         // zarrs returns native order, which is little-endian here.
         let dtype = match dtype.number() {
             Some(number) => number.kind().into(),
-            None => return Err(in_store("its data type is no number".into())),
+            None => return Err(in_store("its data type is not a number".into())),
         };
         let chunk = chunk_shape(&metadata);
         let chunk = chunk.ok_or_else(|| in_store("its chunks are of no regular grid".into()))?;
@@ -194,8 +194,9 @@ impl DenseArray for ZarrArray {
         // One chunk per thread at a time, or as many as fit in memory with the selected parts.
         let threads = rayon::current_num_threads();
         let both = needed.saturating_mul(2);
-        let room = budget.checked_div(both).unwrap_or(budget);
-        let at_once = usize::try_from(room).map_or(threads, |room| room.clamp(1, threads));
+        let capacity = budget.checked_div(both).unwrap_or(budget);
+        let at_once =
+            usize::try_from(capacity).map_or(threads, |capacity| capacity.clamp(1, threads));
         let mut cells = self.grid.chunks(selection);
         loop {
             let mut batch = Vec::with_capacity(at_once);

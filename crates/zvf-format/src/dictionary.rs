@@ -172,7 +172,7 @@ impl Eq for DictionaryCodes<'_> {}
 #[non_exhaustive]
 pub enum DictionaryCodesError {
     /// Codes are integers, not this.
-    #[error("codes of kind {} are no integers", .0.name())]
+    #[error("codes of kind {} are not integers", .0.name())]
     Kind(Kind),
     /// This number of bytes is not a whole number of codes.
     #[error("{0} bytes are not a whole number of codes")]

@@ -34,7 +34,7 @@ impl<'a> Int64s<'a> {
     ///
     /// # Errors
     ///
-    /// [`Int64sError::Length`] if the length is no multiple of eight.
+    /// [`Int64sError::Length`] if the length is not a multiple of eight.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Int64sError> {
         // I64 takes any bit pattern at any alignment: only the length can be wrong.
         let numbers = <[I64]>::ref_from_bytes(bytes);

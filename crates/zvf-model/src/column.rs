@@ -296,6 +296,30 @@ impl ColumnValues {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Encodes text; `None` becomes [`NULL_CODE`]. The dictionary lists words in order of
+    /// appearance.
+    pub fn text<S: AsRef<str>>(rows: impl IntoIterator<Item = Option<S>>) -> Self {
+        let mut dictionary = Dictionary::default();
+        let code = |row: Option<S>| row.map_or(NULL_CODE, |word| dictionary.code(word.as_ref()));
+        let codes = rows.into_iter().map(code).collect();
+        let words = dictionary.words.into();
+        Self::Dictionary { codes, words }
+    }
+
+    /// Returns the text of a row; `None` for numbers and codes without a word.
+    pub fn text_at(&self, row: usize) -> Option<&str> {
+        let Self::Dictionary { codes, words } = self else {
+            return None;
+        };
+        let code = usize::try_from(*codes.get(row)?).ok()?;
+        words.get(code).map(String::as_str)
+    }
+
+    /// Returns the text of every row as [`text_at`](Self::text_at) does.
+    pub fn texts(&self) -> impl Iterator<Item = Option<&str>> {
+        (0..self.len()).map(|row| self.text_at(row))
+    }
 }
 
 impl From<NumericColumn> for ColumnValues {
@@ -319,14 +343,11 @@ impl Column {
         name: impl Into<String>,
         rows: impl IntoIterator<Item = Option<S>>,
     ) -> Self {
-        let mut dictionary = Dictionary::default();
-        let code = |row: Option<S>| row.map_or(NULL_CODE, |word| dictionary.code(word.as_ref()));
-        let codes: Vec<u32> = rows.into_iter().map(code).collect();
-        let nulls: Vec<bool> = codes.iter().map(|code| *code == NULL_CODE).collect();
-        let words = dictionary.words.into();
+        let values = ColumnValues::text(rows);
+        let nulls: Vec<bool> = values.texts().map(|text| text.is_none()).collect();
         Self {
             name: name.into(),
-            values: ColumnValues::Dictionary { codes, words },
+            values,
             nulls: nulls.contains(&true).then_some(nulls),
         }
     }
@@ -349,12 +370,23 @@ impl Column {
 
     /// Returns the text of a row; `None` for nulls, numbers and codes without a word.
     pub fn text_at(&self, row: usize) -> Option<&str> {
+        let text = self.values.text_at(row);
+        text.filter(|_| !self.is_null(row))
+    }
+
+    /// Returns the text of every row as [`text_at`](Self::text_at) does.
+    pub fn texts(&self) -> impl Iterator<Item = Option<&str>> {
+        (0..self.len()).map(|row| self.text_at(row))
+    }
+
+    /// Returns whether two rows have the same bytes or text, or are both null.
+    pub fn rows_are_equal(&self, one: usize, other: usize) -> bool {
         match &self.values {
-            ColumnValues::Dictionary { codes, words } if !self.is_null(row) => {
-                let code = usize::try_from(*codes.get(row)?).ok()?;
-                words.get(code).map(String::as_str)
+            _ if self.is_null(one) || self.is_null(other) => {
+                self.is_null(one) == self.is_null(other)
             }
-            _ => None,
+            ColumnValues::Numeric(numbers) => numbers.row(one) == numbers.row(other),
+            ColumnValues::Dictionary { .. } => self.text_at(one) == self.text_at(other),
         }
     }
 

@@ -144,7 +144,7 @@ pub enum DetectionNote {
     #[error("zv_version is missing, the structure decides")]
     VersionMissing,
     /// `zv_version` is malformed.
-    #[error("zv_version is {0}, which is no version; the structure decides")]
+    #[error("zv_version is {0}, which is not a version; the structure decides")]
     VersionMalformed(Excerpt),
     /// The structure belongs to another generation.
     #[error("zv_version is {version}, but the store is laid out as {generation}")]
@@ -189,7 +189,7 @@ pub enum GenerationError {
     )]
     Packed,
     /// `vertices` has a form of no generation.
-    #[error("vertices is {0:?}, which no generation has: this is no store, or a damaged one")]
+    #[error("vertices is {0:?}, which no generation has: this is not a store, or a damaged store")]
     Vertices(NodeForm),
     /// Nodes of different generations.
     #[error(

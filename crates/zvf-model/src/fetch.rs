@@ -10,15 +10,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::{
+    error_kind::ErrorKind,
     key::Key,
     zarr::{Array, Node},
 };
 
+pub mod contract;
 mod port;
 
 pub use port::{AnyArray, Port};
 
 /// Reads nodes and cells of one store.
+///
+/// The module [`contract`] says what implementations have to do, and tests them.
 pub trait Fetch: Sync {
     /// An array whose cells can be read.
     type Array: CellSource;
@@ -95,6 +99,25 @@ pub trait Fetch: Sync {
         }
     }
 
+    /// Confirms that everything read so far belongs to one state of the store, if that takes no
+    /// request; `None` otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchProblem::Changed`] if the store was changed meanwhile.
+    fn confirm_now(&self) -> Option<Result<(), FetchError>> {
+        Some(Ok(()))
+    }
+
+    /// Confirms that everything read so far belongs to one state of the store.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchProblem::Changed`] if the store was changed meanwhile.
+    fn confirm(&self) -> impl Future<Output = Result<(), FetchError>> + Send {
+        async { Ok(()) }
+    }
+
     /// Returns the memory budget in bytes. A plan that would exceed it returns an error.
     fn budget(&self) -> u64;
 
@@ -159,6 +182,19 @@ pub struct FetchError {
     pub source: Box<dyn Error + Send + Sync>,
 }
 
+impl FetchError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self.problem {
+            FetchProblem::Damaged => ErrorKind::Damaged,
+            FetchProblem::Unavailable => ErrorKind::Unavailable,
+            FetchProblem::OverBudget => ErrorKind::OverBudget,
+            FetchProblem::Changed => ErrorKind::Conflict,
+            FetchProblem::Unsupported | FetchProblem::Unlistable => ErrorKind::Unsupported,
+        }
+    }
+}
+
 /// Category of the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -169,10 +205,17 @@ pub enum FetchProblem {
     /// The data was not delivered: a retry may succeed.
     #[error("cannot be read")]
     Unavailable,
+    /// The data is encoded in a way that the port does not decode, such as a codec that is not
+    /// built in.
+    #[error("cannot be decoded here")]
+    Unsupported,
     /// The data exceeds the memory budget.
     #[error("takes more memory than the budget allows")]
     OverBudget,
     /// The store cannot list its children.
     #[error("cannot be listed")]
     Unlistable,
+    /// The store was changed since it was opened.
+    #[error("was replaced")]
+    Changed,
 }

@@ -50,12 +50,27 @@ impl Key {
     ///
     /// [`KeyError`] if `segment` is not a single valid segment, or the key becomes too long.
     pub fn join(&self, segment: &str) -> Result<Self, KeyError> {
-        check_segment(segment)?;
-        let key = if self.is_root() {
-            segment.to_owned()
-        } else {
-            format!("{}/{segment}", self.0)
-        };
+        self.join_all(&[segment])
+    }
+
+    /// Appends several segments.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] as for [`join`](Self::join).
+    pub fn join_all(&self, segments: &[&str]) -> Result<Self, KeyError> {
+        let added = segments
+            .iter()
+            .map(|segment| segment.len().saturating_add(1));
+        let mut key = String::with_capacity(added.fold(self.0.len(), usize::saturating_add));
+        key.push_str(&self.0);
+        for segment in segments {
+            check_segment(segment)?;
+            if !key.is_empty() {
+                key.push('/');
+            }
+            key.push_str(segment);
+        }
         Self::within_limits(key)
     }
 

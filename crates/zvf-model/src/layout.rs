@@ -332,10 +332,7 @@ impl Layout {
         let merged = self.cross_chunk == CrossChunkForm::Links;
         let per_offsets = self.links == LinkForm::PerOffsets;
         let node = Key::parse(&level.to_string())?;
-        let below = |segments: &[&str]| {
-            let mut path = segments.iter();
-            path.try_fold(node.clone(), |key, segment| key.join(segment))
-        };
+        let below = |segments: &[&str]| node.join_all(segments);
         let key = match part {
             ArrayRole::Vertices => below(&["vertices"])?,
             ArrayRole::VertexFragments => below(&["vertex_fragments"])?,
@@ -516,9 +513,9 @@ impl LinkOffsets<'_> {
             (Self::Zero { width: 0 | 1, .. }, true) => family.join("self").map(Some),
             (Self::Zero { width, arity }, true) => {
                 // Bounded by the maximum length of a segment.
-                let most = crate::key::MAX_SEGMENT_BYTES;
-                let zeros = vec!["0"; (*arity).min(most)].join(".");
-                let offsets = vec![zeros; width.saturating_sub(1).min(most)];
+                let max = crate::key::MAX_SEGMENT_BYTES;
+                let zeros = vec!["0"; (*arity).min(max)].join(".");
+                let offsets = vec![zeros; width.saturating_sub(1).min(max)];
                 family.join(&offsets.join("_")).map(Some)
             }
         }

@@ -200,8 +200,9 @@ impl LevelMetadata {
     /// coarser levels. Level 0 is always complete. An extension of this library, like stale levels;
     /// other readers ignore it.
     pub fn is_additive(&self) -> bool {
-        let says = |attributes: &Attributes| attributes.get(ADDITIVE) == Some(&Value::Bool(true));
-        self.level != LevelId::FULL && (says(&self.other) || says(&self.unknown))
+        let is_additive =
+            |attributes: &Attributes| attributes.get(ADDITIVE) == Some(&Value::Bool(true));
+        self.level != LevelId::FULL && (is_additive(&self.other) || is_additive(&self.unknown))
     }
 
     /// Returns the extent of a chunk of the level.

@@ -15,9 +15,11 @@ use crate::{
 };
 
 mod fields;
+mod parse;
 
 pub use crate::excerpt::Excerpt;
 pub(crate) use fields::{Fields, JsonField, Noter};
+pub(crate) use parse::Document;
 
 /// An attribute object, as parsed and preserved.
 pub type Attributes = Map<String, Value>;
@@ -45,6 +47,18 @@ pub struct MetadataNote {
     pub assumed: Assumed,
 }
 
+impl MetadataNote {
+    /// Returns the note of a member that stands in its object twice.
+    pub(crate) fn repeated(path: &str) -> Self {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        Self {
+            path: JsonPath(path.into()),
+            fault: MetadataFault::Twice(Excerpt::of(name)),
+            assumed: Assumed::Last,
+        }
+    }
+}
+
 impl fmt::Display for MetadataNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.path, self.fault, self.assumed)
@@ -57,6 +71,8 @@ impl fmt::Display for MetadataNote {
 pub enum Assumed {
     /// The value found.
     AsFound,
+    /// The last of several.
+    Last,
     /// The default of the format for an absent field.
     Default,
     /// No value at all.
@@ -71,6 +87,7 @@ impl fmt::Display for Assumed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AsFound => "taken as it is",
+            Self::Last => "the last one is used",
             Self::Default => "the default is used",
             Self::Nothing => "ignored",
             Self::FromPath => "the node's name is used",
@@ -177,14 +194,14 @@ pub enum MetadataFault {
         found: JsonKind,
     },
     /// A number that must be whole and within limits.
-    #[error("{found} is no whole number from {least} to {most}")]
+    #[error("{found} is not a whole number from {min} to {max}")]
     Integer {
         /// The number as written.
         found: Excerpt,
         /// The least allowed.
-        least: i64,
+        min: i64,
         /// The most allowed.
-        most: u64,
+        max: u64,
     },
     /// A number outside the range of the field.
     #[error("{found} is not {expected}")]

@@ -271,7 +271,7 @@ fn length(object: &Map<String, Value>) -> usize {
 }
 
 /// Replaces the longest nodes by `null` until the others fit.
-fn fit(nodes: &mut Map<String, Value>, most: usize) {
+fn fit(nodes: &mut Map<String, Value>, max: usize) {
     let mut sizes: Vec<(usize, String)> = nodes
         .iter()
         .map(|(path, node)| (node.to_string().len(), path.clone()))
@@ -281,7 +281,7 @@ fn fit(nodes: &mut Map<String, Value>, most: usize) {
         .map(|(size, path)| size.saturating_add(path.len()).saturating_add(4))
         .fold(0, usize::saturating_add);
     sizes.sort_unstable();
-    while total > most
+    while total > max
         && let Some((size, path)) = sizes.pop()
     {
         nodes.insert(path, Value::Null);

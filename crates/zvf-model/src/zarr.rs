@@ -26,7 +26,10 @@ use serde_json::Value;
 
 use crate::{
     key::{Key, KeyError},
-    metadata::{Attributes, Fields, JsonField, JsonKind, MetadataError, MetadataFault},
+    metadata::{
+        Attributes, Document, Fields, JsonField, JsonKind, MetadataError, MetadataFault,
+        MetadataNote,
+    },
 };
 
 mod codec;
@@ -56,6 +59,8 @@ pub enum Node {
 pub struct GroupNode {
     /// Its attributes, unchanged.
     pub attributes: Attributes,
+    /// Paths of members of its JSON that stand in their object twice. The last one counts.
+    pub repeated: Vec<String>,
 }
 
 /// An array node.
@@ -77,6 +82,8 @@ pub struct Array {
     pub codecs: Codecs,
     /// Its attributes, unchanged.
     pub attributes: Attributes,
+    /// Paths of members of its JSON that stand in their object twice. The last one counts.
+    pub repeated: Vec<String>,
 }
 
 impl Node {
@@ -101,14 +108,18 @@ impl Node {
             let bytes = bytes.len();
             return Err(whole(MetadataFault::Size { bytes, limit }));
         }
-        // serde_json stops at a depth of 128.
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+        let document = Document::parse(bytes).map_err(|error| {
             whole(MetadataFault::Syntax {
                 line: error.line(),
                 column: error.column(),
             })
         })?;
-        Self::from_json(key, value)
+        let mut node = Self::from_json(key, document.value)?;
+        match &mut node {
+            Self::Group(group) => group.repeated = document.repeated,
+            Self::Array(array) => array.repeated = document.repeated,
+        }
+        Ok(node)
     }
 
     /// Reads a node from parsed JSON.
@@ -124,7 +135,10 @@ impl Node {
         match node_type.text()? {
             "group" => {
                 refuse_unknown(&fields, GROUP_MEMBERS)?;
-                Ok(Self::Group(GroupNode { attributes }))
+                Ok(Self::Group(GroupNode {
+                    attributes,
+                    repeated: Vec::new(),
+                }))
             }
             "array" => {
                 refuse_unknown(&fields, ARRAY_MEMBERS)?;
@@ -140,6 +154,18 @@ impl Node {
             Self::Group(group) => &group.attributes,
             Self::Array(array) => &array.attributes,
         }
+    }
+
+    /// Returns a fault for each member of the JSON that stands in its object twice.
+    pub fn repeated(&self) -> Vec<MetadataNote> {
+        let repeated = match self {
+            Self::Group(group) => &group.repeated,
+            Self::Array(array) => &array.repeated,
+        };
+        repeated
+            .iter()
+            .map(|path| MetadataNote::repeated(path))
+            .collect()
     }
 
     /// Returns the array, if it is one.
@@ -182,6 +208,7 @@ impl Array {
             fill_value,
             codecs,
             attributes,
+            repeated: Vec::new(),
         })
     }
 
@@ -335,13 +362,13 @@ fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), MetadataErr
 }
 
 /// Reads a list of extents of at least `least`, whose product fits 64 bits.
-fn extents(place: &JsonField<'_>, least: u64) -> Result<Vec<u64>, MetadataError> {
+fn extents(place: &JsonField<'_>, min: u64) -> Result<Vec<u64>, MetadataError> {
     let found = place.list()?.len();
     if found > MAX_RANK {
         let limit = MAX_RANK;
         return Err(place.error(MetadataFault::Rank { found, limit }));
     }
-    let extents = place.each(|extent| extent.unsigned(least, u64::MAX))?;
+    let extents = place.each(|extent| extent.unsigned(min, u64::MAX))?;
     // An extent of 0 must not hide an overflow of the others.
     let product = extents
         .iter()

@@ -3,4 +3,5 @@
 pub(crate) mod columns;
 pub(crate) mod loaded;
 pub(crate) mod merge;
+pub(crate) mod split;
 pub(crate) mod vertices;

@@ -10,10 +10,10 @@
 /// assert_eq!(closest("object.lenght", there), Some("object.length"));
 /// assert_eq!(closest("radius", there), None);
 /// ```
-pub fn closest<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(name: &str, present: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let slips = |other: &str| strsim::damerau_levenshtein(&name, &other.to_lowercase());
-    let near = there.into_iter().map(|other| (slips(other), other));
+    let near = present.into_iter().map(|other| (slips(other), other));
     // One typing error in a name of two letters leaves half of it; a distance of more than a third
     // means another name.
     let near =
@@ -28,11 +28,11 @@ mod tests {
 
     #[test]
     fn typing_errors_are_matched_and_other_names_are_not() {
-        let there = ["fa", "radius", "X"];
-        assert_eq!(closest("faa", there), Some("fa"));
-        assert_eq!(closest("raduis", there), Some("radius"));
-        assert_eq!(closest("x", there), Some("X"));
-        assert_eq!(closest("curvature", there), None);
+        let present = ["fa", "radius", "X"];
+        assert_eq!(closest("faa", present), Some("fa"));
+        assert_eq!(closest("raduis", present), Some("radius"));
+        assert_eq!(closest("x", present), Some("X"));
+        assert_eq!(closest("curvature", present), None);
         assert_eq!(closest("fa", []), None);
     }
 }

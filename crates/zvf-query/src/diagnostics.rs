@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Mutex};
 
-use zvf_model::{error_chain::error_chain, fetch::FetchProblem, key::Key};
+use zvf_model::{error_chain::error_chain, error_kind::ErrorKind, key::Key};
 
 use crate::{
-    error::{Damage, Fault, QueryError},
+    error::{Damage, QueryError},
     result::Skipped,
     sync::lock,
 };
@@ -35,11 +35,12 @@ impl Diagnostics {
 
     /// Fails, or records the damage and continues.
     pub(crate) fn skip(&self, damage: Damage) -> Result<(), QueryError> {
-        let over_budget = matches!(
-            &damage.fault,
-            Fault::Fetch(error) if error.problem == FetchProblem::OverBudget
+        // Rows that a larger budget or another build would read are not damaged.
+        let is_readable_elsewhere = matches!(
+            damage.kind(),
+            ErrorKind::OverBudget | ErrorKind::Unsupported
         );
-        if over_budget || !self.keep_going {
+        if is_readable_elsewhere || !self.keep_going {
             return Err(damage.into());
         }
         let reason = error_chain(&damage);

@@ -16,6 +16,7 @@ use zvf_format::{
     vlen::VlenFrameError,
 };
 use zvf_model::{
+    error_kind::ErrorKind,
     fetch::{FetchError, FetchProblem},
     grid::{ChunkCoord, ScaleError},
     key::{Key, KeyError},
@@ -34,8 +35,9 @@ use crate::{
 pub enum QueryError {
     /// The data read is damaged or missing.
     #[error(transparent)]
-    Damaged(#[from] Damage),
-    /// The data cannot be read now.
+    Damaged(Damage),
+    /// The data is not damaged but cannot be read: not delivered, over the memory budget, or in an
+    /// encoding that is not decoded here.
     #[error(transparent)]
     Fetch(FetchError),
     /// Metadata is invalid.
@@ -99,14 +101,14 @@ pub enum QueryError {
     #[error("level {0} has no objects")]
     NoObjects(LevelId),
     /// A requested attribute does not exist.
-    #[error("there is no attribute {}{}", scoped(*scope, name), meant(&scoped(*scope, name), there))]
+    #[error("there is no attribute {}{}", scoped(*scope, name), meant(&scoped(*scope, name), present))]
     NoAttribute {
         /// The requested scope.
         scope: Option<Scope>,
         /// Its name.
         name: String,
         /// Known attributes.
-        there: Vec<String>,
+        present: Vec<String>,
     },
     /// Only a listing reveals the existing attributes.
     #[error(
@@ -193,9 +195,9 @@ fn known(names: &[impl fmt::Display]) -> String {
 }
 
 /// Formats the existing names and the likely intended one.
-fn meant(name: &str, there: &[String]) -> String {
-    let mut text = known(there);
-    if let Some(other) = closest(name, there.iter().map(String::as_str)) {
+fn meant(name: &str, present: &[String]) -> String {
+    let mut text = known(present);
+    if let Some(other) = closest(name, present.iter().map(String::as_str)) {
         text.push_str("; did you mean ");
         text.push_str(other);
         text.push('?');
@@ -210,11 +212,54 @@ fn scoped(scope: Option<Scope>, name: &str) -> String {
     }
 }
 
+impl QueryError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Damaged(damage) => damage.kind(),
+            Self::Fetch(error) => error.kind(),
+            Self::Metadata(_) | Self::Name { .. } => ErrorKind::Damaged,
+            Self::NoLevel { .. }
+            | Self::NoObject { .. }
+            | Self::NoGroup { .. }
+            | Self::NoAttribute { .. }
+            | Self::NoGeometry(_) => ErrorKind::NotFound,
+            Self::OverVertices { .. } | Self::OverBudget { .. } => ErrorKind::OverBudget,
+            Self::Nameless(_) | Self::Unsupported(_) | Self::Draco(_) | Self::LegacyLinks(_) => {
+                ErrorKind::Unsupported
+            }
+            Self::NoScale
+            | Self::Mixed(_)
+            | Self::NoObjects(_)
+            | Self::Bind(_)
+            | Self::Scopes { .. }
+            | Self::Axes { .. }
+            | Self::Chunk { .. }
+            | Self::NotChunked(_) => ErrorKind::InvalidInput,
+        }
+    }
+}
+
 impl From<FetchError> for QueryError {
     fn from(error: FetchError) -> Self {
         match error.problem {
             FetchProblem::Damaged => Damage::new(&error.key.clone(), Fault::Fetch(error)).into(),
             _ => Self::Fetch(error),
+        }
+    }
+}
+
+/// A budget that is too small or a codec that is not built in is not damage.
+impl From<Damage> for QueryError {
+    fn from(damage: Damage) -> Self {
+        match damage {
+            Damage {
+                fault: Fault::Fetch(error),
+                ..
+            } if error.kind() != ErrorKind::Damaged && error.kind() != ErrorKind::Unavailable => {
+                Self::Fetch(error)
+            }
+            damage => Self::Damaged(damage),
         }
     }
 }
@@ -237,6 +282,18 @@ fn in_chunk(chunk: Option<&ChunkCoord>) -> String {
 }
 
 impl Damage {
+    /// Returns the class of the fault: [`ErrorKind::Damaged`], unless the data was not delivered.
+    pub fn kind(&self) -> ErrorKind {
+        let mut fault = &self.fault;
+        while let Fault::Row { source, .. } = fault {
+            fault = source;
+        }
+        match fault {
+            Fault::Fetch(error) => error.kind(),
+            _ => ErrorKind::Damaged,
+        }
+    }
+
     pub(crate) fn new(key: &Key, fault: impl Into<Fault>) -> Self {
         Self {
             key: key.clone(),
@@ -274,7 +331,7 @@ pub enum Fault {
     #[error("is not the kind of node it has to be")]
     Kind,
     /// Its length is not a whole number of rows.
-    #[error("{bytes} bytes are no whole number of {row} byte rows")]
+    #[error("{bytes} bytes are not a whole number of {row} byte rows")]
     Rows {
         /// Its length in bytes.
         bytes: u64,
@@ -340,40 +397,40 @@ pub enum Fault {
     #[error("has a fill value that is not of its type")]
     Fill,
     /// Text that is not valid UTF-8 or UTF-32.
-    #[error("is no text")]
+    #[error("is not text")]
     Text,
     /// Invalid fragment index.
-    #[error("is no fragment index")]
+    #[error("is not a fragment index")]
     Fragments(#[from] FragmentIndexError),
     /// Invalid manifest.
-    #[error("is no manifest")]
+    #[error("is not a manifest")]
     Manifest(#[from] ManifestError),
     /// Invalid frame.
-    #[error("is no frame of byte strings")]
+    #[error("is not a frame of byte strings")]
     Frame(#[from] VlenFrameError),
     /// Invalid integers.
-    #[error("is no list of integers")]
+    #[error("is not a list of integers")]
     Int64s(#[from] Int64sError),
     /// A range of group members with its end before its start.
-    #[error("is no range of members")]
+    #[error("is not a range of members")]
     GroupRange(#[from] GroupRangeInverted),
     /// Invalid offsets.
     #[error("offsets do not fit the data")]
     OpenRows(#[from] OpenRowsError),
     /// Invalid dictionary codes.
-    #[error("is no column of codes")]
+    #[error("is not a column of codes")]
     Codes(#[from] DictionaryCodesError),
     /// Invalid rows of links.
-    #[error("are no links")]
+    #[error("are not links")]
     Links(#[from] LinkRowsError),
     /// Invalid groups of links.
-    #[error("are no links")]
+    #[error("are not links")]
     RaggedLinks(#[from] RaggedLinksError),
     /// Invalid cross-chunk links.
-    #[error("are no links between chunks")]
+    #[error("are not links between chunks")]
     CrossChunkCell(#[from] CrossChunkCellError),
     /// Invalid table of cross-chunk links.
-    #[error("is no table of links between chunks")]
+    #[error("is not a table of links between chunks")]
     CrossChunkTable(#[from] CrossChunkTableError),
     /// Invalid permutation.
     #[error("has an order of ends that is none")]
@@ -404,7 +461,7 @@ pub enum Fault {
     #[error("has values of another type than the same attribute elsewhere")]
     Values,
     /// A name that is not a cell of links.
-    #[error("is no cell of links")]
+    #[error("is not a cell of links")]
     LinkCell,
     /// Chunks of a size that links cannot refer to.
     #[error("has chunks that links cannot be followed to")]

@@ -26,6 +26,7 @@ pub(crate) mod operator;
 pub(crate) mod path;
 pub(crate) mod paths;
 pub(crate) mod pipeline;
+pub(crate) mod whole_paths;
 
 #[cfg(test)]
 mod tests;

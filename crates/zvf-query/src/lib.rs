@@ -48,7 +48,10 @@ pub use closest::closest;
 pub use error::{Damage, Fault, QueryError};
 pub use plan::explain::{Explanation, OperatorReport, Reads};
 pub use plan::run::{Counts, QueryReport};
-pub use query::{Clip, LevelChoice, NearestTo, Query, Region, Selection, Shape, VertexBudget};
+pub use plan::stream::{BatchSender, BatchStream};
+pub use query::{
+    BatchOptions, Clip, LevelChoice, NearestTo, Query, Region, Selection, Shape, VertexBudget,
+};
 pub use result::{
     LevelUse, Links, NO_OBJECT, ObjectGroup, Parts, QueryResult, SEVERAL_OBJECTS, Skipped,
 };

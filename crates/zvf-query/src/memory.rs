@@ -206,8 +206,8 @@ impl MemoryStore {
         core::mem::take(&mut self.rounds.lock().unwrap())
     }
 
-    fn round(&self, asked: impl Iterator<Item = String>) {
-        self.rounds.lock().unwrap().push(asked.collect());
+    fn round(&self, requested: impl Iterator<Item = String>) {
+        self.rounds.lock().unwrap().push(requested.collect());
     }
 
     fn one(&self, wanted: &Wanted<MemoryStoreArray>) -> Result<Option<Fetched>, FetchError> {

@@ -21,11 +21,15 @@ use crate::{
 /// | paths | whole paths with a segment or single vertex that touches the region | whole paths with all vertices inside | the parts inside |
 /// | links | whole links whose segment or face touches the region; vertices inside and at ends of these links | links with all ends inside; vertices inside | the parts inside; vertices inside and new ones on the border |
 ///
-/// A predicate selects like a region: a vertex is *inside* if the predicate is true for it. Parts of
-/// the predicate that use link attributes only select links instead, with the vertices at their ends
-/// and no others. Parts that use attributes of objects or groups only select objects: the members of
-/// any group for which such a part is true. A path or link must be selected by both the region and
-/// the predicate.
+/// A predicate returns only rows for which it is true: of vertices, links, or objects. A path is
+/// split into the runs of vertices for which it is true, which are parts of the same object, and a
+/// link is returned if it is true at all ends. The region then selects among these parts and links.
+/// [`mode`](Self::mode()) changes that: in [`Mode::Touch`], a path or link is returned whole if the
+/// predicate is true for one of its vertices, in [`Mode::Within`] if it is true for all.
+///
+/// Parts of the predicate that use link attributes only select links instead, with the vertices at
+/// their ends and no others. Parts that use attributes of objects or groups only select objects: the
+/// members of any group for which such a part is true.
 ///
 /// ```
 /// use zvf_query::{Query, geometry::{Bbox, Mode}, predicate::Predicate};
@@ -47,8 +51,12 @@ pub struct Query {
     pub shape: Option<Shape>,
     /// The region to select.
     pub region: Option<Region>,
-    /// The way in which the region and the predicate select paths and links.
+    /// The way in which the region selects paths and links.
     pub mode: Mode,
+    /// The way in which the predicate selects paths and links. In [`Mode::Clip`], the default,
+    /// the query returns no vertex for which the predicate is not true. Has no effect if
+    /// `mode` is [`Mode::Clip`].
+    pub predicate_mode: Mode,
     /// The treatment of segments and faces that cross the border.
     pub clip: Clip,
     /// Selects the elements nearest to a position, in ascending order of distance. Elements at the
@@ -81,6 +89,9 @@ pub struct Query {
     pub drill: Option<i32>,
     /// The name of an additional geometry of a composite store to read.
     pub geometry: Option<String>,
+    /// Whether each vertex comes with its [address](crate::QueryResult::row_ids). Requires level 0, and no
+    /// new vertices on a border.
+    pub row_ids: bool,
     /// Whether to skip damaged parts and list them in
     /// [`QueryResult::skipped`](crate::QueryResult::skipped) instead of failing.
     pub keep_going: bool,
@@ -244,6 +255,7 @@ impl Default for Query {
             shape: None,
             region: None,
             mode: Mode::default(),
+            predicate_mode: Mode::Clip,
             clip: Clip::default(),
             nearest: None,
             objects: None,
@@ -256,6 +268,7 @@ impl Default for Query {
             limit: None,
             drill: None,
             geometry: None,
+            row_ids: false,
             keep_going: false,
         }
     }
@@ -288,10 +301,11 @@ impl Query {
         self
     }
 
-    /// Sets the way in which the region and the predicate select.
+    /// Sets the way in which both the region and the predicate select paths and links.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self.predicate_mode = mode;
         self
     }
 
@@ -365,6 +379,13 @@ impl Query {
         self
     }
 
+    /// Returns the address of each vertex, by which a change can name it.
+    #[must_use]
+    pub fn row_ids(mut self) -> Self {
+        self.row_ids = true;
+        self
+    }
+
     /// Skips damaged parts instead of failing.
     #[must_use]
     pub fn keep_going(mut self) -> Self {
@@ -381,5 +402,48 @@ impl Query {
             && self.groups.is_none()
             && self.chunks.is_none()
             && self.limit.is_none()
+    }
+}
+
+/// Upper bounds on a batch of a streamed result.
+///
+/// A path is not cut: one that exceeds the bounds is a batch of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchOptions {
+    /// Maximum number of vertices, or of links, in a batch.
+    pub rows: usize,
+    /// Approximate maximum size of the columns of a batch in bytes.
+    pub bytes: u64,
+}
+
+impl Default for BatchOptions {
+    /// 65,536 rows and 16 MiB.
+    fn default() -> Self {
+        Self {
+            rows: 1 << 16,
+            bytes: 16 << 20,
+        }
+    }
+}
+
+impl BatchOptions {
+    /// Creates the default bounds.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the maximum number of vertices, or of links, in a batch; at least 1.
+    #[must_use]
+    pub fn rows(mut self, rows: usize) -> Self {
+        self.rows = rows.max(1);
+        self
+    }
+
+    /// Sets the approximate maximum size of the columns of a batch; at least 1.
+    #[must_use]
+    pub fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = bytes.max(1);
+        self
     }
 }

@@ -45,6 +45,10 @@ pub struct QueryResult {
     /// if the store has no objects, if the query does not ask for owners, and for paths,
     /// which have [`parts`](Self::parts).
     pub object_ids: Option<Vec<i64>>,
+    /// The [address](zvf_model::row_id::RowId) of each vertex, as a number; `None` if the query does
+    /// not ask for [addresses](crate::Query::row_ids). Addresses are valid until the next change of
+    /// the store.
+    pub row_ids: Option<Vec<u64>>,
     /// Paths as ranges of vertices; `None` for other geometry.
     pub parts: Option<Parts>,
     /// Links between vertices; `None` for points and paths.
@@ -70,8 +74,6 @@ pub struct QueryResult {
     pub skipped: Vec<Skipped>,
     /// Known defects of the store that were worked around, and stale levels.
     pub notes: Vec<String>,
-    /// Chunk and row of each vertex, from which a level jump follows links.
-    pub(crate) origins: Vec<(ChunkCoord, u64)>,
 }
 
 impl QueryResult {
@@ -91,8 +93,8 @@ impl QueryResult {
         if let Some(ids) = &mut self.object_ids {
             *ids = gathered(ids, rows);
         }
-        if !self.origins.is_empty() {
-            self.origins = gathered(&self.origins, rows);
+        if let Some(ids) = &mut self.row_ids {
+            *ids = gathered(ids, rows);
         }
     }
 
@@ -126,6 +128,7 @@ impl QueryResult {
                 ColumnValues::Dictionary { codes, .. } => codes.len().saturating_mul(4),
             });
         let ids = self.object_ids.as_ref().map_or(0, Vec::len);
+        let ids = ids.saturating_add(self.row_ids.as_ref().map_or(0, Vec::len));
         let links = self.links.as_ref().map_or(0, |links| links.ends.len());
         let words = ids.saturating_add(links).saturating_mul(8);
         let size = columns.fold(self.positions.bytes.len(), usize::saturating_add);

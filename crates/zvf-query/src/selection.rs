@@ -79,12 +79,6 @@ pub(crate) struct RowSelection {
 }
 
 impl RowSelection {
-    /// Creates an empty selection with capacity for `runs` runs.
-    pub(crate) fn with_capacity(runs: usize) -> Self {
-        let runs = Vec::with_capacity(runs);
-        Self { runs, len: 0 }
-    }
-
     /// Selects all of `rows` rows.
     pub(crate) fn all(rows: u64) -> Self {
         Self::ascending(core::iter::once(0..rows))

@@ -270,8 +270,8 @@ impl Notes<'_> {
     /// Draws the scale bar; `scale` is the number of units of text per unit of the store.
     fn scale_bar(&self, sheet: &mut Sheet, scale: f32) {
         let (ink, faint) = (self.background.ink(), self.background.faint_ink());
-        let most = f64::from((self.size[0] * 0.2).min(200.0) / scale);
-        let (length, text) = scale::bar(most, self.unit);
+        let max = f64::from((self.size[0] * 0.2).min(200.0) / scale);
+        let (length, text) = scale::bar(max, self.unit);
         let right = self.size[0] - EDGE;
         let left = right - length as f32 * scale;
         let y = self.size[1] - EDGE;

@@ -242,14 +242,14 @@ fn surface(color: Color, normal: Vector) -> Color {
 }
 
 /// Returns the samples whose centre is between two coordinates.
-fn samples(from: f32, to: f32, most: usize) -> Range<usize> {
+fn samples(from: f32, to: f32, max: usize) -> Range<usize> {
     // Casts truncate in one instruction; `floor` and `ceil` are function calls on the baseline
     // x86-64 target.
     let from = (from - 0.5).max(0.0);
     let cut = from as usize;
     let start = cut.saturating_add(usize::from((cut as f32) < from));
     let end = match to - 0.5 {
-        to if to >= 0.0 => (to as usize).saturating_add(1).min(most),
+        to if to >= 0.0 => (to as usize).saturating_add(1).min(max),
         _ => 0,
     };
     start.min(end)..end

@@ -101,14 +101,14 @@ pub(crate) fn pen(size: f32) -> f32 {
 }
 
 /// Shortens a text to a width; an ellipsis marks the cut.
-pub(crate) fn fitted(text: &str, size: f32, most: f32) -> String {
-    if width(text, size) <= most {
+pub(crate) fn fitted(text: &str, size: f32, max: f32) -> String {
+    if width(text, size) <= max {
         return text.to_owned();
     }
     let mut short = text.to_owned();
     while short.pop().is_some() {
         let cut = format!("{}…", short.trim_end());
-        if width(&cut, size) <= most {
+        if width(&cut, size) <= max {
             return cut;
         }
     }

@@ -204,8 +204,8 @@ pub(crate) const PLAIN: Color = Color::hex(0xd9_c7_a8);
 pub(crate) fn direction(unit: [f32; 3]) -> Color {
     let [x, y, z] = unit.map(f32::abs);
     // Pure blue is dark and a mix of equal parts is dull, so all colours are lifted.
-    let most = x.max(y).max(z).max(f32::MIN_POSITIVE);
-    let part = |own: f32| 38.0 + 217.0 * (own / most * (0.45 + 0.55 * own)).clamp(0.0, 1.0);
+    let max = x.max(y).max(z).max(f32::MIN_POSITIVE);
+    let part = |own: f32| 38.0 + 217.0 * (own / max * (0.45 + 0.55 * own)).clamp(0.0, 1.0);
     let blue = part(z);
     let green = (part(y) * 0.92 + 0.16 * blue * z).min(255.0);
     let red = (part(x) + 0.08 * blue * z).min(255.0);

@@ -161,9 +161,9 @@ impl Picture {
 }
 
 /// Returns the pixels between two coordinates.
-fn span(from: f32, to: f32, most: usize) -> core::ops::Range<usize> {
-    let start = (from.floor().max(0.0) as usize).min(most);
-    let end = (to.ceil().max(0.0) as usize).min(most);
+fn span(from: f32, to: f32, max: usize) -> core::ops::Range<usize> {
+    let start = (from.floor().max(0.0) as usize).min(max);
+    let end = (to.ceil().max(0.0) as usize).min(max);
     start..end.max(start)
 }
 

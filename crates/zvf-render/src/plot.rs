@@ -85,7 +85,7 @@ impl Plot {
     }
 
     /// Draws the size of a level relative to the largest.
-    fn bar(&mut self, y: f32, value: Option<u64>, most: Option<u64>, unit: &str, color: Color) {
+    fn bar(&mut self, y: f32, value: Option<u64>, max: Option<u64>, unit: &str, color: Color) {
         let [left, width] = BARS;
         let text = value.map_or(format!("– {unit}"), |value| {
             format!("{} {unit}", grouped(value))
@@ -93,7 +93,7 @@ impl Plot {
         self.sheet
             .text([left, y - 5.0], 12.5, Anchor::Start, &text, PAPER.ink());
         self.sheet.fill([left, y], [width, 9.0], RAIL);
-        let share = value.unwrap_or(0) as f64 / most.unwrap_or(0).max(1) as f64;
+        let share = value.unwrap_or(0) as f64 / max.unwrap_or(0).max(1) as f64;
         self.sheet
             .fill([left, y], [(width * share as f32).max(1.0), 9.0], color);
     }
@@ -106,12 +106,12 @@ impl Plot {
         classes: Classes,
         color: Color,
     ) {
-        let most = histogram.buckets.iter().copied().max().unwrap_or(0).max(1);
+        let max = histogram.buckets.iter().copied().max().unwrap_or(0).max(1);
         let step = width / classes.count().max(1) as f32;
         let height = ROW - 48.0;
         for class in classes.first..=classes.last {
             let count = histogram.buckets.get(class).copied().unwrap_or(0);
-            let share = (count as f64 / most as f64) as f32;
+            let share = (count as f64 / max as f64) as f32;
             let tall = if count > 0 {
                 (share * height).max(1.5)
             } else {

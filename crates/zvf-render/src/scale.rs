@@ -14,16 +14,16 @@ const METRES: [(&str, &str, f64); 9] = [
 ];
 
 /// Returns the largest of 1, 2 and 5 times a power of ten that is at most `most`.
-pub(crate) fn round_below(most: f64) -> f64 {
-    if !most.is_finite() || most <= 0.0 {
+pub(crate) fn round_below(max: f64) -> f64 {
+    if !max.is_finite() || max <= 0.0 {
         return 1.0;
     }
-    let power = 10_f64.powf(most.log10().floor());
+    let power = 10_f64.powf(max.log10().floor());
     // The logarithm is not exact, so the power may be one too high.
     let steps = [5.0, 2.0, 1.0, 0.5].map(|step| step * power);
     steps
         .into_iter()
-        .find(|step| *step <= most * (1.0 + 1e-9))
+        .find(|step| *step <= max * (1.0 + 1e-9))
         .unwrap_or(power)
 }
 
@@ -93,12 +93,12 @@ pub(crate) fn symbol(unit: &str) -> &str {
 }
 
 /// Returns a round length of at most `most` units, and its text.
-pub(crate) fn bar(most: f64, unit: Option<&str>) -> (f64, String) {
+pub(crate) fn bar(max: f64, unit: Option<&str>) -> (f64, String) {
     let metres = METRES
         .iter()
         .find(|(name, symbol, _)| unit.is_some_and(|unit| *name == unit || *symbol == unit));
     let Some((_, _, metres)) = metres else {
-        let length = round_below(most);
+        let length = round_below(max);
         return (
             length,
             format!("{} {}", written(length, length), unit.unwrap_or("units")),
@@ -106,9 +106,9 @@ pub(crate) fn bar(most: f64, unit: Option<&str>) -> (f64, String) {
     };
     let fits = |(_, symbol, _): &&(&str, &str, f64)| ["nm", "µm", "mm", "m", "km"].contains(symbol);
     let mut units = METRES.iter().filter(fits);
-    let best = units.rfind(|(_, _, size)| most * metres >= *size);
+    let best = units.rfind(|(_, _, size)| max * metres >= *size);
     let (_, symbol, size) = best.unwrap_or(&METRES[1]);
-    let length = round_below(most * metres / size);
+    let length = round_below(max * metres / size);
     (
         length * size / metres,
         format!("{} {symbol}", written(length, length)),

@@ -116,8 +116,8 @@ pub(crate) fn cross(a: Vector, b: Vector) -> Vector {
 /// Returns the unit vector of this direction; `None` for a zero or non-finite vector.
 pub(crate) fn unit(a: Vector) -> Option<Vector> {
     // Scaled first, because squares of large coordinates overflow.
-    let most = a.iter().fold(0.0_f32, |most, part| most.max(part.abs()));
-    let scaled = a.map(|part| part / most);
+    let max = a.iter().fold(0.0_f32, |max, part| max.max(part.abs()));
+    let scaled = a.map(|part| part / max);
     let length = dot(scaled, scaled).sqrt();
     (length.is_finite() && length > 0.0).then(|| scaled.map(|part| part / length))
 }
@@ -191,16 +191,16 @@ impl Camera {
     pub(crate) fn fit(view: Viewpoint, extent: &Extent, window: &Window) -> Self {
         let centre = extent.centre();
         let size = extent.size();
-        let most = size.iter().fold(0.0_f32, |most, side| most.max(*side));
+        let max = size.iter().fold(0.0_f32, |max, side| max.max(*side));
         // A single position is shown as if it were one unit wide.
-        let most = if most > 0.0 && most.is_finite() {
-            most
+        let max = if max > 0.0 && max.is_finite() {
+            max
         } else {
             1.0
         };
-        let [width, height, _] = size.map(|side| side.max(most * 1e-3));
-        let depth = (size[2] / 2.0).max(most * 1e-3);
-        let distance = view.is_perspective.then_some(most * 1.6 + depth);
+        let [width, height, _] = size.map(|side| side.max(max * 1e-3));
+        let depth = (size[2] / 2.0).max(max * 1e-3);
+        let distance = view.is_perspective.then_some(max * 1.6 + depth);
         // The nearest parts are magnified most.
         let zoom = distance.map_or(1.0, |distance| distance / (distance - depth));
         let scale = (window.size[0] / width).min(window.size[1] / height) / zoom;

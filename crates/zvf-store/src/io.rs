@@ -12,7 +12,9 @@ mod object_plan;
 mod precondition;
 mod range;
 mod read_plan;
+mod reserved;
 mod retry;
+mod seal_error;
 
 pub use coalesce::{CoalescedRanges, MergeLimits, coalesce};
 pub use error::{ListError, ReadError, WriteError};
@@ -24,4 +26,6 @@ pub(crate) use merge_policy::{GapPolicy, MergePolicy};
 pub(crate) use object_plan::FetchedRange;
 pub(crate) use precondition::{ObjectVersion, Precondition};
 pub(crate) use read_plan::{FetchResult, ReadPlan};
+pub(crate) use reserved::{RESERVED_FOLDER, is_reserved};
 pub(crate) use retry::RetryPolicy;
+pub use seal_error::SealError;

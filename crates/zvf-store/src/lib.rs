@@ -59,16 +59,16 @@
 //! began touched the same names. A [`Creation`] from [`Store::begin_create`] creates a complete store
 //! or none.
 //!
-//! To read a store that other processes write to, pass the bytes of its root to
-//! [`Store::committed_view`] and read from the returned store. The protocol, and its limits on
-//! buckets, are described in `docs/adr/0007`.
+//! To read a store that other processes write to, read from [`Store::snapshot`], and call
+//! [`Store::confirm_snapshot`] after the reads: it tells whether all of them are of one transaction.
+//! The protocol, and its limits on buckets, are described in `docs/adr/0007`.
 //!
 //! # Kinds of store
 //!
 //! | address | feature | largest merged gap | largest merged request | concurrent requests |
 //! |---|---|---|---|---|
 //! | `memory:` | | 8 KiB | 4 MiB | 1 |
-//! | a path, `file:` | | 16 KiB | 4 MiB | 16 |
+//! | a path, `file:` | `local`, on by default | 16 KiB | 4 MiB | 16 |
 //! | a path to a `.zip` | `zip`, on by default | 16 KiB | 4 MiB | 16 |
 //! | `http:`, `https:` | `http` | 1 MiB | 16 MiB | 64 |
 //! | `s3:` | `aws` | as `http` | | |
@@ -89,6 +89,7 @@
 mod backend;
 mod cell;
 mod io;
+mod seal;
 mod store;
 mod threads;
 mod transaction;
@@ -99,12 +100,13 @@ pub use backend::SimulatedNetwork;
 pub use cell::{CellArray, CellArrayError, CellError, CellRead, CellReader};
 pub use io::{
     ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,
-    WriteError, coalesce,
+    SealError, WriteError, coalesce,
 };
-pub use store::{Activity, OpenOptions, Store};
+pub use store::{Activity, Follow, OpenOptions, Store};
 pub use threads::{spawn_blocking, spawn_cpu};
 pub use transaction::{
-    CommitError, CommitReport, CreateError, Creation, RecordError, Transaction, TransactionError,
+    CommitError, CommitReport, CreateError, Creation, RecordError, SnapshotError, Transaction,
+    TransactionError,
 };
 pub use zvf_codecs::{
     ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, ShardEntryError,

@@ -1,6 +1,6 @@
 //! An open store: reads, writes and listings of its objects.
 
-use core::fmt;
+use core::{fmt, time::Duration};
 use std::{
     path::{Path as FilePath, PathBuf},
     sync::{Arc, OnceLock, atomic::AtomicBool},
@@ -15,30 +15,36 @@ use zvf_model::{
 use crate::{
     backend::{Address, Backend, BackendProfile, Scheme, SimulatedNetwork},
     io::{MergeLimits, MergePolicy, Read, RetryPolicy},
+    seal::Inventory,
 };
 
 mod activity;
 mod fetch;
 mod file_read;
 mod file_write;
+#[cfg(feature = "object_store")]
+mod from_object_store;
 mod list;
 mod options;
 mod overlay;
 mod read;
-mod reserved;
+mod sealed;
 mod sizes;
+mod snapshot;
 mod write;
 mod write_hook;
 
 use activity::Recorder;
+use options::HeadChecks;
 use write_hook::WriteHook;
 
 pub use activity::Activity;
-pub use options::OpenOptions;
+pub use options::{Follow, OpenOptions};
 
+pub(crate) use crate::io::{RESERVED_FOLDER, is_reserved};
 pub(crate) use list::ReservedFile;
 pub(crate) use overlay::{Overlay, StagedObject};
-pub(crate) use reserved::{RESERVED_FOLDER, is_reserved};
+pub(crate) use snapshot::{HeadComparison, SeenHead, Snapshot};
 
 /// An open store: a folder, a bucket or memory, or, read-only, a web server or a zip file.
 ///
@@ -51,7 +57,14 @@ pub struct Store {
     /// Copy of the nodes from the root, which spares reading them.
     node_copy: Option<Arc<NodeCopy>>,
     uses_node_copy: bool,
+    /// The state that this store is read at.
+    snapshot: Option<Arc<Snapshot>>,
+    /// The inventory that reads are checked against.
+    seal: Option<Arc<Inventory>>,
 }
+
+/// Default of [`OpenOptions::settled_after`], above the error of clocks that buckets accept.
+const SETTLED_AFTER: Duration = Duration::from_hours(1);
 
 struct Inner {
     name: String,
@@ -68,6 +81,12 @@ struct Inner {
     capabilities: Capabilities,
     write_hook: WriteHook,
     simulated_network: Option<SimulatedNetwork>,
+    /// See [`OpenOptions::settled_after`].
+    settled_after: Duration,
+    /// See [`OpenOptions::snapshots`].
+    checks_head: bool,
+    /// See [`OpenOptions::seal`].
+    checks_seal: bool,
 }
 
 /// Capabilities of a server that only its responses tell.
@@ -90,8 +109,6 @@ impl Store {
         profile: BackendProfile,
         options: &OpenOptions,
     ) -> Self {
-        let is_remote = options.simulated_network.is_some()
-            || matches!(Address::parse(&name), Ok(Address::Network(..)));
         // With a simulated network the store behaves like a bucket, not like a folder.
         let (folder, profile) = match options.simulated_network {
             Some(_) => (None, BackendProfile::NETWORK),
@@ -113,6 +130,7 @@ impl Store {
                         .filter(|_| options.merge_limits.is_none()),
                 },
                 concurrency: options.concurrency.unwrap_or(profile.concurrency).max(1),
+                is_remote: profile.is_remote,
             },
             budget: options.budget,
             retry_policy: RetryPolicy {
@@ -123,12 +141,26 @@ impl Store {
             capabilities: Capabilities::default(),
             write_hook: options.write_hook.clone(),
             simulated_network: options.simulated_network,
+            settled_after: match options.head_checks {
+                HeadChecks::SettledAfter(age) => age,
+                HeadChecks::Off | HeadChecks::On => SETTLED_AFTER,
+            },
+            checks_head: match options.head_checks {
+                HeadChecks::Off => false,
+                // A simulated network stands for one whose objects are settled, unless a test says
+                // more.
+                HeadChecks::On => options.simulated_network.is_none(),
+                HeadChecks::SettledAfter(_) => true,
+            },
+            checks_seal: options.checks_seal,
         };
         Self {
             inner: Arc::new(inner),
             overlay: None,
             node_copy: None,
-            uses_node_copy: is_remote && options.node_copy,
+            uses_node_copy: profile.is_remote && options.node_copy,
+            snapshot: None,
+            seal: None,
         }
     }
 
@@ -136,17 +168,21 @@ impl Store {
     pub(crate) fn with_overlay(&self, overlay: Overlay) -> Self {
         Self {
             overlay: Some(Arc::new(overlay)),
-            ..self.without_overlay()
+            node_copy: None,
+            ..self.clone()
         }
     }
 
-    /// Returns this store without an overlay or a node copy: objects are read from their keys.
+    /// Returns this store without an overlay, a node copy, a snapshot or an inventory: objects are
+    /// read from their keys.
     pub(crate) fn without_overlay(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
             overlay: None,
             node_copy: None,
             uses_node_copy: self.uses_node_copy,
+            snapshot: None,
+            seal: None,
         }
     }
 
@@ -189,6 +225,40 @@ impl Store {
     pub fn copied_children(&self, key: &Key) -> Option<Vec<String>> {
         let copy = self.node_copy.as_ref()?;
         (!copy.may_be_array(key)).then(|| copy.children(key))
+    }
+
+    /// Returns this store without an overlay or a node copy. The snapshot stays.
+    pub(crate) fn without_view(&self) -> Self {
+        Self {
+            overlay: None,
+            node_copy: None,
+            seal: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns this store with its reads counted by `snapshot`.
+    pub(crate) fn with_snapshot(&self, snapshot: Snapshot) -> Self {
+        Self {
+            snapshot: Some(Arc::new(snapshot)),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn snapshot_state(&self) -> Option<&Arc<Snapshot>> {
+        self.snapshot.as_ref()
+    }
+
+    /// Returns the age from which on an object is not newer than a head that is seen; `None` if the
+    /// head is compared after every read, which takes no request in a folder or in memory.
+    pub(crate) fn settled_after(&self) -> Option<Duration> {
+        let is_simulated = self.inner.simulated_network.is_some();
+        let is_near = self.folder().is_some() || self.inner.name == "memory:";
+        (is_simulated || !is_near).then_some(self.inner.settled_after)
+    }
+
+    fn checks_head(&self) -> bool {
+        self.inner.checks_head
     }
 
     fn overlay(&self) -> Option<&Overlay> {

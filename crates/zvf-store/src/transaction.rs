@@ -46,6 +46,8 @@ mod node_copy;
 mod part;
 mod record;
 mod root_members;
+mod sealing;
+mod snapshot;
 mod sweep;
 mod temporary_files;
 mod view;
@@ -55,16 +57,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use zvf_model::key::Key;
 
-use crate::store::{Store, is_reserved};
+use crate::{
+    seal::SealEntry,
+    store::{Store, is_reserved},
+};
 
 use head::Head;
 use id::TransactionId;
 use journal::StagedPut;
 use layout::{ROOT, transaction_folder};
 use node_copy::NodeChanges;
+use sealing::{SealChanges, SealUpdate};
 
 pub use creation::Creation;
 pub use error::{CommitError, CreateError, RecordError, TransactionError};
+pub use snapshot::SnapshotError;
 
 /// Changes to a store that become visible together or not at all.
 ///
@@ -116,6 +123,12 @@ pub struct Transaction {
     nodes: NodeChanges,
     /// The commit writes a new node copy instead of updating the old one.
     rebuilds_node_copy: bool,
+    seal: SealChanges,
+    seal_update: SealUpdate,
+    /// Number of inventories that commits of this transaction have written.
+    seal_attempts: u64,
+    /// Leaves of the inventory that were put for a commit.
+    seal_leaves: Vec<Key>,
     /// Keys that other transactions changed after this one put or deleted them.
     stale: BTreeSet<Key>,
     /// Number of staged objects so far, which names the next one.
@@ -155,6 +168,10 @@ impl Store {
             touched: BTreeSet::new(),
             nodes: NodeChanges::default(),
             rebuilds_node_copy: false,
+            seal: SealChanges::default(),
+            seal_update: SealUpdate::Keep,
+            seal_attempts: 0,
+            seal_leaves: Vec::new(),
             stale: BTreeSet::new(),
             staged_count: 0,
             part: None,
@@ -204,6 +221,7 @@ impl Transaction {
                 bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
                 crc32c: crc32c::crc32c(&bytes),
                 replaces: None,
+                entry: None,
             };
             staged.push((put.staged.clone(), bytes.clone()));
             puts.push((put, bytes));
@@ -211,6 +229,7 @@ impl Transaction {
         self.store.put_many_non_atomic(staged).await?;
         for (put, bytes) in &puts {
             self.nodes.put(&put.key, bytes);
+            self.seal.put(&put.key, SealEntry::of(bytes));
         }
         self.add_puts(puts.into_iter().map(|(put, _)| put)).await
     }
@@ -240,6 +259,7 @@ impl Transaction {
         check_key(&key)?;
         self.discard(&key).await?;
         self.nodes.delete(&key);
+        self.seal.delete(&key);
         self.deletes.insert(key);
         Ok(())
     }
@@ -254,6 +274,7 @@ impl Transaction {
         self.deletes.remove(key);
         self.stale.remove(key);
         self.nodes.discard(key);
+        self.seal.discard(key);
         if let Some(put) = self.puts.remove(key) {
             self.store.delete(&put.staged).await?;
         }
@@ -326,6 +347,7 @@ impl Transaction {
             }
         };
         staged.sort_unstable();
+        staged.extend(self.seal_leaves);
         Ok(self.store.delete_many(staged).await?)
     }
 

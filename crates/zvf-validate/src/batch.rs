@@ -53,20 +53,20 @@ pub(crate) async fn each_chunk(
         let (batch, after) = rest.split_at(batch_len(context, parts, rest));
         rest = after;
         let mut wanted = Vec::new();
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for chunk in batch {
             for part in parts {
                 let want = part.wanted(chunk);
-                asked.push(want.is_some());
+                requested.push(want.is_some());
                 wanted.extend(want);
             }
         }
         let mut answers = context.fetch.cells(&wanted).await.into_iter();
-        let mut asked = asked.into_iter();
+        let mut requested = requested.into_iter();
         for chunk in batch {
             let mut cells = Vec::with_capacity(parts.len());
             for part in parts {
-                let cell = match asked.next() {
+                let cell = match requested.next() {
                     Some(true) => answers.next().map_or(CellPayload::Unreadable, |answer| {
                         take(context, part, chunk, answer)
                     }),
@@ -109,21 +109,21 @@ fn take(
 /// Returns the rule that an unreadable cell violates.
 pub(crate) fn rule_of(error: &FetchError) -> &'static Rule {
     match error.problem {
-        FetchProblem::Damaged => &rules::CELL_UNREADABLE,
+        FetchProblem::Damaged | FetchProblem::Unsupported => &rules::CELL_UNREADABLE,
         _ => &rules::CELL_NOT_CHECKED,
     }
 }
 
 /// Returns the number of chunks in the next batch, at least 1.
 fn batch_len(context: &Context<'_>, parts: &[&ChunkedPart], chunks: &[ChunkCoord]) -> usize {
-    let most = context.options.batch_bytes;
+    let max = context.options.batch_bytes;
     let mut bytes = 0_u64;
     let mut len = 0_usize;
     for chunk in chunks.iter().take(MAX_CHUNKS) {
         let sizes = parts.iter().filter(|part| part.has(chunk));
         let sizes = sizes.map(|part| part.stored_size(chunk).unwrap_or(UNKNOWN));
         bytes = bytes.saturating_add(sizes.fold(0, u64::saturating_add));
-        if len > 0 && bytes > most {
+        if len > 0 && bytes > max {
             break;
         }
         len = len.saturating_add(1);

@@ -132,7 +132,7 @@ impl TableArray {
         let mut next = 0_u64;
         while next < cells {
             let mut wanted = Vec::new();
-            let mut asked = Vec::new();
+            let mut requested = Vec::new();
             let mut bytes = 0_u64;
             for cell in next..cells {
                 let size = self.size(cell);
@@ -141,7 +141,7 @@ impl TableArray {
                 if full && !wanted.is_empty() {
                     break;
                 }
-                asked.push((cell, size.is_some()));
+                requested.push((cell, size.is_some()));
                 if size.is_some() {
                     let mut element = vec![cell];
                     element.resize(self.rank, 0);
@@ -152,7 +152,7 @@ impl TableArray {
                 }
             }
             let mut answers = context.fetch.cells(&wanted).await.into_iter();
-            for (cell, was_asked) in asked {
+            for (cell, was_asked) in requested {
                 next = cell.saturating_add(1);
                 let first = cell.saturating_mul(self.per_cell).min(self.len);
                 let rows = self.len.saturating_sub(first).min(self.per_cell);

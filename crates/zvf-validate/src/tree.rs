@@ -6,15 +6,25 @@ use zvf_model::{
     error_chain::error_chain,
     fetch::FetchProblem,
     key::Key,
+    metadata::MetadataNote,
     zarr::{Array, Node},
 };
 
-use crate::{context::Context, rules::structure};
+use crate::{
+    context::Context,
+    rules::{metadata, structure},
+};
 
 /// File name of a node's metadata.
 const FILE: &str = "zarr.json";
 /// Maximum number of nodes per request to the port.
 const BATCH: usize = 512;
+
+/// Reports a member that stands in its object twice.
+fn report_repeated(context: &Context<'_>, key: &Key, found: &MetadataNote) {
+    let message = format!("{}; {}", found.fault, found.assumed);
+    context.report_at(&metadata::DUPLICATE, key, &found.path, message);
+}
 
 /// A file or folder directly in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +66,18 @@ impl StoreTree {
                 (Ok(nodes), _) => {
                     for (key, node) in batch.iter().zip(nodes) {
                         if let Some(node) = node {
+                            for found in node.repeated() {
+                                report_repeated(context, key, &found);
+                            }
                             self.nodes.insert(key.as_str().to_owned(), Some(node));
                         }
                     }
                 }
                 (Err(error), [key]) => {
                     let rule = match error.problem {
-                        FetchProblem::Damaged => &structure::NODE_UNREADABLE,
+                        FetchProblem::Damaged | FetchProblem::Unsupported => {
+                            &structure::NODE_UNREADABLE
+                        }
                         _ => &structure::NODE_UNAVAILABLE,
                     };
                     context.report(rule, key, error_chain(&*error.source));

@@ -1,26 +1,25 @@
-//! A port of one's own between queries and bytes: here one that tells of every round trip. A cache, or a
-//! transport that this project does not know, goes in the same place.
+//! Implements the trait `Fetch`: prints the requests that a query makes. A cache or another protocol
+//! is implemented in the same way.
 //!
 //! ```text
 //! cargo run --package zvf --example fetch -- tracts.zv
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what it finds")]
+#![expect(clippy::print_stdout, reason = "an example prints what it finds")]
 
 use std::{env, error::Error, sync::Arc};
 
-use zvf::{Dataset, Query};
+use zvf::{FetchDataset, Query, Store};
 use zvf_model::{
-    fetch::{Fetch, FetchError, Fetched, Port, Wanted},
+    fetch::{Fetch, FetchError, Fetched, Wanted},
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_query::{LevelCache, Session};
 use zvf_store::CellReader;
 
-/// Asks another port, and says what for.
-struct Telling(CellReader);
+/// Delegates to a store and prints each request.
+struct Printing(CellReader);
 
-impl Fetch for Telling {
+impl Fetch for Printing {
     type Array = <CellReader as Fetch>::Array;
 
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
@@ -51,14 +50,8 @@ impl Fetch for Telling {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let address = env::args().nth(1).ok_or("give the address of a store")?;
-    let dataset = Dataset::open(&address).await?;
-    let telling = Telling(CellReader::new(dataset.store().clone()));
-    let session = Session {
-        fetch: Port::new(&telling),
-        layout: dataset.layout(),
-        root: dataset.root(),
-        levels: &LevelCache::default(),
-    };
-    println!("{} vertices", session.count(&Query::new()).await?.vertices);
+    let printing = Printing(CellReader::new(Store::open(&address)?));
+    let dataset = FetchDataset::open(printing).await?;
+    println!("{} vertices", dataset.count(&Query::new()).await?.vertices);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Attributes of vertices and objects, computed from positions.
 
 mod object;
+mod rows;
 
 use futures_util::future::BoxFuture;
 use std::{
@@ -21,10 +22,14 @@ use zvf_model::{
     level::LevelId,
     zarr::Node,
 };
-use zvf_query::StoredArray;
+use zvf_query::{Session, StoredArray};
 use zvf_store::{OpenOptions, Transaction};
 
 pub use object::ObjectReduction;
+pub use rows::TableOptions;
+pub(crate) use rows::{TableKeys, write as write_table};
+
+use rows::RowValues;
 
 use crate::{
     dataset::Dataset,
@@ -96,6 +101,8 @@ impl AttributeSpec {
 pub struct AttributeReport {
     /// Number of vertices with values.
     pub vertices: u64,
+    /// Number of objects of a table of objects.
+    pub objects: u64,
     /// Number of their chunks.
     pub chunks: u64,
     /// Number of calls of the function.
@@ -218,7 +225,7 @@ fn write(
         let staged = async {
             let dataset = Dataset::open_store(store.clone()).await?;
             match reduction {
-                None => stage(&dataset, &mut transaction, spec, values).await,
+                None => vertex(&dataset, &mut transaction, spec, values).await,
                 Some(reduction) => {
                     object::stage(&dataset, &mut transaction, spec, reduction, values).await
                 }
@@ -257,7 +264,7 @@ impl Place {
             && spec.name != "zarr.json";
         let path = format!("{family}/{}", spec.name);
         let key = Key::parse(&path).ok().filter(|_| is_name);
-        let key = key.ok_or_else(|| spec.refused("that is no name of an attribute"))?;
+        let key = key.ok_or_else(|| spec.refused("the name is not valid for an attribute"))?;
         let row = spec.row().filter(|row| *row > 0);
         let row = row.ok_or_else(|| spec.refused("a vertex has no value, or too many"))?;
         let store = dataset.store();
@@ -307,11 +314,11 @@ async fn raw_vertices(
         .stored_array(LevelId::FULL, &ArrayRole::Vertices)
         .await?;
     let part = part.ok_or_else(|| spec.refused("the store has no vertices"))?;
-    let says = Vertices::parse(part.node(), part.attributes())?.value;
-    if says.encoding != VertexEncoding::Raw {
+    let vertices = Vertices::parse(part.node(), part.attributes())?.value;
+    if vertices.encoding != VertexEncoding::Raw {
         return Err(spec.refused("vertices are compressed with Draco, which is not decoded"));
     }
-    Ok((part, says.dtype))
+    Ok((part, vertices.dtype))
 }
 
 /// Calls the function and checks the number of values.
@@ -340,19 +347,42 @@ fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, F
     Ok(text(&zvf_build::group_metadata(&root)))
 }
 
-/// Stages nodes and cells. Returns the new root.
-async fn stage(
+/// The source of the values of vertices.
+#[derive(Clone)]
+enum Values {
+    /// A function of positions.
+    Positions(Arc<VertexFn>),
+    /// Rows of a table.
+    Rows(Arc<RowValues>),
+}
+
+/// Stages an attribute that is computed from positions. Returns the new root.
+async fn vertex(
     dataset: &Dataset,
     transaction: &mut Transaction,
     spec: &AttributeSpec,
     values: Arc<VertexFn>,
 ) -> Result<(Bytes, AttributeReport), Failure> {
+    let values = Values::Positions(values);
+    let written = stage(dataset, transaction, spec, Map::new(), values).await?;
+    let (part, _) = raw_vertices(dataset, spec).await?;
+    Ok((root(transaction, part.chunks())?, written))
+}
+
+/// Stages nodes and cells of an attribute of vertices. `attributes` are added to those of the node.
+async fn stage(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    spec: &AttributeSpec,
+    attributes: Map<String, Value>,
+    values: Values,
+) -> Result<AttributeReport, Failure> {
     let place = Place::find(dataset, spec, "0/vertex_attributes").await?;
     let (part, dtype) = raw_vertices(dataset, spec).await?;
     let (path, row) = (place.path.clone(), place.row);
     let session = dataset.session();
     let chunks = part.chunks().to_vec();
-    let outputs = nodes_of(dataset, &path, spec, &chunks).await?;
+    let outputs = nodes_of(dataset, &path, spec, &chunks, attributes).await?;
     let arrays = Arrays::of(&outputs)?;
     let array = arrays.get(&path)?;
     // A shard is written as a whole.
@@ -381,10 +411,18 @@ async fn stage(
             let cells = session.stored_cells(&part, some).await;
             for (chunk, cell) in some.iter().zip(cells) {
                 let cell = cell.map_err(zvf_query::QueryError::from)?;
-                batch.add(chunk, &cell, dtype, axes)?;
+                match &values {
+                    Values::Positions(_) => batch.add(chunk, &cell, dtype, axes)?,
+                    Values::Rows(_) => batch.count(chunk, &cell, dtype, axes)?,
+                }
+            }
+            if let Values::Rows(rows) = &values
+                && let Some(old) = rows.old()
+            {
+                batch.add_old(session, old, some).await?;
             }
         }
-        let vertices = batch.vertices(axes);
+        let vertices = batch.vertices();
         if waiting.peek().is_some() && vertices.saturating_mul(kept) < spec.memory {
             continue;
         }
@@ -392,10 +430,13 @@ async fn stage(
         written.vertices += vertices;
         written.chunks += full.rows.len() as u64;
         written.batches += 1;
-        let (make, path, spec) = (Arc::clone(&values), path.clone(), spec.clone());
+        let (values, path, spec) = (values.clone(), path.clone(), spec.clone());
         let arrays = arrays.clone();
         let encoded = run(move || {
-            let bytes = made(&*make, &full, axes, row, &spec)?;
+            let bytes = match &values {
+                Values::Positions(make) => made(&**make, &full, axes, row, &spec)?,
+                Values::Rows(rows) => rows.of(&full, row)?,
+            };
             let mut rest = bytes.as_slice();
             let mut outputs = Vec::with_capacity(full.rows.len());
             for (chunk, rows) in full.rows {
@@ -417,7 +458,7 @@ async fn stage(
     written.bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();
     place.sweep(transaction, &put).await?;
-    Ok((root(transaction, part.chunks())?, written))
+    Ok(written)
 }
 
 /// The positions of some chunks.
@@ -426,6 +467,8 @@ struct Batch {
     positions: Vec<f64>,
     /// Chunks with their numbers of vertices.
     rows: Vec<(ChunkCoord, usize)>,
+    /// The present values of the attribute by chunk, if some remain.
+    old: Vec<Option<Bytes>>,
 }
 
 impl Batch {
@@ -441,7 +484,7 @@ impl Batch {
             .and_then(|axes| axes.try_into().ok());
         let broken = || Failure::Attribute {
             name: format!("0/vertices/{chunk}"),
-            why: "it is no whole number of positions",
+            why: "its size is not a whole number of positions",
         };
         let rows = NumericRows::parse(cell, dtype, columns.ok_or_else(broken)?);
         let rows = rows.map_err(|_| broken())?;
@@ -467,8 +510,54 @@ impl Batch {
         Ok(())
     }
 
-    fn vertices(&self, axes: usize) -> u64 {
-        (self.positions.len() / axes.max(1)) as u64
+    /// Counts the vertices of a chunk.
+    fn count(
+        &mut self,
+        chunk: &ChunkCoord,
+        cell: &[u8],
+        dtype: Dtype,
+        axes: usize,
+    ) -> Result<(), Failure> {
+        let size = dtype.size().saturating_mul(axes).max(1);
+        if !cell.len().is_multiple_of(size) {
+            return Err(Failure::Attribute {
+                name: format!("0/vertices/{chunk}"),
+                why: "its size is not a whole number of positions",
+            });
+        }
+        self.rows.push((chunk.clone(), cell.len() / size));
+        Ok(())
+    }
+
+    /// Reads the present values of an attribute in these chunks.
+    async fn add_old(
+        &mut self,
+        session: Session<'_>,
+        array: &StoredArray,
+        chunks: &[ChunkCoord],
+    ) -> Result<(), Failure> {
+        let is_stored = |chunk: &ChunkCoord| array.chunks().binary_search(chunk).is_ok();
+        let there: Vec<ChunkCoord> = chunks
+            .iter()
+            .filter(|chunk| is_stored(chunk))
+            .cloned()
+            .collect();
+        let mut cells = session.stored_cells(array, &there).await.into_iter();
+        for chunk in chunks {
+            let cell = match is_stored(chunk) {
+                true => cells
+                    .next()
+                    .transpose()
+                    .map_err(zvf_query::QueryError::from)?,
+                false => None,
+            };
+            self.old.push(cell);
+        }
+        Ok(())
+    }
+
+    fn vertices(&self) -> u64 {
+        self.rows.iter().map(|(_, rows)| *rows as u64).sum()
     }
 }
 
@@ -478,21 +567,21 @@ async fn nodes_of(
     path: &str,
     spec: &AttributeSpec,
     chunks: &[ChunkCoord],
+    mut attributes: Map<String, Value>,
 ) -> Result<Vec<Output>, Failure> {
     let vertices = json_of(dataset, "0/vertices").await?;
-    let mut says = Map::new();
     let mut keys: Vec<String> = chunks.iter().map(ToString::to_string).collect();
     keys.sort_unstable();
-    says.insert("nonempty_chunks".to_owned(), json!(keys));
+    attributes.insert("nonempty_chunks".to_owned(), json!(keys));
     if let Some(origin) = vertices["attributes"].get("chunk_grid_origin") {
-        says.insert("chunk_grid_origin".to_owned(), origin.clone());
+        attributes.insert("chunk_grid_origin".to_owned(), origin.clone());
     }
-    says.insert("zv_array".to_owned(), json!("attribute"));
-    says.insert("name".to_owned(), json!(spec.name));
-    says.insert("dtype".to_owned(), json!(spec.kind.name()));
-    says.insert("row_shape".to_owned(), json!(spec.row_shape));
+    attributes.insert("zv_array".to_owned(), json!("attribute"));
+    attributes.insert("name".to_owned(), json!(spec.name));
+    attributes.insert("dtype".to_owned(), json!(spec.kind.name()));
+    attributes.insert("row_shape".to_owned(), json!(spec.row_shape));
     let mut array = vertices;
-    array["attributes"] = Value::Object(says);
+    array["attributes"] = Value::Object(attributes);
     let mut outputs = vec![node(path, array)];
     outputs.extend(present(dataset, "vertex_attributes").await?);
     Ok(outputs)
@@ -504,8 +593,8 @@ async fn present(dataset: &Dataset, family: &str) -> Result<Vec<Output>, Failure
     let mut level = json_of(dataset, "0").await?;
     let present = level
         .get_mut("attributes")
-        .and_then(|says| says.get_mut("zarr_vectors_level"))
-        .and_then(|says| says.get_mut("arrays_present"))
+        .and_then(|attributes| attributes.get_mut("zarr_vectors_level"))
+        .and_then(|attributes| attributes.get_mut("arrays_present"))
         .and_then(Value::as_array_mut);
     if let Some(present) = present
         && !present.iter().any(|name| name == family)

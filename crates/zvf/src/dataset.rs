@@ -2,6 +2,7 @@
 
 mod attribute_info;
 mod evidence;
+mod following;
 mod info;
 mod level_info;
 mod node_copy_check;
@@ -20,11 +21,12 @@ use zvf_model::{
     level::{LevelId, LevelMetadata},
     metadata::Attributes,
     root::RootMetadata,
+    zarr::Node,
 };
 use zvf_query::{LevelCache, Session};
-use zvf_store::{CellReader, OpenOptions, Store};
+use zvf_store::{CellReader, OpenOptions, SnapshotError, Store};
 
-use self::{node_copy_check::NodeCopyCheck, opening::Opened};
+use self::{following::Following, node_copy_check::NodeCopyCheck, opening::Opened};
 use crate::{
     error::{Error, boxed},
     failure::Failure,
@@ -37,16 +39,39 @@ pub use info::StoreInfo;
 pub use level_info::LevelInfo;
 pub(crate) use level_info::count_level;
 
+/// Maximum number of attempts to open a store that others change.
+const MAX_OPEN_ATTEMPTS: usize = 16;
+
 /// An open store: its metadata, queries and counts.
 ///
 /// Queries cache what they read for later queries: metadata, object manifests and fragment indexes
-/// always; cells of vertices, attributes and links up to the limit of [`OpenOptions::cache`]. Open
-/// the store again to see changes made to it since.
+/// always; cells of vertices, attributes and links up to the limit of [`OpenOptions::cache`].
+///
+/// # Changes of the store
+///
+/// Every answer is of one transaction of the store, whatever other processes, or an
+/// [`Editor`](crate::Editor) of this one, commit meanwhile. A dataset answers from the transaction at
+/// which it was opened as long as its caches or the store have it. Once a query finds that gone, it
+/// is repeated at the present state, and later queries continue there; if the store changes again
+/// meanwhile, the query fails with [`Error::Changed`]. [`OpenOptions::follow`] selects to fail at
+/// once, or to begin every query at the present state. Metadata, such as [`root`](Self::root) and
+/// [`levels`](Self::levels), stay those of the opened state until [`reload`](Self::reload).
+///
+/// Programs that change a store without transactions are not noticed unless they replace the root.
 ///
 /// Cloning is cheap; clones share the cache.
 #[derive(Clone)]
 pub struct Dataset {
+    state: Arc<State>,
+    /// `None` for the datasets of writers, whose transactions detect changes.
+    following: Option<Arc<Following>>,
+}
+
+/// The metadata and caches of one transaction of a store.
+#[derive(Clone, Debug)]
+struct State {
     address: String,
+    transaction: u64,
     cells: CellReader,
     copy: Option<Arc<NodeCopyCheck>>,
     claim: Evidence,
@@ -128,66 +153,54 @@ impl Dataset {
         options: &OpenOptions,
     ) -> Result<Self, Error> {
         let location = location.into();
-        let is_address = location.address().is_some();
-        let mut dataset = Self::open_store(location.open(options)?).await?;
-        if is_address {
-            dataset.cells = dataset.cells.with_cache(options.cache_bytes());
-        }
-        Ok(dataset)
+        // A store that is passed may be one that this program is writing to.
+        let cache_bytes = match location.address() {
+            Some(_) => options.cache_bytes(),
+            None => 0,
+        };
+        let store = location.open(options)?;
+        Ok(Self::open_following(store, options, cache_bytes).await?)
     }
 
-    /// Opens the dataset in `store` without a cell cache, because a writer may be changing it.
+    /// Opens the dataset in `store` for a writer: without a cell cache and without checks of the
+    /// head, because a transaction detects changes by others.
+    #[cfg(feature = "write")]
     pub(crate) fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Failure>> {
         Box::pin(async move {
             let address = store.to_string();
-            let (store, opened) = opening::open(&store, &address).await?;
-            let Opened {
-                claim,
-                root,
-                detection,
-                ids,
-                is_surveyed,
-                levels,
-            } = opened;
-            let copy = NodeCopyCheck::of(&store, ids.first().copied())?;
+            let found = opening::committed(&store, &address).await?;
+            let state = State::open(found, address).await?;
             Ok(Self {
-                address,
-                cells: CellReader::new(store),
-                copy: copy.map(Arc::new),
-                claim,
-                root: Arc::new(root),
-                detection,
-                ids,
-                is_surveyed,
-                levels: Arc::new(levels),
+                state: Arc::new(state),
+                following: None,
             })
         })
     }
 
     /// Returns the address the store was opened at.
     pub fn address(&self) -> &str {
-        &self.address
+        &self.state.address
     }
 
     /// Returns the metadata of the root.
     pub fn root(&self) -> &RootMetadata {
-        &self.root
+        &self.state.root
     }
 
     /// Returns the detected generation and the evidence that contradicts it.
     pub fn detection(&self) -> &Detection {
-        &self.detection
+        &self.state.detection
     }
 
     /// Returns the layout of the arrays in the store.
     pub fn layout(&self) -> &Layout {
-        &self.detection.layout
+        &self.state.detection.layout
     }
 
     /// Returns the levels of the store, finest first: the levels that the root names or, if opening
     /// the store took a listing, the levels found.
     pub fn levels(&self) -> &[LevelId] {
-        &self.ids
+        &self.state.ids
     }
 
     /// Reads the metadata of a level. The first call for a level makes one request.
@@ -196,7 +209,11 @@ impl Dataset {
     ///
     /// [`Error::NoLevel`] if the level does not exist; [`Error`] if it cannot be read.
     pub fn level(&self, id: LevelId) -> BoxFuture<'_, Result<LevelMetadata, Error>> {
-        boxed(self.level_metadata(id))
+        boxed(
+            self.at_one_state(move |dataset| {
+                Box::pin(async move { dataset.level_metadata(id).await })
+            }),
+        )
     }
 
     /// Reads the metadata of a level, as [`level`](Self::level) does.
@@ -219,7 +236,7 @@ impl Dataset {
         Session {
             fetch: cells.port(),
             layout: self.layout(),
-            root: &self.root,
+            root: &self.state.root,
             levels,
         }
     }
@@ -227,9 +244,9 @@ impl Dataset {
     /// Returns the cell reader and the level cache to use: those without the node copy if it is
     /// stale.
     fn reading(&self) -> (&CellReader, &LevelCache) {
-        match self.copy.as_deref() {
+        match self.state.copy.as_deref() {
             Some(copy) if copy.is_stale() => (&copy.cells, &copy.levels),
-            _ => (&self.cells, &self.levels),
+            _ => (&self.state.cells, &self.state.levels),
         }
     }
 
@@ -248,22 +265,26 @@ impl Dataset {
 
     /// Verifies the node copy, as [`verify_node_copy`](Self::verify_node_copy).
     async fn verify(&self) -> Result<(), Failure> {
-        match self.copy.as_deref() {
-            Some(copy) => copy.verify(self.cells.store()).await,
+        match self.state.copy.as_deref() {
+            Some(copy) => copy.verify(self.state.cells.store()).await,
             None => Ok(()),
         }
     }
 
     /// Returns whether a node copy is in use that has not been verified.
     fn is_copy_unverified(&self) -> bool {
-        self.copy
+        self.state
+            .copy
             .as_deref()
             .is_some_and(NodeCopyCheck::is_unverified)
     }
 
     /// Returns whether the verified node copy differs from the nodes.
     fn is_copy_stale(&self) -> bool {
-        self.copy.as_deref().is_some_and(NodeCopyCheck::is_stale)
+        self.state
+            .copy
+            .as_deref()
+            .is_some_and(NodeCopyCheck::is_stale)
     }
 
     /// Returns the reader of array cells.
@@ -279,37 +300,30 @@ impl Dataset {
     /// Returns a copy of this dataset that trusts neither the root nor the node copy: it lists the
     /// levels and detects the generation from every node that distinguishes generations.
     pub(crate) async fn surveyed(&self) -> Result<Self, Failure> {
-        let mut surveyed = self.without_node_copy();
-        if !self.is_surveyed {
-            let guess = self.ids.first().copied().unwrap_or(LevelId::FULL);
-            let store = surveyed.store().clone();
-            let survey = opening::survey(&store, &self.address, &self.claim, guess);
+        let mut state = self.state.without_node_copy();
+        if !state.is_surveyed {
+            let guess = state.ids.first().copied().unwrap_or(LevelId::FULL);
+            let store = state.cells.store().clone();
+            let survey = opening::survey(&store, &state.address, &state.claim, guess);
             let survey = survey.await?;
-            surveyed.detection = survey.detection;
-            surveyed.ids = survey.ids;
-            surveyed.is_surveyed = true;
+            state.detection = survey.detection;
+            state.ids = survey.ids;
+            state.is_surveyed = true;
         }
-        Ok(surveyed)
-    }
-
-    /// Returns a copy of this dataset that does not use the node copy.
-    fn without_node_copy(&self) -> Self {
-        let mut plain = self.clone();
-        if plain.copy.take().is_some() {
-            plain.cells = CellReader::new(self.store().without_node_copy());
-            plain.levels = Arc::default();
-        }
-        plain
+        Ok(Self {
+            state: Arc::new(state),
+            following: self.following.clone(),
+        })
     }
 
     /// Reads the metadata of all levels in one round trip.
     pub(crate) async fn all_levels(&self) -> Result<Vec<LevelMetadata>, Failure> {
-        let ids = self.ids.iter().copied();
+        let ids = self.state.ids.iter().copied();
         let unread: Vec<LevelId> = ids
             .filter(|id| self.reading().1.get(*id).is_none())
             .collect();
         self.read_levels(&unread).await?;
-        let ids = self.ids.iter();
+        let ids = self.state.ids.iter();
         let levels = ids.map(|id| self.reading().1.get(*id).ok_or_else(|| self.absent(*id)));
         levels.collect()
     }
@@ -325,10 +339,13 @@ impl Dataset {
             let attributes = match &node {
                 Some(node) => node.attributes().clone(),
                 // A level that the survey listed may be a group without a `zarr.json`.
-                None if self.is_surveyed && self.ids.contains(id) => Attributes::default(),
+                None if self.state.is_surveyed && self.state.ids.contains(id) => {
+                    Attributes::default()
+                }
                 None => return Err(self.absent(*id)),
             };
-            let level = LevelMetadata::parse(key, *id, &attributes, &self.root)?;
+            let mut level = LevelMetadata::parse(key, *id, &attributes, &self.state.root)?;
+            level.notes.extend(node.iter().flat_map(Node::repeated));
             self.reading().1.insert(level.clone());
             levels.push(level);
         }
@@ -336,16 +353,78 @@ impl Dataset {
     }
 
     fn absent(&self, level: LevelId) -> Failure {
-        let address = self.address.clone();
+        let address = self.state.address.clone();
         Failure::AbsentLevel { address, level }
+    }
+}
+
+impl State {
+    /// Opens the present state of a store, with a cell cache of `cache_bytes` bytes.
+    async fn open_snapshot(store: &Store, cache_bytes: u64) -> Result<Self, Failure> {
+        let address = store.to_string();
+        for _ in 0..MAX_OPEN_ATTEMPTS {
+            let found = opening::snapshot(store, &address).await?;
+            let view = found.store.clone();
+            let opened = Self::open(found, address.clone()).await;
+            // What is read of another transaction may look damaged. Over the network the first
+            // query confirms these reads together with its own.
+            let confirmed = match (&opened, view.confirm_snapshot_now()) {
+                (_, Some(confirmed)) => confirmed,
+                (Ok(_), None) => Ok(()),
+                (Err(_), None) => view.confirm_snapshot().await,
+            };
+            if let Err(SnapshotError::Changed) = confirmed {
+                continue;
+            }
+            let mut opened = opened?;
+            opened.cells = opened.cells.with_cache(cache_bytes);
+            return Ok(opened);
+        }
+        Err(Failure::Changed { address })
+    }
+
+    async fn open(found: opening::Root, address: String) -> Result<Self, Failure> {
+        let (store, opened) = opening::open(found, &address).await?;
+        let Opened {
+            claim,
+            root,
+            transaction,
+            detection,
+            ids,
+            is_surveyed,
+            levels,
+        } = opened;
+        let copy = NodeCopyCheck::of(&store, ids.first().copied())?;
+        Ok(Self {
+            address,
+            transaction,
+            cells: CellReader::new(store),
+            copy: copy.map(Arc::new),
+            claim,
+            root: Arc::new(root),
+            detection,
+            ids,
+            is_surveyed,
+            levels: Arc::new(levels),
+        })
+    }
+
+    /// Returns a copy of this state that does not use the node copy.
+    fn without_node_copy(&self) -> Self {
+        let mut plain = self.clone();
+        if plain.copy.take().is_some() {
+            plain.cells = CellReader::new(self.cells.store().without_node_copy());
+            plain.levels = Arc::default();
+        }
+        plain
     }
 }
 
 impl fmt::Debug for Dataset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dataset")
-            .field("address", &self.address)
-            .field("generation", &self.detection.generation)
+            .field("address", &self.state.address)
+            .field("generation", &self.state.detection.generation)
             .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,8 @@
 //! Changes of a store: each one transaction, repeated after conflicts.
 
 mod load;
+mod rows;
+mod tables;
 
 use core::fmt;
 use futures_util::future::BoxFuture;
@@ -81,6 +83,8 @@ pub struct ChangeSummary {
     pub objects: Vec<i64>,
     /// Number of changed chunks.
     pub chunks: u64,
+    /// Number of removed links: a link goes with each of its ends.
+    pub links: u64,
     /// Number of links removed because one of their ends was, while another end stayed.
     pub severed: u64,
     /// Number of bytes written.
@@ -98,6 +102,15 @@ type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
 
 /// Computes the change of a level. Called again with a newer snapshot if others committed in between.
 type Make<'a> = dyn Fn(&LevelSnapshot) -> Result<LevelChange, Failure> + Send + Sync + 'a;
+
+/// Conditions under which a change is committed.
+#[derive(Clone, Copy, Default)]
+struct Conditions {
+    /// No link may lose one of its ends only.
+    keeps_links: bool,
+    /// The store is at this transaction.
+    base: Option<u64>,
+}
 
 impl Editor {
     /// Opens a store to change it. Completes the committed transaction of a process that died.
@@ -168,7 +181,7 @@ impl Editor {
     ///
     /// [`Error`] when it cannot be opened.
     pub async fn dataset(&self) -> Result<Dataset, Error> {
-        Ok(Dataset::open_store(self.store.clone()).await?)
+        Dataset::open(self.store.clone()).await
     }
 
     /// Adds geometry to the store. Objects without ids get new ones, greater than all others.
@@ -288,25 +301,36 @@ impl Editor {
     }
 
     async fn change(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {
-        self.attempts(make, false).await
+        self.attempts(make, Conditions::default()).await
     }
 
     /// Applies a change, as [`change`](Self::change), but fails if it would drop links.
     async fn change_whole(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {
-        self.attempts(make, true).await
+        let conditions = Conditions {
+            keeps_links: true,
+            ..Conditions::default()
+        };
+        self.attempts(make, conditions).await
     }
 
     fn attempts<'a>(
         &'a self,
         make: &'a Make<'a>,
-        whole: bool,
+        conditions: Conditions,
     ) -> BoxFuture<'a, Result<ChangeSummary, Failure>> {
         Box::pin(async move {
             let mut left = self.retries;
             loop {
                 let transaction = self.store.begin().await?;
                 let base = transaction.base();
-                let error = match self.attempt(transaction, make, whole).await {
+                if let Some(expected) = conditions.base.filter(|expected| *expected != base) {
+                    transaction.abort().await?;
+                    return Err(Failure::OutdatedRows {
+                        expected,
+                        found: base,
+                    });
+                }
+                let error = match self.attempt(transaction, make, conditions).await {
                     Ok(changed) => return Ok(changed),
                     Err(error) => error,
                 };
@@ -339,9 +363,9 @@ impl Editor {
         &self,
         mut transaction: Transaction,
         make: &Make<'_>,
-        whole: bool,
+        conditions: Conditions,
     ) -> Result<ChangeSummary, Failure> {
-        let outcome = self.stage(&mut transaction, make, whole).await;
+        let outcome = self.stage(&mut transaction, make, conditions).await;
         let (root, mut changed) = match outcome {
             Ok(staged) => staged,
             Err(error) => {
@@ -371,7 +395,7 @@ impl Editor {
         &self,
         transaction: &mut Transaction,
         make: &Make<'_>,
-        whole: bool,
+        conditions: Conditions,
     ) -> Result<(Bytes, ChangeSummary), Failure> {
         let key = nodes::metadata(&Key::root())?;
         let root = Node::parse(&key, transaction.root())?;
@@ -380,7 +404,7 @@ impl Editor {
         let change = make(&image)?;
         load::cells(&reader, &before, &mut image, &change).await?;
         let edits = image.apply(&change)?;
-        if whole && edits.severed > 0 {
+        if conditions.keeps_links && edits.severed > 0 {
             return Err(Failure::Severed {
                 links: edits.severed,
             });
@@ -395,6 +419,7 @@ impl Editor {
                 .iter()
                 .filter(|name| name.starts_with("0/"))
                 .count() as u64,
+            links: edits.links as u64,
             severed: edits.severed as u64,
             bytes: 0,
         };

@@ -1,6 +1,7 @@
 //! The error inside the crate, with one variant for each cause. Public functions return the groups
 //! of [`Error`](crate::Error).
 
+#[cfg(feature = "write")]
 use zvf_build::{
     BuildError,
     coarsen::{CoarsenError, SparsityError},
@@ -12,6 +13,7 @@ use zvf_format::{
 };
 use zvf_model::{
     detection::GenerationError,
+    fetch::FetchProblem,
     grid::BinsError,
     key::{Key, KeyError},
     level::LevelId,
@@ -26,6 +28,10 @@ use zvf_store::{
 
 /// The cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(
+    not(feature = "write"),
+    expect(dead_code, reason = "only writers construct some variants")
+)]
 pub(crate) enum Failure {
     /// The address cannot be opened.
     #[error(transparent)]
@@ -39,6 +45,14 @@ pub(crate) enum Failure {
     /// A creation began at the address and has not completed.
     #[error("{address} is not complete: its creation is under way or was interrupted")]
     Unfinished {
+        /// The address.
+        address: String,
+    },
+    /// The store was changed while it was read.
+    #[error(
+        "{address} was changed while it was read; repeat the operation, or reload the dataset first"
+    )]
+    Changed {
         /// The address.
         address: String,
     },
@@ -155,14 +169,14 @@ pub(crate) enum Failure {
         node: Key,
     },
     /// Fragments reach past the end of their chunk.
-    #[error("{node}: reaches {rows} rows in a chunk of {room}")]
+    #[error("{node}: reaches {rows} rows in a chunk of {capacity}")]
     NoRoom {
         /// The fragment index.
         node: Key,
         /// Rows it reaches.
         rows: u64,
         /// Capacity of a chunk in rows.
-        room: u64,
+        capacity: u64,
     },
     /// The numbers of manifests and objects differ.
     #[error("{node}: has {manifests} manifests for {objects} objects")]
@@ -239,10 +253,11 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Cell(#[from] CellError),
     /// The geometry or the design is rejected.
+    #[cfg(feature = "write")]
     #[error(transparent)]
     Build(#[from] BuildError),
     /// Coarser levels cannot be built.
-    #[error("no level is built: {why}")]
+    #[error("no coarser level can be built: {why}")]
     NoPyramid {
         /// The cause.
         why: &'static str,
@@ -264,9 +279,11 @@ pub(crate) enum Failure {
         source: BinsError,
     },
     /// The requested sparsity keeps no object, or more objects than exist.
+    #[cfg(feature = "write")]
     #[error(transparent)]
     Sparsity(#[from] SparsityError),
     /// The parts of the finer level do not fit together.
+    #[cfg(feature = "write")]
     #[error(transparent)]
     Coarsen(#[from] CoarsenError),
     /// An object cannot be written.
@@ -298,6 +315,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// The change does not fit the level.
+    #[cfg(feature = "write")]
     #[error(transparent)]
     Edit(#[from] EditError),
     /// The store is of a generation that cannot be changed.
@@ -315,6 +333,17 @@ pub(crate) enum Failure {
     Severed {
         /// Number of links that would be dropped.
         links: usize,
+    },
+    /// Addresses of vertices belong to another transaction than that of the store.
+    #[error(
+        "the row ids are of transaction {expected}, and the store is at transaction {found}; query \
+         them again"
+    )]
+    OutdatedRows {
+        /// The transaction of the addresses.
+        expected: u64,
+        /// The transaction of the store.
+        found: u64,
     },
     /// The attribute already exists.
     #[error("attribute {name} of {of} already exists")]
@@ -362,4 +391,32 @@ pub(crate) enum Failure {
         /// Cause of the failure.
         source: std::io::Error,
     },
+}
+
+impl Failure {
+    /// Returns whether the store cannot be listed.
+    pub(crate) fn is_unlistable(&self) -> bool {
+        match self {
+            Self::List(error) => matches!(error, ListError::Unlistable { .. }),
+            Self::Query(QueryError::Fetch(error)) => error.problem == FetchProblem::Unlistable,
+            _ => false,
+        }
+    }
+
+    /// Returns the error of opening a store that takes a listing.
+    pub(crate) fn while_opening(self, address: String) -> Self {
+        match self {
+            Self::List(source) => Self::Unlistable { address, source },
+            failure => failure,
+        }
+    }
+
+    /// Returns whether the store was changed while it was read.
+    pub(crate) fn is_changed(&self) -> bool {
+        match self {
+            Self::Changed { .. } => true,
+            Self::Query(QueryError::Fetch(error)) => error.problem == FetchProblem::Changed,
+            _ => false,
+        }
+    }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zvf_build::{Attribute, Geometry, Values};
-use zvf_format::numeric::Kind;
-use zvf_model::column::{Column, ColumnValues};
+use zvf_build::Geometry;
+use zvf_model::column::Column;
 use zvf_query::{NO_OBJECT, QueryResult};
 
 use crate::{error::Error, failure::Failure};
@@ -32,8 +31,7 @@ use crate::{error::Error, failure::Failure};
 /// # Ok(()) }
 /// ```
 pub trait IntoGeometry {
-    /// Converts the value. Columns of numbers, paths and links are moved, not copied; words of
-    /// dictionaries become strings.
+    /// Converts the value. Columns, paths and links are moved, not copied.
     ///
     /// # Errors
     ///
@@ -43,8 +41,8 @@ pub trait IntoGeometry {
 
 /// Converts the vertices, paths, links, attributes and groups of a result.
 ///
-/// Missing floating-point values become NaN. These results are rejected: missing integers,
-/// vertices without an object beside vertices with one, vertices of several objects, and
+/// Writers store NaN for null floats and reject null integers of vertices, links and fragments.
+/// These results are rejected: vertices without an object beside vertices with one, vertices of several objects, and
 /// attributes of fragments that differ within an object. Parts of the store that the query
 /// [skipped](QueryResult::skipped) are absent from the geometry.
 impl IntoGeometry for QueryResult {
@@ -67,10 +65,10 @@ fn geometry(result: QueryResult) -> Result<Geometry, Failure> {
         let ends = links.ends.into_iter().map(u64::cast_signed);
         geometry.links = ends.collect();
     }
-    geometry.vertex = attributes(result.vertex)?;
-    geometry.link = attributes(result.link)?;
+    geometry.vertex = result.vertex;
+    geometry.link = result.link;
     if !result.objects.is_empty() {
-        geometry.object = attributes(result.object)?;
+        geometry.object = result.object;
         geometry.fragment = fragment;
         geometry.objects = Some(result.objects);
     }
@@ -100,53 +98,9 @@ fn object_ids(ids: Vec<i64>) -> Result<Option<Vec<i64>>, Failure> {
     Ok(Some(ids))
 }
 
-fn attributes(columns: Vec<Column>) -> Result<Vec<Attribute>, Failure> {
-    columns.into_iter().map(attribute).collect()
-}
-
-/// Moves a column. Missing floating-point values become NaN, missing words `None`.
-fn attribute(column: Column) -> Result<Attribute, Failure> {
-    let values = match column.values {
-        ColumnValues::Numeric(mut values) => {
-            if let Some(nulls) = column.nulls {
-                let nan: &[u8] = match values.kind {
-                    Kind::Float32 => &f32::NAN.to_le_bytes(),
-                    Kind::Float64 => &f64::NAN.to_le_bytes(),
-                    _ => {
-                        return Err(Failure::NotGeometry {
-                            what: format!("attribute {}", column.name),
-                            why: "it lacks values, and integers have none that means missing",
-                        });
-                    }
-                };
-                let size = values.row_size();
-                let rows = values.bytes.chunks_exact_mut(size).zip(nulls);
-                for (row, _) in rows.filter(|(_, is_null)| *is_null) {
-                    row.chunks_exact_mut(nan.len())
-                        .for_each(|value| value.copy_from_slice(nan));
-                }
-            }
-            Values::Numbers(values)
-        }
-        ColumnValues::Dictionary { codes, words } => {
-            let nulls = column.nulls.unwrap_or_default();
-            let texts = codes.iter().enumerate().map(|(row, code)| {
-                let is_null = nulls.get(row).copied().unwrap_or(false);
-                let word = usize::try_from(*code).ok().and_then(|code| words.get(code));
-                word.filter(|_| !is_null).cloned()
-            });
-            Values::Text(texts.collect())
-        }
-    };
-    Ok(Attribute {
-        name: column.name,
-        values,
-    })
-}
-
 /// Returns attributes of fragments with a row for each object of the result. The result has a
 /// row for each vertex.
-fn fragment_attributes(result: &QueryResult) -> Result<Vec<Attribute>, Failure> {
+fn fragment_attributes(result: &QueryResult) -> Result<Vec<Column>, Failure> {
     if result.fragment.is_empty() {
         return Ok(Vec::new());
     }
@@ -167,29 +121,17 @@ fn fragment_attributes(result: &QueryResult) -> Result<Vec<Attribute>, Failure> 
     }
     let mut attributes = Vec::with_capacity(result.fragment.len());
     for column in &result.fragment {
-        let whole = attribute(column.clone())?;
         let first = |id: &i64| first_row.get(id).copied().unwrap_or(usize::MAX);
-        let is_uniform = match &whole.values {
-            Values::Numbers(values) => owners
-                .iter()
-                .enumerate()
-                .all(|(row, id)| values.row(row) == values.row(first(id))),
-            Values::Text(texts) => owners
-                .iter()
-                .enumerate()
-                .all(|(row, id)| texts.get(row) == texts.get(first(id))),
-        };
+        let mut rows = owners.iter().enumerate();
+        let is_uniform = rows.all(|(row, id)| column.rows_are_equal(row, first(id)));
         if !is_uniform {
             return Err(Failure::NotGeometry {
                 what: format!("attribute {} of fragments", column.name),
-                why: "it differs within an object; leave it out of the query",
+                why: "it differs within an object; exclude it from the query",
             });
         }
         let rows = result.objects.iter().map(first);
-        attributes.push(Attribute {
-            values: whole.values.gather(rows),
-            name: whole.name,
-        });
+        attributes.push(column.take(rows));
     }
     Ok(attributes)
 }

@@ -48,78 +48,112 @@
 //! `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for what is
 //! not re-exported, or to depend on less.
 
+#[cfg(feature = "write")]
 mod attribute;
+pub mod blocking;
 mod dataset;
+#[cfg(feature = "write")]
 mod editor;
 mod error;
 mod failure;
+mod fetch_dataset;
+#[cfg(feature = "write")]
 mod geometry;
 mod location;
+#[cfg(feature = "write")]
 mod migrate;
 mod nodes;
+#[cfg(feature = "write")]
 mod options;
 mod progress;
+#[cfg(feature = "write")]
 mod pyramid;
+#[cfg(all(feature = "validate", feature = "write"))]
 mod repair;
+#[cfg(feature = "write")]
 mod run_task;
+#[cfg(feature = "write")]
+mod seal;
+#[cfg(feature = "write")]
 mod stale;
+#[cfg(feature = "write")]
 mod task_runner;
+#[cfg(feature = "validate")]
 mod validate;
+#[cfg(feature = "write")]
 mod writer;
 
 // Opening and queries.
 pub use dataset::{AttributeInfo, Dataset, LevelInfo, StoreInfo, ValueRange};
+pub use fetch_dataset::FetchDataset;
 pub use location::Location;
 pub use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
+    error_kind::ErrorKind,
     generation::Generation,
     level::LevelId,
     root::GeometryType,
 };
 pub use zvf_query::{
-    Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NO_OBJECT, NearestTo, ObjectGroup,
-    OperatorReport, Parts, Query, QueryReport, QueryResult, Region, SEVERAL_OBJECTS, Selection,
-    Shape, Skipped, VertexBudget,
+    BatchOptions, BatchStream, Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NO_OBJECT,
+    NearestTo, ObjectGroup, OperatorReport, Parts, Query, QueryReport, QueryResult, Region,
+    SEVERAL_OBJECTS, Selection, Shape, Skipped, VertexBudget,
     geometry::{Bbox, Mode, Position, Sphere},
     predicate::{Predicate, Scope},
 };
-pub use zvf_store::{OpenOptions, Store};
+pub use zvf_store::{Follow, OpenOptions, Store};
 
 // Creating and changing.
+#[cfg(feature = "write")]
 pub use attribute::{
-    AttributeReport, AttributeSpec, ObjectReduction, VertexFn, write_object_attribute,
-    write_vertex_attribute,
+    AttributeReport, AttributeSpec, ObjectReduction, TableOptions, VertexFn,
+    write_object_attribute, write_vertex_attribute,
 };
+#[cfg(feature = "write")]
 pub use editor::{ChangeSummary, Editor};
+#[cfg(feature = "write")]
 pub use geometry::IntoGeometry;
+#[cfg(feature = "write")]
 pub use run_task::run_task;
+#[cfg(feature = "write")]
+pub use seal::seal;
+#[cfg(feature = "write")]
 pub use task_runner::TaskRunner;
+#[cfg(feature = "write")]
 pub use writer::{
     CreateOptions, GeometrySource, PlanCheck, WriteReport, create, create_from_plan,
     create_from_source,
 };
+#[cfg(feature = "write")]
 pub use zvf_build::{
-    Attribute, AxisSpec, CellChecksums, CellCompression, Design, Geometry, GeometryKind,
-    OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy, Values, WritePlan,
+    AxisSpec, CellChecksums, CellCompression, Design, Geometry, GeometryKind, OutOfBounds,
+    PlanSummary, Profile, Purpose, ShardingPolicy, WritePlan,
 };
 
 // Pyramids.
+#[cfg(feature = "write")]
 pub use pyramid::{
     AutoLevels, CrossLevel, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
     PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
 };
 
 // Validation and migration.
+#[cfg(feature = "write")]
 pub use migrate::{MigrateOptions, MigrateReport, migrate};
 pub use progress::Progress;
+#[cfg(all(feature = "validate", feature = "write"))]
 pub use repair::{RepairReport, repair};
+#[cfg(feature = "validate")]
 pub use validate::validate;
+#[cfg(feature = "write")]
 pub use zvf_build::migrate::MigrationNote;
+#[cfg(feature = "validate")]
 pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, ValidationReport};
 
 pub use error::{Cause, Error};
 
 /// Methods that reduce vertices, for the [levels](LevelDesign) of a pyramid.
+#[cfg(feature = "write")]
 pub mod coarsen {
     pub use zvf_build::coarsen::{
         Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy,

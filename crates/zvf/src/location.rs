@@ -39,6 +39,7 @@ impl Location {
 
     /// Returns the store to write to, opened with `options` if this is an address. A missing
     /// folder is created.
+    #[cfg(feature = "write")]
     pub(crate) fn create(self, options: &OpenOptions) -> Result<Store, Failure> {
         match self.0 {
             Inner::Address(address) => Ok(options.create(&address)?),

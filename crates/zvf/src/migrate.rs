@@ -252,6 +252,9 @@ fn migrate_in<'a>(
         if copies {
             creation.write_node_copy();
         }
+        if source.store().is_sealed() {
+            creation.write_seal();
+        }
         let migration = Migration::new(&source, &form, &creation, options);
         let made = migration.run(name).await;
         let (written, mut report) = migration.finish();

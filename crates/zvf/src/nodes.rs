@@ -2,18 +2,59 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "write")]
 use serde_json::Value;
 use zvf_model::{
+    fetch::Port,
     key::Key,
     node_copy::Known,
     zarr::{Array, Node},
 };
+use zvf_query::QueryError;
 use zvf_store::{CellArray, Listing, Read, Store};
 
 use crate::failure::Failure;
 
 /// Maximum number of children of a node.
-const MOST_CHILDREN: usize = 1 << 24;
+const MAX_CHILDREN: usize = 1 << 24;
+
+/// Where opening a store reads nodes and the names of their children.
+pub(crate) trait NodeSource: Copy + Send + Sync {
+    /// Reads the nodes at `keys` in one round trip; `None` where there is no `zarr.json`.
+    fn nodes(self, keys: &[Key])
+    -> impl Future<Output = Result<Vec<Option<Node>>, Failure>> + Send;
+
+    /// Lists the names of the children of a node, in ascending order.
+    fn children(self, key: &Key) -> impl Future<Output = Result<Vec<String>, Failure>> + Send;
+
+    /// Reads one node.
+    fn node(self, key: &Key) -> impl Future<Output = Result<Option<Node>, Failure>> + Send {
+        async move {
+            let nodes = self.nodes(core::slice::from_ref(key)).await?;
+            Ok(nodes.into_iter().next().flatten())
+        }
+    }
+}
+
+impl NodeSource for &Store {
+    async fn nodes(self, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
+        read(self, keys).await
+    }
+
+    async fn children(self, key: &Key) -> Result<Vec<String>, Failure> {
+        Ok(children(self, key).await?.folders)
+    }
+}
+
+impl NodeSource for Port<'_> {
+    async fn nodes(self, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
+        Ok(Self::nodes(self, keys).await.map_err(QueryError::from)?)
+    }
+
+    async fn children(self, key: &Key) -> Result<Vec<String>, Failure> {
+        Ok(Self::children(self, key).await.map_err(QueryError::from)?)
+    }
+}
 
 /// Reads the nodes at `keys` in one round trip; `None` where there is no `zarr.json`.
 pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
@@ -62,7 +103,7 @@ pub(crate) async fn read_one(store: &Store, key: &Key) -> Result<Option<Node>, F
 
 /// Lists the children of a node.
 pub(crate) async fn children(store: &Store, key: &Key) -> Result<Listing, Failure> {
-    Ok(store.list(key, MOST_CHILDREN).await?)
+    Ok(store.list(key, MAX_CHILDREN).await?)
 }
 
 /// Returns the key of a child, whose name comes from the store.
@@ -86,6 +127,7 @@ pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<Cell
 }
 
 /// Returns the index of a chunk's cell in an array, counted from the array's origin.
+#[cfg(feature = "write")]
 pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Failure> {
     let attributes = &array.metadata().attributes;
     let origin = attributes

@@ -37,6 +37,14 @@ macro_rules! option_setters {
             self
         }
     };
+    (@setter seal) => {
+        /// Sets whether the store is sealed.
+        #[must_use]
+        pub fn seal(mut self, seal: bool) -> Self {
+            self.seal = seal;
+            self
+        }
+    };
     (@setter open) => {
         /// Sets the options that stores are opened with.
         #[must_use]

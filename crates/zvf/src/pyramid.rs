@@ -24,7 +24,7 @@ mod stats;
 mod tally;
 pub(crate) mod tasks;
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -252,7 +252,7 @@ pub struct PyramidReport {
     /// The levels that were built, finest first.
     pub levels: Vec<LevelReport>,
     /// Number of existing levels that equal the design and were kept.
-    pub there: u32,
+    pub existing: u32,
 }
 
 /// Builds coarser levels of a store.
@@ -295,7 +295,7 @@ fn make<'a>(
     store: &'a Store,
     options: &'a PyramidOptions,
     first: u32,
-) -> LocalBoxFuture<'a, Result<PyramidReport, Failure>> {
+) -> BoxFuture<'a, Result<PyramidReport, Failure>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
         if let Some(made) = once(store, options).await? {
@@ -328,12 +328,12 @@ fn make<'a>(
             };
             let Some(design) = design else { break };
             let target = id.offset(1).ok_or(Failure::NoPyramid {
-                why: "there is no number for another level",
+                why: "the store already has the maximum number of levels",
             })?;
             let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
-                made.there += 1;
-                let there = dataset.level_metadata(target).await?;
-                let info = Box::pin(crate::dataset::count_level(&dataset, &there)).await?;
+                made.existing += 1;
+                let present = dataset.level_metadata(target).await?;
+                let info = Box::pin(crate::dataset::count_level(&dataset, &present)).await?;
                 (info.vertices.unwrap_or(0), info.chunks)
             } else {
                 let making = level_at(&source, target, &design, &coarsening, options);
@@ -377,7 +377,7 @@ async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidR
         }
         PyramidLevels::Explicit(_) => {
             return Err(Failure::NoPyramid {
-                why: "either all levels hold each point once, or none does",
+                why: "additive levels cannot be combined with complete ones",
             });
         }
         PyramidLevels::Auto(_) => None,
@@ -393,7 +393,7 @@ async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidR
         let Some(design) = design else { break };
         let target = LevelId::new(u32::try_from(target).unwrap_or(u32::MAX));
         if resume::is_made(&dataset, target, design, options).await? {
-            made.there += 1;
+            made.existing += 1;
             continue;
         }
         let level = level_at(&source, target, design, &coarsening, options).await?;
@@ -413,15 +413,15 @@ async fn level_at(
     let start = Instant::now();
     let dataset = source.dataset;
     let form = form(dataset).await?;
-    let there: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
-    if there.iter().any(|level| *level >= target) && !options.overwrite {
+    let present: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
+    if present.iter().any(|level| *level >= target) && !options.overwrite {
         return Err(Failure::NoPyramid {
             why: "there are coarser levels already; --overwrite replaces them, --refresh makes those anew \
                   that are behind",
         });
     }
     let mut transaction = dataset.store().begin().await?;
-    clear::levels(dataset.store(), &mut transaction, target, &there).await?;
+    clear::levels(dataset.store(), &mut transaction, target, &present).await?;
     let kept = kept(source, design).await?;
     let build = Build::new(
         source,
@@ -512,11 +512,11 @@ async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Failure> {
     build.deep_links().await?;
     build.object_index().await?;
     build.tables().await?;
-    let says = build.old_says();
-    build.nodes(&says).await?;
+    let node_attributes = build.old_attributes();
+    build.nodes(&node_attributes).await?;
     build.link_families().await?;
     build.groups().await?;
-    let level = build.level_says();
+    let level = build.level_attributes();
     build
         .writer
         .write(vec![MigrationTarget::group(
@@ -530,17 +530,17 @@ async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Failure> {
     let root = Node::parse(&key, build.transaction().root())?;
     let mut root = root.attributes().clone();
     clear::root(&mut root, build.target, build.source.is_shared);
-    let root = build.root_says(root);
+    let root = build.root_attributes(root);
     Ok(text(&zvf_build::group_metadata(&root)))
 }
 
 impl Build<'_> {
     /// Returns the attributes of the nodes of the finer level, by the paths of the new one.
-    fn old_says(&self) -> BTreeMap<String, Map<String, Value>> {
+    fn old_attributes(&self) -> BTreeMap<String, Map<String, Value>> {
         let path = &self.shared.coarse.path;
-        let mut says = BTreeMap::new();
+        let mut node_attributes = BTreeMap::new();
         let mut add = |family: String, attributes: &Map<String, Value>| {
-            says.insert(format!("{path}/{family}"), attributes.clone());
+            node_attributes.insert(format!("{path}/{family}"), attributes.clone());
         };
         let fragments = serde_json::json!({
             "zv_array": "link_fragments",
@@ -549,20 +549,26 @@ impl Build<'_> {
         if let Value::Object(fragments) = fragments {
             add("link_fragments".to_owned(), &fragments);
         }
-        add("vertices".to_owned(), self.source.vertex_says());
-        add("vertex_fragments".to_owned(), self.source.fragment_says());
+        add("vertices".to_owned(), self.source.vertex_attributes());
+        add(
+            "vertex_fragments".to_owned(),
+            self.source.fragment_attributes(),
+        );
         let recipe = &self.shared.recipe;
         let vertex = self.source.vertex.iter().zip(&recipe.vertex);
         for (own, field) in vertex {
-            let says = counted(own.says(), field);
-            add(format!("vertex_attributes/{}", own.name), &says);
+            let node_attributes = counted(own.attributes(), field);
+            add(format!("vertex_attributes/{}", own.name), &node_attributes);
         }
         let fragment = self.source.fragment.iter().zip(&recipe.fragment);
         for (own, field) in fragment {
-            let says = counted(own.says(), field);
-            add(format!("fragment_attributes/{}", own.name), &says);
+            let node_attributes = counted(own.attributes(), field);
+            add(
+                format!("fragment_attributes/{}", own.name),
+                &node_attributes,
+            );
         }
-        says
+        node_attributes
     }
 
     /// Writes the groups above arrays.
@@ -581,8 +587,11 @@ impl Build<'_> {
 }
 
 /// Returns the attributes of the node of an aggregated attribute. Counts are numbers of any type.
-fn counted(says: &Map<String, Value>, field: &AggregatedAttribute) -> Map<String, Value> {
-    let mut says = says.clone();
+fn counted(
+    node_attributes: &Map<String, Value>,
+    field: &AggregatedAttribute,
+) -> Map<String, Value> {
+    let mut node_attributes = node_attributes.clone();
     if field.rule == Aggregation::Count {
         for key in [
             "encoding",
@@ -591,14 +600,14 @@ fn counted(says: &Map<String, Value>, field: &AggregatedAttribute) -> Map<String
             "_FillValue",
             "channel_names",
         ] {
-            says.remove(key);
+            node_attributes.remove(key);
         }
-        says.insert("dtype".to_owned(), field.made().kind().name().into());
-        if says.contains_key("row_shape") {
-            says.insert("row_shape".to_owned(), serde_json::json!([]));
+        node_attributes.insert("dtype".to_owned(), field.made().kind().name().into());
+        if node_attributes.contains_key("row_shape") {
+            node_attributes.insert("row_shape".to_owned(), serde_json::json!([]));
         }
     }
-    says
+    node_attributes
 }
 
 /// Returns the form of the cells of a store, for new cells.
@@ -608,7 +617,7 @@ pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> 
         (_, Generation::V0_8_0) => Profile::V08,
         _ => {
             return Err(Failure::NoPyramid {
-                why: "its generation is too old: `zvf migrate` makes a store of 0.9 of it",
+                why: "its generation is too old; convert it to 0.9 with `zvf migrate` first",
             });
         }
     };

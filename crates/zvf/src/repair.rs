@@ -210,9 +210,9 @@ async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), 
     let keys = files.map(|file| nodes::named(Key::parse(&file.name), &file.name));
     let keys = keys.collect::<Result<Vec<_>, _>>()?;
     let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
-    let there = store.read(&reads).await?;
-    let there = keys.into_iter().zip(there);
-    transaction.rebuild_node_copy_with(there.filter_map(|(key, bytes)| Some((key, bytes?))));
+    let present = store.read(&reads).await?;
+    let present = keys.into_iter().zip(present);
+    transaction.rebuild_node_copy_with(present.filter_map(|(key, bytes)| Some((key, bytes?))));
     Ok(())
 }
 

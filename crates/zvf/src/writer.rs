@@ -71,6 +71,9 @@ pub struct CreateOptions {
     /// Adds a [copy of the nodes](zvf_model::node_copy) to the root, which saves requests over
     /// the network. Only stores of 0.9 have one. Default: `true`.
     pub node_copy: bool,
+    /// Seals the store: writes an inventory of its objects that readers check what they read
+    /// against. Every change of a sealed store keeps it. Default: `false`.
+    pub seal: bool,
     /// Options the store is opened with.
     pub open: OpenOptions,
 }
@@ -84,6 +87,7 @@ impl Default for CreateOptions {
             memory: None,
             runner: None,
             node_copy: true,
+            seal: false,
             open: OpenOptions::default(),
         }
     }
@@ -95,7 +99,7 @@ impl CreateOptions {
         Self::default()
     }
 
-    option_setters!(overwrite, progress, runner, node_copy, open);
+    option_setters!(overwrite, progress, runner, node_copy, seal, open);
 
     /// Sets the check of the expected size of the store.
     #[must_use]
@@ -226,6 +230,9 @@ fn create_in<'a>(
         if copies_nodes(plan.profile(), options.node_copy) {
             creation.write_node_copy();
         }
+        if options.seal {
+            creation.write_seal();
+        }
         let writer = CellWriter::new(&creation).with_progress(options.progress.clone());
         let made = write_plan(&writer, &plan).await;
         conclude(store, creation, made.map(|written| (root(&plan), written))).await
@@ -272,7 +279,11 @@ async fn replace(
     let (staged, before) = begin_replace(store, copies).await?;
     let writer = CellWriter::new(staged).with_progress(options.progress.clone());
     let written = write_plan(&writer, plan).await?;
-    finish_replace(writer.into_destination(), before, root(plan), written).await
+    let mut staged = writer.into_destination();
+    if options.seal && !staged.transaction().is_sealed() {
+        staged.transaction().seal().await?;
+    }
+    finish_replace(staged, before, root(plan), written).await
 }
 
 /// Begins to replace an existing store. Returns the transaction and the files of the store.

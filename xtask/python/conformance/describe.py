@@ -26,7 +26,7 @@ KINDS = {
 FEATURES = {
     "2d": "two axes",
     "4d": "four axes",
-    "float64": "coordinates that are no float32",
+    "float64": "coordinates that are not float32",
     "negative chunks": "chunks below the origin",
     "bins": "bins smaller than chunks",
     "pyramid": "more than one level",

@@ -1,13 +1,16 @@
 """Queries the stores of the corpus through runners, and compares the answers.
 
-usage: run.py FOLDER --runner NAME=COMMAND … [--strict NAME] [--write FILE | --check FILE]
+usage: run.py FOLDER --runner [NAME=]COMMAND … [--store PATTERN] [--query KIND] [--generation G]
 
-The stores are extracted to FOLDER. `docs/conformance.md` describes runners. With `--strict`, a
-failure of that runner is an error. `--write` puts the figures of the given runners into the table
-of the file, `--check` compares them with it. `--show NAME` prints all failures of a runner.
+The stores are extracted to FOLDER. `docs/conformance.md` describes runners and filters. With
+`--strict NAME`, a field that is wrong or unsupported is an error; with `--correct NAME`, only a
+wrong one is. `--right NAME=N` requires at least N right fields. `--write` puts the figures of the
+given runners into the table of the file, `--check` compares them with it. `--show NAME` prints all
+failures of a runner.
 """
 
 import argparse
+import fnmatch
 import json
 import pathlib
 import selectors
@@ -42,7 +45,7 @@ class Runner:
             line = self.line()
             answer = json.loads(line)
             if not isinstance(answer, dict):
-                raise ValueError(f"{line[:80]!r} is no object")
+                raise ValueError(f"{line[:80]!r} is not an object")
             return answer
         except (OSError, ValueError) as broken:
             self.close()
@@ -136,6 +139,40 @@ def run(command, cases):
     return figures
 
 
+def named(runner):
+    """Returns the name and the command of a runner; a command may itself contain an equals sign."""
+    name, equals, command = runner.partition("=")
+    is_name = equals and name and not set(name) & set("/'\"") and " -" not in f" {name}"
+    return (name, command) if is_name else ("runner", runner)
+
+
+class Filter:
+    """The stores and queries to ask for; an empty list asks for all."""
+
+    def __init__(self, stores=(), queries=(), generations=()):
+        self.given = {"store": stores, "query": queries, "generation": generations}
+
+    def stores(self, stores):
+        names, generations = self.given["store"], self.given["generation"]
+        return [
+            store for store in stores
+            if (not names or any(fnmatch.fnmatchcase(store.name, name) for name in names))
+            and (not generations or store.entry["generation"] in generations)
+        ]
+
+    def cases(self, store):
+        kinds = self.given["query"]
+        return [case for case in store.cases() if not kinds or case[1]["kind"] in kinds]
+
+    def __str__(self):
+        given = (f"{name} {', '.join(values)}" for name, values in self.given.items() if values)
+        return "; ".join(given) or "the whole corpus"
+
+
+def listed(text):
+    return text.split(",")
+
+
 def ordered(stores, rows):
     """Returns rows in the order of the description."""
     description = json.loads(corpus.DESCRIPTION.read_text())
@@ -201,24 +238,43 @@ def keep(options, stores, figures):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--runner", action="append", required=True, metavar="NAME=COMMAND")
+    parser.add_argument("--runner", action="append", required=True,
+                        metavar="[NAME=]COMMAND")
     parser.add_argument("--strict", action="append", default=[], metavar="NAME")
+    parser.add_argument("--correct", action="append", default=[], metavar="NAME")
+    parser.add_argument("--right", action="append", default=[], metavar="NAME=N")
+    parser.add_argument("--store", type=listed, default=[], metavar="PATTERN,…")
+    parser.add_argument("--query", type=listed, default=[], metavar="KIND,…")
+    parser.add_argument("--generation", type=listed, default=[], metavar="GENERATION,…")
     parser.add_argument("--show", action="append", default=[], metavar="NAME")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--check", type=pathlib.Path)
     options = parser.parse_args()
+    asked = Filter(options.store, options.query, options.generation)
+    if any(asked.given.values()) and (options.write or options.check):
+        parser.error("the table of a document has the results of the whole corpus")
     corpus.unpack(options.folder)
-    stores, figures, is_bad = corpus.stores(options.folder), {}, False
-    cases = [(store, list(store.cases())) for store in stores]
-    names, commands = zip(*(runner.split("=", 1) for runner in options.runner))
+    stores, figures, is_bad = asked.stores(corpus.stores(options.folder)), {}, False
+    cases = [(store, found) for store in stores if (found := asked.cases(store))]
+    if not cases:
+        parser.error(f"no query of the corpus is asked: {asked}")
+    names, commands = zip(*map(named, options.runner))
+    right = dict(one.rsplit("=", 1) for one in options.right)
     with ThreadPoolExecutor() as pool:
         figures |= zip(names, pool.map(lambda command: run(command, cases), commands))
     for name, found in figures.items():
         passed, failed, unsupported = map(found.total, Figures.KINDS)
         print(
-            f"conformance: {name}: {len(stores)} stores, {passed} parts of answers as expected, "
-            f"{failed} not, {unsupported} unsupported"
+            f"conformance: {name}: {passed + failed} of {passed + failed + unsupported} fields "
+            f"answered in {len(cases)} stores ({asked}): {passed} right, {failed} wrong, "
+            f"{unsupported} unsupported"
         )
+        if passed < int(right.get(name, 0)):
+            print(f"{name}: at least {right[name]} fields must be right")
+            is_bad = True
+        if name in options.correct and failed:
+            print(f"{name}: {failed} fields are wrong")
+            is_bad = True
         strict = name in options.strict and bool(found.failures)
         is_bad |= strict
         if name in options.show or strict:

@@ -4,6 +4,7 @@ import copy
 import unittest
 
 import compare
+import run
 from content import Content, answer, queries
 
 
@@ -19,6 +20,31 @@ def sample():
     content.object = {"o": [0.5, None]}
     content.groups, content.group = [[7], [3, 7]], {"g": [1, 2]}
     return content
+
+
+class Runners(unittest.TestCase):
+    def test_a_runner_may_have_a_name(self):
+        self.assertEqual(run.named("mine=a b"), ("mine", "a b"))
+        named = run.named("zarr-vectors 0.9.2='/p' -B x")
+        self.assertEqual(named, ("zarr-vectors 0.9.2", "'/p' -B x"))
+        for command in ("reader", "./reader mode=1", "reader --mode=1"):
+            self.assertEqual(run.named(command), ("runner", command))
+
+    def test_filters_select_stores_and_queries(self):
+        class Store:
+            def __init__(self, name, generation):
+                self.name, self.entry = name, {"generation": generation}
+
+            def cases(self):
+                return [(0, {"kind": kind}, {}, False) for kind in ("info", "all")]
+
+        stores = [Store("zvf-08/a", "0.8.1"), Store("zvf-09/a", "0.9"), Store("zvf-09/b", "0.9")]
+        asked = run.Filter(["*/a"], ["all"], ["0.9"])
+        self.assertEqual(asked.stores(stores), stores[1:2])
+        self.assertEqual([case[1]["kind"] for case in asked.cases(stores[1])], ["all"])
+        self.assertEqual(str(asked), "store */a; query all; generation 0.9")
+        self.assertEqual(run.Filter().stores(stores), stores)
+        self.assertEqual(len(run.Filter().cases(stores[0])), 2)
 
 
 WHOLE = {"kind": "all", "shape": "links"}

@@ -53,6 +53,20 @@ const BENCH: &[&str] = &[
     "zvf-build",
     "zvf-store",
 ];
+/// The Python package offers the crates beside the façade as well.
+const PYTHON: &[&str] = &[
+    "zvf-format",
+    "zvf-model",
+    "zvf-query",
+    "zvf-validate",
+    "zvf-build",
+    "zvf-store",
+    "zvf",
+    "zvf-dense",
+    "zvf-files",
+    "zvf-render",
+    "zvf-cli",
+];
 const LAYERS_0_4: &[&str] = &[
     "zvf-format",
     "zvf-model",
@@ -62,10 +76,9 @@ const LAYERS_0_4: &[&str] = &[
     "zvf-store",
     "zvf",
     "zvf-dense",
+    "zvf-precomputed",
     "zvf-render",
-    "zvf-ingest",
-    "zvf-python",
-    "zvf-datafusion",
+    "zvf-files",
     "zvf-serve",
 ];
 
@@ -150,23 +163,28 @@ const RULES: &[Rule] = &[
         external: LIBRARY,
     },
     Rule {
+        name: "zvf-precomputed",
+        uses: &[],
+        external: External::Only(&["flate2", "serde_core", "serde_json", "thiserror"]),
+    },
+    Rule {
+        name: "zvf-arrow",
+        uses: ABOVE_FACADE,
+        external: LIBRARY,
+    },
+    Rule {
         name: "zvf-render",
         uses: ABOVE_FACADE,
         external: LIBRARY,
     },
     Rule {
-        name: "zvf-ingest",
+        name: "zvf-files",
         uses: ABOVE_FACADE,
         external: LIBRARY,
     },
     Rule {
         name: "zvf-python",
-        uses: ABOVE_FACADE,
-        external: LIBRARY,
-    },
-    Rule {
-        name: "zvf-datafusion",
-        uses: ABOVE_FACADE,
+        uses: PYTHON,
         external: LIBRARY,
     },
     Rule {
@@ -304,8 +322,8 @@ mod tests {
         check("zvf-model", &edge("zvf"), false);
         check("zvf-format", &edge("zvf-model"), false);
         check("zvf", &edge("zvf-store"), true);
-        check("zvf-ingest", &edge("zvf-python"), false);
-        check("zvf-cli", &edge("zvf-ingest"), true);
+        check("zvf-files", &edge("zvf-python"), false);
+        check("zvf-cli", &edge("zvf-files"), true);
     }
 
     #[test]

@@ -34,7 +34,8 @@ fn locked() -> impl Iterator<Item = String> {
         let metadata = cargo("metadata --locked --format-version 1 --manifest-path").arg(manifest);
         metadata.read().is_err()
     };
-    ["fuzz", "probe"].into_iter().filter(stale).map(|folder| {
+    let folders = ["examples/outside", "fuzz", "probe"];
+    folders.into_iter().filter(stale).map(|folder| {
         format!("{folder}/Cargo.lock is not current: `cargo update --workspace --manifest-path {folder}/Cargo.toml`")
     })
 }

@@ -189,18 +189,18 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn least(&self, is_before: impl Fn(T, T) -> bool) -> Vec<T> {
-        let mut least = vec![None; self.count * self.columns];
+        let mut min = vec![None; self.count * self.columns];
         for (parent, row) in self.rows() {
             let start = parent * self.columns;
-            let slots = &mut least[start..start + self.columns];
+            let slots = &mut min[start..start + self.columns];
             for (slot, value) in slots.iter_mut().zip(row) {
-                if self.is_value(*value) && slot.is_none_or(|least| is_before(*value, least)) {
+                if self.is_value(*value) && slot.is_none_or(|min| is_before(*value, min)) {
                     *slot = Some(*value);
                 }
             }
         }
-        let least = least.into_iter();
-        least.map(|value| value.unwrap_or(self.nothing())).collect()
+        let min = min.into_iter();
+        min.map(|value| value.unwrap_or(self.nothing())).collect()
     }
 
     fn counted(&self) -> Vec<u32> {
@@ -237,13 +237,13 @@ impl<'a, T: Number> Table<'a, T> {
                     .unwrap_or(core::cmp::Ordering::Equal)
             });
             let same = |a: &&[T], b: &&[T]| a.iter().zip(*b).all(|(a, b)| a.is_same(*b));
-            let mut most: &[&[T]] = &[];
+            let mut max: &[&[T]] = &[];
             for run in rows.chunk_by(same) {
-                if run.len() > most.len() {
-                    most = run;
+                if run.len() > max.len() {
+                    max = run;
                 }
             }
-            if let Some(row) = most.first() {
+            if let Some(row) = max.first() {
                 slot.copy_from_slice(row);
             }
         }

@@ -65,11 +65,11 @@ const STRETCH: f64 = 2.0;
 /// beyond the tolerance. First drops pieces of fewer than `cull` faces without a pinned vertex, and
 /// vertices without a face if `cull` is not 0.
 pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -> VertexMerge {
-    let gone = pieces::too_small(block, cull);
+    let removed = pieces::too_small(block, cull);
     if block.width != 3 || !(2..=3).contains(&block.axes) {
         let into = (0..)
-            .zip(&gone)
-            .map(|(row, gone)| if *gone { NO_VERTEX } else { row });
+            .zip(&removed)
+            .map(|(row, removed)| if *removed { NO_VERTEX } else { row });
         let merge = VertexMerge::kept(block, into.collect(), Some(0.0));
         let MergedPositions::Source(rows) = &merge.places else {
             return merge;
@@ -79,7 +79,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         let places = MergedPositions::Computed(places.copied().collect());
         return VertexMerge { places, ..merge };
     }
-    let mut mesh = Mesh::new(block, &gone);
+    let mut mesh = Mesh::new(block, &removed);
     let Survey {
         quadrics,
         edges,
@@ -94,7 +94,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         f64::INFINITY if edge_lengths.mean > 0.0 => target,
         tolerance => tolerance,
     };
-    let (lower, upper) = extent(&mesh.at, &gone);
+    let (lower, upper) = extent(&mesh.at, &removed);
     let mut run = Run {
         block,
         is_single: (block.positions.iter())
@@ -115,12 +115,12 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
     let largest = |all: &[f64]| all.iter().copied().fold(0.0, f64::max);
     let mut error = largest(&run.radii);
     if error > 0.0 {
-        let old = Mesh::new(block, &gone);
+        let old = Mesh::new(block, &removed);
         error = measured(&old, &run.mesh, block.axes, edge_lengths.mean, error);
     }
     let error = error.max(largest(&run.rims));
     let places = run.mesh.at;
-    finish(block.axes, &gone, run.into, &places, error)
+    finish(block.axes, &removed, run.into, &places, error)
 }
 
 /// Returns the two-sided distance of two surfaces: the smaller of `bound` and the measured bound
@@ -166,8 +166,8 @@ impl EdgeLengths {
 }
 
 /// Returns the lower and upper corner of the remaining vertices.
-fn extent(places: &[Vector], gone: &[bool]) -> (Vector, Vector) {
-    let places = places.iter().zip(gone).filter(|(_, gone)| !**gone);
+fn extent(places: &[Vector], removed: &[bool]) -> (Vector, Vector) {
+    let places = places.iter().zip(removed).filter(|(_, removed)| !**removed);
     let mut corners = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
     for (place, _) in places {
         for (axis, number) in place.iter().enumerate() {
@@ -181,7 +181,7 @@ fn extent(places: &[Vector], gone: &[bool]) -> (Vector, Vector) {
 /// Numbers the remaining vertices.
 fn finish(
     axes: usize,
-    gone: &[bool],
+    removed: &[bool],
     mut into: Vec<u32>,
     places: &[Vector],
     error: f64,
@@ -190,7 +190,7 @@ fn finish(
     let mut numbers = vec![NO_VERTEX; into.len()];
     let mut count = 0;
     for vertex in 0..into.len() {
-        if into[vertex] != vertex as u32 || gone[vertex] {
+        if into[vertex] != vertex as u32 || removed[vertex] {
             continue;
         }
         numbers[vertex] = count;
@@ -325,16 +325,16 @@ impl Run<'_> {
         let way = sub(at_b, at_a);
         let sum = of_a.sum(&of_b.moved(scale(way, -1.0)));
         let middle = scale(way, 0.5);
-        let near = |least: &Vector| {
-            let off = sub(*least, middle);
+        let near = |min: &Vector| {
+            let off = sub(*min, middle);
             dot(off, off) <= dot(way, way) * 4.0
         };
-        let least = sum.least().filter(near);
-        let least = least.map(|least| self.round(add(at_a, least)));
-        let moved_in = least.map(|place| self.moved_in(place));
+        let min = sum.least().filter(near);
+        let min = min.map(|min| self.round(add(at_a, min)));
+        let moved_in = min.map(|place| self.moved_in(place));
         let is_inside = |place: &Vector| self.is_inside(*place);
-        match (least, moved_in.filter(is_inside)) {
-            (Some(least), Some(place)) if distance(least, place) == 0.0 => return place,
+        match (min, moved_in.filter(is_inside)) {
+            (Some(min), Some(place)) if distance(min, place) == 0.0 => return place,
             _ => {}
         }
         let middle = self.round(add(at_a, middle));

@@ -31,8 +31,8 @@ pub fn contract_links(links: &[u64], width: usize, directed: bool) -> (Vec<u64>,
         match width {
             2 if !directed => key.sort_unstable(),
             3.. => {
-                let least = (0..width).min_by_key(|at| ends[*at]).unwrap_or(0);
-                key.rotate_left(least);
+                let min = (0..width).min_by_key(|at| ends[*at]).unwrap_or(0);
+                key.rotate_left(min);
             }
             _ => {}
         }

@@ -73,7 +73,7 @@ pub enum CoarsenError {
     },
     /// A cell ends inside a row.
     #[error(
-        "chunk {chunk} has {bytes} bytes of {what}, which is no whole number of rows for {rows} vertices"
+        "chunk {chunk} has {bytes} bytes of {what}, which is not a whole number of rows for {rows} vertices"
     )]
     PartialRow {
         /// The chunk.

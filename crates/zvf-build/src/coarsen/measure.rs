@@ -177,8 +177,8 @@ fn longest_edge(shape: &Simplices<'_>, element: &[u32]) -> f64 {
 
 /// Barycentric weights of the second and third corner of each sample.
 fn samples(width: usize, steps: u32) -> impl Iterator<Item = [u32; 2]> {
-    let most = move |at: usize, left: u32| if at < width { left } else { 0 };
-    (0..=most(1, steps)).flat_map(move |a| (0..=most(2, steps - a)).map(move |b| [a, b]))
+    let max = move |at: usize, left: u32| if at < width { left } else { 0 };
+    (0..=max(1, steps)).flat_map(move |a| (0..=max(2, steps - a)).map(move |b| [a, b]))
 }
 
 impl<'a> Simplices<'a> {

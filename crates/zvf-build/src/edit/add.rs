@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use zvf_model::column::NumericColumn;
+use zvf_model::column::{Column, NumericColumn};
 
 use super::{
     change::{Edits, LevelChange},
@@ -13,7 +13,7 @@ use super::{
     image::{CellId, LevelSnapshot},
     tables::{self, Table},
 };
-use crate::{coordinates, geometry::Attribute, plan::WritePlan};
+use crate::{coordinates, plan::WritePlan};
 
 impl LevelSnapshot {
     /// Appends planned geometry to chunks and tables.
@@ -66,14 +66,14 @@ impl LevelSnapshot {
         self.add_objects(plan, change, &bases, edits)?;
         self.add_links(plan, &bases, cells)?;
         let bounds = [(&plan.space.lower, true), (&plan.space.upper, false)];
-        for (corner, least) in bounds {
-            let own = if least {
+        for (corner, min) in bounds {
+            let own = if min {
                 &mut self.lower
             } else {
                 &mut self.upper
             };
             for (own, found) in own.iter_mut().zip(corner) {
-                *own = if least {
+                *own = if min {
                     own.min(*found)
                 } else {
                     own.max(*found)
@@ -175,13 +175,13 @@ impl LevelSnapshot {
             });
         }
         let new: BTreeSet<i64> = objects.ids.iter().copied().collect();
-        let there =
+        let present =
             |id: &&i64| self.tables.row_of.contains_key(*id) && !change.remove.contains(*id);
-        if let Some(id) = new.iter().find(there) {
+        if let Some(id) = new.iter().find(present) {
             return Err(EditError::ObjectExists(*id));
         }
-        let gone: BTreeSet<i64> = change.remove.difference(&new).copied().collect();
-        self.tables.remove(&gone);
+        let removed: BTreeSet<i64> = change.remove.difference(&new).copied().collect();
+        self.tables.remove(&removed);
         for (row, id) in objects.ids.iter().enumerate() {
             let entries = plan.layout.manifests.of(row).iter();
             let fragments = entries.map(|entry| {
@@ -220,7 +220,7 @@ impl LevelSnapshot {
 
     pub(super) fn object_attribute(
         &mut self,
-        attribute: &Attribute,
+        attribute: &Column,
         objects: &crate::objects::ObjectRows,
     ) -> Result<(), EditError> {
         let rows = self.tables.manifests.len();
@@ -244,7 +244,7 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    pub(super) fn group_attributes(&mut self, attributes: &[Attribute]) -> Result<(), EditError> {
+    pub(super) fn group_attributes(&mut self, attributes: &[Column]) -> Result<(), EditError> {
         for attribute in attributes {
             let rows = self.tables.groups.len().max(attribute.values.len());
             if self.tables.groups.len() < rows {

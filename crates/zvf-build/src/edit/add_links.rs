@@ -103,7 +103,7 @@ impl LevelSnapshot {
         });
         let (directed, duplicate) = (family.directed, family.duplicate);
         if !self.nodes.contains_key("0/links/0") {
-            let says = json!({
+            let attributes = json!({
                 "zv_array": "links_family", "level_delta": 0, "link_width": offsets.len() + 1,
                 "directed": directed, "store": if duplicate { "duplicate" } else { "canonical" },
                 "sid_ndim": self.axes, "num_links": 0, "num_physical_records": 0,
@@ -112,7 +112,7 @@ impl LevelSnapshot {
                 .insert("0/links".to_owned(), group_metadata(&Map::new()));
             self.nodes.insert(
                 "0/links/0".to_owned(),
-                group_metadata(&crate::output::json_object(says)),
+                group_metadata(&crate::output::json_object(attributes)),
             );
         }
         let crosses = !links::is_zero(segment);
@@ -122,14 +122,14 @@ impl LevelSnapshot {
         } else {
             RowForm::Plain
         };
-        let says = json!({
+        let attributes = json!({
             "zv_array": "links", "dtype": "int64", "offsets": offsets, "has_perm": permuted,
             "link_width": offsets.len() + 1, "level_delta": 0,
         });
-        self.array_like_vertices(&path, crate::output::json_object(says))?;
+        self.array_like_vertices(&path, crate::output::json_object(attributes))?;
         if !crosses {
-            let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
-            self.array_like_vertices("0/link_fragments", crate::output::json_object(says))?;
+            let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
+            self.array_like_vertices("0/link_fragments", crate::output::json_object(attributes))?;
         }
         Ok(form)
     }
@@ -154,16 +154,16 @@ impl LevelSnapshot {
                     .iter()
                     .find(|(path, _)| path.starts_with(&prefix));
                 // All arrays of a family have the attributes of the first.
-                let mut says = match (like, own) {
+                let mut attributes = match (like, own) {
                     (Some((_, node)), _) => crate::output::json_object(node["attributes"].clone()),
-                    (None, Some(column)) => column.says.clone(),
+                    (None, Some(column)) => column.attributes.clone(),
                     (None, None) => Map::new(),
                 };
                 let links = self.nodes.get(&format!("0/links/0/{segment}"));
                 let offsets = links.map(|node| node["attributes"]["offsets"].clone());
-                says.insert("offsets".to_owned(), offsets.unwrap_or_default());
-                says.insert("level_delta".to_owned(), json!(0));
-                self.array_like_vertices(&path, says)?;
+                attributes.insert("offsets".to_owned(), offsets.unwrap_or_default());
+                attributes.insert("level_delta".to_owned(), json!(0));
+                self.array_like_vertices(&path, attributes)?;
             }
             let column = self.column("link attribute", &path, attribute)?;
             columns.insert(path, column);
@@ -175,7 +175,7 @@ impl LevelSnapshot {
     pub(super) fn array_like_vertices(
         &mut self,
         path: &str,
-        mut says: Map<String, Value>,
+        mut attributes: Map<String, Value>,
     ) -> Result<(), EditError> {
         if self.arrays.contains_key(path) {
             return Ok(());
@@ -185,12 +185,12 @@ impl LevelSnapshot {
         let array = self.arrays.get("0/vertices").cloned();
         let mut array = array.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
         array.present.clear();
-        let dtype = says.get("dtype").and_then(Value::as_str);
+        let dtype = attributes.get("dtype").and_then(Value::as_str);
         array.dtype = dtype.and_then(|text| zvf_format::numeric::Dtype::parse(text).ok());
         if array.origin.iter().any(|at| *at != 0) {
-            says.insert("chunk_grid_origin".to_owned(), json!(array.origin));
+            attributes.insert("chunk_grid_origin".to_owned(), json!(array.origin));
         }
-        node["attributes"] = Value::Object(says);
+        node["attributes"] = Value::Object(attributes);
         self.nodes.insert(path.to_owned(), node);
         self.arrays.insert(path.to_owned(), array);
         Ok(())

@@ -29,6 +29,10 @@ impl LevelSnapshot {
                 "skeletons were streamed chunk by chunk",
             ));
         }
+        let in_order = self.kind.is_paths() || self.kind == GeometryKind::Skeletons;
+        if in_order && !change.remove_rows.is_empty() {
+            return Err(EditError::PathVertices(self.kind.name()));
+        }
         let touched = change.chunks(&self)?;
         let mut chunks = BTreeMap::new();
         for coords in &touched {
@@ -85,7 +89,7 @@ impl LevelSnapshot {
         let positions = cell("0/vertices");
         let positions = positions.ok_or_else(|| EditError::NotLoaded(name("0/vertices")))?;
         if !positions.len().is_multiple_of(row) {
-            return Err(damaged(&name("0/vertices"), "no whole number of rows"));
+            return Err(damaged(&name("0/vertices"), "not a whole number of rows"));
         }
         chunk.rows = (positions.len() / row) as u64;
         chunk.positions.clone_from(positions);
@@ -112,7 +116,7 @@ impl LevelSnapshot {
             if rows == 0 && !bytes.is_empty()
                 || rows > 0 && !(bytes.len() as u64).is_multiple_of(rows)
             {
-                return Err(damaged(&name(path), "no whole number of rows"));
+                return Err(damaged(&name(path), "not a whole number of rows"));
             }
             if of_vertices {
                 chunk.vertex.insert(path.clone(), bytes)
@@ -141,12 +145,13 @@ impl LevelSnapshot {
                 let mut cell = links::load(self, &segment, source)?;
                 let others = offsets.iter().map(|offset| links::at(source, offset));
                 let ends: Vec<Vec<i64>> = [source.clone()].into_iter().chain(others).collect();
-                let (gone, severed) = links::renumber(&mut cell, &ends, form, moved)?;
+                let (removed, severed) = links::renumber(&mut cell, &ends, form, moved)?;
                 let duplicate = self.links.as_ref().is_some_and(|family| family.duplicate);
                 if !duplicate || links::leads(&segment) {
                     edits.severed += severed;
+                    edits.links += removed.iter().filter(|removed| **removed).count();
                 }
-                cell.without(&gone);
+                cell.without(&removed);
                 if change.compact && !cell.fragments.is_empty() {
                     cell.fragments = vec![Fragment::Range(0, cell.rows)];
                 }

@@ -17,7 +17,7 @@ use crate::{output::Output, plan::WritePlan};
 pub struct LevelChange {
     /// Objects to remove.
     pub remove: BTreeSet<i64>,
-    /// Rows to remove by chunk, for points without objects.
+    /// Rows to remove by chunk, of points, graphs and meshes. Objects may lose all of their vertices.
     pub remove_rows: BTreeMap<Vec<i64>, BTreeSet<u64>>,
     /// Geometry to add, planned with [`LevelSnapshot::design`].
     pub add: Option<WritePlan>,
@@ -106,6 +106,8 @@ pub struct Edits {
     pub removed: u64,
     /// Number of links removed because only some of their ends were removed.
     pub severed: usize,
+    /// Number of links removed because an end was removed.
+    pub links: usize,
     /// Ids of added objects.
     pub objects: Vec<i64>,
 }

@@ -78,19 +78,21 @@ impl Chunk {
     }
 
     /// Drops rows and returns the new number of each row, or `None`.
-    pub(super) fn without(&mut self, gone: &[bool]) -> Vec<Option<u64>> {
+    pub(super) fn without(&mut self, removed: &[bool]) -> Vec<Option<u64>> {
         let mut next = 0;
-        let numbers = gone.iter().map(|gone| {
-            let number = (!gone).then_some(next);
-            next += u64::from(!gone);
+        let numbers = removed.iter().map(|removed| {
+            let number = (!removed).then_some(next);
+            next += u64::from(!removed);
             number
         });
         let numbers: Vec<Option<u64>> = numbers.collect();
         let rows = usize::try_from(self.rows).unwrap_or(0).max(1);
         let keep = |bytes: &mut Vec<u8>| {
             let size = bytes.len() / rows;
-            let kept = bytes.chunks_exact(size.max(1)).zip(gone);
-            let kept = kept.filter(|(_, gone)| !**gone).flat_map(|(row, _)| row);
+            let kept = bytes.chunks_exact(size.max(1)).zip(removed);
+            let kept = kept
+                .filter(|(_, removed)| !**removed)
+                .flat_map(|(row, _)| row);
             *bytes = kept.copied().collect();
         };
         keep(&mut self.positions);
@@ -98,8 +100,10 @@ impl Chunk {
         for fragment in &mut self.fragments {
             // An empty range starts at the end of the remaining rows before it.
             let before = |row: u64| {
-                let row = usize::try_from(row).unwrap_or(usize::MAX).min(gone.len());
-                gone[..row].iter().filter(|gone| !**gone).count() as u64
+                let row = usize::try_from(row)
+                    .unwrap_or(usize::MAX)
+                    .min(removed.len());
+                removed[..row].iter().filter(|removed| !**removed).count() as u64
             };
             *fragment = match fragment {
                 Fragment::Range(start, end) => Fragment::Range(before(*start), before(*end)),

@@ -9,11 +9,11 @@ use super::{
     image::LevelSnapshot,
 };
 use crate::{
-    geometry::{Attribute, Values},
     plan::WritePlan,
-    stored_column::StoredColumn,
+    stored_column::{StoredColumn, set_nan},
 };
-use zvf_model::column::NumericColumn;
+use zvf_format::numeric::Kind;
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 impl LevelSnapshot {
     /// Returns added columns in the types of the store, by array path.
@@ -21,7 +21,7 @@ impl LevelSnapshot {
         &mut self,
         what: &'static str,
         family: &str,
-        attributes: &[Attribute],
+        attributes: &[Column],
     ) -> Result<BTreeMap<String, StoredColumn>, EditError> {
         let mut columns = BTreeMap::new();
         let named: BTreeSet<&str> = attributes
@@ -54,88 +54,17 @@ impl LevelSnapshot {
         &mut self,
         what: &'static str,
         path: &str,
-        attribute: &Attribute,
+        attribute: &Column,
     ) -> Result<StoredColumn, EditError> {
         let node = self.nodes.get_mut(path);
         let node = node.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
-        let says = &mut node["attributes"];
-        let dtype = says["dtype"].as_str().unwrap_or("float32").to_owned();
-        let columns: u64 = match says["row_shape"].as_array() {
-            Some(shape) => shape.iter().filter_map(Value::as_u64).product(),
-            None => 1,
-        };
-        let name = attribute.name.clone();
-        let unlike = |found: String| EditError::AttributeType {
-            what,
-            name: name.clone(),
-            expected: format!("{columns} x {dtype}"),
-            found,
-        };
-        let texts = match (
-            &attribute.values,
-            says["encoding"].as_str() == Some("dictionary"),
-        ) {
-            (Values::Numbers(numbers), false) => {
-                let same = numbers.kind.name() == dtype && numbers.row_len() as u64 == columns;
-                let found = format!("{} x {}", numbers.row_len(), numbers.kind.name());
-                if !same {
-                    return Err(unlike(found));
-                }
-                let numbers = numbers.clone();
-                return Ok(StoredColumn {
-                    name,
-                    numbers,
-                    says: Map::new(),
-                });
-            }
-            (Values::Numbers(numbers), true) => return Err(unlike(numbers.kind.name().to_owned())),
-            (Values::Text(_), false) => return Err(unlike("text".to_owned())),
-            (Values::Text(texts), true) => texts,
-        };
-        let fill = says["_FillValue"].as_i64();
-        let words = says["categories"].as_array_mut();
-        let words = words.ok_or_else(|| damaged(path, "a dictionary without categories"))?;
-        let mut numbers: BTreeMap<String, i64> = BTreeMap::new();
-        for (number, word) in (0..).zip(words.iter()) {
-            if let Some(word) = word.as_str() {
-                numbers.insert(word.to_owned(), number);
-            }
-        }
-        let mut codes = Vec::with_capacity(texts.len());
-        for text in texts {
-            codes.push(match text {
-                None => fill.ok_or_else(|| unlike("text with missing values".to_owned()))?,
-                Some(text) => {
-                    let next = words.len() as i64;
-                    *numbers.entry(text.clone()).or_insert_with(|| {
-                        words.push(json!(text));
-                        next
-                    })
-                }
-            });
-        }
-        let kind = zvf_format::numeric::Dtype::parse(&dtype);
-        let kind = kind.map_err(|error| damaged(path, error))?.kind();
-        let most = match kind.name() {
-            "int8" => 127,
-            "uint8" => 255,
-            "int16" => 32_767,
-            "uint16" => 65_535,
-            _ => i64::from(i32::MAX),
-        };
-        if words.len() as i64 > most {
-            return Err(EditError::TextType { what, name, dtype });
-        }
-        let bytes = codes
-            .iter()
-            .flat_map(|code| code.to_le_bytes()[..kind.size()].to_vec());
+        let attributes = node["attributes"].as_object_mut();
+        let attributes = attributes.ok_or_else(|| damaged(path, "no attributes"))?;
+        let numbers = fitted(what, path, attributes, attribute)?;
         Ok(StoredColumn {
-            name,
-            numbers: NumericColumn {
-                bytes: bytes.collect(),
-                ..NumericColumn::new(kind, 1)
-            },
-            says: Map::new(),
+            name: attribute.name.clone(),
+            numbers,
+            attributes: Map::new(),
         })
     }
 
@@ -163,7 +92,7 @@ impl LevelSnapshot {
                 let kind = self.arrays[&path]
                     .dtype
                     .map(zvf_format::numeric::Dtype::kind);
-                let kind = kind.unwrap_or(zvf_format::numeric::Kind::Int64);
+                let kind = kind.unwrap_or(Kind::Int64);
                 let bytes = owners.iter().flat_map(|id| id.to_le_bytes());
                 let numbers = NumericColumn {
                     bytes: bytes.collect(),
@@ -199,4 +128,169 @@ impl LevelSnapshot {
         }
         Ok(columns)
     }
+}
+
+/// Converts a column to the type of the array with these attributes; new words are appended to its
+/// dictionary.
+fn fitted(
+    what: &'static str,
+    path: &str,
+    attributes: &mut Map<String, Value>,
+    attribute: &Column,
+) -> Result<NumericColumn, EditError> {
+    let dtype = attributes
+        .get("dtype")
+        .and_then(Value::as_str)
+        .unwrap_or("float32")
+        .to_owned();
+    let columns: u64 = match attributes.get("row_shape").and_then(Value::as_array) {
+        Some(shape) => shape.iter().filter_map(Value::as_u64).product(),
+        None => 1,
+    };
+    let name = attribute.name.clone();
+    let unlike = |found: String| EditError::AttributeType {
+        what,
+        name: name.clone(),
+        expected: format!("{columns} x {dtype}"),
+        found,
+    };
+    match (
+        &attribute.values,
+        attributes.get("encoding").and_then(Value::as_str) == Some("dictionary"),
+    ) {
+        (ColumnValues::Numeric(numbers), false) => {
+            let same = numbers.kind.name() == dtype && numbers.row_len() as u64 == columns;
+            let found = format!("{} x {}", numbers.row_len(), numbers.kind.name());
+            if !same {
+                return Err(unlike(found));
+            }
+            let mut numbers = numbers.clone();
+            if let Some(nulls) = &attribute.nulls {
+                set_nan(&name, &mut numbers, nulls)?;
+            }
+            return Ok(numbers);
+        }
+        (ColumnValues::Numeric(numbers), true) => {
+            return Err(unlike(numbers.kind.name().to_owned()));
+        }
+        (ColumnValues::Dictionary { .. }, false) => return Err(unlike("text".to_owned())),
+        (ColumnValues::Dictionary { .. }, true) => {}
+    }
+    let fill = attributes.get("_FillValue").and_then(Value::as_i64);
+    let words = attributes
+        .get_mut("categories")
+        .and_then(Value::as_array_mut);
+    let words = words.ok_or_else(|| damaged(path, "a dictionary without categories"))?;
+    let mut numbers: BTreeMap<String, i64> = BTreeMap::new();
+    for (number, word) in (0..).zip(words.iter()) {
+        if let Some(word) = word.as_str() {
+            numbers.insert(word.to_owned(), number);
+        }
+    }
+    let mut codes = Vec::with_capacity(attribute.len());
+    for text in attribute.texts() {
+        codes.push(match text {
+            None => fill.ok_or_else(|| unlike("text with missing values".to_owned()))?,
+            Some(text) => {
+                let next = words.len() as i64;
+                *numbers.entry(text.to_owned()).or_insert_with(|| {
+                    words.push(json!(text));
+                    next
+                })
+            }
+        });
+    }
+    let kind = zvf_format::numeric::Dtype::parse(&dtype);
+    let kind = kind.map_err(|error| damaged(path, error))?.kind();
+    let max = match kind.name() {
+        "int8" => 127,
+        "uint8" => 255,
+        "int16" => 32_767,
+        "uint16" => 65_535,
+        _ => i64::from(i32::MAX),
+    };
+    if words.len() as i64 > max {
+        return Err(EditError::TextType { what, name, dtype });
+    }
+    let bytes = codes
+        .iter()
+        .flat_map(|code| code.to_le_bytes()[..kind.size()].to_vec());
+    Ok(NumericColumn {
+        bytes: bytes.collect(),
+        ..NumericColumn::new(kind, 1)
+    })
+}
+
+/// Values of an attribute of vertices in the form in which they are stored.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoredValues {
+    /// Values, or dictionary codes of text.
+    pub numbers: NumericColumn,
+    /// Attributes of the array.
+    pub attributes: Map<String, Value>,
+    /// Value of vertices without one; `None` if the type has none.
+    pub filler: Option<Vec<u8>>,
+}
+
+impl StoredValues {
+    /// Converts the column of a new attribute. `is_partial` is whether some vertices have no row.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Build`] if values cannot be stored.
+    pub fn new(column: &Column, is_partial: bool) -> Result<Self, EditError> {
+        let rows = column.len();
+        let mut column = column.clone();
+        let is_text = matches!(column.values, ColumnValues::Dictionary { .. });
+        if is_text && is_partial {
+            // The dictionary then has a code for missing values.
+            column.extend_with_nulls(rows.saturating_add(1));
+        }
+        let stored = StoredColumn::of(column, "attribute", true)?;
+        let numbers = match stored.numbers.len() > rows {
+            true => stored.numbers.take(0..rows),
+            false => stored.numbers,
+        };
+        let filler = filler(&numbers, &stored.attributes);
+        Ok(Self {
+            numbers,
+            attributes: stored.attributes,
+            filler,
+        })
+    }
+
+    /// Converts a column to the type of an existing attribute of vertices at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::AttributeType`] if the types differ; [`EditError`] if the attribute is damaged.
+    pub fn like(
+        path: &str,
+        attributes: &Map<String, Value>,
+        column: &Column,
+    ) -> Result<Self, EditError> {
+        let mut attributes = attributes.clone();
+        let numbers = fitted("vertex attribute", path, &mut attributes, column)?;
+        let filler = filler(&numbers, &attributes);
+        Ok(Self {
+            numbers,
+            attributes,
+            filler,
+        })
+    }
+}
+
+/// Returns the value of a vertex without one: NaN, or the code of missing text.
+fn filler(numbers: &NumericColumn, attributes: &Map<String, Value>) -> Option<Vec<u8>> {
+    if let Some(code) = attributes.get("_FillValue").and_then(Value::as_i64) {
+        let bytes = code.to_le_bytes();
+        return bytes.get(..numbers.kind.size()).map(<[u8]>::to_vec);
+    }
+    let nan = match numbers.kind {
+        Kind::Float32 => f32::NAN.to_le_bytes().to_vec(),
+        Kind::Float64 => f64::NAN.to_le_bytes().to_vec(),
+        _ => return None,
+    };
+    Some(nan.repeat(numbers.row_len()))
 }

@@ -53,7 +53,7 @@ impl LevelSnapshot {
                     Some(Some(number)) => fragments.push((chunk, *number)),
                     Some(None) => {}
                     None => {
-                        let why = format!("object {id} names a fragment that is not there");
+                        let why = format!("object {id} lists a fragment that does not exist");
                         return Err(damaged("0/object_index/manifests", why));
                     }
                 }

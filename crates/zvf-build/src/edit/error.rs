@@ -97,6 +97,31 @@ pub enum EditError {
         /// First chunk coordinate of the grid.
         first: i64,
     },
+    /// Vertices of this kind of geometry cannot be removed one by one: their order has a meaning.
+    #[error("vertices of {0} cannot be removed one by one; remove whole objects")]
+    PathVertices(&'static str),
+    /// A row to change does not exist.
+    #[error(
+        "there is no row {row} in chunk {chunk}; row ids are outdated by each change of the store, \
+         so query them again"
+    )]
+    UnknownRow {
+        /// Chunk coordinates, or the rank of a chunk that does not exist.
+        chunk: String,
+        /// Row in the chunk.
+        row: u64,
+    },
+    /// Some vertices have no value of a new attribute whose type has none for them.
+    #[error(
+        "{rows} vertices have no value of {name:?}; give one for each vertex, or use floats, which \
+         have NaN"
+    )]
+    MissingRows {
+        /// Name of the attribute.
+        name: String,
+        /// Number of vertices.
+        rows: u64,
+    },
     /// A vertex to change does not exist.
     #[error("object {object} has no vertex {vertex}, only {vertices} vertices")]
     UnknownVertex {

@@ -8,6 +8,7 @@ use zvf_model::{
     grid::{Bins, ChunkCoord, ChunkShape},
     key::Key,
     root::RootMetadata,
+    row_id::RowId,
     zarr::{Array, Node},
 };
 
@@ -281,6 +282,33 @@ impl LevelSnapshot {
             .get("0/vertices")
             .into_iter()
             .flat_map(|array| &array.present)
+    }
+
+    /// Returns rows with these addresses by chunk.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::UnknownRow`] if there is no such chunk.
+    pub fn rows_by_chunk(
+        &self,
+        ids: impl IntoIterator<Item = RowId>,
+    ) -> Result<BTreeMap<Vec<i64>, BTreeSet<u64>>, EditError> {
+        let chunks: Vec<&Vec<i64>> = self.chunks().collect();
+        let mut rows: BTreeMap<Vec<i64>, BTreeSet<u64>> = BTreeMap::new();
+        let mut ids: Vec<RowId> = ids.into_iter().collect();
+        ids.sort_unstable();
+        for same in ids.chunk_by(|one, next| one.chunk() == next.chunk()) {
+            let Some(first) = same.first() else {
+                continue;
+            };
+            let rank = usize::try_from(first.chunk()).unwrap_or(usize::MAX);
+            let chunk = chunks.get(rank).ok_or_else(|| EditError::UnknownRow {
+                chunk: format!("number {rank}"),
+                row: first.row(),
+            })?;
+            rows.insert((*chunk).clone(), same.iter().map(|id| id.row()).collect());
+        }
+        Ok(rows)
     }
 
     /// Returns the number of objects.

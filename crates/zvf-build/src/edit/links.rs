@@ -159,7 +159,7 @@ pub(super) fn load(
             None => return Err(EditError::NotLoaded(path)),
         };
         if chunk.rows > 0 && !(bytes.len() as u64).is_multiple_of(chunk.rows) {
-            return Err(damaged(&path, "no whole number of rows"));
+            return Err(damaged(&path, "not a whole number of rows"));
         }
         chunk.vertex.insert(path, bytes);
     }
@@ -175,7 +175,7 @@ pub(super) fn renumber(
     moved: &BTreeMap<Vec<i64>, Vec<Option<u64>>>,
 ) -> Result<(Vec<bool>, usize), EditError> {
     let columns = ends.len() + usize::from(form == RowForm::Permuted);
-    let mut gone = Vec::new();
+    let mut removed = Vec::new();
     let mut severed = 0;
     for row in cell.positions.chunks_exact_mut(columns * 8) {
         let first = columns - ends.len();
@@ -189,8 +189,8 @@ pub(super) fn renumber(
             bytes.copy_from_slice(value);
             let number = i64::from_le_bytes(bytes);
             let number = usize::try_from(number).ok().and_then(|at| rows.get(at));
-            let number =
-                number.ok_or_else(|| damaged("0/links/0", "a link to a row that is not there"))?;
+            let number = number
+                .ok_or_else(|| damaged("0/links/0", "a link to a row that does not exist"))?;
             match number {
                 Some(number) => {
                     value.copy_from_slice(&number.to_le_bytes());
@@ -200,9 +200,9 @@ pub(super) fn renumber(
             }
         }
         severed += usize::from(lost && left);
-        gone.push(lost);
+        removed.push(lost);
     }
-    Ok((gone, severed))
+    Ok((removed, severed))
 }
 
 /// Encodes a link cell: the links, and for flat cells their groups.

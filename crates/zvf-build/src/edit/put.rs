@@ -25,14 +25,14 @@ impl LevelSnapshot {
         for (coords, chunk) in chunks {
             let mut put = |path: &str, bytes: Vec<u8>| self.put(path, coords, bytes, edits);
             put("0/vertices", chunk.positions.clone())?;
-            let gone = chunk.rows == 0;
-            let index = if gone { Vec::new() } else { chunk.index()? };
+            let removed = chunk.rows == 0;
+            let index = if removed { Vec::new() } else { chunk.index()? };
             put("0/vertex_fragments", index)?;
             for (path, bytes) in &chunk.vertex {
                 put(path, bytes.clone())?;
             }
             for (path, bytes) in &chunk.fragment {
-                put(path, if gone { Vec::new() } else { bytes.clone() })?;
+                put(path, if removed { Vec::new() } else { bytes.clone() })?;
             }
         }
         Ok(())
@@ -205,16 +205,16 @@ impl LevelSnapshot {
                 .iter()
                 .filter(|bytes| bytes.len() > 4)
                 .count();
-            let says = json!({
+            let attributes = json!({
                 "zv_array": "object_index", "num_objects": ids.len(), "num_present": present,
                 "sid_ndim": self.axes, "layout": "vlen_manifests_v2",
                 "object_ids_sorted": ids.is_sorted(),
             });
-            outputs.push(crate::output::group("0/object_index", says));
+            outputs.push(crate::output::group("0/object_index", attributes));
             let path = "0/object_index/manifests";
             let own = codecs(path, true, &self.nodes);
-            let most = crate::tables::at_once(&self.tables.manifests);
-            crate::tables::strings(outputs, own, path, Map::new(), &self.tables.manifests, most)?;
+            let max = crate::tables::at_once(&self.tables.manifests);
+            crate::tables::strings(outputs, own, path, Map::new(), &self.tables.manifests, max)?;
             let path = "0/object_index/object_ids";
             let own = codecs(path, false, &self.nodes);
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
@@ -233,20 +233,27 @@ impl LevelSnapshot {
                 let own = codecs(&path, false, &self.nodes);
                 let column =
                     crate::stored_column::restored(name, table.kind, table.columns, &table.rows)?;
-                let mut says = table.attributes.clone();
-                says.insert("shape".to_owned(), crate::tables::shape(&column));
-                says.insert("dtype".to_owned(), json!(column.dtype));
+                let mut attributes = table.attributes.clone();
+                attributes.insert("shape".to_owned(), crate::tables::shape(&column));
+                attributes.insert("dtype".to_owned(), json!(column.dtype));
                 let rows = crate::tables::EncodedRows::of(&column);
-                crate::tables::rows(outputs, own, &path, says, &rows);
+                crate::tables::rows(outputs, own, &path, attributes, &rows);
             }
         }
         if !self.tables.groups.is_empty() {
             let groups = self.tables.groups.iter();
             let members: Vec<Vec<u8>> = groups.map(|ids| tables::members(ids)).collect();
-            let says = json!({"zv_array": "groups", "num_groups": members.len()});
+            let attributes = json!({"zv_array": "groups", "num_groups": members.len()});
             let own = codecs("0/groups", true, &self.nodes);
-            let says = crate::output::json_object(says);
-            crate::tables::strings(outputs, own, "0/groups", says, &members, members.len())?;
+            let attributes = crate::output::json_object(attributes);
+            crate::tables::strings(
+                outputs,
+                own,
+                "0/groups",
+                attributes,
+                &members,
+                members.len(),
+            )?;
         }
         Ok(())
     }
@@ -296,10 +303,10 @@ pub(super) fn grow(
     if grown {
         node["shape"] = json!(array.shape);
         let moved = array.origin.iter().any(|at| *at != 0);
-        if let Some(says) = node["attributes"].as_object_mut()
-            && (moved || says.contains_key("chunk_grid_origin"))
+        if let Some(attributes) = node["attributes"].as_object_mut()
+            && (moved || attributes.contains_key("chunk_grid_origin"))
         {
-            says.insert("chunk_grid_origin".to_owned(), json!(array.origin));
+            attributes.insert("chunk_grid_origin".to_owned(), json!(array.origin));
         }
     }
     Ok(())

@@ -17,9 +17,9 @@ impl LevelSnapshot {
         &self,
         change: &LevelChange,
     ) -> Result<BTreeMap<Vec<i64>, BTreeSet<u32>>, EditError> {
-        let mut gone: BTreeMap<Vec<i64>, BTreeSet<u32>> = BTreeMap::new();
+        let mut removed: BTreeMap<Vec<i64>, BTreeSet<u32>> = BTreeMap::new();
         if change.remove.is_empty() {
-            return Ok(gone);
+            return Ok(removed);
         }
         for id in &change.remove {
             let row = self
@@ -28,7 +28,7 @@ impl LevelSnapshot {
                 .get(id)
                 .ok_or(EditError::UnknownObject(*id))?;
             for (chunk, number) in self.tables.manifest(*row, self.axes)? {
-                gone.entry(chunk).or_default().insert(number);
+                removed.entry(chunk).or_default().insert(number);
             }
         }
         for (row, id) in self.tables.ids.iter().flatten().enumerate() {
@@ -36,12 +36,12 @@ impl LevelSnapshot {
                 continue;
             }
             for (chunk, number) in self.tables.manifest(row, self.axes)? {
-                if let Some(numbers) = gone.get_mut(&chunk) {
+                if let Some(numbers) = removed.get_mut(&chunk) {
                     numbers.remove(&number);
                 }
             }
         }
-        Ok(gone)
+        Ok(removed)
     }
 }
 
@@ -50,14 +50,14 @@ impl LevelSnapshot {
 pub(super) fn remove_rows(
     chunks: &mut BTreeMap<Vec<i64>, Chunk>,
     change: &LevelChange,
-    gone: &BTreeMap<Vec<i64>, BTreeSet<u32>>,
+    removed: &BTreeMap<Vec<i64>, BTreeSet<u32>>,
     edits: &mut Edits,
 ) -> Result<BTreeMap<Vec<i64>, Vec<Option<u64>>>, EditError> {
     let mut moved = BTreeMap::new();
     for (coords, chunk) in chunks.iter_mut() {
         let mut rows = vec![false; usize::try_from(chunk.rows).unwrap_or(0)];
         let mut wanted = false;
-        if let Some(numbers) = gone.get(coords) {
+        if let Some(numbers) = removed.get(coords) {
             for number in numbers {
                 let fragment = chunk.fragments.get(*number as usize).ok_or_else(|| {
                     let why = format!(
@@ -78,7 +78,10 @@ pub(super) fn remove_rows(
         if let Some(own) = change.remove_rows.get(coords) {
             for row in own {
                 let slot = usize::try_from(*row).ok().and_then(|row| rows.get_mut(row));
-                *slot.ok_or_else(|| damaged("0/vertices", "a row that is not there"))? = true;
+                *slot.ok_or_else(|| EditError::UnknownRow {
+                    chunk: ChunkCoords(coords).to_string(),
+                    row: *row,
+                })? = true;
                 wanted = true;
             }
         }
@@ -87,17 +90,17 @@ pub(super) fn remove_rows(
             for fragment in &chunk.fragments {
                 fragment.rows().for_each(|row| used[row as usize] = true);
             }
-            for (gone, used) in rows.iter_mut().zip(&used) {
-                *gone |= !used;
+            for (removed, used) in rows.iter_mut().zip(&used) {
+                *removed |= !used;
                 wanted |= !used;
             }
         }
         if !wanted {
             continue;
         }
-        edits.removed += rows.iter().filter(|gone| **gone).count() as u64;
+        edits.removed += rows.iter().filter(|removed| **removed).count() as u64;
         // A removed fragment keeps its number and loses its rows.
-        for number in gone.get(coords).into_iter().flatten() {
+        for number in removed.get(coords).into_iter().flatten() {
             if let Some(fragment) = chunk.fragments.get_mut(*number as usize) {
                 let start = fragment.rows().next().unwrap_or(0);
                 *fragment = match fragment {

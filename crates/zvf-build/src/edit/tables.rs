@@ -13,6 +13,7 @@ use zvf_format::{
 use zvf_model::zarr::{Array, DataType};
 
 use super::error::{EditError, damaged};
+use zvf_model::column::{Column, ColumnValues};
 
 /// Tables of a level.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +100,7 @@ impl Tables {
             }
             self.row_of = ids.iter().copied().zip(0..).collect();
             if self.row_of.len() != objects {
-                return Err(damaged(path, "an id is there twice"));
+                return Err(damaged(path, "an id occurs twice"));
             }
             for (name, table) in &mut self.object {
                 if table.rows.len() > objects {
@@ -203,11 +204,11 @@ impl Tables {
     }
 
     /// Removes objects, also from groups.
-    pub(super) fn remove(&mut self, gone: &std::collections::BTreeSet<i64>) {
+    pub(super) fn remove(&mut self, removed: &std::collections::BTreeSet<i64>) {
         let Some(ids) = &mut self.ids else {
             return;
         };
-        let keep: Vec<bool> = ids.iter().map(|id| !gone.contains(id)).collect();
+        let keep: Vec<bool> = ids.iter().map(|id| !removed.contains(id)).collect();
         let kept = |at: &mut usize| {
             let keep = keep.get(*at).copied().unwrap_or(true);
             *at += 1;
@@ -219,10 +220,10 @@ impl Tables {
             let mut at = 0;
             table.rows.retain(|_| kept(&mut at));
         }
-        ids.retain(|id| !gone.contains(id));
+        ids.retain(|id| !removed.contains(id));
         self.row_of = ids.iter().copied().zip(0..).collect();
         for members in &mut self.groups {
-            members.retain(|id| !gone.contains(id));
+            members.retain(|id| !removed.contains(id));
         }
     }
 }
@@ -354,8 +355,8 @@ impl Table {
 impl Table {
     /// Returns the existing table of an attribute, or a new one with absent rows.
     pub(super) fn like(
-        attribute: &crate::Attribute,
-        there: Option<&Self>,
+        attribute: &Column,
+        present: Option<&Self>,
         of_groups: bool,
         rows: usize,
     ) -> Result<Self, EditError> {
@@ -365,7 +366,7 @@ impl Table {
             "object attribute"
         };
         let (kind, columns, found) = match &attribute.values {
-            crate::Values::Numbers(numbers) => {
+            ColumnValues::Numeric(numbers) => {
                 // The stored type, as in `TableColumn`.
                 let kind = match numbers.kind {
                     Kind::Bool => Kind::UInt8,
@@ -373,18 +374,20 @@ impl Table {
                 };
                 (Some(kind), numbers.row_len(), kind.name().to_owned())
             }
-            crate::Values::Text(_) => (None, 1, "text".to_owned()),
+            ColumnValues::Dictionary { .. } => (None, 1, "text".to_owned()),
         };
-        match there {
-            Some(there) if there.kind == kind && there.columns == columns => Ok(there.clone()),
-            Some(there) => Err(EditError::AttributeType {
+        match present {
+            Some(present) if present.kind == kind && present.columns == columns => {
+                Ok(present.clone())
+            }
+            Some(present) => Err(EditError::AttributeType {
                 what,
                 name: attribute.name.clone(),
-                expected: format!("{} x {}", there.columns, there.dtype),
+                expected: format!("{} x {}", present.columns, present.dtype),
                 found: format!("{columns} x {found}"),
             }),
             None => {
-                let says = if of_groups {
+                let new_attributes = if of_groups {
                     json!({"zv_array": "groupings_attribute", "name": attribute.name})
                 } else {
                     json!({
@@ -398,23 +401,21 @@ impl Table {
                     kind,
                     columns,
                     rows: vec![None; rows],
-                    attributes: crate::output::json_object(says),
+                    attributes: crate::output::json_object(new_attributes),
                 })
             }
         }
     }
 
-    /// Encodes one row of an attribute.
-    pub(super) fn value(attribute: &crate::Attribute, at: usize) -> Option<Vec<u8>> {
+    /// Encodes one row of an attribute; `None` for a null row.
+    pub(super) fn value(attribute: &Column, at: usize) -> Option<Vec<u8>> {
         match &attribute.values {
-            crate::Values::Numbers(numbers) => Some(numbers.row(at).to_vec()),
-            crate::Values::Text(texts) => {
-                let text = texts.get(at)?.as_deref()?;
-                Some(
-                    text.chars()
-                        .flat_map(|letter| u32::from(letter).to_le_bytes())
-                        .collect(),
-                )
+            ColumnValues::Numeric(_) if attribute.is_null(at) => None,
+            ColumnValues::Numeric(numbers) => Some(numbers.row(at).to_vec()),
+            ColumnValues::Dictionary { .. } => {
+                let letters = attribute.text_at(at)?.chars();
+                let letters = letters.flat_map(|letter| u32::from(letter).to_le_bytes());
+                Some(letters.collect())
             }
         }
     }

@@ -10,7 +10,7 @@ use zvf_format::{
 use crate::{
     design::Profile,
     error::BuildError,
-    geometry::{Attribute, Geometry, Values},
+    geometry::Geometry,
     large::outline::{Field, Found, Outline},
     large::piece::Piece,
     link_placement::{CrossChunkPolicy, LinkPlacement},
@@ -22,7 +22,7 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, VertexLayout},
 };
-use zvf_model::column::NumericColumn;
+use zvf_model::column::{Column, NumericColumn};
 
 /// Partition that is ready to be encoded.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl PartitionResult {
     /// Collects the contents of chunks for which `own` returns true; `ids` maps object rows to ids.
     fn of(
         layout: &VertexLayout,
-        filed: &LinkPlacement,
+        placed_links: &LinkPlacement,
         ids: &[i64],
         own: impl Fn(u32) -> bool,
     ) -> Self {
@@ -74,7 +74,7 @@ impl PartitionResult {
                 fragments: fragments.collect(),
             });
         }
-        for (numbers, cell) in &filed.between {
+        for (numbers, cell) in &placed_links.between {
             let coords = numbers.iter();
             let coords = coords.map(|number| layout.chunks[*number as usize].clone());
             let links = cell.links.len() as u32;
@@ -144,15 +144,15 @@ impl Outline {
             directed: self.design.directed,
             duplicate: self.design.duplicate,
         };
-        let mut filed = LinkPlacement::none(LinkWidth::EDGE);
+        let mut placed_links = LinkPlacement::none(LinkWidth::EDGE);
         for [from, before, to, row] in steps {
             let (Some(from), Some(to)) = (number(*from), number(*to)) else {
                 return Err(super::piece::cut());
             };
             let record = [(from, u64::from(*before)), (to, u64::from(*row))];
-            filed.cross(0, &record, policy, &own)?;
+            placed_links.cross(0, &record, policy, &own)?;
         }
-        Ok(filed)
+        Ok(placed_links)
     }
 
     /// Decodes a partition; `chunks` are all chunks by number.
@@ -224,15 +224,15 @@ impl Outline {
             coords.and_then(|coords| number.get(coords.as_slice()).copied())
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
-        let filed = self.steps(&piece.steps, by_number, is_own)?;
-        let result = PartitionResult::of(&layout, &filed, &ids, is_own);
+        let placed_links = self.steps(&piece.steps, by_number, is_own)?;
+        let result = PartitionResult::of(&layout, &placed_links, &ids, is_own);
         let mut plan = self.plan(Found {
             vertices: geometry.vertices() as u64,
             vertex: columns,
             geometry,
             layout,
             objects: self.has_objects.then(ObjectRows::default),
-            links: (!filed.between.is_empty()).then_some(filed),
+            links: (!placed_links.between.is_empty()).then_some(placed_links),
         });
         plan::check_cells(&plan)?;
         plan.tasks = plan.share_out();
@@ -259,20 +259,12 @@ impl Field {
                 bytes: bytes.to_vec(),
                 ..NumericColumn::new(kind, columns as u32)
             };
-            let attribute = Attribute {
-                name: self.name.clone(),
-                values: Values::Numbers(numbers),
-            };
-            return StoredColumn::of(attribute, "attribute", current);
+            return StoredColumn::of(Column::new(&self.name, numbers), "attribute", current);
         }
         // The metadata of a text column with all words.
-        let mut texts: Vec<Option<String>> = self.words.iter().cloned().map(Some).collect();
-        texts.extend(self.missing.then_some(None));
-        let attribute = Attribute {
-            name: self.name.clone(),
-            values: Values::Text(texts),
-        };
-        let mut column = StoredColumn::of(attribute, "attribute", current)?;
+        let texts = self.words.iter().map(Some);
+        let texts = texts.chain(self.missing.then_some(None));
+        let mut column = StoredColumn::of(Column::text(&self.name, texts), "attribute", current)?;
         let mut sorted: Vec<(&String, usize)> = self.words.iter().zip(0..).collect();
         sorted.sort_unstable();
         let mut codes = vec![0u32; sorted.len()];

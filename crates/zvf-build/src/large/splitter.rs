@@ -10,7 +10,7 @@ use zvf_format::links::LinkWidth;
 use crate::{
     bounds,
     error::BuildError,
-    geometry::{Attribute, Geometry, Values},
+    geometry::Geometry,
     large::outline::{Found, Outline},
     large::part::{MadeChunk, PartitionResult},
     large::piece::Piece,
@@ -22,7 +22,7 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Fragment, Manifests, NO_OBJECT, VertexLayout},
 };
-use zvf_model::column::NumericColumn;
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 /// Splits batches, in the order of the survey, into partitions.
 #[derive(Debug)]
@@ -198,18 +198,15 @@ impl Partitioner {
     }
 
     /// Converts attributes to numbers: words by order of appearance.
-    fn values(&mut self, attributes: &[Attribute]) -> Vec<NumericColumn> {
+    fn values(&mut self, attributes: &[Column]) -> Vec<NumericColumn> {
         let mut all = Vec::new();
         for (at, attribute) in attributes.iter().enumerate() {
-            let texts = match &attribute.values {
-                Values::Numbers(numbers) => {
-                    all.push(numbers.clone());
-                    continue;
-                }
-                Values::Text(texts) => texts,
-            };
+            if let ColumnValues::Numeric(numbers) = &attribute.values {
+                all.push(numbers.clone());
+                continue;
+            }
             let mut numbers = NumericColumn::new(zvf_format::numeric::Kind::UInt32, 1);
-            for text in texts {
+            for text in attribute.texts() {
                 let number = match text {
                     None => {
                         self.outline.fields[at].missing = true;
@@ -219,8 +216,8 @@ impl Partitioner {
                         Some(number) => *number,
                         None => {
                             let number = self.words[at].len() as u32;
-                            self.words[at].insert(text.clone(), number);
-                            self.outline.fields[at].words.push(text.clone());
+                            self.words[at].insert(text.to_owned(), number);
+                            self.outline.fields[at].words.push(text.to_owned());
                             number
                         }
                     },
@@ -375,23 +372,23 @@ impl Partitioner {
         if between.is_empty() {
             return None;
         }
-        let mut filed = LinkPlacement::none(LinkWidth::EDGE);
+        let mut placed_links = LinkPlacement::none(LinkWidth::EDGE);
         for (coords, links) in between {
             let chunks = coords.iter().map(|chunk| number(chunk));
             let cell = Cell {
                 links: vec![0; links as usize],
                 ..Cell::default()
             };
-            filed.between.insert(chunks.collect(), cell);
+            placed_links.between.insert(chunks.collect(), cell);
         }
-        let physical = filed.physical();
+        let physical = placed_links.physical();
         // Both chunks of a step hold a copy.
-        filed.logical = if self.outline.design.duplicate {
+        placed_links.logical = if self.outline.design.duplicate {
             physical / 2
         } else {
             physical
         };
-        Some(filed)
+        Some(placed_links)
     }
 }
 

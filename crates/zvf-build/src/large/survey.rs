@@ -4,13 +4,13 @@ use crate::{
     bounds, check, coordinates,
     design::{AxisSpec, Design},
     error::BuildError,
-    geometry::{Geometry, GeometryKind, Values},
+    geometry::{Geometry, GeometryKind},
     large::outline::{Field, Outline},
     metadata, sharding,
     sizing::FragmentKind,
     spatial_layout::SpatialLayout,
 };
-use zvf_model::column::NumericColumn;
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 /// Upper bound on sampled rows.
 const SAMPLE: usize = 100_000;
@@ -93,9 +93,9 @@ impl GeometrySurvey {
             })?;
         self.extent = Some(match self.extent.take() {
             None => (lower, upper),
-            Some((least, most)) => (
-                least.iter().zip(&lower).map(|(a, b)| a.min(*b)).collect(),
-                most.iter().zip(&upper).map(|(a, b)| a.max(*b)).collect(),
+            Some((min, max)) => (
+                min.iter().zip(&lower).map(|(a, b)| a.min(*b)).collect(),
+                max.iter().zip(&upper).map(|(a, b)| a.max(*b)).collect(),
             ),
         });
         let first = self.vertices;
@@ -153,12 +153,13 @@ impl GeometrySurvey {
             },
         };
         design.bounds = Some(bounds.clone());
+        let (lower, upper) = bounds;
         let axes: Vec<AxisSpec> = match &design.axes {
             Some(axes) => axes.clone(),
             None => metadata::default_axes(sample.row_len()),
         };
         let fragments = FragmentKind::of_geometry(self.has_objects);
-        let space = SpatialLayout::of(&design, &sample, bounds, fragments, self.vertices)?;
+        let space = SpatialLayout::of(&design, &sample, lower, upper, fragments, self.vertices)?;
         let grid = space.grid(fragments)?;
         let row = sample.row_size() as u64;
         let per_chunk = crate::sizing::LOOKUP_BYTES;
@@ -178,19 +179,19 @@ impl GeometrySurvey {
 }
 
 impl Field {
-    fn of(attribute: &crate::Attribute) -> Self {
+    fn of(attribute: &Column) -> Self {
         match &attribute.values {
-            Values::Numbers(numbers) => Self {
+            ColumnValues::Numeric(numbers) => Self {
                 name: attribute.name.clone(),
                 numbers: Some((numbers.kind, numbers.row_len())),
                 words: Vec::new(),
                 missing: false,
             },
-            Values::Text(texts) => Self {
+            ColumnValues::Dictionary { .. } => Self {
                 name: attribute.name.clone(),
                 numbers: None,
                 words: Vec::new(),
-                missing: texts.iter().any(Option::is_none),
+                missing: attribute.texts().any(|text| text.is_none()),
             },
         }
     }

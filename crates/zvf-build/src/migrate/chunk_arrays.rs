@@ -95,9 +95,9 @@ impl MigrationTarget {
         old: &Map<String, Value>,
         new: Value,
     ) -> Option<Output> {
-        let says = overlaid(old, new);
+        let attributes = overlaid(old, new);
         if !self.is_current() {
-            return Some(node(path, group_metadata(&says)));
+            return Some(node(path, group_metadata(&attributes)));
         }
         let mut keys: Vec<String> = chunks
             .iter()
@@ -106,7 +106,7 @@ impl MigrationTarget {
         keys.sort_unstable();
         let grid = extent.grid(arity)?;
         let shard = self.shard_in(&grid.1);
-        let array = ArrayNode::per_chunk(&self.cells, &grid, shard, &keys, says);
+        let array = ArrayNode::per_chunk(&self.cells, &grid, shard, &keys, attributes);
         Some(node(path, array.json()))
     }
 
@@ -144,7 +144,7 @@ impl MigrationTarget {
     }
 
     /// Returns a group with these attributes.
-    pub fn group(path: &str, says: &Map<String, Value>) -> Output {
-        node(path, group_metadata(says))
+    pub fn group(path: &str, attributes: &Map<String, Value>) -> Output {
+        node(path, group_metadata(attributes))
     }
 }

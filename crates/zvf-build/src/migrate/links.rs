@@ -36,6 +36,42 @@ pub struct LinkTarget {
     scales: Vec<AxisScales>,
 }
 
+/// Storage policy of the links of one delta.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkRecordPolicy {
+    /// `true` if the order of ends is significant.
+    pub directed: bool,
+    /// `true` if every chunk that a link touches has a copy.
+    pub duplicate: bool,
+}
+
+/// Number of links of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkTotals {
+    /// Links, each counted once.
+    pub links: u64,
+    /// Stored records, copies included.
+    pub records: u64,
+}
+
+impl LinkTotals {
+    /// Creates totals of this number of links and records.
+    pub fn new(links: u64, records: u64) -> Self {
+        Self { links, records }
+    }
+}
+
+/// Type of the values of a link attribute.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkAttributeType<'a> {
+    /// Name of the attribute.
+    pub name: &'a str,
+    /// Numeric type, as metadata names it.
+    pub dtype: &'a str,
+    /// Number of values in a row.
+    pub columns: usize,
+}
+
 /// Link array or family of the target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkArrayKey {
@@ -83,7 +119,7 @@ impl MigrationTarget {
         level: u32,
         delta: Delta,
         width: LinkWidth,
-        (directed, duplicate): (bool, bool),
+        storage: LinkRecordPolicy,
         scales: Vec<AxisScales>,
     ) -> LinkTarget {
         let current = self.is_current();
@@ -92,8 +128,8 @@ impl MigrationTarget {
             level,
             delta,
             width,
-            directed,
-            duplicate,
+            directed: storage.directed,
+            duplicate: storage.duplicate,
             scales,
         }
     }
@@ -111,9 +147,9 @@ impl LinkTarget {
     }
 
     /// Returns the path of an array or family.
-    pub fn path(&self, filing: &LinkArrayKey) -> String {
+    pub fn path(&self, array_key: &LinkArrayKey) -> String {
         let Self { level, delta, .. } = self;
-        match filing {
+        match array_key {
             LinkArrayKey::Offsets(segment) => format!("{level}/links/{delta}/{segment}"),
             LinkArrayKey::Aligned => format!("{level}/links/{delta}"),
             LinkArrayKey::CrossChunk => format!("{level}/cross_chunk_links/{delta}"),
@@ -121,9 +157,9 @@ impl LinkTarget {
     }
 
     /// Returns the path of a link attribute.
-    pub fn attribute_path(&self, name: &str, filing: &LinkArrayKey) -> String {
+    pub fn attribute_path(&self, name: &str, array_key: &LinkArrayKey) -> String {
         let Self { level, delta, .. } = self;
-        match filing {
+        match array_key {
             LinkArrayKey::Offsets(segment) => {
                 format!("{level}/link_attributes/{name}/{delta}/{segment}")
             }
@@ -171,7 +207,7 @@ impl LinkTarget {
         let mut placed = Cells::default();
         let mut beside: BTreeMap<u32, AlignedLinks> = BTreeMap::new();
         let mut orders = Vec::new();
-        let (mut ways, mut rows) = (Vec::new(), Vec::new());
+        let (mut end_chunks, mut rows) = (Vec::new(), Vec::new());
         for &link in links {
             let record = &ends[link * width..(link + 1) * width];
             let first = record[0].0;
@@ -187,13 +223,13 @@ impl LinkTarget {
             for order in &orders {
                 let slots = order.slots().iter();
                 let slots = slots.map(|slot| record[usize::from(*slot)]);
-                ways.clear();
+                end_chunks.clear();
                 rows.clear();
                 for (chunk, row) in slots {
-                    ways.push(chunk);
+                    end_chunks.push(chunk);
                     rows.push(row);
                 }
-                let Some(cell) = placed.of(&ways, || self.cell(chunks, &ways)) else {
+                let Some(cell) = placed.of(&end_chunks, || self.cell(chunks, &end_chunks)) else {
                     return Ok(None);
                 };
                 cell.rows
@@ -208,19 +244,19 @@ impl LinkTarget {
     }
 
     /// Creates an empty cell for links between these chunks, with its location.
-    fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, PlacedLinkCell)> {
-        let of: Vec<&[i64]> = ways.iter().map(|at| chunks[*at as usize]).collect();
-        let (filing, at) = if self.current {
+    fn cell(&self, chunks: &[&[i64]], end_chunks: &[u32]) -> Option<(Place, PlacedLinkCell)> {
+        let of: Vec<&[i64]> = end_chunks.iter().map(|at| chunks[*at as usize]).collect();
+        let (array_key, at) = if self.current {
             (self.offsets(&of)?, of.first()?.to_vec())
         } else {
             (LinkArrayKey::CrossChunk, of.concat())
         };
         let cell = PlacedLinkCell {
-            rows: LinkRowsBuilder::new(self.width, self.row_form(&filing)),
+            rows: LinkRowsBuilder::new(self.width, self.row_form(&array_key)),
             is_record: !self.current,
             from: Vec::new(),
         };
-        Some(((filing, at), cell))
+        Some(((array_key, at), cell))
     }
 
     fn no_ends(&self, ends: usize) -> BuildError {
@@ -249,8 +285,8 @@ impl LinkTarget {
         Ok(())
     }
 
-    fn row_form(&self, filing: &LinkArrayKey) -> RowForm {
-        let permuted = match filing {
+    fn row_form(&self, array_key: &LinkArrayKey) -> RowForm {
+        let permuted = match array_key {
             LinkArrayKey::Aligned => false,
             LinkArrayKey::CrossChunk => true,
             LinkArrayKey::Offsets(segment) => {
@@ -301,65 +337,65 @@ impl LinkTarget {
     /// Returns the node of the family.
     pub fn family(
         &self,
-        filing: &LinkArrayKey,
+        array_key: &LinkArrayKey,
         old: &Map<String, Value>,
         arity: usize,
-        (logical, physical): (u64, u64),
+        totals: LinkTotals,
     ) -> Output {
         let store = if self.duplicate {
             "duplicate"
         } else {
             "canonical"
         };
-        let mut says = json!({
+        let mut attributes = json!({
             "level_delta": self.delta.levels(),
             "link_width": self.width.get(),
         });
-        let mut say = |key: &str, value: Value| says[key] = value;
-        let path = match filing {
+        let mut set = |key: &str, value: Value| attributes[key] = value;
+        let path = match array_key {
             LinkArrayKey::Offsets(_) => {
-                say("zv_array", json!("links_family"));
-                say("directed", json!(self.directed));
-                say("store", json!(store));
-                say("sid_ndim", json!(arity));
-                say("num_links", json!(logical));
-                say("num_physical_records", json!(physical));
+                set("zv_array", json!("links_family"));
+                set("directed", json!(self.directed));
+                set("store", json!(store));
+                set("sid_ndim", json!(arity));
+                set("num_links", json!(totals.links));
+                set("num_physical_records", json!(totals.records));
                 format!("{}/links/{}", self.level, self.delta)
             }
             LinkArrayKey::Aligned => {
-                say("zv_array", json!("links"));
-                say("dtype", json!("int64"));
-                self.path(filing)
+                set("zv_array", json!("links"));
+                set("dtype", json!("int64"));
+                self.path(array_key)
             }
             LinkArrayKey::CrossChunk => {
-                say("zv_array", json!("cross_chunk_links"));
-                say("sid_ndim", json!(arity));
-                say("num_links", json!(logical));
+                set("zv_array", json!("cross_chunk_links"));
+                set("sid_ndim", json!(arity));
+                set("num_links", json!(totals.links));
                 // Keys of 0.8.1 are written only where they differ from the defaults of 0.8.0.
                 if self.directed || self.duplicate {
-                    say("directed", json!(self.directed));
-                    say("store", json!(store));
-                    say("num_physical_records", json!(physical));
+                    set("directed", json!(self.directed));
+                    set("store", json!(store));
+                    set("num_physical_records", json!(totals.records));
                 }
-                self.path(filing)
+                self.path(array_key)
             }
         };
-        let mut says = overlaid(old, says);
+        let mut attributes = overlaid(old, attributes);
         if !self.directed && !self.duplicate && !self.current {
-            says.remove("directed");
-            says.remove("store");
+            attributes.remove("directed");
+            attributes.remove("store");
         }
-        node(path, group_metadata(&says))
+        node(path, group_metadata(&attributes))
     }
 
     /// Returns the attributes of an array, without the list of chunks.
-    pub fn array(&self, filing: &LinkArrayKey, arity: usize) -> Value {
-        match filing {
+    pub fn array(&self, array_key: &LinkArrayKey, arity: usize) -> Value {
+        match array_key {
             LinkArrayKey::Offsets(segment) => json!({
                 "zv_array": "links",
                 "dtype": "int64",
                 "offsets": numbers(segment, arity),
-                "has_perm": self.row_form(filing) == RowForm::Permuted,
+                "has_perm": self.row_form(array_key) == RowForm::Permuted,
                 "link_width": self.width.get(),
                 "level_delta": self.delta.levels(),
             }),
@@ -370,14 +406,19 @@ impl LinkTarget {
     /// Returns the attributes of a link attribute.
     pub fn attribute(
         &self,
-        filing: &LinkArrayKey,
-        (name, dtype, columns): (&str, &str, usize),
+        array_key: &LinkArrayKey,
+        attribute: LinkAttributeType<'_>,
         arity: usize,
         logical: u64,
     ) -> Value {
+        let LinkAttributeType {
+            name,
+            dtype,
+            columns,
+        } = attribute;
         let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
         let delta = self.delta.levels();
-        match filing {
+        match array_key {
             LinkArrayKey::Offsets(segment) => json!({
                 "zv_array": "link_attribute", "name": name, "dtype": dtype,
                 "offsets": numbers(segment, arity), "level_delta": delta, "row_shape": shape,
@@ -394,12 +435,12 @@ impl LinkTarget {
 
     /// Returns the group node of a link attribute over all arrays of the delta.
     pub fn attribute_family(&self, name: &str, logical: u64) -> Output {
-        let says = json!({
+        let attributes = json!({
             "zv_array": "link_attribute_family", "name": name,
             "level_delta": self.delta.levels(), "num_links": logical,
         });
         let path = format!("{}/link_attributes/{name}/{}", self.level, self.delta);
-        crate::output::group(path, says)
+        crate::output::group(path, attributes)
     }
 
     /// Corrects the rows of links between runs of paths. Returns the numbers of corrected and of
@@ -413,16 +454,17 @@ impl LinkTarget {
         if self.width != LinkWidth::EDGE || self.delta != Delta::INTRA || self.duplicate {
             return (0, 0);
         }
-        let mut ways: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
+        let mut end_chunks: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
         for (link, record) in ends.chunks_exact(2).enumerate() {
             if record[0].0 != record[1].0 {
-                ways.entry((record[0].0, record[1].0))
+                end_chunks
+                    .entry((record[0].0, record[1].0))
                     .or_default()
                     .push(link);
             }
         }
         let (mut wrong, mut unexplained) = (0, 0);
-        for ((from, to), links) in ways {
+        for ((from, to), links) in end_chunks {
             let row = |link: &usize| (ends[link * 2].1, ends[link * 2 + 1].1);
             let mut rows: Vec<(u64, u64)> = links.iter().map(row).collect();
             match bridges.mend(chunks[from as usize], chunks[to as usize], &mut rows) {
@@ -462,8 +504,8 @@ impl LinkTarget {
             touched.sort_unstable();
             touched.dedup();
             for chunk in touched {
-                let there = by_leader.get(&chunk).and_then(|own| own.get(record));
-                missing += (links.len() - there.map_or(0, Vec::len)) as u64;
+                let present = by_leader.get(&chunk).and_then(|own| own.get(record));
+                missing += (links.len() - present.map_or(0, Vec::len)) as u64;
             }
         }
         let mut kept: Vec<usize> = all.into_values().flatten().collect();
@@ -489,7 +531,7 @@ struct Cells {
     all: Vec<PlacedLinkCell>,
     by_place: BTreeMap<Place, usize>,
     /// Cells by chunk numbers in stored order.
-    by_ways: HashMap<Vec<u32>, usize>,
+    by_end_chunks: HashMap<Vec<u32>, usize>,
     /// Cell of the last link: consecutive links often share one.
     last: Option<(Vec<u32>, usize)>,
 }
@@ -499,30 +541,33 @@ impl Cells {
     /// no location.
     fn of(
         &mut self,
-        ways: &[u32],
+        end_chunks: &[u32],
         make: impl FnOnce() -> Option<(Place, PlacedLinkCell)>,
     ) -> Option<&mut PlacedLinkCell> {
         let at = match &self.last {
-            Some((last, at)) if last == ways => *at,
+            Some((last, at)) if last == end_chunks => *at,
             _ => {
-                let at = match self.by_ways.get(ways) {
+                let at = match self.by_end_chunks.get(end_chunks) {
                     Some(at) => *at,
-                    None => self.open(ways, make()?),
+                    None => {
+                        let (place, cell) = make()?;
+                        self.open(end_chunks, place, cell)
+                    }
                 };
-                self.last = Some((ways.to_vec(), at));
+                self.last = Some((end_chunks.to_vec(), at));
                 at
             }
         };
         self.all.get_mut(at)
     }
 
-    fn open(&mut self, ways: &[u32], (place, cell): (Place, PlacedLinkCell)) -> usize {
+    fn open(&mut self, end_chunks: &[u32], place: Place, cell: PlacedLinkCell) -> usize {
         let next = self.all.len();
         let at = *self.by_place.entry(place).or_insert(next);
         if at == next {
             self.all.push(cell);
         }
-        self.by_ways.insert(ways.to_vec(), at);
+        self.by_end_chunks.insert(end_chunks.to_vec(), at);
         at
     }
 

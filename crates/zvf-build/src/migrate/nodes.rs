@@ -34,12 +34,15 @@ impl MigrationTarget {
     /// Returns the attributes of the root: the old ones without those specific to the old
     /// generation.
     pub fn root(&self, old: &Map<String, Value>, facts: &RootFacts) -> Map<String, Value> {
-        let mut says = old.clone();
+        let mut attributes = old.clone();
         // Keys of transactions and of packed shards.
-        for gone in ["zvf", "shard_layout", "shard_size"] {
-            says.remove(gone);
+        for removed in ["zvf", "shard_layout", "shard_size"] {
+            attributes.remove(removed);
         }
-        if let Some(block) = says.get_mut("zarr_vectors").and_then(Value::as_object_mut) {
+        if let Some(block) = attributes
+            .get_mut("zarr_vectors")
+            .and_then(Value::as_object_mut)
+        {
             block.insert("zv_version".to_owned(), json!(self.profile.version()));
             let mut tokens = match block.get("format_capabilities") {
                 Some(Value::Array(tokens)) => tokens.clone(),
@@ -51,8 +54,10 @@ impl MigrationTarget {
             }
             block.insert("format_capabilities".to_owned(), json!(tokens));
         }
-        if self.is_current() && !says.contains_key("ome") {
-            let scales = says.get("multiscales").and_then(|scales| scales.get(0));
+        if self.is_current() && !attributes.contains_key("ome") {
+            let scales = attributes
+                .get("multiscales")
+                .and_then(|scales| scales.get(0));
             let axes = scales.and_then(|scales| scales.get("axes"));
             let axes = axes.cloned().unwrap_or_else(|| json!([]));
             let nodes = facts.levels.iter();
@@ -67,9 +72,9 @@ impl MigrationTarget {
                 }},
                 "nodes": nodes.collect::<Vec<Value>>(),
             });
-            says.insert("ome".to_owned(), ome);
+            attributes.insert("ome".to_owned(), ome);
         }
-        says
+        attributes
     }
 
     /// Returns the attributes of a level, and descriptions of corrected values.
@@ -79,9 +84,9 @@ impl MigrationTarget {
         level: u32,
         facts: &LevelFacts,
     ) -> (Map<String, Value>, Vec<&'static str>) {
-        let mut says = old.clone();
+        let mut attributes = old.clone();
         let mut wrong = Vec::new();
-        let block = says
+        let block = attributes
             .entry("zarr_vectors_level")
             .or_insert_with(|| json!({"level": level}));
         if let Some(block) = block.as_object_mut() {
@@ -101,7 +106,7 @@ impl MigrationTarget {
             let is_wrong = |name: &&str| !name.contains("link") && is_level_array(name);
             let mut absent = names.iter().filter(|name| !present.contains(*name));
             if absent.any(is_wrong) {
-                wrong.push("a list of parts that names some that are not there");
+                wrong.push("a list of arrays that names missing arrays");
             }
             // Listed names keep their order; unlisted ones follow.
             names.retain(|name| !is_level_array(name) || present.contains(name));
@@ -119,7 +124,7 @@ impl MigrationTarget {
                 block.insert(SHARED.to_owned(), json!(true));
             }
         }
-        (says, wrong)
+        (attributes, wrong)
     }
 }
 

@@ -8,78 +8,64 @@ use zvf_format::{groups, numeric::Kind, open_rows};
 use super::{MigrationTarget, overlaid};
 use crate::{
     error::BuildError,
-    geometry::{Attribute, Values},
     metadata::{self, ArrayNode},
     output::{Output, group_metadata, node},
     stored_column::TableColumn,
     tables::{self, EncodedRows, MANIFESTS},
 };
-use zvf_model::column::NumericColumn;
+use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
-/// Rows of a table and their presence.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TableRows {
-    /// Name of the table.
-    pub name: String,
-    /// Values; those of absent rows are ignored.
-    pub values: Values,
-    /// Presence of each row; `None` means all are present.
-    pub present: Option<Vec<bool>>,
+/// Converts rows to a table. Without null rows, a column that uses every value of its type is legal.
+fn table(rows: &Column, needs_fill: bool) -> Result<TableColumn, BuildError> {
+    let all: Vec<Option<usize>> = (0..rows.len()).map(Some).collect();
+    let mut column = match TableColumn::of(rows, &all) {
+        Err(BuildError::NoFillValue(_)) if !needs_fill => without_fill(rows)?,
+        column => column?,
+    };
+    // Complete booleans need no fill value.
+    if is_boolean(rows) && rows.nulls.is_none() {
+        column.data_type = json!("bool");
+        "bool".clone_into(&mut column.dtype);
+        column.fill = (json!(false), vec![0]);
+    }
+    Ok(column)
 }
 
-impl TableRows {
-    /// Converts the rows to a column. Without absent rows, a column that uses every value of its
-    /// type is legal.
-    fn column(&self, needs_fill: bool) -> Result<TableColumn, BuildError> {
-        let attribute = Attribute {
-            name: self.name.clone(),
-            values: self.values.clone(),
-        };
-        let rows = (0..self.values.len()).map(|row| self.is_present(row).then_some(row));
-        let mut column = match TableColumn::of(&attribute, &rows.collect::<Vec<_>>()) {
-            Err(BuildError::NoFillValue(_)) if !needs_fill => self.without_fill()?,
-            column => column?,
-        };
-        // Complete booleans need no fill value.
-        if let (Values::Numbers(numbers), None) = (&self.values, &self.present)
-            && numbers.kind == Kind::Bool
-        {
-            column.data_type = json!("bool");
-            "bool".clone_into(&mut column.dtype);
-            column.fill = (json!(false), vec![0]);
-        }
-        Ok(column)
-    }
+fn without_fill(rows: &Column) -> Result<TableColumn, BuildError> {
+    let ColumnValues::Numeric(numbers) = &rows.values else {
+        return Err(BuildError::NoFillValue(rows.name.clone()));
+    };
+    let size = numbers.kind.size();
+    Ok(TableColumn {
+        name: rows.name.clone(),
+        data_type: json!(numbers.kind.name()),
+        dtype: numbers.kind.name().to_owned(),
+        size,
+        columns: numbers.row_len(),
+        bytes: numbers.bytes.clone(),
+        fill: zero(numbers.kind.name(), size),
+        present: (0..rows.len()).map(|row| !rows.is_null(row)).collect(),
+    })
+}
 
-    fn without_fill(&self) -> Result<TableColumn, BuildError> {
-        let Values::Numbers(numbers) = &self.values else {
-            return Err(BuildError::NoFillValue(self.name.clone()));
-        };
-        let size = numbers.kind.size();
-        Ok(TableColumn {
-            name: self.name.clone(),
-            data_type: json!(numbers.kind.name()),
-            dtype: numbers.kind.name().to_owned(),
-            size,
-            columns: numbers.row_len(),
-            bytes: numbers.bytes.clone(),
-            fill: zero(numbers.kind.name(), size),
-            present: (0..numbers.len()).map(|row| self.is_present(row)).collect(),
-        })
-    }
+fn is_boolean(rows: &Column) -> bool {
+    matches!(&rows.values, ColumnValues::Numeric(numbers) if numbers.kind == Kind::Bool)
+}
 
-    fn is_present(&self, row: usize) -> bool {
-        let present = self.present.as_ref();
-        present.is_none_or(|present| present.get(row).copied().unwrap_or(false))
-    }
+/// Returns the stored type of rows if it differs: booleans with null rows become `uint8`.
+pub fn changed_type(rows: &Column) -> Option<&'static str> {
+    (is_boolean(rows) && rows.nulls.is_some()).then_some("uint8")
+}
 
-    /// Returns the stored type if it differs: booleans with absent rows become `uint8`.
-    pub fn becomes(&self) -> Option<&'static str> {
-        match (&self.values, &self.present) {
-            (Values::Numbers(numbers), Some(_)) if numbers.kind == Kind::Bool => Some("uint8"),
-            _ => None,
-        }
-    }
+/// Summary of an object index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectIndexCounts {
+    /// Number of manifests.
+    pub rows: u64,
+    /// Number of manifests that are not empty.
+    pub present: u64,
+    /// `true` if the ids ascend.
+    pub sorted: bool,
 }
 
 impl MigrationTarget {
@@ -98,28 +84,32 @@ impl MigrationTarget {
         MANIFESTS as u64
     }
 
-    /// Returns the nodes of an object index, given its rows, the number of non-empty ones, and
-    /// whether ids ascend.
+    /// Returns the nodes of an object index.
     pub fn object_index(
         &self,
         level: u32,
         old: &Map<String, Value>,
         arity: usize,
-        (rows, present, sorted): (u64, u64, bool),
+        counts: ObjectIndexCounts,
     ) -> Vec<Output> {
-        let mut says = json!({
+        let ObjectIndexCounts {
+            rows,
+            present,
+            sorted,
+        } = counts;
+        let mut attributes = json!({
             "zv_array": "object_index",
             "num_objects": rows,
             "sid_ndim": arity,
             "layout": "vlen_manifests_v1",
         });
         if self.is_current() {
-            says["layout"] = json!("vlen_manifests_v2");
-            says["num_present"] = json!(present);
-            says["object_ids_sorted"] = json!(sorted);
+            attributes["layout"] = json!("vlen_manifests_v2");
+            attributes["num_present"] = json!(present);
+            attributes["object_ids_sorted"] = json!(sorted);
         }
         let path = format!("{level}/object_index");
-        let mut outputs = vec![node(&path, group_metadata(&overlaid(old, says)))];
+        let mut outputs = vec![node(&path, group_metadata(&overlaid(old, attributes)))];
         if rows > 0 || self.is_current() {
             outputs.push(self.manifest_array(level, rows));
         }
@@ -147,8 +137,8 @@ impl MigrationTarget {
         manifests: &[B],
     ) -> Result<Output, BuildError> {
         let array = format!("{level}/object_index/manifests");
-        let most = rows.clamp(1, MANIFESTS as u64) as usize;
-        let payload = tables::framed(&array, chunk, manifests, most)?;
+        let max = rows.clamp(1, MANIFESTS as u64) as usize;
+        let payload = tables::framed(&array, chunk, manifests, max)?;
         Ok(Output::Cell {
             array,
             index: vec![chunk],
@@ -183,25 +173,25 @@ impl MigrationTarget {
         &self,
         path: &str,
         old: &Map<String, Value>,
-        rows: &TableRows,
+        rows: &Column,
     ) -> Result<Vec<Output>, BuildError> {
-        let is_whole = rows.present.is_none();
-        let column = rows.column(self.is_current() && !is_whole)?;
+        let is_whole = rows.nulls.is_none();
+        let column = table(rows, self.is_current() && !is_whole)?;
         let mut outputs = Vec::new();
-        let mut says = describes(&column, "object_attribute");
+        let mut attributes = describes(&column, "object_attribute");
         if self.is_current() {
             // If the fill value occurs as a value, it must not be read as absent.
             let used = is_whole && column.bytes.chunks(column.size).any(|n| n == column.fill.1);
             if column.dtype != "bool" && !used {
-                says["fill_sentinel_meaning"] = json!("absent");
+                attributes["fill_sentinel_meaning"] = json!("absent");
             }
-            self.array(&mut outputs, path, overlaid(old, says), &column);
+            self.array(&mut outputs, path, overlaid(old, attributes), &column);
             return Ok(outputs);
         }
         let masked = column.present.contains(&false);
-        says["num_channels"] = json!(column.columns);
-        says["has_present_mask"] = json!(masked);
-        outputs.push(node(path, group_metadata(&overlaid(old, says))));
+        attributes["num_channels"] = json!(column.columns);
+        attributes["has_present_mask"] = json!(masked);
+        outputs.push(node(path, group_metadata(&overlaid(old, attributes))));
         let row = column.size * column.columns;
         let mut bytes = column.bytes;
         for (at, present) in column.present.iter().enumerate() {
@@ -229,30 +219,29 @@ impl MigrationTarget {
         path: &str,
         tag: Option<&str>,
         old: &Map<String, Value>,
-        rows: &TableRows,
+        rows: &Column,
     ) -> Result<Vec<Output>, BuildError> {
-        let present = None;
-        let rows = TableRows {
-            present,
+        let rows = Column {
+            nulls: None,
             ..rows.clone()
         };
-        let mut column = rows.column(false)?;
+        let mut column = table(&rows, false)?;
         if !column.is_text() && column.dtype != "bool" {
             column.fill = zero(&column.dtype, column.size);
         }
         let mut outputs = Vec::new();
-        let mut says = describes(&column, tag.unwrap_or_default());
+        let mut attributes = describes(&column, tag.unwrap_or_default());
         if tag.is_none() {
-            says = json!({"dtype": column.dtype, "shape": tables::shape(&column)});
+            attributes = json!({"dtype": column.dtype, "shape": tables::shape(&column)});
         }
         if self.is_current() {
-            self.array(&mut outputs, path, overlaid(old, says), &column);
+            self.array(&mut outputs, path, overlaid(old, attributes), &column);
             return Ok(outputs);
         }
         if tag.is_some() {
-            says["num_channels"] = json!(column.columns);
+            attributes["num_channels"] = json!(column.columns);
         }
-        outputs.push(node(path, group_metadata(&overlaid(old, says))));
+        outputs.push(node(path, group_metadata(&overlaid(old, attributes))));
         tables::blob(
             &mut outputs,
             &self.tables,
@@ -266,12 +255,12 @@ impl MigrationTarget {
         &self,
         outputs: &mut Vec<Output>,
         path: &str,
-        says: Map<String, Value>,
+        attributes: Map<String, Value>,
         column: &TableColumn,
     ) {
         let size = if column.is_text() { 4 } else { column.size };
         let codecs = self.tables.codecs(metadata::bytes(size), size);
-        tables::rows(outputs, codecs, path, says, &EncodedRows::of(column));
+        tables::rows(outputs, codecs, path, attributes, &EncodedRows::of(column));
     }
 
     /// Returns the outputs of groups. Members in `ranges` are not listed; only 0.9 has ranges.
@@ -288,25 +277,25 @@ impl MigrationTarget {
         ranges: &BTreeMap<u64, (i64, i64)>,
     ) -> Result<Vec<Output>, BuildError> {
         let mut outputs = Vec::new();
-        let mut says = json!({"num_groups": members.len()});
+        let mut attributes = json!({"num_groups": members.len()});
         if !ranges.is_empty() {
             let ranges = ranges.iter();
             let ranges =
                 ranges.map(|(group, (start, stop))| (group.to_string(), json!([start, stop])));
-            says["group_ranges"] = Value::Object(ranges.collect());
+            attributes["group_ranges"] = Value::Object(ranges.collect());
         }
         if tagged {
-            says["zv_array"] = json!("groups");
+            attributes["zv_array"] = json!("groups");
         }
-        let says = overlaid(old, says);
+        let attributes = overlaid(old, attributes);
         let members: Vec<Vec<u8>> = members.iter().map(|ids| groups::encode_list(ids)).collect();
         if self.is_current() {
             let codecs = self.tables.codecs(metadata::vlen(), 1);
-            let most = members.len().max(1);
-            tables::strings(&mut outputs, codecs, path, says, &members, most)?;
+            let max = members.len().max(1);
+            tables::strings(&mut outputs, codecs, path, attributes, &members, max)?;
             return Ok(outputs);
         }
-        outputs.push(node(path, group_metadata(&says)));
+        outputs.push(node(path, group_metadata(&attributes)));
         let members = open_rows::encode(&members);
         tables::blob(
             &mut outputs,
@@ -329,15 +318,15 @@ impl MigrationTarget {
     ) -> Vec<Output> {
         let bytes: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
         let width = width.max(1);
-        let says = json!({"link_count": ends.len() / width, "link_width": width});
-        let says = overlaid(old, says);
+        let attributes = json!({"link_count": ends.len() / width, "link_width": width});
+        let attributes = overlaid(old, attributes);
         let mut outputs = Vec::new();
         if self.is_current() {
             let codecs = self.tables.codecs(metadata::bytes(8), 8);
             let rows = EncodedRows::wide_ids(width, &bytes);
-            tables::rows(&mut outputs, codecs, path, says, &rows);
+            tables::rows(&mut outputs, codecs, path, attributes, &rows);
         } else {
-            outputs.push(node(path, group_metadata(&says)));
+            outputs.push(node(path, group_metadata(&attributes)));
             tables::blob(&mut outputs, &self.tables, format!("{path}/data"), bytes);
         }
         outputs
@@ -359,18 +348,18 @@ impl MigrationTarget {
         if numbers.is_empty() {
             return Ok(outputs);
         }
-        let says = json!({
+        let attributes = json!({
             "zv_array": "parametric_objects", "num_objects": numbers.len(),
             "max_row_length": numbers.row_len(), "dtype": "float64",
         });
-        let says = overlaid(objects, says);
+        let attributes = overlaid(objects, attributes);
         let (path, bytes) = ("parametric/objects", &numbers.bytes);
         if self.is_current() {
             let codecs = self.tables.codecs(metadata::bytes(8), 8);
             let rows = EncodedRows::floats(numbers.row_len(), bytes);
-            tables::rows(&mut outputs, codecs, path, says, &rows);
+            tables::rows(&mut outputs, codecs, path, attributes, &rows);
         } else {
-            outputs.push(node(path, group_metadata(&says)));
+            outputs.push(node(path, group_metadata(&attributes)));
             tables::blob(
                 &mut outputs,
                 &self.tables,
@@ -381,16 +370,16 @@ impl MigrationTarget {
         let Some(names) = names else {
             return Ok(outputs);
         };
-        let says = json!({"zv_array": "parametric_names", "num_objects": names.len()});
-        let says = overlaid(named, says);
+        let attributes = json!({"zv_array": "parametric_names", "num_objects": names.len()});
+        let attributes = overlaid(named, attributes);
         let path = "parametric/names";
         if self.is_current() {
             let codecs = self.tables.codecs(metadata::vlen(), 1);
             let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
-            let most = names.len();
-            tables::strings(&mut outputs, codecs, path, says, &names, most)?;
+            let max = names.len();
+            tables::strings(&mut outputs, codecs, path, attributes, &names, max)?;
         } else {
-            outputs.push(node(path, group_metadata(&says)));
+            outputs.push(node(path, group_metadata(&attributes)));
             let names = names.join("\n").into_bytes();
             tables::blob(&mut outputs, &self.tables, format!("{path}/data"), names);
         }

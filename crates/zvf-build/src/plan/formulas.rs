@@ -21,8 +21,8 @@ pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), B
         .types()
         .into_iter()
         .map(|(number, (name, coefficients))| {
-            let says = json!({"name": name, "coefficients": coefficients});
-            (number.to_string(), says)
+            let attributes = json!({"name": name, "coefficients": coefficients});
+            (number.to_string(), attributes)
         });
     let types: Map<String, Value> = types.collect();
     outputs.push(group("parametric", json!({"parametric_types": types})));

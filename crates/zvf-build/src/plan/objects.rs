@@ -6,12 +6,12 @@ use zvf_format::{groups, manifest::ObjectManifestBuilder, open_rows};
 use super::WritePlan;
 use crate::{
     error::BuildError,
-    geometry::Attribute,
     metadata::{self, Encoding},
     output::{Output, empty_group, group, group_metadata, json_object, node},
     stored_column::TableColumn,
     tables::{EncodedRows, MANIFESTS, at_once, blob, rows, shape, strings},
 };
+use zvf_model::column::Column;
 
 /// Writes the tables of generation 0.9.
 pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
@@ -246,7 +246,7 @@ fn members(plan: &WritePlan, count: usize) -> Vec<Vec<u8>> {
     all
 }
 
-fn of_groups(attribute: &Attribute, count: usize) -> Result<TableColumn, BuildError> {
+fn of_groups(attribute: &Column, count: usize) -> Result<TableColumn, BuildError> {
     let rows: Vec<Option<usize>> = (0..count).map(Some).collect();
     TableColumn::of(attribute, &rows)
 }

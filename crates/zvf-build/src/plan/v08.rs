@@ -215,14 +215,14 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     }
     for column in &plan.vertex {
         let family = format!("vertex_attributes/{}", column.name);
-        outputs.push(dense(&family, column.says.clone()));
+        outputs.push(dense(&family, column.attributes.clone()));
     }
     if !plan.fragment.is_empty() {
         outputs.push(empty_group("0/fragment_attributes"));
     }
     for column in &plan.fragment {
         let path = format!("0/fragment_attributes/{}", column.name);
-        outputs.push(node(path, group_metadata(&column.says)));
+        outputs.push(node(path, group_metadata(&column.attributes)));
     }
     if let Some(links) = &plan.links {
         if plan.design.kind.is_linked() {
@@ -269,14 +269,14 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
 
 /// Returns the attributes of a link attribute, with the number of links for links between chunks.
 fn link_attribute(column: &StoredColumn, tag: &str, crossing: Option<usize>) -> Map<String, Value> {
-    let mut says = column.says.clone();
-    says.insert("zv_array".to_owned(), json!(tag));
-    says.insert("level_delta".to_owned(), json!(0));
+    let mut attributes = column.attributes.clone();
+    attributes.insert("zv_array".to_owned(), json!(tag));
+    attributes.insert("level_delta".to_owned(), json!(0));
     if let Some(links) = crossing {
         let columns = column.numbers.row_len();
         let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
-        says.insert("num_links".to_owned(), json!(links));
-        says.insert("row_shape".to_owned(), json!(shape));
+        attributes.insert("num_links".to_owned(), json!(links));
+        attributes.insert("row_shape".to_owned(), json!(shape));
     }
-    says
+    attributes
 }

@@ -153,7 +153,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
         }
         for column in columns {
             let path = format!("0/{family}/{}", column.name);
-            outputs.push(array(path, &names, column.says.clone()));
+            outputs.push(array(path, &names, column.attributes.clone()));
         }
     }
     if let Some(links) = &plan.links {
@@ -207,7 +207,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
             let path = format!("0/links/0/{}", links_of.segment);
             outputs.push(array(path, &keys, json_object(node)));
             for column in &plan.link {
-                let mut attributes = column.says.clone();
+                let mut attributes = column.attributes.clone();
                 attributes.insert("offsets".to_owned(), json!(links_of.offsets));
                 attributes.insert("level_delta".to_owned(), json!(0));
                 let path = format!("0/link_attributes/{}/0/{}", column.name, links_of.segment);

@@ -1,8 +1,8 @@
 //! Attributes of objects, fragments and groups: every given value is stored.
 
 use zvf_build::{
-    Attribute, BuildError, CellCompression, Design, Geometry, GeometryKind, NumericColumn,
-    OutOfBounds, Output, Values, WritePlan,
+    BuildError, CellCompression, Column, Design, Geometry, GeometryKind, NumericColumn,
+    OutOfBounds, Output, WritePlan,
 };
 
 /// Returns vertices at (0), (1), (2) and so on.
@@ -16,11 +16,8 @@ fn design(kind: GeometryKind) -> Design {
     design
 }
 
-fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> Attribute {
-    Attribute {
-        name: name.to_owned(),
-        values: Values::Numbers(NumericColumn::float64(1, values)),
-    }
+fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> Column {
+    Column::new(name.to_owned(), NumericColumn::float64(1, values))
 }
 
 /// Returns the attributes of an array or group.
@@ -52,15 +49,37 @@ fn floats(bytes: &[u8]) -> Vec<f64> {
 #[test]
 fn blosc_compresses_long_text_by_letter() {
     let mut geometry = row(1);
-    geometry.object = vec![Attribute {
-        name: "text".to_owned(),
-        values: Values::Text(vec![Some("a".repeat(64))]),
-    }];
+    geometry.object = vec![Column::text("text", vec![Some("a".repeat(64))])];
     let mut design = design(GeometryKind::Points);
     design.compression = CellCompression::Blosc;
     let outputs = WritePlan::new(geometry, design).unwrap().rest().unwrap();
     let codecs = &node(&outputs, "0/object_attributes/text")["codecs"];
     assert_eq!(codecs[1]["configuration"]["typesize"], 4);
+}
+
+/// Objects have a fill value for null integers; vertices have none.
+#[test]
+fn null_integers_are_stored_for_objects_only() {
+    let counts = Column {
+        nulls: Some(vec![false, true]),
+        ..Column::new("count", NumericColumn::int64(1, [7, 9]))
+    };
+    let mut geometry = row(2);
+    geometry.object_ids = Some(vec![1, 2]);
+    geometry.object = vec![counts.clone()];
+    let plan = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap();
+    let outputs = plan.rest().unwrap();
+    let fill = node(&outputs, "0/object_attributes/count")["fill_value"].as_i64();
+    let cell = payload(&outputs, "0/object_attributes/count");
+    let stored = cell.chunks_exact(8);
+    let stored = stored.map(|value| i64::from_le_bytes(value.try_into().unwrap()));
+    assert_eq!(stored.collect::<Vec<_>>(), [7, fill.unwrap()]);
+    assert_ne!(fill, Some(7));
+
+    let mut geometry = row(2);
+    geometry.vertex = vec![counts];
+    let error = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap_err();
+    assert!(matches!(error, BuildError::NullInteger(name) if name == "count"));
 }
 
 #[test]

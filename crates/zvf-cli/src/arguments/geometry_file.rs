@@ -8,12 +8,20 @@ use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy, Rename};
 /// The file to read, and how to read it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GeometryFileArgs {
-    /// File of geometry: .npz, .csv, .parquet or .arrow.
+    /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
+    /// .laz, .gii or .pial, or a folder of .swc files.
     ///
-    /// The last three hold vertices; links, objects and groups are read from NAME.links.csv,
+    /// Tables hold vertices; links, objects and groups are read from NAME.links.csv,
     /// NAME.objects.csv and NAME.groups.csv beside NAME.csv.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     pub(crate) from: InputFile,
+    #[command(flatten)]
+    pub(crate) options: GeometryReadingArgs,
+}
+
+/// How to read a file of geometry.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GeometryReadingArgs {
     /// Table of links, if it is not beside the file.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     links: Option<InputFile>,
@@ -22,7 +30,7 @@ pub struct GeometryFileArgs {
     rename: Vec<Rename>,
     /// Treatment of missing numbers: refuse the file, or store NaN, which makes integers floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
-    missing: MissingPolicy,
+    pub(crate) missing: MissingPolicy,
     /// Treatment of vertices outside the bounds: fail, drop them with all that needs them, or
     /// extend the bounds.
     #[arg(long, help_heading = "Space", default_value = "raise",
@@ -30,7 +38,15 @@ pub struct GeometryFileArgs {
     pub(crate) out_of_bounds: OutOfBounds,
 }
 
-impl GeometryFileArgs {
+impl GeometryReadingArgs {
+    /// Returns the name of an option that is given and applies to tables only.
+    pub(crate) fn table_option(&self) -> Option<&'static str> {
+        if self.links.is_some() {
+            return Some("--links");
+        }
+        (!self.rename.is_empty()).then_some("--rename")
+    }
+
     /// Returns the options for reading a file with this kind of geometry and these axes.
     pub fn reading(&self, kind: GeometryKind, axes: Option<Vec<String>>) -> GeometryReadOptions {
         GeometryReadOptions {

@@ -28,14 +28,16 @@ pub struct SelectionArgs {
     #[arg(long, value_name = "N", help_heading = "Region", requires = "nearest", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..))]
     k: u64,
-    /// Treatment of items that cross the border of the region.
+    /// Treatment of items that cross the border of the region or that --where selects in part.
     ///
     /// `touch` selects every item that enters the region, whole; `clip` cuts items at the border;
-    /// `within` selects items that lie entirely inside.
-    #[arg(long, help_heading = "Region", default_value = Mode::default().name(),
+    /// `within` selects items that lie entirely inside. For --where on vertices, `touch` selects
+    /// every item with such a vertex, whole; `clip` only rows for which it is true; `within` items
+    /// all of whose vertices are such. Default: `touch` for the region, `clip` for --where.
+    #[arg(long, help_heading = "Region",
         value_parser = PossibleValuesParser::new(Mode::ALL.map(Mode::name))
             .map(|name| Mode::parse(&name).unwrap_or_default()))]
-    mode: Mode,
+    mode: Option<Mode>,
 
     /// Select objects by id; repeat the option or separate ids by commas.
     #[arg(
@@ -58,7 +60,8 @@ pub struct SelectionArgs {
     #[arg(long = "chunk", value_name = "I.J.K", help_heading = "Selection", value_delimiter = ',',
         value_parser = values::chunk, allow_hyphen_values = true)]
     chunks: Vec<ChunkCoord>,
-    /// Filter by attributes, as "vertex.radius > 2 and kind = 'axon'".
+    /// Select only rows of vertices, links and objects for which this is true, as "vertex.radius > 2
+    /// and kind = 'axon'".
     #[arg(long = "where", value_name = "EXPR", help_heading = "Selection",
         value_parser = Predicate::parse, allow_hyphen_values = true)]
     filter: Option<Predicate>,
@@ -75,7 +78,9 @@ impl SelectionArgs {
             (Some(bbox), _) => Some(bbox.into()),
             (None, sphere) => sphere.map(Into::into),
         };
-        query.mode = self.mode;
+        if let Some(mode) = self.mode {
+            *query = query.clone().mode(mode);
+        }
         if let Some(place) = self.nearest {
             let k = usize::try_from(self.k).map_err(|_| QueryUsageError::Nearest)?;
             *query = query.clone().nearest(place, k);
@@ -114,7 +119,7 @@ impl SelectionArgs {
 
     /// Returns the treatment of items that cross the border of the region.
     pub(crate) fn mode(&self) -> Mode {
-        self.mode
+        self.mode.unwrap_or_default()
     }
 
     /// Returns the selected object ids.
@@ -146,6 +151,11 @@ impl SelectionArgs {
     /// Returns whether there is a filter.
     pub(crate) fn is_filtered(&self) -> bool {
         self.filter.is_some()
+    }
+
+    /// Returns whether the query is for the nearest to a position.
+    pub(crate) fn is_nearest(&self) -> bool {
+        self.nearest.is_some()
     }
 
     /// Returns whether the box is empty.
@@ -196,6 +206,9 @@ pub enum QueryUsageError {
     /// `--drop-cut` without clipping.
     #[error("--drop-cut only affects clipping; add --mode clip")]
     DropCut,
+    /// `--row-ids` with a format that does not hold them.
+    #[error(".{0} files do not hold row ids; write .csv, .npz, .arrow or .parquet")]
+    RowIds(String),
     /// `--k` exceeds the address space.
     #[error("--k exceeds the address space of this machine; lower it")]
     Nearest,

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use crate::{
     editing::{AdditionArgs, EditOutput, EditTargetArgs},
+    formats::InputFile,
     hint::Operation,
     outcome::CommandOutcome,
 };
@@ -18,18 +19,26 @@ Examples:
 pub(crate) struct AppendArgs {
     #[command(flatten)]
     work: EditTargetArgs,
+    /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
+    /// .laz, .gii or .pial, or a folder of .swc files.
+    #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
+    from: InputFile,
     #[command(flatten)]
     addition: AdditionArgs,
 }
 
 /// Reads the file and appends its geometry.
 pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let AppendArgs { work, addition } = arguments;
+    let AppendArgs {
+        work,
+        from,
+        addition,
+    } = arguments;
     let opened = work.open(Operation::Append).await?;
-    let input = addition.read(work, &opened).await?;
+    let input = addition.read(from, work, &opened).await?;
     let added = opened
         .editor
-        .append(&input.geometry, addition.input.out_of_bounds);
+        .append(&input.geometry, addition.options.out_of_bounds);
     let changed = opened.change(added).await?;
     let ids = changed.objects.clone();
     let report = EditOutput::new(&work.store, Ok(changed));

@@ -43,13 +43,13 @@ struct B2ndSliceArgs {
 
 pub(crate) fn run(arguments: &B2ndArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     match &arguments.verb {
-        B2ndCommand::Info(asked) => info::run(asked),
-        B2ndCommand::Verify(asked) => verify::run(asked),
-        B2ndCommand::Create(asked) => dense::create_b2nd(asked),
-        B2ndCommand::Convert(asked) => dense::convert(asked),
-        B2ndCommand::Slice(asked) => {
-            let array = dense::b2nd(&asked.file, asked.slice.memory)?;
-            dense::slice(&array, &asked.slice)
+        B2ndCommand::Info(args) => info::run(args),
+        B2ndCommand::Verify(args) => verify::run(args),
+        B2ndCommand::Create(args) => dense::create_b2nd(args),
+        B2ndCommand::Convert(args) => dense::convert(args),
+        B2ndCommand::Slice(args) => {
+            let array = dense::b2nd(&args.file, args.slice.memory)?;
+            dense::slice(&array, &args.slice)
         }
     }
 }

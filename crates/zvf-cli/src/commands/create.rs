@@ -1,6 +1,7 @@
 //! `zvf create`: writes a file of geometry as a store.
 
 mod arguments;
+mod field;
 mod output;
 mod plan_check;
 mod rounding_check;
@@ -8,11 +9,11 @@ mod write;
 
 use std::{error::Error, path::Path};
 
-use zvf::{AxisSpec, Design, OpenOptions};
+use zvf::{AxisSpec, Design, GeometryKind, GeometrySource, OpenOptions};
 
 use crate::{
     display::{count_noun, len_u64},
-    formats::{self, GeometryInput, NpzStream},
+    formats::{self, Format, GeometryInput, NpzStream},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
 };
@@ -26,16 +27,30 @@ pub use write::{CreateSettings, CreateSettingsError, CreateSummary};
 
 /// Reads a file and writes its geometry as a store.
 pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let mut design = arguments.design()?;
-    if let Some(stream) = streamed(arguments)? {
+    if let Format::Field(_) = arguments.input.from.format() {
+        return field::run(arguments).await;
+    }
+    let kind = arguments.requested_kind()?;
+    let mut design = arguments.design(kind)?;
+    if let Some(mut stream) = streamed(arguments, kind)? {
         stream.description().complete(&mut design, None);
-        return create_large(arguments, &design, stream).await;
+        let report = CreateOutput::new(&arguments.out, kind);
+        return create_large(arguments, &design, &mut stream, report).await;
     }
     let name = arguments.input.from.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
-    let mut input = formats::read(&arguments.input.from, &arguments.reading())?;
+    let mut input = formats::read(&arguments.input.from, &arguments.reading(kind))?;
     input.separate_parts()?;
     drop(progress);
+    create_whole(arguments, design, input).await
+}
+
+/// Writes a store of geometry in memory.
+async fn create_whole(
+    arguments: &CreateArgs,
+    mut design: Design,
+    input: GeometryInput,
+) -> Result<CommandOutcome, Box<dyn Error>> {
     input
         .description
         .complete(&mut design, input.axes.as_deref());
@@ -75,36 +90,39 @@ const LARGE: u64 = 1 << 30;
 
 /// Opens the input to be read in batches, if it is large or shared among processes. Returns `None`
 /// if it is to be read whole, and an error if it must be shared but cannot be read in batches.
-fn streamed(arguments: &CreateArgs) -> Result<Option<NpzStream>, Box<dyn Error>> {
+fn streamed(
+    arguments: &CreateArgs,
+    kind: GeometryKind,
+) -> Result<Option<NpzStream>, Box<dyn Error>> {
     let options = arguments.options();
     if options.overwrite {
         return Ok(None);
     }
-    let stream = NpzStream::open(&arguments.input.from, &arguments.reading())?;
+    let stream = NpzStream::open(&arguments.input.from, &arguments.reading(kind))?;
     if options.workers.is_some() {
         return stream
             .map(Some)
             .map_err(|reason| CreateSettingsError::NotShared(reason).into());
     }
     // A file that is read whole needs up to six times its size in memory.
-    let most = options.memory.map_or(LARGE, |memory| memory / 6);
-    Ok(stream.ok().filter(|stream| stream.bytes() > most))
+    let max = options.memory.map_or(LARGE, |memory| memory / 6);
+    Ok(stream.ok().filter(|stream| stream.bytes() > max))
 }
 
 /// Writes a store from a file that is read in batches.
 async fn create_large(
     arguments: &CreateArgs,
     design: &Design,
-    mut stream: NpzStream,
+    stream: &mut (dyn GeometrySource + Send),
+    mut report: CreateOutput,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     let meter = ProgressMeter::default();
     let what = format!("writing {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
-    let mut report = CreateOutput::new(&arguments.out, design.kind);
     let how = arguments.options().how(meter, progress.check())?;
     let mut rounding = RoundingCheck::new(design.dtype);
     let mut source = MeasuredSource {
-        source: &mut stream,
+        source: stream,
         check: &mut rounding,
         is_measured: false,
     };

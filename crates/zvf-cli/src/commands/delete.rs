@@ -2,33 +2,50 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use zvf::{Mode, NO_OBJECT, Query, QueryResult, Selection};
+use zvf::{Mode, NO_OBJECT, Query, QueryResult, Selection, Shape};
 use zvf_query::QueryError;
 
 use crate::{
     arguments::SelectionArgs,
     display::{count_noun, len_u64},
-    editing::{EditOutput, EditSession, EditTargetArgs, NoChange},
+    editing::{EditOutput, EditSession, EditTargetArgs, NoChange, RowIdError, row_ids},
+    formats::{InputFile, MissingPolicy, TableKey, read_keyed},
     hint::Operation,
     outcome::CommandOutcome,
     progress::ProgressLine,
 };
 
-/// Delete objects and the links to them
+/// Delete objects or vertices, and the links to them
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Deletes whole objects: those with the given ids, or those of which the query finds any part.
+    after_help = "Deletes whole objects: those with the given ids, or those of which the query finds any part. In a store
+without objects, and with --vertices, deletes the selected vertices: those inside the region for which --where is true.
+Vertices of paths and skeletons cannot be deleted one by one.
 
 Examples:
   zvf delete tracts.zv --where \"object.length < 5\" --dry-run
   zvf delete tracts.zv --object 3,4
-  zvf delete tracts.zv --bbox 0,0,0,9,9,9 --mode within"
+  zvf delete tracts.zv --bbox 0,0,0,9,9,9 --mode within
+  zvf delete cloud.zv --where \"class = 7\"
+  zvf query cloud.zv --where \"class = 18\" --row-ids -o noise.parquet
+  zvf delete cloud.zv --rows noise.parquet"
 )]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     work: EditTargetArgs,
     #[command(flatten)]
     selecting: SelectionArgs,
+    /// Delete the selected vertices instead of objects.
+    #[arg(long, help_heading = "Selection")]
+    vertices: bool,
+    /// Delete the vertices with the addresses in the column `row_id` of a table: .csv, .npz, .arrow
+    /// or .parquet, as written by zvf query --row-ids.
+    #[arg(long, value_name = "FILE", help_heading = "Selection", value_parser = InputFile::parse)]
+    rows: Option<InputFile>,
+    /// Transaction to which the addresses belong, if the table does not say so; fails if the store
+    /// is at another one.
+    #[arg(long, value_name = "N", help_heading = "Selection", requires = "rows")]
+    at_transaction: Option<u64>,
     /// Print what would be deleted, and change nothing.
     #[arg(long, help_heading = "Execution")]
     dry_run: bool,
@@ -42,6 +59,10 @@ pub(crate) struct DeleteArgs {
 enum DeleteError {
     #[error("no selection; give --object, --group, --where, --bbox or another selecting option")]
     All,
+    #[error("--rows names the vertices to delete; leave out other selecting options")]
+    RowsAndQuery,
+    #[error(transparent)]
+    Key(#[from] RowIdError),
     #[error(
         "--mode clip cuts objects, which can only be deleted whole; use --mode touch or --mode within"
     )]
@@ -50,10 +71,7 @@ enum DeleteError {
     NoObject(i64),
     #[error("there is no group {0}")]
     NoGroup(u64),
-    #[error(
-        "{0} has no objects, and points without objects cannot be deleted; write a new store without them with \
-         zvf query -o FILE and zvf create"
-    )]
+    #[error("{0} has no objects; select vertices with --where, --bbox, --sphere or --rows")]
     NoObjects(String),
 }
 
@@ -62,8 +80,15 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     let DeleteArgs {
         work, selecting, ..
     } = arguments;
-    if selecting.is_all() {
-        return Err(DeleteError::All.into());
+    match &arguments.rows {
+        Some(_) if !selecting.is_all() => return Err(DeleteError::RowsAndQuery.into()),
+        Some(rows) => return delete_rows(arguments, rows).await,
+        None if selecting.is_all() => return Err(DeleteError::All.into()),
+        None => {}
+    }
+    if arguments.vertices {
+        let opened = work.open(Operation::Delete).await?;
+        return delete_selected(arguments, &opened).await;
     }
     if selecting.mode() == Mode::Clip {
         return Err(DeleteError::Clip.into());
@@ -79,8 +104,11 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
         selecting.objects().to_vec()
     } else {
         let progress = ProgressLine::for_dataset(&opened.dataset, work.quiet);
-        let (ids, loose) = found(work, &opened, query).await?;
+        let found = found(work, &opened, query).await?;
         drop(progress);
+        let Some((ids, loose)) = found else {
+            return delete_selected(arguments, &opened).await;
+        };
         if loose > 0 {
             let vertices = count_noun(loose, "selected vertex belongs", "selected vertices belong");
             notes.push(format!("{vertices} to no object and cannot be deleted"));
@@ -107,17 +135,81 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     Ok(done)
 }
 
-/// Returns the objects that a query finds, and the number of vertices it finds that belong to none.
+/// Deletes the vertices with the addresses in a table.
+async fn delete_rows(
+    arguments: &DeleteArgs,
+    file: &InputFile,
+) -> Result<CommandOutcome, Box<dyn Error>> {
+    let work = &arguments.work;
+    let table = read_keyed(file, Some(TableKey::Row), MissingPolicy::Reject)?;
+    let rows = row_ids(&table, file)?;
+    let transaction = arguments.at_transaction.or(table.transaction);
+    let opened = work.open(Operation::Delete).await?;
+    let mut notes = opened.notes();
+    let changed = if rows.is_empty() {
+        Err(NoChange::Nothing)
+    } else if arguments.dry_run {
+        Err(NoChange::Asked(len_u64(rows.len())))
+    } else {
+        let change = opened.editor.remove_rows(transaction, &rows);
+        Ok(opened.change(change).await?)
+    };
+    if changed.is_err() {
+        notes.clear();
+    }
+    let mut done = work.done(&EditOutput::new(&work.store, changed).noted(notes))?;
+    done.is_negative = arguments.fail_empty && rows.is_empty();
+    Ok(done)
+}
+
+/// Deletes the vertices that the query selects.
+async fn delete_selected(
+    arguments: &DeleteArgs,
+    opened: &EditSession,
+) -> Result<CommandOutcome, Box<dyn Error>> {
+    let DeleteArgs {
+        work, selecting, ..
+    } = arguments;
+    let mut query = Query::new();
+    selecting.select(&mut query)?;
+    let axes = opened.dataset.root().axes.iter();
+    let axes: Vec<&str> = axes.map(|axis| axis.name.as_str()).collect();
+    selecting.check_axes(&axes)?;
+    let mut notes = opened.notes();
+    let changed = if arguments.dry_run {
+        let query = query.shape(Shape::Points).columns(Selection::none());
+        let query = query.owners(false);
+        let count = opened.dataset.query(&query).await?.positions.len();
+        Err(NoChange::Asked(len_u64(count)))
+    } else {
+        let change = opened.editor.remove_selected(&query);
+        let changed = opened.change(change).await?;
+        match changed.removed {
+            0 => Err(NoChange::Nothing),
+            _ => Ok(changed),
+        }
+    };
+    if changed.is_err() {
+        notes.clear();
+    }
+    let is_empty = matches!(changed, Err(NoChange::Nothing | NoChange::Asked(0)));
+    let mut done = work.done(&EditOutput::new(&work.store, changed).noted(notes))?;
+    done.is_negative = arguments.fail_empty && is_empty;
+    Ok(done)
+}
+
+/// Returns the objects that a query finds, and the number of vertices it finds that belong to none;
+/// `None` if the store has no objects.
 async fn found(
     work: &EditTargetArgs,
     opened: &EditSession,
     mut query: Query,
-) -> Result<(Vec<i64>, u64), Box<dyn Error>> {
+) -> Result<Option<(Vec<i64>, u64)>, Box<dyn Error>> {
     query.columns = Selection::none();
     let is_within = query.region.is_some() && query.mode == Mode::Within;
     let part = answer(work, opened, &query).await?;
     if part.object_ids.is_none() && part.parts.is_none() {
-        return Err(DeleteError::NoObjects(work.store.clone()).into());
+        return Ok(None);
     }
     let vertices = vertices_of(&part);
     let loose = vertices.get(&NO_OBJECT).copied().unwrap_or(0);
@@ -129,7 +221,7 @@ async fn found(
         let all = vertices_of(&whole);
         ids.retain(|id| vertices.get(id) == all.get(id));
     }
-    Ok((ids, loose))
+    Ok(Some((ids, loose)))
 }
 
 /// Returns a query for all of these objects, without attributes.

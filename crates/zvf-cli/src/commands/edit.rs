@@ -1,28 +1,62 @@
-//! `zvf edit`: replaces objects of a store by those of a file.
+//! `zvf edit`: replaces objects of a store by those of a file, or writes attributes of a table.
 
 use std::error::Error;
 
-use zvf::Geometry;
+use zvf::{Geometry, Query, TableOptions};
 
 use crate::{
-    editing::{AdditionArgs, EditOutput, EditTargetArgs},
+    arguments::named,
+    display::len_u64,
+    editing::{AdditionArgs, EditOutput, EditTargetArgs, match_types, row_ids},
+    formats::{Format, InputFile, TableKey, read_keyed},
     hint::Operation,
     outcome::CommandOutcome,
 };
 
-/// Replace objects of a store by those of a file with equal ids
+/// Replace objects of a store by those of a file with equal ids, or write attributes of a table
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Replaced objects stay in their groups and keep object attributes that the file lacks.
 
+A table of --attributes has a column row_id, as written by zvf query --row-ids, and attributes of vertices, or a column
+object_id and attributes of objects. Rows that it lacks keep their values; in new attributes they have none, which
+requires floats or text for vertices. Axes, part, object and attributes of other items are left out.
+
 Examples:
   zvf query tracts.zv --object 7 -o seven.csv
   zvf edit tracts.zv --from seven.csv
-  zvf edit tracts.zv --from seven.csv --remove 7,8"
+  zvf edit tracts.zv --from seven.csv --remove 7,8
+  zvf query cloud.zv --row-ids -o cloud.parquet
+  zvf edit cloud.zv --attributes classified.parquet"
 )]
 pub(crate) struct EditArgs {
     #[command(flatten)]
     work: EditTargetArgs,
+    /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
+    /// .laz, .gii or .pial, or a folder of .swc files.
+    #[arg(long, value_name = "FILE", value_parser = InputFile::parse, required_unless_present = "attributes")]
+    from: Option<InputFile>,
+    /// Table of attributes to add or change: .csv, .npz, .arrow or .parquet.
+    #[arg(long, value_name = "FILE", help_heading = "Attributes", value_parser = InputFile::parse,
+        conflicts_with_all = ["from", "remove", "links", "axes"])]
+    attributes: Option<InputFile>,
+    /// Column that says to which vertex or object a row belongs; by default `row_id` if the table
+    /// has it, or else `object_id`.
+    #[arg(long, value_name = "COLUMN", help_heading = "Attributes", requires = "attributes",
+        value_parser = named(TableKey::ALL, TableKey::name))]
+    key: Option<TableKey>,
+    /// Replace existing attributes of another type, of which rows that the table lacks are lost.
+    #[arg(long, help_heading = "Attributes", requires = "attributes")]
+    replace: bool,
+    /// Transaction to which the row ids belong, if the table does not say so; fails if the store is
+    /// at another one.
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Attributes",
+        requires = "attributes"
+    )]
+    at_transaction: Option<u64>,
     #[command(flatten)]
     addition: AdditionArgs,
     /// Replace these objects instead; the file may have other ids.
@@ -43,9 +77,15 @@ pub(crate) struct EditArgs {
 pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let EditArgs {
         work,
+        from,
         addition,
         remove,
+        ..
     } = arguments;
+    if let Some(file) = &arguments.attributes {
+        return write_attributes(arguments, file).await;
+    }
+    let from = from.as_ref().ok_or(EditError::NoFile)?;
     let is_exchange = !remove.is_empty();
     let verb = if is_exchange {
         Operation::ReplaceNamed
@@ -53,8 +93,8 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
         Operation::Edit
     };
     let opened = work.open(verb).await?;
-    let input = addition.read(work, &opened).await?;
-    let (geometry, bounds) = (&input.geometry, addition.input.out_of_bounds);
+    let input = addition.read(from, work, &opened).await?;
+    let (geometry, bounds) = (&input.geometry, addition.options.out_of_bounds);
     let changed = if is_exchange {
         let change = opened.editor.replace_objects(remove, geometry, bounds);
         opened.change(change).await?
@@ -67,6 +107,67 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     let report = EditOutput::new(&work.store, Ok(changed));
     let report = report.objects(ids).read(&input).noted(opened.notes());
     Ok(work.done(&report)?)
+}
+
+/// Writes attributes of a table.
+async fn write_attributes(
+    arguments: &EditArgs,
+    file: &InputFile,
+) -> Result<CommandOutcome, Box<dyn Error>> {
+    let work = &arguments.work;
+    let mut table = read_keyed(file, arguments.key, arguments.addition.options.missing)?;
+    if table.columns.is_empty() {
+        return Err(EditError::NoAttributes(file.path().display().to_string()).into());
+    }
+    let opened = work.open(Operation::Attributes).await?;
+    if file.format() == Format::Csv && !arguments.replace {
+        let like = opened.dataset.query(&Query::new().limit(1)).await?;
+        let like = match table.key {
+            TableKey::Row => &like.vertex,
+            TableKey::Object => &like.object,
+        };
+        match_types::columns(like, &mut table.columns);
+    }
+    let mut options = TableOptions::default();
+    options.replace = arguments.replace;
+    options.transaction = arguments.at_transaction;
+    let names: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    let written = match table.key {
+        TableKey::Row => {
+            options.transaction = options.transaction.or(table.transaction);
+            let rows = row_ids(&table, file)?;
+            let editor = &opened.editor;
+            let writing = editor.write_vertex_attributes(&rows, &table.columns, &options);
+            opened.change(writing).await?
+        }
+        TableKey::Object => {
+            let editor = &opened.editor;
+            let writing = editor.write_object_attributes(&table.ids, &table.columns, &options);
+            opened.change(writing).await?
+        }
+    };
+    let mut notes = opened.notes();
+    if !table.left_out.is_empty() {
+        let scope = table.key.scope();
+        let columns = table.left_out.join(", ");
+        notes.push(format!(
+            "left out, because they are no attributes of a {scope}: {columns}"
+        ));
+    }
+    Ok(work.attributes_done(&names, table.key, len_u64(table.ids.len()), &written, notes)?)
+}
+
+/// A table without attributes to write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum EditError {
+    #[error("no file; give --from or --attributes")]
+    NoFile,
+    #[error("{0} has no attributes to write, only keys and columns that are not attributes")]
+    NoAttributes(String),
 }
 
 /// Returns the ids of the objects of parts and vertices.

@@ -4,6 +4,7 @@ mod arguments;
 mod columns;
 mod description;
 mod explain;
+mod field;
 mod output;
 mod preview;
 
@@ -12,7 +13,7 @@ use std::error::Error;
 use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, OpenOptions, QueryResult};
 
 use crate::{
-    formats,
+    formats::{self, LosslessTarget},
     hint::{outside_bounds, with_query_hint},
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -31,7 +32,8 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     let options = OpenOptions::default()
         .cache(0)
         .anonymous(arguments.anonymous)
-        .node_copy(!arguments.no_node_copy);
+        .node_copy(!arguments.no_node_copy)
+        .seal(!arguments.no_seal);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let axes: Vec<&str> = dataset
         .root()
@@ -55,19 +57,29 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         explain::count(&dataset, &query, &mut report)
             .await
             .map_err(hinted)?;
+    } else if let Some(target) = arguments.field_output() {
+        let written = field::write(arguments, &dataset, &query, target, &mut report);
+        written.await?;
     } else {
+        let transaction = dataset.transaction();
         let mut answer = dataset.query(&query).await.map_err(hinted)?;
+        if arguments.row_ids && dataset.transaction() != transaction {
+            return Err(StoreChanged.into());
+        }
         add_distances(&mut answer);
         if let Some(target) = &arguments.output {
             let geometry = geometry(arguments, &dataset);
             let mut described = Described::new(&dataset, geometry);
+            described.description.transaction = arguments.row_ids.then_some(transaction);
             // Formats of pictures have no groups.
             if target.format().is_readable() && arguments.geometry.is_none() {
                 described.read_groups(&dataset, &mut answer).await;
                 described.read_headers(&dataset).await;
             }
-            let mut written = formats::write(&answer, &described.description, target)?;
+            let lossless = LosslessTarget::new(target, arguments.strict)?;
+            let mut written = formats::write(&answer, &described.description, lossless.file())?;
             written.left_out.append(&mut described.left_out);
+            let written = lossless.publish(written)?;
             answer.notes.append(&mut described.notes);
             report.written(written);
         } else if !arguments.json {
@@ -85,6 +97,11 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     let outside = bbox.and_then(|bbox| outside_bounds(&dataset, bbox));
     Ok(arguments.done(&report, outside)?)
 }
+
+/// The transaction of row ids is not known.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the store changed while it was read, so its row ids are outdated; run the query again")]
+struct StoreChanged;
 
 /// Adds the distances of a nearest query as a column: of vertices for points, of links, or, for
 /// paths, of objects, each with the distance of its nearest path.
@@ -120,7 +137,7 @@ fn add_distances(answer: &mut QueryResult) {
 }
 
 /// Returns the kind of geometry, or the name of the selected one.
-fn geometry(arguments: &QueryArgs, dataset: &Dataset) -> String {
+pub(super) fn geometry(arguments: &QueryArgs, dataset: &Dataset) -> String {
     if let Some(name) = &arguments.geometry {
         return name.clone();
     }

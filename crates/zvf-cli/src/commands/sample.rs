@@ -116,44 +116,44 @@ impl core::str::FromStr for Reduced {
 }
 
 /// Writes the attribute.
-pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let Volume {
         array,
         affine,
         affine_of,
-    } = Volume::open(asked)?;
+    } = Volume::open(args)?;
     let options = SampleOptions {
-        interpolation: match asked.interp {
+        interpolation: match args.interp {
             Interp::Nearest => Interpolation::Nearest,
             Interp::Linear => Interpolation::Linear,
             Interp::Cubic => Interpolation::Cubic,
         },
         affine,
-        outside: asked.outside.map(|Beyond(outside)| outside),
-        budget: asked.memory.bytes(),
+        outside: args.outside.map(|Beyond(outside)| outside),
+        budget: args.memory.bytes(),
     };
-    let axes = Dataset::open(&asked.store).await?.root().axes.len();
+    let axes = Dataset::open(&args.store).await?.root().axes.len();
     if let Some(affine) = options
         .affine
         .as_ref()
         .filter(|affine| affine.axes() != axes)
     {
         let side = axes.saturating_add(1);
-        let file = asked.affine.as_ref().unwrap_or(&asked.volume).display();
+        let file = args.affine.as_ref().unwrap_or(&args.volume).display();
         return Err(format!(
             "{file}: the matrix is for {} axes, and {} has {axes}; \
              give --affine with {side} rows of {side} numbers",
             affine.axes(),
-            asked.store,
+            args.store,
         )
         .into());
     }
     // All batches share one sampler, so that it caches voxels across batches.
     let sampler = Arc::new(Sampler::new(array, axes, &options)?);
-    let mut spec = AttributeSpec::new(&asked.into, sampler.kind());
+    let mut spec = AttributeSpec::new(&args.into, sampler.kind());
     spec.row_shape = sampler.row_shape().to_vec();
-    spec.overwrite = asked.overwrite;
-    if let Some(bytes) = asked.memory.bytes() {
+    spec.overwrite = args.overwrite;
+    if let Some(bytes) = args.memory.bytes() {
         spec.memory = bytes;
     }
     let outside = Arc::new(AtomicU64::new(0));
@@ -169,22 +169,22 @@ pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Er
             Ok(sampled.values)
         }
     };
-    let (store, values) = (&asked.store, Arc::new(values));
-    let written = match asked.reduce {
+    let (store, values) = (&args.store, Arc::new(values));
+    let written = match args.reduce {
         None => write_vertex_attribute(store, &spec, values).await,
         Some(Reduced(reduction)) => write_object_attribute(store, &spec, reduction, values).await,
     };
     let written = written.map_err(|error| with_hint(Operation::Sample, error))?;
     let outside = outside.load(Ordering::Relaxed);
     let reads = *reads.lock().unwrap_or_else(PoisonError::into_inner);
-    let dtype = match asked.reduce {
+    let dtype = match args.reduce {
         None => spec.kind.name(),
         Some(_) => "float64",
     };
-    let text = match asked.json {
+    let text = match args.json {
         true => serde_json::to_string_pretty(&json!({
-            "store": asked.store,
-            "attribute": asked.into,
+            "store": args.store,
+            "attribute": args.into,
             "dtype": dtype,
             "row_shape": spec.row_shape,
             "vertices": written.vertices,
@@ -199,7 +199,7 @@ pub(crate) async fn run(asked: &SampleArgs) -> Result<CommandOutcome, Box<dyn Er
         }))?,
         false => format!(
             "{}: {} of {}, {} of them outside; {} bytes written",
-            asked.into,
+            args.into,
             dtype,
             count_noun(written.vertices, "vertex", "vertices"),
             group_digits(outside),
@@ -218,14 +218,14 @@ struct Volume {
 }
 
 impl Volume {
-    fn open(asked: &SampleArgs) -> Result<Self, Box<dyn Error>> {
-        let given = asked.affine.as_deref().map(affine).transpose()?;
-        let own = match asked.dataset {
-            None => dense::nifti(&asked.volume, asked.memory)?,
+    fn open(args: &SampleArgs) -> Result<Self, Box<dyn Error>> {
+        let given = args.affine.as_deref().map(affine).transpose()?;
+        let own = match args.dataset {
+            None => dense::nifti(&args.volume, args.memory)?,
             Some(_) => None,
         };
         let Some(volume) = own else {
-            let array = dense::open(&asked.volume, asked.dataset.as_deref(), asked.memory)?;
+            let array = dense::open(&args.volume, args.dataset.as_deref(), args.memory)?;
             return Ok(Self {
                 array: Arc::from(array),
                 affine_of: given.as_ref().map(|_| "file"),

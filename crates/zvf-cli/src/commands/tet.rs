@@ -46,13 +46,13 @@ struct TetSliceArgs {
 
 pub(crate) fn run(arguments: &TetArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     match &arguments.verb {
-        TetCommand::Info(asked) => info::run(asked),
-        TetCommand::Verify(asked) => verify::run(asked),
-        TetCommand::Create(asked) => create::run(asked),
-        TetCommand::Convert(asked) => dense::convert(asked),
-        TetCommand::Slice(asked) => {
-            let array = dense::open(&asked.file, asked.dataset.as_deref(), asked.slice.memory)?;
-            dense::slice(&*array, &asked.slice)
+        TetCommand::Info(args) => info::run(args),
+        TetCommand::Verify(args) => verify::run(args),
+        TetCommand::Create(args) => create::run(args),
+        TetCommand::Convert(args) => dense::convert(args),
+        TetCommand::Slice(args) => {
+            let array = dense::open(&args.file, args.dataset.as_deref(), args.slice.memory)?;
+            dense::slice(&*array, &args.slice)
         }
     }
 }

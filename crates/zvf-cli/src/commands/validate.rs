@@ -53,6 +53,12 @@ pub(crate) struct ValidateArgs {
     /// owners of fragments.
     #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
     repair: bool,
+    /// Seal the store after the checks, if they find no error: add an inventory that every reading
+    /// of the store is checked against.
+    ///
+    /// Also seals a store again that another program changed.
+    #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
+    seal: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -92,11 +98,14 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
     let progress = ProgressLine::for_store(&store, arguments.quiet);
     let options = options(arguments);
     let (report, repaired) = if arguments.repair {
-        let mut repaired = zvf::repair(store, &options).await?;
+        let mut repaired = zvf::repair(store.clone(), &options).await?;
         (core::mem::take(&mut repaired.left), Some(repaired))
     } else {
-        (zvf::validate(store, &options).await?, None)
+        (zvf::validate(store.clone(), &options).await?, None)
     };
+    if arguments.seal && report.is_ok() {
+        zvf::seal(store).await?;
+    }
     drop(progress);
     let validated = Validated {
         store: address,

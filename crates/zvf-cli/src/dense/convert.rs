@@ -35,33 +35,33 @@ pub(crate) struct ConvertArgs {
 }
 
 /// Converts to Blosc2; fails if the output has another extension.
-pub(crate) fn create_b2nd(asked: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    if DenseFormat::of(&asked.output)? != DenseFormat::B2nd {
-        let output = asked.output.display();
+pub(crate) fn create_b2nd(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    if DenseFormat::of(&args.output)? != DenseFormat::B2nd {
+        let output = args.output.display();
         return Err(format!(
             "{output} does not end in .b2nd; write other formats with zvf b2nd convert"
         )
         .into());
     }
-    convert(asked)
+    convert(args)
 }
 
-pub(crate) fn convert(asked: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let array = open(&asked.input, asked.dataset.as_deref(), asked.memory)?;
+pub(crate) fn convert(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let array = open(&args.input, args.dataset.as_deref(), args.memory)?;
     let whole = Hyperslab::whole(array.shape());
-    let has_chunks = has_chunks(&asked.input)?;
+    let has_chunks = has_chunks(&args.input)?;
     let written = write(
         &*array,
         whole,
         has_chunks,
-        &asked.output,
-        &asked.target,
-        asked.quiet,
+        &args.output,
+        &args.target,
+        args.quiet,
     )?;
-    let output = asked.output.display().to_string();
-    let text = match asked.json {
+    let output = args.output.display().to_string();
+    let text = match args.json {
         true => serde_json::to_string_pretty(&json!({
-            "input": asked.input.display().to_string(),
+            "input": args.input.display().to_string(),
             "output": output,
             "dtype": array.dtype().to_string(),
             "shape": array.shape(),

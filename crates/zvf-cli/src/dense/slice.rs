@@ -34,21 +34,21 @@ pub(crate) struct SliceArgs {
 /// Reads a box of `array`, and writes it or prints its first values.
 pub(crate) fn slice(
     array: &dyn DenseArray,
-    asked: &SliceArgs,
+    args: &SliceArgs,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
-    let selection = asked.ranges.selection(array.shape())?;
+    let selection = args.ranges.selection(array.shape())?;
     let plan = array.read_plan(&selection)?;
     let mut warnings = Vec::new();
     let mut values = None;
-    match &asked.output {
+    match &args.output {
         Some(out) => {
             let written = write(
                 array,
                 selection.clone(),
                 true,
                 out,
-                &asked.target,
-                asked.quiet,
+                &args.target,
+                args.quiet,
             )?;
             warnings = written.warnings;
         }
@@ -62,12 +62,12 @@ pub(crate) fn slice(
         "blocks": plan.blocks,
         "bytes_read": plan.bytes_read,
         "bytes": plan.bytes,
-        "output": asked.output.as_ref().map(|out| out.display().to_string()),
+        "output": args.output.as_ref().map(|out| out.display().to_string()),
     });
     if let (Some(values), Some(object)) = (&values, object.as_object_mut()) {
         object.insert("values".to_owned(), json!(values));
     }
-    let text = match asked.json {
+    let text = match args.json {
         true => serde_json::to_string_pretty(&object)?,
         false => {
             let extents: Vec<String> = selection.shape().iter().map(ToString::to_string).collect();
@@ -110,6 +110,6 @@ fn first(
     }
     let bytes = array.slice_within(&axes.into_iter().collect(), array.scratch())?;
     let values = numbers(array.dtype(), &bytes);
-    let most = usize::try_from(SHOWN).unwrap_or(usize::MAX);
-    Ok(values.map(|values| values.into_iter().take(most).collect()))
+    let max = usize::try_from(SHOWN).unwrap_or(usize::MAX);
+    Ok(values.map(|values| values.into_iter().take(max).collect()))
 }

@@ -6,8 +6,8 @@ use zvf::{GeometryKind, GeometryType as ModelKind, Query};
 
 use super::{EditTargetArgs, match_types, session::EditSession};
 use crate::{
-    arguments::GeometryFileArgs,
-    formats::{self, Format, GeometryInput},
+    arguments::GeometryReadingArgs,
+    formats::{self, Format, GeometryInput, InputFile},
     progress::ProgressLine,
 };
 
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AdditionArgs {
     #[command(flatten)]
-    pub(crate) input: GeometryFileArgs,
+    pub(crate) options: GeometryReadingArgs,
     /// Columns of a table that are axes; by default those with the names of the store's axes.
     #[arg(
         long,
@@ -41,6 +41,7 @@ impl AdditionArgs {
     /// Reads the file as geometry of the store's kind.
     pub(crate) async fn read(
         &self,
+        from: &InputFile,
         work: &EditTargetArgs,
         opened: &EditSession,
     ) -> Result<GeometryInput, Box<dyn Error>> {
@@ -53,13 +54,13 @@ impl AdditionArgs {
             [] => root.axes.iter().map(|axis| axis.name.clone()).collect(),
             given => given.to_vec(),
         };
-        let name = self.input.from.path().display().to_string();
+        let name = from.path().display().to_string();
         let progress = ProgressLine::with_message(work.quiet, move || format!("reading {name}"));
-        let mut input = formats::read(&self.input.from, &self.input.reading(kind, Some(axes)))?;
+        let mut input = formats::read(from, &self.options.reading(kind, Some(axes)))?;
         if let Some(name) = input.group_names.values().next() {
             return Err(AdditionError::GroupName(name.clone()).into());
         }
-        if self.input.from.format() == Format::Csv {
+        if from.format() == Format::Csv {
             // One row suffices to learn the type of every column.
             let like = opened.dataset.query(&Query::new().limit(1)).await?;
             match_types::to(&like, &mut input.geometry);

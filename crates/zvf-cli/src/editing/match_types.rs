@@ -1,20 +1,21 @@
 //! Conversion of numbers from csv, which has no types, to the types of a store.
 
-use zvf::{Attribute, Column, Geometry, NumericColumn, QueryResult, Values, numeric::Kind};
+use zvf::{Column, ColumnValues, Geometry, NumericColumn, QueryResult, numeric::Kind};
 
 /// Converts attributes to the types of the attributes of `like` with equal names. Values that do
 /// not fit leave their column unchanged; a later check rejects it.
 pub(super) fn to(like: &QueryResult, geometry: &mut Geometry) {
-    all(&like.vertex, &mut geometry.vertex);
-    all(&like.fragment, &mut geometry.fragment);
-    all(&like.link, &mut geometry.link);
-    all(&like.object, &mut geometry.object);
+    columns(&like.vertex, &mut geometry.vertex);
+    columns(&like.fragment, &mut geometry.fragment);
+    columns(&like.link, &mut geometry.link);
+    columns(&like.object, &mut geometry.object);
 }
 
-fn all(like: &[Column], attributes: &mut [Attribute]) {
+/// Converts columns to the types of those in `like` with equal names.
+pub(crate) fn columns(like: &[Column], attributes: &mut [Column]) {
     for attribute in attributes {
         let own = like.iter().find(|column| column.name == attribute.name);
-        if let (Some(zvf::ColumnValues::Numeric(rows)), Values::Numbers(numbers)) =
+        if let (Some(ColumnValues::Numeric(rows)), ColumnValues::Numeric(numbers)) =
             (own.map(|column| &column.values), &mut attribute.values)
             && let Some(fitted) = fitted(numbers, rows.kind)
         {

@@ -75,6 +75,7 @@ impl EditOutput {
                 "chunks": changed.chunks,
                 "bytes_written": changed.bytes,
                 "transaction": changed.transaction,
+                "links": changed.links,
                 "severed": changed.severed,
             }),
             Err(why) => json!({
@@ -83,6 +84,7 @@ impl EditOutput {
                 "chunks": 0,
                 "bytes_written": 0,
                 "transaction": null,
+                "links": 0,
                 "severed": 0,
             }),
         };
@@ -100,11 +102,14 @@ impl EditOutput {
         let mut lines = vec![self.store.clone()];
         match &self.changed {
             Ok(changed) => {
-                if !self.objects.is_empty() || changed.added > 0 {
+                if !self.objects.is_empty() || changed.added > 0 || changed.removed > 0 {
                     lines.push(format!("  {}", self.counts(changed.added, changed.removed)));
                 }
                 lines.extend(self.named());
-                if changed.severed > 0 {
+                if self.objects.is_empty() && changed.links > 0 {
+                    let links = count_noun(changed.links, "link", "links");
+                    lines.push(format!("  {links} with a removed end went as well"));
+                } else if changed.severed > 0 {
                     let links = count_noun(changed.severed, "link", "links");
                     lines.push(format!("  {links} to other objects went as well"));
                 }
@@ -150,7 +155,9 @@ impl EditOutput {
                 parts.push(format!("{} removed", vertices(removed)));
             }
         }
-        parts.push(count_noun(len_u64(self.objects.len()), "object", "objects"));
+        if !self.objects.is_empty() {
+            parts.push(count_noun(len_u64(self.objects.len()), "object", "objects"));
+        }
         parts.join(", ")
     }
 

@@ -2,10 +2,13 @@
 
 use std::error::Error;
 
-use zvf::{ChangeSummary, Dataset, Editor};
+use serde_json::json;
+use zvf::{AttributeReport, Dataset, Editor};
 
 use super::EditOutput;
 use crate::{
+    display::{count_noun, group_digits},
+    formats::TableKey,
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -69,12 +72,64 @@ impl EditTargetArgs {
     }
 }
 
+impl EditTargetArgs {
+    /// Formats the result of writing attributes of a table with this key and number of rows.
+    pub(crate) fn attributes_done(
+        &self,
+        names: &[String],
+        key: TableKey,
+        rows: u64,
+        written: &AttributeReport,
+        notes: Vec<String>,
+    ) -> Result<CommandOutcome, serde_json::Error> {
+        let mut done = CommandOutcome::default();
+        if self.json {
+            done.text = serde_json::to_string_pretty(&json!({
+                "attributes": names,
+                "key": key.name(),
+                "rows": rows,
+                "chunks": written.chunks,
+                "bytes_written": written.bytes,
+                "transaction": written.transaction,
+                "notes": notes,
+            }))?;
+        } else if self.quiet {
+            done.warnings = notes;
+        } else {
+            let items = match key {
+                TableKey::Row => count_noun(rows, "vertex", "vertices"),
+                TableKey::Object => count_noun(rows, "object", "objects"),
+            };
+            let attributes = if names.len() == 1 {
+                "attribute"
+            } else {
+                "attributes"
+            };
+            let mut lines = vec![
+                self.store.clone(),
+                format!("  {attributes} {} of {items} written", names.join(", ")),
+                format!(
+                    "  {} bytes written, transaction {}",
+                    group_digits(written.bytes),
+                    written.transaction,
+                ),
+            ];
+            if !notes.is_empty() {
+                lines.push(String::new());
+                lines.extend(notes.iter().map(|note| format!("note: {note}")));
+            }
+            done.text = lines.join("\n");
+        }
+        Ok(done)
+    }
+}
+
 impl EditSession {
     /// Runs an edit with a progress line.
-    pub(crate) async fn change(
+    pub(crate) async fn change<T>(
         &self,
-        change: impl Future<Output = Result<ChangeSummary, zvf::Error>>,
-    ) -> Result<ChangeSummary, Box<dyn Error>> {
+        change: impl Future<Output = Result<T, zvf::Error>>,
+    ) -> Result<T, Box<dyn Error>> {
         let what = format!("changing {}", self.dataset.address());
         let progress = ProgressLine::for_change(self.dataset.store(), &what, self.quiet);
         let changed = change.await;

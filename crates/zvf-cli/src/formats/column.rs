@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use zvf::{
-    NumericColumn, Values,
+    ColumnValues, NumericColumn,
     numeric::{Kind, Value},
 };
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows};
@@ -26,7 +26,7 @@ pub(super) struct FileColumn {
     pub(super) file: Arc<Path>,
     /// Name in the file.
     pub(super) label: String,
-    pub(super) values: Values,
+    pub(super) values: ColumnValues,
     /// The first field that made a column of a text file text.
     pub(super) first_text: Option<FirstText>,
 }
@@ -83,8 +83,8 @@ impl FileColumn {
 
     pub(super) fn numbers(&self) -> Result<&NumericColumn, GeometryReadError> {
         match &self.values {
-            Values::Numbers(numbers) => Ok(numbers),
-            Values::Text(_) => Err(self.error(match self.first_text.clone() {
+            ColumnValues::Numeric(numbers) => Ok(numbers),
+            ColumnValues::Dictionary { .. } => Err(self.error(match self.first_text.clone() {
                 None => ColumnError::Text,
                 Some(FirstText { line, text, .. }) => ColumnError::TextAt { line, text },
             })),

@@ -14,6 +14,9 @@ pub(super) fn check(answer: &QueryResult) -> Result<(), ResultWriteError> {
     if vertices > 0 && answer.positions.row_len() != answer.axes.len() {
         return Err(ResultWriteError::Broken("axes do not fit positions"));
     }
+    if let Some(ids) = &answer.row_ids {
+        rows("row_ids", ids.len(), vertices)?;
+    }
     if let Some(ids) = &answer.object_ids {
         rows("object_ids", ids.len(), vertices)?;
     }

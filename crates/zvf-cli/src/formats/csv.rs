@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{QueryResult, Values};
+use zvf::{ColumnValues, QueryResult};
 
 use super::{
     ColumnError, CsvError, GeometryReadError, MissingPolicy, ResultWriteError, StoreDescription,
@@ -91,12 +91,12 @@ fn apply_policy(
     missing: &[bool],
     policy: MissingPolicy,
 ) -> Result<FileColumn, GeometryReadError> {
-    let Values::Numbers(numbers) = &column.values else {
+    let ColumnValues::Numeric(numbers) = &column.values else {
         return Ok(column);
     };
     let numbers = fill_missing(numbers.clone(), missing, policy);
     let numbers = numbers.map_err(|error| column.error(error))?;
-    let values = Values::Numbers(numbers);
+    let values = ColumnValues::Numeric(numbers);
     Ok(FileColumn { values, ..column })
 }
 
@@ -127,7 +127,7 @@ fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryRea
         whole.push(FileColumn {
             file: Arc::clone(&first.file),
             label: name,
-            values: Values::Numbers(numbers),
+            values: ColumnValues::Numeric(numbers),
             first_text: None,
         });
     }

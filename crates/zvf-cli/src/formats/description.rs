@@ -16,6 +16,7 @@
 //! | `crs` | coordinate reference system, as stored |
 //! | `name` | name of the collection |
 //! | `headers` | headers of source files, by format |
+//! | `transaction` | number of the transaction to which row ids belong |
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,8 @@ pub struct StoreDescription {
     pub name: Option<String>,
     /// Headers of source files, by format.
     pub headers: BTreeMap<String, Map<String, Value>>,
+    /// Number of the transaction to which row ids belong.
+    pub transaction: Option<u64>,
     /// Attributes of groups, one row per group number from 0. They are written as columns.
     pub group: Vec<Column>,
 }
@@ -54,7 +57,8 @@ impl StoreDescription {
         let is_empty = self.axes.is_empty()
             && self.crs.is_none()
             && self.name.is_none()
-            && self.headers.is_empty();
+            && self.headers.is_empty()
+            && self.transaction.is_none();
         if is_empty {
             return None;
         }
@@ -81,6 +85,9 @@ impl StoreDescription {
         if !self.headers.is_empty() {
             put("headers", json!(self.headers));
         }
+        if let Some(transaction) = self.transaction {
+            put("transaction", transaction.into());
+        }
         Some(object.to_string())
     }
 
@@ -103,6 +110,10 @@ impl StoreDescription {
             name: string(&object, "name")?,
             ..Self::default()
         };
+        if let Some(transaction) = object.get("transaction") {
+            let number = transaction.as_u64().ok_or("transaction is not a number")?;
+            description.transaction = Some(number);
+        }
         if let Some(axes) = object.get("axes") {
             let axes = axes.as_array().ok_or("axes is not a list")?;
             for axis in axes {
@@ -170,6 +181,7 @@ mod tests {
         let header = json!({"voxel_to_rasmm": [[1.0, 0.5]]});
         let header = header.as_object().unwrap().clone();
         description.headers.insert("trk".to_owned(), header);
+        description.transaction = Some(3);
         let text = description.text("0").unwrap();
         assert_eq!(StoreDescription::parse(&text), Ok(description));
     }
@@ -182,6 +194,7 @@ mod tests {
             (r#"{"name": 3}"#, "name is not text"),
             (r#"{"axes": {}}"#, "axes is not a list"),
             (r#"{"axes": [{}]}"#, "an axis has no name"),
+            (r#"{"transaction": -1}"#, "transaction is not a number"),
             (
                 r#"{"headers": {"trk": 1}}"#,
                 "the header trk is not an object",

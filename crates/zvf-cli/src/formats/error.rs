@@ -37,7 +37,7 @@ pub enum GeometryReadError {
         reason: String,
     },
     /// The file is not a zip file, or is damaged.
-    #[error("{} is no npz file that can be read", path.display())]
+    #[error("{} is not a readable npz file", path.display())]
     Zip {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum GeometryReadError {
     },
     /// An array has an unknown name.
     #[error(
-        "{}: {array:?} is no array that is read; call an attribute vertex.NAME, link.NAME, object.NAME or fragment.NAME, or leave it out", path.display()
+        "{}: {array:?} is not a known array; name attributes vertex.NAME, link.NAME, object.NAME or fragment.NAME, or remove it", path.display()
     )]
     Unknown {
         /// The file.
@@ -85,14 +85,14 @@ pub enum GeometryReadError {
         source: ColumnError,
     },
     /// The file has no positions.
-    #[error("{} has no array positions, of a row a vertex", path.display())]
+    #[error("{} has no array named positions, with one row for each vertex", path.display())]
     NoPositions {
         /// The file.
         path: PathBuf,
     },
     /// No column is an axis.
     #[error(
-        "{}: which columns are axes is not known; name them, as --axes {}; the columns are {}", path.display(), example(columns), columns.join(", ")
+        "{}: no columns are recognised as axes; name them, for example --axes {}; the columns are {}", path.display(), example(columns), columns.join(", ")
     )]
     NoAxes {
         /// The file.
@@ -110,6 +110,12 @@ pub enum GeometryReadError {
         /// Names of the attributes.
         names: Vec<String>,
     },
+    /// The file holds geometry, not a table.
+    #[error("{} is not a table; use .csv, .npz, .arrow or .parquet", path.display())]
+    NoTable {
+        /// The file.
+        path: PathBuf,
+    },
     /// A column does not exist.
     #[error("{} has no column {column}; it has {}{}", path.display(), columns.join(", "), meant(column, columns))]
     NoColumn {
@@ -122,7 +128,7 @@ pub enum GeometryReadError {
     },
     /// A file of links exists beside the file, but the kind of geometry has no links.
     #[error(
-        "{} holds links, and {kind} have none of their own; choose another --kind, or move it away", path.display()
+        "{} contains links, which {kind} cannot have; choose another --kind, or move the file away", path.display()
     )]
     Links {
         /// The file with the links.
@@ -131,14 +137,26 @@ pub enum GeometryReadError {
         kind: &'static str,
     },
     /// A file of links is given for an npz file, which contains its links.
-    #[error("{} holds its links itself; --links goes with csv, arrow and parquet", path.display())]
+    #[error("{} already contains its links; --links is for csv, arrow and parquet", path.display())]
     LinksInside {
         /// The file.
         path: PathBuf,
     },
+    /// A file of `zvf-files` cannot be read.
+    #[error(transparent)]
+    Field(#[from] zvf_files::FileError),
+    /// A batch of a file cannot be read.
+    #[error(transparent)]
+    Batch(Box<dyn std::error::Error + Send + Sync>),
     /// This build lacks the format.
-    #[error("this build of zvf does not read {}; build it with its feature", path.display())]
+    #[error("this build of zvf cannot read {}; build zvf with the feature for this format", path.display())]
     NotBuilt {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A library that decodes the format failed without an error of its own.
+    #[error("{} is damaged: its decoder stopped unexpectedly", path.display())]
+    Undecodable {
         /// The file.
         path: PathBuf,
     },
@@ -187,13 +205,16 @@ fn example(columns: &[String]) -> String {
 #[non_exhaustive]
 pub enum ColumnError {
     /// Rows are not ordered by group number.
-    #[error("row {0} does not hold its own number; write one row per group, counted from 0")]
+    #[error("row {0} does not contain its own number; write one row per group, numbered from 0")]
     Order(usize),
+    /// A key of a table occurs in several rows.
+    #[error("contains {0} more than once; write one row for each")]
+    Repeated(i64),
     /// Text instead of numbers.
-    #[error("holds text where numbers have to be")]
+    #[error("contains text instead of numbers")]
     Text,
     /// A field of a text file is not a number.
-    #[error("line {line} has {text:?} where numbers have to be")]
+    #[error("line {line} has {text:?} instead of a number")]
     TextAt {
         /// The line, counted from 1.
         line: u64,
@@ -201,13 +222,13 @@ pub enum ColumnError {
         text: String,
     },
     /// Values of an unsupported kind.
-    #[error("holds values of a kind that has no place here: {0}")]
+    #[error("has an unsupported type: {0}")]
     Kind(String),
     /// Numbers that are not integers, in a column of ids or rows.
-    #[error("holds {0} where whole numbers have to be; convert it to int64")]
+    #[error("contains {0} instead of integers; convert it to int64")]
     NotIntegers(&'static str),
     /// A number above the largest id.
-    #[error("row {row} is {value}, and the greatest number there can be is 9223372036854775807")]
+    #[error("row {row} is {value}, which exceeds the maximum of 9223372036854775807")]
     TooLarge {
         /// The row.
         row: usize,
@@ -215,7 +236,9 @@ pub enum ColumnError {
         value: u64,
     },
     /// Integers whose range exceeds every integer type.
-    #[error("holds whole numbers below 0 and above 9223372036854775807, which no type holds")]
+    #[error(
+        "has both negative integers and integers above 9223372036854775807, which no type can represent"
+    )]
     Wide,
     /// A number below 0.
     #[error("row {0} is below 0")]
@@ -237,7 +260,7 @@ pub enum ColumnError {
         found: usize,
     },
     /// An unexpected number of rows.
-    #[error("has {found} rows where there are {expected}")]
+    #[error("has {found} rows instead of {expected}")]
     Rows {
         /// Expected number.
         expected: usize,
@@ -245,29 +268,27 @@ pub enum ColumnError {
         found: usize,
     },
     /// A missing number.
-    #[error(
-        "row {0} has no value; give it one, leave the column out, or store NaN with --missing nan"
-    )]
+    #[error("row {0} has no value; set one, remove the column, or store NaN with --missing nan")]
     Missing(usize),
     /// An integer that float64 cannot represent exactly.
-    #[error("row {0} is no float64 exactly, which it would have to become; convert the column")]
+    #[error("row {0} cannot be converted to float64 exactly; convert the column")]
     Inexact(usize),
     /// A duplicate name.
-    #[error("is there twice")]
+    #[error("occurs twice")]
     Twice,
     /// A column of paths, for a kind of geometry without paths.
     #[error(
-        "says where paths are; choose --kind lines, polylines or streamlines, or call it vertex.{0}"
+        "defines paths; choose --kind lines, polylines or streamlines, or rename it to vertex.{0}"
     )]
     OfPaths(String),
     /// An attribute that belongs in another table.
-    #[error("belongs in a table of its own, {0}")]
+    #[error("belongs in a separate table, {0}")]
     Elsewhere(&'static str),
     /// A mask without its array.
-    #[error("says what is missing in an array that is not there")]
+    #[error("is the null mask of an array that the file does not contain")]
     Mask,
     /// A group number outside the valid range.
-    #[error("is no group that there can be: {0}")]
+    #[error("is not a valid group: {0}")]
     Group(String),
 }
 
@@ -276,15 +297,15 @@ pub enum ColumnError {
 #[non_exhaustive]
 pub enum CsvError {
     /// The file has no first line.
-    #[error("there have to be the names of the columns, and there is nothing")]
+    #[error("the file is empty; its first line must name the columns")]
     Empty,
     /// The fields are separated by another character.
     #[error(
-        "{0:?} separates the fields; save the file with commas between fields, and a point in numbers"
+        "fields are separated by {0:?}; save the file with commas as separators and decimal points"
     )]
     Separator(char),
     /// A line has more or fewer fields than the first line.
-    #[error("has {found} fields, and the first line names {expected} columns")]
+    #[error("has {found} fields, but the first line names {expected} columns")]
     Fields {
         /// Number of columns.
         expected: usize,
@@ -292,21 +313,19 @@ pub enum CsvError {
         found: usize,
     },
     /// A quote is not closed.
-    #[error("a field in quotes does not end")]
+    #[error("a quoted field is not closed")]
     Unclosed,
     /// Text follows a closing quote.
-    #[error("a field goes on behind its closing quote; a quote inside is written twice")]
+    #[error("text follows a closing quote; write a quote inside a field twice")]
     Behind,
     /// The bytes are not UTF-8.
-    #[error("is no UTF-8; save the file as UTF-8")]
+    #[error("is not UTF-8; save the file as UTF-8")]
     Encoding,
     /// A line exceeds the maximum length.
     #[error("is longer than 64 MiB")]
     Long,
     /// A missing number.
-    #[error(
-        "{column} has no value; give it one, leave the column out, or store NaN with --missing nan"
-    )]
+    #[error("{column} has no value; set one, remove the column, or store NaN with --missing nan")]
     Missing {
         /// The column.
         column: String,
@@ -324,45 +343,45 @@ pub enum CsvError {
 #[non_exhaustive]
 pub enum NpyReadError {
     /// The magic is wrong.
-    #[error("is no .npy: it does not start with \\x93NUMPY")]
+    #[error("is not a .npy array: it does not start with \\x93NUMPY")]
     Magic,
     /// The version is not supported.
-    #[error("is of version {0}.{1}; save it again, as numpy.savez does")]
+    #[error("has version {0}.{1}, which is not supported; save it again with numpy.savez")]
     Version(u8, u8),
     /// The header exceeds the maximum length.
-    #[error("has a header of {0} bytes, and more than 65536 are not read")]
+    #[error("has a header of {0} bytes; at most 65536 are supported")]
     HeaderLength(u32),
     /// The header is not a dictionary of the three entries.
-    #[error("has a header that is no dictionary of descr, fortran_order and shape")]
+    #[error("has a header that is not a dictionary with descr, fortran_order and shape")]
     Header,
     /// Python objects: pickles, or addresses in a process that has ended.
     #[error(
-        "holds Python objects, which are not read; convert it, as with array.astype(str) or array.astype(float)"
+        "contains Python objects, which are not supported; convert it with array.astype(str) or array.astype(float)"
     )]
     Object,
     /// Records of several values.
-    #[error("holds records; save each of their fields as an array")]
+    #[error("contains records; save each field as an array")]
     Records,
     /// The type of the values is not supported.
-    #[error("is of dtype {0:?}; convert it to numbers, bools or text")]
+    #[error("has dtype {0:?}; convert it to numbers, bools or text")]
     Dtype(String),
     /// Text of width 0.
-    #[error("is of text of no characters; save it as '<U1'")]
+    #[error("has a text type without characters; save it as '<U1'")]
     NoWidth,
     /// An array of no dimensions.
     #[error("is a single value; save it as an array of one dimension or two")]
     NoDimension,
     /// Rows without values.
-    #[error("has rows of no values")]
+    #[error("has rows without values")]
     NoColumns,
     /// Text in more than one column.
-    #[error("holds several texts a row; save each column as an array")]
+    #[error("has several texts in a row; save each column as an array")]
     TextColumns,
     /// The number of values overflows.
-    #[error("has a shape of more values than can be counted")]
+    #[error("has a shape whose number of values overflows")]
     Shape,
     /// The number of bytes contradicts the shape.
-    #[error("has {found} bytes of data, and its shape and dtype make {needed}")]
+    #[error("has {found} bytes of data, but its shape and dtype need {needed}")]
     Size {
         /// Bytes that the header implies.
         needed: usize,
@@ -373,13 +392,13 @@ pub enum NpyReadError {
     #[error("ends early")]
     Truncated,
     /// A row is not valid text.
-    #[error("row {0} is no text")]
+    #[error("row {0} is not text")]
     Characters(usize),
     /// The allocation failed.
-    #[error("takes {0} bytes of memory, which there are not")]
+    #[error("needs {0} bytes of memory, which are not available")]
     Memory(usize),
     /// The unpacked size is impossible for the packed size.
-    #[error("says that {packed} bytes hold {size}, which they cannot")]
+    #[error("declares {size} bytes in {packed} compressed bytes, which is impossible")]
     Packed {
         /// Bytes in the file.
         packed: u64,
@@ -390,10 +409,10 @@ pub enum NpyReadError {
     #[error("cannot be read")]
     Io(#[from] io::Error),
     /// The compression method of the zip file is not supported.
-    #[error("is packed in a way that is not read; save it with numpy.savez")]
+    #[error("uses an unsupported compression method; save it with numpy.savez")]
     Packing,
     /// The zip library returned an error.
-    #[error("cannot be unpacked")]
+    #[error("cannot be decompressed")]
     Zip(#[from] zip::result::ZipError),
 }
 
@@ -410,7 +429,7 @@ pub enum ResultWriteError {
         source: io::Error,
     },
     /// This build lacks the format.
-    #[error("this build of zvf writes no {0}; build it with the feature `{0}`")]
+    #[error("this build of zvf cannot write {0}; build zvf with the feature `{0}`")]
     NotBuilt(Format),
     /// A column has an unexpected number of rows.
     #[error("{column} has {found} rows, not {needed}")]
@@ -423,17 +442,17 @@ pub enum ResultWriteError {
         needed: usize,
     },
     /// Positions, parts or links contradict each other.
-    #[error("the answer is broken: {0}")]
+    #[error("the result is inconsistent: {0}")]
     Broken(&'static str),
     /// Two columns of a table have equal names.
-    #[error("two columns are named {0:?}; leave one out with --select")]
+    #[error("two columns are named {0:?}; exclude one with --select")]
     TwoColumns(String),
     /// An array name is not valid in a zip file.
-    #[error("{0:?} cannot name an array of an npz file; leave it out with --select, or write csv")]
+    #[error("{0:?} cannot name an array of an npz file; exclude it with --select, or write csv")]
     Name(String),
     /// Text whose fixed-length form, which NumPy requires, is too large.
     #[error(
-        "{column} would take {bytes} bytes as text of fixed length; leave it out with --select, or write csv, arrow or parquet"
+        "{column} would take {bytes} bytes as fixed-length text; exclude it with --select, or write csv, arrow or parquet"
     )]
     Text {
         /// The column.
@@ -442,13 +461,13 @@ pub enum ResultWriteError {
         bytes: u64,
     },
     /// The words of a dictionary exceed the limit of the format.
-    #[error("the words of {0} are more than 2 GiB; leave it out with --select, or write csv")]
+    #[error("the text of {0} exceeds 2 GiB; exclude it with --select, or write csv")]
     Words(String),
     /// The channels of a row exceed the limit of the format.
     #[error("a row of {0} has too many channels for this format; write csv or npz")]
     Channels(String),
     /// The format does not support this number of axes.
-    #[error("obj holds 2 or 3 axes, not {0}; write ply, csv or npz")]
+    #[error("obj supports 2 or 3 axes, not {0}; write ply, csv or npz")]
     Axes(usize),
     /// The format cannot represent the coordinates exactly.
     #[error("{format} cannot hold coordinates of kind {kind} exactly; write csv, npz or arrow")]
@@ -465,6 +484,21 @@ pub enum ResultWriteError {
         format: Format,
         /// The items.
         what: String,
+    },
+    /// A file of `zvf-files` cannot be written.
+    #[error(transparent)]
+    Field(#[from] zvf_files::FileError),
+    /// The format cannot hold everything.
+    #[error(
+        "{} is not written, because it would lack: {}; leave it out with --select, choose another format, or omit --strict",
+        path.display(),
+        left_out.join("; ")
+    )]
+    Lossy {
+        /// The file.
+        path: PathBuf,
+        /// What would be left out.
+        left_out: Vec<String>,
     },
     /// The zip file cannot be written.
     #[error("npz cannot be written")]

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::Path};
 
+use zvf_files::FileFormat;
+
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -18,10 +20,12 @@ pub enum Format {
     Ply,
     /// Wavefront's text format.
     Obj,
+    /// A format of `zvf-files`.
+    Field(FileFormat),
 }
 
 impl Format {
-    /// All formats.
+    /// All formats except those of `zvf-files`.
     pub const ALL: [Self; 6] = [
         Self::Csv,
         Self::Npz,
@@ -35,7 +39,8 @@ impl Format {
     pub(super) fn of_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?;
         let mut formats = Self::ALL.into_iter();
-        formats.find(|format| extension.eq_ignore_ascii_case(format.extension()))
+        let found = formats.find(|format| extension.eq_ignore_ascii_case(format.extension()));
+        found.or_else(|| FileFormat::of_path(path).map(Self::Field))
     }
 
     /// Returns the extension of file names.
@@ -47,6 +52,7 @@ impl Format {
             Self::Parquet => "parquet",
             Self::Ply => "ply",
             Self::Obj => "obj",
+            Self::Field(format) => format.extension(),
         }
     }
 
@@ -55,13 +61,22 @@ impl Format {
         match self {
             Self::Arrow => cfg!(feature = "arrow"),
             Self::Parquet => cfg!(feature = "parquet"),
-            Self::Csv | Self::Npz | Self::Ply | Self::Obj => true,
+            Self::Csv | Self::Npz | Self::Ply | Self::Obj | Self::Field(_) => true,
         }
+    }
+
+    /// Returns whether the format holds everything that a query returns.
+    pub fn is_interchange(self) -> bool {
+        !matches!(self, Self::Ply | Self::Obj | Self::Field(_))
     }
 
     /// Returns whether geometry can be read from the format.
     pub fn is_readable(self) -> bool {
-        !matches!(self, Self::Ply | Self::Obj)
+        match self {
+            Self::Ply | Self::Obj => false,
+            Self::Field(format) => format.is_readable(),
+            _ => true,
+        }
     }
 }
 

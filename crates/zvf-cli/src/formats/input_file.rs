@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use zvf_files::FileFormat;
+
 use super::Format;
 
 /// An existing file in a format that this build reads.
@@ -19,17 +21,21 @@ impl InputFile {
     /// Returns [`InputFileError`], which says what to change.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self, InputFileError> {
         let path = path.into();
-        let Some(extension) = path.extension() else {
-            return Err(InputFileError::NoExtension);
-        };
-        let Some(format) = Format::of_path(&path).filter(|format| format.is_readable()) else {
+        let of_name = Format::of_path(&path).filter(|format| format.is_readable());
+        // A folder can be read that has no extension.
+        let found = of_name.or_else(|| FileFormat::of_input(&path).map(Format::Field));
+        let found = found.filter(|format| format.is_readable());
+        let Some(format) = found else {
+            let extension = path.extension().ok_or(InputFileError::NoExtension)?;
             let extension = extension.to_string_lossy().into_owned();
             return Err(InputFileError::Extension(extension));
         };
         if !format.is_built() {
             return Err(InputFileError::NotBuilt(format));
         }
-        if !path.is_file() {
+        // A TRX file and a collection of SWC files may be folders.
+        let is_folder = matches!(format, Format::Field(_)) && path.is_dir();
+        if !path.is_file() && !is_folder {
             return Err(InputFileError::NoFile);
         }
         Ok(Self { path, format })
@@ -75,7 +81,7 @@ pub enum InputFileError {
     #[error("the file name has no extension; it must end in {EXTENSIONS}")]
     NoExtension,
     /// The extension names no format.
-    #[error(".{} files cannot be read; use {EXTENSIONS}{}", .0, conversion(.0))]
+    #[error(".{0} files cannot be read; use {EXTENSIONS}")]
     Extension(String),
     /// This build lacks the format.
     #[error("this build of zvf cannot read {0}; rebuild it with the feature `{0}`")]
@@ -85,12 +91,5 @@ pub enum InputFileError {
     NoFile,
 }
 
-const EXTENSIONS: &str = ".csv, .npz, .arrow or .parquet";
-
-/// Returns a pointer to the conversion of a common tractography format.
-fn conversion(extension: &str) -> &'static str {
-    match extension.to_ascii_lowercase().as_str() {
-        "trk" | "tck" | "trx" => "; convert it with nibabel and numpy, as docs/faq.md shows",
-        _ => "",
-    }
-}
+const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, \
+     .gii or .pial";

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use zvf::{NumericColumn, Values};
+use zvf::{ColumnValues, NumericColumn};
 
 use super::{
     ColumnError, GeometryReadError, GeometryReadOptions, StoreDescription,
@@ -25,7 +25,7 @@ pub(super) struct InputTable {
 }
 
 /// Names of axis columns if neither the file nor the user names them.
-const AXES: [&str; 4] = ["x", "y", "z", "w"];
+pub(super) const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
 impl InputTable {
     /// Removes and returns a column.
@@ -100,6 +100,7 @@ pub(super) fn vertices(
     arrays.axes = Some(axes);
     arrays.crs = table.crs.take();
     arrays.description = table.description.take().unwrap_or_default();
+    arrays.has_row_ids = table.take("row_id").is_some();
     let id = table.take("object_id");
     if options.kind.is_paths() {
         let object = match (table.take("object"), id) {
@@ -187,11 +188,11 @@ pub(super) fn add_groups(
     let column = Arc::new(table.need("group")?);
     let members = table.need("object_id")?.ids()?;
     let names: Vec<String> = match &column.values {
-        Values::Numbers(_) => column.ids()?.iter().map(ToString::to_string).collect(),
-        Values::Text(texts) => {
-            let texts = texts.iter().enumerate().map(|(row, text)| {
+        ColumnValues::Numeric(_) => column.ids()?.iter().map(ToString::to_string).collect(),
+        texts @ ColumnValues::Dictionary { .. } => {
+            let texts = texts.texts().enumerate().map(|(row, text)| {
                 let error = || column.error(ColumnError::Missing(row));
-                text.clone().ok_or_else(error)
+                text.map(str::to_owned).ok_or_else(error)
             });
             texts.collect::<Result<_, _>>()?
         }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{Attribute, Geometry, NumericColumn, Values, numeric::Kind};
+use zvf::{Column, Geometry, NumericColumn, numeric::Kind};
 
 use super::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, StoreDescription,
@@ -21,6 +21,8 @@ pub(super) struct InterchangeArrays {
     pub(super) axes: Option<Vec<String>>,
     pub(super) crs: Option<serde_json::Value>,
     pub(super) positions: NumericColumn,
+    /// Whether the file has addresses of vertices, which mean nothing in another store.
+    pub(super) has_row_ids: bool,
     pub(super) object_ids: Option<Vec<i64>>,
     pub(super) part_offsets: Option<Vec<u64>>,
     pub(super) part_objects: Option<Vec<i64>>,
@@ -59,6 +61,7 @@ impl InterchangeArrays {
             axes: None,
             crs: None,
             positions,
+            has_row_ids: false,
             object_ids: None,
             part_offsets: None,
             part_objects: None,
@@ -95,6 +98,10 @@ pub(super) fn assemble(
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
     let mut notes = text_notes(&arrays);
+    if arrays.has_row_ids {
+        let note = "row ids left out: they belong to the store that the file comes from";
+        notes.push(note.to_owned());
+    }
     let mut geometry = Geometry::new(arrays.positions);
     geometry.part_offsets = arrays.part_offsets;
     geometry.part_objects = arrays.part_objects;
@@ -149,11 +156,10 @@ fn text_notes(arrays: &InterchangeArrays) -> Vec<String> {
     notes
 }
 
-fn attributes(columns: Vec<NamedColumn>) -> Vec<Attribute> {
-    let columns = columns.into_iter().map(|(name, column)| Attribute {
-        name,
-        values: column.values,
-    });
+fn attributes(columns: Vec<NamedColumn>) -> Vec<Column> {
+    let columns = columns
+        .into_iter()
+        .map(|(name, column)| Column::new(name, column.values));
     columns.collect()
 }
 
@@ -182,8 +188,8 @@ fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
     let Some(offsets) = &geometry.part_offsets else {
         return Vec::new();
     };
-    let most = geometry.vertices();
-    let mut owners = Vec::with_capacity(most);
+    let max = geometry.vertices();
+    let mut owners = Vec::with_capacity(max);
     let spans = offsets.iter().zip(offsets.iter().skip(1));
     for (part, (start, end)) in spans.enumerate() {
         let given = geometry.part_objects.as_ref();
@@ -193,7 +199,7 @@ fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
         };
         // Offsets are not validated yet, so the length may be wrong.
         let length = usize::try_from(end.saturating_sub(*start)).unwrap_or(usize::MAX);
-        let left = most.saturating_sub(owners.len());
+        let left = max.saturating_sub(owners.len());
         owners.extend(std::iter::repeat_n(object.unwrap_or(-1), length.min(left)));
     }
     owners
@@ -228,9 +234,10 @@ fn fragments(
     for (name, column) in columns {
         let rows = column.values.len();
         if rows == geometry.vertices() {
-            if let Some(values) = values_per_object(&column.values, &owners, &objects) {
+            let rows = Column::new(&name, column.values.clone());
+            if let Some(column) = rows_per_object(&rows, &owners, &objects) {
                 are_used = true;
-                geometry.fragment.push(Attribute { name, values });
+                geometry.fragment.push(column);
                 continue;
             }
             if geometry.vertex.iter().any(|other| other.name == name) {
@@ -241,11 +248,11 @@ fn fragments(
                 column.label
             ));
             let values = column.values;
-            geometry.vertex.push(Attribute { name, values });
+            geometry.vertex.push(Column::new(name, values));
         } else if rows == objects.len() {
             are_used = true;
             let values = column.values;
-            geometry.fragment.push(Attribute { name, values });
+            geometry.fragment.push(Column::new(name, values));
         } else {
             let expected = geometry.vertices();
             let found = rows;
@@ -259,28 +266,21 @@ fn fragments(
 }
 
 /// Returns one row per object if all its vertices have equal rows.
-fn values_per_object(values: &Values, owners: &[i64], objects: &[i64]) -> Option<Values> {
+fn rows_per_object(column: &Column, owners: &[i64], objects: &[i64]) -> Option<Column> {
     let mut first: HashMap<i64, usize> = HashMap::new();
     let known: BTreeSet<i64> = objects.iter().copied().collect();
-    if owners.len() != values.len() {
+    if owners.len() != column.len() {
         return None;
     }
     for (row, owner) in owners.iter().enumerate() {
         let one = *first.entry(*owner).or_insert(row);
-        if !known.contains(owner) || !rows_are_equal(values, one, row) {
+        if !known.contains(owner) || !column.rows_are_equal(one, row) {
             return None;
         }
     }
     let rows = objects.iter().map(|object| first.get(object).copied());
     let rows: Option<Vec<usize>> = rows.collect();
-    Some(values.gather(rows?.into_iter()))
-}
-
-fn rows_are_equal(values: &Values, one: usize, other: usize) -> bool {
-    match values {
-        Values::Numbers(numbers) => numbers.row(one) == numbers.row(other),
-        Values::Text(texts) => texts.get(one) == texts.get(other),
-    }
+    Some(column.take(rows?))
 }
 
 /// Adds groups to the geometry and returns the names of the named ones.
@@ -315,10 +315,7 @@ fn groups(
     }
     if !names.is_empty() {
         let rows = (0..next).map(|number| names.get(&number).cloned());
-        geometry.group.push(Attribute {
-            name: "name".to_owned(),
-            values: Values::Text(rows.collect()),
-        });
+        geometry.group.push(Column::text("name", rows));
     }
     Ok(names)
 }
@@ -371,7 +368,7 @@ impl GeometryInput {
                 let taken: Vec<usize> = (0..objects.len()).chain(further).collect();
                 let columns = geometry.object.iter_mut().chain(&mut geometry.fragment);
                 for attribute in columns {
-                    attribute.values = attribute.values.gather(taken.iter().copied());
+                    *attribute = attribute.take(taken.iter().copied());
                 }
                 let mut source_ids = objects.clone();
                 source_ids.extend(sources.iter().map(|(_, source)| *source));
@@ -386,10 +383,9 @@ impl GeometryInput {
         {
             let mut column = NumericColumn::new(Kind::Int64, 1);
             column.bytes = source_ids.into_iter().flat_map(i64::to_le_bytes).collect();
-            geometry.object.push(Attribute {
-                name: SOURCE_OBJECT.to_owned(),
-                values: Values::Numbers(column),
-            });
+            geometry
+                .object
+                .push(Column::new(SOURCE_OBJECT.to_owned(), column));
         }
         geometry.objects = Some(objects);
         for members in geometry.groups.values_mut() {

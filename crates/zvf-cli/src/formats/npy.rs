@@ -18,7 +18,7 @@ use std::{
     io::{self, Read, Write},
 };
 
-use zvf::{NumericColumn, Values, numeric::Kind};
+use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 use zvf_format::numeric::ByteOrder;
 
 use super::NpyReadError;
@@ -31,7 +31,7 @@ pub(super) struct NpyColumn {
     /// Dimensions, rows first; at least one.
     pub(super) shape: Vec<usize>,
     /// Values in row order.
-    pub(super) values: Values,
+    pub(super) values: ColumnValues,
 }
 
 /// Reads an array of `size` bytes, including the header. `packed` is its size in the file and
@@ -79,7 +79,7 @@ impl ColumnHeader {
     }
 
     /// Decodes a number of rows from their bytes.
-    pub(super) fn rows(&self, rows: usize, bytes: Vec<u8>) -> Result<Values, NpyReadError> {
+    pub(super) fn rows(&self, rows: usize, bytes: Vec<u8>) -> Result<ColumnValues, NpyReadError> {
         let mut shape = self.shape.clone();
         if let Some(first) = shape.first_mut() {
             *first = rows;
@@ -123,7 +123,7 @@ impl ColumnHeader {
                     }
                 }
                 let width = u32::try_from(columns).map_err(|_| NpyReadError::Shape)?;
-                Values::Numbers(NumericColumn {
+                ColumnValues::Numeric(NumericColumn {
                     bytes,
                     ..NumericColumn::new(kind, width)
                 })
@@ -171,7 +171,7 @@ fn by_rows(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
 }
 
 /// Decodes UTF-32 text of fixed length, padded with zeros.
-fn unicode(bytes: &[u8], size: usize, order: ByteOrder) -> Result<Values, NpyReadError> {
+fn unicode(bytes: &[u8], size: usize, order: ByteOrder) -> Result<ColumnValues, NpyReadError> {
     let texts = bytes.chunks_exact(size.max(1)).enumerate();
     let texts = texts.map(|(row, bytes)| {
         let (codes, _) = bytes.as_chunks::<4>();
@@ -186,19 +186,19 @@ fn unicode(bytes: &[u8], size: usize, order: ByteOrder) -> Result<Values, NpyRea
         text.truncate(text.trim_end_matches('\0').len());
         Ok(Some(text))
     });
-    let texts = texts.collect::<Result<_, NpyReadError>>()?;
-    Ok(Values::Text(texts))
+    let texts = texts.collect::<Result<Vec<_>, NpyReadError>>()?;
+    Ok(ColumnValues::text(texts))
 }
 
 /// Decodes UTF-8 text of fixed length, padded with zeros.
-fn latin(bytes: &[u8], size: usize) -> Result<Values, NpyReadError> {
+fn latin(bytes: &[u8], size: usize) -> Result<ColumnValues, NpyReadError> {
     let texts = bytes.chunks_exact(size.max(1)).enumerate();
     let texts = texts.map(|(row, bytes)| {
         let text = core::str::from_utf8(bytes).map_err(|_| NpyReadError::Characters(row))?;
         Ok(Some(text.trim_end_matches('\0').to_owned()))
     });
-    let texts = texts.collect::<Result<_, NpyReadError>>()?;
-    Ok(Values::Text(texts))
+    let texts = texts.collect::<Result<Vec<_>, NpyReadError>>()?;
+    Ok(ColumnValues::text(texts))
 }
 
 pub(super) fn write_i64s(

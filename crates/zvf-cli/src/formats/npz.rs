@@ -10,7 +10,7 @@ pub(super) use write::write;
 use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
 
 use zip::{CompressionMethod, ZipArchive};
-use zvf::{NumericColumn, Values, numeric::Kind};
+use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 
 use super::{
     ColumnError, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
@@ -34,6 +34,27 @@ pub(super) fn read(
         let path = path.to_path_buf();
         return Err(GeometryReadError::LinksInside { path });
     }
+    arrays_by_name(path, all_columns(path, options.missing)?)
+}
+
+/// Reads all arrays except the description, and the description.
+pub(super) fn read_columns(
+    path: &Path,
+    missing: MissingPolicy,
+) -> Result<(Vec<FileColumn>, Option<StoreDescription>), GeometryReadError> {
+    let mut columns = Vec::new();
+    let mut described = None;
+    for (column, _) in all_columns(path, missing)? {
+        match column.label.as_str() {
+            "metadata" => described = Some(description(path, &column)?),
+            _ => columns.push(column),
+        }
+    }
+    Ok((columns, described))
+}
+
+/// Reads all arrays and applies their masks.
+fn all_columns(path: &Path, missing: MissingPolicy) -> Result<Vec<Shaped>, GeometryReadError> {
     let file: Arc<Path> = path.into();
     let mut arrays = members(path, |_| true)?.into_iter();
     let mut masks = HashMap::new();
@@ -51,7 +72,7 @@ pub(super) fn read(
     let mut whole = Vec::new();
     for (label, array) in columns {
         let mask = masks.remove(&label);
-        whole.push(column(&file, label, array, mask, options.missing)?);
+        whole.push(column(&file, label, array, mask, missing)?);
     }
     if let Some(of) = masks.into_keys().next() {
         return Err(GeometryReadError::Column {
@@ -60,7 +81,7 @@ pub(super) fn read(
             source: ColumnError::Mask,
         });
     }
-    arrays_by_name(path, whole)
+    Ok(whole)
 }
 
 /// Reads all arrays except those that `leave` selects, and does not require vertices.
@@ -85,7 +106,7 @@ pub(super) fn read_tables(
     let nothing = FileColumn {
         file: Arc::clone(&file),
         label: "positions".to_owned(),
-        values: Values::Numbers(NumericColumn::new(Kind::Float32, axes)),
+        values: ColumnValues::Numeric(NumericColumn::new(Kind::Float32, axes)),
         first_text: None,
     };
     let mut whole = vec![(nothing, 2)];
@@ -97,7 +118,11 @@ pub(super) fn read_tables(
 }
 
 /// Converts an array to ids of objects.
-pub(super) fn ids(path: &Path, label: &str, values: Values) -> Result<Vec<i64>, GeometryReadError> {
+pub(super) fn ids(
+    path: &Path,
+    label: &str,
+    values: ColumnValues,
+) -> Result<Vec<i64>, GeometryReadError> {
     let column = FileColumn {
         file: path.into(),
         label: label.to_owned(),
@@ -126,7 +151,7 @@ fn column(
     };
     let missing = match mask.map(|mask| mask.values) {
         None => Vec::new(),
-        Some(Values::Numbers(mask)) if mask.row_size() == 1 => {
+        Some(ColumnValues::Numeric(mask)) if mask.row_size() == 1 => {
             mask.bytes.iter().map(|byte| *byte != 0).collect()
         }
         Some(_) => return Err(column.error(ColumnError::Kind("its mask is not of bools".into()))),
@@ -137,23 +162,22 @@ fn column(
         return Err(column.error(ColumnError::Rows { expected, found }));
     }
     column.values = match column.values {
-        Values::Numbers(numbers) => {
+        ColumnValues::Numeric(numbers) => {
             let numbers = fill_missing(numbers, &missing, policy);
             let numbers = numbers.map_err(|source| GeometryReadError::Column {
                 path: file.to_path_buf(),
                 column: column.label.clone(),
                 source,
             })?;
-            Values::Numbers(numbers)
+            ColumnValues::Numeric(numbers)
         }
         // Without a mask, empty text is a missing value.
-        Values::Text(texts) => {
-            let texts = texts.into_iter().enumerate().map(|(row, text)| {
+        texts @ ColumnValues::Dictionary { .. } => {
+            let present = texts.texts().enumerate().map(|(row, text)| {
                 let is_missing = missing.get(row).copied();
-                let is_there = |text: &String| is_missing.map_or(!text.is_empty(), |is| !is);
-                text.filter(is_there)
+                text.filter(|text| is_missing.map_or(!text.is_empty(), |is| !is))
             });
-            Values::Text(texts.collect())
+            ColumnValues::text(present)
         }
     };
     Ok((column, dimensions))
@@ -201,6 +225,7 @@ fn arrays_by_name(
         check_dimensions(&column, dimensions, if label == "links" { 2 } else { 1 })?;
         match label.as_str() {
             "object_ids" => arrays.object_ids = Some(column.ids()?),
+            "row_ids" => arrays.has_row_ids = true,
             "part_offsets" => arrays.part_offsets = Some(column.offsets()?),
             "part_objects" => arrays.part_objects = Some(column.ids()?),
             "objects" => arrays.objects = Some(column.ids()?),
@@ -214,12 +239,8 @@ fn arrays_by_name(
 
 /// Parses the description of the store.
 fn description(path: &Path, column: &FileColumn) -> Result<StoreDescription, GeometryReadError> {
-    let text = match &column.values {
-        Values::Text(texts) => texts.first().cloned().flatten(),
-        Values::Numbers(_) => None,
-    };
-    let description = match text {
-        Some(text) => StoreDescription::parse(&text),
+    let description = match column.values.text_at(0) {
+        Some(text) => StoreDescription::parse(text),
         None => Err("the array metadata is not text".to_owned()),
     };
     description.map_err(|reason| GeometryReadError::Metadata {
@@ -326,12 +347,12 @@ fn member(
         )
     };
     let packed = packed.min(length);
-    let most = match method {
+    let max = match method {
         CompressionMethod::Stored => packed,
         CompressionMethod::Deflated => packed.saturating_mul(MAX_DEFLATE_RATIO),
         _ => return Err(NpyReadError::Packing),
     };
-    if size > most {
+    if size > max {
         return Err(NpyReadError::Packed { packed, size });
     }
     let mut member = archive.by_index(at)?;

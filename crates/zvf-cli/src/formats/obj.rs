@@ -3,15 +3,20 @@
 //! | line | content |
 //! |---|---|
 //! | `v x y z` | a vertex; z is 0 for two axes |
-//! | `o object_ID` | the object of the following paths |
+//! | `o NAME` | the object of the following lines |
 //! | `l a b …` | a path, or a link of two ends |
 //! | `p a` | a path of one vertex, or a link of one end |
 //! | `f a b c …` | a link of more ends |
 //!
 //! Vertices count from 1. Axes named x, y and z are written in this order, independent of their
-//! order in the store. Attributes are left out.
+//! order in the store. Links are grouped by the object of their vertices; those without an object,
+//! or between two, come first. `NAME` is the attribute `object.name` if it is a different line of
+//! text for each object, and `object_ID` otherwise. Other attributes are left out.
 
-use std::io::Write;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+};
 
 use zvf::{Parts, QueryResult, numeric::Kind};
 
@@ -48,6 +53,7 @@ pub(super) fn write(
     if places.len() == columns.len() {
         columns.sort_by_key(|column| column.name.to_ascii_lowercase());
     }
+    let names = object_names(answer);
     staged.write(|sink| {
         let mut line = String::new();
         for row in 0..answer.positions.len() {
@@ -61,20 +67,42 @@ pub(super) fn write(
             line.clear();
         }
         if let Some(parts) = &answer.parts {
-            paths(parts, sink)?;
+            paths(parts, names.as_ref(), sink)?;
         }
-        if let Some(links) = &answer.links {
-            let width = usize::try_from(links.width).unwrap_or(usize::MAX);
-            for ends in links.ends.chunks_exact(width.max(1)) {
-                element(letter(width), ends.iter().copied(), sink)?;
-            }
-        }
-        Ok(())
+        Ok(links(answer, names.as_ref(), sink)?)
     })?;
-    Ok(left_out(answer))
+    Ok(left_out(answer, names.is_some()))
 }
 
-fn paths(parts: &Parts, sink: &mut impl Write) -> std::io::Result<()> {
+/// Returns the `object.name` of each object, or `None` unless they are different lines of text.
+fn object_names(answer: &QueryResult) -> Option<BTreeMap<i64, &str>> {
+    let column = answer.object.iter().find(|column| column.name == "name")?;
+    let names: Option<Vec<&str>> = column.texts().collect();
+    let names = names?;
+    let is_line = |name: &&str| !name.is_empty() && !name.chars().any(char::is_control);
+    let distinct: BTreeSet<&str> = names.iter().copied().filter(is_line).collect();
+    let all = distinct.len() == names.len() && names.len() == answer.objects.len();
+    let objects = answer.objects.iter().copied();
+    all.then(|| objects.zip(names).collect())
+}
+
+/// Starts an object.
+fn begin(
+    object: i64,
+    names: Option<&BTreeMap<i64, &str>>,
+    sink: &mut impl Write,
+) -> std::io::Result<()> {
+    match names.and_then(|names| names.get(&object)) {
+        Some(name) => writeln!(sink, "o {name}"),
+        None => writeln!(sink, "o object_{object}"),
+    }
+}
+
+fn paths(
+    parts: &Parts,
+    names: Option<&BTreeMap<i64, &str>>,
+    sink: &mut impl Write,
+) -> std::io::Result<()> {
     let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
     let mut last = None;
     for ((start, end), object) in spans.zip(&parts.objects) {
@@ -82,7 +110,7 @@ fn paths(parts: &Parts, sink: &mut impl Write) -> std::io::Result<()> {
             continue;
         }
         if last != Some(object) {
-            writeln!(sink, "o object_{object}")?;
+            begin(*object, names, sink)?;
             last = Some(object);
         }
         let letter = if end.saturating_sub(*start) == 1 {
@@ -91,6 +119,40 @@ fn paths(parts: &Parts, sink: &mut impl Write) -> std::io::Result<()> {
             'l'
         };
         element(letter, *start..*end, sink)?;
+    }
+    Ok(())
+}
+
+/// Writes the links of each object below its name.
+fn links(
+    answer: &QueryResult,
+    names: Option<&BTreeMap<i64, &str>>,
+    sink: &mut impl Write,
+) -> std::io::Result<()> {
+    let Some(links) = &answer.links else {
+        return Ok(());
+    };
+    let width = usize::try_from(links.width).unwrap_or(usize::MAX).max(1);
+    let object_of = |ends: &[u64]| {
+        let ids = answer.object_ids.as_ref()?;
+        let mut owners = ends.iter().map(|end| {
+            let vertex = usize::try_from(*end).ok()?;
+            ids.get(vertex).copied().filter(|id| *id >= 0)
+        });
+        let first = owners.next()?;
+        owners.all(|other| other == first).then_some(first)?
+    };
+    let mut rows: Vec<_> = links.ends.chunks_exact(width).collect();
+    // The sort is stable: links of an object keep their order.
+    rows.sort_by_cached_key(|ends| object_of(ends));
+    let mut last = None;
+    for ends in rows {
+        let object = object_of(ends);
+        if let Some(object) = object.filter(|_| object != last) {
+            begin(object, names, sink)?;
+        }
+        last = object;
+        element(letter(width), ends.iter().copied(), sink)?;
     }
     Ok(())
 }
@@ -115,7 +177,7 @@ fn element(
     writeln!(sink)
 }
 
-fn left_out(answer: &QueryResult) -> Vec<String> {
+fn left_out(answer: &QueryResult, has_names: bool) -> Vec<String> {
     let scopes = [
         ("vertex", &answer.vertex),
         ("fragment", &answer.fragment),
@@ -129,6 +191,8 @@ fn left_out(answer: &QueryResult) -> Vec<String> {
         let columns = columns.iter();
         lines.extend(columns.map(|column| format!("{scope}.{}: not held by obj", column.name)));
     }
-    lines.extend(super::object_data_left_out(answer, Format::Obj));
+    let name = has_names.then(|| format!("object.name: not held by {}", Format::Obj));
+    let others = super::object_data_left_out(answer, Format::Obj);
+    lines.extend(others.filter(|line| Some(line) != name.as_ref()));
     lines
 }

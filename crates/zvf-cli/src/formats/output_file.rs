@@ -52,6 +52,19 @@ impl OutputFile {
     pub fn format(&self) -> Format {
         self.format
     }
+
+    /// Returns the folder; `.` if the path has none.
+    pub(super) fn folder(&self) -> &Path {
+        folder_of(&self.path)
+    }
+
+    /// Returns a file of the same name in another folder.
+    pub(super) fn inside(&self, folder: &Path) -> Self {
+        Self {
+            path: folder.join(self.path.file_name().unwrap_or_default()),
+            format: self.format,
+        }
+    }
 }
 
 /// Returns the folder of a file; `.` if the path has none.
@@ -95,4 +108,4 @@ pub enum OutputFileError {
     NotAFile,
 }
 
-const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .ply or .obj";
+const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc, .stl, .las, .laz, .gii or .glb";

@@ -53,6 +53,9 @@ impl<'a> OutputTable<'a> {
     pub(crate) fn vertices(answer: &'a QueryResult) -> Result<Self, ResultWriteError> {
         let rows = answer.positions.len();
         let mut columns = axes(answer)?;
+        if let Some(ids) = &answer.row_ids {
+            columns.push(row_ids(ids)?);
+        }
         if let Some(ids) = &answer.object_ids {
             columns.push(integers("object_id", Cow::Borrowed(ids), 1));
         }
@@ -149,8 +152,8 @@ impl<'a> OutputTable<'a> {
             ("groups", Self::groups(answer)?),
             ("group_attributes", Self::group_attributes(description)?),
         ];
-        let there = tables.into_iter();
-        Ok(there
+        let present = tables.into_iter();
+        Ok(present
             .filter_map(|(part, table)| Some((part, table?)))
             .collect())
     }
@@ -312,6 +315,13 @@ pub(crate) fn axes(answer: &QueryResult) -> Result<Vec<OutputColumn<'_>>, Result
         }
     });
     Ok(columns.collect())
+}
+
+fn row_ids(ids: &[u64]) -> Result<OutputColumn<'_>, ResultWriteError> {
+    let ids = ids.iter().map(|id| i64::try_from(*id));
+    let ids: Result<Vec<_>, _> = ids.collect();
+    let ids = ids.map_err(|_| ResultWriteError::Broken("a row id is beyond 63 bits"))?;
+    Ok(integers("row_id", Cow::Owned(ids), 1))
 }
 
 fn integers<'a>(name: &str, values: Cow<'a, [i64]>, channels: usize) -> OutputColumn<'a> {

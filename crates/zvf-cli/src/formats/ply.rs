@@ -255,21 +255,21 @@ impl PlyType {
 
     fn of_wide(column: &OutputColumn<'_>) -> Option<Self> {
         const EXACT: i64 = 1 << 53;
-        let (mut least, mut greatest) = (0, 0);
+        let (mut min, mut greatest) = (0, 0);
         for row in (0..).take_while(|row| column.value(*row, 0).is_some()) {
             for channel in 0..column.channels() {
                 if column.is_null(row) {
                     continue;
                 }
                 let value = integer(column.value(row, channel));
-                least = value.min(least);
+                min = value.min(min);
                 greatest = value.max(greatest);
             }
         }
-        if i32::try_from(least).is_ok() && i32::try_from(greatest).is_ok() {
+        if i32::try_from(min).is_ok() && i32::try_from(greatest).is_ok() {
             return Some(Self::Int);
         }
-        (-EXACT <= least && greatest <= EXACT).then_some(Self::Double)
+        (-EXACT <= min && greatest <= EXACT).then_some(Self::Double)
     }
 
     fn name(self) -> &'static str {

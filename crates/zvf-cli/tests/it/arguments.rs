@@ -106,9 +106,12 @@ fn invalid_positions_are_explained() {
 
 #[test]
 fn modes_have_names_and_only_clip_splits_geometry() {
-    assert_eq!(query(&[]).mode, Mode::Touch);
+    let by_default = query(&[]);
+    assert_eq!(by_default.mode, Mode::Touch);
+    assert_eq!(by_default.predicate_mode, Mode::Clip);
     for mode in Mode::ALL {
-        assert_eq!(query(&["--mode", mode.name()]).mode, mode);
+        let found = query(&["--mode", mode.name()]);
+        assert_eq!((found.mode, found.predicate_mode), (mode, mode));
     }
     assert!(refused(&["--mode", "inside"]).contains("touch, within, clip"));
     let clip = query(&["--mode", "clip"]);

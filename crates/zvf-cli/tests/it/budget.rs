@@ -38,8 +38,8 @@ fn a_budget_reports_the_chosen_levels() {
     let (bench, made) = (Bench::new(), points(false));
     write(&bench, "a.zv", &made.fine);
     let [fine, middle, top] = sizes(&made);
-    let most = u64::midpoint(fine, middle).to_string();
-    let line = ["query", "@a.zv", "--budget", &most];
+    let max = u64::midpoint(fine, middle).to_string();
+    let line = ["query", "@a.zv", "--budget", &max];
     let found = bench.json(&line);
     let levels = found["levels"].as_array().unwrap();
     let numbers: Vec<&Value> = levels.iter().map(|level| &level["level"]).collect();
@@ -77,10 +77,10 @@ fn a_budget_reports_the_chosen_levels() {
     let said = bench.says(&[&line[..], &["--explain"]].concat());
     assert!(said.starts_with("level 1: "), "{said}");
     // A level that fits as a whole gives the same rows as a query of the level.
-    let [all, most] = [u64::MAX, top].map(|most| most.to_string());
+    let [all, max] = [u64::MAX, top].map(|max| max.to_string());
     let table = bench.answer("@a.zv", &["--budget", &all]);
     assert_eq!(table, bench.answer("@a.zv", &["--level", "0"]));
-    let table = bench.answer("@a.zv", &["--budget", &most]);
+    let table = bench.answer("@a.zv", &["--budget", &max]);
     assert_eq!(table, bench.answer("@a.zv", &["--level", "2"]));
     let said = bench.refused(&["query", "@a.zv", "--budget", "1"]);
     let expected = format!(

@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Value, json};
 use zvf::{
-    Attribute, AxisSpec, CreateOptions, Design, Geometry, GeometryKind, NumericColumn, Values,
-    numeric::Kind,
+    AxisSpec, Column, CreateOptions, Design, Geometry, GeometryKind, NumericColumn, numeric::Kind,
 };
 
 use crate::{round_trip::typed, text, zvf};
@@ -27,18 +26,12 @@ impl Random {
     }
 }
 
-fn numbers(name: &str, values: NumericColumn) -> Attribute {
-    Attribute {
-        name: name.to_owned(),
-        values: Values::Numbers(values),
-    }
+fn numbers(name: &str, values: NumericColumn) -> Column {
+    Column::new(name.to_owned(), values)
 }
 
-fn texts(name: &str, values: impl Iterator<Item = Option<&'static str>>) -> Attribute {
-    Attribute {
-        name: name.to_owned(),
-        values: Values::Text(values.map(|text| text.map(str::to_owned)).collect()),
-    }
+fn texts(name: &str, values: impl Iterator<Item = Option<&'static str>>) -> Column {
+    Column::text(name.to_owned(), values.map(|text| text.map(str::to_owned)))
 }
 
 const WORDS: [Option<&str>; 5] = [Some("a"), None, Some("β, \"γ\""), Some(" "), Some("7")];

@@ -425,7 +425,7 @@ fn delete_explains_errors() {
     assert_eq!(bench.code(&line(&nothing)), Some(1));
     bench.file("p.csv", "x,y\n1,2\n3,4\n");
     bench.says(&["create", "@p.zv", "--kind", "points", "--from", "@p.csv"]);
-    for way in [["--bbox", "0,0,1,1"], ["--object", "0"], ["--group", "0"]] {
+    for way in [["--object", "0"], ["--group", "0"]] {
         let said = bench.refused(&[&["delete", "@p.zv"], &way[..]].concat());
         assert!(
             said.contains("there is no group 0\n") || said.contains("no object"),

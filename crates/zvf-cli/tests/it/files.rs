@@ -117,7 +117,7 @@ fn an_inconsistent_result_is_not_written() {
     );
     check_broken(
         |answer| answer.vertex.push(words("a", &[0, 1, 2], &["x", "y"])),
-        "the answer is broken: a word is not in its dictionary",
+        "the result is inconsistent: a word is not in its dictionary",
     );
     check_broken(
         |answer| answer.object_ids = Some(vec![1]),
@@ -125,11 +125,11 @@ fn an_inconsistent_result_is_not_written() {
     );
     check_broken(
         |answer| answer.positions.bytes.truncate(35),
-        "the answer is broken: positions end inside a row",
+        "the result is inconsistent: positions end inside a row",
     );
     check_broken(
         |answer| answer.axes.truncate(2),
-        "the answer is broken: axes do not fit positions",
+        "the result is inconsistent: axes do not fit positions",
     );
     let ends = |width, ends: &[u64]| {
         let ends = ends.to_vec();
@@ -140,9 +140,9 @@ fn an_inconsistent_result_is_not_written() {
             });
         }
     };
-    let absent = "the answer is broken: a link ends in a vertex not there";
+    let absent = "the result is inconsistent: a link ends in a vertex not there";
     check_broken(ends(2, &[0, 3]), absent);
-    let cut = "the answer is broken: links end inside a row";
+    let cut = "the result is inconsistent: links end inside a row";
     check_broken(ends(2, &[0, 1, 2]), cut);
     check_broken(ends(0, &[]), cut);
     let parts = |offsets: &[u64]| {
@@ -154,10 +154,10 @@ fn an_inconsistent_result_is_not_written() {
             });
         }
     };
-    let order = "the answer is broken: parts do not ascend from 0";
+    let order = "the result is inconsistent: parts do not ascend from 0";
     check_broken(parts(&[1, 2, 3]), order);
     check_broken(parts(&[0, 2, 1]), order);
-    let end = "the answer is broken: parts do not end with the vertices";
+    let end = "the result is inconsistent: parts do not end with the vertices";
     check_broken(parts(&[0, 1, 2]), end);
     check_broken(parts(&[0, 3]), "part_objects has 2 rows, not 1");
 }

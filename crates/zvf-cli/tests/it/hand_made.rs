@@ -3,7 +3,7 @@
 use std::{fs::File, io::Write, path::Path};
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-use zvf::{Geometry, GeometryKind, NumericColumn, Values, numeric::Kind};
+use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_cli::formats::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, MissingPolicy, NpyReadError,
 };
@@ -118,7 +118,7 @@ fn dimensions_beyond_the_second_become_channels() {
     let values: Vec<u16> = (0..12).collect();
     let data = encode(&values, ByteOrder::Little);
     let found = geometry(&[positions(), ("vertex.a", of("<u2", "2, 3, 2", &data))]);
-    let Values::Numbers(numbers) = &found.vertex[0].values else {
+    let ColumnValues::Numeric(numbers) = &found.vertex[0].values else {
         panic!();
     };
     assert_eq!((numbers.kind, numbers.width), (Kind::UInt16, 6));
@@ -133,7 +133,10 @@ fn dimensions_beyond_the_second_become_channels() {
     let dictionary = "{'descr': '>u2', 'fortran_order': True, 'shape': (2, 3, 2), }";
     let bytes = array(1, dictionary, &encode(&fortran, ByteOrder::Big));
     let found = geometry(&[positions(), ("vertex.a", bytes)]);
-    assert_eq!(found.vertex[0].values, Values::Numbers(numbers.clone()));
+    assert_eq!(
+        found.vertex[0].values,
+        ColumnValues::Numeric(numbers.clone())
+    );
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn text_of_characters_and_bytes_is_read() {
         ("|S4", "né\0β\0\0".as_bytes().to_vec()),
     ] {
         let found = geometry(&[positions(), ("vertex.a", of(descr, "2,", &data))]);
-        let expected = Values::Text(vec![some("né"), some("β")]);
+        let expected = ColumnValues::text(vec![some("né"), some("β")]);
         assert_eq!(found.vertex[0].values, expected, "{descr}");
     }
     let lone = encode(&[0xd800_u32, 0], ByteOrder::Little);
@@ -185,8 +188,8 @@ fn bools_and_small_numbers_are_read() {
         ),
     ]);
     let bytes = |at: usize| match &found.vertex[at].values {
-        Values::Numbers(numbers) => numbers.bytes.clone(),
-        Values::Text(_) => panic!(),
+        ColumnValues::Numeric(numbers) => numbers.bytes.clone(),
+        ColumnValues::Dictionary { .. } => panic!(),
     };
     assert_eq!(bytes(0), [1, 0]);
     assert_eq!(bytes(1), [0x00, 0x3e, 0x00, 0x7e]);
@@ -299,12 +302,12 @@ fn invalid_headers_are_explained() {
 
 #[test]
 fn absurd_shapes_allocate_no_memory() {
-    let most = u64::MAX;
+    let max = u64::MAX;
     for shape in [
-        format!("{most}, {most}"),
+        format!("{max}, {max}"),
         "4611686018427387904, 2".to_owned(),
         "99999999999999999999999, 1".to_owned(),
-        format!("0, {most}, 8"),
+        format!("0, {max}, 8"),
     ] {
         let error = refused(of("<f4", &shape, &[]));
         assert!(matches!(error, NpyReadError::Shape), "{shape}: {error}");
@@ -428,7 +431,7 @@ fn groups_are_read_by_number_or_name() {
         .map(|attribute| attribute.name.as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["size", "name"]);
     let left = Some("left".to_owned());
-    let expected = Values::Text(vec![None, None, None, None, left]);
+    let expected = ColumnValues::text(vec![None, None, None, None, left]);
     assert_eq!(geometry.group[1].values, expected);
     for name in ["group.4294967296", "group.007"] {
         assert!(
@@ -452,7 +455,7 @@ fn paths_may_be_given_by_object() {
     assert_eq!(found.part_objects, Some(vec![7, 3, 7]));
     assert_eq!(found.object_ids, None);
     assert_eq!(found.objects, Some(vec![7, 3]));
-    let Values::Numbers(numbers) = &found.fragment[0].values else {
+    let ColumnValues::Numeric(numbers) = &found.fragment[0].values else {
         panic!();
     };
     assert_eq!(numbers.bytes, encode(&[1_i64, 2], ByteOrder::Little));
@@ -485,11 +488,11 @@ fn masks_mark_missing_values() {
     ));
     reading.missing = MissingPolicy::Nan;
     let found = file(&path, &reading).unwrap().geometry;
-    let expected = Values::Numbers(NumericColumn::float64(1, [1.0, f64::NAN]));
+    let expected = ColumnValues::Numeric(NumericColumn::float64(1, [1.0, f64::NAN]));
     assert_eq!(found.vertex[0].values, expected);
     assert_eq!(
         found.vertex[1].values,
-        Values::Text(vec![Some(String::new()), None])
+        ColumnValues::text(vec![Some(String::new()), None])
     );
     assert_eq!(found.object[0].name, "missing");
 }

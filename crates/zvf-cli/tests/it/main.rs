@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod asked;
+mod attributes;
 mod b2nd;
 mod budget;
 mod carried;
@@ -15,17 +16,21 @@ mod changed;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod completions;
+mod convert;
 mod create;
 mod csv;
 mod doctor;
 #[cfg(feature = "render")]
 mod drawn;
+mod export;
 mod files;
 // The pages write Parquet, and their blocks need `sh`.
 #[cfg(all(unix, feature = "parquet"))]
 mod guide;
 mod hand_made;
 mod info;
+#[cfg(unix)]
+mod interrupted;
 mod made;
 mod man;
 mod migrate;
@@ -37,6 +42,7 @@ mod pyramid;
 mod query;
 mod report;
 mod round_trip;
+mod rows;
 mod sample;
 mod shared;
 mod stores;

@@ -100,8 +100,8 @@ fn frequent_mistakes_get_a_hint() {
         "give the root of a store, the folder",
     );
     refused(
-        &["create", "b.zv", "--kind", "streamlines", "--from", "a.trk"],
-        "convert it with nibabel",
+        &["create", "b.zv", "--from", "a.trk"],
+        "the file does not exist",
     );
 }
 

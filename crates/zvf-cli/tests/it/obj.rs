@@ -2,7 +2,7 @@
 
 use zvf_cli::formats::ResultWriteError;
 
-use crate::answers::{graph, in_axes, mesh, numbers, paths, points, text, written};
+use crate::answers::{graph, in_axes, mesh, numbers, paths, points, text, words, written};
 
 #[test]
 fn points_are_vertices() {
@@ -31,7 +31,7 @@ l 5 6
 /// The order of axes in the store is z, y, x.
 #[test]
 fn edges_are_lines_and_axes_are_ordered_by_name() {
-    let expected = "v 2 1 0\nv 12 11 10\nv 22 21 20\nv 32 31 30\nl 2 1\nl 3 2\nl 4 1\n";
+    let expected = "v 2 1 0\nv 12 11 10\nv 22 21 20\nv 32 31 30\no object_1\nl 2 1\nl 3 2\nl 4 1\n";
     assert_eq!(text(&graph(), "a.obj"), expected);
 }
 
@@ -56,6 +56,40 @@ fn faces_keep_their_winding() {
     assert_eq!(faces(4), ["f 1 2 3 4"]);
 }
 
+/// Links of objects are interleaved in the result. The face between two objects has none.
+#[test]
+fn faces_are_below_the_name_of_their_object() {
+    let mut answer = mesh(3);
+    answer.positions = crate::answers::rows(3, &[0.5_f32; 24]);
+    answer.object_ids = Some(vec![7, 3, 7, 3, 7, 3, -1, -2]);
+    answer.links.as_mut().unwrap().ends =
+        vec![0, 2, 4, 1, 3, 5, 0, 1, 2, 4, 2, 0, 6, 6, 6, 7, 7, 7];
+    answer.objects = vec![3, 7];
+    let lines = |answer: &zvf::QueryResult| {
+        let text = text(answer, "a.obj");
+        let lines = text.lines().filter(|line| !line.starts_with('v'));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let faces = |names: [&str; 2]| {
+        let rows = ["f 1 2 3", "f 7 7 7", "f 8 8 8"]
+            .map(str::to_owned)
+            .to_vec();
+        let first = [names[0].to_owned(), "f 2 4 6".to_owned()];
+        let second = [names[1], "f 1 3 5", "f 5 3 1"].map(str::to_owned);
+        [rows, first.to_vec(), second.to_vec()].concat()
+    };
+    assert_eq!(lines(&answer), faces(["o object_3", "o object_7"]));
+    for names in [["soma", "soma"], ["soma", ""], ["soma", "a\nv 1 2 3"]] {
+        answer.object = vec![words("name", &[0, 1], &names)];
+        assert_eq!(lines(&answer), faces(["o object_3", "o object_7"]));
+    }
+    answer.object = vec![words("name", &[0, 1], &["soma", "vessel α"])];
+    assert_eq!(lines(&answer), faces(["o soma", "o vessel α"]));
+    let folder = tempfile::tempdir().unwrap();
+    let found = written(&answer, folder.path(), "a.obj").unwrap();
+    assert_eq!(found.left_out, ["object_id: not held by obj"]);
+}
+
 #[test]
 fn omitted_data_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -73,7 +107,7 @@ fn other_numbers_of_axes_are_rejected() {
     for axes in [1, 4, 5] {
         let error = written(&in_axes(axes), folder.path(), "a.obj").unwrap_err();
         assert!(matches!(error, ResultWriteError::Axes(found) if found == axes as usize));
-        let says = format!("obj holds 2 or 3 axes, not {axes}; write ply, csv or npz");
+        let says = format!("obj supports 2 or 3 axes, not {axes}; write ply, csv or npz");
         assert_eq!(error.to_string(), says);
     }
     let mut answer = in_axes(2);

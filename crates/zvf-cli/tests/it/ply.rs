@@ -200,20 +200,20 @@ fn integers_use_the_smallest_sufficient_type() {
         "float h", "double i", "double j",
     ];
     assert_eq!(found.properties, properties);
-    let (least, most) = (-2_147_483_648.0, 2_147_483_647.0);
+    let (min, max) = (-2_147_483_648.0, 2_147_483_647.0);
     let nan = f64::NAN;
     let expected = [
         vec![
-            0.25, -128.0, -32768.0, 0.0, least, 0.0, least, 0.0, nan, nan, nan,
+            0.25, -128.0, -32768.0, 0.0, min, 0.0, min, 0.0, nan, nan, nan,
         ],
         vec![
             1.25,
             127.0,
             32767.0,
             65535.0,
-            most,
+            max,
             4_294_967_295.0,
-            most,
+            max,
             9_007_199_254_740_992.0,
             2.0,
             4_294_967_295.0,

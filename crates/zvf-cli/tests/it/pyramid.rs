@@ -96,7 +96,7 @@ fn contradictory_options_are_rejected() {
         "bins",
         "--overwrite",
     ]);
-    assert!(said.contains("subsets"), "{said}");
+    assert!(said.contains("additive levels take neither"), "{said}");
 }
 
 /// The bounds of a store end at its outermost vertices; the optimal place of a merged vertex may be

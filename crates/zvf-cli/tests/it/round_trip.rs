@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zvf::{
-    Attribute, Column, Geometry, GeometryKind, NumericColumn, QueryResult, Values, numeric::Kind,
+    Column, ColumnValues, Geometry, GeometryKind, NumericColumn, QueryResult, numeric::Kind,
 };
 use zvf_cli::formats::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy,
@@ -54,20 +54,22 @@ fn numbers_of(rows: &NumericColumn) -> NumericColumn {
     rows.with_bytes(bytes)
 }
 
-fn attributes(columns: &[Column]) -> Vec<Attribute> {
-    let columns = columns.iter().map(|column| Attribute {
-        name: column.name.clone(),
-        values: match &column.values {
-            zvf::ColumnValues::Numeric(rows) => Values::Numbers(numbers_of(rows)),
-            zvf::ColumnValues::Dictionary { codes, words } => {
-                let rows = codes.iter().enumerate();
-                let texts = rows.map(|(row, code)| {
-                    let word = || words[usize::try_from(*code).unwrap()].clone();
-                    (!column.is_null(row)).then(word)
-                });
-                Values::Text(texts.collect())
-            }
-        },
+fn attributes(columns: &[Column]) -> Vec<Column> {
+    let columns = columns.iter().map(|column| {
+        Column::new(
+            column.name.clone(),
+            match &column.values {
+                ColumnValues::Numeric(rows) => ColumnValues::Numeric(numbers_of(rows)),
+                ColumnValues::Dictionary { codes, words } => {
+                    let rows = codes.iter().enumerate();
+                    let texts = rows.map(|(row, code)| {
+                        let word = || words[usize::try_from(*code).unwrap()].clone();
+                        (!column.is_null(row)).then(word)
+                    });
+                    ColumnValues::text(texts)
+                }
+            },
+        )
     });
     columns.collect()
 }
@@ -113,7 +115,7 @@ fn whole() -> QueryResult {
     let mut answer = points();
     answer.fragment.clear();
     for column in answer.vertex.iter_mut().chain(&mut answer.object) {
-        if matches!(column.values, zvf::ColumnValues::Numeric(_)) {
+        if matches!(column.values, ColumnValues::Numeric(_)) {
             column.nulls = None;
         }
     }
@@ -198,7 +200,7 @@ fn missing_numbers_are_rejected_or_become_nan() {
         );
         reading.missing = MissingPolicy::Nan;
         let found = again(&graph(), end, &reading).unwrap().geometry;
-        let Values::Numbers(weight) = &found.link[0].values else {
+        let ColumnValues::Numeric(weight) = &found.link[0].values else {
             panic!();
         };
         assert_eq!(*weight, NumericColumn::float64(1, [1.0, f64::NAN, 3.0]));
@@ -228,17 +230,11 @@ fn fragment_attributes_are_read_back_by_object() {
             &GeometryReadOptions::new(GeometryKind::Polylines),
         )
         .unwrap();
-        let label = Values::Text(vec![Some("a".to_owned()), Some("b".to_owned())]);
+        let label = ColumnValues::text(vec![Some("a".to_owned()), Some("b".to_owned())]);
         let [fragment] = &found.geometry.fragment[..] else {
             panic!("{:?}", found.geometry.fragment);
         };
-        assert_eq!(
-            *fragment,
-            Attribute {
-                name: "label".to_owned(),
-                values: label
-            }
-        );
+        assert_eq!(*fragment, Column::new("label", label));
         assert_eq!(found.geometry.objects, Some(vec![4, 9]));
         let [vertex] = &found.geometry.vertex[..] else {
             panic!("{:?}", found.geometry.vertex);
@@ -278,8 +274,10 @@ fn csv_keeps_numbers() {
     for (found, expected) in geometry.vertex.iter().zip(&expected.vertex) {
         assert_eq!(found.name, expected.name);
         match (&found.values, &expected.values) {
-            (Values::Text(found), Values::Text(expected)) => assert_eq!(found, expected),
-            (Values::Numbers(found), Values::Numbers(expected)) => {
+            (ColumnValues::Dictionary { .. }, ColumnValues::Dictionary { .. }) => {
+                assert_eq!(found.values, expected.values);
+            }
+            (ColumnValues::Numeric(found), ColumnValues::Numeric(expected)) => {
                 assert_eq!((found.len(), found.width), (3, expected.width));
             }
             _ => panic!("{}", found.name),
@@ -289,14 +287,14 @@ fn csv_keeps_numbers() {
         .vertex
         .iter()
         .map(|attribute| match &attribute.values {
-            Values::Numbers(numbers) => Some(numbers.kind),
-            Values::Text(_) => None,
+            ColumnValues::Numeric(numbers) => Some(numbers.kind),
+            ColumnValues::Dictionary { .. } => None,
         });
     let (float, int) = (Some(Kind::Float64), Some(Kind::Int64));
     let expected = [float, None, int, Some(Kind::Bool), int, float];
     assert!(kinds.eq(expected));
     assert_eq!(geometry.objects, Some(vec![7, 12]));
-    let Values::Numbers(count) = &geometry.object[1].values else {
+    let ColumnValues::Numeric(count) = &geometry.object[1].values else {
         panic!();
     };
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use zvf::{Geometry, GeometryKind, NumericColumn, Values, numeric::Kind};
+use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_cli::formats::{
     ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
     InputFileError, MissingPolicy,
@@ -45,10 +45,10 @@ fn other_columns_than_axes_are_attributes() {
     // In the order of the file.
     assert_eq!(found.positions.bytes[8..16], 3_i64.to_le_bytes());
     assert_eq!(found.object_ids, Some(vec![7, 7]));
-    let radius = Values::Numbers(NumericColumn::float64(1, [0.5, 1.0]));
+    let radius = ColumnValues::Numeric(NumericColumn::float64(1, [0.5, 1.0]));
     assert_eq!(found.vertex[0].values, radius);
     assert_eq!(found.vertex[1].name, "kind");
-    let kind = Values::Text(vec![Some("a".to_owned()), None]);
+    let kind = ColumnValues::text(vec![Some("a".to_owned()), None]);
     assert_eq!(found.vertex[1].values, kind);
 }
 
@@ -154,7 +154,7 @@ fn missing_numbers_become_nan_on_request() {
     reading.missing = MissingPolicy::Nan;
     let found = read("x,a,b\n1,2,\n1,,0.5\n", &reading).unwrap().geometry;
     let values = |at: usize| found.vertex[at].values.clone();
-    let expected = |values| Values::Numbers(NumericColumn::float64(1, values));
+    let expected = |values| ColumnValues::Numeric(NumericColumn::float64(1, values));
     assert_eq!(values(0), expected([2.0, f64::NAN]));
     assert_eq!(values(1), expected([f64::NAN, 0.5]));
     // Ids are never NaN, with or without the option.
@@ -230,8 +230,8 @@ fn errors_contain_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     assert_eq!(InputFile::new(path("a")), Err(InputFileError::NoExtension));
-    let ply = Err(InputFileError::Extension("ply".to_owned()));
-    assert_eq!(InputFile::new(path("a.ply")), ply);
+    let xlsx = Err(InputFileError::Extension("xlsx".to_owned()));
+    assert_eq!(InputFile::new(path("a.xlsx")), xlsx);
     assert_eq!(InputFile::new(path("a.csv")), Err(InputFileError::NoFile));
 }
 
@@ -276,7 +276,7 @@ fn parquet_of_other_programs_is_read() {
         NumericColumn::float64(2, [1.0, 0.1, 2.0, 0.2])
     );
     for attribute in &found.vertex {
-        let expected = Values::Text(vec![Some("a".to_owned()), None]);
+        let expected = ColumnValues::text(vec![Some("a".to_owned()), None]);
         assert_eq!(attribute.values, expected, "{}", attribute.name);
     }
     write(vec![

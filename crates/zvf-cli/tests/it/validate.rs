@@ -25,7 +25,7 @@ fn report() -> ValidationReport {
         "ZV-L3-005",
         "0/vertex attributes/é",
         "nonempty_chunks[3]",
-        "7 is no text",
+        "7 is not text",
     )
     .fix(Fix::Attribute {
         node: zvf_model::key::Key::parse("0/vertices").unwrap(),
@@ -61,7 +61,7 @@ error  ZV-L3-002  a cell cannot be decoded
   remedy: restore the file from a backup; otherwise the data of the chunk are lost
 
 error  ZV-L3-005  a wrong list of chunks
-  0/vertex attributes/é  nonempty_chunks[3]: 7 is no text
+  0/vertex attributes/é  nonempty_chunks[3]: 7 is not text
   repair: rebuilds the list from the stored cells
 
 note  ZV-L2-023  an unknown capability
@@ -87,7 +87,7 @@ fn json_output_is_one_object() {
         },
         {
             "code": "ZV-L3-005", "severity": "error", "level": 3, "path": "0/vertex attributes/é",
-            "place": "nonempty_chunks[3]", "message": "7 is no text", "fixable": true,
+            "place": "nonempty_chunks[3]", "message": "7 is not text", "fixable": true,
         },
         {
             "code": "ZV-L3-002", "severity": "error", "level": 3, "path": "0/vertices",

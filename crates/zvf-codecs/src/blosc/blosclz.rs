@@ -69,8 +69,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(stream: &[u8], want: Option<&[u8]>, room: usize) {
-        let mut out = vec![0; room];
+    fn check(stream: &[u8], want: Option<&[u8]>, capacity: usize) {
+        let mut out = vec![0; capacity];
         let decoded = decode(stream, usize::MAX, &mut out);
         assert_eq!(decoded.map(|len| &out[..len]), want);
     }

@@ -368,7 +368,7 @@ struct Task {
     encoder: Option<StreamEncoder>,
     here: Vec<u8>,
     other: Vec<u8>,
-    room: Vec<u8>,
+    capacity: Vec<u8>,
     /// Streams of one repeated byte are stored as that byte.
     runs: bool,
 }
@@ -379,7 +379,7 @@ impl Task {
             encoder: StreamEncoder::new(codec, level),
             here: Vec::new(),
             other: Vec::new(),
-            room: Vec::new(),
+            capacity: Vec::new(),
             runs,
         }
     }
@@ -397,12 +397,17 @@ impl Task {
             pipeline.apply(&mut self.here, &mut self.other, first);
         }
         let len = block.len() / streams;
-        self.room
+        self.capacity
             .resize(lz4_flex::block::get_maximum_output_size(len), 0);
         let mut stored = Vec::new();
         for stream in self.here.chunks_exact(len) {
             if !self.runs || !put_run(stream, &mut stored) {
-                put(self.encoder.as_mut(), stream, &mut self.room, &mut stored);
+                put(
+                    self.encoder.as_mut(),
+                    stream,
+                    &mut self.capacity,
+                    &mut stored,
+                );
             }
         }
         stored
@@ -425,9 +430,14 @@ fn put_run(stream: &[u8], stored: &mut Vec<u8>) -> bool {
 }
 
 /// Appends a stream to `stored`: compressed if that is shorter, else uncompressed.
-fn put(encoder: Option<&mut StreamEncoder>, stream: &[u8], room: &mut [u8], stored: &mut Vec<u8>) {
-    let coded = encoder.and_then(|encoder| encoder.encode(stream, room));
-    let coded = coded.and_then(|len| room.get(..len));
+fn put(
+    encoder: Option<&mut StreamEncoder>,
+    stream: &[u8],
+    capacity: &mut [u8],
+    stored: &mut Vec<u8>,
+) {
+    let coded = encoder.and_then(|encoder| encoder.encode(stream, capacity));
+    let coded = coded.and_then(|len| capacity.get(..len));
     let shorter = coded.filter(|coded| coded.len() < stream.len());
     let shorter = shorter.unwrap_or(stream);
     stored.extend_from_slice(I32::new(signed(shorter.len())).as_bytes());

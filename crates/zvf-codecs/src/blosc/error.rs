@@ -80,7 +80,7 @@ pub enum StreamError {
     #[error("bytes end inside the stream")]
     Truncated,
     /// The length field is out of range.
-    #[error("{0} is no length of a stream")]
+    #[error("{0} is not a valid stream length")]
     Length(i32),
     /// The token of a run is invalid.
     #[error("token {0:#04x} does not start a run")]

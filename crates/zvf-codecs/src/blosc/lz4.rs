@@ -58,8 +58,9 @@ fn short_sequences(
     out: &mut [u8],
 ) -> Option<usize> {
     while at < wanted {
-        let room = out.get_mut(at..)?.first_chunk_mut::<ROOM>();
-        let (Some([token, literals @ ..]), Some(room)) = (input.first_chunk::<17>(), room) else {
+        let capacity = out.get_mut(at..)?.first_chunk_mut::<ROOM>();
+        let (Some([token, literals @ ..]), Some(capacity)) = (input.first_chunk::<17>(), capacity)
+        else {
             break;
         };
         let count = usize::from(token >> 4);
@@ -67,7 +68,7 @@ fn short_sequences(
             break;
         }
         let word: &Word = literals;
-        *room.first_chunk_mut()? = *word;
+        *capacity.first_chunk_mut()? = *word;
         *input = input.get(1 + count..)?;
         at += count;
         let distance = distance(input)?;
@@ -124,8 +125,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(stream: &[u8], want: Option<&[u8]>, room: usize) {
-        let mut out = vec![0; room];
+    fn check(stream: &[u8], want: Option<&[u8]>, capacity: usize) {
+        let mut out = vec![0; capacity];
         let decoded = decode(stream, usize::MAX, &mut out);
         assert_eq!(decoded.map(|len| &out[..len]), want);
     }
@@ -195,9 +196,9 @@ mod tests {
         #[test]
         fn damaged_streams_decode_as_in_lz4_flex(
             bytes in prop::collection::vec(prop_oneof![0_u8..3, any::<u8>()], 0..300),
-            room in 0_usize..400,
+            capacity in 0_usize..400,
         ) {
-            let (mut ours, mut theirs) = (vec![0; room], vec![0; room]);
+            let (mut ours, mut theirs) = (vec![0; capacity], vec![0; capacity]);
             let found = decode(&bytes, usize::MAX, &mut ours);
             let known = lz4_flex::block::decompress_into(&bytes, &mut theirs).ok();
             prop_assert_eq!(found, known);

@@ -85,9 +85,9 @@ mod tests {
     fn repeat_matches_a_bytewise_copy() {
         for distance in 0..40 {
             for len in 0..50 {
-                for room in [0, 1, 15, 16, 40] {
+                for capacity in [0, 1, 15, 16, 40] {
                     let mut out: Vec<u8> = (0..40).collect();
-                    out.resize(40 + len + room, 0);
+                    out.resize(40 + len + capacity, 0);
                     let mut want = out.clone();
                     for at in 40..40 + len {
                         want[at] = want[at - distance];

@@ -15,7 +15,7 @@ use zvf_model::{
     zarr::{Array, Node},
 };
 
-/// Returns bytes that count from 0 modulo 251. The period is no power of two, so that ranges at the
+/// Returns bytes that count from 0 modulo 251. The period is not a power of two, so that ranges at the
 /// wrong offset are noticed.
 fn numbered(len: usize) -> Vec<u8> {
     (0..=250).cycle().take(len).collect()

@@ -298,13 +298,13 @@ fn partition(shape: &[u64], size: u64) -> (Vec<u64>, Vec<u64>) {
 
 /// Halves the longest axis until at most `most` bytes remain, which gives parts of similar extent
 /// along all axes.
-fn halved(from: &[u64], size: u64, most: u64) -> Vec<u64> {
+fn halved(from: &[u64], size: u64, max: u64) -> Vec<u64> {
     let mut extents = from.to_vec();
     loop {
         let bytes = extents.iter().copied().fold(size, u64::saturating_mul);
         let longest = extents.iter_mut().max_by_key(|extent| **extent);
         match longest {
-            Some(extent) if bytes > most && *extent > 1 => *extent = extent.div_ceil(2),
+            Some(extent) if bytes > max && *extent > 1 => *extent = extent.div_ceil(2),
             _ => return extents,
         }
     }

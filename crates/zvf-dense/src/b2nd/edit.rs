@@ -314,11 +314,11 @@ impl B2ndEditor {
     /// only after a commit.
     fn renumber(&mut self) -> io::Result<bool> {
         let header = u64::try_from(HEADER_LEN).unwrap_or(u64::MAX);
-        let most = self.cbytes.saturating_sub(header);
+        let max = self.cbytes.saturating_sub(header);
         let had = self.stale.len();
         let mut free = 0;
         for entry in &mut self.entries {
-            if *entry <= most || *entry >> 63 == 1 {
+            if *entry <= max || *entry >> 63 == 1 {
                 continue;
             }
             let high = u32::try_from(*entry).map_err(|_| io::ErrorKind::FileTooLarge)?;

@@ -175,12 +175,12 @@ impl B2nd {
         let chunk = extent(self.grid.chunk_shape());
         let block = extent(self.block_shape());
         let of_chunks = || range.parts(chunk);
-        let most = threads.saturating_mul(WINDOWS);
+        let max = threads.saturating_mul(WINDOWS);
         if of_chunks().take(threads).count() >= threads {
-            joined(of_chunks(), range.count(), most)
+            joined(of_chunks(), range.count(), max)
         } else {
             let of_blocks = of_chunks().flat_map(|part| part.parts(range.step(), block));
-            joined(of_blocks, range.count(), most)
+            joined(of_blocks, range.count(), max)
         }
     }
 
@@ -219,14 +219,14 @@ impl B2nd {
 }
 
 /// Joins adjacent parts into at most `most` ranges with similar numbers of elements.
-fn joined(parts: impl Iterator<Item = CellPart>, count: u64, most: usize) -> Vec<Range<u64>> {
-    let most = u64::try_from(most).unwrap_or(u64::MAX).max(1);
-    let least = count.div_ceil(most);
+fn joined(parts: impl Iterator<Item = CellPart>, count: u64, max: usize) -> Vec<Range<u64>> {
+    let max = u64::try_from(max).unwrap_or(u64::MAX).max(1);
+    let min = count.div_ceil(max);
     let mut cuts: Vec<Range<u64>> = Vec::new();
     for part in parts {
         let end = part.at.saturating_add(part.count);
         match cuts.last_mut() {
-            Some(last) if last.end.saturating_sub(last.start) < least => last.end = end,
+            Some(last) if last.end.saturating_sub(last.start) < min => last.end = end,
             _ => cuts.push(part.at..end),
         }
     }

@@ -86,11 +86,11 @@ impl B2ndWriter {
         // Reserve space for the header. Its length does not depend on the final values.
         let header = layout.header(0, &layout.trailer);
         let header = header.map_err(|error| DenseError::b2nd(&name, error))?;
-        let room = vec![0; header.len()];
+        let capacity = vec![0; header.len()];
         let put = match &mut target {
-            Target::File(file, _) => file.write_all(&room),
+            Target::File(file, _) => file.write_all(&capacity),
             Target::Directory(..) => Ok(()),
-            Target::Memory(frame) => frame.write_all(&room),
+            Target::Memory(frame) => frame.write_all(&capacity),
         };
         put.map_err(|error| DenseError::io(&name, error))?;
         Ok(Self {

@@ -87,9 +87,9 @@ impl Affine {
         let count = crate::hyperslab::product(array.shape().iter().copied());
         let count = count.and_then(|count| usize::try_from(count).ok());
         // Reject a large array before any data is read.
-        let most = super::MOST_AXES.saturating_add(1).saturating_pow(2);
+        let max = super::MOST_AXES.saturating_add(1).saturating_pow(2);
         let count = count.unwrap_or(usize::MAX);
-        if count > most {
+        if count > max {
             return Err(not(AffineError::Square(count)));
         }
         let dtype = array.dtype().number();

@@ -91,15 +91,15 @@ impl Cache {
     }
 
     /// Evicts tiles that the current call does not use, until the cache takes at most `most` bytes.
-    fn make_room(&mut self, most: u64) {
-        if self.bytes <= most {
+    fn make_room(&mut self, max: u64) {
+        if self.bytes <= max {
             return;
         }
         let idle = self.kept.iter().filter(|(_, kept)| kept.used < self.clock);
         let mut idle: Vec<(u64, u64)> = idle.map(|(number, kept)| (kept.used, *number)).collect();
         idle.sort_unstable();
         for (_, number) in idle {
-            if self.bytes <= most {
+            if self.bytes <= max {
                 break;
             }
             if let Some(kept) = self.kept.remove(&number) {

@@ -82,8 +82,8 @@ impl TetFile {
 
     /// Returns dataset `id`.
     pub fn dataset_at(&self, id: usize) -> Option<TetArray> {
-        let there = self.inner.datasets.get(id);
-        there.map(|info| TetArray::new(Arc::clone(&self.inner), id, info.clone()))
+        let present = self.inner.datasets.get(id);
+        present.map(|info| TetArray::new(Arc::clone(&self.inner), id, info.clone()))
     }
 }
 
@@ -385,7 +385,7 @@ impl DenseArray for TetArray {
             return Ok(plan);
         }
         let is_borrowed = self.file.source.bytes().is_some();
-        let most = BATCH_BYTES;
+        let max = BATCH_BYTES;
         let mut batch: Vec<Wanted> = Vec::new();
         let mut held = 0_u64;
         let mut cells = self.info.grid.chunks(selection);
@@ -404,7 +404,7 @@ impl DenseArray for TetArray {
             if needed > budget {
                 return Err(DenseError::Budget { needed, budget });
             }
-            if held.saturating_add(needed) > most || batch.len() >= BATCH_TILES {
+            if held.saturating_add(needed) > max || batch.len() >= BATCH_TILES {
                 self.flush(&mut batch, selection, into)?;
                 held = 0;
             }

@@ -92,14 +92,14 @@ impl DatasetInfo {
             name: record.name().to_owned(),
             source,
         })?;
-        let said = |key: &str| footer?.of_dataset(record.name(), key);
-        let names = said("dim_names").and_then(Value::as_array);
+        let declared = |key: &str| footer?.of_dataset(record.name(), key);
+        let names = declared("dim_names").and_then(Value::as_array);
         let names = names.filter(|names| names.len() == record.rank());
         let names = names.and_then(|names| {
             let names = names.iter().map(|name| Some(name.as_str()?.to_owned()));
             names.collect()
         });
-        let attributes = said("attrs").and_then(Value::as_object);
+        let attributes = declared("attrs").and_then(Value::as_object);
         Ok(Self {
             name: record.name().to_owned(),
             tet_dtype: record.dtype(),

@@ -239,11 +239,11 @@ fn names(file: &TetFile) -> TetFinding {
 /// Decodes payloads and compares checksums. Returns the number of payloads checked.
 fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Result<u64, DenseError> {
     let rows = file.superblock().rows();
-    let most = if deep { rows } else { rows.min(SAMPLE) };
+    let max = if deep { rows } else { rows.min(SAMPLE) };
     let wanted: Vec<(usize, Vec<u64>)> = file.with_index(|index| {
         let rows = index
             .iter()
-            .take(usize::try_from(most).unwrap_or(usize::MAX));
+            .take(usize::try_from(max).unwrap_or(usize::MAX));
         let rows = rows.map(|row| {
             let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
             let rank = file
@@ -308,13 +308,13 @@ fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Resul
             findings.push(TetFinding::ok(check));
         }
     }
-    if most < rows {
-        let detail = format!("{most} of {rows} payloads were decoded; all with --deep");
+    if max < rows {
+        let detail = format!("{max} of {rows} payloads were decoded; all with --deep");
         findings.push(TetFinding::new(
             "chunk_decode_skipped",
             TetSeverity::Warning,
             detail,
         ));
     }
-    Ok(most)
+    Ok(max)
 }

@@ -87,7 +87,7 @@ impl ZarrSink {
             ));
         }
         let number = dtype.number();
-        let number = number.ok_or_else(|| in_store("elements are no numbers".into()))?;
+        let number = number.ok_or_else(|| in_store("elements are not numbers".into()))?;
         let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": "little"}})];
         codecs.extend(compression.codec(dtype.size()));
         let kind = number.kind().name();

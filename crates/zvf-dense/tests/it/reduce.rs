@@ -297,6 +297,6 @@ fn invalid_dtypes_and_axes_are_rejected() {
     assert_eq!(none.shape(), [0, 2]);
     let sum = reduce(&none, Reduction::Sum, &[]).unwrap();
     assert_eq!(sum.values, [Scalar::Int(0)]);
-    let least = reduce(&none, Reduction::Min, &[0]).unwrap();
-    assert!(least.values.iter().all(|value| value.to_f64().is_nan()) && least.values.len() == 2);
+    let min = reduce(&none, Reduction::Min, &[0]).unwrap();
+    assert!(min.values.iter().all(|value| value.to_f64().is_nan()) && min.values.len() == 2);
 }

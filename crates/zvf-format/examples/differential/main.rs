@@ -76,13 +76,13 @@ fn answer(request: &Value) -> Outcome<Value> {
 fn list(value: &Value) -> Outcome<&[Value]> {
     Ok(value
         .as_array()
-        .ok_or_else(|| format!("{value} is no list"))?)
+        .ok_or_else(|| format!("{value} is not a list"))?)
 }
 
 fn text(value: &Value) -> Outcome<&str> {
     Ok(value
         .as_str()
-        .ok_or_else(|| format!("{value} is no text"))?)
+        .ok_or_else(|| format!("{value} is not text"))?)
 }
 
 fn number<T: TryFrom<i128>>(value: &Value) -> Outcome<T> {
@@ -98,7 +98,7 @@ fn numbers<T: TryFrom<i128>>(value: &Value) -> Outcome<Vec<T>> {
 
 fn pair<T: TryFrom<i128>>(value: &Value) -> Outcome<[T; 2]> {
     let numbers = numbers(value)?.try_into();
-    numbers.map_err(|_| format!("{value} is no pair").into())
+    numbers.map_err(|_| format!("{value} is not a pair").into())
 }
 
 fn hex(bytes: &[u8]) -> String {

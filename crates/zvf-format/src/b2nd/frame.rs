@@ -226,7 +226,7 @@ impl<'a> FrameHeader<'a> {
         self.0.chunksize.value.get().cast_unsigned()
     }
 
-    /// Returns the number of chunks. The last may be short in a frame that is no array.
+    /// Returns the number of chunks. The last may be short in a frame that is not an array.
     pub fn chunk_count(&self) -> u64 {
         let last = self.nbytes().checked_sub(1);
         let last = last.and_then(|last| last.checked_div(u64::from(self.chunksize())));
@@ -551,6 +551,6 @@ pub enum FrameError {
     #[error("trailer of {0} bytes reaches into the chunks")]
     TrailerLen(u32),
     /// There are chunks, but the index is too short.
-    #[error("{0} bytes between chunks and trailer are no index chunk")]
+    #[error("{0} bytes between chunks and trailer are not an index chunk")]
     IndexLen(usize),
 }

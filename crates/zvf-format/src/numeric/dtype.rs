@@ -182,7 +182,7 @@ pub enum DtypeError {
     #[error("dtype leaves the byte order of its values open")]
     Order,
     /// Anything else: dates, records, extended floats, misspellings.
-    #[error("dtype is no number or bool")]
+    #[error("dtype is not a number or bool")]
     Unknown,
 }
 

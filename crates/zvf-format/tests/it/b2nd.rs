@@ -291,13 +291,13 @@ fn arrays_without_axes_or_items() {
 #[test]
 fn geometry_at_the_end_of_64_bits() {
     let mut builder = NdMetalayerBuilder::default();
-    let (wide, most) = (i64::MAX.cast_unsigned(), i32::MAX.cast_unsigned());
+    let (wide, max) = (i64::MAX.cast_unsigned(), i32::MAX.cast_unsigned());
     for _ in 0..3 {
-        builder.push_axis(wide, most, 1).unwrap();
+        builder.push_axis(wide, max, 1).unwrap();
     }
     let bytes = builder.finish_b2nd(DTYPE_NUMPY, "").unwrap();
     let array = NdMetalayer::parse(NdForm::B2nd, &bytes).unwrap();
-    assert_eq!(array.grid().next(), Some(wide.div_ceil(u64::from(most))));
+    assert_eq!(array.grid().next(), Some(wide.div_ceil(u64::from(max))));
     assert_eq!((array.chunk_count(), array.block_count()), (None, None));
     assert_eq!((array.block_len(7), array.chunk_len(7)), (Some(7), None));
     laws::nd_metalayer(&bytes);

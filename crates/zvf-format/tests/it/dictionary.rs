@@ -88,8 +88,8 @@ fn a_code_outside_the_table_is_named_with_its_row() {
     check_rejects(&[0xff], "uint8", Some(-1), stray(0, 255));
     let all = encode(&[u64::MAX], ByteOrder::Little);
     check_rejects(&all, "uint64", Some(-1), stray(0, u64::MAX.into()));
-    let least = encode(&[0, i64::MIN], ByteOrder::Big);
-    check_rejects(&least, ">i8", None, stray(1, i64::MIN.into()));
+    let min = encode(&[0, i64::MIN], ByteOrder::Big);
+    check_rejects(&min, ">i8", None, stray(1, i64::MIN.into()));
     let none = DictionaryCodes::parse(&[0], dtype("uint8"), 0, None);
     assert_eq!(none, Err(stray(0, 0)));
 }
@@ -100,8 +100,8 @@ fn the_missing_value_may_be_any_number() {
     // Even if the table has a row for it: the attribute takes precedence.
     check_reads(&[2, 0], "uint8", Some(0), &[Category(2), Missing]);
     check_reads(&[2, 0], "uint8", Some(256), &[Category(2), Category(0)]);
-    let least = encode(&[i64::MIN], ByteOrder::Little);
-    check_reads(&least, "int64", Some(i64::MIN), &[Missing]);
+    let min = encode(&[i64::MIN], ByteOrder::Little);
+    check_reads(&min, "int64", Some(i64::MIN), &[Missing]);
 }
 
 #[test]

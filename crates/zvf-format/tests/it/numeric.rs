@@ -304,7 +304,7 @@ fn every_float16_widens_exactly_and_keeps_its_bits() {
         for (bits, row) in (0..=u16::MAX).zip(0..) {
             assert_eq!(elements.get(row).map(f16::to_bits), Some(bits));
             let Some(Value::Float(value)) = rows.value(row, 0) else {
-                panic!("{bits:#06x} is no float");
+                panic!("{bits:#06x} is not a float");
             };
             let want = half_value(bits);
             assert_eq!(value.is_nan(), want.is_nan(), "{bits:#06x}");

@@ -42,8 +42,8 @@ fn chunk_keys_have_no_plus_and_no_padding() {
     let key = ChunkKey::parse("-1.0.2", 3).unwrap();
     assert!(key.coords().eq([-1, 0, 2]));
     assert_eq!(key.as_str(), "-1.0.2");
-    let least = ChunkKey::parse("-9223372036854775808", 1).unwrap();
-    assert!(least.coords().eq([i64::MIN]));
+    let min = ChunkKey::parse("-9223372036854775808", 1).unwrap();
+    assert!(min.coords().eq([i64::MIN]));
     let spelling = |at| E::Number {
         at,
         fault: NumberFault::Spelling,

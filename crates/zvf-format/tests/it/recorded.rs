@@ -358,7 +358,7 @@ fn float(value: &Json) -> f64 {
         Some("nan") => f64::NAN,
         Some("inf") => f64::INFINITY,
         Some("-inf") => f64::NEG_INFINITY,
-        Some(other) => panic!("{other} is no number"),
+        Some(other) => panic!("{other} is not a number"),
     }
 }
 

@@ -127,8 +127,8 @@ impl LinkFamily {
         };
         let directed = fields.get("directed").map(|at| at.boolean()).transpose()?;
         let arity = |at: &JsonField<'_>| {
-            let most = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
-            let arity = at.unsigned(1, most)?;
+            let max = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
+            let arity = at.unsigned(1, max)?;
             Ok(usize::try_from(arity).unwrap_or(MAX_RANK))
         };
         let value = Some(Self {

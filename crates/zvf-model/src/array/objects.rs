@@ -62,8 +62,8 @@ impl ObjectIndex {
             },
         };
         let num_objects = fields.require("num_objects")?.unsigned(0, MAX_OBJECTS)?;
-        let most = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
-        let sid_ndim = fields.require("sid_ndim")?.unsigned(1, most)?;
+        let max = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
+        let sid_ndim = fields.require("sid_ndim")?.unsigned(1, max)?;
         let present = |at: &JsonField<'_>| at.unsigned(0, num_objects);
         let sorted = notes.field(&fields, "object_ids_sorted", JsonField::boolean);
         let value = Self {

@@ -94,6 +94,27 @@ impl<'a> Port<'a> {
         self.fetch.files(prefix).await
     }
 
+    /// Confirms reads without a request; see [`Fetch::confirm_now`].
+    ///
+    /// # Errors
+    ///
+    /// [`FetchProblem::Changed`] if the store was changed meanwhile.
+    pub fn confirm_now(self) -> Option<Result<(), FetchError>> {
+        self.fetch.confirm_now()
+    }
+
+    /// Confirms reads; see [`Fetch::confirm`].
+    ///
+    /// # Errors
+    ///
+    /// [`FetchProblem::Changed`] if the store was changed meanwhile.
+    pub async fn confirm(self) -> Result<(), FetchError> {
+        match self.fetch.confirm_now() {
+            Some(confirmed) => confirmed,
+            None => self.fetch.confirm().await,
+        }
+    }
+
     /// See [`Fetch::budget`].
     pub fn budget(self) -> u64 {
         self.fetch.budget()
@@ -184,6 +205,8 @@ trait AnyFetch: Sync {
     fn children<'f>(&'f self, key: &'f Key) -> Later<'f, Result<Vec<String>, FetchError>>;
     fn sizes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<u64>>, FetchError>>;
     fn files<'f>(&'f self, prefix: &'f Key) -> Later<'f, Result<Vec<(String, u64)>, FetchError>>;
+    fn confirm_now(&self) -> Option<Result<(), FetchError>>;
+    fn confirm(&self) -> Later<'_, Result<(), FetchError>>;
     fn budget(&self) -> u64;
     fn at_once(&self) -> u64;
 }
@@ -234,6 +257,14 @@ impl<F: Fetch> AnyFetch for F {
 
     fn files<'f>(&'f self, prefix: &'f Key) -> Later<'f, Result<Vec<(String, u64)>, FetchError>> {
         Box::pin(Fetch::files(self, prefix))
+    }
+
+    fn confirm_now(&self) -> Option<Result<(), FetchError>> {
+        Fetch::confirm_now(self)
+    }
+
+    fn confirm(&self) -> Later<'_, Result<(), FetchError>> {
+        Box::pin(Fetch::confirm(self))
     }
 
     fn budget(&self) -> u64 {

@@ -117,7 +117,7 @@ pub enum ScaleError {
         root: usize,
     },
     /// An extent that is not an integer multiple, or a ratio beyond 32 bits.
-    #[error("chunk extent {level} of axis {axis} is no whole multiple of the root's {root}")]
+    #[error("chunk extent {level} of axis {axis} is not a whole multiple of the root's {root}")]
     Axis {
         /// The axis.
         axis: usize,

@@ -1,6 +1,7 @@
 //! Access to JSON that tracks the path, so that every fault names it.
 
 use core::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::Value;
 use zvf_format::numeric::Dtype;
@@ -14,7 +15,8 @@ use crate::{key::Key, name::Word};
 #[derive(Clone)]
 pub(crate) struct JsonField<'a> {
     key: &'a Key,
-    path: String,
+    parent: ParentPath<'a>,
+    step: Option<PathStep<'a>>,
     value: &'a Value,
 }
 
@@ -22,8 +24,56 @@ pub(crate) struct JsonField<'a> {
 #[derive(Clone)]
 pub(crate) struct Fields<'a> {
     key: &'a Key,
-    path: String,
+    path: ParentPath<'a>,
     map: &'a Attributes,
+}
+
+/// The path of an object or a list. Its text is written for faults only: most values have none.
+#[derive(Clone)]
+enum ParentPath<'a> {
+    Document,
+    Attributes,
+    Below(Arc<(ParentPath<'a>, PathStep<'a>)>),
+}
+
+/// A step from an object to a field or from a list to an item.
+#[derive(Clone, Copy)]
+enum PathStep<'a> {
+    Field(&'a str),
+    Item(usize),
+}
+
+impl ParentPath<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::Document => String::new(),
+            Self::Attributes => "attributes".to_owned(),
+            Self::Below(below) => {
+                let (parent, step) = &**below;
+                parent.child(*step)
+            }
+        }
+    }
+
+    /// Returns the text of the path of a child.
+    fn child(&self, step: PathStep<'_>) -> String {
+        let mut path = self.text();
+        // Writing to a String cannot fail.
+        let _ = match step {
+            PathStep::Item(at) => write!(path, "[{at}]"),
+            PathStep::Field(name) if !is_plain(name) => {
+                write!(path, "[\"{}\"]", Excerpt::of(name))
+            }
+            PathStep::Field(name) if path.is_empty() => write!(path, "{name}"),
+            PathStep::Field(name) => write!(path, ".{name}"),
+        };
+        path
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !name.is_empty() && name.bytes().all(plain)
 }
 
 impl<'a> Fields<'a> {
@@ -31,19 +81,15 @@ impl<'a> Fields<'a> {
     pub(crate) fn attributes(key: &'a Key, map: &'a Attributes) -> Self {
         Self {
             key,
-            path: "attributes".to_owned(),
+            path: ParentPath::Attributes,
             map,
         }
     }
 
     /// Returns the field; `None` if absent or null.
     pub(crate) fn get(&self, name: &str) -> Option<JsonField<'a>> {
-        let value = self.map.get(name).filter(|value| !value.is_null())?;
-        Some(JsonField {
-            key: self.key,
-            path: self.path_of(name),
-            value,
-        })
+        let (name, value) = self.map.get_key_value(name)?;
+        (!value.is_null()).then(|| self.field(name, value))
     }
 
     pub(crate) fn require(&self, name: &str) -> Result<JsonField<'a>, MetadataError> {
@@ -52,14 +98,17 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, JsonField<'a>)> {
-        self.map.iter().map(|(name, value)| {
-            let place = JsonField {
-                key: self.key,
-                path: self.path_of(name),
-                value,
-            };
-            (name.as_str(), place)
-        })
+        let fields = self.map.iter();
+        fields.map(|(name, value)| (name.as_str(), self.field(name, value)))
+    }
+
+    fn field(&self, name: &'a str, value: &'a Value) -> JsonField<'a> {
+        JsonField {
+            key: self.key,
+            parent: self.path.clone(),
+            step: Some(PathStep::Field(name)),
+            value,
+        }
     }
 
     pub(crate) fn map(&self) -> &'a Attributes {
@@ -77,7 +126,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn fault(&self, name: &str, fault: MetadataFault) -> MetadataError {
         MetadataError {
             key: self.key.clone(),
-            path: JsonPath(self.path_of(name).into_boxed_str()),
+            path: JsonPath(self.path.child(PathStep::Field(name)).into_boxed_str()),
             fault,
         }
     }
@@ -90,18 +139,6 @@ impl<'a> Fields<'a> {
             fault,
         }
     }
-
-    fn path_of(&self, name: &str) -> String {
-        let plain = !name.is_empty()
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        match (self.path.as_str(), plain) {
-            ("", true) => name.to_owned(),
-            (path, true) => format!("{path}.{name}"),
-            (path, false) => format!("{path}[\"{}\"]", Excerpt::of(name)),
-        }
-    }
 }
 
 impl<'a> JsonField<'a> {
@@ -109,7 +146,8 @@ impl<'a> JsonField<'a> {
     pub(crate) fn document(key: &'a Key, value: &'a Value) -> Self {
         Self {
             key,
-            path: String::new(),
+            parent: ParentPath::Document,
+            step: None,
             value,
         }
     }
@@ -121,8 +159,23 @@ impl<'a> JsonField<'a> {
     pub(crate) fn error(&self, fault: MetadataFault) -> MetadataError {
         MetadataError {
             key: self.key.clone(),
-            path: JsonPath(self.path.clone().into_boxed_str()),
+            path: JsonPath(self.path().into_boxed_str()),
             fault,
+        }
+    }
+
+    fn path(&self) -> String {
+        match self.step {
+            Some(step) => self.parent.child(step),
+            None => self.parent.text(),
+        }
+    }
+
+    /// Returns this value as the parent of its fields or items.
+    fn as_parent(&self) -> ParentPath<'a> {
+        match self.step {
+            Some(step) => ParentPath::Below(Arc::new((self.parent.clone(), step))),
+            None => self.parent.clone(),
         }
     }
 
@@ -136,7 +189,7 @@ impl<'a> JsonField<'a> {
         let map = map.ok_or_else(|| self.kind(JsonKind::Object))?;
         Ok(Fields {
             key: self.key,
-            path: self.path.clone(),
+            path: self.as_parent(),
             map,
         })
     }
@@ -149,20 +202,23 @@ impl<'a> JsonField<'a> {
 
     /// Returns item `at` of a list with its path.
     pub(crate) fn item(&self, at: usize, value: &'a Value) -> Self {
-        let mut path = self.path.clone();
-        // Writing to a String cannot fail.
-        let _ = write!(path, "[{at}]");
         Self {
             key: self.key,
-            path,
+            parent: self.as_parent(),
+            step: Some(PathStep::Item(at)),
             value,
         }
     }
 
     pub(crate) fn items(&self) -> Result<impl Iterator<Item = Self> + use<'a>, MetadataError> {
-        let this = self.clone();
         let list = self.list()?.iter().enumerate();
-        Ok(list.map(move |(at, value)| this.item(at, value)))
+        let (key, parent) = (self.key, self.as_parent());
+        Ok(list.map(move |(at, value)| Self {
+            key,
+            parent: parent.clone(),
+            step: Some(PathStep::Item(at)),
+            value,
+        }))
     }
 
     /// Reads every item of a list with the same function.
@@ -219,10 +275,10 @@ impl<'a> JsonField<'a> {
     }
 
     /// Reads an integer written as one: `2`, not `2.0`.
-    pub(crate) fn unsigned(&self, least: u64, most: u64) -> Result<u64, MetadataError> {
+    pub(crate) fn unsigned(&self, min: u64, max: u64) -> Result<u64, MetadataError> {
         let number = self.value.as_u64();
-        let number = number.filter(|n| (least..=most).contains(n));
-        number.ok_or_else(|| self.no_integer(i64::try_from(least).unwrap_or(i64::MAX), most))
+        let number = number.filter(|n| (min..=max).contains(n));
+        number.ok_or_else(|| self.no_integer(i64::try_from(min).unwrap_or(i64::MAX), max))
     }
 
     pub(crate) fn u64(&self) -> Result<u64, MetadataError> {
@@ -235,17 +291,17 @@ impl<'a> JsonField<'a> {
     }
 
     pub(crate) fn i64(&self) -> Result<i64, MetadataError> {
-        let most = i64::MAX.unsigned_abs();
+        let max = i64::MAX.unsigned_abs();
         let number = self.value.as_i64();
-        number.ok_or_else(|| self.no_integer(i64::MIN, most))
+        number.ok_or_else(|| self.no_integer(i64::MIN, max))
     }
 
-    pub(crate) fn no_integer(&self, least: i64, most: u64) -> MetadataError {
+    pub(crate) fn no_integer(&self, min: i64, max: u64) -> MetadataError {
         if !self.value.is_number() {
             return self.kind(JsonKind::Number);
         }
         let found = Excerpt::of(&self.value.to_string());
-        self.error(MetadataFault::Integer { found, least, most })
+        self.error(MetadataFault::Integer { found, min, max })
     }
 
     pub(crate) fn dtype(&self) -> Result<Dtype, MetadataError> {

@@ -209,11 +209,11 @@ fn unknown_storage_policies_are_rejected() {
     );
     check(
         json!({"link_width": 2.5}),
-        "attributes.link_width: 2.5 is no whole number from 0 to 18446744073709551615",
+        "attributes.link_width: 2.5 is not a whole number from 0 to 18446744073709551615",
     );
     check(
         json!({"sid_ndim": 0}),
-        "attributes.sid_ndim: 0 is no whole number from 1 to 32",
+        "attributes.sid_ndim: 0 is not a whole number from 1 to 32",
     );
     check(
         json!({"store": "triplicate"}),
@@ -311,13 +311,13 @@ fn object_indexes_are_bounded() {
     );
     refused(
         read(json!({"num_objects": 1u64 << 40, "sid_ndim": 3})),
-        "attributes.num_objects: 1099511627776 is no whole number from 0 to 67108864",
+        "attributes.num_objects: 1099511627776 is not a whole number from 0 to 67108864",
     );
     let open = notes(read(json!({"num_objects": 2, "sid_ndim": 3})).unwrap(), &[]);
     assert!(open.ids_sorted);
     let edited =
         json!({"num_objects": 2, "sid_ndim": 3, "layout": "vlen_manifests_v2", "num_present": 3});
-    let noted = "attributes.num_present: 3 is no whole number from 0 to 2; the default is used";
+    let noted = "attributes.num_present: 3 is not a whole number from 0 to 2; the default is used";
     assert!(!notes(read(edited).unwrap(), &[noted]).ids_sorted);
 }
 

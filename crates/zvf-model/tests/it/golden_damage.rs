@@ -127,7 +127,7 @@ const CASES: &[(&str, Shown)] = &[
     ),
     (
         "level_chunk_shape_not_multiple",
-        Note("chunk extent 12 of axis 0 is no whole multiple of the root's 8"),
+        Note("chunk extent 12 of axis 0 is not a whole multiple of the root's 8"),
     ),
     ("level_larger_than_parent", Value),
 ];
@@ -171,7 +171,9 @@ fn check(name: &str, base: &Store, damaged: &Store, shown: &Shown) {
     let after = read(damaged, &mut broken);
     match shown {
         Error(message) => {
-            let error = after.err().unwrap_or_else(|| panic!("{name} is no error"));
+            let error = after
+                .err()
+                .unwrap_or_else(|| panic!("{name} is not an error"));
             assert!(error.contains(message), "{name}: {error}");
         }
         Note(message) => {

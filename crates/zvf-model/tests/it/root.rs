@@ -128,12 +128,12 @@ fn tolerated_faults_are_noted() {
     noted(
         "/zarr_vectors/cross_level_depth",
         json!(-2),
-        "zarr_vectors.cross_level_depth: -2 is no whole number from -1 to 2147483647; the default is used",
+        "zarr_vectors.cross_level_depth: -2 is not a whole number from -1 to 2147483647; the default is used",
     );
     noted(
         "/zarr_vectors/reduction_factor",
         json!(1),
-        "zarr_vectors.reduction_factor: 1 is no whole number from 2 to 18446744073709551615; the default is used",
+        "zarr_vectors.reduction_factor: 1 is not a whole number from 2 to 18446744073709551615; the default is used",
     );
     noted(
         "/zarr_vectors/coordinate_offset",

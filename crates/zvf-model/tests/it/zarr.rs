@@ -166,7 +166,7 @@ fn every_fault_of_a_node_names_its_place() {
     check(
         "/zarr_format",
         json!(2),
-        "zarr_format: 2 is no whole number from 3 to 3",
+        "zarr_format: 2 is not a whole number from 3 to 3",
     );
     check(
         "/zarr_format",
@@ -186,12 +186,12 @@ fn every_fault_of_a_node_names_its_place() {
     check(
         "/shape/1",
         json!(-1),
-        "shape[1]: -1 is no whole number from 0 to 18446744073709551615",
+        "shape[1]: -1 is not a whole number from 0 to 18446744073709551615",
     );
     check(
         "/shape/0",
         json!(4.0),
-        "shape[0]: 4.0 is no whole number from 0 to 18446744073709551615",
+        "shape[0]: 4.0 is not a whole number from 0 to 18446744073709551615",
     );
 }
 
@@ -221,7 +221,7 @@ fn every_fault_of_a_grid_names_its_place() {
     check(
         &format!("{chunk}/0"),
         json!(0),
-        "chunk_grid.configuration.chunk_shape[0]: 0 is no whole number from 1 to 18446744073709551615",
+        "chunk_grid.configuration.chunk_shape[0]: 0 is not a whole number from 1 to 18446744073709551615",
     );
     check(
         chunk,
@@ -328,7 +328,7 @@ fn text_of_partial_characters_is_rejected() {
     let odd = format!("{at} 6 disagrees with whole characters of four bytes");
     check(json!({"length_bytes": 6}), &odd);
     for wrong in [json!(0), json!(-4), json!(1_u64 << 40)] {
-        let want = format!("{at} {wrong} is no whole number from 4 to 4294967295");
+        let want = format!("{at} {wrong} is not a whole number from 4 to 4294967295");
         check(json!({"length_bytes": wrong}), &want);
     }
     let bare = Some(json!("fixed_length_utf32"));

@@ -3,7 +3,6 @@
 mod axis;
 mod copy;
 mod finished;
-mod gather;
 mod view;
 mod views;
 
@@ -18,14 +17,13 @@ use crate::{
     catalog::cell_rows::CellRows,
     error::Fault,
     predicate::{Datum, Number},
-    selection::{RowRun, RowSelection},
+    selection::RowSelection,
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 pub(crate) use axis::AxisView;
 pub(crate) use copy::{Copying, Room};
 pub(crate) use finished::FinishedView;
-pub(crate) use gather::gather;
 pub(crate) use view::{CellView, ColumnView, Places};
 pub(crate) use views::ColumnViews;
 
@@ -75,13 +73,21 @@ pub(crate) fn row_size(dtype: Dtype, columns: u32) -> usize {
 }
 
 /// Returns the bytes of rows.
-fn rows_at(bytes: &[u8], row: usize, places: Range<usize>) -> &[u8] {
+pub(crate) fn rows_at(bytes: &[u8], row: usize, places: Range<usize>) -> &[u8] {
     let range = places.start.saturating_mul(row)..places.end.saturating_mul(row);
     bytes.get(range).unwrap_or_default()
 }
 
+/// Returns zeroed memory for rows. The system provides it when it is first written, so each core
+/// causes the page faults of the rows that it writes.
+pub(crate) fn zeroed(rows: usize, row: usize) -> Vec<u8> {
+    let mut bytes = vec![0; rows.saturating_mul(row)];
+    zvf_pages::prefer_large(&mut bytes);
+    bytes
+}
+
 /// Reverses the bytes of big-endian numbers from `start` on.
-fn to_little(out: &mut [u8], start: usize, dtype: Dtype) {
+pub(crate) fn to_little(out: &mut [u8], start: usize, dtype: Dtype) {
     if dtype.order() == ByteOrder::Big {
         let part = match dtype.kind() {
             Kind::Complex64 | Kind::Complex128 => dtype.size() / 2,
@@ -199,14 +205,14 @@ impl ColumnBuilder {
     pub(crate) fn push_all<'a>(
         &'a mut self,
         columns: u32,
-        room: Room,
+        capacity: Room,
         parts: impl Iterator<Item = (&'a [u8], &'a RowSelection)>,
     ) -> Vec<Copying<'a>> {
         self.columns = Some(columns);
         let dtype = self.metadata.dtype;
-        room.make(&mut self.bytes, row_size(dtype, columns));
-        self.there(room.rows.saturating_sub(room.before));
-        Copying::of(&mut self.bytes, room.before, (dtype, columns), parts)
+        capacity.make(&mut self.bytes, row_size(dtype, columns));
+        self.there(capacity.rows.saturating_sub(capacity.before));
+        Copying::of(&mut self.bytes, capacity.before, (dtype, columns), parts)
     }
 
     /// Releases memory that was reserved and not used.
@@ -217,17 +223,17 @@ impl ColumnBuilder {
         }
     }
 
-    /// Sets the rows of an empty column from runs of cells.
-    pub(crate) fn take<'c>(
-        &mut self,
-        runs: &[RowRun],
-        columns: u32,
-        rows: usize,
-        cells: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),
-    ) {
+    /// Sets an empty column to rows of zeros, and returns their bytes to be overwritten.
+    pub(crate) fn zeroed(&mut self, columns: u32, rows: usize) -> &mut [u8] {
         self.columns = Some(columns);
-        self.bytes = gather(runs, self.metadata.dtype, columns, cells);
+        self.bytes = zeroed(rows, row_size(self.metadata.dtype, columns));
         self.there(rows);
+        &mut self.bytes
+    }
+
+    /// Returns the type of the stored numbers.
+    pub(crate) fn dtype(&self) -> Dtype {
+        self.metadata.dtype
     }
 
     /// Appends rows of a cell by their places; `None` is a null.
@@ -361,9 +367,9 @@ impl ColumnBuilder {
             self.skip(1);
             return;
         };
-        let gone = self.is_gone(nearest);
+        let removed = self.is_gone(nearest);
         let code = self.codes.get(nearest).copied();
-        match gone {
+        match removed {
             true => self.gone(1),
             false => self.there(1),
         }
@@ -381,7 +387,7 @@ impl ColumnBuilder {
         };
         let all_there = rows.iter().all(|(at, _)| !self.is_gone(*at));
         let blended = match self.metadata.dtype.kind() {
-            kind @ (Kind::Float32 | Kind::Float64) if all_there && !gone => {
+            kind @ (Kind::Float32 | Kind::Float64) if all_there && !removed => {
                 let width = kind.size();
                 let values = (0..size / width.max(1)).flat_map(|at| {
                     let value = |from: usize| {

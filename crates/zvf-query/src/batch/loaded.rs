@@ -1,10 +1,13 @@
 //! Chunks in memory for paths that go through several of them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
+
+use zvf_model::key::Key;
 
 use crate::{
     catalog::{chunk::Chunk, coordinates::Coordinates, objects::ObjectFragment, schema::Schema},
-    error::QueryError,
+    diagnostics::Diagnostics,
+    error::{Damage, Fault, QueryError},
     selection::RowRun,
 };
 
@@ -41,6 +44,15 @@ impl LoadedChunks {
             State::Read(chunk) => Some(&**chunk),
             State::Unread | State::Lost => None,
         })
+    }
+
+    /// Returns bytes of each chunk by its number; none for a chunk that was not read.
+    pub(crate) fn each<'c>(&'c self, bytes: impl Fn(&'c Chunk) -> &'c [u8]) -> Arc<[&'c [u8]]> {
+        let each = self.chunks.iter().map(|state| match state {
+            State::Read(chunk) => bytes(chunk),
+            State::Unread | State::Lost => &[],
+        });
+        each.collect()
     }
 
     pub(crate) fn knows(&self, chunk: u32) -> bool {
@@ -83,18 +95,15 @@ impl LoadedChunks {
         positions
     }
 
-    /// Checks that vertices of pieces that several paths share fit into the budget. They are
-    /// many vertices of few bytes, so the budget of the port does not see them.
-    pub(crate) fn check_shared<'p>(
-        &self,
-        pieces: impl Iterator<Item = &'p ObjectFragment>,
-        budget: u64,
-    ) -> Result<(), QueryError> {
-        let rows = pieces.filter_map(|piece| {
-            let chunk = self.get(piece.chunk)?;
-            chunk.fragments.rows(piece.fragment).map(|rows| rows.len())
-        });
-        let rows = rows.fold(0, u64::saturating_add);
+    /// Returns the number of vertices of a piece; 0 if it is not loaded.
+    pub(crate) fn rows_of(&self, piece: ObjectFragment) -> u64 {
+        let chunk = self.get(piece.chunk);
+        let rows = chunk.and_then(|chunk| chunk.fragments.rows(piece.fragment));
+        rows.map_or(0, |rows| rows.len())
+    }
+
+    /// Checks that this many vertices fit into the budget, if they are more than were read.
+    pub(crate) fn check_rows(&self, rows: u64, budget: u64) -> Result<(), QueryError> {
         let read = self.chunks.iter().map(|state| match state {
             State::Read(chunk) => chunk.rows,
             State::Unread | State::Lost => 0,
@@ -113,10 +122,27 @@ impl LoadedChunks {
         })
     }
 
+    /// Reports a piece that its chunk lacks.
+    pub(crate) fn skip_absent(
+        &self,
+        piece: ObjectFragment,
+        manifests: &Key,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), QueryError> {
+        let Some(chunk) = self.get(piece.chunk) else {
+            return Ok(());
+        };
+        let fault = Fault::NoFragment {
+            fragment: piece.fragment,
+            fragments: chunk.fragments.len(),
+        };
+        diagnostics.skip(Damage::in_chunk(manifests, &chunk.chunk, fault))
+    }
+
     /// Evicts chunks that are not needed now, if more than `most` would be held.
-    pub(crate) fn keep(&mut self, needed: &BTreeSet<u32>, most: usize) {
+    pub(crate) fn keep(&mut self, needed: &BTreeSet<u32>, max: usize) {
         let new = needed.iter().filter(|chunk| !self.knows(**chunk)).count();
-        if self.count.saturating_add(new) <= most {
+        if self.count.saturating_add(new) <= max {
             return;
         }
         for (number, state) in (0_u32..).zip(&mut self.chunks) {

@@ -57,7 +57,11 @@ impl QueryResult {
             _ => {}
         }
         self.groups.extend(next.groups);
-        self.origins.extend(next.origins);
+        match (&mut self.row_ids, next.row_ids) {
+            (Some(ids), Some(next)) => ids.extend(next),
+            (None, ids) => self.row_ids = ids,
+            _ => {}
+        }
         Ok(())
     }
 }

@@ -1,21 +1,23 @@
 //! The builder of the vertices of a batch.
 
 mod bulk;
+mod pieces;
 
-use zvf_model::grid::ChunkCoord;
+pub(crate) use pieces::{PieceBlock, PieceSpan};
 
-use zvf_model::column::NumericColumn;
+use std::sync::Arc;
+
+use zvf_model::{column::NumericColumn, grid::ChunkCoord, row_id::RowId};
 
 use crate::{
-    batch::columns::{ColumnBuilder, bytes_of, gather, push_runs},
-    batch::loaded::LoadedChunks,
+    batch::columns::{ColumnBuilder, bytes_of, push_runs},
     catalog::chunk::Chunk,
     catalog::objects::ObjectSet,
     catalog::schema::{Names, Schema},
     diagnostics::Diagnostics,
     error::{Damage, QueryError},
     result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
-    selection::{RowRun, RowSelection},
+    selection::RowSelection,
 };
 
 /// The objects of the fragments of a chunk, as rows of the object index.
@@ -79,8 +81,7 @@ pub(crate) struct VertexBuilder {
     vertex: Vec<(usize, ColumnBuilder)>,
     fragment: Vec<(usize, ColumnBuilder)>,
     pub(crate) object_ids: Option<Vec<i64>>,
-    /// Chunk and row of each vertex, for level jumps.
-    origins: Option<Vec<(ChunkCoord, u64)>>,
+    row_ids: Option<RowIdBuilder>,
     rows: usize,
     /// Whether columns have reserved rows at their end.
     has_room: bool,
@@ -104,15 +105,18 @@ impl VertexBuilder {
             vertex: builders(&schema.vertex, &shown.vertex),
             fragment: builders(&schema.fragment, &shown.fragment),
             object_ids: objects.then(Vec::new),
-            origins: None,
+            row_ids: None,
             rows: 0,
             has_room: false,
         }
     }
 
-    /// Records the chunk and row of each vertex.
-    pub(crate) fn with_origins(mut self) -> Self {
-        self.origins = Some(Vec::new());
+    /// Records the address of each vertex.
+    pub(crate) fn with_row_ids(mut self, schema: &Schema) -> Self {
+        self.row_ids = Some(RowIdBuilder {
+            chunks: schema.all_chunks(),
+            ids: Vec::new(),
+        });
         self
     }
 
@@ -197,56 +201,13 @@ impl VertexBuilder {
                 }
             }
         }
-        if let Some(origins) = &mut self.origins {
-            let entries = vertices.iter();
-            origins.extend(entries.map(|run| (chunk.chunk.clone(), run.row)));
+        if let Some(ids) = &mut self.row_ids {
+            ids.push(&chunk.chunk, vertices.iter().map(|run| run.row))?;
         }
         if let Some(ids) = &mut self.object_ids {
             for run in vertices.runs() {
                 ids.extend(core::iter::repeat_n(object(run.fragment), run.len));
             }
-        }
-        self.rows = rows;
-        Ok(())
-    }
-
-    /// Sets the vertices of an empty builder from runs of loaded chunks. Numbers are copied on all
-    /// cores.
-    pub(crate) fn take(
-        &mut self,
-        schema: &Schema,
-        runs: &[RowRun],
-        loaded: &LoadedChunks,
-        diagnostics: &Diagnostics,
-    ) -> Result<(), QueryError> {
-        let rows = runs
-            .iter()
-            .fold(0, |rows: usize, run| rows.saturating_add(run.len));
-        let is_simple = self.fragment.is_empty()
-            && self.object_ids.is_none()
-            && self.origins.is_none()
-            && self.rows == 0;
-        let mut widths = Vec::with_capacity(self.vertex.len());
-        for (at, builder) in &self.vertex {
-            let cells = loaded.all().map(|chunk| chunk.vertex.get(*at)?.as_ref());
-            widths.push(builder.width_of(cells));
-        }
-        if !is_simple || widths.contains(&None) {
-            for same in runs.chunk_by(|a, b| a.chunk == b.chunk) {
-                let own: RowSelection = same.iter().copied().collect();
-                let chunk = same.first().and_then(|run| loaded.get(run.chunk));
-                if let Some(chunk) = chunk {
-                    self.push(schema, chunk, &own, |_| NO_OBJECT, diagnostics)?;
-                }
-            }
-            return Ok(());
-        }
-        let positions = |chunk| loaded.get(chunk).map(|chunk| &*chunk.positions);
-        let columns = self.positions.width;
-        self.positions.bytes = gather(runs, schema.dtype, columns, &positions);
-        for ((at, builder), width) in self.vertex.iter_mut().zip(widths) {
-            let cells = |chunk| Some(&*loaded.get(chunk)?.vertex.get(*at)?.as_ref()?.bytes);
-            builder.take(runs, width.unwrap_or(1), rows, &cells);
         }
         self.rows = rows;
         Ok(())
@@ -276,10 +237,10 @@ impl VertexBuilder {
         if let (Some(ids), Some((row, _))) = (&mut self.object_ids, heaviest) {
             ids.push(ids.get(row).copied().unwrap_or(NO_OBJECT));
         }
-        if let (Some(origins), Some((row, _))) = (&mut self.origins, heaviest)
-            && let Some(origin) = origins.get(row).cloned()
+        if let (Some(RowIdBuilder { ids, .. }), Some((row, _))) = (&mut self.row_ids, heaviest)
+            && let Some(id) = ids.get(row).copied()
         {
-            origins.push(origin);
+            ids.push(id);
         }
         self.rows = self.rows.saturating_add(1);
     }
@@ -305,10 +266,10 @@ impl VertexBuilder {
                 .filter_map(|row| ids.get(*row).copied())
                 .collect();
         }
-        if let Some(origins) = &mut self.origins {
-            *origins = rows
+        if let Some(RowIdBuilder { ids, .. }) = &mut self.row_ids {
+            *ids = rows
                 .iter()
-                .filter_map(|row| origins.get(*row).cloned())
+                .filter_map(|row| ids.get(*row).copied())
                 .collect();
         }
         self.rows = rows.len();
@@ -321,6 +282,37 @@ impl VertexBuilder {
         answer.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
         answer.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();
         answer.object_ids = self.object_ids;
-        answer.origins = self.origins.unwrap_or_default();
+        answer.row_ids = self.row_ids.map(|ids| ids.ids);
+    }
+}
+
+/// Addresses of the vertices of a batch.
+#[derive(Debug)]
+struct RowIdBuilder {
+    /// All chunks of the level, ascending.
+    chunks: Arc<[ChunkCoord]>,
+    ids: Vec<u64>,
+}
+
+impl RowIdBuilder {
+    /// Appends the addresses of rows of a chunk.
+    fn push(
+        &mut self,
+        chunk: &ChunkCoord,
+        rows: impl Iterator<Item = u64>,
+    ) -> Result<(), QueryError> {
+        let out_of_range = QueryError::Unsupported(
+            "row ids have 31 bits for chunks and 32 bits for rows, which is too few for this store",
+        );
+        let Ok(rank) = self.chunks.binary_search(chunk) else {
+            return Err(out_of_range);
+        };
+        for row in rows {
+            let Some(id) = RowId::new(rank, row) else {
+                return Err(out_of_range);
+            };
+            self.ids.push(id.into());
+        }
+        Ok(())
     }
 }

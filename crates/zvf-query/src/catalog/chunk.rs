@@ -6,6 +6,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use zvf_format::fragment::FragmentIndexError;
 use zvf_model::{
     fetch::{AnyArray, FetchError, Fetched, Port, Wanted},
     grid::ChunkCoord,
@@ -19,6 +20,7 @@ use crate::{
     catalog::fragments::{FragmentRows, FragmentTable},
     catalog::level::Session,
     catalog::schema::{ChunkAttribute, Schema},
+    cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     selection::{RowRun, RowSelection},
@@ -63,7 +65,7 @@ pub(crate) struct Chunk {
     /// Rows of the chunk's buffer.
     pub(crate) rows: u64,
     /// Rows that are in memory, ascending.
-    pub(crate) held: RowSelection,
+    pub(crate) loaded: RowSelection,
     /// Fragments that were asked for as bins; `None` when all are.
     pub(crate) bins: Option<Vec<u32>>,
     pub(crate) positions: Bytes,
@@ -96,12 +98,12 @@ impl Chunk {
         match self.fragments.rows(fragment) {
             None => {}
             Some(FragmentRows::Range(rows)) => {
-                let runs = self.held.within(rows);
+                let runs = self.loaded.within(rows);
                 runs.for_each(|run| push(RowRun { fragment, ..run }));
             }
             Some(FragmentRows::List(rows)) => {
                 for row in rows {
-                    if let Some(place) = self.held.place(*row) {
+                    if let Some(place) = self.loaded.place(*row) {
                         push(RowRun {
                             row: *row,
                             place,
@@ -112,6 +114,17 @@ impl Chunk {
                     }
                 }
             }
+        }
+    }
+
+    /// Returns the vertices of a fragment if they are consecutive and all rows are in memory, so that
+    /// rows are places.
+    pub(crate) fn range_of(&self, fragment: u32) -> Option<Range<u64>> {
+        match self.fragments.rows(fragment)? {
+            FragmentRows::Range(rows) => {
+                (u64::try_from(self.loaded.len()) == Ok(self.rows)).then_some(rows)
+            }
+            FragmentRows::List(_) => None,
         }
     }
 }
@@ -177,7 +190,7 @@ struct Open {
     table: Option<Arc<FragmentTable>>,
     /// What came of asking for the rows that the table names, when it was known before.
     named: Option<Result<(), Damage>>,
-    held: Option<RowSelection>,
+    loaded: Option<RowSelection>,
     bins: Option<Vec<u32>>,
 }
 
@@ -211,8 +224,9 @@ impl Session<'_> {
         let mut round = Round::new();
         let mut alive: Vec<bool> = Vec::with_capacity(open.len());
         let offset = answers.len();
-        for chunk in &mut open {
-            let done = second(schema, chunk, &mut answers, offset, &mut round);
+        let tables = fragment_tables(&open, &answers);
+        for (chunk, table) in open.iter_mut().zip(tables) {
+            let done = second(schema, chunk, table, &mut answers, offset, &mut round);
             alive.push(keep(done, diagnostics)?.is_some());
         }
         answers.extend(round.fetch(self.fetch).await);
@@ -269,12 +283,12 @@ impl Session<'_> {
             fragment,
             named: None,
             table,
-            held: None,
+            loaded: None,
             bins: None,
         };
         if let RequestedRows::These(rows) = &open.request.rows {
             let runs = rows.iter().map(|row| *row..row.saturating_add(1));
-            open.held = Some(RowSelection::ascending(runs));
+            open.loaded = Some(RowSelection::ascending(runs));
             parts(schema, &mut open, 0, round);
         }
         if let (Some(fragments), Some(table)) = (needed, open.table.clone()) {
@@ -309,7 +323,7 @@ impl Session<'_> {
     ) -> Result<Option<Chunk>, QueryError> {
         let chunk = &open.request.chunk;
         let positions = positions(schema, &open, answers);
-        let Some((rows, held, positions)) = keep(positions, diagnostics)? else {
+        let Some((rows, loaded, positions)) = keep(positions, diagnostics)? else {
             return Ok(None);
         };
         let fragments = match open.table {
@@ -319,14 +333,14 @@ impl Session<'_> {
         self.check_shared(&fragments, rows)?;
         let mut vertex = Vec::with_capacity(schema.vertex.len());
         for (attribute, pieces) in schema.vertex.iter().zip(&open.vertex) {
-            let cell = attribute_rows(attribute, chunk, pieces, rows, &held, answers);
+            let cell = attribute_rows(attribute, chunk, pieces, rows, &loaded, answers);
             let cell = match cell {
                 Ok(AttributeRows::Wider) => {
                     let mut round = Round::new();
                     let slot = round.ask(&attribute.array, chunk, None);
                     let mut answers = round.fetch(self.fetch).await;
                     let whole = slot.map_or(Pieces::Absent, Pieces::Whole);
-                    attribute_rows(attribute, chunk, &whole, rows, &held, &mut answers)
+                    attribute_rows(attribute, chunk, &whole, rows, &loaded, &mut answers)
                 }
                 other => other,
             };
@@ -350,7 +364,7 @@ impl Session<'_> {
             chunk: open.request.chunk,
             fragments,
             rows,
-            held,
+            loaded,
             bins: open.bins,
             positions,
             vertex,
@@ -367,11 +381,26 @@ fn keep<T>(result: Result<T, Damage>, diagnostics: &Diagnostics) -> Result<Optio
     }
 }
 
+/// Parses the fragment indexes of chunks on all cores; `None` for a chunk without one.
+fn fragment_tables(
+    open: &[Open],
+    answers: &Answers,
+) -> Vec<Option<Result<FragmentTable, FragmentIndexError>>> {
+    let blobs = open.iter().map(|chunk| match answers.get(chunk.index?) {
+        Some(Some(Ok(Some(blob)))) => Some(&*blob.bytes),
+        _ => None,
+    });
+    let blobs: Vec<Option<&[u8]>> = blobs.collect();
+    let bytes = blobs.iter().flatten().map(|blob| blob.len()).sum();
+    on_cores(blobs, bytes, |blob| blob.map(FragmentTable::parse))
+}
+
 /// Takes the fragment index out of the answers and asks for the rows that it
 /// names.
 fn second(
     schema: &Schema,
     open: &mut Open,
+    table: Option<Result<FragmentTable, FragmentIndexError>>,
     answers: &mut Answers,
     offset: usize,
     round: &mut Round,
@@ -407,8 +436,8 @@ fn second(
         return Err(Damage::in_chunk(&family.node, chunk, Fault::Missing));
     };
     let blob = take(answers, slot, &family.node, chunk)?;
-    let table = FragmentTable::parse(&blob.bytes)
-        .map_err(|error| Damage::in_chunk(&family.node, chunk, error))?;
+    let table = table.unwrap_or_else(|| FragmentTable::parse(&blob.bytes));
+    let table = table.map_err(|error| Damage::in_chunk(&family.node, chunk, error))?;
     let table = family.fragment_tables.insert(chunk, table);
     ask_named(schema, family, &table, open, offset, round)?;
     open.table = Some(table);
@@ -448,7 +477,7 @@ fn ask_named(
                 }
             }
         }
-        open.held = Some(RowSelection::ascending(runs));
+        open.loaded = Some(RowSelection::ascending(runs));
         if matches!(open.request.rows, RequestedRows::Bins { .. }) {
             open.bins = Some(fragments);
         }
@@ -476,13 +505,13 @@ fn whole(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
 
 /// Asks for the held rows of what was put off.
 fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
-    let Some(held) = &open.held else {
+    let Some(loaded) = &open.loaded else {
         return;
     };
     let chunk = &open.request.chunk;
     let mut ask = |family: &ChunkedArray, row: u64| {
         let mut slots = Vec::new();
-        for run in held.runs() {
+        for run in loaded.runs() {
             let rows = run.rows();
             let part = rows.start.saturating_mul(row)..rows.end.saturating_mul(row);
             if let Some(slot) = round.ask(family, chunk, Some(part)) {

@@ -233,15 +233,15 @@ impl LinkSet {
         for (cell, records) in self.cells.iter().zip(read) {
             let source = self.sources.get(cell.source);
             let family = source.and_then(|source| families.get_mut(&source.family));
-            if let Some((_, held)) = family {
-                *held = held.saturating_add(u64::try_from(records.len()).unwrap_or(u64::MAX));
+            if let Some((_, loaded)) = family {
+                *loaded = loaded.saturating_add(u64::try_from(records.len()).unwrap_or(u64::MAX));
             }
         }
-        for (source, held) in families.into_values() {
-            let declared = source.records.unwrap_or(held);
-            if declared != held {
+        for (source, loaded) in families.into_values() {
+            let declared = source.records.unwrap_or(loaded);
+            if declared != loaded {
                 diagnostics.note(format!(
-                    "{}: {held} links, where {declared} are declared",
+                    "{}: {loaded} links, where {declared} are declared",
                     source.family_node
                 ));
             }

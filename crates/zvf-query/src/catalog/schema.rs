@@ -1,12 +1,16 @@
 //! The arrays read for each chunk: positions, fragments and attributes.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
 
 use futures_util::future::{try_join, try_join_all};
 use zvf_format::numeric::Dtype;
 use zvf_model::{
     array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
     fetch::FetchProblem,
+    grid::ChunkCoord,
     layout::{ArrayRole, CrossChunkForm},
 };
 
@@ -28,6 +32,8 @@ pub(crate) struct Schema {
     pub(crate) fragments: Option<Arc<ChunkedArray>>,
     pub(crate) vertex: Vec<ChunkAttribute>,
     pub(crate) fragment: Vec<ChunkAttribute>,
+    /// All chunks with vertices, ascending, once they were asked for.
+    pub(crate) chunks: OnceLock<Arc<[ChunkCoord]>>,
 }
 
 /// An attribute with values in cells of chunks.
@@ -39,6 +45,16 @@ pub(crate) struct ChunkAttribute {
 }
 
 impl Schema {
+    /// Returns all chunks with vertices, ascending.
+    pub(crate) fn all_chunks(&self) -> Arc<[ChunkCoord]> {
+        let all = self.chunks.get_or_init(|| {
+            let listed = self.vertices.chunks();
+            let listed = listed.or_else(|| self.fragments.as_ref()?.chunks());
+            listed.unwrap_or_default().into()
+        });
+        Arc::clone(all)
+    }
+
     /// Returns the size of a position in bytes.
     pub(crate) fn row(&self) -> u64 {
         let row = self.dtype.size().saturating_mul(self.axes);
@@ -151,11 +167,11 @@ impl Session<'_> {
                             any = true;
                         }
                         if !any {
-                            let there = found.iter().flat_map(|(_, names)| names.iter());
+                            let present = found.iter().flat_map(|(_, names)| names.iter());
                             return Err(QueryError::NoAttribute {
                                 scope: None,
                                 name: name.clone(),
-                                there: there.cloned().collect(),
+                                present: present.cloned().collect(),
                             });
                         }
                     }
@@ -217,6 +233,7 @@ impl Session<'_> {
             fragments,
             vertex,
             fragment,
+            chunks: OnceLock::new(),
         }))
     }
 
@@ -246,7 +263,7 @@ impl Session<'_> {
             false => QueryError::NoAttribute {
                 scope: Some(scope),
                 name: name.to_owned(),
-                there: Vec::new(),
+                present: Vec::new(),
             },
         })
     }

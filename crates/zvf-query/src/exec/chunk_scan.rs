@@ -79,10 +79,11 @@ impl ChunkScan {
                         gather.push(&selected, objects.as_deref(), diagnostics)?;
                     }
                 }
-                if let Some(batch) = gather.full_batch()
-                    && emit(batch).is_break()
-                {
-                    return Ok(());
+                if let Some(batch) = gather.full_batch() {
+                    if emit(batch).is_break() {
+                        return Ok(());
+                    }
+                    query.pause().await;
                 }
             }
             if limit.is_reached() || groups.is_done() {
@@ -129,8 +130,8 @@ impl LevelQuery<'_> {
         let attributes = attributes.map(|a| u64::try_from(a.metadata.dtype.size()).unwrap_or(8));
         let row = attributes.sum::<u64>().saturating_add(schema.row());
         let chunk = vertices.div_ceil(count).saturating_mul(row).max(1);
-        let most = bytes.checked_div(chunk).unwrap_or(1);
-        usize::try_from(most).unwrap_or(usize::MAX).max(1)
+        let max = bytes.checked_div(chunk).unwrap_or(1);
+        usize::try_from(max).unwrap_or(usize::MAX).max(1)
     }
 }
 

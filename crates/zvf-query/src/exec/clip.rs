@@ -212,7 +212,7 @@ fn check_splittable(schema: &Schema) -> Result<(), QueryError> {
     match schema.dtype.kind() {
         Kind::Float32 | Kind::Float64 => Ok(()),
         _ => Err(QueryError::Unsupported(
-            "positions that are no float32 or float64 are not cut: drop what crosses the border",
+            "positions that are not float32 or float64 are not cut: drop what crosses the border",
         )),
     }
 }

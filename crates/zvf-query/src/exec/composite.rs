@@ -45,6 +45,7 @@ impl LevelQuery<'_> {
             fragments: None,
             vertex: Vec::new(),
             fragment: Vec::new(),
+            chunks: std::sync::OnceLock::new(),
         };
         let filter = Filter::by_area(&schema, self.area.as_ref());
         let mut chunks = self.chunks(&schema)?;

@@ -120,7 +120,7 @@ impl<'f> Filter<'f> {
             area: query.area.as_ref(),
             area_mode: query.area_mode,
             predicate: query.filter.vertex.as_ref(),
-            predicate_mode: query.query.mode,
+            predicate_mode: query.predicate_mode(),
             object_columns,
             axes: Some(&query.filter.axes),
         })
@@ -170,8 +170,8 @@ impl<'f> Filter<'f> {
         owners: &Owners,
     ) -> Result<RowMarks, QueryError> {
         let mut marks = RowMarks {
-            is_member: vec![false; chunk.held.len()],
-            holds: vec![false; chunk.held.len()],
+            is_member: vec![false; chunk.loaded.len()],
+            holds: vec![false; chunk.loaded.len()],
             inside: self.inside(chunk),
         };
         let holds = self.holds(chunk, rows, owners)?;
@@ -249,7 +249,7 @@ impl<'f> Filter<'f> {
     /// region.
     fn inside(&self, chunk: &Chunk) -> Option<Vec<bool>> {
         let (area, schema) = (self.area?, self.schema);
-        let mut inside = vec![false; chunk.held.len()];
+        let mut inside = vec![false; chunk.loaded.len()];
         let axes = u32::try_from(schema.axes).ok()?.try_into().ok()?;
         let positions = NumericRows::parse(&chunk.positions, schema.dtype, axes).ok()?;
         if let Some(bbox) = area.bbox() {

@@ -3,14 +3,11 @@
 use core::ops::Range;
 use std::collections::BTreeSet;
 
-use zvf_model::key::Key;
-
 use super::{
     clip::{Between, BorderClip, PathPart},
     filter::SelectedRows,
     limit::Limit,
     links::{LinkGraph, LinkVertices, SelectedLinks},
-    path::{Path, push_piece},
 };
 use crate::{
     batch::{
@@ -20,8 +17,8 @@ use crate::{
     catalog::{chunk::Chunk, objects::ObjectSet, schema::Schema},
     diagnostics::Diagnostics,
     error::QueryError,
-    resolve::query::LevelQuery,
-    result::{NO_OBJECT, Parts, QueryResult},
+    resolve::query::{Batching, LevelQuery},
+    result::{Parts, QueryResult},
     selection::RowSelection,
 };
 
@@ -122,7 +119,7 @@ impl<'g> VertexGather<'g> {
     /// the metadata may be wrong, so chunks bound it.
     fn expected(&self, some: &[Option<Chunk>]) -> usize {
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-        let rows = some.iter().flatten().map(|chunk| count(chunk.held.len()));
+        let rows = some.iter().flatten().map(|chunk| count(chunk.loaded.len()));
         let rows = rows.fold(0, u64::saturating_add);
         let per_chunk = count(self.chunks).div_ceil(count(some.len()).max(1));
         let alike = rows.saturating_mul(per_chunk);
@@ -147,7 +144,7 @@ fn portions(
     core::iter::from_fn(move || {
         let mut bytes = 0_u64;
         let count = rest.iter().take_while(|chunk| {
-            let rows = chunk.as_ref().map_or(0, |chunk| chunk.held.len());
+            let rows = chunk.as_ref().map_or(0, |chunk| chunk.loaded.len());
             let rows = u64::try_from(rows).unwrap_or(u64::MAX);
             let is_first = bytes == 0;
             bytes = bytes.saturating_add(rows.saturating_mul(row));
@@ -163,10 +160,12 @@ impl LevelQuery<'_> {
     /// Returns the size in bytes from which on a batch is emitted.
     pub(crate) fn batch_size(&self) -> u64 {
         let budget = self.session.fetch.budget();
-        if self.in_one {
-            return budget.max(1);
+        let share = (budget / 8).clamp(1, MAX_BATCH_BYTES);
+        match self.batching {
+            Batching::Whole => budget.max(1),
+            Batching::Budget => share,
+            Batching::Stream(max) => share.min(max).max(1),
         }
-        (budget / 8).clamp(1, MAX_BATCH_BYTES)
     }
 }
 
@@ -303,65 +302,6 @@ impl RowOrder {
             None => Some(in_order()),
             rows => rows,
         }
-    }
-}
-
-/// The gather of whole paths: their runs are collected first, then copied on all cores.
-pub(crate) struct WholePathGather<'g> {
-    pub(crate) schema: &'g Schema,
-    pub(crate) objects: &'g ObjectSet,
-    pub(crate) loaded: &'g LoadedChunks,
-    /// The node of the object index.
-    pub(crate) manifests: &'g Key,
-}
-
-impl WholePathGather<'_> {
-    /// Copies paths into `builder` as far as the limit goes, and returns their parts. An
-    /// unreadable piece ends a part; parts without vertices are left out. `listed` receives the
-    /// index of the object of each part.
-    pub(crate) fn copy(
-        &self,
-        paths: &[Path<'_>],
-        limit: &mut Limit,
-        builder: &mut VertexBuilder,
-        mut listed: impl FnMut(usize),
-        diagnostics: &Diagnostics,
-    ) -> Result<Parts, QueryError> {
-        let pieces = paths.iter().map(|path| path.pieces.len());
-        let mut rows = RowSelection::with_capacity(pieces.sum());
-        let mut parts = Parts {
-            offsets: vec![0],
-            objects: Vec::with_capacity(paths.len()),
-        };
-        // The end of the last part.
-        let mut end = 0_usize;
-        for path in paths {
-            if limit.is_reached() {
-                break;
-            }
-            let id = self.objects.id(path.place).unwrap_or(NO_OBJECT);
-            let mut end_part = |rows: &RowSelection| {
-                if rows.len() > end && limit.take(1) == 1 {
-                    end = rows.len();
-                    listed(path.place);
-                    parts.objects.push(id);
-                    parts.offsets.push(u64::try_from(end).unwrap_or(u64::MAX));
-                }
-            };
-            path.each_piece(
-                self.loaded,
-                self.manifests,
-                diagnostics,
-                |piece, chunk| match chunk {
-                    Some(chunk) => push_piece(piece, chunk, &mut rows),
-                    None => end_part(&rows),
-                },
-            )?;
-            end_part(&rows);
-        }
-        rows.truncate(end);
-        builder.take(self.schema, rows.runs(), self.loaded, diagnostics)?;
-        Ok(parts)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Vertices of another level that vertices are linked to.
 
 use core::ops::ControlFlow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use zvf_format::path::Delta;
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{grid::ChunkCoord, row_id::RowId};
 
 use super::{context::ExecContext, limit::Limit, operator::PlanNode};
 use crate::{
@@ -34,10 +37,9 @@ pub(crate) async fn execute(
 ) -> Result<(), QueryError> {
     let (query, diagnostics) = (context.query, context.diagnostics);
     let mut rows = RowsOf::new();
+    let mut ids = Vec::new();
     let mut collect = |batch: QueryResult| {
-        for (chunk, row) in batch.origins {
-            rows.entry(chunk).or_default().insert(row);
-        }
+        ids.extend(batch.row_ids.unwrap_or_default());
         ControlFlow::Continue(())
     };
     // The limit applies to the vertices reached, not to those they are reached from.
@@ -50,8 +52,18 @@ pub(crate) async fn execute(
         query: &start,
         ..context
     };
+    let mut chunks: Arc<[ChunkCoord]> = Arc::default();
     if let Some(input) = node.inputs.first() {
+        if let Some(schema) = input.schema() {
+            chunks = schema.all_chunks();
+        }
         input.execute(inner, &mut collect).await?;
+    }
+    for id in ids.into_iter().map(RowId::from) {
+        let rank = usize::try_from(id.chunk()).unwrap_or(usize::MAX);
+        if let Some(chunk) = chunks.get(rank) {
+            rows.entry(chunk.clone()).or_default().insert(id.row());
+        }
     }
     let scope = context.scope(node.id);
     let session = scope.session;
@@ -65,7 +77,7 @@ pub(crate) async fn execute(
         Some(reached) => reached,
         None => {
             let step = levels.signum();
-            let mut level = std::sync::Arc::clone(&query.level);
+            let mut level = Arc::clone(&query.level);
             for _ in 0..levels.unsigned_abs() {
                 let next = level.id().offset(step).ok_or(QueryError::NoScale)?;
                 let next = session.level(next).await?;
@@ -104,14 +116,14 @@ impl LevelQuery<'_> {
         if levels == 0 {
             return Ok(Some(rows.clone()));
         }
-        let (there, back) = (Delta::new(levels), Delta::new(levels.saturating_neg()));
+        let (present, back) = (Delta::new(levels), Delta::new(levels.saturating_neg()));
         let session = &self.session;
-        let is_there = session.link_deltas(from).await?.contains(&there);
+        let is_there = session.link_deltas(from).await?.contains(&present);
         if is_there {
             let set = session.links(
                 from,
                 Some(target),
-                there,
+                present,
                 &[],
                 LinkView::Logical,
                 diagnostics,

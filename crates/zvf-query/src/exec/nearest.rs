@@ -414,10 +414,10 @@ fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
         .collect();
     answer.keep_vertices(&rows);
     if let Some(ids) = &answer.object_ids {
-        let there: BTreeSet<i64> = ids.iter().copied().collect();
+        let present: BTreeSet<i64> = ids.iter().copied().collect();
         let objects = answer.objects.iter().enumerate();
         let objects = objects
-            .filter(|(_, id)| there.contains(id))
+            .filter(|(_, id)| present.contains(id))
             .map(|(at, _)| at);
         let objects: Vec<usize> = objects.collect();
         answer.keep_objects(&objects);

@@ -186,8 +186,8 @@ impl LevelQuery<'_> {
             };
             diagnostics.skip(Damage::in_chunk(&self.manifests()?, &chunk.chunk, fault))?;
         }
-        let there = pairs.iter().filter(|(fragment, _)| *fragment < fragments);
-        let owners = Owners::new(there);
+        let present = pairs.iter().filter(|(fragment, _)| *fragment < fragments);
+        let owners = Owners::new(present);
         Ok(owners)
     }
 
@@ -203,12 +203,12 @@ impl LevelQuery<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<Vec<ObjectGroup>, QueryError> {
         let groups = self.session.groups(&self.level, diagnostics).await?;
-        let mut asked = Vec::with_capacity(ids.len());
+        let mut requested = Vec::with_capacity(ids.len());
         for id in ids {
             let budget = self.session.fetch.budget();
             let group = groups.as_ref().map(|groups| groups.group(*id, budget));
             match group.transpose()?.flatten() {
-                Some(group) => asked.push(group),
+                Some(group) => requested.push(group),
                 None => {
                     let (id, level) = (*id, self.level.id());
                     let node = Session::node_of(&self.level)?;
@@ -216,6 +216,6 @@ impl LevelQuery<'_> {
                 }
             }
         }
-        Ok(asked)
+        Ok(requested)
     }
 }

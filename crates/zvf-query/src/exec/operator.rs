@@ -192,6 +192,9 @@ impl Operator {
                 }
                 if let Some(predicate) = &query.filter.vertex {
                     details.add("predicate", predicate);
+                    if query.shape != Shape::Points && query.predicate_mode() != Mode::Clip {
+                        details.add("predicate_mode", mode(query.predicate_mode()));
+                    }
                 }
             }
             Self::Clip => {
@@ -272,6 +275,16 @@ impl PlanNode {
         for input in &self.inputs {
             input.walk(depth.saturating_add(1), visit);
         }
+    }
+
+    /// Returns the schema of the scan of vertices nearest to the node.
+    pub(crate) fn schema(&self) -> Option<&Schema> {
+        let own = match &self.operator {
+            Operator::ChunkScan(scan) => Some(&*scan.schema),
+            Operator::PathScan(scan) => Some(&*scan.schema),
+            _ => None,
+        };
+        own.or_else(|| self.inputs.iter().find_map(Self::schema))
     }
 
     /// Returns the input of this kind nearest to the node.

@@ -5,8 +5,9 @@ use zvf_model::key::Key;
 use crate::{
     batch::loaded::LoadedChunks,
     catalog::{chunk::Chunk, objects::ObjectFragment},
+    cores::on_cores,
     diagnostics::Diagnostics,
-    error::{Damage, Fault, QueryError},
+    error::QueryError,
     selection::RowSelection,
 };
 
@@ -45,11 +46,7 @@ impl<'o> Path<'o> {
             if let Some(found) = chunk
                 && piece.fragment >= found.fragments.len()
             {
-                let fault = Fault::NoFragment {
-                    fragment: piece.fragment,
-                    fragments: found.fragments.len(),
-                };
-                diagnostics.skip(Damage::in_chunk(manifests, &found.chunk, fault))?;
+                loaded.skip_absent(*piece, manifests, diagnostics)?;
                 chunk = None;
             }
             push(*piece, chunk);
@@ -94,6 +91,30 @@ impl<'o> Path<'o> {
         Some(rows)
     }
 }
+
+/// Bytes of a piece in memory: those of a few vertices.
+pub(crate) const BYTES_PER_PIECE: usize = 64;
+
+/// Checks that vertices that several paths share fit into the budget. They are many vertices of few
+/// bytes, so the budget of the port does not see them.
+pub(crate) fn check_shared(
+    paths: &[Path<'_>],
+    loaded: &LoadedChunks,
+    budget: u64,
+) -> Result<(), QueryError> {
+    let pieces = paths.iter().map(|path| path.pieces.len());
+    let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
+    let blocks = paths.chunks(PATHS_PER_BLOCK).collect();
+    let rows = on_cores(blocks, bytes, |paths| {
+        let rows = paths.iter().flat_map(|path| path.pieces);
+        let rows = rows.map(|piece| loaded.rows_of(*piece));
+        rows.fold(0, u64::saturating_add)
+    });
+    loaded.check_rows(rows.into_iter().fold(0, u64::saturating_add), budget)
+}
+
+/// Paths whose vertices one core counts at a time.
+const PATHS_PER_BLOCK: usize = 256;
 
 /// Returns the vertices of a piece that are in memory.
 pub(crate) fn rows_of_piece(piece: ObjectFragment, loaded: &LoadedChunks) -> RowSelection {

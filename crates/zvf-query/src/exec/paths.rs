@@ -14,11 +14,12 @@ use super::{
     clip::{BorderClip, PathPart},
     context::ExecContext,
     filter::Filter,
-    gather::{PathGather, WholePathGather},
+    gather::PathGather,
     limit::Limit,
     operator::PathScan,
-    path::Path,
+    path::{Path, check_shared},
     pipeline::Pipeline,
+    whole_paths::WholePathGather,
 };
 use crate::{
     batch::loaded::LoadedChunks,
@@ -87,8 +88,8 @@ impl PathScan {
         let regional = regional.filter(|_| query.shape == Shape::Paths);
         let places = match regional {
             Some(area) => {
-                let most = query.session.fetch.budget() / 4;
-                objects.near(&near, most, |from, to| area.may_meet(&[], &[from, to]))
+                let max = query.session.fetch.budget() / 4;
+                objects.near(&near, max, |from, to| area.may_meet(&[], &[from, to]))
             }
             None => selected.places.clone(),
         };
@@ -113,7 +114,7 @@ impl PathScan {
         };
         let mut emitted = Emitted {
             limit: pipeline.limit(),
-            objects: BTreeSet::new(),
+            objects: vec![false; objects.len()],
         };
         if let Some(area) = regional {
             scan.load_region(&work, area, &mut paths, &mut loaded, diagnostics)
@@ -247,8 +248,8 @@ pub(crate) struct PathWork<'w> {
 /// Progress of a query on paths over its batches.
 struct Emitted {
     limit: Limit,
-    /// Objects that a batch has listed.
-    objects: BTreeSet<usize>,
+    /// Whether a batch has listed each object.
+    objects: Vec<bool>,
 }
 
 impl PathWork<'_> {
@@ -264,9 +265,12 @@ impl PathWork<'_> {
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let (query, diagnostics) = (self.context.query, self.context.diagnostics);
-        let pieces = paths.iter().flat_map(|path| path.pieces);
-        loaded.check_shared(pieces, query.session.fetch.budget())?;
         let is_path = query.shape == Shape::Paths;
+        let budget = query.session.fetch.budget();
+        // The gather of whole paths counts their vertices itself.
+        if !is_path || !self.filter.passes_all() {
+            check_shared(paths, loaded, budget)?;
+        }
         let whole = match is_path {
             true => self.whole_paths(paths, loaded, emitted.limit)?,
             false => None,
@@ -275,7 +279,8 @@ impl PathWork<'_> {
         let mut listed = Vec::new();
         let Emitted { limit, objects } = emitted;
         let mut list = |place: usize| {
-            if objects.insert(place) {
+            if let Some(is_listed) = objects.get_mut(place).filter(|is_listed| !**is_listed) {
+                *is_listed = true;
                 listed.push(place);
             }
         };
@@ -286,6 +291,7 @@ impl PathWork<'_> {
                 objects: self.objects,
                 loaded,
                 manifests: &self.manifests,
+                budget,
             };
             let mut builder = query.vertices(self.schema, false);
             let parts = gather.copy(&paths, limit, &mut builder, list, diagnostics)?;
@@ -320,7 +326,9 @@ impl PathWork<'_> {
         columns
             .show_objects(&mut batch, self.objects, &listed, diagnostics)
             .await?;
-        Ok(emit(batch))
+        let flow = emit(batch);
+        query.pause().await;
+        Ok(flow)
     }
 
     /// Filters and clips a segment of an object.
@@ -382,7 +390,7 @@ impl PathWork<'_> {
 
 /// Returns the number of the first paths that together need at most `most` chunks, but at most
 /// `max_paths`, and these chunks.
-fn path_group(paths: &[Path<'_>], most: usize, max_paths: usize) -> (usize, BTreeSet<u32>) {
+fn path_group(paths: &[Path<'_>], max: usize, max_paths: usize) -> (usize, BTreeSet<u32>) {
     let mut chunks: Vec<u32> = Vec::new();
     let mut is_in: Vec<bool> = Vec::new();
     let mut count = 0_usize;
@@ -401,7 +409,7 @@ fn path_group(paths: &[Path<'_>], most: usize, max_paths: usize) -> (usize, BTre
                 chunks.push(piece.chunk);
             }
         }
-        if count > 0 && chunks.len() > most {
+        if count > 0 && chunks.len() > max {
             chunks.truncate(before);
             break;
         }

@@ -40,7 +40,7 @@ use crate::{
     diagnostics::Diagnostics,
     memory::{MemoryStore, now},
     query::Query,
-    resolve::query::LevelQuery,
+    resolve::query::{Batching, LevelQuery},
     result::QueryResult,
 };
 
@@ -158,7 +158,7 @@ fn chunks(query: &LevelQuery<'_>) -> (Schema, Vec<Chunk>) {
 fn run(memory: &MemoryStore, query: &Query) -> (QueryResult, Vec<Vec<String>>, Vec<String>) {
     let diagnostics = Diagnostics::new(false);
     let mut query = resolved(memory, query);
-    query.in_one = true;
+    query.batching = Batching::Whole;
     let plan = now(query.physical_plan(&diagnostics)).unwrap();
     let mut operators = Vec::new();
     plan.walk(0, &mut |node, depth| {

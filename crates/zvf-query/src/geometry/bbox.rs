@@ -13,7 +13,7 @@ use super::{
 
 /// An axis-aligned box with inclusive bounds.
 ///
-/// Bounds may be infinite. A box with a NaN bound, or with a lower bound above the upper bound,
+/// Bounds may be infinite, and are never NaN. A box with a lower bound above the upper bound
 /// [is empty](Self::is_empty) and selects nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bbox {
@@ -26,13 +26,17 @@ impl Bbox {
     ///
     /// # Errors
     ///
-    /// Returns [`BboxError`] if a corner is not a valid position or the numbers of axes differ.
+    /// Returns [`BboxError`] if a bound is NaN, a corner is not a valid position or the numbers of
+    /// axes differ.
     pub fn new(lo: &[f64], hi: &[f64]) -> Result<Self, BboxError> {
         if lo.len() != hi.len() {
             return Err(BboxError::AxesDiffer {
                 lo: lo.len(),
                 hi: hi.len(),
             });
+        }
+        if let Some(at) = lo.iter().chain(hi).position(|bound| bound.is_nan()) {
+            return Err(BboxError::NotANumber(at));
         }
         Ok(Self {
             lo: Position::new(lo)?,
@@ -86,8 +90,7 @@ impl Bbox {
         self.lo.len()
     }
 
-    /// Returns whether no position can be in the box: a bound is NaN, or a lower bound exceeds the
-    /// upper bound.
+    /// Returns whether no position can be in the box: a lower bound exceeds the upper bound.
     pub fn is_empty(&self) -> bool {
         let mut bounds = self.lo.iter().zip(self.hi());
         !bounds.all(|(lo, hi)| lo <= hi)

@@ -246,14 +246,14 @@ fn cut(vertices: &[ClippedVertex], corners: [&[f64]; 3], half: HalfSpace) -> Vec
     };
     let next = vertices.iter().cycle().skip(1);
     for (vertex, next) in vertices.iter().zip(next) {
-        let (here, there) = (half.depth(vertex, corners), half.depth(next, corners));
+        let (here, present) = (half.depth(vertex, corners), half.depth(next, corners));
         if here >= 0.0 {
             keep(*vertex);
         }
-        if here > 0.0 && there < 0.0 {
-            keep(crossing((vertex, here), (next, there), corners, half));
-        } else if here < 0.0 && there > 0.0 {
-            keep(crossing((next, there), (vertex, here), corners, half));
+        if here > 0.0 && present < 0.0 {
+            keep(crossing((vertex, here), (next, present), corners, half));
+        } else if here < 0.0 && present > 0.0 {
+            keep(crossing((next, present), (vertex, here), corners, half));
         }
     }
     let ends = left.first().zip(left.last());

@@ -86,7 +86,7 @@ impl Session<'_> {
             || shape == Shape::Points && counted.values().all(LevelCount::is_exact);
         Ok(LevelPlan {
             alternatives,
-            most: (is_hope || !is_exact).then_some(budget.vertices),
+            max: (is_hope || !is_exact).then_some(budget.vertices),
             is_exact,
             is_told: true,
         })

@@ -140,16 +140,26 @@ impl Session<'_> {
         query: &'f Query,
     ) -> BoxFuture<'f, Result<Explanation, QueryError>> {
         Box::pin(async move {
+            let outcome = self.explain_unconfirmed(query).await;
+            self.confirmed(outcome).await
+        })
+    }
+
+    fn explain_unconfirmed<'f>(
+        &'f self,
+        query: &'f Query,
+    ) -> BoxFuture<'f, Result<Explanation, QueryError>> {
+        Box::pin(async move {
             let diagnostics = Diagnostics::new(query.keep_going);
             let chosen = self.choose(query, &diagnostics).await?;
             let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
-            let (mut asked, mut whole): (Vec<Asked>, Vec<Asked>) = Default::default();
+            let (mut requested, mut whole): (Vec<Asked>, Vec<Asked>) = Default::default();
             let (mut then, mut operators) = (Vec::new(), Vec::new());
             for (number, part) in parts.iter().enumerate() {
                 let query = part.query(query);
                 let of_part = self.dry_run(&query, false).await?;
                 let of_whole = self.dry_run(&query, true).await?;
-                let in_part = of_part.asked.len() < of_whole.asked.len();
+                let in_part = of_part.requested.len() < of_whole.requested.len();
                 for read in of_part.later {
                     if (in_part || read.is_always) && !then.contains(&read.what) {
                         then.push(read.what);
@@ -157,8 +167,13 @@ impl Session<'_> {
                 }
                 let reports = of_part.operators.into_iter();
                 operators.extend(reports.map(|(id, report)| ((number, id), report)));
-                asked.extend(of_part.asked.into_iter().map(|read| read.of_part(number)));
-                whole.extend(of_whole.asked);
+                requested.extend(
+                    of_part
+                        .requested
+                        .into_iter()
+                        .map(|read| read.of_part(number)),
+                );
+                whole.extend(of_whole.requested);
             }
             let levels = parts.iter().map(|part| {
                 let counts = part.counted.iter().map(|(_, count)| *count);
@@ -172,9 +187,9 @@ impl Session<'_> {
                 true => levels.collect(),
                 false => Vec::new(),
             };
-            let sizes = Sizes::of(self, asked.iter().chain(&whole)).await?;
+            let sizes = Sizes::of(self, requested.iter().chain(&whole)).await?;
             for (operator, report) in &mut operators {
-                let own = asked.iter().filter(|read| read.operator == *operator);
+                let own = requested.iter().filter(|read| read.operator == *operator);
                 let own = by_object(own);
                 report.requests = u64::try_from(own.len()).unwrap_or(u64::MAX);
                 report.round_trips = u64::from(!own.is_empty());
@@ -184,7 +199,7 @@ impl Session<'_> {
                     .sum();
             }
             let mut first: BTreeMap<Key, Reads> = BTreeMap::new();
-            for (object, parts) in by_object(&asked) {
+            for (object, parts) in by_object(&requested) {
                 let array = array_of(object);
                 let reads = first.entry(array.clone()).or_insert(Reads {
                     array,
@@ -216,7 +231,7 @@ impl Session<'_> {
         let recording = Recording {
             fetch: self.fetch,
             whole,
-            asked: Mutex::default(),
+            requested: Mutex::default(),
             is_over: AtomicBool::new(false),
             metadata: Metadata::default(),
         };
@@ -232,10 +247,10 @@ impl Session<'_> {
         query.keep_going = false;
         let mut run = DryRun::default();
         let outcome = session.run_dry(&query, &recording, &mut run).await;
-        run.asked = core::mem::take(&mut *lock(&recording.asked));
+        run.requested = core::mem::take(&mut *lock(&recording.requested));
         match outcome {
             // The port returns errors only, so a run that requested data always fails.
-            Err(_) if !run.asked.is_empty() => Ok(run),
+            Err(_) if !run.requested.is_empty() => Ok(run),
             other => other.map(|()| run),
         }
     }
@@ -273,6 +288,16 @@ impl Session<'_> {
     ///
     /// [`QueryError`] when the query fails.
     pub fn analyze<'f>(
+        &'f self,
+        query: &'f Query,
+    ) -> BoxFuture<'f, Result<Vec<OperatorReport>, QueryError>> {
+        Box::pin(async move {
+            let outcome = self.analyze_unconfirmed(query).await;
+            self.confirmed(outcome).await
+        })
+    }
+
+    fn analyze_unconfirmed<'f>(
         &'f self,
         query: &'f Query,
     ) -> BoxFuture<'f, Result<Vec<OperatorReport>, QueryError>> {
@@ -326,7 +351,7 @@ fn plan_port<'a>(session: &Session<'a>, query: &Query) -> Port<'a> {
 /// The outcome of a dry run.
 #[derive(Default)]
 struct DryRun {
-    asked: Vec<Asked>,
+    requested: Vec<Asked>,
     /// Reports of the operators with their ids, each before its inputs.
     operators: Vec<(usize, OperatorReport)>,
     later: Vec<LaterRead>,
@@ -443,9 +468,9 @@ impl Asked {
 }
 
 /// Groups requests by object and sums the sizes of their parts; `None` for a whole object.
-fn by_object<'a>(asked: impl IntoIterator<Item = &'a Asked>) -> BTreeMap<&'a Key, Option<u64>> {
+fn by_object<'a>(requested: impl IntoIterator<Item = &'a Asked>) -> BTreeMap<&'a Key, Option<u64>> {
     let mut objects: BTreeMap<&Key, Option<u64>> = BTreeMap::new();
-    for read in asked {
+    for read in requested {
         let part = read.bytes;
         objects
             .entry(&read.object)
@@ -477,9 +502,9 @@ struct Sizes(BTreeMap<Key, u64>);
 impl Sizes {
     async fn of<'k>(
         session: &Session<'_>,
-        asked: impl Iterator<Item = &'k Asked>,
+        requested: impl Iterator<Item = &'k Asked>,
     ) -> Result<Self, QueryError> {
-        let mut keys: Vec<Key> = asked.map(|read| read.object.clone()).collect();
+        let mut keys: Vec<Key> = requested.map(|read| read.object.clone()).collect();
         keys.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         keys.dedup();
         match session.fetch.sizes(&keys).await {
@@ -502,7 +527,7 @@ impl Sizes {
 struct Recording<'a> {
     fetch: Port<'a>,
     whole: bool,
-    asked: Mutex<Vec<Asked>>,
+    requested: Mutex<Vec<Asked>>,
     /// `true` after the first round trip. Later requests are reactions to its failure and are not
     /// recorded.
     is_over: AtomicBool,
@@ -606,8 +631,8 @@ impl Fetch for Recorder<'_> {
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send {
         let mut keys = Vec::with_capacity(wanted.len());
         let is_over = self.recording.is_over.load(Ordering::Relaxed);
-        let mut asked = lock(&self.recording.asked);
-        let before = asked.len();
+        let mut requested = lock(&self.recording.requested);
+        let before = requested.len();
         for wanted in wanted {
             let part = wanted.part.as_ref();
             let part = part.map(|part| part.end.saturating_sub(part.start));
@@ -619,13 +644,13 @@ impl Fetch for Recorder<'_> {
                     // `element` counts cells, but `object_of` takes the index of an item.
                     let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
                     if let Some(object) = object_of(&array.array, &first.collect::<Vec<_>>()) {
-                        asked.push(self.asked(object, part));
+                        requested.push(self.asked(object, part));
                     }
                 }
                 CellOf::Child(key) => {
                     keys.push(key.clone());
-                    asked.extend(key.metadata().ok().map(|object| self.asked(object, None)));
-                    asked.extend(
+                    requested.extend(key.metadata().ok().map(|object| self.asked(object, None)));
+                    requested.extend(
                         key.join_path("c/0")
                             .ok()
                             .map(|object| self.asked(object, None)),
@@ -634,9 +659,9 @@ impl Fetch for Recorder<'_> {
             }
         }
         if is_over {
-            asked.truncate(before);
+            requested.truncate(before);
         }
-        drop(asked);
+        drop(requested);
         let mut waited = false;
         // Concurrent futures issue their requests before the first round trip ends, including
         // futures that wait for metadata first.

@@ -1,21 +1,23 @@
 //! Running and counting queries.
 
-use core::ops::ControlFlow;
-use std::collections::BTreeSet;
+use core::{future::poll_fn, ops::ControlFlow, task::Poll};
+use std::{collections::BTreeSet, sync::Mutex};
 
 use futures_util::future::BoxFuture;
-use zvf_model::level::LevelId;
+use zvf_model::{error_kind::ErrorKind, fetch::FetchProblem, level::LevelId};
 
+use super::gate::{Gate, lock};
 use crate::{
     batch::merge::{CollectedResult, over_budget},
     catalog::{level::Session, schema::nameless},
     diagnostics::Diagnostics,
-    error::QueryError,
+    error::{Damage, Fault, QueryError},
     exec::context::ExecContext,
+    geometry::Mode,
     predicate::Scope,
-    query::{Query, Selection},
-    resolve::choice::{LevelPart, LevelParts},
-    resolve::query::Emit,
+    query::{BatchOptions, Clip, Query, Selection, Shape},
+    resolve::choice::{LevelPart, LevelParts, LevelPlan},
+    resolve::query::{Batching, Emit, shape_of},
     result::{LevelUse, QueryResult, Skipped},
 };
 
@@ -65,7 +67,8 @@ impl Session<'_> {
             let budget = self.fetch.budget();
             let mut whole = CollectedResult::default();
             let mut take = |batch| whole.push(batch, budget);
-            let outcome = self.give(query, true, &mut take).await?;
+            let outcome = self.give(query, Batching::Whole, &mut take).await;
+            let outcome = self.confirmed(outcome).await?;
             let mut answer = whole.finish()?.unwrap_or_default();
             answer.level = finest(&outcome.levels).unwrap_or(answer.level);
             answer.levels = outcome.levels;
@@ -91,19 +94,83 @@ impl Session<'_> {
         query: &Query,
         mut each: impl FnMut(QueryResult) -> ControlFlow<()> + Send,
     ) -> Result<QueryReport, QueryError> {
-        self.give(query, false, &mut each).await
+        let report = Box::pin(self.give_confirmed(query, Batching::Budget, &mut each)).await;
+        self.confirmed(report).await
     }
 
-    /// Runs a query, in one batch if `in_one` is set and memory allows.
+    /// Runs a query and passes each batch on once its reads are confirmed.
+    async fn give_confirmed(
+        &self,
+        query: &Query,
+        batching: Batching,
+        each: &mut Emit<'_>,
+    ) -> Result<QueryReport, QueryError> {
+        let gate = Mutex::new(Gate::new(each));
+        let mut pass = |batch| lock(&gate).pass(batch, self.fetch.confirm_now().as_ref());
+        let mut running = self.give(query, batching, &mut pass);
+        loop {
+            let step = poll_fn(|context| {
+                let step = running.as_mut().poll(context);
+                match step.is_ready() || lock(&gate).is_waiting() {
+                    true => Poll::Ready(step),
+                    false => Poll::Pending,
+                }
+            });
+            let step = step.await;
+            if lock(&gate).is_waiting() {
+                self.fetch.confirm().await?;
+                lock(&gate).release();
+            }
+            if let Poll::Ready(report) = step {
+                return report;
+            }
+        }
+    }
+
+    /// Returns `outcome` if everything read for it is of one state of the store.
+    pub(super) async fn confirmed<T>(
+        &self,
+        outcome: Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        match self.fetch.confirm().await {
+            Ok(()) => outcome,
+            // Data of two states may look damaged.
+            Err(error) if error.problem == FetchProblem::Changed => Err(error.into()),
+            Err(error) => outcome.and_then(|_| Err(error.into())),
+        }
+    }
+
+    /// Runs a query for a [`BatchStream`](crate::BatchStream), which cuts batches to `options`.
+    /// Yields once after each batch, and passes batches as [`batches`](Self::batches) does.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`]; batches passed before it are correct but incomplete.
+    pub async fn batches_within(
+        &self,
+        query: &Query,
+        options: BatchOptions,
+        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + Send,
+    ) -> Result<QueryReport, QueryError> {
+        let batching = Batching::Stream(options.bytes);
+        let report = Box::pin(self.give_confirmed(query, batching, &mut each)).await;
+        self.confirmed(report).await
+    }
+
+    /// Runs a query, in one batch if `batching` asks for that and memory allows.
     fn give<'f>(
         &'f self,
         query: &'f Query,
-        in_one: bool,
+        batching: Batching,
         each: &'f mut Emit<'_>,
     ) -> BoxFuture<'f, Result<QueryReport, QueryError>> {
         Box::pin(async move {
-            let outcome = self.ask(query, in_one, each).await;
+            let outcome = self.ask(query, batching, each).await;
             match outcome {
+                Err(QueryError::Damaged(Damage {
+                    fault: Fault::Fetch(error),
+                    ..
+                })) if error.kind() != ErrorKind::Damaged => Err(QueryError::Fetch(error)),
                 Err(error) => Err(self.advised(query, error).await),
                 outcome => outcome,
             }
@@ -117,6 +184,11 @@ impl Session<'_> {
     ///
     /// [`QueryError::NoAttribute`] for a missing attribute, with the existing ones; [`QueryError`].
     pub async fn check_selection(&self, query: &Query) -> Result<(), QueryError> {
+        let checked = self.check_names(query).await;
+        self.confirmed(checked).await
+    }
+
+    async fn check_names(&self, query: &Query) -> Result<(), QueryError> {
         let Selection::Named(named) = &query.columns else {
             return Ok(());
         };
@@ -126,13 +198,13 @@ impl Session<'_> {
         let level = self.level(self.chosen_level(query).await?).await?;
         for (scope, name) in named {
             let scopes = scope.map_or(Scope::ALL.to_vec(), |scope| vec![scope]);
-            let mut there = Vec::new();
+            let mut present = Vec::new();
             let mut is_there = false;
             for scope in scopes {
                 match self.attribute_names(&level, scope).await.map_err(nameless) {
                     Ok(names) => {
                         is_there |= names.contains(name);
-                        there.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
+                        present.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
                     }
                     Err(QueryError::Nameless(_)) => is_there = true,
                     Err(error) => return Err(error),
@@ -142,7 +214,7 @@ impl Session<'_> {
                 return Err(QueryError::NoAttribute {
                     scope: *scope,
                     name: name.clone(),
-                    there,
+                    present,
                 });
             }
         }
@@ -151,35 +223,60 @@ impl Session<'_> {
 
     /// Adds the existing attributes to the error of a missing one.
     async fn advised(&self, query: &Query, mut error: QueryError) -> QueryError {
-        let QueryError::NoAttribute { scope, there, .. } = &mut error else {
+        let QueryError::NoAttribute { scope, present, .. } = &mut error else {
             return error;
         };
-        if let (Some(scope), true) = (*scope, there.is_empty())
+        if let (Some(scope), true) = (*scope, present.is_empty())
             && let Ok(id) = self.chosen_level(query).await
             && let Ok(level) = self.level(id).await
             && let Ok(names) = self.attribute_names(&level, scope).await
         {
-            there.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
+            present.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
         }
         error
+    }
+
+    /// Checks that each vertex of the result is a stored vertex of level 0.
+    fn check_row_ids(&self, query: &Query, chosen: &LevelPlan) -> Result<(), QueryError> {
+        let mut parts = chosen.alternatives.iter().flatten();
+        let is_full = parts.all(|part| part.level == LevelId::FULL);
+        if !is_full || query.drill.is_some() || query.geometry.is_some() {
+            return Err(QueryError::Unsupported(
+                "row ids exist for vertices of level 0 only; query level 0, without a level jump \
+                 or a named geometry",
+            ));
+        }
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let is_cut = query.region.is_some() && query.mode == Mode::Clip;
+        if is_cut && query.clip == Clip::Split && shape != Shape::Points {
+            return Err(QueryError::Unsupported(
+                "clipping makes new vertices, which have no row ids; drop what crosses the border, \
+                 or use another mode",
+            ));
+        }
+        Ok(())
     }
 
     async fn ask(
         &self,
         query: &Query,
-        in_one: bool,
+        batching: Batching,
         each: &mut Emit<'_>,
     ) -> Result<QueryReport, QueryError> {
         let diagnostics = Diagnostics::new(query.keep_going);
         let chosen = self.choose(query, &diagnostics).await?;
-        let levels = match chosen.most {
+        if query.row_ids {
+            self.check_row_ids(query, &chosen)?;
+        }
+        let levels = match chosen.max {
             None => {
                 let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
-                self.draw(query, in_one, parts, &diagnostics, each).await?
+                self.draw(query, batching, parts, &diagnostics, each)
+                    .await?
             }
-            Some(most) => {
+            Some(max) => {
                 let (kept, levels) = self
-                    .try_each(query, &chosen.alternatives, most, &diagnostics)
+                    .try_each(query, &chosen.alternatives, max, &diagnostics)
                     .await?;
                 for batch in kept {
                     if each(batch).is_break() {
@@ -201,7 +298,7 @@ impl Session<'_> {
     async fn draw(
         &self,
         query: &Query,
-        in_one: bool,
+        batching: Batching,
         parts: &[LevelPart],
         diagnostics: &Diagnostics,
         each: &mut Emit<'_>,
@@ -215,7 +312,7 @@ impl Session<'_> {
             let before = first_row;
             let (mut groups, mut is_over) = (None, false);
             let mut plan = self.resolve(&query).await?;
-            plan.in_one = in_one;
+            plan.batching = batching;
             if let (Some(ids), 0) = (&query.groups, at) {
                 groups = Some(plan.asked_groups(ids, diagnostics).await?);
             }
@@ -260,13 +357,13 @@ impl Session<'_> {
         &self,
         query: &Query,
         alternatives: &[LevelParts],
-        most: u64,
+        max: u64,
         diagnostics: &Diagnostics,
     ) -> Result<(Vec<QueryResult>, Vec<LevelUse>), QueryError> {
         let budget = self.fetch.budget();
         let is_limited = query.limit.is_some();
         let unlimited = query.clone().columns(Selection::none());
-        let asked = match is_limited {
+        let requested = match is_limited {
             true => &Query {
                 limit: None,
                 ..unlimited
@@ -280,7 +377,7 @@ impl Session<'_> {
             let mut keep = |batch: QueryResult| {
                 let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
                 vertices = vertices.saturating_add(rows);
-                if is_limited || vertices > most {
+                if is_limited || vertices > max {
                     // The error reports the number of all vertices.
                     kept.clear();
                     return ControlFlow::Continue(());
@@ -292,8 +389,10 @@ impl Session<'_> {
                     false => ControlFlow::Continue(()),
                 }
             };
-            let mut levels = self.draw(asked, false, parts, &own, &mut keep).await?;
-            if vertices <= most && is_limited {
+            let mut levels = self
+                .draw(requested, Batching::Budget, parts, &own, &mut keep)
+                .await?;
+            if vertices <= max && is_limited {
                 let mut keep = |batch: QueryResult| {
                     bytes = bytes.saturating_add(batch.size());
                     kept.push(batch);
@@ -302,12 +401,14 @@ impl Session<'_> {
                         false => ControlFlow::Continue(()),
                     }
                 };
-                levels = self.draw(query, false, parts, &own, &mut keep).await?;
+                levels = self
+                    .draw(query, Batching::Budget, parts, &own, &mut keep)
+                    .await?;
             }
             if bytes > budget {
                 return Err(over_budget(bytes, budget));
             }
-            if vertices <= most {
+            if vertices <= max {
                 diagnostics.absorb(&own);
                 return Ok((kept, levels));
             }
@@ -317,7 +418,7 @@ impl Session<'_> {
         Err(QueryError::OverVertices {
             level,
             vertices,
-            budget: most,
+            budget: max,
         })
     }
 

@@ -167,6 +167,10 @@ impl Area {
                     let axes = sphere.centre().iter();
                     axes.map(|c| {
                         let edge = c + sign * sphere.radius();
+                        if edge.is_nan() {
+                            // No position is in such a sphere: the bounds are those of an empty box.
+                            return -sign * f64::INFINITY;
+                        }
                         // Covers the error of rounding.
                         edge + sign * edge.abs() * 1e-15
                     })
@@ -273,8 +277,8 @@ impl Area {
             }
             for chunk in unknown {
                 if let Some(at) = chunk.spatial(axes).and_then(|coords| coords.get(axis)) {
-                    let (least, most) = ends(*at, *extent);
-                    (lo, hi) = (lo.min(least), hi.max(most));
+                    let (min, max) = ends(*at, *extent);
+                    (lo, hi) = (lo.min(min), hi.max(max));
                 }
             }
             from <= to && lo <= *to && *from <= hi

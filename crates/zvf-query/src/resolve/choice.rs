@@ -52,7 +52,7 @@ pub(crate) struct LevelPlan {
     /// vertices. Never empty.
     pub(crate) alternatives: Vec<LevelParts>,
     /// Maximum number of vertices; `None` if the first alternative is known to fit.
-    pub(crate) most: Option<u64>,
+    pub(crate) max: Option<u64>,
     /// Whether counts are exact, apart from filters and limits.
     pub(crate) is_exact: bool,
     /// Whether the result lists its levels.
@@ -92,7 +92,7 @@ impl Session<'_> {
         }
         Ok(LevelPlan {
             alternatives: vec![drawn.into_iter().map(LevelPart::whole).collect()],
-            most: None,
+            max: None,
             is_exact: false,
             is_told,
         })
@@ -115,16 +115,16 @@ impl Session<'_> {
         datasets.sort_by_key(|dataset| dataset.level);
         match &query.level {
             LevelChoice::Number(id) => Ok(*id),
-            LevelChoice::Scale(most) => {
+            LevelChoice::Scale(max) => {
                 let fits = |dataset: &&&zvf_model::root::MultiscaleDataset| {
                     let scale = dataset.scale.as_deref().unwrap_or_default();
-                    scale.iter().all(|scale| scale <= most)
+                    scale.iter().all(|scale| scale <= max)
                 };
                 let coarsest = datasets.iter().rev().find(fits);
                 let coarsest = coarsest.map(|dataset| dataset.level);
                 coarsest.ok_or(QueryError::NoScale)
             }
-            LevelChoice::Vertices(most) => {
+            LevelChoice::Vertices(max) => {
                 let mut last = LevelId::FULL;
                 for dataset in datasets {
                     last = dataset.level;
@@ -133,7 +133,7 @@ impl Session<'_> {
                         let count = self.level(level).await?.metadata.vertex_count;
                         declared = declared.zip(count).map(|(a, b)| a.saturating_add(b));
                     }
-                    if declared.is_some_and(|count| count <= *most) {
+                    if declared.is_some_and(|count| count <= *max) {
                         break;
                     }
                 }

@@ -1,6 +1,6 @@
 //! A query resolved against a level: names, region and predicate.
 
-use core::ops::ControlFlow;
+use core::{future::poll_fn, ops::ControlFlow, task::Poll};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
@@ -45,7 +45,7 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) convention: LinksConvention,
     pub(crate) space: ChunkSpace,
     pub(crate) area: Option<Area>,
-    /// The mode of the region. The predicate uses the mode of the query.
+    /// The mode of the region. The predicate has a mode of its own, in the query.
     pub(crate) area_mode: Mode,
     pub(crate) filter: ScopedPredicates,
     /// Attributes in the result.
@@ -54,8 +54,36 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) read: Names,
     /// Chunks and links that earlier runs of the same query have read.
     pub(crate) cache: Option<Arc<ChunkCache>>,
-    /// Whether the result is returned in one piece.
-    pub(crate) in_one: bool,
+    /// Division of the result into batches.
+    pub(crate) batching: Batching,
+}
+
+/// Division of a result into batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Batching {
+    /// One batch.
+    Whole,
+    /// Batches of a share of the memory budget.
+    #[default]
+    Budget,
+    /// Batches of at most about this size in bytes. After each batch the query yields once, so that
+    /// its caller can leave it unpolled until the batch was taken.
+    Stream(u64),
+}
+
+impl LevelQuery<'_> {
+    /// Yields once after a batch, if the result is streamed.
+    pub(crate) async fn pause(&self) {
+        let mut is_over = !matches!(self.batching, Batching::Stream(_));
+        let pause = poll_fn(|context| {
+            if core::mem::replace(&mut is_over, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        });
+        pause.await;
+    }
 }
 
 /// Chunks and links that were read, for operators that select repeatedly.
@@ -134,7 +162,7 @@ impl<'s> Session<'s> {
             shown,
             read,
             cache: None,
-            in_one: false,
+            batching: Batching::default(),
         })
     }
 
@@ -193,13 +221,13 @@ impl<'s> Session<'s> {
             let problem = match (found.next(), found.next()) {
                 (Some(scope), None) => return Ok(scope),
                 (None, _) => {
-                    let there = having.iter().flat_map(|(_, names)| names.iter().cloned());
+                    let present = having.iter().flat_map(|(_, names)| names.iter().cloned());
                     let axes = self.root.axes.iter().map(|axis| axis.name.clone());
-                    let there = axes.chain(there);
+                    let present = axes.chain(present);
                     return Err(QueryError::NoAttribute {
                         scope: None,
                         name: column.name.clone(),
-                        there: there.collect(),
+                        present: present.collect(),
                     });
                 }
                 _ => FindError::Ambiguous,
@@ -213,6 +241,15 @@ impl<'s> Session<'s> {
 }
 
 impl LevelQuery<'_> {
+    /// Returns the mode of the predicate. Clipping drops the vertices for which it is not true, so
+    /// links that need them cannot be kept.
+    pub(crate) fn predicate_mode(&self) -> Mode {
+        match self.query.mode {
+            Mode::Clip => Mode::Clip,
+            Mode::Touch | Mode::Within => self.query.predicate_mode,
+        }
+    }
+
     /// Returns the chunks with vertices that the query does not exclude, ascending.
     pub(crate) fn chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
         self.chunks_where(schema, |_| true)
@@ -376,9 +413,9 @@ impl LevelQuery<'_> {
     /// Creates the builder of the vertices of a batch.
     pub(crate) fn vertices(&self, schema: &Schema, objects: bool) -> VertexBuilder {
         let builder = VertexBuilder::new(schema, &self.shown, objects);
-        match self.query.drill {
-            Some(_) => builder.with_origins(),
-            None => builder,
+        match self.query.row_ids || self.query.drill.is_some() {
+            true => builder.with_row_ids(schema),
+            false => builder,
         }
     }
 

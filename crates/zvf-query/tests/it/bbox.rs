@@ -15,7 +15,12 @@ fn text_is_bounds_or_an_error() {
         Bbox::new(&[0.0, 1.0], &[2.0, 3.0]).unwrap()
     );
     assert_eq!(bbox(" -1e3 , inf ").hi(), [f64::INFINITY]);
-    assert!(Bbox::new(&[f64::NAN], &[1.0]).unwrap().is_empty());
+    let nan = f64::NAN;
+    assert_eq!(Bbox::new(&[nan], &[1.0]), Err(BboxError::NotANumber(0)));
+    assert_eq!(
+        Bbox::new(&[0.0, 0.0], &[1.0, nan]),
+        Err(BboxError::NotANumber(3))
+    );
     assert_eq!(Bbox::parse("nan,1"), Err(BboxError::NotANumber(0)));
     assert_eq!(Bbox::parse("0,0,1,NaN"), Err(BboxError::NotANumber(3)));
     assert!(bbox("2,1").is_empty());
@@ -50,12 +55,7 @@ fn modes_have_names() {
 #[test]
 fn empty_boxes_select_nothing() {
     let far: [&[f64]; 2] = [&[-9.0, -9.0], &[9.0, 9.0]];
-    let nan = f64::NAN;
-    for (lo, hi) in [
-        ([1.0, 0.0], [0.0, 1.0]),
-        ([nan, 0.0], [1.0, 1.0]),
-        ([0.0, 0.0], [1.0, nan]),
-    ] {
+    for (lo, hi) in [([1.0, 0.0], [0.0, 1.0]), ([0.0, 0.0], [1.0, -1e-300])] {
         let empty = Bbox::new(&lo, &hi).unwrap();
         assert!(!empty.touches(Primitive::Point(&[0.5, 0.5])));
         assert!(!empty.touches(Primitive::Segment(far)));

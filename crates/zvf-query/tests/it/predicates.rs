@@ -292,7 +292,7 @@ fn integer(number: Number) -> i128 {
     match number {
         Number::Int(value) => value.into(),
         Number::UInt(value) => value.into(),
-        Number::Float(_) => unreachable!("a float is no integer"),
+        Number::Float(_) => unreachable!("a float is not an integer"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::f32::consts::TAU;
 
 use tempfile::TempDir;
 use zvf::{
-    Attribute, AxisSpec, CreateOptions, Design, Geometry, GeometryKind, NumericColumn, Values,
+    AxisSpec, Column, ColumnValues, CreateOptions, Design, Geometry, GeometryKind, NumericColumn,
     numeric::Kind,
 };
 
@@ -32,12 +32,9 @@ pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
     made
 }
 
-fn numbers(name: &str, values: Vec<f32>) -> Attribute {
-    let values = Values::Numbers(NumericColumn::float32(1, values));
-    Attribute {
-        name: name.to_owned(),
-        values,
-    }
+fn numbers(name: &str, values: Vec<f32>) -> Column {
+    let values = ColumnValues::Numeric(NumericColumn::float32(1, values));
+    Column::new(name.to_owned(), values)
 }
 
 fn steps(count: u16) -> impl Iterator<Item = f32> {
@@ -66,13 +63,7 @@ pub(crate) async fn points() -> Made {
         }
     }
     let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.vertex = vec![
-        Attribute {
-            name: "lane".to_owned(),
-            values: Values::Text(words),
-        },
-        numbers("height", heights),
-    ];
+    geometry.vertex = vec![Column::text("lane", words), numbers("height", heights)];
     made(GeometryKind::Points, geometry).await
 }
 
@@ -160,16 +151,7 @@ pub(crate) async fn columns() -> Made {
     geometry.object_ids = Some(objects);
     let mut rgb = NumericColumn::new(Kind::UInt16, 3);
     rgb.bytes = colors.iter().flat_map(|part| part.to_le_bytes()).collect();
-    geometry.vertex = vec![
-        Attribute {
-            name: "rgb".to_owned(),
-            values: Values::Numbers(rgb),
-        },
-        Attribute {
-            name: "class".to_owned(),
-            values: Values::Text(names),
-        },
-    ];
+    geometry.vertex = vec![Column::new("rgb", rgb), Column::text("class", names)];
     made(GeometryKind::Points, geometry).await
 }
 

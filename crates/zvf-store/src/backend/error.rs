@@ -50,7 +50,7 @@ pub enum OpenError {
     #[error("{0} is read-only; write to a folder, a bucket or memory")]
     ReadOnly(String),
     /// The kind of store has no such option.
-    #[error("option {0:?} is unknown")]
+    #[error("option {0:?} does not exist for this kind of store")]
     Option(String),
     /// The address, the options and the environment do not form a valid configuration.
     #[error("{address} cannot be configured")]

@@ -10,6 +10,8 @@ pub(crate) struct BackendProfile {
     pub(crate) merge: MergePolicy,
     /// Maximum number of requests in flight.
     pub(crate) concurrency: usize,
+    /// A request is a round trip over the network.
+    pub(crate) is_remote: bool,
 }
 
 /// Options of network stores.
@@ -49,8 +51,10 @@ impl BackendProfile {
             gaps: None,
         },
         concurrency: 1,
+        is_remote: false,
     };
     /// A request opens and reads a file, which takes about 5 µs.
+    #[cfg(any(feature = "local", feature = "zip"))]
     pub(crate) const FILES: Self = Self {
         merge: MergePolicy {
             limits: MergeLimits {
@@ -60,6 +64,7 @@ impl BackendProfile {
             gaps: None,
         },
         concurrency: 16,
+        is_remote: false,
     };
     /// A request takes 20 to 100 ms, in which a connection transfers 1 to 10 MB. A gap of a
     /// megabyte would be worth a request if requests did not run concurrently; so gaps that cost
@@ -76,5 +81,6 @@ impl BackendProfile {
             }),
         },
         concurrency: 64,
+        is_remote: true,
     };
 }

@@ -55,6 +55,18 @@ pub enum CellArrayError {
     Codecs(#[from] CodecsError),
 }
 
+impl CellArrayError {
+    /// Returns whether the array uses a type or codec that this build does not decode. Other
+    /// errors are damage.
+    pub fn is_unsupported(&self) -> bool {
+        match self {
+            Self::DataType(_) => true,
+            Self::Codecs(codecs) => !matches!(codecs, CodecsError::NoSerialiser),
+            Self::ChunkSize | Self::Serialiser => false,
+        }
+    }
+}
+
 impl CellArray {
     /// Prepares the array at `node` with the given metadata.
     ///

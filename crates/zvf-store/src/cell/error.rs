@@ -127,8 +127,13 @@ impl CellError {
         match self {
             Self::Read(read) => read.is_damage(),
             Self::Interrupted { .. } => false,
-            _ => !self.is_over_budget(),
+            _ => !self.is_over_budget() && !self.is_unsupported(),
         }
+    }
+
+    /// Returns whether the cell uses a type or codec that this build does not decode.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Array { source, .. } if source.is_unsupported())
     }
 
     /// Returns whether the cell exceeds the memory budget.

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     io::{ListError, Read},
     threads::run_blocking,
+    transaction::SnapshotError,
 };
 
 /// Bytes of files that are read at once, about the size of a processor cache.
@@ -46,7 +47,13 @@ impl Fetch for CellReader {
 
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
         let array = CellArray::new(node.clone(), array);
-        array.map_err(|source| error(node, FetchProblem::Damaged, source))
+        array.map_err(|source| {
+            let problem = match source.is_unsupported() {
+                true => FetchProblem::Unsupported,
+                false => FetchProblem::Damaged,
+            };
+            error(node, problem, source)
+        })
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
@@ -111,6 +118,16 @@ impl Fetch for CellReader {
         Ok(files
             .map(|file| (full_path(file.name), file.size))
             .collect())
+    }
+
+    fn confirm_now(&self) -> Option<Result<(), FetchError>> {
+        let confirmed = self.store().confirm_snapshot_now()?;
+        Some(confirmed.map_err(snapshot_error))
+    }
+
+    async fn confirm(&self) -> Result<(), FetchError> {
+        let confirmed = self.store().confirm_snapshot().await;
+        confirmed.map_err(snapshot_error)
     }
 
     fn budget(&self) -> u64 {
@@ -199,6 +216,7 @@ fn node(file: &Key, json: Value) -> Result<Node, FetchError> {
 fn list_error(source: ListError) -> FetchError {
     let (key, problem) = match &source {
         ListError::TooMany { prefix, .. } => (prefix, FetchProblem::OverBudget),
+        ListError::Sealed { prefix, .. } => (prefix, FetchProblem::Damaged),
         ListError::Unlistable { prefix, .. } => (prefix, FetchProblem::Unlistable),
         ListError::Unauthenticated { prefix, .. }
         | ListError::Throttled { prefix, .. }
@@ -208,9 +226,18 @@ fn list_error(source: ListError) -> FetchError {
     error(&key.clone(), problem, source)
 }
 
+fn snapshot_error(source: SnapshotError) -> FetchError {
+    match source {
+        SnapshotError::Read(source) => cell_error(&source.key().clone(), source.into()),
+        source @ SnapshotError::Changed => error(&Key::root(), FetchProblem::Changed, source),
+    }
+}
+
 fn cell_error(key: &Key, source: CellError) -> FetchError {
     let problem = if source.is_over_budget() {
         FetchProblem::OverBudget
+    } else if source.is_unsupported() {
+        FetchProblem::Unsupported
     } else if source.is_damage() {
         FetchProblem::Damaged
     } else {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use zvf_model::key::Key;
 
-use super::range::{ByteRange, Read};
+use super::{
+    range::{ByteRange, Read},
+    seal_error::SealError,
+};
 
 /// An error of reading an object. An absent object is not an error.
 ///
@@ -66,6 +69,17 @@ pub enum ReadError {
         /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
+    /// The object differs from the inventory of a sealed store: it is damaged, or another program
+    /// changed it.
+    #[error(
+        "{key}: the store is sealed, and this object was damaged or changed by another program"
+    )]
+    Sealed {
+        /// The object.
+        key: Key,
+        /// The difference.
+        source: SealError,
+    },
     /// Any other failure.
     #[error("{key}: cannot be read")]
     Io {
@@ -95,6 +109,7 @@ impl ReadError {
             | Self::Forbidden { key, .. }
             | Self::Throttled { key, .. }
             | Self::Unavailable { key, .. }
+            | Self::Sealed { key, .. }
             | Self::Io { key, .. } => key,
         }
     }
@@ -102,7 +117,7 @@ impl ReadError {
     /// Returns whether the object is damaged, so that a retry fails again.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Truncated { .. } => true,
+            Self::Truncated { .. } | Self::Sealed { .. } => true,
             // A zip entry that does not inflate.
             Self::Io { source, .. } => source
                 .downcast_ref::<std::io::Error>()
@@ -254,6 +269,14 @@ pub enum ListError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The store is sealed, and the inventory lists something else below the prefix.
+    #[error("{prefix}: the listing differs from the inventory of the store")]
+    Sealed {
+        /// The listed prefix or an object below it.
+        prefix: Key,
+        /// The difference.
+        source: ReadError,
+    },
     /// Any other failure.
     #[error("{prefix}: cannot be listed")]
     Io {
@@ -273,6 +296,7 @@ impl ListError {
             | Self::Unlistable { prefix, .. }
             | Self::Throttled { prefix, .. }
             | Self::Unavailable { prefix, .. }
+            | Self::Sealed { prefix, .. }
             | Self::Io { prefix, .. } => prefix,
         }
     }

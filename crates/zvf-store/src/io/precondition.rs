@@ -3,7 +3,7 @@
 use object_store::{PutResult, UpdateVersion};
 
 /// The version of an object, as conditional puts compare it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectVersion {
     pub(crate) e_tag: Option<String>,
     /// The generation number, which Google Cloud Storage compares instead of the tag.

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use object_store::{Error as Failure, GetOptions, GetRange, GetResult, ObjectStoreExt, path::Path};
 use zvf_model::key::Key;
 
-use super::{Store, file_read::OpenFile, overlay::OverlayEntry};
+use super::{Store, file_read::OpenFile, overlay::OverlayEntry, snapshot::SeenHead};
 use crate::{
     backend::{
         self, Backend, FailureKind, answers_another_range, gave_up_early, ignores_ranges,
@@ -21,7 +21,7 @@ use crate::{
 
 impl Store {
     /// Reads a range of an object, from its staged key if a transaction is being applied.
-    pub(super) async fn fetch(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
+    pub(super) async fn fetch_unchecked(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         for candidate in self.candidates(read).into_iter().flatten() {
             let fetched = self.fetch_at_key(&candidate, budget).await?;
             // A staged object disappears once it is applied; then the object is at its own key.
@@ -93,6 +93,59 @@ impl Store {
             self.recorder().bytes(bytes.len());
         }
         Ok(fetched)
+    }
+
+    /// Reads a whole object unless it has the given version; `None` if it has.
+    ///
+    /// Counts as a request over the network only.
+    pub(super) async fn fetch_unless(
+        &self,
+        key: &Key,
+        version: Option<&ObjectVersion>,
+    ) -> Result<Option<Option<SeenHead>>, ReadError> {
+        let Some(objects) = self.objects() else {
+            let found = self.read_one(Read::full(key.clone())).await?;
+            let head = |bytes| SeenHead::of_object(bytes, ObjectVersion::default(), 0);
+            return Ok(Some(found.map(head)));
+        };
+        let read = &Read::full(key.clone());
+        let path = Path::parse(key).map_err(|source| read_error(read, source.into()))?;
+        let path: &Path = &self.root().parts().chain(path.parts()).collect();
+        let is_counted = version.is_none() || self.settled_after().is_some();
+        let fetch = || async move {
+            if is_counted {
+                self.recorder().request(read);
+            }
+            let options = GetOptions {
+                if_none_match: version.and_then(|version| version.e_tag.clone()),
+                ..GetOptions::default()
+            };
+            let answer = objects.get_opts(path, options).await;
+            let range = answer.as_ref().map_or(0..0, |answer| answer.range.clone());
+            if is_counted {
+                self.simulate_latency(range.end.saturating_sub(range.start))
+                    .await;
+            }
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(Failure::NotModified { .. }) => return Ok(None),
+                Err(Failure::NotFound { .. }) => return Ok(Some(None)),
+                Err(failure) if is_below_file(&failure) => return Ok(Some(None)),
+                Err(failure) => return Err(request_error(read, failure)),
+            };
+            let modified = answer.meta.last_modified.timestamp_millis();
+            let version = ObjectVersion {
+                e_tag: answer.meta.e_tag.clone(),
+                version: answer.meta.version.clone(),
+            };
+            let budget = ByteBudget::new(self.budget());
+            let bytes = collect(read, answer, &budget).await?.bytes;
+            if is_counted {
+                self.recorder().bytes(bytes.len());
+            }
+            Ok(Some(Some(SeenHead::of_object(bytes, version, modified))))
+        };
+        self.retry_policy().run(fetch, is_malformed).await
     }
 
     /// Returns the version of an object without reading it.
@@ -205,6 +258,8 @@ impl Store {
             ..GetOptions::default()
         };
         let answer = objects.get_opts(&path, options).await;
+        let modified = answer.as_ref().ok();
+        self.note_read(modified.map(|answer| answer.meta.last_modified.timestamp_millis()));
         let range = answer.as_ref().map_or(0..0, |answer| answer.range.clone());
         self.simulate_latency(range.end.saturating_sub(range.start))
             .await;
@@ -245,6 +300,7 @@ async fn collect(
 }
 
 async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, ReadError> {
+    #[cfg(feature = "local")]
     if matches!(answer.payload, object_store::GetResultPayload::File(..)) {
         return answer
             .bytes()

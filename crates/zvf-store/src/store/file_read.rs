@@ -83,20 +83,22 @@ impl Store {
     }
 
     /// Reads a range of an object, from its staged key if a transaction is being applied.
-    fn fetch_at(
+    pub(super) fn fetch_at_unchecked(
         &self,
         folder: &Path,
         read: &Read,
         open_file: &mut OpenFile,
         budget: &ByteBudget,
     ) -> FetchResult {
+        let mut result = Ok(None);
         for candidate in self.candidates(read).into_iter().flatten() {
-            match self.fetch_file(folder, &candidate, open_file, budget) {
-                Ok(None) => {}
-                result => return result,
+            result = self.fetch_file(folder, &candidate, open_file, budget);
+            if !matches!(result, Ok(None)) {
+                break;
             }
         }
-        Ok(None)
+        self.note_read(None);
+        result
     }
 
     /// Reads a range of the file at the key of `read`; `Ok(None)` is an absent file.

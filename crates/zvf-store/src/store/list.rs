@@ -4,10 +4,10 @@ use futures_util::TryStreamExt;
 use object_store::path::Path;
 use zvf_model::key::Key;
 
-use super::{Store, overlay::Overlay, reserved::is_reserved};
+use super::{Store, overlay::Overlay};
 use crate::{
     backend::{self, Backend, FailureKind, gave_up_early, message_contains, refuses_listing},
-    io::{ListError, ListedFile, Listing},
+    io::{ListError, ListedFile, Listing, is_reserved},
 };
 
 /// An object in the reserved folder of transactions.
@@ -68,6 +68,7 @@ impl Store {
                 files
             }
         };
+        self.note_read(None);
         if let Some(overlay) = self.overlay() {
             overlay.list_all(prefix, &mut files);
         }
@@ -112,6 +113,7 @@ impl Store {
             #[cfg(feature = "zip")]
             Backend::Zip(archive) => archive.list(prefix.as_str()),
         };
+        self.note_read(None);
         listing.folders.retain(|name| self.is_visible(prefix, name));
         listing
             .files
@@ -128,6 +130,7 @@ impl Store {
         if listing.is_empty() {
             self.check_listing_works(prefix).await?;
         }
+        Box::pin(self.check_listing(prefix, &listing)).await?;
         listing.folders.sort_unstable();
         listing.files.sort_unstable();
         Ok(listing)

@@ -5,7 +5,9 @@ use std::{path::Path as FilePath, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use object_store::{ObjectStoreExt, local::LocalFileSystem, memory::InMemory, path::Path};
+#[cfg(feature = "local")]
+use object_store::local::LocalFileSystem;
+use object_store::{ObjectStoreExt, memory::InMemory, path::Path};
 use zvf_model::key::Key;
 
 use super::{
@@ -32,6 +34,10 @@ use crate::{
 /// # Ok::<(), zvf_store::OpenError>(())
 /// ```
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub struct OpenOptions {
     pub(super) network: NetworkOptions,
     pub(super) budget: u64,
@@ -42,7 +48,34 @@ pub struct OpenOptions {
     pub(super) write_hook: WriteHook,
     pub(super) simulated_network: Option<SimulatedNetwork>,
     pub(super) node_copy: bool,
+    pub(super) head_checks: HeadChecks,
+    pub(super) checks_seal: bool,
     cache: u64,
+    follow: Follow,
+}
+
+/// Checks of the root after reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadChecks {
+    Off,
+    On,
+    SettledAfter(Duration),
+}
+
+/// Behaviour of an open dataset when others change the store.
+///
+/// A query never mixes two states of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Follow {
+    /// Queries fail once the state that was opened is gone.
+    Never,
+    /// Queries continue with the new state once the state that was opened is gone. What is cached
+    /// is answered from the old one.
+    #[default]
+    WhenGone,
+    /// Every query begins at the present state.
+    Always,
 }
 
 impl Default for OpenOptions {
@@ -59,7 +92,10 @@ impl Default for OpenOptions {
             write_hook: WriteHook::default(),
             simulated_network: None,
             node_copy: true,
+            head_checks: HeadChecks::On,
+            checks_seal: true,
             cache: 64 << 20,
+            follow: Follow::default(),
         }
     }
 }
@@ -116,6 +152,47 @@ impl OpenOptions {
         self.cache
     }
 
+    /// Sets what an open dataset does when others change the store.
+    ///
+    /// The store itself does not follow changes; readers that query a store look at
+    /// [`follows`](Self::follows).
+    #[must_use]
+    pub fn follow(mut self, follow: Follow) -> Self {
+        self.follow = follow;
+        self
+    }
+
+    /// Returns what an open dataset does when others change the store.
+    pub fn follows(&self) -> Follow {
+        self.follow
+    }
+
+    /// Checks after the reads of a query that nobody changed the store meanwhile. On by default.
+    ///
+    /// In a folder this costs some microseconds. Over the network it takes a request per query as
+    /// long as the objects that it read are [recent](Self::settled_after). Turn it off for a store
+    /// that never changes.
+    #[must_use]
+    pub fn snapshots(mut self, enabled: bool) -> Self {
+        self.head_checks = match self.head_checks {
+            _ if !enabled => HeadChecks::Off,
+            HeadChecks::Off => HeadChecks::On,
+            checks => checks,
+        };
+        self
+    }
+
+    /// Sets the age from which on an object over the network cannot belong to a transaction that
+    /// was committed after the store was opened. The default is one hour.
+    ///
+    /// The age is the difference between the clock of this machine and the time of the last change
+    /// that the server reports, and so has to exceed the error of both clocks.
+    #[must_use]
+    pub fn settled_after(mut self, age: Duration) -> Self {
+        self.head_checks = HeadChecks::SettledAfter(age);
+        self
+    }
+
     /// Records read requests for [`Store::take_request_log`]. Off by default.
     #[must_use]
     pub fn record_requests(mut self, record: bool) -> Self {
@@ -149,7 +226,8 @@ impl OpenOptions {
     }
 
     /// Sets an option of the network store by its `object_store` name, such as `aws_endpoint` or
-    /// `allow_http`. It overrides the environment.
+    /// `allow_http`. It overrides the environment. Folders, zip files and memory have no options:
+    /// opening them fails with [`OpenError::Option`].
     #[must_use]
     pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.network.named.push((name.into(), value.into()));
@@ -173,6 +251,14 @@ impl OpenOptions {
     #[must_use]
     pub fn node_copy(mut self, enabled: bool) -> Self {
         self.node_copy = enabled;
+        self
+    }
+
+    /// Checks what is read against the inventory of a sealed store. On by default. Turn it off to
+    /// read a store that another program changed after it was sealed.
+    #[must_use]
+    pub fn seal(mut self, enabled: bool) -> Self {
+        self.checks_seal = enabled;
         self
     }
 
@@ -209,6 +295,7 @@ impl OpenOptions {
             Address::Network(Scheme::Http, _) => Err(read_only()),
             Address::Memory | Address::Network(..) => self.open(address),
             Address::Path(path) => {
+                self.check_local()?;
                 if is_zip(&path) && !path.is_dir() {
                     return Err(read_only());
                 }
@@ -237,7 +324,11 @@ impl OpenOptions {
     ///
     /// [`OpenError`]; [`OpenError::NotFound`] for a path that does not exist.
     pub fn open(&self, address: &str) -> Result<Store, OpenError> {
-        match Address::parse(address)? {
+        let address_kind = Address::parse(address)?;
+        if !matches!(address_kind, Address::Network(..)) {
+            self.check_local()?;
+        }
+        match address_kind {
             Address::Memory => self.from_memory(core::iter::empty::<(String, Bytes)>()),
             Address::Path(path) => self.open_path(address, &path),
             Address::Network(scheme, url) => {
@@ -285,6 +376,14 @@ impl OpenOptions {
         ))
     }
 
+    /// Checks that no option of a network store is set.
+    fn check_local(&self) -> Result<(), OpenError> {
+        match self.network.named.first() {
+            Some((name, _)) => Err(OpenError::Option(name.clone())),
+            None => Ok(()),
+        }
+    }
+
     fn open_path(&self, address: &str, path: &FilePath) -> Result<Store, OpenError> {
         let io = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => OpenError::NotFound(address.to_owned()),
@@ -300,8 +399,16 @@ impl OpenOptions {
         if !found.is_dir() {
             return Err(OpenError::NotAFolder(address.to_owned()));
         }
+        self.open_folder(address, path)
+    }
+
+    #[cfg(feature = "local")]
+    fn open_folder(&self, address: &str, path: &FilePath) -> Result<Store, OpenError> {
         // Absolute, so that a later change of the working folder does not matter.
-        let folder = std::fs::canonicalize(path).map_err(io)?;
+        let folder = std::fs::canonicalize(path).map_err(|source| OpenError::Io {
+            path: address.to_owned(),
+            source,
+        })?;
         let files = LocalFileSystem::new_with_prefix(path);
         let files = files.map_err(|source| OpenError::Configuration {
             address: address.to_owned(),
@@ -319,6 +426,18 @@ impl OpenOptions {
             BackendProfile::FILES,
             self,
         ))
+    }
+
+    #[cfg(not(feature = "local"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "the signature does not depend on features"
+    )]
+    fn open_folder(&self, address: &str, _: &FilePath) -> Result<Store, OpenError> {
+        Err(OpenError::Feature {
+            address: address.to_owned(),
+            feature: "local",
+        })
     }
 
     #[cfg(feature = "zip")]

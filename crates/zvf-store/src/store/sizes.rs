@@ -29,6 +29,8 @@ impl Store {
             let listing = listings.get(&key.parent()?)?;
             listing.size_of(key.name()?)
         };
-        Ok(keys.iter().map(size).collect())
+        let sizes: Vec<Option<u64>> = keys.iter().map(size).collect();
+        Box::pin(self.check_sizes(keys, &sizes)).await?;
+        Ok(sizes)
     }
 }

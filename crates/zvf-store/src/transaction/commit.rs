@@ -45,11 +45,25 @@ impl Transaction {
             changes: &self.nodes,
             base: (!self.rebuilds_node_copy).then(|| self.base()),
         };
-        let root = next.write_with_node_copy(root, update)?;
-        match self.store.folder() {
+        let mut root = next.write_with_node_copy(root, update)?;
+        let seal = Box::pin(self.next_seal(next.transaction)).await?;
+        let mut replaced = self.replaced_leaves(seal.as_ref());
+        replaced.append(&mut self.seal_leaves);
+        if let Some(seal) = seal {
+            root = seal.write_into(&root)?;
+            self.seal_leaves = seal.objects.iter().map(|(key, _)| key.clone()).collect();
+            let put = self.store.put_many(seal.objects).await;
+            put.map_err(TransactionError::from)?;
+        }
+        let committed = match self.store.folder() {
             Some(_) => self.commit_in_folder(next, root).await,
             None => self.commit_conditionally(next, root).await,
+        };
+        if committed.is_ok() {
+            // The new root does not refer to them. What remains takes space until it is swept.
+            let _: Result<(), WriteError> = self.store.delete_many(replaced).await;
         }
+        committed
     }
 
     /// Commits under the lock of the folder, which excludes other commits and applications.

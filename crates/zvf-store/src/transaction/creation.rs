@@ -16,8 +16,9 @@ use super::{
     layout::{creation_marker_key, head_key},
     lock::FolderLock,
     node_copy::{NodeChanges, has_copy},
+    sealing::SealChanges,
 };
-use crate::{io::Precondition, store::Store};
+use crate::{io::Precondition, seal::SealEntry, store::Store};
 
 /// A store in creation.
 ///
@@ -45,6 +46,8 @@ pub struct Creation {
     lock: Option<FolderLock>,
     /// The nodes for the node copy, if one is written.
     nodes: Option<Mutex<NodeChanges>>,
+    /// The entries of the inventory, if one is written.
+    seal: Option<Mutex<SealChanges>>,
 }
 
 impl Store {
@@ -188,7 +191,14 @@ impl Creation {
             id,
             lock,
             nodes: None,
+            seal: None,
         }
+    }
+
+    /// Seals the store: writes an inventory of all its objects. Objects that other processes put
+    /// are listed and read for it.
+    pub fn write_seal(&mut self) {
+        self.seal = Some(Mutex::default());
     }
 
     /// Writes a [node copy](zvf_model::node_copy) into the root, of all nodes that are put from now
@@ -212,6 +222,16 @@ impl Creation {
             let mut nodes = nodes.lock().unwrap_or_else(PoisonError::into_inner);
             for (key, bytes) in &objects {
                 nodes.put(key, bytes);
+            }
+        }
+        if let Some(seal) = &self.seal {
+            let entries: Vec<SealEntry> = objects
+                .iter()
+                .map(|(_, bytes)| SealEntry::of(bytes))
+                .collect();
+            let mut seal = seal.lock().unwrap_or_else(PoisonError::into_inner);
+            for ((key, _), entry) in objects.iter().zip(entries) {
+                seal.put(key, entry);
             }
         }
         Ok(self.store.put_many_non_atomic(objects).await?)
@@ -254,6 +274,10 @@ impl Creation {
                 _ => initial.write_without_node_copy(root)?,
             },
         };
+        let root = match &self.seal {
+            Some(seal) => Box::pin(self.put_inventory(seal, &root)).await?,
+            None => root,
+        };
         let key = head_key()?;
         let put = store
             .put_if(&key, root.clone(), &Precondition::Absent)
@@ -270,6 +294,24 @@ impl Creation {
             lock.remove();
         }
         Ok(())
+    }
+
+    /// Puts the leaves of the inventory and returns the root with it.
+    async fn put_inventory(
+        &self,
+        seal: &Mutex<SealChanges>,
+        root: &[u8],
+    ) -> Result<Bytes, CreateError> {
+        let known = seal.lock().unwrap_or_else(PoisonError::into_inner).names();
+        let others = self.store.entries_of_objects(&known).await?;
+        let next = {
+            let mut seal = seal.lock().unwrap_or_else(PoisonError::into_inner);
+            seal.extend(others);
+            seal.whole(0, "0-")?
+        };
+        let root = next.write_into(root)?;
+        self.store.put_many(next.objects).await?;
+        Ok(root)
     }
 
     /// Aborts the creation and deletes its objects, and on disk temporary files and folders.

@@ -14,7 +14,7 @@ use super::{
     record::{Record, invalid_member, not_json},
     root_members::RootMembers,
 };
-use crate::{io::ObjectVersion, store::Store};
+use crate::{io::ObjectVersion, seal::MEMBER as SEAL_MEMBER, store::Store};
 
 /// The head and its version.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl State {
     }
 
     /// Returns `document` with this state. Its node copy stays.
-    fn write_into(&self, document: &[u8]) -> Result<Bytes, TransactionError> {
+    pub(super) fn write_into(&self, document: &[u8]) -> Result<Bytes, TransactionError> {
         self.write_with(document, |_, _| {})
     }
 
@@ -96,6 +96,7 @@ impl State {
                 None => Some(NodeCopy::new()),
                 Some(base) => copy_in(&key, attributes, base),
             };
+            attributes.remove(SEAL_MEMBER);
             attributes.remove(NODE_COPY_MEMBER);
             if let Some(copy) = before.and_then(|copy| update.changes.apply_to(copy, number)) {
                 attributes.insert(NODE_COPY_MEMBER.to_owned(), copy);
@@ -109,6 +110,7 @@ impl State {
         document: &[u8],
     ) -> Result<Bytes, TransactionError> {
         self.write_with(document, |attributes, _| {
+            attributes.remove(SEAL_MEMBER);
             attributes.remove(NODE_COPY_MEMBER);
         })
     }

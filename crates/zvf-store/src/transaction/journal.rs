@@ -10,7 +10,7 @@ use super::{
     layout::{ROOT, journal_key, transaction_folder},
     record::{FORMAT, Record, invalid_member, parse},
 };
-use crate::{io::ObjectVersion, store::is_reserved};
+use crate::{io::ObjectVersion, seal::SealEntry, store::is_reserved};
 
 /// The changes of a transaction.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub(super) struct StagedPut {
     pub(super) crc32c: u32,
     /// The version of the object that it replaces, where the store compares versions.
     pub(super) replaces: Option<ObjectVersion>,
+    /// The entry of the inventory, in the record of a part of a transaction.
+    pub(super) entry: Option<SealEntry>,
 }
 
 impl Journal {
@@ -40,10 +42,15 @@ impl Journal {
                 let (e_tag, version) = (&replaced.e_tag, &replaced.version);
                 json!({"e_tag": e_tag, "version": version})
             });
-            json!({
+            let mut json = json!({
                 "key": put.key.as_str(), "staged": put.staged.as_str(),
                 "bytes": put.bytes, "crc32c": put.crc32c, "was": replaced,
-            })
+            });
+            if let (Some(entry), Some(members)) = (&put.entry, json.as_object_mut()) {
+                members.insert("blocks".to_owned(), json!(entry.blocks));
+                members.insert("tail".to_owned(), json!(entry.tail));
+            }
+            json
         });
         let journal = json!({
             "format": FORMAT,
@@ -83,6 +90,7 @@ impl Journal {
                 bytes: put.number("bytes")?,
                 crc32c: crc32c.map_err(|_| invalid_member(&key, "crc32c"))?,
                 replaces: put.version("was")?,
+                entry: put.entry()?,
             })
         });
         let deletes = record.texts("deletes")?;

@@ -29,6 +29,11 @@ pub(super) fn transaction_folder(id: &TransactionId) -> Result<Key, KeyError> {
     reserved_folder()?.join(id.as_str())
 }
 
+/// Returns the folder of the inventory.
+pub(super) fn seal_folder() -> Result<Key, KeyError> {
+    reserved_folder()?.join("seal")
+}
+
 pub(super) fn journal_key(id: &TransactionId) -> Result<Key, KeyError> {
     transaction_folder(id)?.join("journal.json")
 }

@@ -6,7 +6,7 @@ use zvf_model::key::Key;
 use super::{
     Transaction, TransactionError,
     id::TransactionId,
-    journal::Journal,
+    journal::{Journal, StagedPut},
     layout::{ROOT, journal_key, transaction_folder},
     record::invalid_member,
 };
@@ -22,10 +22,14 @@ impl Transaction {
     /// Returns a record of the objects staged so far, for
     /// [`merge_staged`](Self::merge_staged).
     pub fn staged_journal(&self) -> Bytes {
+        let puts = self.puts.values().map(|put| StagedPut {
+            entry: self.seal.entry(&put.key).cloned(),
+            ..put.clone()
+        });
         let journal = Journal {
             transaction: self.base(),
             id: self.id.clone(),
-            puts: self.puts.values().cloned().collect(),
+            puts: puts.collect(),
             deletes: Vec::new(),
             touched: Vec::new(),
         };
@@ -51,7 +55,16 @@ impl Transaction {
                 return Err(TransactionError::Reserved { key });
             }
         }
-        self.add_puts(journal.puts.into_iter()).await
+        for put in &journal.puts {
+            let entry = put.entry.clone();
+            let Some(entry) = entry else {
+                return Err(invalid_member(&journal_key(&self.id)?, "blocks"));
+            };
+            self.seal.put(&put.key, entry);
+        }
+        let puts = journal.puts.into_iter();
+        let puts = puts.map(|put| StagedPut { entry: None, ..put });
+        self.add_puts(puts).await
     }
 }
 

@@ -42,6 +42,7 @@ impl Store {
             }
         }
         let mut keys = Vec::new();
+        let leaves = folders.remove("seal");
         for (folder, files) in folders {
             let leftover = TransactionId::parse(&folder).is_some_and(|id| !head.is_pending(&id));
             let newest = files.iter().map(|file| file.modified).max();
@@ -50,6 +51,13 @@ impl Store {
                     keys.push(folder_of_all.join_path(&file.name)?);
                 }
             }
+        }
+        if let Some(files) = leaves {
+            let old = files
+                .iter()
+                .filter(|file| is_older(file.modified, older_than));
+            let names = old.filter_map(|file| Some(file.name.split_once('/')?.1));
+            keys.extend(Self::unused_leaves(&head.document, names)?);
         }
         // The root exists, so the process that created the store died before it deleted the marker.
         let marker = creation_marker_key()?;

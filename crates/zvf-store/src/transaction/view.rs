@@ -22,7 +22,7 @@ impl Store {
     /// [`TransactionError`] when the journal cannot be read. A root that is not JSON is not an error
     /// here.
     pub async fn committed_view(&self, root: &[u8]) -> Result<Self, TransactionError> {
-        let store = self.without_overlay();
+        let store = self.without_view();
         let Some(state) = State::if_json(root)? else {
             return Ok(store);
         };

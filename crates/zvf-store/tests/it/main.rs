@@ -7,9 +7,12 @@
 
 mod cell;
 mod coalesce;
+mod contract;
 mod crashes;
 mod creation;
 mod encode;
+#[cfg(feature = "object_store")]
+mod from_object_store;
 #[cfg(feature = "blosc")]
 mod golden;
 mod held_up;
@@ -21,6 +24,7 @@ mod open;
 mod port;
 mod read;
 mod requests;
+mod sealed;
 mod sizes;
 mod support;
 mod transactions;

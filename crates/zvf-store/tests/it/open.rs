@@ -54,3 +54,21 @@ fn public_buckets_open_without_credentials() {
     let options = options.option("azure_storage_account_name", "account");
     assert!(options.open("az://container/store.zv").is_ok());
 }
+
+#[test]
+fn local_stores_have_no_options_of_networks() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = folder.path().join("new.zv").display().to_string();
+    let old = folder.path().display().to_string();
+    let options = OpenOptions::default().option("aws_region", "eu-central-1");
+    for opened in [
+        options.open(&old),
+        options.open("memory:"),
+        options.create(&new),
+    ] {
+        let error = opened.unwrap_err();
+        assert!(matches!(&error, OpenError::Option(name) if name == "aws_region"));
+        assert!(error.to_string().contains("aws_region"));
+    }
+    assert!(!folder.path().join("new.zv").exists());
+}

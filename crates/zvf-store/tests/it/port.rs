@@ -178,17 +178,22 @@ fn the_chunk_of_a_child_may_have_an_unusual_key() {
 
 #[test]
 fn a_child_that_is_not_a_blob_is_rejected() {
-    let check = |field: &str, value: Json, cause: &str| {
+    let check_as = |problem: FetchProblem, field: &str, value: Json, cause: &str| {
         let mut metadata = blob_metadata(9);
         metadata[field] = value;
         let answers = only_child(&metadata, Some((CHILD_CHUNK, numbered(9))));
-        check_damaged(&answers[0], cause);
+        check_problem(&answers[0], problem, cause);
         assert_eq!(answers[0].as_ref().unwrap_err().key, key(CHILD));
+    };
+    let check = |field: &str, value: Json, cause: &str| {
+        check_as(FetchProblem::Damaged, field, value, cause);
     };
     let grid = |shape: Json| json!({"name": "regular", "configuration": {"chunk_shape": shape}});
     check("data_type", json!("int8"), "not an array of uint8");
     check("chunk_grid", grid(json!([8])), "not an array of one chunk");
-    check("codecs", json!(["bytes", "pcodec"]), "cells cannot be read");
+    let codecs = json!(["bytes", "pcodec"]);
+    let unsupported = FetchProblem::Unsupported;
+    check_as(unsupported, "codecs", codecs, "cells cannot be read");
     check("shape", json!([-1]), "shape[0]");
     let mut flat = blob_metadata(9);
     flat["shape"] = json!([3, 3]);
@@ -489,6 +494,6 @@ fn arrays_are_prepared_or_rejected() {
     let error = reader.array(&key("a"), Arc::new(array(odd))).unwrap_err();
     assert_eq!(
         (error.problem, error.key),
-        (FetchProblem::Damaged, key("a"))
+        (FetchProblem::Unsupported, key("a"))
     );
 }

@@ -25,7 +25,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// Returns bytes that count from 0 modulo 251. The period is no power of two, so that ranges at the
+/// Returns bytes that count from 0 modulo 251. The period is not a power of two, so that ranges at the
 /// wrong offset are noticed.
 pub(crate) fn numbered(len: usize) -> Vec<u8> {
     (0..=250).cycle().take(len).collect()

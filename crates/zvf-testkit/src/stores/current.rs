@@ -31,8 +31,8 @@ pub(super) fn grid(truth: &ExpectedStore) -> GridOf {
     let of = |axis: usize| chunks.iter().map(move |chunk| chunk[axis]);
     let leading = truth.chunked_by.as_ref();
     GridOf {
-        least: (0..arity).map(|axis| of(axis).min().unwrap_or(0)).collect(),
-        most: (0..arity).map(|axis| of(axis).max().unwrap_or(0)).collect(),
+        min: (0..arity).map(|axis| of(axis).min().unwrap_or(0)).collect(),
+        max: (0..arity).map(|axis| of(axis).max().unwrap_or(0)).collect(),
         leading: leading.map(|(_, values)| i64::try_from(values.len()).unwrap_or(1)),
     }
 }

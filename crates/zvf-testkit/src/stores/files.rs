@@ -127,12 +127,12 @@ impl Files {
     ) {
         let (origin, grid) = grid.with_room(&mut self.random);
         let row = kind.size() * columns;
-        let most = cells
+        let max = cells
             .values()
             .map(|cell| cell.len() / row)
             .max()
             .unwrap_or(0);
-        let rows = most.max(1) + self.random.below(3);
+        let rows = max.max(1) + self.random.below(3);
         let mut attributes = attributes;
         if origin.iter().any(|number| *number != 0) {
             attributes["chunk_grid_origin"] = json!(origin);
@@ -364,8 +364,8 @@ pub(super) struct Array {
 /// Capacity of the arrays of a level in chunks.
 #[derive(Clone, Debug)]
 pub(super) struct GridOf {
-    pub(super) least: Vec<i64>,
-    pub(super) most: Vec<i64>,
+    pub(super) min: Vec<i64>,
+    pub(super) max: Vec<i64>,
     /// Extent of a leading axis, which starts at 0.
     pub(super) leading: Option<i64>,
 }
@@ -374,16 +374,16 @@ impl GridOf {
     /// Returns origin and shape, which may differ between arrays of a level.
     fn with_room(&self, random: &mut Random) -> (Vec<i64>, Vec<i64>) {
         let (mut origin, mut shape) = (Vec::new(), Vec::new());
-        for (axis, (least, most)) in self.least.iter().zip(&self.most).enumerate() {
+        for (axis, (min, max)) in self.min.iter().zip(&self.max).enumerate() {
             if let (0, Some(leading)) = (axis, self.leading) {
                 origin.push(0);
                 shape.push(leading);
                 continue;
             }
             let (before, after) = (random.between(0, 1), random.between(0, 1));
-            let start = least - before;
+            let start = min - before;
             origin.push(start);
-            shape.push(most + after - start + 1);
+            shape.push(max + after - start + 1);
         }
         (origin, shape)
     }

@@ -49,16 +49,16 @@ pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
             kept.clone()
         };
         let truth = sample(&fine, &own, shape);
-        let mut says = json!({"zarr_vectors_level": {
+        let mut attributes = json!({"zarr_vectors_level": {
             "level": level, "vertex_count": truth.vertices.len(), "arrays_present": ["vertices"],
             "parent_level": level - 1, "chunk_shape": truth.chunk_shape,
             "preserves_object_ids": true,
             "inherited_num_objects": fine.objects.as_ref().map_or(0, Vec::len),
         }});
         if additive {
-            says["zvf_additive"] = json!(true);
+            attributes["zvf_additive"] = json!(true);
         }
-        files.group(&level.to_string(), &says);
+        files.group(&level.to_string(), &attributes);
         write_level(&truth, &mut files, level);
         let datasets = root["multiscales"][0]["datasets"].as_array_mut();
         let factor = 2_f64.powi(i32::try_from(level).unwrap_or(0));

@@ -36,13 +36,13 @@ pub(super) fn write(truth: &mut ExpectedStore, files: &mut Files, grid: &GridOf)
         files.group("0/link_attributes", &json!({}));
     }
     for attribute in &truth.link_attributes {
-        let says = json!({
+        let attributes = json!({
             "zv_array": "link_attribute_family", "name": attribute.name,
             "level_delta": 0, "num_links": stored,
         });
         let path = format!("0/link_attributes/{}", attribute.name);
         files.group(&path, &json!({}));
-        files.group(&format!("{path}/0"), &says);
+        files.group(&format!("{path}/0"), &attributes);
     }
     let mut order = Vec::new();
     for (segment, bucket) in &buckets {
@@ -197,14 +197,14 @@ impl Family {
         let cells: Payloads = cells
             .map(|(chunk, rows)| (chunk.clone(), cell(rows)))
             .collect();
-        let says = json!({
+        let attributes = json!({
             "zv_array": "links", "dtype": "int64", "offsets": bucket.offsets,
             "has_perm": !plain, "link_width": self.width.get(), "level_delta": 0,
         });
-        files.per_chunk(&format!("0/links/0/{segment}"), says, &cells, grid);
+        files.per_chunk(&format!("0/links/0/{segment}"), attributes, &cells, grid);
         if flat {
-            let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
-            files.per_chunk("0/link_fragments", says, &groups(truth, bucket), grid);
+            let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
+            files.per_chunk("0/link_fragments", attributes, &groups(truth, bucket), grid);
         }
         let links = |rows: &Vec<Row>| rows.iter().map(|row| row.link).collect();
         let cells = bucket.cells.iter();
@@ -212,11 +212,11 @@ impl Family {
             .map(|(chunk, rows)| (chunk.clone(), links(rows)))
             .collect();
         for attribute in &truth.link_attributes {
-            let mut says = parts::attribute(attribute, "link_attribute", true);
-            says["offsets"] = json!(bucket.offsets);
-            says["level_delta"] = json!(0);
+            let mut attributes = parts::attribute(attribute, "link_attribute", true);
+            attributes["offsets"] = json!(bucket.offsets);
+            attributes["level_delta"] = json!(0);
             let path = format!("0/link_attributes/{}/0/{segment}", attribute.name);
-            files.per_chunk(&path, says, &parts::gathered(attribute, &rows), grid);
+            files.per_chunk(&path, attributes, &parts::gathered(attribute, &rows), grid);
         }
     }
 }

@@ -121,7 +121,7 @@ fn links_inside(
         }
         builder.finish_rows()
     };
-    let says = json!({
+    let attributes = json!({
         "zv_array": "links", "dtype": "int64", "link_width": width.get(), "level_delta": 0,
     });
     let cells: Payloads = chunks
@@ -130,23 +130,23 @@ fn links_inside(
         .collect();
     if truth.recipe.profile == RecipeProfile::Padded {
         let form = (&current::grid(truth), Number::Int64, width.get());
-        files.padded("0/links/0", says, &cells, form);
+        files.padded("0/links/0", attributes, &cells, form);
     } else {
-        files.children("0/links/0", &says, &cells);
+        files.children("0/links/0", &attributes, &cells);
     }
     let sidecar = |links: &Vec<usize>| parts::ranges(iter::once(0..parts::length(links.len())));
     let sidecars = chunks
         .iter()
         .map(|(chunk, links)| (chunk.clone(), sidecar(links)));
     let said = truth.recipe.profile >= RecipeProfile::V081 || files.random().chance(50);
-    let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
-    let says = if said { says } else { json!({}) };
-    files.children("0/link_fragments", &says, &sidecars.collect());
+    let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
+    let attributes = if said { attributes } else { json!({}) };
+    files.children("0/link_fragments", &attributes, &sidecars.collect());
     for attribute in &truth.link_attributes {
-        let mut says = parts::attribute(attribute, "link_attribute", false);
-        says["level_delta"] = json!(0);
+        let mut attributes = parts::attribute(attribute, "link_attribute", false);
+        attributes["level_delta"] = json!(0);
         let path = format!("0/link_attributes/{}/0", attribute.name);
-        files.children(&path, &says, &parts::gathered(attribute, &chunks));
+        files.children(&path, &attributes, &parts::gathered(attribute, &chunks));
     }
     chunks.into_values().flatten().collect()
 }
@@ -176,15 +176,15 @@ fn table(
         files.blob(&format!("{path}/data"), json!({}), &builder.finish());
     }
     for attribute in &truth.link_attributes {
-        let mut says = parts::attribute(attribute, "cross_chunk_link_attribute", false);
-        says["level_delta"] = json!(0);
-        says["num_links"] = json!(links.len());
+        let mut attributes = parts::attribute(attribute, "cross_chunk_link_attribute", false);
+        attributes["level_delta"] = json!(0);
+        attributes["num_links"] = json!(links.len());
         let mut shape = vec![parts::length(links.len())];
         shape.extend(parts::columns(attribute).map(u64::from));
-        says["shape"] = json!(shape);
+        attributes["shape"] = json!(shape);
         let all = BTreeMap::from([(Vec::new(), links.to_vec())]);
         let path = format!("0/cross_chunk_link_attributes/{}/0", attribute.name);
-        files.group(&path, &says);
+        files.group(&path, &attributes);
         for cell in parts::gathered(attribute, &all)
             .values()
             .filter(|cell| !cell.is_empty())
@@ -197,22 +197,22 @@ fn table(
 
 fn family(truth: &ExpectedStore, links: usize, physical: Option<usize>) -> Value {
     let policy = truth.recipe.policy;
-    let mut says = json!({
+    let mut attributes = json!({
         "zv_array": "cross_chunk_links", "level_delta": 0, "link_width": truth.recipe.kind.width(),
         "num_links": links, "sid_ndim": parts::arity(truth),
     });
     if let (RecipeProfile::V081, Some(physical)) = (truth.recipe.profile, physical)
         && policy != RecordPolicy::Canonical
     {
-        says["num_physical_records"] = json!(physical);
-        says["directed"] = json!(policy == RecordPolicy::Directed);
-        says["store"] = json!(if policy == RecordPolicy::Duplicate {
+        attributes["num_physical_records"] = json!(physical);
+        attributes["directed"] = json!(policy == RecordPolicy::Directed);
+        attributes["store"] = json!(if policy == RecordPolicy::Duplicate {
             "duplicate"
         } else {
             "canonical"
         });
     }
-    says
+    attributes
 }
 
 /// Writes the cells of 0.8, one for each tuple of chunks.
@@ -250,12 +250,12 @@ fn cells(
         files.blob(&format!("{path}/{key}"), json!({}), &builder.finish_cell());
     }
     for attribute in &truth.link_attributes {
-        let mut says = parts::attribute(attribute, "cross_chunk_link_attribute", false);
-        says["level_delta"] = json!(0);
-        says["num_links"] = json!(links.len());
-        says["row_shape"] = json!(Vec::from_iter(parts::columns(attribute)));
+        let mut attributes = parts::attribute(attribute, "cross_chunk_link_attribute", false);
+        attributes["level_delta"] = json!(0);
+        attributes["num_links"] = json!(links.len());
+        attributes["row_shape"] = json!(Vec::from_iter(parts::columns(attribute)));
         let path = format!("0/cross_chunk_link_attributes/{}/0", attribute.name);
-        files.group(&path, &says);
+        files.group(&path, &attributes);
         for (key, (_, links)) in &cells {
             let links = links.iter().map(|(link, _)| *link).collect();
             let rows = parts::gathered(attribute, &BTreeMap::from([(Vec::new(), links)]));
@@ -275,13 +275,13 @@ pub(super) fn objects(truth: &ExpectedStore, files: &mut Files, level: &str) {
         return;
     };
     let open = truth.recipe.profile == RecipeProfile::V06;
-    let mut says = json!({
+    let mut attributes = json!({
         "zv_array": "object_index", "num_objects": objects.len(), "sid_ndim": parts::arity(truth),
     });
     if !open {
-        says["layout"] = json!("vlen_manifests_v1");
+        attributes["layout"] = json!("vlen_manifests_v1");
     }
-    files.group(&format!("{level}/object_index"), &says);
+    files.group(&format!("{level}/object_index"), &attributes);
     let manifests = parts::manifests(truth, files.random());
     if open {
         let rows = open_rows::encode(&manifests);
@@ -346,14 +346,14 @@ fn table_of(
     let ExpectedValues::Numbers { kind, columns, .. } = &attribute.values else {
         return;
     };
-    let mut says = json!({
+    let mut attributes = json!({
         "zv_array": tag, "name": attribute.name, "dtype": kind.name(),
         "num_channels": columns, "shape": parts::shape(attribute),
     });
     if let Some(masked) = masked {
-        says["has_present_mask"] = json!(masked);
+        attributes["has_present_mask"] = json!(masked);
     }
-    files.group(path, &says);
+    files.group(path, &attributes);
     let rows = attribute.missing.iter().enumerate();
     let bytes = rows.flat_map(|(row, missing)| {
         let bytes = attribute.row(row);

@@ -107,8 +107,8 @@ pub(super) fn per_chunk(truth: &ExpectedStore) -> Vec<(String, Value, Payloads)>
     let current = truth.recipe.profile == RecipeProfile::V09;
     for attribute in &truth.vertex_attributes {
         let path = format!("vertex_attributes/{}", attribute.name);
-        let says = self::attribute(attribute, "attribute", current);
-        parts.push((path, says, gathered(attribute, &rows)));
+        let attributes = self::attribute(attribute, "attribute", current);
+        parts.push((path, attributes, gathered(attribute, &rows)));
     }
     let mut numbers: BTreeMap<Vec<i64>, Vec<usize>> = BTreeMap::new();
     for (number, fragment) in truth.fragments.iter().enumerate() {
@@ -119,8 +119,8 @@ pub(super) fn per_chunk(truth: &ExpectedStore) -> Vec<(String, Value, Payloads)>
     }
     for attribute in &truth.fragment_attributes {
         let path = format!("fragment_attributes/{}", attribute.name);
-        let says = self::attribute(attribute, "fragment_attribute", current);
-        parts.push((path, says, gathered(attribute, &numbers)));
+        let attributes = self::attribute(attribute, "fragment_attribute", current);
+        parts.push((path, attributes, gathered(attribute, &numbers)));
     }
     parts
 }
@@ -240,30 +240,30 @@ pub(super) fn code_dtype(attribute: &ExpectedAttribute, words: &[String]) -> Cod
 
 /// Returns the metadata of an attribute.
 pub(super) fn attribute(attribute: &ExpectedAttribute, tag: &str, current: bool) -> Value {
-    let mut says = json!({"zv_array": tag, "name": attribute.name});
+    let mut attributes = json!({"zv_array": tag, "name": attribute.name});
     match &attribute.values {
         ExpectedValues::Numbers { kind, columns, .. } => {
-            says["dtype"] = json!(kind.name());
+            attributes["dtype"] = json!(kind.name());
             if current {
                 let shape: Vec<u32> = (*columns > 1).then_some(*columns).into_iter().collect();
-                says["row_shape"] = json!(shape);
+                attributes["row_shape"] = json!(shape);
             }
         }
         ExpectedValues::Words { words, .. } => {
             let stored = code_dtype(attribute, words);
-            says["dtype"] = json!(stored.dtype().kind().name());
-            says["encoding"] = json!("dictionary");
-            says["categories"] = json!(words);
-            says["ordered"] = json!(false);
+            attributes["dtype"] = json!(stored.dtype().kind().name());
+            attributes["encoding"] = json!("dictionary");
+            attributes["categories"] = json!(words);
+            attributes["ordered"] = json!(false);
             if current {
-                says["row_shape"] = json!([]);
+                attributes["row_shape"] = json!([]);
             }
             if let Some(fill) = stored.missing() {
-                says["_FillValue"] = json!(fill);
+                attributes["_FillValue"] = json!(fill);
             }
         }
     }
-    says
+    attributes
 }
 
 /// Returns a link as chunks and rows.
@@ -314,7 +314,7 @@ pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
         else {
             continue;
         };
-        let says = json!({
+        let attributes = json!({
             "zv_array": "object_attribute", "name": attribute.name, "dtype": kind.name(),
             "shape": shape(attribute), "fill_sentinel_meaning": "absent",
         });
@@ -333,7 +333,7 @@ pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
         };
         files.numbers(
             &format!("0/object_attributes/{}", attribute.name),
-            says,
+            attributes,
             &numbers,
         );
     }
@@ -356,11 +356,11 @@ pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
             items.push(zvf_format::groups::encode_list(members));
         }
     }
-    let mut says = json!({"zv_array": "groups", "num_groups": groups.len()});
+    let mut attributes = json!({"zv_array": "groups", "num_groups": groups.len()});
     if !ranges.is_empty() {
-        says["group_ranges"] = Value::Object(ranges);
+        attributes["group_ranges"] = Value::Object(ranges);
     }
-    files.strings("0/groups", says, &items, groups.len());
+    files.strings("0/groups", attributes, &items, groups.len());
     files.group("0/group_attributes", &json!({}));
     for attribute in &truth.group_attributes {
         let ExpectedValues::Numbers {
@@ -371,7 +371,7 @@ pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
         else {
             continue;
         };
-        let says = json!({
+        let attributes = json!({
             "zv_array": "groupings_attribute", "name": attribute.name, "dtype": kind.name(),
             "shape": shape(attribute),
         });
@@ -384,7 +384,7 @@ pub(super) fn tables(truth: &ExpectedStore, files: &mut Files) {
         };
         files.numbers(
             &format!("0/group_attributes/{}", attribute.name),
-            says,
+            attributes,
             &numbers,
         );
     }

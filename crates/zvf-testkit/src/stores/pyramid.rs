@@ -367,12 +367,12 @@ impl Step {
             let cells: Payloads = cells
                 .map(|(chunk, rows)| (chunk, rows.finish_ragged()))
                 .collect();
-            let says = json!({
+            let attributes = json!({
                 "zv_array": "links", "dtype": "int64", "offsets": offsets, "has_perm": false,
                 "link_width": 2, "level_delta": self.delta,
             });
             let path = format!("{path}/{segment}");
-            files.per_chunk(&path, says, &cells, &current::grid(from));
+            files.per_chunk(&path, attributes, &cells, &current::grid(from));
         }
     }
 
@@ -409,16 +409,16 @@ impl Step {
         let cells: Payloads = cells
             .map(|(chunk, rows)| (chunk, rows.finish_ragged()))
             .collect();
-        let says = json!({
+        let attributes = json!({
             "zv_array": "links", "dtype": "int64", "link_width": 2, "level_delta": self.delta,
         });
-        files.children(&self.path("links"), &says, &cells);
+        files.children(&self.path("links"), &attributes, &cells);
         let path = self.path("cross_chunk_links");
-        let says = json!({
+        let attributes = json!({
             "zv_array": "cross_chunk_links", "level_delta": self.delta, "link_width": 2,
             "num_links": count, "sid_ndim": parts::arity(from),
         });
-        files.group(&path, &says);
+        files.group(&path, &attributes);
         for (key, rows) in between {
             files.blob(&format!("{path}/{key}"), json!({}), &rows.finish_cell());
         }

@@ -27,10 +27,10 @@ impl Random {
     }
 
     /// Returns a number from `least` to `most`, both included.
-    pub fn between(&mut self, least: i64, most: i64) -> i64 {
-        let span = most.abs_diff(least).wrapping_add(1);
+    pub fn between(&mut self, min: i64, max: i64) -> i64 {
+        let span = max.abs_diff(min).wrapping_add(1);
         let step = self.any().checked_rem(span).unwrap_or(0);
-        least.wrapping_add_unsigned(step)
+        min.wrapping_add_unsigned(step)
     }
 
     /// Returns `true` with a probability of `percent`.

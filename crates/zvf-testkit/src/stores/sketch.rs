@@ -38,12 +38,12 @@ impl Space {
         let chunk_shape = (0..recipe.axes).map(|_| *random.pick(&extents)).collect();
         let mut bins_per_chunk = vec![1; recipe.axes];
         if binned {
-            let most: &[u32] = if recipe.axes > 3 {
+            let max: &[u32] = if recipe.axes > 3 {
                 &[1, 2]
             } else {
                 &[1, 2, 3, 4]
             };
-            bins_per_chunk.fill_with(|| *random.pick(most));
+            bins_per_chunk.fill_with(|| *random.pick(max));
             bins_per_chunk[0] = bins_per_chunk[0].max(2);
         }
         let values = [vec![2, 5, 9], vec![-3, 4], vec![7]];

@@ -48,9 +48,9 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) -> Level
     let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
     let all = core::mem::take(&mut parts.all);
     let mut walk = ChunkChecks::new(context, scope, &all, parts);
-    let asked: Vec<&ChunkedPart> = all.iter().collect();
+    let requested: Vec<&ChunkedPart> = all.iter().collect();
     let each = |chunk: &ChunkCoord, cells: &[CellPayload]| walk.chunk(chunk, cells);
-    batch::each_chunk(context, &asked, &chunks, each).await;
+    batch::each_chunk(context, &requested, &chunks, each).await;
     walk.finish()
 }
 
@@ -288,16 +288,16 @@ impl<'a> ChunkChecks<'a> {
         };
         let row = u64::try_from(space.row()).ok()?;
         let size = u64::try_from(bytes.len()).ok()?;
-        let room = size.checked_div(row)?;
+        let capacity = size.checked_div(row)?;
         if let CellStorage::Padded { .. } = &part.form {
             // The array shows the capacity; only fragments show the number of used rows.
             return match index {
                 CellPayload::Absent => Some(0),
-                _ => Some(extent?.min(room)),
+                _ => Some(extent?.min(capacity)),
             };
         }
         if size.checked_rem(row)? == 0 {
-            return Some(room);
+            return Some(capacity);
         }
         let message = format!("{size} bytes, but a vertex takes {row}");
         self.context

@@ -72,11 +72,11 @@ fn check_bounds(context: &Context<'_>, root: &RootMetadata, counted: &StoreCount
 
 /// Checks that a store with shared fragments declares the capability.
 fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &StoreCounts) {
-    let said = root
+    let declared = root
         .capabilities
         .iter()
         .any(|token| token == SHARED_FRAGMENTS);
-    if said || !counted.levels.values().any(|level| level.shares) {
+    if declared || !counted.levels.values().any(|level| level.shares) {
         return;
     }
     let mut tokens: Vec<&str> = root.capabilities.iter().map(String::as_str).collect();

@@ -195,7 +195,7 @@ impl Family<'_, '_> {
             }
             Some(Err(error)) => {
                 let rule = match error.problem {
-                    FetchProblem::Damaged => &rules::CELL_UNREADABLE,
+                    FetchProblem::Damaged | FetchProblem::Unsupported => &rules::CELL_UNREADABLE,
                     _ => &rules::CELL_NOT_CHECKED,
                 };
                 let message = error_chain(&*error.source);

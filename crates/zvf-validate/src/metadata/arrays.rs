@@ -72,11 +72,11 @@ impl NodeCheck<'_, '_> {
 
     fn rank(&self, array: &Array, expected: core::ops::RangeInclusive<usize>) {
         if !expected.contains(&array.rank()) {
-            let (least, most) = expected.into_inner();
-            let message = match least == most {
-                true => format!("{:?}, but {least} dimensions are required", array.shape),
+            let (min, max) = expected.into_inner();
+            let message = match min == max {
+                true => format!("{:?}, but {min} dimensions are required", array.shape),
                 false => format!(
-                    "{:?}, but {least} or {most} dimensions are required",
+                    "{:?}, but {min} or {max} dimensions are required",
                     array.shape
                 ),
             };

@@ -55,7 +55,7 @@ impl NodeCheck<'_, '_> {
                 .report_at(&rules::DICTIONARY, self.key, place, message);
         };
         // Number of nonnegative codes of the type.
-        let most: Option<u64> = match kind {
+        let max: Option<u64> = match kind {
             Kind::Int8 => Some(1 << 7),
             Kind::UInt8 => Some(1 << 8),
             Kind::Int16 => Some(1 << 15),
@@ -66,9 +66,9 @@ impl NodeCheck<'_, '_> {
             _ => None,
         };
         let count = u64::try_from(dictionary.categories.len()).unwrap_or(u64::MAX);
-        match most {
+        match max {
             None => find("dtype", format!("{}, but codes are integers", kind.name())),
-            Some(most) if count > most => {
+            Some(max) if count > max => {
                 find(
                     "categories",
                     format!("{count} categories exceed the codes of {}", kind.name()),

@@ -106,11 +106,10 @@ impl NodeCheck<'_, '_> {
             .map(|known| known.coefficients.len())
             .min();
         let shortest = u64::try_from(shortest.unwrap_or_default()).unwrap_or(u64::MAX);
-        let most = objects.value.max_row_length;
-        if objects.value.num_objects > 0 && shortest >= most {
-            let message = format!(
-                "rows of {most} numbers, but the shortest type has {shortest} coefficients"
-            );
+        let max = objects.value.max_row_length;
+        if objects.value.num_objects > 0 && shortest >= max {
+            let message =
+                format!("rows of {max} numbers, but the shortest type has {shortest} coefficients");
             self.context.report(&rules::PARAMETRIC, self.key, message);
         }
     }

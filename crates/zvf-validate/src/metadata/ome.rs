@@ -99,15 +99,15 @@ fn repaired(store: &StoreMetadata, root: &RootMetadata, found: Option<&Value>) -
         ome.insert("name".to_owned(), json!("zarr_vectors"));
     }
     let axes = root.axes.iter().map(|axis| {
-        let mut says = Map::new();
-        says.insert("name".to_owned(), json!(axis.name));
+        let mut object = Map::new();
+        object.insert("name".to_owned(), json!(axis.name));
         let more = [("type", &axis.kind), ("unit", &axis.unit)];
         for (name, value) in more {
             if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
-                says.insert(name.to_owned(), json!(value));
+                object.insert(name.to_owned(), json!(value));
             }
         }
-        Value::Object(says)
+        Value::Object(object)
     });
     let world = json!([{"name": "world", "axes": axes.collect::<Vec<_>>()}]);
     let mut attributes = ome

@@ -60,7 +60,9 @@ fn form(context: &Context<'_>, store: &StoreMetadata) {
     let Some(entry) = entry(store) else {
         return;
     };
-    let format = entry.get("metadata").and_then(|says| says.get("format"));
+    let format = entry
+        .get("metadata")
+        .and_then(|attributes| attributes.get("format"));
     let expected = [
         ("version", entry.get("version"), "0.4"),
         ("metadata.format", format, "zarr_vectors"),

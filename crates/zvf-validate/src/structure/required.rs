@@ -176,19 +176,19 @@ impl LevelCheck<'_, '_> {
             // L2 reports the missing list.
             return;
         }
-        let gone: Vec<&String> = declared.iter().filter(|name| !self.has(name)).collect();
-        let there = LISTED.into_iter().filter(|name| self.has(name));
-        let unlisted: Vec<&str> = there
+        let removed: Vec<&String> = declared.iter().filter(|name| !self.has(name)).collect();
+        let present = LISTED.into_iter().filter(|name| self.has(name));
+        let unlisted: Vec<&str> = present
             .filter(|name| !declared.iter().any(|listed| listed == name))
             .collect();
-        let kept = declared.iter().filter(|name| !gone.contains(name));
+        let kept = declared.iter().filter(|name| !removed.contains(name));
         let right: Vec<&str> = kept
             .map(String::as_str)
             .chain(unlisted.iter().copied())
             .collect();
         let path = ["zarr_vectors_level", "arrays_present"];
-        if !gone.is_empty() {
-            let message = format!("it lists {gone:?}, which do not exist");
+        if !removed.is_empty() {
+            let message = format!("it lists {removed:?}, which do not exist");
             let (rule, key) = (&rules::DECLARED_MISSING, &self.level.key);
             self.context
                 .report_attribute(rule, key, &path, message, Some(json!(right)));

@@ -53,7 +53,7 @@ fn cases_name_only_existing_rules() {
         for code in case.must.union(&case.must_not) {
             assert!(
                 rules::find(code).is_some(),
-                "{}: {code} is no rule",
+                "{}: {code} is not a rule",
                 case.name
             );
         }

@@ -10,5 +10,6 @@ mod corpus;
 mod generated;
 mod memory;
 mod recorded;
+mod repeated;
 mod rules;
 mod undelivered;

@@ -31,7 +31,7 @@ fn known() -> BTreeMap<String, BTreeSet<String>> {
                 .collect::<Vec<_>>()
         };
         for code in texts("codes") {
-            assert!(rules::find(&code).is_some(), "{code} is no rule");
+            assert!(rules::find(&code).is_some(), "{code} is not a rule");
             for store in texts("stores") {
                 known.entry(store).or_default().insert(code.clone());
             }

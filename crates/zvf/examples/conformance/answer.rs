@@ -92,7 +92,7 @@ fn number(value: Value) -> Json {
     }
 }
 
-/// JSON has no words for what is no finite number.
+/// JSON has no words for what is not a finite number.
 fn float(value: f64) -> Json {
     if value.is_nan() {
         return json!({ "float": "nan" });

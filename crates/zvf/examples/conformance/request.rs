@@ -25,7 +25,7 @@ impl Request {
         let asked = &json["query"];
         let whole = || -> Outcome<Query> {
             let query = Query::new().level(LevelChoice::Number(level));
-            // What is linked to what is outside is no part of a box.
+            // A box excludes links to vertices outside it.
             let mut query = query.shape(shape(asked)?).mode(Mode::Within);
             let mut values = asked["chunked_by"].as_object().into_iter().flatten();
             query.chunked_by = values.next().map(|(_, value)| value.clone());

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Map;
-use zvf_build::{NumericColumn, Values as Stored, migrate::TableRows};
 use zvf_format::{
     fragment::FragmentIndex,
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
+use zvf_model::column::{Column, NumericColumn};
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 use zvf_query::ObjectSet;
 use zvf_store::Transaction;
@@ -81,14 +81,14 @@ impl Table {
         }
     }
 
-    /// Returns a row per object; absent if no vertex has a value.
-    fn rows(self, name: &str) -> TableRows {
+    /// Returns a row per object; null if no vertex has a value.
+    fn rows(self, name: &str) -> Column {
         // Callers read the columns through a view, whose width is a `u32`.
         let width = u32::try_from(self.columns).unwrap_or(u32::MAX);
         let mut numbers = NumericColumn::new(Kind::Float64, width);
-        let mut present = Vec::with_capacity(self.cells.len() / self.columns.max(1));
+        let mut nulls = Vec::with_capacity(self.cells.len() / self.columns.max(1));
         for row in self.cells.chunks(self.columns.max(1)) {
-            present.push(row.iter().any(|(_, count)| *count > 0));
+            nulls.push(row.iter().all(|(_, count)| *count == 0));
             for (value, count) in row {
                 let value = match (self.reduction, *count) {
                     (_, 0) => f64::NAN,
@@ -98,10 +98,9 @@ impl Table {
                 numbers.bytes.extend(value.to_le_bytes());
             }
         }
-        TableRows {
-            name: name.to_owned(),
-            values: Stored::Numbers(numbers),
-            present: Some(present),
+        Column {
+            nulls: Some(nulls),
+            ..Column::new(name, numbers)
         }
     }
 }
@@ -132,7 +131,7 @@ pub(super) async fn stage(
     let axes = dataset.root().axes.len();
     // A position, a value, and the row of its object.
     let kept = (axes.saturating_mul(8)).saturating_add(place.row) + size_of::<(u32, u32)>();
-    let most = spec.memory / (kept as u64).max(1);
+    let max = spec.memory / (kept as u64).max(1);
     let mut table = Table::new(reduction, objects.len(), columns);
     let mut written = AttributeReport::default();
     let (mut batch, mut owned) = (Batch::default(), Vec::new());
@@ -144,23 +143,23 @@ pub(super) async fn stage(
         for (chunk, (cell, index)) in some.iter().zip(cells.into_iter().zip(indexes)) {
             let cell = cell.map_err(zvf_query::QueryError::from)?;
             let index = index.map_err(zvf_query::QueryError::from)?;
-            let before = batch.vertices(axes);
+            let before = batch.vertices();
             batch.add(chunk, &cell, dtype, axes)?;
             let index = FragmentIndex::parse(&index).map_err(|source| Failure::Fragments {
                 node: fragments.node().clone(),
                 source,
             })?;
-            let rows = before..batch.vertices(axes);
+            let rows = before..batch.vertices();
             own(&objects, chunk, &index, rows, &mut owned).ok_or_else(|| Failure::Attribute {
                 name: format!("0/vertex_fragments/{chunk}"),
-                why: "an object has a fragment, or a fragment a vertex, that is not there",
+                why: "an object lists a fragment, or a fragment a vertex, that does not exist",
             })?;
         }
-        if waiting.peek().is_some() && batch.vertices(axes) < most {
+        if waiting.peek().is_some() && batch.vertices() < max {
             continue;
         }
         let (full, rows) = (std::mem::take(&mut batch), std::mem::take(&mut owned));
-        written.vertices += full.vertices(axes);
+        written.vertices += full.vertices();
         written.chunks += full.rows.len() as u64;
         written.batches += 1;
         let (make, spec, row) = (Arc::clone(&values), spec.clone(), place.row);

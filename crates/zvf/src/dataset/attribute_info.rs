@@ -116,19 +116,23 @@ impl Dataset {
     ///
     /// Returns [`Error`] if the store cannot list, or the metadata cannot be read.
     pub fn attributes(&self, level: LevelId) -> BoxFuture<'_, Result<Vec<AttributeInfo>, Error>> {
-        boxed(async move {
-            self.verify().await?;
-            let session = self.session();
-            let names = Scope::ALL.map(|scope| {
-                let names = session.attribute_list(level, scope);
-                async move { names.await.map(|names| (scope, names)) }
-            });
-            let names = try_join_all(names).await?;
-            let all = names.iter().flat_map(|(scope, names)| {
-                names.iter().map(|name| self.attribute(level, *scope, name))
-            });
-            try_join_all(all).await
-        })
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                dataset.verify().await?;
+                let session = dataset.session();
+                let names = Scope::ALL.map(|scope| {
+                    let names = session.attribute_list(level, scope);
+                    async move { names.await.map(|names| (scope, names)) }
+                });
+                let names = try_join_all(names).await?;
+                let all = names.iter().flat_map(|(scope, names)| {
+                    names
+                        .iter()
+                        .map(|name| dataset.attribute(level, *scope, name))
+                });
+                try_join_all(all).await
+            })
+        }))
     }
 
     async fn attribute(
@@ -174,18 +178,18 @@ impl Dataset {
                 let Some((key, node)) = &node else {
                     return Ok(info);
                 };
-                let said = CellAttribute::parse(key, node.attributes())?.value;
-                let is_declared = said.row_shape.is_some() || said.channel_names.is_some();
-                info.channels = match said.shape.as_deref() {
-                    _ if is_declared => said.declared_columns(),
+                let declared = CellAttribute::parse(key, node.attributes())?.value;
+                let is_declared = declared.row_shape.is_some() || declared.channel_names.is_some();
+                info.channels = match declared.shape.as_deref() {
+                    _ if is_declared => declared.declared_columns(),
                     Some([_, columns]) => Some(*columns),
                     // Since 0.9 writers declare the shape of every row.
                     _ if self.detection().generation == Generation::V0_9 => Some(1),
                     _ => None,
                 };
-                said.dtype.kind().name().clone_into(&mut info.data_type);
-                info.channel_names = said.channel_names.unwrap_or_default();
-                if let Some(dictionary) = said.dictionary {
+                declared.dtype.kind().name().clone_into(&mut info.data_type);
+                info.channel_names = declared.channel_names.unwrap_or_default();
+                if let Some(dictionary) = declared.dictionary {
                     let is_text = dictionary.categories.iter().all(Json::is_string);
                     if is_text {
                         "text".clone_into(&mut info.data_type);
@@ -248,51 +252,53 @@ impl Dataset {
         level: LevelId,
         attributes: &'a [AttributeInfo],
     ) -> BoxFuture<'a, Result<Vec<ValueRange>, Error>> {
-        boxed(async move {
-            let mut ranges = vec![ValueRange::default(); attributes.len()];
-            let in_cells = |info: &&AttributeInfo| {
-                matches!(info.scope, Scope::Vertex | Scope::Fragment | Scope::Link)
-            };
-            let named = attributes.iter().filter(in_cells);
-            let named: Vec<_> = named
-                .map(|info| (Some(info.scope), info.name.clone()))
-                .collect();
-            if !named.is_empty() {
-                let query = Query::new()
-                    .level(LevelChoice::Number(level))
-                    .columns(Selection::Named(named));
-                let mut add = |batch: QueryResult| {
-                    for (info, range) in attributes.iter().zip(&mut ranges) {
-                        let columns = match info.scope {
-                            Scope::Vertex => &batch.vertex,
-                            Scope::Fragment => &batch.fragment,
-                            Scope::Link => &batch.link,
-                            Scope::Object | Scope::Group => continue,
-                        };
-                        let column = columns.iter().find(|column| column.name == info.name);
-                        if let Some(column) = column {
-                            range.add(column);
-                        }
-                    }
-                    ControlFlow::Continue(())
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                let mut ranges = vec![ValueRange::default(); attributes.len()];
+                let in_cells = |info: &&AttributeInfo| {
+                    matches!(info.scope, Scope::Vertex | Scope::Fragment | Scope::Link)
                 };
-                self.verify().await?;
-                self.session().batches(&query, &mut add).await?;
-            }
-            let session = self.session();
-            for (info, range) in attributes.iter().zip(&mut ranges) {
-                match info.scope {
-                    Scope::Object => {
-                        range.add(&session.object_values(level, &info.name, None).await?);
-                    }
-                    Scope::Group => {
-                        range.add(&session.group_values(level, &info.name, None).await?);
-                    }
-                    Scope::Vertex | Scope::Fragment | Scope::Link => {}
+                let named = attributes.iter().filter(in_cells);
+                let named: Vec<_> = named
+                    .map(|info| (Some(info.scope), info.name.clone()))
+                    .collect();
+                if !named.is_empty() {
+                    let query = Query::new()
+                        .level(LevelChoice::Number(level))
+                        .columns(Selection::Named(named));
+                    let mut add = |batch: QueryResult| {
+                        for (info, range) in attributes.iter().zip(&mut ranges) {
+                            let columns = match info.scope {
+                                Scope::Vertex => &batch.vertex,
+                                Scope::Fragment => &batch.fragment,
+                                Scope::Link => &batch.link,
+                                Scope::Object | Scope::Group => continue,
+                            };
+                            let column = columns.iter().find(|column| column.name == info.name);
+                            if let Some(column) = column {
+                                range.add(column);
+                            }
+                        }
+                        ControlFlow::Continue(())
+                    };
+                    dataset.verify().await?;
+                    dataset.session().batches(&query, &mut add).await?;
                 }
-            }
-            Ok(ranges)
-        })
+                let session = dataset.session();
+                for (info, range) in attributes.iter().zip(&mut ranges) {
+                    match info.scope {
+                        Scope::Object => {
+                            range.add(&session.object_values(level, &info.name, None).await?);
+                        }
+                        Scope::Group => {
+                            range.add(&session.group_values(level, &info.name, None).await?);
+                        }
+                        Scope::Vertex | Scope::Fragment | Scope::Link => {}
+                    }
+                }
+                Ok(ranges)
+            })
+        }))
     }
 
     /// Counts the links of a level that a query returns: stored links and those that the order of
@@ -302,13 +308,15 @@ impl Dataset {
     ///
     /// Returns [`Error::Query`] if they cannot be read.
     pub fn count_links(&self, level: LevelId) -> BoxFuture<'_, Result<Option<u64>, Error>> {
-        boxed(async move {
-            let query = Query::new()
-                .level(LevelChoice::Number(level))
-                .columns(Selection::none());
-            self.verify().await?;
-            Ok(self.session().count(&query).await?.links)
-        })
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                let query = Query::new()
+                    .level(LevelChoice::Number(level))
+                    .columns(Selection::none());
+                dataset.verify().await?;
+                Ok(dataset.session().count(&query).await?.links)
+            })
+        }))
     }
 
     /// Returns the formats of the files that the store was converted from, as its headers name
@@ -318,15 +326,17 @@ impl Dataset {
     ///
     /// Returns [`Error::Query`] if they cannot be read.
     pub fn source_formats(&self) -> BoxFuture<'_, Result<Vec<String>, Error>> {
-        boxed(async move {
-            match self.session().headers().await {
-                Ok(headers) => Ok(headers.into_iter().map(|header| header.format).collect()),
-                Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
-                    Ok(Vec::new())
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                match dataset.session().headers().await {
+                    Ok(headers) => Ok(headers.into_iter().map(|header| header.format).collect()),
+                    Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
+                        Ok(Vec::new())
+                    }
+                    Err(error) => Err(error.into()),
                 }
-                Err(error) => Err(error.into()),
-            }
-        })
+            })
+        }))
     }
 }
 

@@ -6,25 +6,24 @@ use zvf_model::{
     key::Key,
     zarr::Node,
 };
-use zvf_store::Store;
 
-use crate::{failure::Failure, nodes};
+use crate::{
+    failure::Failure,
+    nodes::{self, NodeSource},
+};
 
 /// Completes the `claim`, the evidence in the root's attributes, with the nodes of a level.
 ///
 /// Takes four round trips: the children of the level; their nodes and the names of link families;
 /// the nodes of the families and the names of their arrays; one array node of each family.
 pub(crate) async fn gather(
-    store: &Store,
+    source: impl NodeSource,
     claim: &Evidence,
     level: &Key,
 ) -> Result<Evidence, Failure> {
-    let listing = nodes::children(store, level).await?;
-    let has = |name: &str| listing.folders.iter().any(|folder| folder == name);
-    let composite = listing
-        .folders
-        .iter()
-        .find(|name| name.starts_with("links_"));
+    let children = source.children(level).await?;
+    let has = |name: &str| children.iter().any(|folder| folder == name);
+    let composite = children.iter().find(|name| name.starts_with("links_"));
     let [vertices, index, groups] = ["vertices", "object_index", "groups"];
     let parametric = nodes::child(&Key::root(), "parametric")?;
     let mut keys = vec![nodes::child(&parametric, "objects")?];
@@ -34,10 +33,10 @@ pub(crate) async fn gather(
     {
         keys.push(nodes::child(level, name)?);
     }
-    let read = nodes::read(store, &keys);
-    let links = families(store, level, "links", has("links"));
-    let crossing = families(store, level, "cross_chunk_links", has("cross_chunk_links"));
-    let attribute = attribute(store, level, &listing.folders);
+    let read = source.nodes(&keys);
+    let links = families(source, level, "links", has("links"));
+    let crossing = families(source, level, "cross_chunk_links", has("cross_chunk_links"));
+    let attribute = attribute(source, level, &children);
     let (found, links, cross_chunk_links, object_attribute) =
         try_join4(read, links, crossing, attribute).await?;
     let mut found = found.into_iter();
@@ -65,7 +64,7 @@ pub(crate) async fn gather(
 /// Completes the `claim` without listing, given the form of the vertices. Takes one round trip; the
 /// children of groups remain unknown.
 pub(crate) async fn probe(
-    store: &Store,
+    source: impl NodeSource,
     claim: &Evidence,
     level: &Key,
     vertices: Option<NodeForm>,
@@ -80,7 +79,7 @@ pub(crate) async fn probe(
         links,
         crossing,
     ];
-    let mut found = nodes::read(store, &keys).await?.into_iter();
+    let mut found = source.nodes(&keys).await?.into_iter();
     let mut next = || found.next().flatten();
     let (parametric, index, groups) = (next(), next(), next());
     let family = |node: Node| FamilyForm {
@@ -101,24 +100,19 @@ pub(crate) async fn probe(
 
 /// Returns the form of any one attribute of objects or groups.
 async fn attribute(
-    store: &Store,
+    source: impl NodeSource,
     level: &Key,
-    folders: &[String],
+    children: &[String],
 ) -> Result<Option<NodeForm>, Failure> {
     for family in ["object_attributes", "group_attributes"] {
-        if !folders.iter().any(|folder| folder == family) {
+        if !children.iter().any(|folder| folder == family) {
             continue;
         }
         let family = nodes::child(level, family)?;
-        let Some(name) = nodes::children(store, &family)
-            .await?
-            .folders
-            .into_iter()
-            .next()
-        else {
+        let Some(name) = source.children(&family).await?.into_iter().next() else {
             continue;
         };
-        let node = nodes::read_one(store, &nodes::child(&family, &name)?).await?;
+        let node = source.node(&nodes::child(&family, &name)?).await?;
         return Ok(Some(
             node.map_or(NodeForm::Group, |node| NodeForm::of(&node)),
         ));
@@ -127,7 +121,7 @@ async fn attribute(
 }
 
 async fn families(
-    store: &Store,
+    source: impl NodeSource,
     level: &Key,
     name: &str,
     exists: bool,
@@ -136,20 +130,18 @@ async fn families(
         return Ok(Vec::new());
     }
     let parent = nodes::child(level, name)?;
-    let deltas = nodes::children(store, &parent).await?.folders;
-    let families = deltas.iter().map(|delta| family(store, &parent, delta));
+    let deltas = source.children(&parent).await?;
+    let families = deltas.iter().map(|delta| family(source, &parent, delta));
     try_join_all(families).await
 }
 
 /// Reads the node of a link family and of one of its children.
-async fn family(store: &Store, parent: &Key, delta: &str) -> Result<FamilyForm, Failure> {
+async fn family(source: impl NodeSource, parent: &Key, delta: &str) -> Result<FamilyForm, Failure> {
     let key = nodes::child(parent, delta)?;
-    let (node, listing) =
-        try_join(nodes::read_one(store, &key), nodes::children(store, &key)).await?;
-    let names = listing.folders;
+    let (node, names) = try_join(source.node(&key), source.children(&key)).await?;
     let mut children = Vec::new();
     if let Some(name) = names.into_iter().next() {
-        let child = nodes::read_one(store, &nodes::child(&key, &name)?).await?;
+        let child = source.node(&nodes::child(&key, &name)?).await?;
         let form = child.map(|node| NodeForm::of(&node));
         children.push((name, form));
     }

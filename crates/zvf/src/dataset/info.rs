@@ -63,16 +63,18 @@ impl Dataset {
     /// [`Error::Unlistable`] when the store cannot be listed; [`Error`] when a counted part cannot
     /// be read.
     pub fn info(&self) -> BoxFuture<'_, Result<StoreInfo, Error>> {
-        boxed(async move {
-            let counted = async { self.surveyed().await?.summary().await };
-            match counted.await {
-                Err(Failure::List(source @ ListError::Unlistable { .. })) => {
-                    let address = self.address().to_owned();
-                    Err(Failure::Uncountable { address, source })
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                let counted = async { dataset.surveyed().await?.summary().await };
+                match counted.await {
+                    Err(Failure::List(source @ ListError::Unlistable { .. })) => {
+                        let address = dataset.address().to_owned();
+                        Err(Failure::Uncountable { address, source })
+                    }
+                    counted => counted,
                 }
-                counted => counted,
-            }
-        })
+            })
+        }))
     }
 
     async fn summary(&self) -> Result<StoreInfo, Failure> {

@@ -225,8 +225,8 @@ impl<'a> Counter<'a> {
                 Ok(Sizes::Bytes(self.cells(key, array).await?))
             }
             (Some(ChunkForm::Padded), Node::Array(array)) => {
-                let room = Padded::parse(key, array, self.arity)?.rows;
-                self.extents(fragments, room).await
+                let capacity = Padded::parse(key, array, self.arity)?.rows;
+                self.extents(fragments, capacity).await
             }
             _ => Ok(Sizes::Bytes(self.children(key).await?)),
         }
@@ -354,7 +354,7 @@ impl<'a> Counter<'a> {
 
     /// Reads the number of rows that the fragments of each chunk use, which a padded array does not
     /// declare.
-    async fn extents(&self, fragments: &ArrayRole<'_>, room: u64) -> Result<Sizes, Failure> {
+    async fn extents(&self, fragments: &ArrayRole<'_>, capacity: u64) -> Result<Sizes, Failure> {
         let Some((key, _)) = self.node(fragments).await? else {
             return Ok(Sizes::Rows(Vec::new()));
         };
@@ -381,11 +381,11 @@ impl<'a> Counter<'a> {
                 source,
             })?;
             let extent = index.extent();
-            if extent > room {
+            if extent > capacity {
                 return Err(Failure::NoRoom {
                     node: key,
                     rows: extent,
-                    room,
+                    capacity,
                 });
             }
             rows.push(extent);

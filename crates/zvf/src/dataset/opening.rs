@@ -4,6 +4,7 @@
 //! need anyway. Any other store is [surveyed](survey), which takes listings. On a backend that
 //! cannot list, the nodes that can be found without a listing decide.
 
+use bytes::Bytes;
 use futures_util::future::{try_join, try_join3};
 use zvf_model::{
     detection::{Detection, Evidence, GenerationError, NodeForm},
@@ -15,15 +16,22 @@ use zvf_model::{
     zarr::{DataType, Node},
 };
 use zvf_query::LevelCache;
-use zvf_store::{ListError, Read, Store};
+#[cfg(feature = "write")]
+use zvf_store::Read;
+use zvf_store::{Store, TransactionError};
 
 use super::evidence;
-use crate::{failure::Failure, nodes};
+use crate::{
+    failure::Failure,
+    nodes::{self, NodeSource},
+};
 
 /// The result of opening a store.
 pub(crate) struct Opened {
     pub(crate) claim: Evidence,
     pub(crate) root: RootMetadata,
+    /// Number of the last transaction; 0 if there was none.
+    pub(crate) transaction: u64,
     pub(crate) detection: Detection,
     /// The existing levels, ascending.
     pub(crate) ids: Vec<LevelId>,
@@ -33,35 +41,77 @@ pub(crate) struct Opened {
     pub(crate) levels: LevelCache,
 }
 
-/// Opens a store. For 0.9 this takes three requests in two round trips, or one request if the root
-/// has a copy of the nodes.
+/// The root of a store and the view to read it through.
+pub(crate) struct Root {
+    pub(crate) store: Store,
+    bytes: Bytes,
+}
+
+/// Reads the root of a store for a writer, in its committed state.
+#[cfg(feature = "write")]
+pub(crate) async fn committed(store: &Store, address: &str) -> Result<Root, Failure> {
+    let metadata = nodes::metadata(&Key::root())?;
+    let Some(bytes) = store.read_one(Read::full(metadata)).await? else {
+        return Err(absent(store, address).await);
+    };
+    let store = store.committed_view(&bytes).await?;
+    Ok(Root { store, bytes })
+}
+
+/// Reads the root of a store and remembers its transaction.
+pub(crate) async fn snapshot(store: &Store, address: &str) -> Result<Root, Failure> {
+    let found = store.snapshot().await.map_err(|error| match error {
+        TransactionError::Read(error) => Failure::Read(error),
+        error => error.into(),
+    });
+    let Some((view, bytes)) = found? else {
+        return Err(absent(store, address).await);
+    };
+    let store = view;
+    Ok(Root { store, bytes })
+}
+
+async fn absent(store: &Store, address: &str) -> Failure {
+    let address = address.to_owned();
+    // If the check itself fails, report the missing root.
+    match store.is_unfinished().await {
+        Ok(true) => Failure::Unfinished { address },
+        _ => Failure::NoStore { address },
+    }
+}
+
+/// Opens a store. For 0.9 this takes two requests in one round trip after the root, or none if the
+/// root has a copy of the nodes.
 ///
 /// Also returns the store to read from: it shows the state after the transaction that is being
 /// applied, if any, and uses the node copy.
-pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Failure> {
-    let key = Key::root();
-    let metadata = nodes::metadata(&key)?;
-    let Some(bytes) = store.read_one(Read::full(metadata.clone())).await? else {
-        let address = address.to_owned();
-        // If the check itself fails, report the missing root.
-        return Err(match store.is_unfinished().await {
-            Ok(true) => Failure::Unfinished { address },
-            _ => Failure::NoStore { address },
-        });
-    };
+pub(crate) async fn open(found: Root, address: &str) -> Result<(Store, Opened), Failure> {
+    let Root { mut store, bytes } = found;
+    let metadata = nodes::metadata(&Key::root())?;
     let node = Node::parse(&metadata, &bytes)?;
-    let mut store = store.committed_view(&bytes).await?;
+    if Store::may_be_sealed(node.attributes()) {
+        store = store.with_seal(&bytes)?;
+    } else if store.is_sealed() {
+        store = store.without_seal();
+    }
     if store.uses_node_copy()
         && let Some(copy) = NodeCopy::current(&metadata, node.attributes())?
     {
         store = store.with_node_copy(copy);
     }
-    let opened = below(&store, address, &node).await?;
+    let mut opened = below(&store, address, &node).await?;
+    let state = node.attributes().get("zvf");
+    let transaction = state.and_then(|state| state.get("transaction")?.as_u64());
+    opened.transaction = transaction.unwrap_or_default();
     Ok((store, opened))
 }
 
 /// Detects the generation of the store whose root is `node`, and reads its first level.
-async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Failure> {
+pub(crate) async fn below(
+    source: impl NodeSource,
+    address: &str,
+    node: &Node,
+) -> Result<Opened, Failure> {
     let key = Key::root();
     let claim = Evidence::of_root(node.attributes());
     let proposed = match claim.detect() {
@@ -70,7 +120,10 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Fail
         Err(refused) => return Err(refused.into()),
     };
     // A rejected generation is reported before faults in the metadata of the root.
-    let root = RootMetadata::parse(&key, node.attributes());
+    let root = RootMetadata::parse(&key, node.attributes()).map(|mut root| {
+        root.notes.extend(node.repeated());
+        root
+    });
     let mut ids = root.as_ref().map_or_else(|_| Vec::new(), named);
     ids.sort_unstable();
     let first = ids.first().copied();
@@ -78,7 +131,7 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Fail
     if proposed == Some(Generation::V0_9)
         && let Some(first) = first
     {
-        let found = Look::at(store, first).await?;
+        let found = Look::at(source, first).await?;
         if found.is_of_0_9() {
             let evidence = Evidence {
                 vertices: found.vertices.as_ref().map(NodeForm::of),
@@ -90,14 +143,14 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Fail
         look = Some(found);
     }
     let first = first.unwrap_or(LevelId::FULL);
-    let source = match survey(store, address, &claim, first).await {
-        Err(Failure::List(source @ ListError::Unlistable { .. })) => source,
+    let unlistable = match survey(source, address, &claim, first).await {
+        Err(failure) if failure.is_unlistable() => failure,
         survey => return survey?.opened(claim, root?),
     };
     let root = root?;
     let look = match look {
         Some(look) => look,
-        None => Look::at(store, first).await?,
+        None => Look::at(source, first).await?,
     };
     let address = address.to_owned();
     let is_0_9 = proposed == Some(Generation::V0_9);
@@ -110,10 +163,10 @@ async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Fail
             let level = look.level;
             return Err(Failure::AbsentLevel { address, level });
         }
-        _ => return Err(Failure::Unlistable { address, source }),
+        _ => return Err(unlistable.while_opening(address)),
     }
     let vertices = look.vertices.as_ref().map(NodeForm::of);
-    let evidence = evidence::probe(store, &claim, &look.key, vertices).await?;
+    let evidence = evidence::probe(source, &claim, &look.key, vertices).await?;
     if ids.is_empty() {
         ids.push(first);
     }
@@ -135,10 +188,10 @@ struct Look {
 }
 
 impl Look {
-    async fn at(store: &Store, level: LevelId) -> Result<Self, Failure> {
+    async fn at(source: impl NodeSource, level: LevelId) -> Result<Self, Failure> {
         let key = nodes::child(&Key::root(), &level.to_string())?;
         let keys = [key, vertices_of(level)?];
-        let mut found = nodes::read(store, &keys).await?.into_iter();
+        let mut found = source.nodes(&keys).await?.into_iter();
         let (node, vertices) = (found.next().flatten(), found.next().flatten());
         let [key, _] = keys;
         Ok(Self {
@@ -168,7 +221,10 @@ impl Look {
         let Some(node) = &self.node else {
             return Err(Failure::MissingNode { node: self.key });
         };
-        let metadata = LevelMetadata::parse(&self.key, self.level, node.attributes(), &root)?;
+        let mut metadata = LevelMetadata::parse(&self.key, self.level, node.attributes(), &root)?;
+        metadata.notes.extend(node.repeated());
+        let vertices = self.vertices.iter().flat_map(Node::repeated);
+        metadata.notes.extend(vertices);
         let levels = LevelCache::default();
         levels.insert(metadata);
         if let Some(vertices) = self.vertices {
@@ -177,6 +233,7 @@ impl Look {
         Ok(Opened {
             claim,
             root,
+            transaction: 0,
             detection,
             ids,
             is_surveyed: false,
@@ -201,19 +258,20 @@ pub(crate) struct Survey {
 /// Lists the levels and reads every node that distinguishes generations. Takes four round trips if
 /// `guess` is the first level.
 pub(crate) async fn survey(
-    store: &Store,
+    source: impl NodeSource,
     address: &str,
     claim: &Evidence,
     guess: LevelId,
 ) -> Result<Survey, Failure> {
     let root = Key::root();
     let key = nodes::child(&root, &guess.to_string())?;
-    let listing = nodes::children(store, &root);
-    let evidence = evidence::gather(store, claim, &key);
-    let (listing, evidence, node) =
-        try_join3(listing, evidence, nodes::read_one(store, &key)).await?;
-    let names = listing.folders.iter();
-    let mut ids: Vec<LevelId> = names.filter_map(|name| LevelId::parse(name)).collect();
+    let names = source.children(&root);
+    let evidence = evidence::gather(source, claim, &key);
+    let (names, evidence, node) = try_join3(names, evidence, source.node(&key)).await?;
+    let mut ids: Vec<LevelId> = names
+        .iter()
+        .filter_map(|name| LevelId::parse(name))
+        .collect();
     ids.sort_unstable();
     let Some(first) = ids.first().copied() else {
         claim.detect()?;
@@ -228,8 +286,8 @@ pub(crate) async fn survey(
         });
     }
     let key = nodes::child(&root, &first.to_string())?;
-    let evidence = evidence::gather(store, claim, &key);
-    let (evidence, node) = try_join(evidence, nodes::read_one(store, &key)).await?;
+    let evidence = evidence::gather(source, claim, &key);
+    let (evidence, node) = try_join(evidence, source.node(&key)).await?;
     Ok(Survey {
         detection: evidence.detect()?,
         ids,
@@ -248,6 +306,7 @@ impl Survey {
         Ok(Opened {
             claim,
             root,
+            transaction: 0,
             detection: self.detection,
             ids: self.ids,
             is_surveyed: true,

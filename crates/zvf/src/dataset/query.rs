@@ -3,13 +3,18 @@
 use core::ops::ControlFlow;
 
 use futures_util::future::{BoxFuture, join};
-use zvf_query::{Counts, Explanation, OperatorReport, Query, QueryReport, QueryResult};
+use zvf_query::{
+    BatchOptions, BatchStream, Counts, Explanation, OperatorReport, Query, QueryReport, QueryResult,
+};
 
 use super::Dataset;
-use crate::error::{Error, boxed};
+use crate::{
+    error::{Error, boxed},
+    failure::Failure,
+};
 
 /// A callback that receives batches.
-type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;
+pub(super) type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;
 
 impl Dataset {
     /// Runs a query and returns its whole result in memory.
@@ -40,17 +45,20 @@ impl Dataset {
     /// [`Error::Query`], also if the result exceeds the memory budget that the store was opened
     /// with; use [`batches`](Self::batches) for such a query.
     pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
-        boxed(async move {
-            if self.is_copy_unverified() {
-                // Concurrently, so that the verification adds no round trip.
-                let (answer, verified) = join(self.session().query(query), self.verify()).await;
-                verified?;
-                if !self.is_copy_stale() {
-                    return Ok(answer?);
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                if dataset.is_copy_unverified() {
+                    // Concurrently, so that the verification adds no round trip.
+                    let session = dataset.session();
+                    let (answer, verified) = join(session.query(query), dataset.verify()).await;
+                    verified?;
+                    if !dataset.is_copy_stale() {
+                        return Ok(answer?);
+                    }
                 }
-            }
-            Ok(self.session().query(query).await?)
-        })
+                Ok(dataset.session().query(query).await?)
+            })
+        }))
     }
 
     /// Runs a query and passes its result to `each` in batches, so that only a part is in memory at
@@ -95,15 +103,57 @@ impl Dataset {
         self.each_batch(query, &mut each).await
     }
 
+    /// Runs a query and returns its result as a stream of batches, which concatenated in order are the
+    /// result of [`query`](Self::query).
+    ///
+    /// No batch has more vertices or links than `options` allow, also where a level is one chunk,
+    /// except for a path that is longer. The query runs while the stream is polled and stops at each
+    /// batch until it was taken. It ends when the stream is dropped. Memory holds the
+    /// chunks that are read at once; for paths and links in a region that is the region.
+    ///
+    /// ```
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+    /// use futures_util::TryStreamExt;
+    /// use zvf::{BatchOptions, Dataset, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let design = Design::new(GeometryKind::Points);
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// let mut batches = points.stream(&Query::new(), BatchOptions::new().rows(2));
+    /// let mut rows = Vec::new();
+    /// while let Some(batch) = batches.try_next().await? {
+    ///     rows.push(batch.positions.len());
+    /// }
+    /// assert_eq!(rows, [2, 1]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The stream yields [`Error::Query`] and ends. Batches before the error are correct, but not the
+    /// whole result.
+    pub fn stream(&self, query: &Query, options: BatchOptions) -> BatchStream<Error> {
+        let (dataset, query) = (self.clone(), query.clone());
+        BatchStream::new(options, move |sender| async move {
+            let mut send = |batch| sender.send(batch);
+            let report = dataset.batches_at_one_state(&query, Some(options), &mut send);
+            Ok(report.await?)
+        })
+    }
+
     fn each_batch<'a>(
         &'a self,
         query: &'a Query,
         each: &'a mut Each<'a>,
     ) -> BoxFuture<'a, Result<QueryReport, Error>> {
-        boxed(async move {
-            self.verify().await?;
-            Ok(self.session().batches(query, each).await?)
-        })
+        boxed(self.batches_at_one_state(query, None, each))
     }
 
     /// Counts the vertices, objects and links that a query selects. Reads what the selection needs,
@@ -132,16 +182,19 @@ impl Dataset {
     ///
     /// [`Error::Query`].
     pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
-        boxed(async move {
-            if self.is_copy_unverified() {
-                let (counts, verified) = join(self.session().count(query), self.verify()).await;
-                verified?;
-                if !self.is_copy_stale() {
-                    return Ok(counts?);
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                if dataset.is_copy_unverified() {
+                    let session = dataset.session();
+                    let (counts, verified) = join(session.count(query), dataset.verify()).await;
+                    verified?;
+                    if !dataset.is_copy_stale() {
+                        return Ok(counts?);
+                    }
                 }
-            }
-            Ok(self.session().count(query).await?)
-        })
+                Ok(dataset.session().count(query).await?)
+            })
+        }))
     }
 
     /// Checks that the attributes that a query selects by name exist, as far as the store can be
@@ -156,8 +209,13 @@ impl Dataset {
             if !query.names_attributes() {
                 return Ok(());
             }
-            self.verify().await?;
-            Ok(self.session().check_selection(query).await?)
+            let check = move |dataset: Self| -> BoxFuture<'a, Result<(), Failure>> {
+                Box::pin(async move {
+                    dataset.verify().await?;
+                    Ok(dataset.session().check_selection(query).await?)
+                })
+            };
+            self.at_one_state(check).await
         })
     }
 
@@ -188,10 +246,12 @@ impl Dataset {
     ///
     /// [`Error::Query`] if the query is not valid for the store.
     pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
-        boxed(async move {
-            self.verify().await?;
-            Ok(self.session().explain(query).await?)
-        })
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                dataset.verify().await?;
+                Ok(dataset.session().explain(query).await?)
+            })
+        }))
     }
 
     /// Runs a query and returns its operators with the requests that each of them made.
@@ -205,9 +265,11 @@ impl Dataset {
         &'a self,
         query: &'a Query,
     ) -> BoxFuture<'a, Result<Vec<OperatorReport>, Error>> {
-        boxed(async move {
-            self.verify().await?;
-            Ok(self.session().analyze(query).await?)
-        })
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                dataset.verify().await?;
+                Ok(dataset.session().analyze(query).await?)
+            })
+        }))
     }
 }

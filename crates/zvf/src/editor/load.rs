@@ -190,7 +190,7 @@ pub(super) fn tables_gone(
     before: &BTreeMap<String, Value>,
     put: &BTreeSet<&Key>,
 ) -> Result<Vec<Key>, Failure> {
-    let mut gone = Vec::new();
+    let mut removed = Vec::new();
     for path in before.keys() {
         let is_table = ["0/object_", "0/group"]
             .iter()
@@ -212,9 +212,9 @@ pub(super) fn tables_gone(
                 source,
             })?;
             if !put.contains(&place.0) {
-                gone.push(place.0);
+                removed.push(place.0);
             }
         }
     }
-    Ok(gone)
+    Ok(removed)
 }

@@ -39,14 +39,14 @@ impl Migration<'_> {
     /// Migrates the further geometries of a level.
     pub(super) async fn composite(&self, level: &mut Level) -> Result<(), Failure> {
         let path = format!("{}/geometry_index", level.path);
-        let says = self.attributes(&path).await?;
+        let attributes = self.attributes(&path).await?;
         let key = named(Key::parse(&path), &path)?;
         if nodes::read_one(self.source.store(), &key).await?.is_none() {
             return Ok(());
         }
-        let index = GeometryIndex::parse(&key, &says)?.value;
+        let index = GeometryIndex::parse(&key, &attributes)?.value;
         self.writer
-            .write(vec![MigrationTarget::group(&path, &says)])
+            .write(vec![MigrationTarget::group(&path, &attributes)])
             .await?;
         for (kind, geometry) in &index.geometries {
             let chunks = self.further_vertices(level, kind).await?;
@@ -127,11 +127,11 @@ impl Migration<'_> {
             at = end;
         }
         let dtype = part.attributes().get("dtype").cloned();
-        let says = json!({
+        let attributes = json!({
             "zv_array": "vertices",
             "dtype": dtype.unwrap_or_else(|| json!(metadata.dtype.kind().name())),
         });
-        target.end(self, says).await?;
+        target.end(self, attributes).await?;
         Ok(chunks.len())
     }
 

@@ -99,12 +99,12 @@ impl Migration<'_> {
             state.vertices += level.facts.vertices;
             state.shares_fragments |= level.facts.shares_fragments;
         }
-        let (says, wrong) = self.form.level(node, level.id.number(), &level.facts);
+        let (attributes, wrong) = self.form.level(node, level.id.number(), &level.facts);
         for what in wrong {
             self.repaired(MigrationNote::new(&level.path, what, 1));
         }
         self.writer
-            .write(vec![MigrationTarget::group(&level.path, &says)])
+            .write(vec![MigrationTarget::group(&level.path, &attributes)])
             .await
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use zvf_build::{
     Output,
-    migrate::{ChunkExtent, LinkArrayKey, LinkTarget, MigrationNote},
+    migrate::{ChunkExtent, LinkArrayKey, LinkRecordPolicy, LinkTarget, MigrationNote},
 };
 use zvf_format::{
     links::{AxisScales, LinkWidth},
@@ -34,7 +34,7 @@ pub(super) struct Links<'a> {
     pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
     /// Chunks with a cell, by array or family.
-    pub(super) filed: BTreeMap<LinkArrayKey, Vec<Vec<i64>>>,
+    pub(super) cell_indexes: BTreeMap<LinkArrayKey, Vec<Vec<i64>>>,
     /// Chunks with a cell of each attribute, by array or family.
     pub(super) valued: Vec<BTreeMap<LinkArrayKey, Vec<Vec<i64>>>>,
     /// Bytes of a row of each attribute; 0 while unknown.
@@ -56,12 +56,12 @@ impl Links<'_> {
     pub(super) fn begin(
         &self,
         migration: &Migration<'_>,
-        filing: &LinkArrayKey,
+        array_key: &LinkArrayKey,
     ) -> Result<(), Failure> {
         let none = Map::new();
         let names = self.cells.attributes();
-        let paths = names.map(|(name, _)| self.form.attribute_path(name, filing));
-        for path in paths.chain([self.form.path(filing)]) {
+        let paths = names.map(|(name, _)| self.form.attribute_path(name, array_key));
+        for path in paths.chain([self.form.path(array_key)]) {
             self.target(path, &none).begin(migration)?;
         }
         Ok(())
@@ -91,14 +91,14 @@ impl Links<'_> {
     pub(super) fn cell(
         &mut self,
         migration: &Migration<'_>,
-        filing: &LinkArrayKey,
+        array_key: &LinkArrayKey,
         at: &[i64],
         (payload, values): (Vec<u8>, Vec<Option<Vec<u8>>>),
         outputs: &mut Vec<Output>,
     ) -> Result<(), Failure> {
-        if !self.filed.contains_key(filing) {
-            self.filed.insert(filing.clone(), Vec::new());
-            self.begin(migration, filing)?;
+        if !self.cell_indexes.contains_key(array_key) {
+            self.cell_indexes.insert(array_key.clone(), Vec::new());
+            self.begin(migration, array_key)?;
         }
         let none = Map::new();
         let names: Vec<String> = self
@@ -106,19 +106,22 @@ impl Links<'_> {
             .attributes()
             .map(|(name, _)| name.to_owned())
             .collect();
-        let mut target = self.target(self.form.path(filing), &none);
+        let mut target = self.target(self.form.path(array_key), &none);
         target.cell(migration, at, payload, outputs)?;
         let keys = target.keys;
-        self.filed.entry(filing.clone()).or_default().extend(keys);
+        self.cell_indexes
+            .entry(array_key.clone())
+            .or_default()
+            .extend(keys);
         for (number, (name, values)) in names.iter().zip(values).enumerate() {
             let Some(values) = values else {
                 continue;
             };
-            let mut target = self.target(self.form.attribute_path(name, filing), &none);
+            let mut target = self.target(self.form.attribute_path(name, array_key), &none);
             target.cell(migration, at, values, outputs)?;
             let keys = target.keys;
             if let Some(valued) = self.valued.get_mut(number) {
-                valued.entry(filing.clone()).or_default().extend(keys);
+                valued.entry(array_key.clone()).or_default().extend(keys);
             }
         }
         Ok(())
@@ -136,7 +139,7 @@ impl Migration<'_> {
             for stray in cells.unrecognized_children() {
                 self.lost(MigrationNote::new(
                     stray.to_string(),
-                    "a name that is no chunk",
+                    "a name that is not a chunk",
                     1,
                 ));
             }
@@ -202,7 +205,7 @@ impl Migration<'_> {
             form,
             extent: level.extent.clone(),
             arity: level.arity,
-            filed: BTreeMap::new(),
+            cell_indexes: BTreeMap::new(),
             valued: vec![BTreeMap::new(); attributes],
             rows: vec![0; attributes],
             made_up: vec![0; attributes],
@@ -231,16 +234,21 @@ impl Migration<'_> {
     }
 
     /// Returns whether the links are directed, and whether they have copies.
-    async fn policy(&self, cells: &LinkCells, width: LinkWidth) -> Result<(bool, bool), Failure> {
-        let (mut directed, mut duplicate) = (false, false);
+    async fn policy(
+        &self,
+        cells: &LinkCells,
+        width: LinkWidth,
+    ) -> Result<LinkRecordPolicy, Failure> {
+        let mut policy = LinkRecordPolicy::default();
         for (node, own) in cells.families() {
             if own == width {
-                let says = self.attributes(node.as_str()).await?;
-                directed |= says.get("directed") == Some(&Value::Bool(true));
-                duplicate |= says.get("store").and_then(Value::as_str) == Some("duplicate");
+                let attributes = self.attributes(node.as_str()).await?;
+                policy.directed |= attributes.get("directed") == Some(&Value::Bool(true));
+                policy.duplicate |=
+                    attributes.get("store").and_then(Value::as_str) == Some("duplicate");
             }
         }
-        Ok((directed, duplicate))
+        Ok(policy)
     }
 
     /// Returns the ratio of the level's chunks to those of the target level; equal if the target
@@ -384,8 +392,8 @@ impl Migration<'_> {
         outputs: &mut Vec<Output>,
     ) -> Result<(), Failure> {
         let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
-        let filed = links.form.file(&chunks, &gathered.ends, own)?;
-        let (placed, beside) = filed.ok_or_else(|| no_place("links"))?;
+        let placed_links = links.form.file(&chunks, &gathered.ends, own)?;
+        let (placed, beside) = placed_links.ok_or_else(|| no_place("links"))?;
         links.logical += own.len() as u64;
         links.crossing += own.len() as u64;
         for (values, (row, made_up)) in gathered
@@ -396,14 +404,14 @@ impl Migration<'_> {
             *row = values.row.max(*row);
             *made_up += values.made_up;
         }
-        for ((filing, at), cell) in placed {
+        for ((array_key, at), cell) in placed {
             let values = gathered
                 .values
                 .iter()
                 .map(|values| values.of(&cell.from))
                 .collect();
             links.physical += cell.from.len() as u64;
-            links.cell(self, &filing, &at, (cell.payload(), values), outputs)?;
+            links.cell(self, &array_key, &at, (cell.payload(), values), outputs)?;
         }
         for (chunk, more) in beside {
             links.physical += more.from.len() as u64;

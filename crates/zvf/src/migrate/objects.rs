@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use zvf_build::{
-    NumericColumn, Values as Stored,
-    migrate::{MigrationNote, TableRows},
+    NumericColumn,
+    migrate::{MigrationNote, ObjectIndexCounts, changed_type},
 };
 use zvf_format::{manifest::ObjectManifest, numeric::Kind};
 use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryType};
@@ -82,9 +82,13 @@ impl Migration<'_> {
         let tally = self.manifests(level, &manifests, &order).await?;
         let sorted = ids.is_sorted();
         let old = self.attributes(manifests.node().as_str()).await?;
-        let (rows, present) = (order.len(), tally.present);
+        let present = tally.present;
         let number = level.id.number();
-        let counts = (rows, present, sorted);
+        let counts = ObjectIndexCounts {
+            rows: order.len(),
+            present,
+            sorted,
+        };
         let mut outputs = self.form.object_index(number, &old, level.arity, counts);
         outputs.extend(self.form.ids(number, &ids));
         self.writer.write(outputs).await?;
@@ -115,9 +119,9 @@ impl Migration<'_> {
     fn ids_fit(&self, ids: &[i64]) -> bool {
         let last = ids.iter().copied().max().unwrap_or(0);
         let count = i64::try_from(ids.len()).unwrap_or(i64::MAX);
-        let most = SPARE.max(SPARE_EACH.saturating_mul(count));
+        let max = SPARE.max(SPARE_EACH.saturating_mul(count));
         let is_row = |id: &i64| IDS.contains(id);
-        self.form.has_ids() || (last < most && ids.iter().all(is_row))
+        self.form.has_ids() || (last < max && ids.iter().all(is_row))
     }
 
     fn order(&self, level: &Level, ids: &[i64]) -> Order {
@@ -154,11 +158,7 @@ impl Migration<'_> {
         }
         let mut numbers = NumericColumn::new(Kind::Int64, 1);
         numbers.bytes = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        let rows = TableRows {
-            name: "object_id".to_owned(),
-            values: Stored::Numbers(numbers),
-            present: None,
-        };
+        let rows = Column::new("object_id", numbers);
         let folder = format!("{}/object_attributes", level.path);
         self.parent(&folder).await?;
         let path = format!("{folder}/object_id");
@@ -311,8 +311,8 @@ impl Migration<'_> {
         };
         let old = self.attributes(&path).await?;
         self.check_extents(&path, &old);
-        let rows = rows_of(column, order);
-        if matches!(rows.values, Stored::Text(_)) && !self.form.has_text() {
+        let rows = rows_of(&column, order);
+        if matches!(rows.values, ColumnValues::Dictionary { .. }) && !self.form.has_text() {
             let count = rows.values.len() as u64;
             self.lost(MigrationNote::new(
                 path,
@@ -321,7 +321,7 @@ impl Migration<'_> {
             ));
             return Ok(());
         }
-        if let Some(kind) = rows.becomes()
+        if let Some(kind) = changed_type(&rows)
             && self.form.has_ids()
         {
             let what = "truth values, which are numbers now that some are absent";
@@ -359,7 +359,7 @@ impl Migration<'_> {
                     *own = rows.collect();
                 }
                 let after: usize = members.iter().map(Vec::len).sum();
-                let what = "members of groups that are no objects";
+                let what = "members of groups that are not objects";
                 self.lost(MigrationNote::new(&path, what, (before - after) as u64));
             }
             let old = self.attributes(&path).await?;
@@ -433,8 +433,8 @@ impl Migration<'_> {
         column: Column,
     ) -> Result<(), Failure> {
         let rows = column.values.len() as u64;
-        let rows = rows_of(column, &Order::Same(rows));
-        if matches!(rows.values, Stored::Text(_)) && !self.form.has_text() {
+        let rows = rows_of(&column, &Order::Same(rows));
+        if matches!(rows.values, ColumnValues::Dictionary { .. }) && !self.form.has_text() {
             let count = rows.values.len() as u64;
             self.lost(MigrationNote::new(
                 path,
@@ -450,7 +450,7 @@ impl Migration<'_> {
 }
 
 /// Returns the rows of a column in the order of the target.
-fn rows_of(column: Column, order: &Order) -> TableRows {
+fn rows_of(column: &Column, order: &Order) -> Column {
     let there = column.values.len() as u64;
     // A column may have fewer or more rows than there are objects.
     let count = match order {
@@ -469,32 +469,8 @@ fn rows_of(column: Column, order: &Order) -> TableRows {
         (!absent).then_some(place)
     };
     let rows: Vec<Option<usize>> = (0..count).map(source).collect();
-    let values = match &column.values {
-        ColumnValues::Numeric(own) => {
-            let mut numbers = NumericColumn::new(own.kind, own.width);
-            let size = numbers.row_size();
-            numbers.bytes.reserve(rows.len() * size);
-            for row in &rows {
-                let bytes = row.and_then(|row| own.bytes.get(row * size..(row + 1) * size));
-                match bytes {
-                    Some(bytes) => numbers.bytes.extend_from_slice(bytes),
-                    None => numbers.bytes.resize(numbers.bytes.len() + size, 0),
-                }
-            }
-            Stored::Numbers(numbers)
-        }
-        ColumnValues::Dictionary { codes, words } => {
-            let word = |row: &Option<usize>| {
-                let code = codes.get((*row)?)?;
-                words.get(*code as usize).cloned()
-            };
-            Stored::Text(rows.iter().map(word).collect())
-        }
-    };
-    let present: Vec<bool> = rows.iter().map(Option::is_some).collect();
-    TableRows {
-        name: column.name,
-        values,
-        present: present.contains(&false).then_some(present),
-    }
+    let mut taken = column.take(rows.iter().map(|row| row.unwrap_or(usize::MAX)));
+    let nulls: Vec<bool> = rows.iter().map(Option::is_none).collect();
+    taken.nulls = nulls.contains(&true).then_some(nulls);
+    taken
 }

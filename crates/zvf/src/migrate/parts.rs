@@ -69,10 +69,17 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn node(&self, migration: &Migration<'_>, says: Value) -> Result<Output, Failure> {
+    fn node(&self, migration: &Migration<'_>, attributes: Value) -> Result<Output, Failure> {
         let keys: Vec<&[i64]> = self.keys.iter().map(Vec::as_slice).collect();
         let form = migration.form;
-        let node = form.part(&self.path, self.extent, self.arity, &keys, self.old, says);
+        let node = form.part(
+            &self.path,
+            self.extent,
+            self.arity,
+            &keys,
+            self.old,
+            attributes,
+        );
         node.ok_or_else(|| no_place(&self.path))
     }
 
@@ -100,10 +107,14 @@ impl Target<'_> {
     }
 
     /// Writes the node, after all cells.
-    pub(super) async fn end(self, migration: &Migration<'_>, says: Value) -> Result<(), Failure> {
+    pub(super) async fn end(
+        self,
+        migration: &Migration<'_>,
+        attributes: Value,
+    ) -> Result<(), Failure> {
         migration
             .writer
-            .write(vec![self.node(migration, says)?])
+            .write(vec![self.node(migration, attributes)?])
             .await
     }
 }
@@ -254,10 +265,10 @@ impl Migration<'_> {
             own.cloned().unwrap_or_else(|| json!(other))
         };
         let (dtype, encoding) = (known("dtype", "float32"), known("encoding", "raw"));
-        let says = json!({"zv_array": "vertices", "dtype": dtype, "encoding": encoding});
-        rows_to.end(self, says).await?;
-        let says = json!({"zv_array": "vertex_fragments", "encoding": "fragment_index_v1"});
-        index_to.end(self, says).await
+        let attributes = json!({"zv_array": "vertices", "dtype": dtype, "encoding": encoding});
+        rows_to.end(self, attributes).await?;
+        let attributes = json!({"zv_array": "vertex_fragments", "encoding": "fragment_index_v1"});
+        index_to.end(self, attributes).await
     }
 
     /// Migrates an attribute of vertices or fragments.
@@ -315,11 +326,11 @@ impl Migration<'_> {
             at = end;
         }
         let path = target.path.clone();
-        let says = self.attribute_says(attribute, tag, columns, &path);
-        target.end(self, says).await
+        let attributes = self.attribute_attributes(attribute, tag, columns, &path);
+        target.end(self, attributes).await
     }
 
-    fn attribute_says(
+    fn attribute_attributes(
         &self,
         attribute: &Attribute,
         tag: &str,
@@ -328,7 +339,7 @@ impl Migration<'_> {
     ) -> Value {
         let old = attribute.part.attributes();
         let dtype = old.get("dtype").cloned();
-        let mut says = json!({
+        let mut attributes = json!({
             "zv_array": tag,
             "name": old.get("name").cloned().unwrap_or_else(|| json!(attribute.name)),
             "dtype": dtype.unwrap_or_else(|| json!("float32")),
@@ -346,10 +357,10 @@ impl Migration<'_> {
             }
             if !self.form.keeps_empty_cells() || shape.is_some() {
                 let shape: Vec<u64> = (columns > 1).then_some(columns).into_iter().collect();
-                says["row_shape"] = json!(shape);
+                attributes["row_shape"] = json!(shape);
             }
         }
-        says
+        attributes
     }
 }
 
@@ -363,8 +374,8 @@ async fn cells_or_none(
         return chunks.iter().map(|_| None).collect();
     };
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
-    let there: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
-    let mut read = session.stored_cells(part, &there).await.into_iter();
+    let present: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
+    let mut read = session.stored_cells(part, &present).await.into_iter();
     let cells = chunks.iter().map(|chunk| match has(&chunk) {
         true => read.next(),
         false => None,
@@ -448,7 +459,7 @@ pub(super) fn unrecognized_children(part: &StoredArray) -> MigrationNote {
     let unrecognized_children = part.unrecognized_children();
     let finding = MigrationNote::new(
         part.node().to_string(),
-        "names that are no chunk",
+        "names that are not chunks",
         unrecognized_children.len() as u64,
     );
     finding.because(unrecognized_children.join(", "))

@@ -123,7 +123,7 @@ impl Gathered {
         let mut gathered = Self {
             values: links
                 .attributes()
-                .map(|(_, says)| LinkValues::new(says))
+                .map(|(_, attributes)| LinkValues::new(attributes))
                 .collect(),
             ..Self::default()
         };

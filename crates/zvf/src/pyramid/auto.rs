@@ -274,12 +274,12 @@ impl AutoLevels {
             || self.way.is_some_and(|way| way != MethodKind::Subset)
         {
             return Err(Failure::NoPyramid {
-                why: "levels that hold each point once are subsets of all objects, whose cells double",
+                why: "additive levels take neither --method, --factors nor --sparsity",
             });
         }
         if source.links.is_some() || source.is_paths() {
             return Err(Failure::NoPyramid {
-                why: "only points can be on one level each",
+                why: "only levels of points can be additive",
             });
         }
         let mut count = 0;
@@ -368,7 +368,7 @@ fn scales(source: &Source<'_>, fewer: f64) -> Vec<u32> {
     let span = |axis: usize| {
         let along = chunks.iter().map(|chunk: &ChunkCoord| chunk.coords()[axis]);
         let ends = along.clone().min().zip(along.max());
-        ends.map_or(1, |(least, most)| most.abs_diff(least) + 1)
+        ends.map_or(1, |(min, max)| max.abs_diff(min) + 1)
     };
     let spans: Vec<u64> = (leading..arity).map(span).collect();
     let mut scales = vec![1; spans.len()];
@@ -447,7 +447,7 @@ impl Sample {
     fn cell(&self, chunk: &[f64], fewer: f64, share: bool) -> Vec<f64> {
         let edge = chunk.iter().copied().fold(0.0, f64::max);
         let wanted = self.owners.len() as f64 / fewer;
-        let (mut best, mut least) = (chunk.to_vec(), f64::INFINITY);
+        let (mut best, mut min) = (chunk.to_vec(), f64::INFINITY);
         for halving in 0..HALVINGS {
             let edge = edge / f64::from(2u32.pow(halving));
             // Cells are nearly cubes, and divide the chunk evenly.
@@ -457,8 +457,8 @@ impl Sample {
                 .collect();
             let cells = self.cells(&cell, share);
             let off = (cells.max(1.0) / wanted.max(1.0)).ln().abs();
-            if off < least {
-                (best, least) = (cell, off);
+            if off < min {
+                (best, min) = (cell, off);
             }
             if cells > wanted {
                 break;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use zvf_build::{
     Output,
     coarsen::{AggregatedAttribute, Aggregation, NO_VERTEX, contract_links},
-    migrate::{LinkArrayKey, LinkTarget, MigrationTarget},
+    migrate::{LinkArrayKey, LinkAttributeType, LinkTarget, LinkTotals, MigrationTarget},
 };
 use zvf_model::grid::ChunkCoord;
 use zvf_query::CellLinks;
@@ -141,7 +141,7 @@ impl Build<'_> {
         }
         let all: Vec<usize> = (0..count).collect();
         let arity = self.shared.coarse.arity;
-        let mut filed: Vec<(LinkArrayKey, Vec<i64>, Vec<usize>)> = Vec::new();
+        let mut placed_links: Vec<(LinkArrayKey, Vec<i64>, Vec<usize>)> = Vec::new();
         file(
             form,
             &coords,
@@ -149,15 +149,15 @@ impl Build<'_> {
             &all,
             arity,
             new,
-            &mut |filing, at, from| {
-                filed.push((filing.clone(), at.to_vec(), from.to_vec()));
+            &mut |array_key, at, from| {
+                placed_links.push((array_key.clone(), at.to_vec(), from.to_vec()));
             },
         )?;
-        self.tally.physical += filed
+        self.tally.physical += placed_links
             .iter()
             .map(|(.., from)| from.len() as u64)
             .sum::<u64>();
-        for (filing, at, from) in filed {
+        for (array_key, at, from) in placed_links {
             for (field, column) in links.fields.iter().zip(&columns_of) {
                 let Some((payload, row)) = column else {
                     continue;
@@ -168,13 +168,17 @@ impl Build<'_> {
                     .copied()
                     .collect();
                 let wide = columns(&own, from.len() as u64, field.made().size());
-                let about = (field.name.as_str(), field.made().kind().name(), wide);
-                let says = form.attribute(&filing, about, arity, from.len() as u64);
+                let about = LinkAttributeType {
+                    name: &field.name,
+                    dtype: field.made().kind().name(),
+                    columns: wide,
+                };
+                let attributes = form.attribute(&array_key, about, arity, from.len() as u64);
                 new.push(NewCell::said(
-                    form.attribute_path(&field.name, &filing),
+                    form.attribute_path(&field.name, &array_key),
                     &at,
                     own,
-                    says,
+                    attributes,
                 ));
             }
         }
@@ -190,36 +194,36 @@ impl Build<'_> {
         let logical = self.tally.links;
         let paths = self.families();
         if let (Some(form), Some(links)) = (&self.shared.links, &self.source.links) {
-            let says = &links.says;
+            let attributes = &links.attributes;
             let crossing = self.tally.crossing;
             let copies = self.tally.physical - (logical - crossing);
-            let counts = (logical, self.tally.physical);
+            let totals = LinkTotals::new(logical, self.tally.physical);
             outputs.push(MigrationTarget::bare(&format!("{level}/links")));
             let folders = match form.is_current() {
                 true => {
-                    outputs.push(form.family(&any, says, arity, counts));
+                    outputs.push(form.family(&any, attributes, arity, totals));
                     vec![("link_attributes", any.clone())]
                 }
                 false => {
                     outputs.push(MigrationTarget::bare(&format!("{level}/cross_chunk_links")));
-                    let mut inside = says.clone();
+                    let mut inside = attributes.clone();
                     // These attributes belong to the links between chunks.
                     inside.remove("num_links");
                     inside.remove("sid_ndim");
-                    outputs.push(form.family(&LinkArrayKey::Aligned, &inside, arity, counts));
-                    let counts = (crossing, copies);
-                    outputs.push(form.family(&LinkArrayKey::CrossChunk, says, arity, counts));
+                    outputs.push(form.family(&LinkArrayKey::Aligned, &inside, arity, totals));
+                    let totals = LinkTotals::new(crossing, copies);
+                    outputs.push(form.family(&LinkArrayKey::CrossChunk, attributes, arity, totals));
                     vec![
                         ("link_attributes", LinkArrayKey::Aligned),
                         ("cross_chunk_link_attributes", LinkArrayKey::CrossChunk),
                     ]
                 }
             };
-            for (folder, filing) in folders {
+            for (folder, array_key) in folders {
                 if !links.fields.is_empty() {
                     outputs.push(MigrationTarget::bare(&format!("{level}/{folder}")));
                 }
-                for (field, says) in links.fields.iter().zip(&links.field_says) {
+                for (field, attributes) in links.fields.iter().zip(&links.field_attributes) {
                     outputs.push(MigrationTarget::bare(&format!(
                         "{level}/{folder}/{}",
                         field.name
@@ -227,18 +231,22 @@ impl Build<'_> {
                     match form.is_current() {
                         true => outputs.push(form.attribute_family(&field.name, logical)),
                         false => {
-                            let mut says = says.clone();
-                            let columns = columns_of(field, &mut says);
+                            let mut attributes = attributes.clone();
+                            let columns = columns_of(field, &mut attributes);
                             let own = form.attribute(
-                                &filing,
-                                (&field.name, field.made().kind().name(), columns),
+                                &array_key,
+                                LinkAttributeType {
+                                    name: &field.name,
+                                    dtype: field.made().kind().name(),
+                                    columns,
+                                },
                                 arity,
                                 crossing,
                             );
-                            says.extend(own.as_object().cloned().unwrap_or_default());
+                            attributes.extend(own.as_object().cloned().unwrap_or_default());
                             outputs.push(MigrationTarget::group(
-                                &form.attribute_path(&field.name, &filing),
-                                &says,
+                                &form.attribute_path(&field.name, &array_key),
+                                &attributes,
                             ));
                         }
                     }
@@ -259,13 +267,18 @@ impl Build<'_> {
         let none = Map::new();
         for (form, arity, (count, crossing)) in all {
             if form.is_current() {
-                outputs.push(form.family(&any, &none, arity, (count, count)));
+                outputs.push(form.family(&any, &none, arity, LinkTotals::new(count, count)));
                 continue;
             }
-            for filing in [LinkArrayKey::Aligned, LinkArrayKey::CrossChunk] {
-                let path = form.path(&filing);
+            for array_key in [LinkArrayKey::Aligned, LinkArrayKey::CrossChunk] {
+                let path = form.path(&array_key);
                 if paths.contains(&path) {
-                    outputs.push(form.family(&filing, &none, arity, (crossing, crossing)));
+                    outputs.push(form.family(
+                        &array_key,
+                        &none,
+                        arity,
+                        LinkTotals::new(crossing, crossing),
+                    ));
                 }
             }
         }
@@ -300,12 +313,12 @@ impl Build<'_> {
 
 /// Returns the number of values in a row as the node of the finer level declares it, and removes
 /// the declaration.
-fn columns_of(field: &AggregatedAttribute, says: &mut Map<String, Value>) -> usize {
-    let shape = says.remove("row_shape");
+fn columns_of(field: &AggregatedAttribute, attributes: &mut Map<String, Value>) -> usize {
+    let shape = attributes.remove("row_shape");
     let shape = shape.as_ref().and_then(Value::as_array);
     let columns = shape.map(|shape| shape.iter().filter_map(Value::as_u64).product::<u64>());
     if field.rule == Aggregation::Count {
-        says.remove("channel_names");
+        attributes.remove("channel_names");
     }
     match (field.rule, columns) {
         (Aggregation::Count, _) | (_, None) => 1,

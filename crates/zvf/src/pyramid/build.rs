@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 use zvf_build::{
     coarsen::{CoarsenMethod, Coarsener, FragmentReference, Ownership},
-    migrate::{ChunkExtent, LinkTarget, MigrationTarget},
+    migrate::{ChunkExtent, LinkRecordPolicy, LinkTarget, MigrationTarget},
 };
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
@@ -90,7 +90,7 @@ impl<'a> Build<'a> {
         let axes = own.axes();
         if design.chunk_scale.len() != axes || design.chunk_scale.contains(&0) {
             return Err(Failure::NoPyramid {
-                why: "its chunks are to be a whole number of those of the level before along each axis",
+                why: "its chunk shape must be a whole multiple of the finer level's along each axis",
             });
         }
         let extents = own.extents().iter().zip(&design.chunk_scale);
@@ -99,7 +99,7 @@ impl<'a> Build<'a> {
             .collect();
         let shape = |extents: &[f64]| {
             ChunkShape::new(extents).map_err(|_| Failure::NoPyramid {
-                why: "its chunks or bins would be too large for numbers",
+                why: "its chunk or bin shape overflows",
             })
         };
         let (chunk_shape, bin) = (shape(&chunk)?, shape(&bin_shape(source, design))?);
@@ -117,7 +117,7 @@ impl<'a> Build<'a> {
         let is_triangles = links.is_some_and(|links| links.width == 3);
         if matches!(design.method, CoarsenMethod::Collapse { .. }) && !is_triangles {
             return Err(Failure::NoPyramid {
-                why: "only edges of triangles collapse: faces of more corners take --method bins",
+                why: "only triangles can be collapsed; use --method bins for faces with more vertices",
             });
         }
         let keeps = design.method.keeps_vertices();
@@ -185,16 +185,19 @@ impl<'a> Build<'a> {
         let inside = match links {
             Some(links) => {
                 let width = LinkWidth::new(links.width as u64).map_err(|_| Failure::NoPyramid {
-                    why: "its links have more ends than are read",
+                    why: "its links have more ends than are supported",
                 })?;
                 let equal =
                     metadata
                         .link_scales(&metadata, root)
                         .map_err(|_| Failure::NoPyramid {
-                            why: "chunks of a level are no whole number of those of the root",
+                            why: "the chunk shape of a level is not a whole multiple of the root's",
                         })?;
-                let policy = (links.directed, links.duplicate);
-                Some(form.links(target.number(), Delta::INTRA, width, policy, equal))
+                let storage = LinkRecordPolicy {
+                    directed: links.directed,
+                    duplicate: links.duplicate,
+                };
+                Some(form.links(target.number(), Delta::INTRA, width, storage, equal))
             }
             None => None,
         };
@@ -317,7 +320,7 @@ impl<'a> Build<'a> {
         let Groups { all, ends, .. } = groups;
         let todo = all.into_iter().skip(range.start).take(range.len());
         let mut todo = todo.peekable();
-        let mut most = FIRST;
+        let mut max = FIRST;
         let mut waiting: Vec<Job> = Vec::new();
         let mut objects: Vec<(Key, Bytes)> = Vec::new();
         let mut done = range.start;
@@ -326,7 +329,7 @@ impl<'a> Build<'a> {
             let mut batch: Vec<(ChunkCoord, Vec<ChunkCoord>)> = Vec::new();
             let mut count = 0;
             while let Some((_, fine)) = todo.peek() {
-                if !batch.is_empty() && count + fine.len() > most {
+                if !batch.is_empty() && count + fine.len() > max {
                     break;
                 }
                 count += fine.len();
@@ -353,7 +356,7 @@ impl<'a> Build<'a> {
             let (bytes, jobs) = read?;
             if count > 0 {
                 let each = (bytes / count as u64).max(1);
-                most = usize::try_from(AT_ONCE / each)
+                max = usize::try_from(AT_ONCE / each)
                     .unwrap_or(MOST)
                     .clamp(1, MOST);
             }
@@ -497,10 +500,14 @@ fn link_form(
     form: &MigrationTarget,
 ) -> Result<LinkTarget, Failure> {
     let scales = from.link_scales(to, root).map_err(|_| Failure::NoPyramid {
-        why: "chunks of a level are no whole number of those of the root",
+        why: "the chunk shape of a level is not a whole multiple of the root's",
     })?;
     let (level, delta) = (from.level.number(), Delta::new(delta));
-    Ok(form.links(level, delta, LinkWidth::EDGE, (true, false), scales))
+    let directed = LinkRecordPolicy {
+        directed: true,
+        ..LinkRecordPolicy::default()
+    };
+    Ok(form.links(level, delta, LinkWidth::EDGE, directed, scales))
 }
 
 /// Returns the extent of bins: as many in each chunk as before, and no smaller than the cells.

@@ -108,13 +108,13 @@ impl Build<'_> {
             let found = own.iter().flatten().map(|links| links.ends.len());
             let bytes = found.sum::<usize>() * size_of::<(u32, u64)>();
             at_once = (AT_ONCE / (bytes / batch.len()).max(1)).clamp(1, MOST);
-            let filed = own.par_iter().map(|links| {
-                let mut filed = Deep::default();
+            let placed_links = own.par_iter().map(|links| {
+                let mut placed_links = Deep::default();
                 for ((start, end), mut pairs) in self.pairs(links) {
                     pairs.sort_unstable();
-                    filed.count += pairs.len() as u64;
-                    filed.crossing += if start == end { 0 } else { pairs.len() as u64 };
-                    let cells = &mut filed.cells;
+                    placed_links.count += pairs.len() as u64;
+                    placed_links.crossing += if start == end { 0 } else { pairs.len() as u64 };
+                    let cells = &mut placed_links.cells;
                     file_pairs(&up, &start, &end, &pairs, shared.fine.arity, cells)?;
                     if let Some(down) = &down {
                         let mut back: Vec<(u64, u64)> =
@@ -123,13 +123,13 @@ impl Build<'_> {
                         file_pairs(down, &end, &start, &back, shared.coarse.arity, cells)?;
                     }
                 }
-                Ok(filed)
+                Ok(placed_links)
             });
             let mut new = Vec::new();
-            for filed in filed.collect::<Result<Vec<Deep>, Failure>>()? {
-                count += filed.count;
-                crossing += filed.crossing;
-                new.extend(filed.cells);
+            for placed_links in placed_links.collect::<Result<Vec<Deep>, Failure>>()? {
+                count += placed_links.count;
+                crossing += placed_links.crossing;
+                new.extend(placed_links.cells);
             }
             self.put_cells(&shared, new, &ends, done).await?;
         }

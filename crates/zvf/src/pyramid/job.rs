@@ -13,7 +13,9 @@ use zvf_build::{
         CoarseChunk, CoarsenInput, Coarsener, FineChunk, FineLinks, FragmentReference, NO_VERTEX,
         Ownership,
     },
-    migrate::{AlignedLinks, ChunkExtent, LinkArrayKey, LinkTarget, MigrationTarget},
+    migrate::{
+        AlignedLinks, ChunkExtent, LinkArrayKey, LinkAttributeType, LinkTarget, MigrationTarget,
+    },
 };
 use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_query::CellLinks;
@@ -111,7 +113,7 @@ pub(super) struct Put {
     pub(super) path: String,
     pub(super) chunk: Vec<i64>,
     /// Attributes of the array's node, if they depend on the cell.
-    pub(super) says: Option<Value>,
+    pub(super) attributes: Option<Value>,
 }
 
 /// A cell to be written.
@@ -126,15 +128,15 @@ impl NewCell {
         let put = Put {
             path,
             chunk,
-            says: None,
+            attributes: None,
         };
         Self { put, payload }
     }
 
     /// Creates a cell of an array whose attributes depend on the cell.
-    pub(super) fn said(path: String, chunk: &[i64], payload: Vec<u8>, says: Value) -> Self {
+    pub(super) fn said(path: String, chunk: &[i64], payload: Vec<u8>, attributes: Value) -> Self {
         let mut cell = Self::new(path, chunk, payload);
-        cell.put.says = Some(says);
+        cell.put.attributes = Some(attributes);
         cell
     }
 }
@@ -184,26 +186,30 @@ impl Shared {
                 }
             }
             if let Some(form) = self.links.as_ref().filter(|_| made.link_count > 0)
-                && let Some(filing) = form.aligned(at)
+                && let Some(array_key) = form.aligned(at)
             {
                 put("link_fragments".to_owned(), made.link_fragments);
-                let mut put = |path: String, payload, says| {
+                let mut put = |path: String, payload, attributes| {
                     let mut cell = NewCell::new(path, at, payload);
-                    cell.put.says = says;
+                    cell.put.attributes = attributes;
                     cells.push(cell);
                 };
-                let says = form.array(&filing, self.coarse.arity);
-                put(form.path(&filing), made.links, Some(says));
+                let attributes = form.array(&array_key, self.coarse.arity);
+                put(form.path(&array_key), made.links, Some(attributes));
                 for (field, payload) in self.recipe.link.iter().zip(made.link) {
                     if let Some(payload) = payload {
                         let columns = columns(&payload, made.link_count, field.made().size());
-                        let about = (field.name.as_str(), field.made().kind().name(), columns);
-                        let says =
-                            form.attribute(&filing, about, self.coarse.arity, made.link_count);
+                        let about = LinkAttributeType {
+                            name: &field.name,
+                            dtype: field.made().kind().name(),
+                            columns,
+                        };
+                        let attributes =
+                            form.attribute(&array_key, about, self.coarse.arity, made.link_count);
                         put(
-                            form.attribute_path(&field.name, &filing),
+                            form.attribute_path(&field.name, &array_key),
                             payload,
-                            Some(says),
+                            Some(attributes),
                         );
                     }
                 }
@@ -367,10 +373,10 @@ impl Shared {
         path: &str,
         chunks: &[&[i64]],
         old: &Map<String, Value>,
-        says: Value,
+        attributes: Value,
     ) -> Result<Output, Failure> {
         let (place, form) = self.place(path);
-        let node = form.part(path, &place.extent, place.arity, chunks, old, says);
+        let node = form.part(path, &place.extent, place.arity, chunks, old, attributes);
         node.ok_or_else(|| no_place(path))
     }
 }
@@ -390,12 +396,12 @@ pub(super) fn file_pairs(
     let mut chunks = vec![from.coords(), to.coords()];
     chunks.sort_unstable();
     chunks.dedup();
-    if let ([at], Some(filing)) = (chunks.as_slice(), form.aligned(from.coords())) {
+    if let ([at], Some(array_key)) = (chunks.as_slice(), form.aligned(from.coords())) {
         let rows = pairs.iter().flat_map(|(a, b)| [*a, *b]);
         let links = AlignedLinks::new(rows, Vec::new());
         let payload = form.aligned_payload(&[], &links).unwrap_or_default();
-        let mut cell = NewCell::new(form.path(&filing), at, payload);
-        cell.put.says = Some(form.array(&filing, arity));
+        let mut cell = NewCell::new(form.path(&array_key), at, payload);
+        cell.put.attributes = Some(form.array(&array_key, arity));
         cells.push(cell);
         return Ok(());
     }
@@ -455,26 +461,26 @@ pub(super) fn file(
     links: &[usize],
     arity: usize,
     cells: &mut Vec<NewCell>,
-    filed: &mut Filed<'_>,
+    placed_links: &mut Filed<'_>,
 ) -> Result<(), Failure> {
     let Some((placed, beside)) = form.file(chunks, ends, links)? else {
         return Err(no_place(&form.path(&LinkArrayKey::CrossChunk)));
     };
-    for ((filing, at), links) in placed {
-        let mut cell = NewCell::new(form.path(&filing), &at, links.payload());
-        cell.put.says = Some(form.array(&filing, arity));
-        filed(&filing, &at, &links.from);
+    for ((array_key, at), links) in placed {
+        let mut cell = NewCell::new(form.path(&array_key), &at, links.payload());
+        cell.put.attributes = Some(form.array(&array_key, arity));
+        placed_links(&array_key, &at, &links.from);
         cells.push(cell);
     }
     for (at, links) in beside {
-        let Some(filing) = form.aligned(&at) else {
+        let Some(array_key) = form.aligned(&at) else {
             continue;
         };
         // A payload without earlier groups has none that could be damaged.
         let payload = form.aligned_payload(&[], &links).unwrap_or_default();
-        let mut cell = NewCell::new(form.path(&filing), &at, payload);
-        cell.put.says = Some(form.array(&filing, arity));
-        filed(&filing, &at, &links.from);
+        let mut cell = NewCell::new(form.path(&array_key), &at, payload);
+        cell.put.attributes = Some(form.array(&array_key, arity));
+        placed_links(&array_key, &at, &links.from);
         cells.push(cell);
     }
     Ok(())

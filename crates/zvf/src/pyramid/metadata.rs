@@ -34,7 +34,7 @@ fn token(block: &mut Map<String, Value>, name: &str) {
 
 impl Build<'_> {
     /// Returns the attributes of the level.
-    pub(super) fn level_says(&self) -> Map<String, Value> {
+    pub(super) fn level_attributes(&self) -> Map<String, Value> {
         let source = self.source;
         let tally = &self.tally;
         let paths = self.families();
@@ -53,9 +53,9 @@ impl Build<'_> {
             Some(objects) if !objects.is_empty() => self.share(objects.len() as u64),
             _ => 1.0,
         };
-        let mut says = Map::new();
+        let mut attributes = Map::new();
         let mut put = |key: &str, value: Value| {
-            says.insert(key.to_owned(), value);
+            attributes.insert(key.to_owned(), value);
         };
         put("level", json!(self.target.number()));
         put("object_sparsity", json!(share));
@@ -84,7 +84,8 @@ impl Build<'_> {
         } else if !tally.is_untiled && self.shared.form.has_ids() {
             put("fragments_tile", json!(true));
         }
-        let mut all = Map::from_iter([("zarr_vectors_level".to_owned(), Value::Object(says))]);
+        let mut all =
+            Map::from_iter([("zarr_vectors_level".to_owned(), Value::Object(attributes))]);
         all.insert("zvf_pyramid".to_owned(), stats::describe(self));
         if self.design.additive {
             all.insert("zvf_additive".to_owned(), json!(true));
@@ -102,7 +103,7 @@ impl Build<'_> {
     }
 
     /// Returns the attributes of the root, including the level.
-    pub(super) fn root_says(&self, mut root: Map<String, Value>) -> Map<String, Value> {
+    pub(super) fn root_attributes(&self, mut root: Map<String, Value>) -> Map<String, Value> {
         let metadata = self.source.dataset.root();
         let number = self.target.number();
         if let Some(block) = root.get_mut("zarr_vectors").and_then(Value::as_object_mut) {

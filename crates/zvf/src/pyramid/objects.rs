@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rayon::prelude::*;
 use serde_json::Map;
-use zvf_build::coarsen::FragmentReference;
+use zvf_build::{coarsen::FragmentReference, migrate::ObjectIndexCounts};
 use zvf_format::manifest::ObjectManifestBuilder;
 use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_store::Read;
@@ -63,8 +63,12 @@ impl Build<'_> {
         self.tally.present = objects.len() as u64;
         let level = self.target.number();
         let form = &self.shared.form;
-        let facts = (rows, self.tally.present, ids.is_sorted());
-        let mut outputs = form.object_index(level, &Map::new(), arity, facts);
+        let counts = ObjectIndexCounts {
+            rows,
+            present: self.tally.present,
+            sorted: ids.is_sorted(),
+        };
+        let mut outputs = form.object_index(level, &Map::new(), arity, counts);
         let arrays = Arrays::of(&outputs)?;
         outputs.extend(form.ids(level, &ids));
         let shared = Arc::clone(&self.shared);
@@ -161,7 +165,7 @@ fn manifests(
                 .map_or(&[][..], ChunkCoord::coords);
             let pushed = builder.push_single(coords, first.fragment);
             pushed.map_err(|_| Failure::NoPyramid {
-                why: "an object has more pieces than a manifest holds",
+                why: "an object has more fragments than a manifest can list",
             })?;
             own = rest;
         }

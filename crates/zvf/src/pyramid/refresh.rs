@@ -4,7 +4,7 @@ mod arrays;
 mod counts;
 mod manifests;
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Instant,
@@ -76,7 +76,7 @@ pub async fn refresh_pyramid(
 fn refresh_in<'a>(
     store: &'a Store,
     options: &'a PyramidOptions,
-) -> LocalBoxFuture<'a, Result<PyramidReport, Failure>> {
+) -> BoxFuture<'a, Result<PyramidReport, Failure>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
         let mut made = PyramidReport::default();
@@ -93,9 +93,9 @@ fn refresh_in<'a>(
                 return Ok(made);
             };
             let (id, target) = (LevelId::new(number - 1), LevelId::new(number));
-            let says = attributes(&dataset, &target.to_string()).await?;
-            let recipe = stats::recipe(&says).ok_or(Failure::NoPyramid {
-                why: "a level does not say how it was made: make all levels anew with --overwrite",
+            let level_attributes = attributes(&dataset, &target.to_string()).await?;
+            let recipe = stats::recipe(&level_attributes).ok_or(Failure::NoPyramid {
+                why: "a level does not record how it was built: build all levels again with --overwrite",
             })?;
             let mut options = options.clone();
             options.rules.clone_from(&recipe.rules);
@@ -130,8 +130,8 @@ fn refresh_in<'a>(
             let mut designs = Vec::new();
             let first = if is_additive { LevelId::new(1) } else { target };
             for level in dataset.levels().iter().filter(|level| **level >= first) {
-                let says = attributes(&dataset, &level.to_string()).await?;
-                designs.extend(stats::recipe(&says).map(|recipe| recipe.design));
+                let level_attributes = attributes(&dataset, &level.to_string()).await?;
+                designs.extend(stats::recipe(&level_attributes).map(|recipe| recipe.design));
             }
             options.levels = PyramidLevels::Explicit(designs);
             options.overwrite = true;
@@ -279,8 +279,8 @@ fn also_stale(
     }
     // Deleted objects left their chunks.
     for place in 0..old.len() {
-        let gone = old.id(place).is_none_or(|id| now.find(id).is_none());
-        if gone {
+        let removed = old.id(place).is_none_or(|id| now.find(id).is_none());
+        if removed {
             let pieces = old.fragments(place).iter();
             more.extend(pieces.filter_map(|piece| old.chunk(piece.chunk).cloned()));
         }
@@ -311,7 +311,7 @@ async fn stage(
             );
         }
     }
-    let gone = counts::Gone::read(build, stale).await?;
+    let removed = counts::Gone::read(build, stale).await?;
     build.only = Some((stale.clone(), beside));
     build.chunks(&sorted).await?;
     build.crossing(&sorted).await?;
@@ -321,11 +321,11 @@ async fn stage(
     }
     build.object_index().await?;
     build.replace_tables().await?;
-    let says = build.old_says();
-    if !before.merge(build, stale, &says).await? {
+    let old_attributes = build.old_attributes();
+    if !before.merge(build, stale, &old_attributes).await? {
         return Ok(None);
     }
-    gone.settle(build);
+    removed.settle(build);
     build.link_families().await?;
     build.groups().await?;
     let target = build.target;
@@ -333,7 +333,7 @@ async fn stage(
     // The recorded error still holds for unchanged chunks.
     let own = |name: &str| {
         old.get("zvf_pyramid")
-            .and_then(|says| says.get(name))
+            .and_then(|block| block.get(name))
             .and_then(Value::as_f64)
     };
     build.tally.error = match (build.tally.error, own("error")) {
@@ -343,7 +343,7 @@ async fn stage(
     let block = old.get("zarr_vectors_level");
     let tiled = block.and_then(|block| block.get("fragments_tile")) == Some(&Value::Bool(true));
     build.tally.is_untiled |= !tiled && build.shared.recipe.shape != Ownership::Shared;
-    let level = build.level_says();
+    let level = build.level_attributes();
     build
         .writer
         .write(vec![MigrationTarget::group(&target.to_string(), &level)])

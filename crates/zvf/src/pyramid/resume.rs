@@ -25,6 +25,6 @@ pub(super) async fn is_made(
     if !is_linked || root.other.contains_key(STALE_LEVELS) {
         return Ok(false);
     }
-    let says = refresh::attributes(dataset, &level.to_string()).await?;
-    Ok(stats::is_made(&says, design, &options.rules))
+    let attributes = refresh::attributes(dataset, &level.to_string()).await?;
+    Ok(stats::is_made(&attributes, design, &options.rules))
 }

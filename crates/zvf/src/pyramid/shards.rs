@@ -28,8 +28,8 @@ pub(super) fn form(
 ) -> Result<MigrationTarget, Failure> {
     let sharding = design.sharding.clone();
     let sharding = sharding.unwrap_or_else(|| source.sharding());
-    let place = (&coarse.extent, coarse.arity);
-    Ok(form.sharded(&sharding, place, source.bytes())?)
+    let (chunks, bytes) = source.bytes();
+    Ok(form.sharded(&sharding, &coarse.extent, coarse.arity, chunks, bytes)?)
 }
 
 /// Shards that may receive more cells.
@@ -91,9 +91,9 @@ impl Groups {
     }
 
     /// Splits the groups into about `most` ranges of similar work. No shard is split.
-    pub(super) fn cut(&self, most: usize) -> Vec<Range<usize>> {
+    pub(super) fn cut(&self, max: usize) -> Vec<Range<usize>> {
         let work: usize = self.all.iter().map(|(_, fine)| fine.len()).sum();
-        let enough = work.div_ceil(most.max(1));
+        let enough = work.div_ceil(max.max(1));
         let (mut ranges, mut start, mut done) = (Vec::new(), 0, 0);
         for (at, (_, fine)) in self.all.iter().enumerate() {
             if done >= enough && self.is_whole.get(at) == Some(&true) {
@@ -132,7 +132,7 @@ impl Shards {
             if self.put.contains(&cell.key) {
                 // Writing the shard again would drop the cells it already has.
                 return Err(Failure::NoPyramid {
-                    why: "a shard of a level was written before all of its cells were made",
+                    why: "a shard was written before all of its cells were built",
                 });
             }
             let shard = self.open.entry((cell.path, cell.at));

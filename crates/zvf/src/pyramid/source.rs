@@ -67,10 +67,10 @@ pub(super) struct Links {
     /// for skeletons written as a stream.
     pub(super) is_turned: bool,
     /// Attributes of the nodes of the link families.
-    pub(super) says: Attributes,
+    pub(super) attributes: Attributes,
     pub(super) fields: Vec<AggregatedAttribute>,
     /// Attributes of the nodes of the link attributes.
-    pub(super) field_says: Vec<Attributes>,
+    pub(super) field_attributes: Vec<Attributes>,
 }
 
 /// The payloads of a chunk.
@@ -92,7 +92,7 @@ impl Payloads {
 
 impl Attribute {
     /// Returns the attributes of the node.
-    pub(super) fn says(&self) -> &Attributes {
+    pub(super) fn attributes(&self) -> &Attributes {
         self.part.attributes()
     }
 
@@ -153,16 +153,16 @@ impl<'a> Source<'a> {
                 level: id,
             });
         };
-        let says = Vertices::parse(vertices.node(), vertices.attributes())?.value;
-        if says.encoding != VertexEncoding::Raw {
+        let array = Vertices::parse(vertices.node(), vertices.attributes())?.value;
+        if array.encoding != VertexEncoding::Raw {
             return Err(Failure::NoPyramid {
-                why: "its vertices are compressed with Draco, which is not decoded",
+                why: "its vertices are compressed with Draco, which is not supported",
             });
         }
         if vertices.padded().is_some() {
             return Err(Failure::NoPyramid {
-                why: "levels of the profile 0.8-padded are not made; `zvf migrate` makes a store of \
-                      0.9 of it",
+                why: "the profile 0.8-padded has no coarser levels; convert the store to 0.9 with \
+                      `zvf migrate` first",
             });
         }
         let vertex = attributes(&session, id, Scope::Vertex).await?;
@@ -175,7 +175,7 @@ impl<'a> Source<'a> {
         Ok(Self {
             dataset,
             id,
-            positions: says.dtype,
+            positions: array.dtype,
             is_shared: metadata.shared_fragments,
             metadata,
             vertices,
@@ -200,37 +200,33 @@ impl<'a> Source<'a> {
         let Some((_, width)) = families.first() else {
             return Ok(None);
         };
-        let (mut directed, mut duplicate, mut says) = (false, false, Attributes::new());
-        for (node, own) in &families {
-            if own != width {
+        let (mut directed, mut duplicate, mut attributes) = (false, false, Attributes::new());
+        for (node, node_width) in &families {
+            if node_width != width {
                 return Err(Failure::NoPyramid {
-                    why: "its links have different numbers of ends",
+                    why: "its links do not all have the same number of ends",
                 });
             }
-            let attributes = of_node(dataset, node).await?;
-            directed |= attributes
-                .get("directed")
-                .and_then(serde_json::Value::as_bool)
-                == Some(true);
-            duplicate |=
-                attributes.get("store").and_then(serde_json::Value::as_str) == Some("duplicate");
-            says.extend(attributes);
+            let own = of_node(dataset, node).await?;
+            directed |= own.get("directed").and_then(serde_json::Value::as_bool) == Some(true);
+            duplicate |= own.get("store").and_then(serde_json::Value::as_str) == Some("duplicate");
+            attributes.extend(own);
         }
-        let (mut fields, mut field_says) = (Vec::new(), Vec::new());
+        let (mut fields, mut field_attributes) = (Vec::new(), Vec::new());
         for (number, (name, metadata)) in cells.attributes().enumerate() {
             let Some(metadata) = metadata else { continue };
             if fields.len() != number {
                 return Err(Failure::NoPyramid {
-                    why: "an attribute of its links says nothing of its values",
+                    why: "the type of an attribute of its links is not declared",
                 });
             }
             // No link is kept as it was: each represents all links that were merged.
             let mut own = field(name, metadata, coarsening, false)?;
             own.columns = None;
             fields.push(own);
-            let mut says = Attributes::new();
+            let mut attributes = Attributes::new();
             for node in cells.attribute_nodes(number) {
-                says.extend(of_node(dataset, &node).await?);
+                attributes.extend(of_node(dataset, &node).await?);
             }
             for key in [
                 "shape",
@@ -239,9 +235,9 @@ impl<'a> Source<'a> {
                 "level_delta",
                 "nonempty_chunks",
             ] {
-                says.remove(key);
+                attributes.remove(key);
             }
-            field_says.push(says);
+            field_attributes.push(attributes);
         }
         let root = dataset.root();
         let is_turned = dataset.detection().generation == Generation::V0_9
@@ -254,9 +250,9 @@ impl<'a> Source<'a> {
             cells,
             directed,
             duplicate,
-            says,
+            attributes,
             fields,
-            field_says,
+            field_attributes,
         }))
     }
 
@@ -295,11 +291,11 @@ impl<'a> Source<'a> {
         (chunks, vertices.saturating_mul(row))
     }
 
-    pub(super) fn vertex_says(&self) -> &Attributes {
+    pub(super) fn vertex_attributes(&self) -> &Attributes {
         self.vertices.attributes()
     }
 
-    pub(super) fn fragment_says(&self) -> &Attributes {
+    pub(super) fn fragment_attributes(&self) -> &Attributes {
         self.fragments.attributes()
     }
 
@@ -563,8 +559,8 @@ async fn cells(
     chunks: &[ChunkCoord],
 ) -> Result<Vec<Option<Bytes>>, Failure> {
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
-    let there: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
-    let mut read = session.stored_cells(part, &there).await.into_iter();
+    let present: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
+    let mut read = session.stored_cells(part, &present).await.into_iter();
     let mut cells = Vec::with_capacity(chunks.len());
     for chunk in chunks {
         cells.push(match has(&chunk) {

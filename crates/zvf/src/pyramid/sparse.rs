@@ -55,7 +55,7 @@ pub(super) async fn kept(
     }
     if matches!(sparsity.strategy, Strategy::Attribute { .. }) {
         let name = wanted.attribute.as_deref().ok_or(Failure::NoPyramid {
-            why: "objects are to be kept by an attribute, and none is named",
+            why: "objects are selected by an attribute, but no attribute is named",
         })?;
         let column = source
             .session()
@@ -63,7 +63,7 @@ pub(super) async fn kept(
             .await?;
         let ColumnValues::Numeric(numbers) = &column.values else {
             return Err(Failure::NoPyramid {
-                why: "objects are kept by an attribute that is text",
+                why: "objects cannot be selected by a text attribute",
             });
         };
         let missing = column.nulls.as_deref().unwrap_or_default();

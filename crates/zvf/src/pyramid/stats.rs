@@ -14,11 +14,11 @@ use crate::{dataset::Dataset, failure::Failure, nodes};
 
 /// Returns the recipe of a level, from which it can be rebuilt.
 pub(super) fn describe(build: &Build<'_>) -> Value {
-    let mut says = design(build.design, &build.options.rules);
+    let mut attributes = design(build.design, &build.options.rules);
     if let Some(error) = build.tally.error {
-        says["error"] = json!(error);
+        attributes["error"] = json!(error);
     }
-    says
+    attributes
 }
 
 /// Returns whether the recipe in the attributes of a level equals this design.
@@ -38,41 +38,41 @@ pub(super) fn is_made(
 }
 
 fn design(own: &LevelDesign, rules: &BTreeMap<String, Aggregation>) -> Value {
-    let mut says = method(&own.method);
-    says["chunk_scale"] = json!(own.chunk_scale);
+    let mut attributes = method(&own.method);
+    attributes["chunk_scale"] = json!(own.chunk_scale);
     if own.additive {
-        says["additive"] = json!(true);
+        attributes["additive"] = json!(true);
     }
     if let Some(kept) = &own.sparsity {
-        says["sparsity"] = sparsity(kept);
+        attributes["sparsity"] = sparsity(kept);
     }
     match &own.sharding {
         None => {}
-        Some(ShardingPolicy::None) => says["shard"] = json!("none"),
-        Some(ShardingPolicy::Auto) => says["shard"] = json!("auto"),
-        Some(ShardingPolicy::Shape(shape)) => says["shard"] = json!(shape),
+        Some(ShardingPolicy::None) => attributes["shard"] = json!("none"),
+        Some(ShardingPolicy::Auto) => attributes["shard"] = json!("auto"),
+        Some(ShardingPolicy::Shape(shape)) => attributes["shard"] = json!(shape),
     }
     let rules: Map<String, Value> = rules
         .iter()
         .map(|(name, rule)| (name.clone(), json!(rule.name())))
         .collect();
     if !rules.is_empty() {
-        says["attributes"] = Value::Object(rules);
+        attributes["attributes"] = Value::Object(rules);
     }
-    says
+    attributes
 }
 
 fn method(method: &CoarsenMethod) -> Value {
-    let mut says = json!({"method": method.in_metadata()});
+    let mut attributes = json!({"method": method.in_metadata()});
     match method {
         CoarsenMethod::Bins {
             cell,
             placing,
             share,
         } => {
-            says["cell"] = json!(cell);
-            says["placing"] = json!(format!("{placing:?}").to_lowercase());
-            says["share"] = json!(share);
+            attributes["cell"] = json!(cell);
+            attributes["placing"] = json!(format!("{placing:?}").to_lowercase());
+            attributes["share"] = json!(share);
         }
         CoarsenMethod::Subset {
             cell,
@@ -81,27 +81,27 @@ fn method(method: &CoarsenMethod) -> Value {
             without,
         } => {
             if let Some(without) = without {
-                says["without"] = json!(without);
+                attributes["without"] = json!(without);
             }
-            says["cell"] = json!(cell);
-            says["keep"] = json!(keep);
-            says["seed"] = json!(seed);
+            attributes["cell"] = json!(cell);
+            attributes["keep"] = json!(keep);
+            attributes["seed"] = json!(seed);
         }
-        CoarsenMethod::Simplify { tolerance } => says["tolerance"] = json!(tolerance),
-        CoarsenMethod::Stride { step } => says["step"] = json!(step),
+        CoarsenMethod::Simplify { tolerance } => attributes["tolerance"] = json!(tolerance),
+        CoarsenMethod::Stride { step } => attributes["step"] = json!(step),
         CoarsenMethod::Collapse {
             keep,
             tolerance,
             cull,
         } => {
-            says["keep"] = json!(keep);
+            attributes["keep"] = json!(keep);
             if tolerance.is_finite() {
-                says["tolerance"] = json!(tolerance);
+                attributes["tolerance"] = json!(tolerance);
             }
-            says["cull"] = json!(cull);
+            attributes["cull"] = json!(cull);
         }
     }
-    says
+    attributes
 }
 
 /// Returns the compression of vertex cells, and whether they carry checksums.
@@ -164,7 +164,7 @@ pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellCh
 
 /// Returns the selection of objects as JSON.
 fn sparsity(kept: &ObjectSelection) -> Value {
-    let mut says = match &kept.sparsity.strategy {
+    let mut attributes = match &kept.sparsity.strategy {
         Strategy::Random { seed } => json!({"by": "random", "seed": seed}),
         Strategy::Length => json!({"by": "length"}),
         Strategy::Coverage => json!({"by": "coverage"}),
@@ -175,10 +175,10 @@ fn sparsity(kept: &ObjectSelection) -> Value {
         Strategy::Ids(ids) => json!({"by": "ids", "ids": ids}),
     };
     match kept.sparsity.amount {
-        Amount::Share(share) => says["share"] = json!(share),
-        Amount::Count(count) => says["count"] = json!(count),
+        Amount::Share(share) => attributes["share"] = json!(share),
+        Amount::Count(count) => attributes["count"] = json!(count),
     }
-    says
+    attributes
 }
 
 /// The recipe of a level.
@@ -190,20 +190,25 @@ pub(super) struct Recipe {
 /// Parses the recipe in the attributes of a level; `None` if there is none, or it is not
 /// understood.
 pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
-    let says = level.get("zvf_pyramid")?;
-    let number = |name: &str| says.get(name).and_then(Value::as_f64);
-    let count = |name: &str| says.get(name).and_then(Value::as_u64);
-    let flag = |name: &str| says.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let attributes = level.get("zvf_pyramid")?;
+    let number = |name: &str| attributes.get(name).and_then(Value::as_f64);
+    let count = |name: &str| attributes.get(name).and_then(Value::as_u64);
+    let flag = |name: &str| {
+        attributes
+            .get(name)
+            .and_then(Value::as_bool)
+            .unwrap_or(false)
+    };
     let small = |name: &str| count(name).and_then(|count| u32::try_from(count).ok());
     let extents = |name: &str| {
-        let cell = says.get(name)?.as_array()?;
+        let cell = attributes.get(name)?.as_array()?;
         cell.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>()
     };
     let cell = || extents("cell");
-    let method = match says.get("method")?.as_str()? {
+    let method = match attributes.get("method")?.as_str()? {
         "per_object" => CoarsenMethod::Bins {
             cell: cell()?,
-            placing: match says.get("placing")?.as_str()? {
+            placing: match attributes.get("placing")?.as_str()? {
                 "medoid" => Placement::Medoid,
                 _ => Placement::Mean,
             },
@@ -228,9 +233,9 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
         },
         _ => return None,
     };
-    let scale = says.get("chunk_scale")?.as_array()?.iter();
+    let scale = attributes.get("chunk_scale")?.as_array()?.iter();
     let scale = scale.map(|scale| u32::try_from(scale.as_u64()?).ok());
-    let rules = says.get("attributes").and_then(Value::as_object);
+    let rules = attributes.get("attributes").and_then(Value::as_object);
     let rules = rules
         .into_iter()
         .flatten()
@@ -239,13 +244,13 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
         design: LevelDesign {
             method,
             chunk_scale: scale.collect::<Option<_>>()?,
-            sparsity: match says.get("sparsity") {
-                Some(says) => Some(kept(says)?),
+            sparsity: match attributes.get("sparsity") {
+                Some(attributes) => Some(kept(attributes)?),
                 None => None,
             },
             additive: flag("additive"),
-            sharding: match says.get("shard") {
-                Some(says) => Some(sharding(says)?),
+            sharding: match attributes.get("shard") {
+                Some(attributes) => Some(sharding(attributes)?),
                 None => None,
             },
         },
@@ -253,8 +258,8 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
     })
 }
 
-fn sharding(says: &Value) -> Option<ShardingPolicy> {
-    match says {
+fn sharding(attributes: &Value) -> Option<ShardingPolicy> {
+    match attributes {
         Value::String(name) if name == "none" => Some(ShardingPolicy::None),
         Value::String(name) if name == "auto" => Some(ShardingPolicy::Auto),
         Value::Array(shape) => {
@@ -265,28 +270,28 @@ fn sharding(says: &Value) -> Option<ShardingPolicy> {
     }
 }
 
-fn kept(says: &Value) -> Option<ObjectSelection> {
-    let seed = || says.get("seed").and_then(Value::as_u64);
+fn kept(attributes: &Value) -> Option<ObjectSelection> {
+    let seed = || attributes.get("seed").and_then(Value::as_u64);
     let mut attribute = None;
-    let strategy = match says.get("by")?.as_str()? {
+    let strategy = match attributes.get("by")?.as_str()? {
         "random" => Strategy::Random { seed: seed()? },
         "length" => Strategy::Length,
         "coverage" => Strategy::Coverage,
         "attribute" => {
-            attribute = Some(says.get("name")?.as_str()?.to_owned());
-            let descending = says.get("greatest")?.as_bool()?;
+            attribute = Some(attributes.get("name")?.as_str()?.to_owned());
+            let descending = attributes.get("greatest")?.as_bool()?;
             Strategy::Attribute { descending }
         }
         "group" => Strategy::PerGroup { seed: seed()? },
         "ids" => {
-            let ids = says.get("ids")?.as_array()?.iter();
+            let ids = attributes.get("ids")?.as_array()?.iter();
             Strategy::Ids(ids.map(Value::as_i64).collect::<Option<_>>()?)
         }
         _ => return None,
     };
-    let amount = match says.get("count").and_then(Value::as_u64) {
+    let amount = match attributes.get("count").and_then(Value::as_u64) {
         Some(count) => Amount::Count(count),
-        None => Amount::Share(says.get("share")?.as_f64()?),
+        None => Amount::Share(attributes.get("share")?.as_f64()?),
     };
     Some(ObjectSelection {
         sparsity: Sparsity { amount, strategy },

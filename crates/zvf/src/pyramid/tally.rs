@@ -42,7 +42,7 @@ pub(super) struct Tally {
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) chunks: Vec<Vec<i64>>,
-    pub(super) says: Option<Value>,
+    pub(super) attributes: Option<Value>,
 }
 
 impl Tally {
@@ -50,7 +50,7 @@ impl Tally {
         for put in puts {
             let part = self.put.entry(put.path).or_default();
             part.chunks.push(put.chunk);
-            part.says = part.says.take().or(put.says);
+            part.attributes = part.attributes.take().or(put.attributes);
         }
     }
 
@@ -94,10 +94,10 @@ impl Part {
         old: &Map<String, Value>,
     ) -> Result<Output, Failure> {
         let chunks: Vec<&[i64]> = self.chunks.iter().map(Vec::as_slice).collect();
-        let says = self
-            .says
+        let attributes = self
+            .attributes
             .clone()
             .unwrap_or_else(|| Value::Object(Map::new()));
-        shared.node(path, &chunks, old, says)
+        shared.node(path, &chunks, old, attributes)
     }
 }

@@ -50,28 +50,30 @@ impl Build<'_> {
             source,
         })?;
         let shared = scratch.path().join("level.json");
-        write_json(&shared, &self.says())?;
+        write_json(&shared, &self.attributes())?;
         let mut tasks = Vec::new();
         let ranges = groups.cut(runner.at_once().saturating_mul(EACH));
         for (number, range) in ranges.into_iter().enumerate() {
             let task = scratch.path().join(format!("task-{number}.json"));
             let result = scratch.path().join(format!("result-{number}"));
-            let says = json!({
+            let attributes = json!({
                 "level": shared, "result": result, "first": range.start, "end": range.end,
             });
-            write_json(&task, &says)?;
+            write_json(&task, &attributes)?;
             tasks.push((task, result));
         }
         let files: Vec<PathBuf> = tasks.iter().map(|(task, _)| task.clone()).collect();
         run(move || runner.run(&files).map_err(Failure::Source)).await?;
         for (_, result) in tasks {
-            let says = read_json(&result.with_extension("json"))?;
-            let rows = says["rows"].as_str().ok_or_else(|| no_task(&result))?;
+            let attributes = read_json(&result.with_extension("json"))?;
+            let rows = attributes["rows"]
+                .as_str()
+                .ok_or_else(|| no_task(&result))?;
             let rows = Path::new(rows);
             let rows = fs::read(rows).map_err(|source| scratch_error(rows, source))?;
-            let staged = says["staged"].to_string();
+            let staged = attributes["staged"].to_string();
             self.transaction().merge_staged(staged.as_bytes()).await?;
-            let tally = tally(&says["tally"], &rows);
+            let tally = tally(&attributes["tally"], &rows);
             let tally = tally.ok_or_else(|| no_task(&result))?;
             self.tally.append(tally);
         }
@@ -81,7 +83,7 @@ impl Build<'_> {
     }
 
     /// Returns the description that all tasks of the level share.
-    fn says(&mut self) -> Value {
+    fn attributes(&mut self) -> Value {
         let transaction = self.transaction();
         let (id, base) = (transaction.id().to_owned(), transaction.base());
         let kept = self.shared.recipe.kept.as_ref();
@@ -101,15 +103,19 @@ impl Build<'_> {
 }
 
 /// Builds the chunks of a task.
-pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Failure> {
-    let name = |member: &str| says[member].as_str().map(PathBuf::from);
+pub(crate) async fn run_task(attributes: &Value, open: &OpenOptions) -> Result<(), Failure> {
+    let name = |member: &str| attributes[member].as_str().map(PathBuf::from);
     let (Some(path), Some(result)) = (name("level"), name("result")) else {
         return Err(no_task(Path::new("task")));
     };
     let level = read_json(&path)?;
     let missing = || no_task(&path);
     let text = |member: &str| level[member].as_str().ok_or_else(missing);
-    let number = |says: &Value| says.as_u64().and_then(|number| u32::try_from(number).ok());
+    let number = |attributes: &Value| {
+        attributes
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+    };
     let id = |member: &str| number(&level[member]).map(LevelId::new).ok_or_else(missing);
     let recipe = level.as_object().and_then(stats::recipe);
     let recipe = recipe.ok_or_else(missing)?;
@@ -118,7 +124,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Fai
     let transaction = store.join_transaction(text("transaction")?).await?;
     if level["base"].as_u64() != Some(transaction.base()) {
         return Err(Failure::NoPyramid {
-            why: "the store was changed while a level was made; make it again",
+            why: "another writer changed the store; build the level again",
         });
     }
     let options = PyramidOptions {
@@ -156,7 +162,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Fai
     let sorted: SortedLinks = source.sorted_links(&build.scale);
     let groups = build.chunk_groups();
     let at = |member: &str| {
-        says[member]
+        attributes[member]
             .as_u64()
             .and_then(|at| usize::try_from(at).ok())
     };
@@ -209,8 +215,8 @@ fn told(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
         .put
         .iter()
         .map(|(path, part)| {
-            let says = json!({"chunks": part.chunks, "says": part.says});
-            (path.clone(), says)
+            let attributes = json!({"chunks": part.chunks, "says": part.attributes});
+            (path.clone(), attributes)
         })
         .collect();
     let chunks: Vec<&[i64]> = tally.chunk_of.iter().map(ChunkCoord::coords).collect();
@@ -224,10 +230,10 @@ fn told(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
 }
 
 /// Parses the results that [`told`] returns.
-fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
-    let count = |name: &str| says.get(name)?.as_u64();
-    let coords = |says: &Value| {
-        let coords = says.as_array()?.iter().map(Value::as_i64);
+fn tally(attributes: &Value, bytes: &[u8]) -> Option<Tally> {
+    let count = |name: &str| attributes.get(name)?.as_u64();
+    let coords = |attributes: &Value| {
+        let coords = attributes.as_array()?.iter().map(Value::as_i64);
         coords.collect::<Option<Vec<i64>>>()
     };
     let (words, rest) = bytes.as_chunks::<4>();
@@ -251,17 +257,17 @@ fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
         physical: count("physical")?,
         between_levels: count("between_levels")?,
         between_chunks: count("between_chunks")?,
-        is_untiled: says.get("is_untiled")?.as_bool()?,
-        error: says.get("error")?.as_f64(),
+        is_untiled: attributes.get("is_untiled")?.as_bool()?,
+        error: attributes.get("error")?.as_f64(),
         objects: count("objects")?,
         bytes: count("bytes")?,
         named,
         ..Tally::default()
     };
-    for chunk in says.get("chunk_of")?.as_array()? {
+    for chunk in attributes.get("chunk_of")?.as_array()? {
         tally.chunk_of.push(ChunkCoord::new(coords(chunk)?));
     }
-    for parents in says.get("parents")?.as_array()? {
+    for parents in attributes.get("parents")?.as_array()? {
         let chunk = ChunkCoord::new(coords(parents.get(0)?)?);
         let len = usize::try_from(parents.get(1)?.as_u64()?).ok()?;
         let rows: Vec<u32> = words.by_ref().take(len).collect();
@@ -270,11 +276,14 @@ fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
         }
         tally.parents.insert(chunk, rows);
     }
-    for (path, part) in says.get("put")?.as_object()? {
+    for (path, part) in attributes.get("put")?.as_object()? {
         let chunks = part.get("chunks")?.as_array()?.iter().map(coords);
         let part = Part {
             chunks: chunks.collect::<Option<_>>()?,
-            says: part.get("says").filter(|says| !says.is_null()).cloned(),
+            attributes: part
+                .get("says")
+                .filter(|attributes| !attributes.is_null())
+                .cloned(),
         };
         tally.put.insert(path.clone(), part);
     }
@@ -307,7 +316,7 @@ impl Tally {
         for (path, part) in other.put {
             let own = self.put.entry(path).or_default();
             own.chunks.extend(part.chunks);
-            own.says = own.says.take().or(part.says);
+            own.attributes = own.attributes.take().or(part.attributes);
         }
     }
 }

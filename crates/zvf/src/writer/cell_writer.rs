@@ -313,8 +313,8 @@ mod tests {
     #[tokio::test]
     async fn tasks_are_uploaded_counted_and_reported() {
         let reported = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&reported);
-        let progress: Progress = Arc::new(move |done, all| lock(&told).push((done, all)));
+        let send_report = Arc::clone(&reported);
+        let progress: Progress = Arc::new(move |done, all| lock(&send_report).push((done, all)));
         let writer = CellWriter::new(Counting::default()).with_progress(Some(progress));
         writer.expect(100);
         let ready = object(1000).unwrap();

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use zvf_model::column::ColumnValues;
 
 use futures_util::future::BoxFuture;
 use zvf_build::{
@@ -143,8 +144,8 @@ fn create_streamed<'a>(
                 .vertex
                 .iter()
                 .map(|attribute| match &attribute.values {
-                    zvf_build::Values::Numbers(numbers) => numbers.row_size(),
-                    zvf_build::Values::Text(_) => 48,
+                    ColumnValues::Numeric(numbers) => numbers.row_size(),
+                    ColumnValues::Dictionary { .. } => 48,
                 });
             geometry.positions.row_size() + attributes.sum::<usize>() + 8
         };
@@ -179,6 +180,9 @@ fn create_streamed<'a>(
         })?;
         if copies {
             creation.write_node_copy();
+        }
+        if options.seal {
+            creation.write_seal();
         }
         let split = split(source, &mut splitter, batch, scratch.path());
         let made = match split {

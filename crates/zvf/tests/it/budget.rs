@@ -169,8 +169,8 @@ fn budget(made: &Layers, additive: bool, random: &mut Random) -> u64 {
         0 => of(level),
         1 => of(level).saturating_sub(1),
         _ => {
-            let most = i64::try_from(of(0).max(of(top))).unwrap();
-            random.between(0, most).unsigned_abs()
+            let max = i64::try_from(of(0).max(of(top))).unwrap();
+            random.between(0, max).unsigned_abs()
         }
     }
 }
@@ -182,9 +182,9 @@ fn place(truth: &ExpectedStore, random: &mut Random) -> Option<Vec<f64>> {
 
 fn check_whole(made: &Layers, additive: bool, seed: u64) {
     let mut random = Random::new(seed);
-    let most = budget(made, additive, &mut random);
+    let max = budget(made, additive, &mut random);
     let focus = place(&made.fine.truth, &mut random).filter(|_| random.chance(50));
-    let mut asked = VertexBudget::new(most);
+    let mut asked = VertexBudget::new(max);
     if let Some(focus) = &focus {
         asked = asked.focus(Position::new(focus).unwrap());
     }
@@ -192,7 +192,7 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
     let dataset = block_on(open(&made.fine));
     let top = u32::try_from(made.coarse.len()).unwrap();
     let found = block_on(dataset.query(&query));
-    if total(made, top, additive) > most {
+    if total(made, top, additive) > max {
         let Err(Error::Query(QueryError::OverVertices {
             level,
             vertices,
@@ -201,12 +201,12 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
         else {
             panic!("{found:?}")
         };
-        assert_eq!((level.number(), budget), (top, most));
+        assert_eq!((level.number(), budget), (top, max));
         assert_eq!(vertices, total(made, top, additive));
         return;
     }
     let answer = found.unwrap_or_else(|error| panic!("{error:?}"));
-    assert!(answer.positions.len() as u64 <= most);
+    assert!(answer.positions.len() as u64 <= max);
     check_rows(made, &answer, None);
     let used = answer.levels.iter().map(|used| {
         let chunks = used.chunks.iter();
@@ -218,8 +218,8 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
     used.retain(|(_, chunks)| !chunks.is_empty());
     assert_eq!(
         used,
-        rule::drawn(made, additive, most, focus.as_deref()),
-        "{most}"
+        rule::drawn(made, additive, max, focus.as_deref()),
+        "{max}"
     );
     let explained = block_on(dataset.explain(&query)).unwrap();
     assert!(explained.is_exact);
@@ -237,8 +237,8 @@ fn check_box(made: &Layers, additive: bool, seed: u64) {
     let lo: Vec<f64> = both().map(|(a, b)| a.min(*b)).collect();
     let hi: Vec<f64> = both().map(|(a, b)| a.max(*b)).collect();
     let region = Bbox::new(&lo, &hi).unwrap();
-    let most = budget(made, additive, &mut random) / 2;
-    let query = Query::new().level(VertexBudget::new(most)).region(region);
+    let max = budget(made, additive, &mut random) / 2;
+    let query = Query::new().level(VertexBudget::new(max)).region(region);
     let dataset = block_on(open(&made.fine));
     let top = u32::try_from(made.coarse.len()).unwrap();
     match block_on(dataset.query(&query)) {
@@ -248,11 +248,11 @@ fn check_box(made: &Layers, additive: bool, seed: u64) {
                 .iter()
                 .map(|level| vertices_in(rule::level(made, *level), &region));
             assert_eq!(vertices, inside.sum::<u64>());
-            assert!(vertices > most);
+            assert!(vertices > max);
         }
         Err(error) => panic!("{error:?}"),
         Ok(answer) => {
-            assert!(answer.positions.len() as u64 <= most, "{most}");
+            assert!(answer.positions.len() as u64 <= max, "{max}");
             check_rows(made, &answer, Some(&region));
             check_ways(&dataset, &query, &answer);
         }
@@ -292,8 +292,8 @@ fn random_budgets_mix_levels() {
             ..Recipe::default()
         };
         let made = layers(&recipe, 2, false);
-        let most = u64::midpoint(total(&made, 1, false), total(&made, 2, false));
-        let drawn = rule::drawn(&made, false, most, None);
+        let max = u64::midpoint(total(&made, 1, false), total(&made, 2, false));
+        let drawn = rule::drawn(&made, false, max, None);
         mixed += usize::from(drawn.len() > 1);
     }
     assert!(mixed > 15, "{mixed} of 30");
@@ -315,8 +315,8 @@ fn a_level_within_the_budget_equals_a_query_by_level_number() {
         );
         let dataset = block_on(open(&made.fine));
         for level in 0..3 {
-            let most = total(&made, level, false);
-            let mut answer = ask(&dataset, &Query::new().level(VertexBudget::new(most)));
+            let max = total(&made, level, false);
+            let mut answer = ask(&dataset, &Query::new().level(VertexBudget::new(max)));
             let number = answer.level;
             assert!(number.number() <= level);
             assert_eq!(answer.levels.len(), 1);

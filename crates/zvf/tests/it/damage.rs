@@ -7,6 +7,7 @@ mod bombs;
 mod files;
 mod flips;
 mod recorded;
+mod sealed;
 mod subset;
 
 use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};

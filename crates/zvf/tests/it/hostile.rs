@@ -1,6 +1,6 @@
 //! Every file of some stores removed, emptied, truncated and damaged.
 
-use zvf::{Dataset, Error, OpenOptions, StoreInfo};
+use zvf::{Dataset, Error, ErrorKind, OpenOptions, Query, StoreInfo};
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
@@ -120,5 +120,47 @@ fn requests_for_absent_chunks_are_bounded() {
         let message = error.to_string();
         let is_counted = message.contains("manifests for") || message.contains("is cut into");
         assert!(is_counted, "{message}");
+    }
+}
+
+/// Rows that another build or a larger budget would read are neither damaged nor skipped.
+#[test]
+fn an_unknown_codec_and_a_small_budget_are_not_damage() {
+    let files = files("zvf-09", "graph_3d/store.zarrvectors");
+    let mut encoded = files.clone();
+    let mut changed = 0;
+    for (key, bytes) in &mut encoded {
+        if key == "0/vertices/zarr.json" {
+            let text = core::str::from_utf8(bytes).unwrap();
+            let other = text.replace("\"zstd\"", "\"brotli\"");
+            changed += usize::from(other != text);
+            *bytes = other.into_bytes();
+        }
+    }
+    assert_eq!(changed, 1, "the vertices are compressed with zstd");
+    let ask = |files: Files, options: OpenOptions, query: Query| {
+        let store = options.from_memory(files).unwrap();
+        block_on(async { Dataset::open(store).await?.query(&query).await })
+    };
+    for query in [Query::new(), Query::new().keep_going()] {
+        let error = ask(encoded.clone(), OpenOptions::default(), query.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
+        let text = error.to_string();
+        assert!(
+            text.contains("0/vertices") && text.contains("brotli"),
+            "{text}"
+        );
+        let mut errors = 0;
+        for budget in [100, 500, 1000, 2000] {
+            let small = OpenOptions::default().budget(budget);
+            match ask(files.clone(), small, query.clone()) {
+                Ok(result) => assert!(result.skipped.is_empty(), "{:?}", result.skipped),
+                Err(error) => {
+                    errors += 1;
+                    assert_eq!(error.kind(), ErrorKind::OverBudget, "{error:?}");
+                }
+            }
+        }
+        assert!(errors > 0, "a budget of 100 bytes is too small");
     }
 }

@@ -9,6 +9,8 @@ mod budget;
 mod damage;
 mod extras;
 mod fetch;
+mod fetch_dataset;
+mod futures;
 mod golden;
 mod golden_reads;
 mod hostile;
@@ -27,6 +29,7 @@ mod pyramids;
 mod requests;
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod servers;
+mod snapshots;
 mod stores;
 mod tables;
 mod validated;

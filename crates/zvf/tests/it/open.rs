@@ -153,3 +153,35 @@ fn a_truncated_cell_is_never_a_shorter_result() {
     }
     assert!(cuts > 0, "no plain cell in the store");
 }
+
+#[test]
+fn repeated_members_are_noted() {
+    for (file, member) in [
+        ("zarr.json", "chunk_shape"),
+        ("0/zarr.json", "arrays_present"),
+        ("0/vertices/zarr.json", "shape"),
+    ] {
+        let golden = Golden::open("zvf-09");
+        let files = golden.files();
+        let objects = files.filter_map(|(path, bytes)| {
+            let key = path.strip_prefix("points_2d_bins/store.zarrvectors/")?;
+            let text = String::from_utf8_lossy(bytes);
+            let again = format!("\"{member}\": [9, 9], \"{member}\"");
+            let bytes = match key == file {
+                true => text
+                    .replacen(&format!("\"{member}\""), &again, 1)
+                    .into_bytes(),
+                false => bytes.to_vec(),
+            };
+            Some((key.to_owned(), bytes))
+        });
+        let store = OpenOptions::default().from_memory(objects).unwrap();
+        let dataset = block_on(Dataset::open(store)).unwrap();
+        let notes = block_on(dataset.info()).unwrap().notes;
+        let expected = format!("\"{member}\" stands there twice; the last one is used");
+        assert!(
+            notes.iter().any(|note| note.ends_with(&expected)),
+            "{file}: {notes:?}"
+        );
+    }
+}

@@ -8,7 +8,7 @@ use zvf_testkit::golden::Golden;
 use crate::block_on;
 
 /// Counts the store, with capacity for `room` rows per chunk.
-fn info(room: usize) -> Result<StoreInfo, Error> {
+fn info(capacity: usize) -> Result<StoreInfo, Error> {
     let golden = Golden::open("zvf-08");
     let files = golden.files().filter_map(|(path, bytes)| {
         let key = path.strip_prefix("0.8.0/streamlines.zv/")?;
@@ -19,9 +19,9 @@ fn info(room: usize) -> Result<StoreInfo, Error> {
     let vertices = json!({
         "zarr_format": 3,
         "node_type": "array",
-        "shape": [2, 1, 1, room, 3],
+        "shape": [2, 1, 1, capacity, 3],
         "data_type": "float32",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 1, 1, room, 3]}},
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 1, 1, capacity, 3]}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": 0.0,
         "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
@@ -32,7 +32,10 @@ fn info(room: usize) -> Result<StoreInfo, Error> {
         vertices.to_string().into_bytes(),
     ));
     for chunk in 0..2 {
-        files.push((format!("0/vertices/c/{chunk}/0/0/0/0"), vec![0; room * 12]));
+        files.push((
+            format!("0/vertices/c/{chunk}/0/0/0/0"),
+            vec![0; capacity * 12],
+        ));
     }
     let store = OpenOptions::default().from_memory(files).unwrap();
     block_on(async { Dataset::open(store).await?.info().await })

@@ -10,7 +10,7 @@
 
 use zvf::{CreateOptions, Dataset, Error, OpenOptions, Query, QueryResult, Store};
 use zvf_build::{
-    Attribute, AxisSpec, Design, Geometry, GeometryKind, NumericColumn, Values, WritePlan,
+    AxisSpec, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, WritePlan,
 };
 use zvf_query::{
     QueryError,
@@ -21,15 +21,12 @@ use crate::block_on;
 
 const COUNT: usize = 60;
 
-fn attribute(name: &str, values: Values) -> Attribute {
-    Attribute {
-        name: name.to_owned(),
-        values,
-    }
+fn attribute(name: &str, values: ColumnValues) -> Column {
+    Column::new(name.to_owned(), values)
 }
 
-fn numbers(values: impl IntoIterator<Item = f64>) -> Values {
-    Values::Numbers(NumericColumn::float64(1, values))
+fn numbers(values: impl IntoIterator<Item = f64>) -> ColumnValues {
+    ColumnValues::Numeric(NumericColumn::float64(1, values))
 }
 
 /// NaN in half of the rows, otherwise 0, 1 or 2.
@@ -55,7 +52,7 @@ fn positions() -> NumericColumn {
 }
 
 /// The attributes `a` and `b`, and the number of the row.
-fn table() -> Vec<Attribute> {
+fn table() -> Vec<Column> {
     vec![
         attribute("a", numbers((0..COUNT).map(half_nan))),
         attribute("b", numbers((0..COUNT).map(second))),
@@ -88,9 +85,9 @@ fn asked(dataset: &Dataset, text: &str) -> Result<QueryResult, Error> {
 }
 
 /// The numbers of the rows of a column, ascending.
-fn rows(columns: &[zvf_query::Column]) -> Vec<usize> {
+fn rows(columns: &[Column]) -> Vec<usize> {
     let column = columns.iter().find(|column| column.name == "row").unwrap();
-    let zvf_query::ColumnValues::Numeric(values) = &column.values else {
+    let ColumnValues::Numeric(values) = &column.values else {
         panic!("rows are numbers")
     };
     let values = values.view().unwrap();
@@ -190,7 +187,7 @@ fn nan_is_null_in_attributes_of_links() {
     check_pairs(&dataset, "link", |answer| rows(&answer.link));
 }
 
-fn with_named_axes(names: [&str; 3], vertex: Vec<Attribute>) -> Dataset {
+fn with_named_axes(names: [&str; 3], vertex: Vec<Column>) -> Dataset {
     let mut geometry = Geometry::new(positions());
     geometry.vertex = vertex;
     let mut design = Design::new(GeometryKind::Points);

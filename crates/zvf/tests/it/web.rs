@@ -77,7 +77,7 @@ fn the_error_of_an_old_store_contains_a_hint() {
                 "{address}/{name} cannot list its contents, and only stores of format 0.9 open \
                  without a listing; allow listing, open a copy in a folder or zip file, or migrate it to 0.9"
             );
-            assert_eq!(error.to_string(), expected);
+            assert!(error.to_string().starts_with(&expected), "{error}");
             assert!(error.source().is_some());
         }
     }
@@ -137,7 +137,7 @@ fn counting_without_a_listing_is_an_error() {
         assert!(
             error
                 .to_string()
-                .ends_with("allow listing, or count a copy in a folder or zip file")
+                .contains("allow listing, or count a copy in a folder or zip file: ")
         );
     }
 }

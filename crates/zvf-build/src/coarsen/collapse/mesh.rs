@@ -26,14 +26,14 @@ pub(super) struct Mesh {
 
 impl Mesh {
     /// Collects the triangles of a block, without degenerate ones and those of `gone` vertices.
-    pub(super) fn new(block: &VertexBlock, gone: &[bool]) -> Self {
+    pub(super) fn new(block: &VertexBlock, removed: &[bool]) -> Self {
         let at = block
             .positions
             .chunks_exact(block.axes)
             .map(|place| std::array::from_fn(|axis| place.get(axis).copied().unwrap_or(0.0)))
             .collect();
         let faces: Vec<[u32; 3]> = (block.links.as_chunks().0.iter())
-            .filter(|face| has_area(*face) && !gone[face[0] as usize])
+            .filter(|face| has_area(*face) && !removed[face[0] as usize])
             .copied()
             .collect();
         let mut first = vec![NO_VERTEX; block.len()];

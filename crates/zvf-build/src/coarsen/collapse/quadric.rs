@@ -76,8 +76,8 @@ impl Quadric {
     /// numerically singular.
     pub(super) fn least(&self) -> Option<Vector> {
         let [xx, xy, xz, yy, yz, zz] = self.square;
-        let least = (xx + yy + zz) * 1e-13;
-        let pivot = |square: f64| (square > least).then_some(square);
+        let min = (xx + yy + zz) * 1e-13;
+        let pivot = |square: f64| (square > min).then_some(square);
         let d0 = pivot(xx)?;
         let (l1, l2) = (xy / d0, xz / d0);
         let d1 = pivot(yy - l1 * xy)?;

@@ -94,9 +94,9 @@ impl View {
                 corners
             }),
         ))?;
-        let least = (0..3).min_by(|a, b| up[*a].abs().total_cmp(&up[*b].abs()))?;
+        let min = (0..3).min_by(|a, b| up[*a].abs().total_cmp(&up[*b].abs()))?;
         let mut axis = [0.0; 3];
-        axis[least] = 1.0;
+        axis[min] = 1.0;
         let east = unit(cross(up, axis))?;
         let north = cross(up, east);
         let see = |at: Vector, radius: f64| {
@@ -156,13 +156,13 @@ impl View {
         }
         for _ in 0..TURNS {
             let heights = self.normals.iter().map(|normal| dot(*normal, up));
-            let (least, steepest) = heights
+            let (min, steepest) = heights
                 .zip(&self.normals)
                 .min_by(|a, b| a.0.total_cmp(&b.0))?;
-            if least > best.0 {
-                best = (least, Some(up));
+            if min > best.0 {
+                best = (min, Some(up));
             }
-            if least > GENTLE {
+            if min > GENTLE {
                 break;
             }
             up = unit(add(up, scale(*steepest, 0.5)))?;
@@ -218,11 +218,11 @@ impl View {
     /// Raises ring radii to cover deficits of nearby points.
     fn raise(&mut self, around: &Around, radius: f64) {
         for remote in &self.remote {
-            let least = (remote.radius - radius * remote.share) / (1.0 - remote.share);
+            let min = (remote.radius - radius * remote.share) / (1.0 - remote.share);
             for (other, share) in remote.others {
-                if share > 0.0 && self.points[other].radius < least {
-                    self.points[other].radius = least;
-                    self.raised.push((around.ring[other].0, least));
+                if share > 0.0 && self.points[other].radius < min {
+                    self.points[other].radius = min;
+                    self.raised.push((around.ring[other].0, min));
                 }
             }
         }

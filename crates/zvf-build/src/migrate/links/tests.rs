@@ -3,9 +3,13 @@
 use super::*;
 use crate::design::{CellChecksums, CellCompression, Profile};
 
-fn links(profile: Profile, delta: i32, policy: (bool, bool)) -> LinkTarget {
+fn links(profile: Profile, delta: i32, (directed, duplicate): (bool, bool)) -> LinkTarget {
     let form = MigrationTarget::new(profile, CellCompression::None, CellChecksums::Auto)
         .unwrap_or_else(|_| unreachable!());
+    let policy = LinkRecordPolicy {
+        directed,
+        duplicate,
+    };
     let scales = vec![AxisScales::EQUAL; 1];
     form.links(0, Delta::new(delta), LinkWidth::EDGE, policy, scales)
 }
@@ -15,11 +19,11 @@ fn links(profile: Profile, delta: i32, policy: (bool, bool)) -> LinkTarget {
 fn check(form: &LinkTarget, ends: &[(u32, u64)], expected: &[(&str, &[i64], &[u8])]) {
     let chunks: [&[i64]; 3] = [&[0], &[1], &[2]];
     let all: Vec<usize> = (0..ends.len() / 2).collect();
-    let filed = form.file(&chunks, ends, &all);
-    let (placed, _) = filed.ok().flatten().unwrap_or_default();
+    let placed_links = form.file(&chunks, ends, &all);
+    let (placed, _) = placed_links.ok().flatten().unwrap_or_default();
     let found: Vec<(String, Vec<i64>, Vec<u8>)> = placed
         .iter()
-        .map(|((filing, at), links)| (form.path(filing), at.clone(), links.payload()))
+        .map(|((array_key, at), links)| (form.path(array_key), at.clone(), links.payload()))
         .map(|(path, at, payload)| {
             let numbers = payload.chunks_exact(8).map(|number| number[0]);
             (path, at, numbers.collect())
@@ -74,8 +78,8 @@ fn duplicates_are_removed_and_missing_copies_counted() {
 fn links_within_a_chunk_are_appended_to_it() {
     let form = links(Profile::V09, 0, (false, false));
     let chunks: [&[i64]; 1] = [&[3]];
-    let filed = form.file(&chunks, &[(0, 7), (0, 8)], &[0]);
-    let (placed, beside) = filed.ok().flatten().unwrap_or_default();
+    let placed_links = form.file(&chunks, &[(0, 7), (0, 8)], &[0]);
+    let (placed, beside) = placed_links.ok().flatten().unwrap_or_default();
     assert!(placed.is_empty());
     let more = &beside[&vec![3]];
     let own: Vec<u8> = [1_u64, 2]

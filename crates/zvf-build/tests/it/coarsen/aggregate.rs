@@ -86,7 +86,7 @@ fn whole(value: Value) -> i128 {
         Value::Int(x) => x.into(),
         Value::UInt(x) => x.into(),
         Value::Bool(x) => x.into(),
-        _ => panic!("{value:?} is no integer"),
+        _ => panic!("{value:?} is not an integer"),
     }
 }
 
@@ -154,11 +154,11 @@ impl Case {
         if is_float(kind) {
             parts(value).iter().all(|part| part.is_nan())
         } else {
-            let (least, greatest) = limits(kind);
+            let (min, greatest) = limits(kind);
             let missing = self
                 .missing
                 .map(i128::from)
-                .filter(|missing| kind != Kind::Bool && (least..=greatest).contains(missing));
+                .filter(|missing| kind != Kind::Bool && (min..=greatest).contains(missing));
             whole(value) == missing.unwrap_or(0)
         }
     }
@@ -248,10 +248,10 @@ impl Case {
             }
             _ => {
                 let sum: i128 = all.iter().map(|value| whole(*value)).sum();
-                let (least, greatest) = limits(kind);
+                let (min, greatest) = limits(kind);
                 let (found, members) = (whole(found), members as i128);
                 match rule {
-                    Aggregation::Sum => assert_eq!(found, sum.clamp(least, greatest)),
+                    Aggregation::Sum => assert_eq!(found, sum.clamp(min, greatest)),
                     _ => {
                         // No integer is nearer, and halves round away from zero.
                         let off = (found * members - sum) * 2;

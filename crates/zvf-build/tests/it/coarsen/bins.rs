@@ -46,8 +46,8 @@ fn groups(block: &VertexBlock, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
                 for link in block.links.chunks_exact(2) {
                     let [a, b] = [link[0] as usize, link[1] as usize];
                     if key(a) == key(b) {
-                        let least = piece[a].min(piece[b]);
-                        (piece[a], piece[b]) = (least, least);
+                        let min = piece[a].min(piece[b]);
+                        (piece[a], piece[b]) = (min, min);
                     }
                 }
             }
@@ -89,8 +89,8 @@ fn check(block: &VertexBlock, cell: f64, placing: Placement, share: bool) {
                 let far = members
                     .iter()
                     .map(|row| distance(block.position(*row), &mean));
-                let least = far.fold(f64::INFINITY, f64::min);
-                assert!(distance(found, &mean) <= least + 1e-5);
+                let min = far.fold(f64::INFINITY, f64::min);
+                assert!(distance(found, &mean) <= min + 1e-5);
             }
         }
     }

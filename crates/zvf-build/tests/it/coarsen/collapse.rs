@@ -50,7 +50,7 @@ fn check(mesh: &Mesh, keep: f64, tolerance: f64) -> (Mesh, f64, f64) {
 #[test]
 fn curved_surfaces_keep_their_shape() {
     let bumps = |x: f64, y: f64| (x * 9.0).sin() * (y * 7.0).cos() * 0.1 + x * y;
-    for (name, mesh, most) in [
+    for (name, mesh, max) in [
         ("sphere", sphere(3), 0.16),
         ("torus", torus(24, 12, 0.4), 0.2),
         ("terrain", sheet(15, bumps), 0.15),
@@ -60,7 +60,7 @@ fn curved_surfaces_keep_their_shape() {
             let (coarse, bound, is) = check(&mesh, 1.0 / part as f64, f64::INFINITY);
             assert_eq!(coarse.at.len(), mesh.at.len().div_ceil(part));
             assert!(bound < 5.0 * is, "{name}: {bound} is far above {is}");
-            assert!(before < is && is < most, "{name}: {is}");
+            assert!(before < is && is < max, "{name}: {is}");
             before = is;
         }
     }
@@ -156,8 +156,8 @@ fn levels_have_no_webs_and_report_the_measured_distance() {
             let is = there.max(back);
             assert!(is <= error * 1.2, "{name} {level}: {is} above {error}");
             // The distance is measured at corners: a face may reach farther by this.
-            let most = is * 1.1 + longest_edge(&mesh) * 0.58;
-            assert!(error <= most, "{name} {level}: {error} far above {is}");
+            let max = is * 1.1 + longest_edge(&mesh) * 0.58;
+            assert!(error <= max, "{name} {level}: {error} far above {is}");
 
             for (is, (lower, upper)) in coarse.at.iter().flat_map(|at| at.iter().zip(&bounds)) {
                 assert!(

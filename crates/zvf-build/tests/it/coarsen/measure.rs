@@ -31,7 +31,7 @@ fn corner_distances_equal_brute_force() {
         let elements: Vec<Vec<[f64; 3]>> = (rows.chunks_exact(width))
             .map(|element| element.iter().map(|row| point(*row)).collect())
             .collect();
-        let least = |place: &[f64; 3]| {
+        let min = |place: &[f64; 3]| {
             let ways = elements.iter().map(|element| match element[..] {
                 [only] => {
                     let off: [f64; 3] = std::array::from_fn(|axis| only[axis] - place[axis]);
@@ -41,8 +41,8 @@ fn corner_distances_equal_brute_force() {
             });
             ways.fold(f64::INFINITY, f64::min)
         };
-        let most = from.as_chunks().0.iter().map(least).fold(0.0, f64::max);
-        assert!((found.corners - most).abs() < 1e-12, "{found:?} {most}");
+        let max = from.as_chunks().0.iter().map(min).fold(0.0, f64::max);
+        assert!((found.corners - max).abs() < 1e-12, "{found:?} {max}");
         assert_eq!(
             (found.samples, found.bound, found.count),
             (found.corners, found.corners, 100)

@@ -257,7 +257,7 @@ pub(crate) fn farthest<const N: usize>(
     to: &[[[f64; 3]; N]],
     steps: u32,
 ) -> f64 {
-    let mut most = 0.0f64;
+    let mut max = 0.0f64;
     for corners in from {
         for a in 0..=steps {
             for b in 0..=(if N == 3 { steps - a } else { 0 }) {
@@ -274,18 +274,18 @@ pub(crate) fn farthest<const N: usize>(
                     }
                 }
                 // Samples within the distance found so far are skipped.
-                let mut least = f64::INFINITY;
+                let mut min = f64::INFINITY;
                 for other in to {
-                    least = least.min(way(point, other));
-                    if least <= most {
+                    min = min.min(way(point, other));
+                    if min <= max {
                         break;
                     }
                 }
-                most = most.max(least);
+                max = max.max(min);
             }
         }
     }
-    most
+    max
 }
 
 /// Returns the distance of a point from a triangle or segment: from the plane if it projects

@@ -24,23 +24,23 @@ pub(crate) struct B2ndInfoArgs {
     json: bool,
 }
 
-pub(crate) fn run(asked: &B2ndInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let array = dense::b2nd(&asked.file, asked.memory)?;
-    let text = match asked.json {
-        true => serde_json::to_string_pretty(&object(asked, &array))?,
-        false => table(asked, &array)?,
+pub(crate) fn run(args: &B2ndInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let array = dense::b2nd(&args.file, args.memory)?;
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&object(args, &array))?,
+        false => table(args, &array)?,
     };
     Ok(CommandOutcome::from(text))
 }
 
-fn object(asked: &B2ndInfoArgs, array: &B2nd) -> Value {
+fn object(args: &B2ndInfoArgs, array: &B2nd) -> Value {
     let facts = array.facts();
     let sizes = |layers: &mut dyn Iterator<Item = (&str, &[u8])>| {
         let layers = layers.map(|(name, body)| (name.to_owned(), json!(body.len())));
         Value::Object(layers.collect())
     };
     json!({
-        "path": asked.file.display().to_string(),
+        "path": args.file.display().to_string(),
         "form": array.form().name(),
         "kind": kind(array),
         "shape": array.shape(),
@@ -66,9 +66,9 @@ fn object(asked: &B2ndInfoArgs, array: &B2nd) -> Value {
     })
 }
 
-fn table(asked: &B2ndInfoArgs, array: &B2nd) -> Result<String, Box<dyn Error>> {
+fn table(args: &B2ndInfoArgs, array: &B2nd) -> Result<String, Box<dyn Error>> {
     let facts = array.facts();
-    let mut text = asked.file.display().to_string();
+    let mut text = args.file.display().to_string();
     let mut line = |name: &str, value: String| write!(text, "\n  {name:9} {value}");
     let form = array.form().name();
     line("kind", format!("{form}, {}", kind(array)))?;

@@ -23,9 +23,9 @@ pub(crate) struct B2ndVerifyArgs {
     json: bool,
 }
 
-pub(crate) fn run(asked: &B2ndVerifyArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let array = dense::b2nd(&asked.file, asked.memory)?;
-    let path = asked.file.display().to_string();
+pub(crate) fn run(args: &B2ndVerifyArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let array = dense::b2nd(&args.file, args.memory)?;
+    let path = args.file.display().to_string();
     let mut broken = Vec::new();
     array.verify(&mut |chunk, error| {
         let mut why = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn run(asked: &B2ndVerifyArgs) -> Result<CommandOutcome, Box<dyn Erro
         broken.push((chunk, why.join(": ")));
     });
     let chunks = array.grid().chunk_count().unwrap_or(u64::MAX);
-    let text = if asked.json {
+    let text = if args.json {
         let list = broken.iter();
         let list = list.map(|(chunk, why)| json!({"chunk": chunk, "error": why}));
         serde_json::to_string_pretty(&json!({

@@ -1,5 +1,7 @@
 //! Arguments of `zvf create`.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 use zvf::{
     CellChecksums, CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy,
@@ -12,30 +14,35 @@ use crate::{
         GeometryFileArgs, crs, name_of, named,
         values::{self, Axes, BoundsArgument, ExtentsArgument},
     },
-    formats::GeometryReadOptions,
+    formats::{Format, GeometryReadOptions},
     outcome::CommandOutcome,
 };
 
 /// Create a store from a file of geometry
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reads a file that `zvf query -o` wrote, or a table with one row per vertex.
+    after_help = "Reads a file that `zvf query -o` wrote, a table with one row per vertex, a tractogram or neurons.
 
 Examples:
   zvf create cells.zv --kind points --from cells.csv --axes x:micrometer,y:micrometer,z:micrometer
   zvf create wires.zv --kind graphs --from nodes.csv --links edges.csv --chunk-shape 50,50,50 --shard
-  zvf create fibres.zv --kind streamlines --from tracts.csv --compression zstd"
+  zvf create fibres.zv --from tracts.trk --compression zstd
+  zvf create neurons.zv --from neurons/"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct CreateArgs {
     /// Store to create: a folder, or an address that this build supports.
     pub(super) out: String,
 
-    /// Kind of the geometry.
+    /// Kind of the geometry; taken from the file if it has one, as a .trk has.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
-    kind: GeometryKind,
+    pub(super) kind: Option<GeometryKind>,
     #[command(flatten)]
     pub(super) input: GeometryFileArgs,
+    /// File that belongs to the one of --from: a .tsf of a .tck, a further .swc, or a shape, func,
+    /// label, curvature or annotation file of a surface; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(super) with: Vec<PathBuf>,
 
     /// Format generation and profile of the store.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
@@ -58,6 +65,13 @@ pub struct CreateArgs {
     #[arg(long, value_name = "CODEC", help_heading = "Store", default_value = "none",
         value_parser = values::compression)]
     compression: CellCompression,
+    /// Compression of the tables of objects and groups; by default that of cells, or zstd if cells
+    /// are not compressed.
+    ///
+    /// Without compression (none) and --no-checksum, a program without decompression, as on a
+    /// microcontroller, can read the store.
+    #[arg(long, value_name = "CODEC", help_heading = "Store", value_parser = values::compression)]
+    table_compression: Option<CellCompression>,
     /// Combine chunks in shards: a number of chunks along each axis, as --shard=4,4,4, or auto.
     ///
     /// Without a value, or with auto, a shard holds about 16 MB.
@@ -77,6 +91,11 @@ pub struct CreateArgs {
     /// The copy saves requests when the store is read over the network.
     #[arg(long, help_heading = "Store")]
     no_node_copy: bool,
+    /// Seal the store: add an inventory that every reading of it is checked against.
+    ///
+    /// Damaged, exchanged and missing files are then errors. Changes by zvf keep the inventory.
+    #[arg(long, help_heading = "Store")]
+    seal: bool,
 
     /// Bounds of the store: the lower bound of each axis, then the upper bounds; by default those
     /// of the vertices.
@@ -166,6 +185,22 @@ fn purpose_name(purpose: Purpose) -> &'static str {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateUsageError {
+    /// The kind is neither given nor in the file.
+    #[error("a {0} file does not say what its vertices form; give --kind, as --kind points")]
+    Kind(Format),
+    /// Further files are given for a format without any.
+    #[error(
+        "--with is of no use for {0} files; it goes with .tck, .swc, .gii and FreeSurfer surfaces"
+    )]
+    With(Format),
+    /// An option that is for tables only.
+    #[error("{option} is for tables and npz files; leave it out for {format} files")]
+    Table {
+        /// The option.
+        option: &'static str,
+        /// The format.
+        format: Format,
+    },
     /// Options with different numbers of axes.
     #[error("{one} has {of_one} axes and {other} has {of_other}; give a value for each axis")]
     Axes {
@@ -181,19 +216,33 @@ pub enum CreateUsageError {
 }
 
 impl CreateArgs {
+    /// Returns the kind of a file that does not determine it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CreateUsageError::Kind`] if `--kind` is absent.
+    pub(super) fn requested_kind(&self) -> Result<GeometryKind, CreateUsageError> {
+        if !self.with.is_empty() {
+            return Err(CreateUsageError::With(self.input.from.format()));
+        }
+        self.kind
+            .ok_or(CreateUsageError::Kind(self.input.from.format()))
+    }
+
     /// Builds the design of the store.
     ///
     /// # Errors
     ///
     /// Returns [`CreateUsageError`] if options contradict each other.
-    pub fn design(&self) -> Result<Design, CreateUsageError> {
+    pub fn design(&self, kind: GeometryKind) -> Result<Design, CreateUsageError> {
         self.check_axes()?;
-        let mut design = Design::new(self.kind);
+        let mut design = Design::new(kind);
         design.profile = self.profile;
         design.chunk_shape = self.chunk_shape.clone().map(|shape| shape.0);
         design.bin_shape = self.bin_shape.clone().map(|shape| shape.0);
         design.dtype = self.dtype;
         design.compression = self.compression;
+        design.table_compression = self.table_compression;
         if self.no_checksum {
             design.checksums = CellChecksums::Off;
         }
@@ -203,7 +252,7 @@ impl CreateArgs {
         design.step_links = self.step_links;
         let bounds = self.bounds.clone();
         design.bounds = bounds.map(|bounds| (bounds.lower, bounds.upper));
-        design.out_of_bounds = self.input.out_of_bounds;
+        design.out_of_bounds = self.input.options.out_of_bounds;
         design.purpose = self.purpose;
         design.axes = self.axes.clone().map(|axes| axes.0);
         design.crs.clone_from(&self.crs);
@@ -212,10 +261,10 @@ impl CreateArgs {
     }
 
     /// Returns the options for reading the file.
-    pub fn reading(&self) -> GeometryReadOptions {
+    pub fn reading(&self, kind: GeometryKind) -> GeometryReadOptions {
         let axes = self.axes.as_ref();
         let axes = axes.map(|axes| axes.0.iter().map(|axis| axis.name.clone()).collect());
-        self.input.reading(self.kind, axes)
+        self.input.options.reading(kind, axes)
     }
 
     /// Returns the settings for writing the store.
@@ -226,6 +275,7 @@ impl CreateArgs {
             workers: self.workers.map(usize::from),
             overwrite: self.overwrite,
             no_node_copy: self.no_node_copy,
+            seal: self.seal,
         }
     }
 

@@ -43,6 +43,12 @@ impl CreateOutput {
         self.notes.clone_from(&input.notes);
     }
 
+    /// Sets the input files and notes.
+    pub(super) fn read_files(&mut self, files: Vec<String>, notes: &[String]) {
+        self.files = files;
+        self.notes = notes.to_vec();
+    }
+
     /// Sets the summary.
     pub fn created(&mut self, created: CreateSummary) {
         self.created = created;

@@ -52,13 +52,13 @@ impl RoundingCheck {
 }
 
 /// A source whose positions are measured while they are read for the first time.
-pub(super) struct MeasuredSource<'a, S> {
+pub(super) struct MeasuredSource<'a, S: ?Sized> {
     pub(super) source: &'a mut S,
     pub(super) check: &'a mut RoundingCheck,
     pub(super) is_measured: bool,
 }
 
-impl<S: GeometrySource> GeometrySource for MeasuredSource<'_, S> {
+impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let batch = self.source.next(vertices)?;
         if let Some(batch) = batch.as_ref().filter(|_| !self.is_measured) {

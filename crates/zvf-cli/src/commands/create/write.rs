@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{
-    Attribute, CreateOptions, Design, Geometry, GeometrySource, PlanCheck, Values, WriteReport,
+    Column, ColumnValues, CreateOptions, Design, Geometry, GeometrySource, PlanCheck, WriteReport,
 };
 
 use crate::{
@@ -28,6 +28,8 @@ pub struct CreateSettings {
     pub overwrite: bool,
     /// True to omit the copy of the nodes in the root.
     pub no_node_copy: bool,
+    /// Seal the store.
+    pub seal: bool,
 }
 
 /// Settings that cannot be met.
@@ -36,13 +38,13 @@ pub struct CreateSettings {
 pub enum CreateSettingsError {
     /// The geometry exceeds the memory limit.
     #[error(
-        "the geometry takes {found} bytes of memory and --memory allows {most}; raise it, or create a store of a part and append the rest"
+        "the geometry takes {found} bytes of memory and --memory allows {max}; raise it, or create a store of a part and append the rest"
     )]
     Memory {
         /// Size of the geometry in bytes.
         found: u64,
         /// Memory limit in bytes.
-        most: u64,
+        max: u64,
     },
     /// The threads cannot be started.
     #[error("{0} threads cannot be started")]
@@ -63,7 +65,7 @@ impl CreateSettings {
     pub fn check(&self, geometry: &Geometry) -> Result<(), CreateSettingsError> {
         let found = size(geometry);
         match self.memory {
-            Some(most) if found > most => Err(CreateSettingsError::Memory { found, most }),
+            Some(max) if found > max => Err(CreateSettingsError::Memory { found, max }),
             _ => Ok(()),
         }
     }
@@ -97,12 +99,12 @@ fn size(geometry: &Geometry) -> u64 {
         .saturating_add(numbers)
 }
 
-fn size_of_attribute(attribute: &Attribute) -> u64 {
+fn size_of_attribute(attribute: &Column) -> u64 {
     match &attribute.values {
-        Values::Numbers(numbers) => len_u64(numbers.bytes.len()),
-        Values::Text(texts) => {
-            let words: usize = texts.iter().flatten().map(String::len).sum();
-            len_u64(words + size_of_val(texts.as_slice()))
+        ColumnValues::Numeric(numbers) => len_u64(numbers.bytes.len()),
+        ColumnValues::Dictionary { codes, words } => {
+            let words: usize = words.iter().map(String::len).sum();
+            len_u64(words + size_of_val(codes.as_slice()))
         }
     }
 }
@@ -172,6 +174,7 @@ impl CreateSettings {
             how.overwrite = true;
         }
         how.node_copy = !self.no_node_copy;
+        how.seal = self.seal;
         how.memory = self.memory;
         how.check = Some(check);
         how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));

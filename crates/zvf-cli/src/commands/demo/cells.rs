@@ -1,7 +1,7 @@
 //! Cells of a folded piece of cortex, as detected in microscope images: points in layers, in
 //! micrometres.
 
-use zvf::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Column, Geometry, NumericColumn};
 
 use super::random::{Random, noise};
 
@@ -54,14 +54,8 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     }
     let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.vertex = vec![
-        Attribute {
-            name: "layer".to_owned(),
-            values: Values::Text(layers),
-        },
-        Attribute {
-            name: "expression".to_owned(),
-            values: Values::Numbers(NumericColumn::float32(1, expression)),
-        },
+        Column::text("layer", layers),
+        Column::new("expression", NumericColumn::float32(1, expression)),
     ];
     geometry
 }

@@ -1,7 +1,7 @@
 //! Neurons as randomly grown trees, in micrometres: a dendritic trunk with a tuft, basal dendrites
 //! around the body, and an axon.
 
-use zvf::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
 use super::random::Random;
 
@@ -51,18 +51,15 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         ));
         made.grow(i64::from(neuron), body, is_pyramidal, &mut random);
     }
-    let attribute = |name: &str, values| Attribute {
-        name: name.to_owned(),
-        values,
-    };
+    let attribute = |name: &str, values| Column::new(name.to_owned(), values);
     let mut geometry = Geometry::new(NumericColumn::float32(3, made.positions));
     geometry.object_ids = Some(made.objects);
     geometry.links = made.links;
     geometry.vertex = vec![attribute(
         "radius",
-        Values::Numbers(NumericColumn::float32(1, made.radii)),
+        ColumnValues::Numeric(NumericColumn::float32(1, made.radii)),
     )];
-    geometry.object = vec![attribute("kind", Values::Text(made.kinds))];
+    geometry.object = vec![attribute("kind", ColumnValues::text(made.kinds))];
     geometry
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zvf::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
 use super::random::noise;
 
@@ -23,11 +23,8 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.link_width = 3;
     geometry.links = faces.into_iter().flatten().map(|row| row as i64).collect();
-    let values = Values::Numbers(NumericColumn::float32(1, heights));
-    geometry.vertex = vec![Attribute {
-        name: "height".to_owned(),
-        values,
-    }];
+    let values = ColumnValues::Numeric(NumericColumn::float32(1, heights));
+    geometry.vertex = vec![Column::new("height", values)];
     geometry
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf::{Attribute, Geometry, NumericColumn, Values};
+use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
 use super::random::Random;
 
@@ -265,12 +265,9 @@ impl Made {
     }
 
     fn finish(self) -> Geometry {
-        let text = |values: Vec<Option<String>>| Values::Text(values);
-        let attribute = |name: &str, values| Attribute {
-            name: name.to_owned(),
-            values,
-        };
-        let numbers = |values| Values::Numbers(NumericColumn::float32(1, values));
+        let text = |values: Vec<Option<String>>| ColumnValues::text(values);
+        let attribute = |name: &str, values| Column::new(name.to_owned(), values);
+        let numbers = |values| ColumnValues::Numeric(NumericColumn::float32(1, values));
         let mut geometry = Geometry::new(NumericColumn::float32(3, self.positions));
         geometry.part_offsets = Some(self.offsets);
         geometry.vertex = vec![attribute("fa", numbers(self.fa))];

@@ -40,13 +40,13 @@ impl PyramidOutput {
                 "transaction": level.transaction,
             })
         });
-        json!({"store": self.store, "there": self.made.there, "levels": levels.collect::<Vec<Value>>()})
+        json!({"store": self.store, "existing": self.made.existing, "levels": levels.collect::<Vec<Value>>()})
     }
 
     /// Returns text.
     pub fn text(&self) -> String {
         if self.made.levels.is_empty() {
-            let why = match (self.is_refresh, self.made.there) {
+            let why = match (self.is_refresh, self.made.existing) {
                 (true, _) => "no level is out of date",
                 (false, 0) => "the store is small, so no level was built",
                 (false, _) => "its levels already exist, built with these options",

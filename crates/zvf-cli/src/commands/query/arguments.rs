@@ -6,7 +6,7 @@ use zvf::{Clip, LevelChoice, LevelId, Mode, Position, Query, Selection, VertexBu
 use super::{QueryOutput, columns};
 use crate::{
     arguments::{QueryUsageError, SelectionArgs, values},
-    formats::OutputFile,
+    formats::{Format, OutputFile},
     outcome::CommandOutcome,
 };
 
@@ -83,6 +83,12 @@ pub struct QueryArgs {
     /// Omit the object of each vertex, which can be expensive to read.
     #[arg(long, help_heading = "Selection")]
     no_objects: bool,
+    /// Return the address of each vertex as `row_id`, for zvf edit --attributes and zvf delete --rows.
+    ///
+    /// Addresses are of level 0 and of one transaction: each change of the store may give other
+    /// vertices the same addresses.
+    #[arg(long, help_heading = "Selection", conflicts_with_all = ["count", "of_level", "drill", "geometry"])]
+    pub(super) row_ids: bool,
     /// Return at most this many vertices, paths or links.
     #[arg(long, value_name = "N", help_heading = "Selection")]
     limit: Option<u64>,
@@ -96,9 +102,15 @@ pub struct QueryArgs {
     /// Run the query, and print the requests, bytes and round trips of each operator.
     #[arg(long, help_heading = "Output", conflicts_with_all = ["explain", "count", "output", "fail_empty"])]
     pub(super) analyze: bool,
-    /// Write all rows to a file: .csv, .npz, .arrow, .parquet, .ply or .obj.
+    /// Write all rows to a file: .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc,
+    /// .stl, .las, .laz, .gii or .glb.
+    ///
+    /// A .swc file name with {object} or {name} stands for a file for each object.
     #[arg(short, long, value_name = "FILE", help_heading = "Output", value_parser = OutputFile::parse)]
     pub(super) output: Option<OutputFile>,
+    /// Write no file if its format cannot hold everything.
+    #[arg(long, help_heading = "Output", requires = "output")]
+    pub(super) strict: bool,
     /// Skip damaged parts and list them instead of failing.
     #[arg(long, help_heading = "Output")]
     keep_going: bool,
@@ -119,6 +131,11 @@ pub struct QueryArgs {
     /// Needed if another program changed the store without updating the copy.
     #[arg(long, help_heading = "Access")]
     pub(super) no_node_copy: bool,
+    /// Do not check a sealed store against its inventory.
+    ///
+    /// Needed to read a store that another program changed after it was sealed.
+    #[arg(long, help_heading = "Access")]
+    pub(super) no_seal: bool,
 }
 
 impl QueryArgs {
@@ -139,6 +156,11 @@ impl QueryArgs {
             (None, None, None) => LevelChoice::Number(LevelId::new(self.level.unwrap_or(0))),
         };
         self.selecting.select(&mut query)?;
+        if let Some(file) = self.output.as_ref().filter(|_| self.row_ids)
+            && !file.format().is_interchange()
+        {
+            return Err(QueryUsageError::RowIds(file.format().to_string()));
+        }
         if self.drop_cut {
             if query.mode != Mode::Clip {
                 return Err(QueryUsageError::DropCut);
@@ -148,11 +170,20 @@ impl QueryArgs {
         query.chunked_by = self.chunked_by.as_deref().map(values::chunked_by);
         query.columns = self.select.clone().unwrap_or_default();
         query.owners = !self.no_objects;
+        query.row_ids = self.row_ids;
         query.limit = self.limit;
         query.drill = self.drill;
         query.geometry.clone_from(&self.geometry);
         query.keep_going = self.keep_going;
         Ok(query)
+    }
+
+    /// Returns the file if its format is written in batches.
+    pub(super) fn field_output(&self) -> Option<&OutputFile> {
+        let is_field = |file: &&OutputFile| matches!(file.format(), Format::Field(_));
+        // The nearest are one result, which is ordered by distance.
+        let output = self.output.as_ref().filter(is_field);
+        output.filter(|_| !self.selecting.is_nearest())
     }
 
     /// Checks that regions and positions have the axes of the store.

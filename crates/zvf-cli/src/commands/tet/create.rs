@@ -48,15 +48,15 @@ pub(crate) struct TetCreateArgs {
     quiet: bool,
 }
 
-pub(crate) fn run(asked: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let mut arrays: Vec<(String, Box<dyn DenseArray>, bool)> = Vec::new();
     let mut names = BTreeSet::new();
-    for from in &asked.from {
+    for from in &args.from {
         let (name, path) = match from.split_once('=') {
             Some((name, path)) => (Some(name.to_owned()), Path::new(path)),
             None => (None, Path::new(from)),
         };
-        let array = dense::open(path, None, asked.memory)?;
+        let array = dense::open(path, None, args.memory)?;
         let name = name.unwrap_or_else(|| dense::name(&*array, path));
         if !names.insert(name.clone()) {
             return Err(format!(
@@ -69,8 +69,8 @@ pub(crate) fn run(asked: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error
     let (mut specs, mut warnings, mut views, mut shown) = (vec![], vec![], vec![], vec![]);
     for (name, array, has_chunks) in &arrays {
         let view = ArrayView::new(&**array, Hyperslab::whole(array.shape()))?;
-        let chunk = asked.target.chunk(&view, *has_chunks)?;
-        let (spec, lost) = dense::spec(&view, name, &chunk, &asked.target)?;
+        let chunk = args.target.chunk(&view, *has_chunks)?;
+        let (spec, lost) = dense::spec(&view, name, &chunk, &args.target)?;
         shown.push(json!({
             "name": name,
             "dtype": view.dtype().to_string(),
@@ -82,30 +82,30 @@ pub(crate) fn run(asked: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error
         views.push(view);
     }
     let options = WriteOptions {
-        memory_budget_bytes: asked.memory_budget_bytes,
-        memory_budget_bps: asked.memory_budget_bps,
-        checksums: asked.target.checksums(),
+        memory_budget_bytes: args.memory_budget_bytes,
+        memory_budget_bps: args.memory_budget_bps,
+        checksums: args.target.checksums(),
         history: Vec::new(),
     };
-    let first = match asked.append {
-        true => dense::tet(&asked.file, asked.memory)?.datasets().len(),
+    let first = match args.append {
+        true => dense::tet(&args.file, args.memory)?.datasets().len(),
         false => 0,
     };
-    let mut writer = match asked.append {
-        true => TetWriter::append(&asked.file, specs, options)?,
-        false => TetWriter::create(&asked.file, specs, options)?,
+    let mut writer = match args.append {
+        true => TetWriter::append(&args.file, specs, options)?,
+        false => TetWriter::create(&args.file, specs, options)?,
     };
     let mut chunks = 0_u64;
     for (at, view) in views.iter().enumerate() {
         let sink = writer.sink(first.saturating_add(at))?;
         let count = zvf_dense::DenseSink::grid(&sink).chunk_count();
         chunks = chunks.saturating_add(count.unwrap_or(u64::MAX));
-        dense::pour(view, Box::new(sink), &asked.file, asked.quiet)?;
+        dense::pour(view, Box::new(sink), &args.file, args.quiet)?;
     }
     writer.finish()?;
-    let bytes = std::fs::metadata(&asked.file)?.len();
-    let path = asked.file.display().to_string();
-    let text = match asked.json {
+    let bytes = std::fs::metadata(&args.file)?.len();
+    let path = args.file.display().to_string();
+    let text = match args.json {
         true => serde_json::to_string_pretty(&json!({
             "path": path,
             "datasets": shown,

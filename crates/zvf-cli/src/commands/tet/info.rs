@@ -56,11 +56,11 @@ pub(crate) struct TetInfoArgs {
     json: bool,
 }
 
-pub(crate) fn run(asked: &TetInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let file = dense::tet(&asked.file, asked.memory)?;
-    let text = match asked.json {
-        true => serde_json::to_string_pretty(&object(asked, &file)?)?,
-        false => table(asked, &file)?,
+pub(crate) fn run(args: &TetInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let file = dense::tet(&args.file, args.memory)?;
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&object(args, &file)?)?,
+        false => table(args, &file)?,
     };
     Ok(CommandOutcome::from(text))
 }
@@ -79,20 +79,20 @@ impl TetInfoArgs {
 
     /// Returns the maximum number of chunk rows.
     fn max_rows(&self, default: u64) -> usize {
-        let most = match self.rows.unwrap_or(default) {
+        let max = match self.rows.unwrap_or(default) {
             0 => u64::MAX,
-            most => most,
+            max => max,
         };
-        usize::try_from(most).unwrap_or(usize::MAX)
+        usize::try_from(max).unwrap_or(usize::MAX)
     }
 }
 
-fn object(asked: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> {
+fn object(args: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> {
     let superblock = file.superblock();
     let index = superblock.index_span();
     let datasets = (0_u64..).zip(file.datasets());
     let datasets = datasets
-        .filter(|(_, info)| asked.wants(info))
+        .filter(|(_, info)| args.wants(info))
         .map(|(id, info)| {
             json!({
                 "id": id,
@@ -108,8 +108,8 @@ fn object(asked: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> 
         });
     let datasets: Vec<Value> = datasets.collect();
     let chunks = file.with_index(|index| {
-        let rows = index.iter().filter(|row| asked.wants_row(file, *row));
-        let rows = rows.take(asked.max_rows(0)).map(|row| {
+        let rows = index.iter().filter(|row| args.wants_row(file, *row));
+        let rows = rows.take(args.max_rows(0)).map(|row| {
             json!({
                 "dataset_id": row.dataset(),
                 "chunk_index": row.coordinate(),
@@ -126,7 +126,7 @@ fn object(asked: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> 
         spill.map(|spill| json!({"offset": spill.offset, "len": spill.len}))
     };
     Ok(json!({
-        "path": asked.file.display().to_string(),
+        "path": args.file.display().to_string(),
         "file_len": file.source().len(),
         "summary": {
             "superblock": {
@@ -158,10 +158,10 @@ fn object(asked: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> 
     }))
 }
 
-fn table(asked: &TetInfoArgs, file: &TetFile) -> Result<String, Box<dyn Error>> {
+fn table(args: &TetInfoArgs, file: &TetFile) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     let chunks = file.superblock().rows();
-    writeln!(text, "{}", asked.file.display())?;
+    writeln!(text, "{}", args.file.display())?;
     writeln!(
         text,
         "  size      {} bytes",
@@ -174,20 +174,20 @@ fn table(asked: &TetInfoArgs, file: &TetFile) -> Result<String, Box<dyn Error>> 
         group_digits(file.superblock().datasets().into())
     )?;
     writeln!(text, "  chunks    {}", group_digits(chunks))?;
-    let is_default = !(asked.layout || asked.execution || asked.chunks || asked.history);
-    if asked.layout || asked.all {
+    let is_default = !(args.layout || args.execution || args.chunks || args.history);
+    if args.layout || args.all {
         layout(&mut text, file)?;
     }
-    if asked.execution || asked.all {
+    if args.execution || args.all {
         execution(&mut text, file)?;
     }
-    if asked.datasets || asked.all || is_default {
-        datasets(&mut text, asked, file)?;
+    if args.datasets || args.all || is_default {
+        datasets(&mut text, args, file)?;
     }
-    if asked.chunks || asked.all {
-        chunk_table(&mut text, asked, file)?;
+    if args.chunks || args.all {
+        chunk_table(&mut text, args, file)?;
     }
-    if asked.history || asked.all {
+    if args.history || args.all {
         history(&mut text, file)?;
     }
     Ok(text.trim_end().to_owned())
@@ -267,12 +267,12 @@ fn short(name: &str) -> String {
     }
 }
 
-fn datasets(text: &mut String, asked: &TetInfoArgs, file: &TetFile) -> std::fmt::Result {
+fn datasets(text: &mut String, args: &TetInfoArgs, file: &TetFile) -> std::fmt::Result {
     writeln!(text, "\ndatasets:")?;
     let titles = ["id", "name", "dtype", "shape", "chunk_shape", "chunks"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     for (id, info) in file.datasets().iter().enumerate() {
-        if asked.wants(info) {
+        if args.wants(info) {
             rows.push(vec![
                 id.to_string(),
                 short(info.name()),
@@ -294,7 +294,7 @@ fn datasets(text: &mut String, asked: &TetInfoArgs, file: &TetFile) -> std::fmt:
 
 fn chunk_table(
     text: &mut String,
-    asked: &TetInfoArgs,
+    args: &TetInfoArgs,
     file: &TetFile,
 ) -> Result<(), Box<dyn Error>> {
     writeln!(text, "\nchunks:")?;
@@ -303,12 +303,12 @@ fn chunk_table(
     let all = file.with_index(|index| {
         let wanted = (0_u64..)
             .zip(index)
-            .filter(|(_, row)| asked.wants_row(file, *row));
-        let most = asked.max_rows(SHOWN);
+            .filter(|(_, row)| args.wants_row(file, *row));
+        let max = args.max_rows(SHOWN);
         let mut all = 0_usize;
         for (number, row) in wanted {
             all = all.saturating_add(1);
-            if all > most {
+            if all > max {
                 continue;
             }
             let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);

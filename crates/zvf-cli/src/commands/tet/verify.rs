@@ -26,12 +26,12 @@ pub(crate) struct TetVerifyArgs {
     json: bool,
 }
 
-pub(crate) fn run(asked: &TetVerifyArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let source = dense::source(&asked.file)?;
+pub(crate) fn run(args: &TetVerifyArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let source = dense::source(&args.file)?;
     let len = source.len();
-    let found = verify(source, asked.memory.tet(), asked.deep)?;
-    let path = asked.file.display().to_string();
-    let text = if asked.json {
+    let found = verify(source, args.memory.tet(), args.deep)?;
+    let path = args.file.display().to_string();
+    let text = if args.json {
         let mut object = found.to_json();
         if let Some(object) = object.as_object_mut() {
             object.insert("path".to_owned(), json!(path));

@@ -1,6 +1,6 @@
 //! Type inference for the columns of csv.
 
-use zvf::{NumericColumn, Values, numeric::Kind};
+use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 
 use super::record::CsvField;
 use crate::formats::{ColumnError, CsvError, MissingPolicy, column::FirstText};
@@ -93,10 +93,17 @@ impl TypeInference {
     }
 }
 
+/// Rows of a column that is being read.
+#[derive(Debug)]
+enum FieldValues {
+    Numbers(NumericColumn),
+    Text(Vec<Option<String>>),
+}
+
 /// A column that is being read.
 #[derive(Debug)]
 pub(super) struct InferredValues {
-    values: Values,
+    values: FieldValues,
     missing: Vec<bool>,
     has_missing: bool,
 }
@@ -104,8 +111,8 @@ pub(super) struct InferredValues {
 impl InferredValues {
     pub(super) fn new(inferred: &TypeInference) -> Result<Self, ColumnError> {
         let values = match inferred.kind()? {
-            Some(kind) => Values::Numbers(NumericColumn::new(kind, 1)),
-            None => Values::Text(Vec::new()),
+            Some(kind) => FieldValues::Numbers(NumericColumn::new(kind, 1)),
+            None => FieldValues::Text(Vec::new()),
         };
         Ok(Self {
             values,
@@ -122,8 +129,8 @@ impl InferredValues {
     ) -> Result<(), CsvError> {
         let is_missing = field.is_missing();
         match &mut self.values {
-            Values::Text(texts) => texts.push((!is_missing).then(|| field.text.to_owned())),
-            Values::Numbers(numbers) if is_missing => {
+            FieldValues::Text(texts) => texts.push((!is_missing).then(|| field.text.to_owned())),
+            FieldValues::Numbers(numbers) if is_missing => {
                 if policy == MissingPolicy::Reject {
                     let column = column.to_owned();
                     return Err(CsvError::Missing { column });
@@ -135,7 +142,7 @@ impl InferredValues {
                     .bytes
                     .resize(numbers.bytes.len().saturating_add(size), 0);
             }
-            Values::Numbers(numbers) => {
+            FieldValues::Numbers(numbers) => {
                 if policy == MissingPolicy::Nan {
                     self.missing.push(false);
                 }
@@ -147,13 +154,17 @@ impl InferredValues {
     }
 
     /// Returns the values and a mask of the missing ones, which is empty if none is missing.
-    pub(super) fn finish(self) -> (Values, Vec<bool>) {
+    pub(super) fn finish(self) -> (ColumnValues, Vec<bool>) {
         let missing = if self.has_missing {
             self.missing
         } else {
             Vec::new()
         };
-        (self.values, missing)
+        let values = match self.values {
+            FieldValues::Numbers(numbers) => numbers.into(),
+            FieldValues::Text(texts) => ColumnValues::text(texts),
+        };
+        (values, missing)
     }
 }
 

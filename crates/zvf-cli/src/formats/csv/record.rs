@@ -99,8 +99,8 @@ impl<R: BufRead> RecordReader<R> {
     /// Appends a line to the record; `false` at the end of the file.
     fn line(&mut self) -> Result<bool, CsvError> {
         let left = MAX_RECORD_BYTES.saturating_sub(self.raw.len());
-        let most = u64::try_from(left).unwrap_or(u64::MAX);
-        let mut source = std::io::Read::take(&mut self.source, most);
+        let max = u64::try_from(left).unwrap_or(u64::MAX);
+        let mut source = std::io::Read::take(&mut self.source, max);
         let read = source.read_until(b'\n', &mut self.raw)?;
         if read == left {
             return Err(CsvError::Long);

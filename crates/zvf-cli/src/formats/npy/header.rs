@@ -61,12 +61,12 @@ impl ColumnHeader {
     pub(super) fn bytes(&self) -> Result<usize, NpyReadError> {
         // Zeros are left out, so that the product of the other extents is checked as well.
         let extents = self.shape.iter().filter(|extent| **extent > 0);
-        let most = extents
+        let max = extents
             .copied()
             .try_fold(self.sort.size(), usize::checked_mul);
-        let most = most.filter(|most| isize::try_from(*most).is_ok());
-        let most = most.ok_or(NpyReadError::Shape)?;
-        Ok(if self.shape.contains(&0) { 0 } else { most })
+        let max = max.filter(|max| isize::try_from(*max).is_ok());
+        let max = max.ok_or(NpyReadError::Shape)?;
+        Ok(if self.shape.contains(&0) { 0 } else { max })
     }
 }
 

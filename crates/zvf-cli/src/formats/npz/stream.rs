@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::{Attribute, Geometry, GeometryKind, GeometrySource, NumericColumn, Values};
+use zvf::{Column, ColumnValues, Geometry, GeometryKind, GeometrySource, NumericColumn};
 
 use super::{ids, member_spans, read_tables};
 use crate::{
@@ -199,7 +199,7 @@ impl NpzStream {
         member: &NpzMember,
         first: usize,
         rows: usize,
-    ) -> Result<Values, Box<dyn Error + Send + Sync>> {
+    ) -> Result<ColumnValues, Box<dyn Error + Send + Sync>> {
         let mut file = File::open(&self.path)?;
         let skip = len_u64(first).saturating_mul(len_u64(member.row));
         file.seek(SeekFrom::Start(member.start.saturating_add(skip)))?;
@@ -258,8 +258,8 @@ impl GeometrySource for NpzStream {
             }
             Some(offsets) => {
                 let at = |part: usize| offsets.get(part).copied().unwrap_or(u64::MAX);
-                let most = at(self.next).saturating_add(len_u64(vertices));
-                let after = offsets.partition_point(|offset| *offset <= most);
+                let max = at(self.next).saturating_add(len_u64(vertices));
+                let after = offsets.partition_point(|offset| *offset <= max);
                 let last = offsets.len().saturating_sub(1);
                 // At least one path; empty paths go with those before them.
                 let mut part = after
@@ -280,23 +280,21 @@ impl GeometrySource for NpzStream {
             return Ok(None);
         }
         let rows = end.saturating_sub(first);
-        let Values::Numbers(positions) = self.read(&self.positions, first, rows)? else {
+        let ColumnValues::Numeric(positions) = self.read(&self.positions, first, rows)? else {
             return Err("positions are text".into());
         };
         let mut geometry = Geometry::new(positions);
         for (name, member) in &self.vertex {
             let values = match self.read(member, first, rows)? {
-                Values::Text(texts) => {
-                    // Empty text is a missing value.
-                    let texts = texts
-                        .into_iter()
-                        .map(|text| text.filter(|text| !text.is_empty()));
-                    Values::Text(texts.collect())
+                // Empty text is a missing value.
+                texts @ ColumnValues::Dictionary { .. } => {
+                    let texts = texts.texts();
+                    ColumnValues::text(texts.map(|text| text.filter(|text| !text.is_empty())))
                 }
-                numbers @ Values::Numbers(_) => numbers,
+                numbers @ ColumnValues::Numeric(_) => numbers,
             };
             let name = name.clone();
-            geometry.vertex.push(Attribute { name, values });
+            geometry.vertex.push(Column::new(name, values));
         }
         if let Some(member) = &self.objects {
             let values = self.read(member, first, rows)?;

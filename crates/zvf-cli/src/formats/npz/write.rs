@@ -61,6 +61,9 @@ fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
         &[positions.rows(), width(positions)],
     )?;
     archive.put(positions.as_bytes())?;
+    if let Some(ids) = &answer.row_ids {
+        archive.u64s("row_ids", ids, &[ids.len()])?;
+    }
     if let Some(ids) = &answer.object_ids {
         archive.i64s("object_ids", ids)?;
     }

@@ -11,7 +11,7 @@ use arrow_array::{
     },
 };
 use arrow_schema::{DataType, Schema};
-use zvf::{NumericColumn, Values, numeric::Kind};
+use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
 use crate::formats::{
@@ -30,10 +30,16 @@ pub(in super::super) struct TableBuilder {
     columns: Vec<ColumnBuilder>,
 }
 
+/// Rows of a column that is being decoded.
+enum DecodedRows {
+    Numbers(NumericColumn),
+    Text(Vec<Option<String>>),
+}
+
 /// A column that is being decoded.
 struct ColumnBuilder {
     label: String,
-    values: Values,
+    values: DecodedRows,
     /// For numbers, one flag per row.
     missing: Vec<bool>,
 }
@@ -53,9 +59,9 @@ impl TableBuilder {
                 return Err(fail(&label, ColumnError::Twice));
             }
             let values = match ColumnShape::of(field.data_type()) {
-                Some(ColumnShape::Text) => Values::Text(Vec::new()),
+                Some(ColumnShape::Text) => DecodedRows::Text(Vec::new()),
                 Some(ColumnShape::Numbers(kind, columns)) => {
-                    Values::Numbers(NumericColumn::new(kind, columns))
+                    DecodedRows::Numbers(NumericColumn::new(kind, columns))
                 }
                 None => {
                     let found = field.data_type().to_string();
@@ -106,16 +112,16 @@ impl TableBuilder {
         let mut columns = Vec::with_capacity(self.columns.len());
         for growing in self.columns {
             let values = match growing.values {
-                Values::Numbers(numbers) => {
+                DecodedRows::Numbers(numbers) => {
                     let numbers = fill_missing(numbers, &growing.missing, policy);
                     let numbers = numbers.map_err(|source| GeometryReadError::Column {
                         path: self.file.to_path_buf(),
                         column: growing.label.clone(),
                         source,
                     });
-                    Values::Numbers(numbers?)
+                    ColumnValues::Numeric(numbers?)
                 }
-                text @ Values::Text(_) => text,
+                DecodedRows::Text(texts) => ColumnValues::text(texts),
             };
             columns.push(FileColumn {
                 file: Arc::clone(&self.file),
@@ -183,8 +189,8 @@ impl ColumnBuilder {
     fn push(&mut self, array: &dyn Array) -> Result<(), ColumnError> {
         let foreign = || ColumnError::Kind(array.data_type().to_string());
         match &mut self.values {
-            Values::Text(texts) => texts.extend(text(array).ok_or_else(foreign)?),
-            Values::Numbers(numbers) => {
+            DecodedRows::Text(texts) => texts.extend(text(array).ok_or_else(foreign)?),
+            DecodedRows::Numbers(numbers) => {
                 let (rows, values) = match array.as_fixed_size_list_opt() {
                     None => (array.len(), None),
                     Some(list) => {

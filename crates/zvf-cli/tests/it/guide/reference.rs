@@ -14,7 +14,8 @@ const HEAD: &str = "\
 All commands and options of `zvf`, as `zvf COMMAND --help` prints them. This page is generated:
 `ZVF_UPDATE_SNAPSHOTS=1 cargo test -p zvf-cli --test it guide` writes it, and `cargo test -p zvf-cli` fails if it is stale.
 
-The exit code is 0 on success, 1 if the answer is no, and 2 on failure or wrong usage. [JSON output](json.md) describes what
+The exit code is 0 on success, 1 if the answer is no, 2 on failure or wrong usage, and 130 or 143 after
+SIGINT or SIGTERM. [JSON output](json.md) describes what
 `--json` prints. Output is not coloured if standard error is not a terminal or `NO_COLOR` is set.
 ";
 

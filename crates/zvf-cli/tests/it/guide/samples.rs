@@ -28,6 +28,25 @@ pub(super) fn make(folder: &Path) {
         "--chunk-shape=8,8,8",
         "--bounds=-16,-16,-16,32,32,32",
     ]);
+    let output = zvf(&["query", &at("tracts.zv"), "-o", &at("tracts.trk")]);
+    assert!(output.status.success(), "{output:?}");
+    write("cloud.csv", cloud());
+    create(&[&at("cloud.zv"), "--kind=points", "--from", &at("cloud.csv")]);
+    let classified = at("classified.parquet");
+    let output = zvf(&["query", &at("cloud.zv"), "--row-ids", "-o", &classified]);
+    assert!(output.status.success(), "{output:?}");
+    write("scan.csv", scan());
+    let (csv, laz) = (at("scan.csv"), at("scan.laz"));
+    let output = zvf(&["convert", &csv, &laz, "--kind=points"]);
+    assert!(output.status.success(), "{output:?}");
+    fs::remove_file(csv).unwrap();
+    let (surface, curvature) = surface();
+    write("left.surf.gii", surface);
+    write("curvature.shape.gii", curvature);
+    fs::create_dir(folder.join("neurons")).unwrap();
+    for id in [17, 42] {
+        write(&format!("neurons/{id}.swc"), neuron(id));
+    }
     unpack(
         "zvf-09",
         "polylines_3d/store.zarrvectors",
@@ -39,6 +58,19 @@ pub(super) fn make(folder: &Path) {
 fn create(words: &[&str]) {
     let output = zvf(&[&["create", "--quiet"], words].concat());
     assert!(output.status.success(), "{output:?}");
+}
+
+/// Returns a neuron with a soma and two branches.
+fn neuron(id: u32) -> String {
+    let mut text = format!("# neuron {id}\n1 1 {id} 0 0 4 -1\n");
+    for sample in 2..40_u32 {
+        let (branch, along) = (sample % 2, f64::from(sample / 2));
+        let parent = if sample < 4 { 1 } else { sample - 2 };
+        let y = 3.0 * along * if branch == 0 { 1.0 } else { -1.0 };
+        let z = 0.25 * along;
+        writeln!(text, "{sample} 3 {id} {y} {z} 0.5 {parent}").unwrap();
+    }
+    text
 }
 
 /// Returns fibres through a box, with an attribute that is largest in the middle.
@@ -86,6 +118,96 @@ fn cells() -> String {
         writeln!(text, "{x:.2},{y:.2},{z:.2},{radius},{kind}").unwrap();
     }
     text
+}
+
+/// Returns points with classes of laser scans: ground, low noise and high noise.
+fn cloud() -> String {
+    let mut text = "x,y,z,class\n".to_owned();
+    for point in 0..200_u32 {
+        let (x, y) = (point % 20, point / 20);
+        let (z, class) = match point % 25 {
+            7 => (-40, 7),
+            18 => (90, 18),
+            _ => (2, 2),
+        };
+        writeln!(text, "{x},{y},{z},{class}").unwrap();
+    }
+    text
+}
+
+/// Returns points of a hilly ground with a road, as a laser scanner finds them.
+fn scan() -> String {
+    let mut text = "x,y,z,intensity,classification\n".to_owned();
+    for point in 0..12_000_u32 {
+        let at = |ratio: f64| (f64::from(point) * ratio).fract() * 60.0;
+        let (x, y) = (at(0.754_878), at(0.569_840));
+        let middle = 30.0 + 8.0 * (x * 0.12).sin();
+        let is_road = (y - middle).abs() < 2.5;
+        let hills = 4.0 * (x * 0.21).sin() * (y * 0.17).cos();
+        let z = if is_road {
+            0.5
+        } else {
+            hills + (y - middle).abs() * 0.25
+        };
+        let (intensity, class) = if is_road {
+            (900, 11)
+        } else {
+            (300 + point % 90, 2)
+        };
+        let (x, y) = (x + 512_300.0, y + 5_402_700.0);
+        writeln!(text, "{x:.2},{y:.2},{z:.2},{intensity},{class}").unwrap();
+    }
+    text
+}
+
+/// Returns a folded surface, and the depth of its folds, as GIFTI.
+fn surface() -> (String, String) {
+    const RINGS: u32 = 60;
+    const AROUND: u32 = 120;
+    let (mut points, mut folds) = (String::new(), String::new());
+    let mut faces = String::new();
+    for ring in 0..=RINGS {
+        let down = std::f64::consts::PI * f64::from(ring) / f64::from(RINGS);
+        for step in 0..AROUND {
+            let turn = std::f64::consts::TAU * f64::from(step) / f64::from(AROUND);
+            let waves = (9.0 * down + 2.0 * (4.0 * turn).sin()).sin() * (6.0 * turn).cos();
+            let fold = waves * down.sin();
+            let radius = 50.0 + 4.0 * fold;
+            let (x, y) = (
+                radius * down.sin() * turn.cos(),
+                1.3 * radius * down.sin() * turn.sin(),
+            );
+            writeln!(points, "{x:.3} {y:.3} {:.3}", 0.9 * radius * down.cos()).unwrap();
+            writeln!(folds, "{fold:.4}").unwrap();
+            if ring < RINGS {
+                let row = ring * AROUND;
+                let (here, next) = (row + step, row + (step + 1) % AROUND);
+                writeln!(faces, "{here} {} {next}", here + AROUND).unwrap();
+                writeln!(faces, "{next} {} {}", here + AROUND, next + AROUND).unwrap();
+            }
+        }
+    }
+    let (vertices, triangles) = ((RINGS + 1) * AROUND, 2 * RINGS * AROUND);
+    let array = |intent: &str, kind: &str, shape: &str, data: &str| {
+        format!(
+            "<DataArray Intent=\"NIFTI_INTENT_{intent}\" DataType=\"NIFTI_TYPE_{kind}\" \
+             ArrayIndexingOrder=\"RowMajorOrder\" {shape} Encoding=\"ASCII\" \
+             Endian=\"LittleEndian\"><Data>{data}</Data></DataArray>\n"
+        )
+    };
+    let rows = |rows: u32| format!("Dimensionality=\"2\" Dim0=\"{rows}\" Dim1=\"3\"");
+    let file = |arrays: &[String]| {
+        let count = arrays.len();
+        let arrays = arrays.concat();
+        format!("<GIFTI Version=\"1.0\" NumberOfDataArrays=\"{count}\">\n{arrays}</GIFTI>\n")
+    };
+    let surface = [
+        array("POINTSET", "FLOAT32", &rows(vertices), &points),
+        array("TRIANGLE", "INT32", &rows(triangles), &faces),
+    ];
+    let shape = format!("Dimensionality=\"1\" Dim0=\"{vertices}\"");
+    let curvature = array("SHAPE", "FLOAT32", &shape, &folds);
+    (file(&surface), file(&[curvature]))
 }
 
 /// Returns a mesh of nodes, and the edges between neighbours.

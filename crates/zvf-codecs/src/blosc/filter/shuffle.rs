@@ -85,9 +85,9 @@ fn join_8(planes: [&Lanes; 8], items: &mut [[u8; 8]; LANES]) {
 fn fours(planes: [&Lanes; 4]) -> [Lanes; 4] {
     let [a, b, c, d] = planes.map(|plane| *plane);
     let [low, more] = interleave::bytes(a, b);
-    let [high, most] = interleave::bytes(c, d);
+    let [high, max] = interleave::bytes(c, d);
     let [first, second] = interleave::pairs(low, high);
-    let [third, fourth] = interleave::pairs(more, most);
+    let [third, fourth] = interleave::pairs(more, max);
     [first, second, third, fourth]
 }
 

@@ -411,13 +411,13 @@ fn pick(axes: &[Vec<CellPart>], mut rank: usize, parts: &mut Vec<CellPart>) {
 
 /// Takes adjacent blocks to read together, and returns their range. A range exceeds `most` bytes
 /// only if it is a single block.
-fn next_run<'a>(rest: &mut &'a [Needed], most: u64) -> Option<(Range<u64>, &'a [Needed])> {
+fn next_run<'a>(rest: &mut &'a [Needed], max: u64) -> Option<(Range<u64>, &'a [Needed])> {
     let first = rest.first()?;
     let mut span = first.start..first.end;
     let mut count = 0;
     for next in *rest {
         let end = span.end.max(next.end);
-        let is_long = end.saturating_sub(span.start) > most && count > 0;
+        let is_long = end.saturating_sub(span.start) > max && count > 0;
         if next.start > span.end || is_long {
             break;
         }

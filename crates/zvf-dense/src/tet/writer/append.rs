@@ -43,13 +43,13 @@ impl TetWriter {
             options.history = history;
             metadata = footer.metadata.clone().unwrap_or_default();
         }
-        let there = file.datasets().iter().map(|info| {
+        let present = file.datasets().iter().map(|info| {
             let grid = info.grid();
             // Attributes and dimension names come from the metadata.
             DatasetSpec::new(info.name(), info.dtype(), grid.shape(), grid.chunk_shape())
                 .compressed(Compression::Raw)
         });
-        let specs = there.chain(datasets).collect();
+        let specs = present.chain(datasets).collect();
         let mut writer = Self::start(path, specs, options, metadata)?;
         for id in 0..file.datasets().len() {
             writer.copy(&file, id)?;

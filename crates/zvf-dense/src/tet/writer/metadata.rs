@@ -27,10 +27,10 @@ fn fault(key: String, fault: &'static str) -> TetError {
 /// Checks that the metadata of the datasets is within the limits.
 pub(super) fn check(datasets: &[Dataset]) -> Result<(), TetError> {
     let is_text = |text: &str| (1..=MOST_TEXT).contains(&text.len());
-    let said = |dataset: &&Dataset| {
+    let declared = |dataset: &&Dataset| {
         !dataset.spec.attributes.is_empty() || dataset.spec.dimension_names.is_some()
     };
-    if datasets.iter().filter(said).count() > MOST_DATASETS {
+    if datasets.iter().filter(declared).count() > MOST_DATASETS {
         return Err(fault("datasets".to_owned(), "more than 256 have metadata"));
     }
     for dataset in datasets {
@@ -65,15 +65,15 @@ pub(super) fn metadata(datasets: &[Dataset], before: Map<String, Value>) -> Map<
     };
     for dataset in datasets {
         let spec = &dataset.spec;
-        let mut said = Map::new();
+        let mut declared = Map::new();
         if !spec.attributes.is_empty() {
-            said.insert("attrs".to_owned(), Value::Object(spec.attributes.clone()));
+            declared.insert("attrs".to_owned(), Value::Object(spec.attributes.clone()));
         }
         if let Some(names) = &spec.dimension_names {
-            said.insert("dim_names".to_owned(), json!(names));
+            declared.insert("dim_names".to_owned(), json!(names));
         }
-        if !said.is_empty() {
-            of_datasets.insert(spec.name.clone(), Value::Object(said));
+        if !declared.is_empty() {
+            of_datasets.insert(spec.name.clone(), Value::Object(declared));
         }
     }
     if !of_datasets.is_empty() {

@@ -192,8 +192,8 @@ fn many_points_reuse_blocks_of_few() {
             all.collect::<Result<Vec<_>, _>>().unwrap()
         };
         let found = sampled(None, &[&few, &many, &few, &many]);
-        let (blocks, most) = array.take();
-        assert_eq!(most, 1, "{interpolation:?}");
+        let (blocks, max) = array.take();
+        assert_eq!(max, 1, "{interpolation:?}");
         // The points leave out chunks in the middle of the first axis, and need few at its end.
         assert!((BLOCKS / 3..BLOCKS).contains(&blocks), "{blocks}");
         assert_eq!((&found[0], &found[1]), (&found[2], &found[3]));

@@ -62,7 +62,7 @@ impl<'a> Metalayers<'a> {
     pub(super) fn take(
         len: usize,
         mut cursor: Cursor<'a>,
-        most: u16,
+        max: u16,
     ) -> Result<Self, MetalayersError> {
         use MetalayersError as E;
         let head: &RawSection = cursor.take().ok_or(E::Truncated)?;
@@ -75,7 +75,7 @@ impl<'a> Metalayers<'a> {
             return Err(E::Marker(found));
         }
         let count = head.names.value.get();
-        if count > most {
+        if count > max {
             return Err(E::Count(count));
         }
         let names = cursor;

@@ -64,8 +64,8 @@ impl NdMetalayerBuilder {
         if block > chunk {
             return Err(NdLimit::BlockPastChunk);
         }
-        let most = usize::from(NdForm::B2nd.max_rank());
-        if self.shape.len() >= most {
+        let max = usize::from(NdForm::B2nd.max_rank());
+        if self.shape.len() >= max {
             return Err(NdLimit::Rank(self.shape.len().saturating_add(1)));
         }
         self.shape.push(Marked {

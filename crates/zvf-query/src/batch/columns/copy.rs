@@ -64,16 +64,16 @@ impl Room {
     /// Grows a column. Fresh memory is zeroed lazily: each core touches the pages that it copies
     /// to, which takes longer than the copy itself.
     pub(crate) fn make(self, bytes: &mut Vec<u8>, row: usize) {
-        let there = self.before.saturating_mul(row);
+        let present = self.before.saturating_mul(row);
         let needed = self.rows.saturating_mul(row);
         if bytes.len() >= needed {
             return;
         }
         let expected = self.expected.saturating_mul(row);
-        let size = needed.saturating_add(there / 2).max(expected);
+        let size = needed.saturating_add(present / 2).max(expected);
         let mut new = vec![0; size];
         zvf_pages::prefer_large(&mut new);
-        let kept = bytes.get(..there).unwrap_or_default();
+        let kept = bytes.get(..present).unwrap_or_default();
         if let Some(start) = new.get_mut(..kept.len()) {
             start.copy_from_slice(kept);
         }

@@ -19,7 +19,7 @@ impl VertexBuilder {
         expected: usize,
     ) -> bool {
         let is_simple =
-            self.fragment.is_empty() && self.object_ids.is_none() && self.origins.is_none();
+            self.fragment.is_empty() && self.object_ids.is_none() && self.row_ids.is_none();
         if !is_simple {
             return false;
         }
@@ -42,26 +42,26 @@ impl VertexBuilder {
             widths.push(width);
         }
         let new = chunks.iter().map(|(_, runs)| runs.len());
-        let room = Room {
+        let capacity = Room {
             before: self.rows,
             rows: new.fold(self.rows, usize::saturating_add),
             expected,
         };
         let row = self.positions.row_size();
-        room.make(&mut self.positions.bytes, row);
+        capacity.make(&mut self.positions.bytes, row);
         let parts = chunks.iter().map(|(chunk, runs)| (&*chunk.positions, runs));
         let form = (schema.dtype, self.positions.width);
-        let mut all = Copying::of(&mut self.positions.bytes, room.before, form, parts);
+        let mut all = Copying::of(&mut self.positions.bytes, capacity.before, form, parts);
         for ((at, builder), width) in self.vertex.iter_mut().zip(widths) {
             let parts = chunks.iter().map(|(chunk, runs)| {
                 let cell = chunk.vertex.get(*at).and_then(Option::as_ref);
                 (cell.map_or(&[][..], |cell| &cell.bytes), runs)
             });
-            all.extend(builder.push_all(width, room, parts));
+            all.extend(builder.push_all(width, capacity, parts));
         }
         let bytes = all.iter().map(Copying::len).sum();
         on_cores(all, bytes, Copying::run);
-        self.rows = room.rows;
+        self.rows = capacity.rows;
         self.has_room = true;
         true
     }

@@ -37,7 +37,7 @@ pub(super) fn positions(
             )),
         }
     };
-    let (rows, held, bytes) = match &open.positions {
+    let (rows, loaded, bytes) = match &open.positions {
         Pieces::Absent | Pieces::Later => {
             return Err(Damage::in_chunk(key, chunk, Fault::MissingCell));
         }
@@ -47,16 +47,16 @@ pub(super) fn positions(
             let used = rows.saturating_mul(row);
             let used = usize::try_from(used).unwrap_or(usize::MAX);
             let bytes = cell.bytes.slice(..used.min(cell.bytes.len()));
-            match &open.held {
+            match &open.loaded {
                 None => (rows, RowSelection::all(rows), bytes),
-                Some(held) => {
-                    let bytes = cut(&bytes, held, row);
-                    (rows, held.clone(), bytes)
+                Some(loaded) => {
+                    let bytes = cut(&bytes, loaded, row);
+                    (rows, loaded.clone(), bytes)
                 }
             }
         }
         Pieces::Runs(slots, _) => {
-            let held = open.held.clone().unwrap_or_default();
+            let loaded = open.loaded.clone().unwrap_or_default();
             let mut size = None;
             let mut parts = Vec::with_capacity(slots.len());
             for slot in slots {
@@ -66,14 +66,14 @@ pub(super) fn positions(
             }
             // Without a row nothing was asked, and nothing is known but that.
             let rows = size.map_or(Ok(extent), count)?;
-            (rows, held, join(parts))
+            (rows, loaded, join(parts))
         }
     };
-    let end = extent.max(held.end());
+    let end = extent.max(loaded.end());
     if end > rows {
         return Err(no_row(schema, chunk, end, rows));
     }
-    Ok((rows, held, bytes))
+    Ok((rows, loaded, bytes))
 }
 
 fn no_row(schema: &Schema, chunk: &ChunkCoord, end: u64, rows: u64) -> Damage {
@@ -96,9 +96,9 @@ fn join(mut parts: Vec<Bytes>) -> Bytes {
 }
 
 /// The held rows out of all.
-fn cut(bytes: &Bytes, held: &RowSelection, row: u64) -> Bytes {
+fn cut(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
     let place = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
-    let parts = held.runs().iter().map(|run| {
+    let parts = loaded.runs().iter().map(|run| {
         let rows = run.rows();
         let (start, end) = (place(rows.start), place(rows.end).min(bytes.len()));
         bytes.slice(start.min(end)..end)
@@ -118,7 +118,7 @@ pub(super) fn attribute_rows(
     chunk: &ChunkCoord,
     pieces: &Pieces,
     rows: u64,
-    held: &RowSelection,
+    loaded: &RowSelection,
     answers: &mut Answers,
 ) -> Result<AttributeRows, Damage> {
     let key = &attribute.array.node;
@@ -132,9 +132,9 @@ pub(super) fn attribute_rows(
             let all = whole_rows(attribute, chunk, cell.bytes, rows)?;
             let row = u64::from(all.columns);
             let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
-            let bytes = match u64::try_from(held.len()) == Ok(rows) {
+            let bytes = match u64::try_from(loaded.len()) == Ok(rows) {
                 true => all.bytes,
-                false => cut(&all.bytes, held, row.saturating_mul(size)),
+                false => cut(&all.bytes, loaded, row.saturating_mul(size)),
             };
             let columns = all.columns;
             Ok(AttributeRows::Rows(CellRows { bytes, columns }))

@@ -33,7 +33,7 @@ impl CellSource for Opened {
 struct Nodes {
     key: Key,
     json: Json,
-    asked: AtomicUsize,
+    requested: AtomicUsize,
 }
 
 impl Fetch for Nodes {
@@ -44,7 +44,7 @@ impl Fetch for Nodes {
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
-        self.asked.fetch_add(keys.len(), Ordering::Relaxed);
+        self.requested.fetch_add(keys.len(), Ordering::Relaxed);
         let node = |key: &Key| (*key == self.key).then(|| node(key, &self.json));
         Ok(keys.iter().map(node).collect())
     }
@@ -94,7 +94,7 @@ fn a_node_that_was_read_is_not_read_again() {
     let fetch = Nodes {
         key: key.clone(),
         json: vertices,
-        asked: AtomicUsize::new(0),
+        requested: AtomicUsize::new(0),
     };
     let (layout, root, levels) = (Layout::of(Generation::V0_9), root(), LevelCache::default());
     let session = Session {
@@ -114,7 +114,7 @@ fn a_node_that_was_read_is_not_read_again() {
         let family = session.chunked_array(&level, &ArrayRole::Vertices);
         let family = family.now_or_never().unwrap().unwrap().unwrap();
         assert_eq!(family.node, key);
-        fetch.asked.load(Ordering::Relaxed)
+        fetch.requested.load(Ordering::Relaxed)
     };
     // A node of a level that is not there goes nowhere.
     levels.insert_node(id, key.clone(), node(&key, &fetch.json));

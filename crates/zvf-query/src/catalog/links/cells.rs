@@ -241,7 +241,7 @@ impl Session<'_> {
     ) -> BoxFuture<'f, Vec<Result<LinkBlobs, Damage>>> {
         Box::pin(async move {
             let mut wanted = Vec::new();
-            let mut asked = Vec::with_capacity(cells.len());
+            let mut requested = Vec::with_capacity(cells.len());
             for cell in cells {
                 let Some(cell) = links.set.cells.get(*cell) else {
                     continue;
@@ -258,7 +258,7 @@ impl Session<'_> {
                 let values =
                     values.map(|values| values.as_ref().and_then(|values| ask(&values.cells)));
                 let values: Vec<Option<usize>> = values.collect();
-                asked.push((cell, source, own, values));
+                requested.push((cell, source, own, values));
             }
             let mut answers = match wanted.is_empty() {
                 true => Vec::new(),
@@ -274,8 +274,8 @@ impl Session<'_> {
                 };
                 Err(Damage::in_chunk(node, at, fault))
             };
-            let mut read = Vec::with_capacity(asked.len());
-            for (cell, source, own, values) in asked {
+            let mut read = Vec::with_capacity(requested.len());
+            for (cell, source, own, values) in requested {
                 let own = take(own, &source.node, &cell.at);
                 let each = source.attributes.iter().zip(values);
                 let values = each.map(|(attribute, slot)| {

@@ -39,7 +39,7 @@ struct Asked<'a> {
 
 /// Cells that are fetched but not decoded yet.
 pub(crate) struct FetchedLinks<'s> {
-    asked: Vec<Asked<'s>>,
+    requested: Vec<Asked<'s>>,
     fragments: Option<Arc<ChunkedArray>>,
     answers: Vec<Mutex<Answer>>,
 }
@@ -47,7 +47,10 @@ pub(crate) struct FetchedLinks<'s> {
 impl FetchedLinks<'_> {
     /// Returns the size of the payloads of links in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let links = self.asked.iter().filter_map(|asked| asked.links);
+        let links = self
+            .requested
+            .iter()
+            .filter_map(|requested| requested.links);
         let bytes = links.map(|slot| match self.answers.get(slot) {
             Some(answer) => lock(answer).as_ref().map_or(0, |answer| {
                 answer.as_ref().map_or(0, |fetched| fetched.bytes.len())
@@ -76,9 +79,9 @@ impl FetchedLinks<'_> {
     ) -> Result<(), QueryError> {
         let fragments = self.fragments.as_deref();
         let bytes = self.bytes();
-        for some in self.asked.chunks(CELLS_AT_A_TIME) {
-            let done = on_cores(some.iter().collect(), bytes, |asked| {
-                work(finish(asked, fragments, &self.answers, diagnostics)?)
+        for some in self.requested.chunks(CELLS_AT_A_TIME) {
+            let done = on_cores(some.iter().collect(), bytes, |requested| {
+                work(finish(requested, fragments, &self.answers, diagnostics)?)
             });
             for done in done {
                 give(done?)?;
@@ -137,7 +140,7 @@ impl Session<'_> {
             None
         };
         let mut wanted = Vec::new();
-        let mut asked = Vec::with_capacity(cells.len());
+        let mut requested = Vec::with_capacity(cells.len());
         for cell in cells.iter().filter_map(|cell| set.cells.get(*cell)) {
             let Some(source) = set.sources.get(cell.source) else {
                 continue;
@@ -158,7 +161,7 @@ impl Session<'_> {
                     None => None,
                 });
             }
-            asked.push(Asked {
+            requested.push(Asked {
                 cell,
                 source,
                 links,
@@ -172,7 +175,7 @@ impl Session<'_> {
             self.fetch.cells(&wanted).await
         };
         Ok(FetchedLinks {
-            asked,
+            requested,
             fragments,
             answers: answers.into_iter().map(Mutex::new).collect(),
         })
@@ -191,13 +194,13 @@ pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<Wanted<AnyArr
 
 /// Decodes one cell from the answers.
 fn finish(
-    asked: &Asked<'_>,
+    requested: &Asked<'_>,
     fragments: Option<&ChunkedArray>,
     answers: &[Mutex<Answer>],
     diagnostics: &Diagnostics,
 ) -> Result<LinkRecords, QueryError> {
-    let (source, cell) = (asked.source, asked.cell);
-    let records = links(asked, fragments, answers);
+    let (source, cell) = (requested.source, requested.cell);
+    let records = links(requested, fragments, answers);
     let mut records = match records {
         Ok(records) => records,
         Err(damage) => {
@@ -210,7 +213,7 @@ fn finish(
     };
     records.node = node_of(&source.cells).clone();
     let rows = u64::try_from(records.len()).unwrap_or(u64::MAX);
-    for (attribute, slot) in source.attributes.iter().zip(&asked.values) {
+    for (attribute, slot) in source.attributes.iter().zip(&requested.values) {
         let (Some(attribute), Some(slot)) = (attribute, slot) else {
             records.attributes.push(None);
             continue;
@@ -239,21 +242,21 @@ fn finish(
 }
 
 fn links(
-    asked: &Asked<'_>,
+    requested: &Asked<'_>,
     fragments: Option<&ChunkedArray>,
     answers: &[Mutex<Answer>],
 ) -> Result<LinkRecords, Damage> {
-    let (source, cell) = (asked.source, asked.cell);
+    let (source, cell) = (requested.source, requested.cell);
     let node = node_of(&source.cells);
     let damage = |fault| match &source.cells {
         LinkStorage::Each(_) => Damage::in_chunk(node, &cell.at, fault),
         LinkStorage::Table(..) => Damage::new(node, fault),
     };
-    let slot = asked.links.ok_or_else(|| damage(Fault::MissingCell))?;
+    let slot = requested.links.ok_or_else(|| damage(Fault::MissingCell))?;
     // An absent chunk of a padded array consists of fill values.
     let is_padded = matches!(source.form, LinkCellForm::Padded(_));
     let optional = is_padded || is_optional(&source.cells);
-    let used = match (fragments, asked.fragments) {
+    let used = match (fragments, requested.fragments) {
         (Some(family), Some(slot)) => {
             let blob = take(answers, slot, &family.node, &cell.at, false)?.unwrap_or_default();
             let table = FragmentTable::parse(&blob);

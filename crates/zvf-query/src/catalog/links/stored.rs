@@ -157,7 +157,7 @@ impl Session<'_> {
                 return Err(QueryError::NoAttribute {
                     scope: Some(Scope::Link),
                     name: absent.name.clone(),
-                    there: Vec::new(),
+                    present: Vec::new(),
                 });
             }
             let cells: Vec<usize> = (0..set.cells.len()).collect();

@@ -104,8 +104,8 @@ impl Session<'_> {
             .collect();
         found.sort_unstable();
         let opened = self.open_arrays(level, family, scales, &found, &[], LinkView::Stored);
-        let held = self.count_records(&opened.await?).await?;
-        if held != expected {
+        let loaded = self.count_records(&opened.await?).await?;
+        if loaded != expected {
             return Err(unlistable(&key, "there are links that were not found"));
         }
         Self::remember_children(level, key, found.clone());

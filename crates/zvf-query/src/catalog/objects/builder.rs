@@ -12,7 +12,7 @@ pub(super) struct ObjectsBuilder {
     sid_ndim: usize,
     budget: u64,
     /// Bytes allocated, without fragments.
-    held: u64,
+    loaded: u64,
     numbers: ChunkInterner,
     rows: Option<Vec<u64>>,
     starts: Vec<usize>,
@@ -24,7 +24,7 @@ pub(super) struct ObjectsBuilder {
 const BYTES_PER_OBJECT: u64 = 16;
 /// Bytes per fragment: the fragment and its owner.
 const BYTES_PER_FRAGMENT: u64 = 16;
-/// Bytes per chunk, without its coordinates, which are stored twice.
+/// Bytes per chunk, without its coordinates, which are stored three times.
 const BYTES_PER_CHUNK: u64 = 64;
 
 impl ObjectsBuilder {
@@ -33,7 +33,7 @@ impl ObjectsBuilder {
         Self {
             sid_ndim,
             budget,
-            held: id_bytes,
+            loaded: id_bytes,
             numbers: ChunkInterner::new(),
             rows: None,
             starts: vec![0],
@@ -90,9 +90,7 @@ impl ObjectsBuilder {
 
     /// Assigns a number to a new chunk.
     fn number(&mut self, chunk: Int64s<'_>) -> Result<u32, ManifestFault> {
-        let size = u64::try_from(self.sid_ndim).unwrap_or(u64::MAX);
-        let size = size.saturating_mul(16).saturating_add(BYTES_PER_CHUNK);
-        self.held = self.held.saturating_add(size);
+        self.loaded = self.loaded.saturating_add(self.bytes_of_chunk());
         self.check(self.fragments.len())?;
         let number = self.numbers.add(chunk);
         number.ok_or(ManifestFault::Fault(Fault::Range))
@@ -104,8 +102,57 @@ impl ObjectsBuilder {
         if let Some(rows) = &mut self.rows {
             rows.push(row);
         }
-        self.held = self.held.saturating_add(BYTES_PER_OBJECT);
+        self.loaded = self.loaded.saturating_add(BYTES_PER_OBJECT);
         self.check(self.fragments.len())
+    }
+
+    /// Creates a builder for the next rows, to be filled on another core and
+    /// [appended](Self::append). `parts` is the number of such builders at a time, which share the
+    /// budget.
+    pub(super) fn part(&self, parts: usize) -> Self {
+        let left = self
+            .budget
+            .saturating_sub(Self::bytes_of(self.loaded, self.fragments.len()));
+        let parts = u64::try_from(parts).unwrap_or(u64::MAX).max(1);
+        Self::new(self.sid_ndim, 0, left.div_euclid(parts))
+    }
+
+    /// Appends the objects of a [part](Self::part) and returns `true`, unless they may exceed the
+    /// budget.
+    pub(super) fn append(&mut self, part: Self) -> bool {
+        let loaded = self.loaded.saturating_add(part.loaded);
+        let pieces = self.fragments.len().saturating_add(part.fragments.len());
+        if Self::bytes_of(loaded, pieces) > self.budget {
+            return false;
+        }
+        self.loaded = loaded;
+        let known = self.numbers.len();
+        let chunks = part.numbers.into_chunks();
+        let all = chunks.len();
+        let numbers = chunks.into_iter().map(|chunk| self.numbers.intern(chunk));
+        let Some(numbers) = numbers.collect::<Option<Vec<u32>>>() else {
+            return false;
+        };
+        // Chunks that both know are held once.
+        let new = self.numbers.len().saturating_sub(known);
+        let shared = u64::try_from(all.saturating_sub(new)).unwrap_or(u64::MAX);
+        let twice = shared.saturating_mul(self.bytes_of_chunk());
+        self.loaded = self.loaded.saturating_sub(twice);
+        let before = self.fragments.len();
+        let starts = part.starts.iter().skip(1);
+        self.starts
+            .extend(starts.map(|start| start.saturating_add(before)));
+        let number = |number: u32| {
+            let number = usize::try_from(number).ok();
+            let number = number.and_then(|number| numbers.get(number));
+            number.copied().unwrap_or_default()
+        };
+        let fragments = part.fragments.iter().map(|piece| ObjectFragment {
+            chunk: number(piece.chunk),
+            ..*piece
+        });
+        self.fragments.extend(fragments);
+        true
     }
 
     /// Adds a row whose manifest could not be read.
@@ -122,11 +169,20 @@ impl ObjectsBuilder {
         self.incomplete = true;
     }
 
-    fn check(&self, pieces: usize) -> Result<(), ManifestFault> {
+    fn bytes_of_chunk(&self) -> u64 {
+        let size = u64::try_from(self.sid_ndim).unwrap_or(u64::MAX);
+        size.saturating_mul(24).saturating_add(BYTES_PER_CHUNK)
+    }
+
+    fn bytes_of(loaded: u64, pieces: usize) -> u64 {
         let pieces = u64::try_from(pieces).unwrap_or(u64::MAX);
-        let bytes = pieces
+        pieces
             .saturating_mul(BYTES_PER_FRAGMENT)
-            .saturating_add(self.held);
+            .saturating_add(loaded)
+    }
+
+    fn check(&self, pieces: usize) -> Result<(), ManifestFault> {
+        let bytes = Self::bytes_of(self.loaded, pieces);
         if bytes <= self.budget {
             return Ok(());
         }

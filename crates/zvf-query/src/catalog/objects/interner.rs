@@ -5,25 +5,28 @@ use std::collections::HashMap;
 use zvf_format::int64s::Int64s;
 use zvf_model::grid::ChunkCoord;
 
-/// Assigns numbers to chunks in order of appearance.
+/// Assigns numbers to chunks of one number of axes, in order of appearance.
 ///
 /// Consecutive objects pass through the same chunks. A small direct-mapped cache with a cheap hash
 /// therefore answers most lookups; the map with its collision-resistant hash answers the others.
 #[derive(Debug)]
 pub(super) struct ChunkInterner {
     chunks: Vec<ChunkCoord>,
+    /// The coordinates of all chunks one after the other: comparing them reads no other memory.
+    coords: Vec<i64>,
     by_chunk: HashMap<ChunkCoord, u32>,
     /// The number of the chunk last seen in each cache slot.
     recent: Vec<u32>,
 }
 
 /// Binary logarithm of the number of cache slots.
-const BITS: u32 = 10;
+const BITS: u32 = 12;
 
 impl ChunkInterner {
     pub(super) fn new() -> Self {
         Self {
             chunks: Vec::new(),
+            coords: Vec::new(),
             by_chunk: HashMap::new(),
             recent: vec![0; 1 << BITS],
         }
@@ -37,8 +40,10 @@ impl ChunkInterner {
     /// Returns whether `chunk` has this number.
     pub(super) fn is(&self, number: u32, chunk: Int64s<'_>) -> bool {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
-        let known = self.chunks.get(at);
-        known.is_some_and(|known| chunk.iter().eq(known.coords().iter().copied()))
+        let start = at.saturating_mul(chunk.len());
+        let known = self.coords.get(start..start.saturating_add(chunk.len()));
+        let is_known = at < self.chunks.len();
+        is_known && known.is_some_and(|known| chunk.iter().eq(known.iter().copied()))
     }
 
     /// Returns the number of a chunk, or `None` for a new chunk.
@@ -56,11 +61,22 @@ impl ChunkInterner {
 
     /// Assigns the next number to a new chunk. Returns `None` if all numbers are in use.
     pub(super) fn add(&mut self, chunk: Int64s<'_>) -> Option<u32> {
-        let number = u32::try_from(self.chunks.len()).ok()?;
         let coords = ChunkCoord::new(chunk.iter().collect::<Vec<i64>>());
-        self.by_chunk.insert(coords.clone(), number);
-        self.chunks.push(coords);
+        let number = self.intern(coords)?;
         self.remember(slot(chunk), number);
+        Some(number)
+    }
+
+    /// Returns the number of a chunk, which is the next one for a new chunk; `None` if all numbers
+    /// are in use.
+    pub(super) fn intern(&mut self, chunk: ChunkCoord) -> Option<u32> {
+        if let Some(number) = self.by_chunk.get(&chunk) {
+            return Some(*number);
+        }
+        let number = u32::try_from(self.chunks.len()).ok()?;
+        self.by_chunk.insert(chunk.clone(), number);
+        self.coords.extend_from_slice(chunk.coords());
+        self.chunks.push(chunk);
         Some(number)
     }
 

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     catalog::level::{Level, Session},
     catalog::tables::{ByteStringArray, RowArray, RowRequest},
+    cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     sync::lock,
@@ -23,6 +24,9 @@ use crate::{
 
 /// Number of manifests per request: about ten megabytes of typical ones.
 const BATCH_ROWS: u64 = 1 << 18;
+
+/// Maximum number of parts that manifests are decoded in, so that all cores finish together.
+const MAX_PARTS: usize = 32;
 
 /// Maximum number of damaged manifests reported one by one per cell.
 const MAX_REPORTED_ROWS: u64 = 8;
@@ -78,7 +82,7 @@ impl Session<'_> {
         (manifests, known): (&ByteStringArray, Option<&ObjectIds>),
         diagnostics: &Diagnostics,
     ) -> Result<ObjectSet, QueryError> {
-        let mut asked = match (&table.ids, known) {
+        let mut requested = match (&table.ids, known) {
             (Some(ids), None) => Some((ids, self.id_request(ids)?)),
             _ => None,
         };
@@ -91,10 +95,10 @@ impl Session<'_> {
             None => None,
         };
         let (mut next, mut stored, mut lost_ids) = (0_u64, false, false);
-        while next < cells || asked.is_some() {
+        while next < cells || requested.is_some() {
             let end = next.saturating_add(batch).min(cells);
             let mut wanted: Vec<Wanted<AnyArray>> = Vec::new();
-            if let Some((_, request)) = &asked {
+            if let Some((_, request)) = &requested {
                 wanted.extend(request.wanted.iter().cloned());
             }
             wanted.extend((next..end).map(|cell| manifests.wanted(cell)));
@@ -103,7 +107,7 @@ impl Session<'_> {
                 batch = end.saturating_sub(next).div_euclid(2);
                 continue;
             }
-            if let Some((array, request)) = asked.take() {
+            if let Some((array, request)) = requested.take() {
                 let rest = answers.split_off(request.wanted.len().min(answers.len()));
                 let answers = core::mem::replace(&mut answers, rest);
                 match read_ids(array, &request, answers, table.index.ids_sorted) {
@@ -118,14 +122,12 @@ impl Session<'_> {
                     }
                 }
             }
-            let held = ids.as_ref().map_or(0, ObjectIds::size);
+            let loaded = ids.as_ref().map_or(0, ObjectIds::size);
             let sid_ndim = table.index.sid_ndim;
             let builder = builder
-                .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, held, self.fetch.budget()));
-            for (cell, answer) in (next..end).zip(answers) {
-                stored |= !matches!(answer, Ok(None));
-                push_cell(builder, manifests, cell, answer, diagnostics)?;
-            }
+                .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, loaded, self.fetch.budget()));
+            stored |= answers.iter().any(|answer| !matches!(answer, Ok(None)));
+            push_cells(builder, manifests, next, answers, diagnostics)?;
             next = end;
         }
         let mut builder = builder
@@ -242,6 +244,46 @@ pub(super) fn read_ids(
     let ids = ids.map_err(|error| Damage::new(array.node(), error))?;
     let ids = ObjectIds::new(ids.iter().collect(), sorted);
     ids.map_err(|fault| Damage::new(array.node(), fault))
+}
+
+/// Adds the manifests of cells from `first` on. They are decoded on all cores.
+fn push_cells(
+    builder: &mut ObjectsBuilder,
+    manifests: &ByteStringArray,
+    first: u64,
+    answers: Vec<Answer>,
+    diagnostics: &Diagnostics,
+) -> Result<(), QueryError> {
+    let bytes = answers.iter().flatten().flatten();
+    let bytes = bytes.map(|fetched| fetched.bytes.len()).sum();
+    let cells: Vec<(u64, Answer)> = (first..).zip(answers).collect();
+    let runs: Vec<_> = cells
+        .chunks(cells.len().div_ceil(MAX_PARTS).max(1))
+        .collect();
+    let decode = |run: &[(u64, Answer)]| {
+        let mut part = builder.part(MAX_PARTS);
+        let strict = Diagnostics::new(false);
+        for (cell, answer) in run {
+            let answer = answer.as_ref().ok()?.clone();
+            push_cell(&mut part, manifests, *cell, Ok(answer), &strict).ok()?;
+        }
+        Some(part)
+    };
+    let parts = on_cores(runs, bytes, decode);
+    let mut cells = cells.into_iter();
+    let run_length = cells.len().div_ceil(MAX_PARTS).max(1);
+    for part in parts {
+        let run = cells.by_ref().take(run_length);
+        if part.is_some_and(|part| builder.append(part)) {
+            run.for_each(drop);
+            continue;
+        }
+        // Damage is reported, and the budget exceeded, in the order of rows.
+        for (cell, answer) in run {
+            push_cell(builder, manifests, cell, answer, diagnostics)?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds the manifests of a cell.

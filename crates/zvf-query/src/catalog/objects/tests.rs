@@ -172,6 +172,30 @@ fn a_manifest_cannot_take_more_than_the_budget() {
 }
 
 #[test]
+fn chunks_are_numbered_across_cells_in_order_of_appearance() {
+    let mut memory = store(&numbered(), true);
+    let chunk_of = |row: i64| (row * 5 + 1).rem_euclid(7);
+    for cell in 0..6 {
+        let items = [2 * cell, 2 * cell + 1].map(|row| manifest(chunk_of(row)));
+        let frame = vlen::encode(&items).unwrap();
+        memory.put(&format!("0/object_index/manifests/c/{cell}"), &frame);
+    }
+    let objects = now(memory.session().object_list(LEVEL)).unwrap().unwrap();
+    let chunks = (0..8).map_while(|number| Some(objects.chunk(number)?.coords()[0]));
+    assert_eq!(chunks.collect::<Vec<_>>(), [1, 6, 4, 2, 0, 5, 3]);
+    for place in 0..12 {
+        assert_eq!(
+            row(&objects, usize::try_from(place).unwrap()),
+            [chunk_of(place)]
+        );
+        assert_eq!(
+            objects.fragments(usize::try_from(place).unwrap())[0].fragment,
+            7
+        );
+    }
+}
+
+#[test]
 fn inconsistent_indexes_are_rejected() {
     let check = |change: &dyn Fn(&mut MemoryStore), key: &str| {
         let mut memory = store(&numbered(), true);

@@ -203,8 +203,8 @@ impl Session<'_> {
         list.starts.push(0);
         for (cell, answer) in (0..).zip(answers) {
             let (first, rows) = items.rows_of(cell);
-            let held = u64::try_from(list.listed.len()).unwrap_or(u64::MAX);
-            self.check_groups(held.saturating_add(first.saturating_add(rows).saturating_mul(8)))?;
+            let loaded = u64::try_from(list.listed.len()).unwrap_or(u64::MAX);
+            self.check_groups(loaded.saturating_add(first.saturating_add(rows).saturating_mul(8)))?;
             if let Err(damage) = list.push_cell(items, cell, answer, diagnostics)? {
                 diagnostics.skip(damage)?;
                 list.incomplete = true;

@@ -96,12 +96,13 @@ mod tests {
             let payload = Bytes::from(vec![0; 100_000]);
             item_offsets.put(cell, payload.clone(), places(&payload));
             assert!(item_offsets.get(cell, &payload).is_some());
-            let held = item_offsets
+            let loaded = item_offsets
                 .cells
                 .values()
                 .map(|(payload, _)| payload.len());
             assert!(
-                held.sum::<usize>() <= item_offsets.bytes && item_offsets.bytes <= MAX_CACHED_BYTES
+                loaded.sum::<usize>() <= item_offsets.bytes
+                    && item_offsets.bytes <= MAX_CACHED_BYTES
             );
         }
         let payload = Bytes::from(vec![0; MAX_CACHED_BYTES]);

@@ -55,14 +55,17 @@ fn few_rows_of_an_uncompressed_array_are_read_separately() {
     let column = read(&memory, Some(&rows)).unwrap();
     let expected = [Some(6), Some(3), Some(4), None, None, Some(3)];
     assert_eq!(shown(&column), expected.map(|value| value.map(Json::from)));
-    let asked = memory.rounds().pop().unwrap();
+    let requested = memory.rounds().pop().unwrap();
     let expected = ["0 6..10", "0 12..14", "1 928..930"].map(|part| format!("{AT}/c/{part}"));
-    assert_eq!(asked, expected);
+    assert_eq!(requested, expected);
     // All rows, without the padding after the last.
     let column = read(&memory, None).unwrap();
     assert_eq!(column.values.len(), 70000);
-    let asked = memory.rounds().pop().unwrap();
-    assert_eq!(asked, [format!("{AT}/c/0"), format!("{AT}/c/1 0..8928")]);
+    let requested = memory.rounds().pop().unwrap();
+    assert_eq!(
+        requested,
+        [format!("{AT}/c/0"), format!("{AT}/c/1 0..8928")]
+    );
 }
 
 #[test]

@@ -96,8 +96,8 @@ impl LevelQuery<'_> {
         self.load_ends(work, &records, &allowed, &mut graph, diagnostics)
             .await?;
         let none = BTreeSet::new();
-        let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
-        let bytes = held.map(|node| node.chunk.positions.len()).sum();
+        let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
+        let bytes = loaded.map(|node| node.chunk.positions.len()).sum();
         let nodes: Vec<_> = graph.chunks.iter_mut().collect();
         let owners = on_cores(nodes, bytes, |(coord, node)| {
             let Some(node) = node else {
@@ -180,7 +180,7 @@ impl LevelQuery<'_> {
             }
         }
         let mut requests = Vec::with_capacity(wanted.len());
-        let mut there = Vec::with_capacity(wanted.len());
+        let mut present = Vec::with_capacity(wanted.len());
         let mut more = Vec::with_capacity(wanted.len());
         for (chunk, rows) in wanted {
             if !work.schema.vertices.has(&chunk) {
@@ -190,10 +190,10 @@ impl LevelQuery<'_> {
                 continue;
             }
             requests.push(work.request(&chunk, RequestedRows::These(rows.into_iter().collect())));
-            there.push(chunk);
+            present.push(chunk);
         }
         let read = self.read_chunks(work.schema, requests, diagnostics).await?;
-        more.extend(self.nodes(work.schema, there.into_iter().zip(read), false));
+        more.extend(self.nodes(work.schema, present.into_iter().zip(read), false));
         graph.extend(more);
         Ok(())
     }
@@ -211,10 +211,10 @@ impl LevelQuery<'_> {
         // Links within a box need only the marks of their ends.
         let by_ends = |area: &Area| self.area_mode == Mode::Within && area.holds_corners();
         if self.area.as_ref().is_some_and(|area| !by_ends(area)) {
-            let held = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
-            let held: Vec<&mut LinkNode> = held.collect();
-            let bytes = held.iter().map(|node| node.chunk.positions.len()).sum();
-            on_cores(held, bytes, |node| {
+            let loaded = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
+            let loaded: Vec<&mut LinkNode> = loaded.collect();
+            let bytes = loaded.iter().map(|node| node.chunk.positions.len()).sum();
+            on_cores(loaded, bytes, |node| {
                 node.coordinates = node.chunk.coordinates(schema);
             });
         }

@@ -55,8 +55,8 @@ impl LevelQuery<'_> {
         // An implied link has no attributes.
         if work.links.implied && self.unstored_holds(work)? {
             let nodes = graph.chunks.iter().zip(children).enumerate().collect();
-            let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
-            let bytes = held.map(|node| node.chunk.positions.len()).sum();
+            let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
+            let bytes = loaded.map(|node| node.chunk.positions.len()).sum();
             let implied = on_cores(nodes, bytes, |(number, ((coord, node), children))| {
                 let node = node.as_ref().filter(|node| node.is_whole);
                 match node.filter(|_| !lost.has(coord)) {
@@ -80,9 +80,13 @@ impl LevelQuery<'_> {
         allowed: &Allowed,
         diagnostics: &Diagnostics,
     ) -> Result<Stored, QueryError> {
-        let mut stored = Stored::default();
-        let mut link = Vec::new();
         let holds = self.links_hold(work, read)?;
+        let mut stored = Stored::default();
+        // Without a region and a predicate, nearly all are selected.
+        if self.area.is_none() && holds.is_none() {
+            stored.links = LinkRun::with_capacity(read.len(), read.width);
+        }
+        let mut link = Vec::new();
         let numbers = graph.numbers(read);
         let number_of = |end: (u32, u64)| {
             let at = usize::try_from(end.0).ok()?;
@@ -124,7 +128,7 @@ impl LevelQuery<'_> {
                     diagnostics.skip(Damage::in_chunk(&read.node, chunk, fault))?;
                     continue 'records;
                 }
-                let Some(place) = node.chunk.held.place(end.1) else {
+                let Some(place) = node.chunk.loaded.place(end.1) else {
                     continue 'records;
                 };
                 if node.marks.is_member.get(place) != Some(&true) {
@@ -210,13 +214,12 @@ impl LevelQuery<'_> {
 
     /// Returns whether region and predicate select a link.
     fn selects_link(&self, ends: &[(usize, usize)], graph: &LinkGraph) -> bool {
-        let mode = self.query.mode;
         if self.filter.vertex.is_some() {
             let mut holds = ends.iter().map(|(number, place)| {
                 let node = graph.node(*number);
                 node.is_some_and(|node| node.marks.holds.get(*place) == Some(&true))
             });
-            let by_filter = match mode {
+            let by_filter = match self.predicate_mode() {
                 Mode::Touch => holds.any(|holds| holds),
                 Mode::Within | Mode::Clip => holds.all(|holds| holds),
             };

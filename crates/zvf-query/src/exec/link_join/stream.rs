@@ -16,7 +16,7 @@ use crate::{
         chunk_scan::ChunkGroups, context::ExecContext, filter::SelectedRows, gather::VertexGather,
         links::LinkBuilder, pipeline::Pipeline,
     },
-    resolve::query::Emit,
+    resolve::query::{Batching, Emit},
     result::Links,
 };
 
@@ -85,6 +85,7 @@ impl LinkWork<'_> {
                     if emit(batch).is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
+                    query.pause().await;
                 }
             }
             if groups.is_done() {
@@ -101,10 +102,12 @@ impl LinkWork<'_> {
         batch.links = Some(no_links(set));
         // A result in one piece shares the budget between vertices and links.
         let mut max_bytes = query.batch_size();
-        if query.in_one {
+        if query.batching == Batching::Whole {
             max_bytes = max_bytes.saturating_sub(batch.size());
         }
-        Ok(match emit(batch) {
+        let flow = emit(batch);
+        query.pause().await;
+        Ok(match flow {
             ControlFlow::Continue(()) => ControlFlow::Continue(max_bytes),
             ControlFlow::Break(()) => ControlFlow::Break(()),
         })
@@ -163,6 +166,7 @@ impl LinkWork<'_> {
                 if emit(batch).is_break() {
                     return Ok(());
                 }
+                query.pause().await;
             }
         }
         if self.links.implied {

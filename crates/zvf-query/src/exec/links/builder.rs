@@ -147,8 +147,8 @@ impl LinkBuilder {
         if !links.is_sorted_by_key(child) {
             links.sort_by_key(child);
         }
-        let most = others.size_hint().1.unwrap_or(0).saturating_mul(2);
-        self.ends.reserve_exact(own.len().saturating_add(most));
+        let max = others.size_hint().1.unwrap_or(0).saturating_mul(2);
+        self.ends.reserve_exact(own.len().saturating_add(max));
         zvf_pages::prefer_large(&mut self.ends);
         // Indices of the links of the result; those after the own links are others.
         let mut places = Vec::new();

@@ -78,7 +78,7 @@ impl LinkNode {
     }
 
     pub(crate) fn position(&self, row: u64) -> Option<&[f64]> {
-        let place = self.chunk.held.place(row)?;
+        let place = self.chunk.loaded.place(row)?;
         Some(self.coordinates.at(place))
     }
 }

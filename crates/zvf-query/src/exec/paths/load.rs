@@ -8,9 +8,10 @@ use crate::{
     batch::loaded::LoadedChunks,
     catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::objects::ObjectFragment,
+    cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::path::Path,
+    exec::path::{BYTES_PER_PIECE, Path, check_shared},
     geometry::Mode,
     resolve::area::Area,
     resolve::query::LevelQuery,
@@ -26,26 +27,18 @@ impl LevelQuery<'_> {
         loaded: &mut LoadedChunks,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        let mut more = Vec::new();
         let mode = self.area_mode;
-        let pieces = paths.iter().flat_map(|path| path.pieces);
-        loaded.check_shared(pieces, self.session.fetch.budget())?;
-        paths.retain_mut(|path| {
-            let overlap = overlap(path, work, loaded, area, mode);
-            if overlap == Overlap::None {
-                return false;
-            }
-            path.is_met = overlap == Overlap::Confirmed;
-            let clip = mode == Mode::Clip;
-            for (at, piece) in path.pieces.iter().enumerate() {
-                let wanted = !loaded.knows(piece.chunk)
-                    && (!clip || may_cross(path, at, work, loaded, area));
-                if wanted {
-                    more.push(*piece);
-                }
-            }
-            true
-        });
+        check_shared(paths, loaded, self.session.fetch.budget())?;
+        let pieces = paths.iter().map(|path| path.pieces.len());
+        let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
+        let near = on_cores(
+            paths.chunks_mut(PATHS_PER_BLOCK).collect(),
+            bytes,
+            |paths| NearPaths::of(paths, work, loaded, area, mode),
+        );
+        let mut is_near = near.iter().flat_map(|near| near.is_near.iter().copied());
+        paths.retain(|_| is_near.next().unwrap_or(false));
+        let more: Vec<ObjectFragment> = near.into_iter().flat_map(|near| near.more).collect();
         self.load(work, of_fragments(&more), loaded, diagnostics)
             .await
     }
@@ -81,6 +74,47 @@ impl LevelQuery<'_> {
             loaded.add(number, chunk);
         }
         Ok(())
+    }
+}
+
+/// Paths that one core tests at a time.
+const PATHS_PER_BLOCK: usize = 64;
+
+/// The result of testing consecutive paths against a region.
+#[derive(Default)]
+struct NearPaths {
+    /// Whether the region may select each path.
+    is_near: Vec<bool>,
+    /// Pieces of these paths that have to be read.
+    more: Vec<ObjectFragment>,
+}
+
+impl NearPaths {
+    fn of(
+        paths: &mut [Path<'_>],
+        work: &PathWork<'_>,
+        loaded: &LoadedChunks,
+        area: &Area,
+        mode: Mode,
+    ) -> Self {
+        let mut near = Self::default();
+        for path in paths {
+            let overlap = overlap(path, work, loaded, area, mode);
+            near.is_near.push(overlap != Overlap::None);
+            if overlap == Overlap::None {
+                continue;
+            }
+            path.is_met = overlap == Overlap::Confirmed;
+            let clip = mode == Mode::Clip;
+            for (at, piece) in path.pieces.iter().enumerate() {
+                let wanted = !loaded.knows(piece.chunk)
+                    && (!clip || may_cross(path, at, work, loaded, area));
+                if wanted {
+                    near.more.push(*piece);
+                }
+            }
+        }
+        near
     }
 }
 

@@ -81,7 +81,7 @@ fn a_join_reads_ends_outside_the_region_in_a_second_round_trip() {
     ];
     assert_eq!(operators[..5], expected);
     let at = |path: &str| {
-        let has = |round: &Vec<String>| round.iter().any(|asked| asked.starts_with(path));
+        let has = |round: &Vec<String>| round.iter().any(|requested| requested.starts_with(path));
         rounds.iter().position(has)
     };
     let (first, second) = (at("0/vertices/c/0/0"), at("0/vertices/c/1/0"));
@@ -126,6 +126,13 @@ fn a_join_selects_links_by_the_predicate_on_vertices() {
     assert_eq!(filter(Mode::Within), [[8.0, 12.0], [12.0, 18.0]]);
     let touching = [[8.0, 12.0], [4.0, 8.0], [12.0, 18.0]];
     assert_eq!(filter(Mode::Touch), touching);
+    // By default, no vertex is returned for which the predicate is not true.
+    let predicate = Predicate::parse("radius > 2.5").unwrap();
+    let (result, ..) = run(&graph(), &Query::new().filter(predicate));
+    assert_eq!(ends(&result), [[8.0, 12.0], [12.0, 18.0]]);
+    let mut found = xs(&result);
+    found.sort_by(f64::total_cmp);
+    assert_eq!(found, [2.0, 8.0, 12.0, 15.0, 18.0]);
 }
 
 #[test]

@@ -3,18 +3,22 @@
 use super::{chunks, resolved, run, store, values, xs};
 use crate::{
     batch::loaded::LoadedChunks,
+    catalog::objects::{ObjectFragment, ObjectSet},
     diagnostics::Diagnostics,
     exec::{
         clip::{BorderClip, PathPart},
         context::ExecContext,
         filter::Filter,
         gather::PathGather,
+        limit::Limit,
         path::Path,
+        whole_paths::WholePathGather,
     },
     geometry::{Bbox, Mode},
     memory::now,
     predicate::Predicate,
     query::{Clip, Query},
+    result::{Parts, QueryResult},
     selection::RowSelection,
 };
 
@@ -91,6 +95,22 @@ fn filter_selects_parts_of_paths_by_predicate() {
 }
 
 #[test]
+fn a_predicate_returns_only_its_rows_unless_a_mode_is_set() {
+    let rows = |query: Query, expected: &[(usize, usize)]| {
+        let query = query.filter(Predicate::parse("radius < 2.5 or radius > 5.5").unwrap());
+        with_segment(&query, |filter, _, segment, loaded| {
+            let selected = filter.path(0, segment, loaded).unwrap();
+            assert_eq!(pairs(&selected), expected);
+        });
+    };
+    rows(Query::new(), &[(0, 2), (4, 5)]);
+    // The region selects among the parts.
+    let bbox = Bbox::parse("16,0,20,2").unwrap();
+    rows(Query::new().region(bbox), &[(4, 5)]);
+    rows(Query::new().region(bbox).mode(Mode::Touch), &[(0, 5)]);
+}
+
+#[test]
 fn clip_splits_paths_at_the_border() {
     with_segment(
         &in_box("6,0,15,2", Mode::Clip),
@@ -158,6 +178,103 @@ fn gather_blends_new_vertices_at_the_ends_of_parts() {
         assert_eq!(xs(&batch), [6.0, 8.0, 12.0, 15.0, 1.0, 4.0]);
         assert_eq!(values(&batch.vertex[0]), [2.5, 3.0, 5.0, 5.5, 1.0, 2.0]);
     });
+}
+
+/// Copies paths whole, up to a limit. Returns the batch, its parts, the objects listed, and the
+/// number of skipped pieces.
+fn copied(
+    paths: impl Fn(&ObjectSet) -> Vec<Vec<ObjectFragment>>,
+    limit: Option<u64>,
+) -> (QueryResult, Parts, Vec<usize>, usize) {
+    let memory = store("polyline", "implicit_sequential");
+    let query = Query::new();
+    let query = resolved(&memory, &query);
+    let (schema, chunks) = chunks(&query);
+    let diagnostics = Diagnostics::new(true);
+    let objects = now(query.objects_if(true, &diagnostics)).unwrap().unwrap();
+    let mut loaded = LoadedChunks::default();
+    for chunk in chunks {
+        let number = objects.number_of(&chunk.chunk).unwrap();
+        loaded.add(number, Some(chunk));
+    }
+    let pieces = paths(&objects);
+    let paths: Vec<Path<'_>> = pieces.iter().map(|pieces| Path::new(0, pieces)).collect();
+    let gather = WholePathGather {
+        schema: &schema,
+        objects: &objects,
+        loaded: &loaded,
+        manifests: &query.manifests().unwrap(),
+        budget: u64::MAX,
+    };
+    let (mut builder, mut listed) = (query.vertices(&schema, false), Vec::new());
+    let (mut limit, list) = (Limit::new(limit), |place| listed.push(place));
+    let parts = gather.copy(&paths, &mut limit, &mut builder, list, &diagnostics);
+    let parts = parts.unwrap();
+    let mut batch = query.empty_answer();
+    builder.finish(&mut batch);
+    (batch, parts, listed, diagnostics.finish().0.len())
+}
+
+#[test]
+fn whole_paths_are_copied_in_their_order() {
+    let both = |objects: &ObjectSet| vec![objects.fragments(1).into(), objects.fragments(0).into()];
+    let (batch, parts, _, skipped) = copied(both, None);
+    assert_eq!(xs(&batch), [2.0, 15.0, 1.0, 4.0, 8.0, 12.0, 18.0]);
+    let radius = values(&batch.vertex[0]);
+    assert_eq!(radius, [4.0, 7.0, 1.0, 2.0, 3.0, 5.0, 6.0]);
+    assert_eq!((parts.offsets, skipped), (vec![0, 2, 7], 0));
+}
+
+#[test]
+fn whole_paths_fill_many_blocks_up_to_a_limit() {
+    let many = |objects: &ObjectSet| vec![objects.fragments(0).to_vec(); 9000];
+    for (limit, paths) in [(None, 9000), (Some(5000), 5000), (Some(1), 1), (Some(0), 0)] {
+        let (batch, parts, listed, _) = copied(many, limit);
+        let expected = [1.0, 4.0, 8.0, 12.0, 18.0].repeat(paths);
+        assert!(xs(&batch) == expected, "{limit:?}");
+        let radius = [1.0, 2.0, 3.0, 5.0, 6.0].repeat(paths);
+        assert!(values(&batch.vertex[0]) == radius, "{limit:?}");
+        let offsets = (0..).step_by(5).take(paths + 1);
+        assert!(parts.offsets.iter().copied().eq(offsets), "{limit:?}");
+        assert_eq!((parts.objects, listed), (vec![7; paths], vec![0; paths]));
+    }
+}
+
+#[test]
+fn absent_pieces_end_parts_of_whole_paths() {
+    let broken = |objects: &ObjectSet| {
+        let [first, second] = objects.fragments(0) else {
+            unreachable!("two pieces")
+        };
+        let absent = ObjectFragment {
+            fragment: 9,
+            ..*first
+        };
+        let unread = ObjectFragment { chunk: 5, ..*first };
+        vec![
+            vec![*first, absent, *second],
+            vec![absent],
+            vec![*second, unread, unread, *first],
+        ]
+    };
+    let (batch, parts, listed, skipped) = copied(broken, None);
+    let (west, east) = ([1.0, 4.0, 8.0], [12.0, 18.0]);
+    let expected = [&west[..], &east, &east, &west].concat();
+    assert_eq!(xs(&batch), expected);
+    assert_eq!((parts.offsets, skipped), (vec![0, 3, 5, 7, 10], 1));
+    assert_eq!(listed.len(), 4);
+    // Pieces of paths behind the limit are not reported, those of its last path are.
+    let (batch, parts, _, skipped) = copied(broken, Some(1));
+    assert_eq!(
+        (xs(&batch).len(), parts.offsets, skipped),
+        (3, vec![0, 3], 1)
+    );
+    let late = |objects: &ObjectSet| broken(objects).into_iter().rev().collect();
+    let (batch, parts, _, skipped) = copied(late, Some(1));
+    assert_eq!(
+        (xs(&batch), parts.offsets, skipped),
+        (east.to_vec(), vec![0, 2], 0)
+    );
 }
 
 #[test]

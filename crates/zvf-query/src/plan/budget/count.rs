@@ -119,17 +119,17 @@ impl Session<'_> {
             known.inspect(|all| put(chunk, **all)).is_none()
         });
         for wanted in wanted.chunks(AT_ONCE) {
-            let (mut asked, mut of) = (Vec::new(), Vec::new());
+            let (mut requested, mut of) = (Vec::new(), Vec::new());
             for (chunk, fragments) in wanted {
                 let Some(cell) = family.wanted(chunk, None) else {
                     diagnostics.skip(Damage::in_chunk(&family.node, chunk, Fault::Missing))?;
                     put(chunk, UNKNOWN);
                     continue;
                 };
-                asked.push(cell);
+                requested.push(cell);
                 of.push((chunk, fragments.as_deref()));
             }
-            let answers = self.fetch.cells(&asked).await;
+            let answers = self.fetch.cells(&requested).await;
             for ((chunk, fragments), answer) in of.into_iter().zip(answers) {
                 let all = match rows(family, chunk, fragments, answer) {
                     Ok(all) => all,

@@ -16,7 +16,7 @@ pub(super) struct Region {
 /// Selects the regions returned at the finer level, so that the total does not exceed the maximum:
 /// nearest first, then those that add the fewest vertices, each if it fits. No remaining region
 /// that adds vertices would fit.
-pub(super) fn refine(regions: &[Region], most: u64) -> Vec<bool> {
+pub(super) fn refine(regions: &[Region], max: u64) -> Vec<bool> {
     let total = regions.iter().map(|region| region.coarse);
     let mut total = total.fold(0, u64::saturating_add);
     let more = |region: &Region| region.fine.saturating_sub(region.coarse);
@@ -30,7 +30,7 @@ pub(super) fn refine(regions: &[Region], most: u64) -> Vec<bool> {
     let mut refined = vec![false; regions.len()];
     for (at, region) in finer {
         let with = total.saturating_add(more(region));
-        if let Some(refined) = refined.get_mut(at).filter(|_| with <= most) {
+        if let Some(refined) = refined.get_mut(at).filter(|_| with <= max) {
             (total, *refined) = (with, true);
         }
     }
@@ -66,10 +66,10 @@ mod tests {
         ) {
             let regions = (0..).zip(&counts).map(|(cell, counts)| region(cell, *counts));
             let regions: Vec<Region> = regions.collect();
-            let most = total(&regions, &vec![false; regions.len()]) + more;
-            let refined = refine(&regions, most);
+            let max = total(&regions, &vec![false; regions.len()]) + more;
+            let refined = refine(&regions, max);
             let given = total(&regions, &refined);
-            prop_assert!(given <= most);
+            prop_assert!(given <= max);
             let more = |of: &Region| of.fine.saturating_sub(of.coarse);
             for (at, region) in regions.iter().enumerate() {
                 if refined[at] || more(region) == 0 {
@@ -82,7 +82,7 @@ mod tests {
                     let key = |of: &Region| (of.distance.to_bits(), more(of));
                     before[other] &= key(nearer) <= key(region);
                 }
-                prop_assert!(total(&regions, &before) + more(region) > most);
+                prop_assert!(total(&regions, &before) + more(region) > max);
             }
         }
     }

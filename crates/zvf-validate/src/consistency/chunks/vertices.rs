@@ -145,11 +145,11 @@ impl VertexSpace<'_> {
         if !all && !self.compact {
             return None;
         }
-        let most = usize::try_from(index.len()).ok()?.checked_add(1)?;
+        let max = usize::try_from(index.len()).ok()?.checked_add(1)?;
         for count in bins.per_chunk() {
             // Each fragment needs at most one more edge, which bounds the memory.
             let count = usize::try_from(count.get()).ok()?;
-            if all || count <= most.saturating_mul(64) {
+            if all || count <= max.saturating_mul(64) {
                 edges.push(vec![None; count]);
             } else {
                 return None;
@@ -262,9 +262,9 @@ impl VertexSpace<'_> {
         if !all && !self.compact {
             return wrong;
         }
-        let there = u64::try_from(rows.rows()).unwrap_or(u64::MAX);
+        let present = u64::try_from(rows.rows()).unwrap_or(u64::MAX);
         let lens = index.iter().map(|rows| rows.len());
-        let more = lens.fold(0, u64::saturating_add).checked_sub(there);
+        let more = lens.fold(0, u64::saturating_add).checked_sub(present);
         if let Some(count @ 1..) = more {
             // Some rows are in several bins.
             wrong = Count { count, first: 0 };

@@ -173,8 +173,8 @@ async fn check_links(
                 ByteOrder::Little => i64::from_le_bytes(*end),
                 ByteOrder::Big => i64::from_be_bytes(*end),
             };
-            let there = u64::try_from(end).is_ok_and(|end| vertices.is_none_or(|all| end < all));
-            if !there {
+            let present = u64::try_from(end).is_ok_and(|end| vertices.is_none_or(|all| end < all));
+            if !present {
                 first.get_or_insert(end);
                 wrong = wrong.saturating_add(1);
             }

@@ -158,11 +158,11 @@ fn check_rows(
             continue;
         };
         let expected = declared.coefficients.len();
-        let room = width.saturating_sub(1);
+        let capacity = width.saturating_sub(1);
         let behind = numbers.skip(expected).any(|number| !number.is_nan());
-        let message = if expected > room {
+        let message = if expected > capacity {
             format!(
-                "room for {room} coefficients, and {} has {expected}",
+                "room for {capacity} coefficients, and {} has {expected}",
                 declared.name
             )
         } else if behind {

@@ -39,7 +39,7 @@ impl Members {
             return 0;
         }
         let all = range.end.abs_diff(range.start);
-        let there = match self {
+        let present = match self {
             Self::Rows(rows) => {
                 let rows = i64::try_from(*rows).unwrap_or(i64::MAX);
                 let (start, end) = (range.start.max(0), range.end.min(rows));
@@ -51,7 +51,7 @@ impl Members {
                 u64::try_from(end.saturating_sub(start)).unwrap_or(u64::MAX)
             }
         };
-        all.saturating_sub(there)
+        all.saturating_sub(present)
     }
 }
 

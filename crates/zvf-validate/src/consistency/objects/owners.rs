@@ -116,14 +116,14 @@ impl<'a> Owners<'a> {
             let Some(fragments) = chunk.fragments else {
                 continue;
             };
-            let most = match &block.fragments {
+            let max = match &block.fragments {
                 FragmentRef::Single(fragment) => Some(*fragment),
                 FragmentRef::Range(range) if range.is_empty() => None,
                 FragmentRef::Range(range) => range.end.checked_sub(1),
                 FragmentRef::List(list) => list.iter().max(),
             };
-            if let Some(most) = most.filter(|most| u64::from(*most) >= fragments) {
-                let message = format!("fragment {most} of chunk {}, which has {fragments}", name());
+            if let Some(max) = max.filter(|max| u64::from(*max) >= fragments) {
+                let message = format!("fragment {max} of chunk {}, which has {fragments}", name());
                 found(&rules::MANIFEST_FRAGMENT, message);
                 continue;
             }

@@ -82,9 +82,9 @@ impl Migration<'_> {
                     return Vec::new();
                 };
                 let has = |chunk: &&ChunkCoord| groups.chunks().binary_search(chunk).is_ok();
-                let there: Vec<ChunkCoord> = batch.iter().filter(has).cloned().collect();
-                let read = session.stored_cells(groups, &there).await;
-                there.into_iter().zip(read).collect()
+                let present: Vec<ChunkCoord> = batch.iter().filter(has).cloned().collect();
+                let read = session.stored_cells(groups, &present).await;
+                present.into_iter().zip(read).collect()
             };
             let (own, indexes) = join(self.own_cells(links, cells, batch), indexes).await;
             let (mut own, mut bytes, mut outputs) = (own?, 0, Vec::new());
@@ -127,8 +127,8 @@ impl Migration<'_> {
         }
         if has_groups || (groups.is_some() && links.form.delta == Delta::INTRA) {
             let path = index_to.path.clone();
-            let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
-            index_to.end(self, says).await?;
+            let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
+            index_to.end(self, attributes).await?;
             let what = "groups of links that were missing: all of a chunk are one now";
             self.repaired(MigrationNote::new(path, what, made_up));
         }
@@ -160,11 +160,11 @@ impl Migration<'_> {
         cells: &AlignedCells,
         chunks: &[ChunkCoord],
     ) -> Result<BTreeMap<ChunkCoord, Own>, Failure> {
-        let there = chunks
+        let present = chunks
             .iter()
             .filter_map(|chunk| Some((chunk.clone(), *cells.0.get(chunk)?)));
         let (plain, others): (Vec<_>, Vec<_>) =
-            there.partition(|(_, cell)| links.cells.is_plain(*cell));
+            present.partition(|(_, cell)| links.cells.is_plain(*cell));
         let mut own = BTreeMap::new();
         let wanted: Vec<usize> = plain.iter().map(|(_, cell)| *cell).collect();
         let read = self.session().read_link_blobs(links.cells, &wanted).await;
@@ -206,8 +206,8 @@ impl Migration<'_> {
         own: Option<Own>,
         outputs: &mut Vec<zvf_build::Output>,
     ) -> Result<(), Failure> {
-        let filing: Option<LinkArrayKey> = links.form.aligned(chunk.coords());
-        let filing = filing.ok_or_else(|| no_place("links"))?;
+        let array_key: Option<LinkArrayKey> = links.form.aligned(chunk.coords());
+        let array_key = array_key.ok_or_else(|| no_place("links"))?;
         let beside = links.beside.remove(chunk.coords()).unwrap_or_default();
         let is_there = own.is_some();
         let (payload, mut values) = match own {
@@ -225,7 +225,7 @@ impl Migration<'_> {
                 .cells
                 .attributes()
                 .nth(number)
-                .and_then(|(_, says)| says);
+                .and_then(|(_, attributes)| attributes);
             let mut joined = LinkValues::new(metadata);
             let of = usize::try_from(count).unwrap_or(usize::MAX);
             // Links without values get fill values only if other links of the cell have values.
@@ -249,7 +249,7 @@ impl Migration<'_> {
         let payload = payload.map_err(|error| damage(links, chunk, ragged(error)));
         let payload = payload.map_err(zvf_query::QueryError::from)?;
         if is_there || !payload.is_empty() {
-            links.cell(self, &filing, chunk.coords(), (payload, all), outputs)?;
+            links.cell(self, &array_key, chunk.coords(), (payload, all), outputs)?;
         }
         Ok(())
     }

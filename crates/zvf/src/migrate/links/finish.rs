@@ -1,7 +1,7 @@
 //! Nodes of links, written after all cells.
 
 use serde_json::{Map, Value};
-use zvf_build::migrate::{LinkArrayKey, MigrationNote};
+use zvf_build::migrate::{LinkArrayKey, LinkAttributeType, LinkTotals, MigrationNote};
 use zvf_format::path::Delta;
 use zvf_query::LinkCells;
 
@@ -27,49 +27,49 @@ impl Migration<'_> {
         for (node, _) in &families {
             old.extend(self.attributes(node.as_str()).await?);
         }
-        let counts = |filing: &LinkArrayKey| match filing {
-            LinkArrayKey::CrossChunk => (links.crossing, links.physical_crossing()),
-            _ => (links.logical, links.physical),
+        let counts = |array_key: &LinkArrayKey| match array_key {
+            LinkArrayKey::CrossChunk => LinkTotals::new(links.crossing, links.physical_crossing()),
+            _ => LinkTotals::new(links.logical, links.physical),
         };
         let mut outputs = Vec::new();
-        let mut filed = links.filed.clone();
+        let mut cell_indexes = links.cell_indexes.clone();
         let has_inside = families.iter().any(|(node, width)| {
             *width == form.width && !node.as_str().contains("/cross_chunk_links/")
         });
         if has_inside && links.cells.has_inside() {
             let zeros = vec![0; links.arity];
-            if let Some(filing) = form.aligned(&zeros) {
-                filed.entry(filing).or_default();
+            if let Some(array_key) = form.aligned(&zeros) {
+                cell_indexes.entry(array_key).or_default();
             }
         }
         if form.is_current() {
             self.parent(&format!("{path}/links")).await?;
             let any = LinkArrayKey::Offsets(String::new());
             outputs.push(form.family(&any, &old, links.arity, counts(&any)));
-        } else if families.len() > 1 || filed.is_empty() {
+        } else if families.len() > 1 || cell_indexes.is_empty() {
             // A family exists even if it is empty.
             let crossing = families.iter().any(|(node, width)| {
                 *width == form.width && node.as_str().contains("/cross_chunk_links/")
             });
-            if crossing || filed.is_empty() {
-                filed.entry(LinkArrayKey::CrossChunk).or_default();
+            if crossing || cell_indexes.is_empty() {
+                cell_indexes.entry(LinkArrayKey::CrossChunk).or_default();
             }
         }
-        for (filing, keys) in &filed {
-            let folder = match filing {
+        for (array_key, keys) in &cell_indexes {
+            let folder = match array_key {
                 LinkArrayKey::CrossChunk => "cross_chunk_links",
                 _ => "links",
             };
             level.facts.present.push(folder);
             self.parent(&format!("{path}/{folder}")).await?;
             if !form.is_current() {
-                outputs.push(form.family(filing, &old, links.arity, counts(filing)));
+                outputs.push(form.family(array_key, &old, links.arity, counts(array_key)));
                 continue;
             }
             let none = Map::new();
-            let mut target = links.target(form.path(filing), &none);
+            let mut target = links.target(form.path(array_key), &none);
             target.keys.clone_from(keys);
-            target.end(self, form.array(filing, links.arity)).await?;
+            target.end(self, form.array(array_key, links.arity)).await?;
         }
         self.writer.write(outputs).await?;
         self.link_attributes(level, &links).await
@@ -101,23 +101,27 @@ impl Migration<'_> {
             for key in ["shape", "row_shape", "offsets", "num_links"] {
                 old.remove(key);
             }
-            for (filing, keys) in &links.valued[number] {
-                let folder = match filing {
+            for (array_key, keys) in &links.valued[number] {
+                let folder = match array_key {
                     LinkArrayKey::CrossChunk => "cross_chunk_link_attributes",
                     _ => "link_attributes",
                 };
                 present.push(folder);
                 self.parent(&format!("{path}/{folder}")).await?;
                 self.parent(&format!("{path}/{folder}/{name}")).await?;
-                let mut target = links.target(form.attribute_path(name, filing), &old);
+                let mut target = links.target(form.attribute_path(name, array_key), &old);
                 target.keys.clone_from(keys);
-                let logical = match filing {
+                let logical = match array_key {
                     LinkArrayKey::CrossChunk => links.crossing,
                     _ => links.logical,
                 };
-                let about = (name, dtype.as_str(), columns);
-                let says = form.attribute(filing, about, links.arity, logical);
-                target.end(self, says).await?;
+                let about = LinkAttributeType {
+                    name,
+                    dtype: &dtype,
+                    columns,
+                };
+                let attributes = form.attribute(array_key, about, links.arity, logical);
+                target.end(self, attributes).await?;
             }
             if form.is_current() && !links.valued[number].is_empty() {
                 self.writer
@@ -137,8 +141,8 @@ impl Migration<'_> {
             if width != links.form.width {
                 continue;
             }
-            let says = self.attributes(node.as_str()).await?;
-            let count = |name: &str| says.get(name).and_then(Value::as_u64);
+            let attributes = self.attributes(node.as_str()).await?;
+            let count = |name: &str| attributes.get(name).and_then(Value::as_u64);
             let is_crossing = node.as_str().contains("/cross_chunk_links/");
             let found = match is_crossing {
                 true => links.crossing,
@@ -167,7 +171,7 @@ impl Migration<'_> {
         Ok(())
     }
 
-    /// Records names in link folders that are no delta, and attributes of deltas without links.
+    /// Records names in link folders that are not deltas, and attributes of deltas without links.
     pub(super) async fn orphans(
         &self,
         level: &Level,
@@ -180,7 +184,7 @@ impl Migration<'_> {
             for name in names.map_err(zvf_query::QueryError::from)? {
                 if Delta::parse(&name).is_err() {
                     let path = format!("{key}/{name}");
-                    self.lost(MigrationNote::new(path, "a name that is no delta", 1));
+                    self.lost(MigrationNote::new(path, "a name that is not a delta", 1));
                 }
             }
         }
@@ -193,7 +197,7 @@ impl Migration<'_> {
                 for delta in deltas.map_err(zvf_query::QueryError::from)? {
                     let known = Delta::parse(&delta).ok();
                     if !all.iter().any(|(delta, _)| known == Some(*delta)) {
-                        let what = "an attribute of links that are not there";
+                        let what = "an attribute of links that do not exist";
                         self.lost(MigrationNote::new(format!("{of_name}/{delta}"), what, 1));
                     }
                 }

@@ -70,7 +70,7 @@ impl Before {
         &self,
         build: &mut Build<'_>,
         stale: &BTreeSet<ChunkCoord>,
-        says: &BTreeMap<String, Map<String, Value>>,
+        attributes: &BTreeMap<String, Map<String, Value>>,
     ) -> Result<bool, Failure> {
         let mut put = std::mem::take(&mut build.tally.put);
         let none = Map::new();
@@ -79,27 +79,27 @@ impl Before {
             let part = put.remove(path).unwrap_or_default();
             let new: BTreeSet<Vec<i64>> = part.chunks.iter().cloned().collect();
             let mut chunks: Vec<Vec<i64>> = Vec::new();
-            let mut gone: Vec<Vec<i64>> = Vec::new();
+            let mut removed: Vec<Vec<i64>> = Vec::new();
             for chunk in listed(before).unwrap_or_default() {
                 match () {
                     () if new.contains(&chunk) => {}
-                    () if is_stale(build, path, before, &chunk, stale) => gone.push(chunk),
+                    () if is_stale(build, path, before, &chunk, stale) => removed.push(chunk),
                     () => chunks.push(chunk),
                 }
             }
-            self.delete(build, path, before, &gone).await?;
+            self.delete(build, path, before, &removed).await?;
             chunks.extend(new);
             if chunks.is_empty() {
                 let key = nodes::named(Key::parse(path), path)?;
                 build.transaction().delete(nodes::metadata(&key)?).await?;
                 continue;
             }
-            let own = before.get("attributes").cloned().map(own_says);
-            let known = says.get(path);
+            let own = before.get("attributes").cloned().map(own_attributes);
+            let known = attributes.get(path);
             let whole = Part {
                 chunks,
                 // The attributes of the finer level take precedence.
-                says: part.says.or(own.filter(|_| known.is_none())),
+                attributes: part.attributes.or(own.filter(|_| known.is_none())),
             };
             let old = known.unwrap_or(&none);
             let node = whole.node(build.shared_of(path), path, old)?;
@@ -114,7 +114,7 @@ impl Before {
             outputs.push(node);
         }
         for (path, part) in put {
-            let old = says.get(&path).unwrap_or(&none);
+            let old = attributes.get(&path).unwrap_or(&none);
             outputs.push(part.node(build.shared_of(&path), &path, old)?);
             build.tally.families.insert(path);
         }
@@ -137,9 +137,9 @@ impl Before {
         build: &mut Build<'_>,
         path: &str,
         before: &Value,
-        gone: &[Vec<i64>],
+        removed: &[Vec<i64>],
     ) -> Result<(), Failure> {
-        if gone.is_empty() {
+        if removed.is_empty() {
             return Ok(());
         }
         let node = Output::Node {
@@ -147,7 +147,7 @@ impl Before {
             json: before.clone(),
         };
         let array = Arrays::of(&[node])?.get(path)?;
-        for chunk in gone {
+        for chunk in removed {
             let index = nodes::element(&array, chunk)?;
             let (key, _) = array.locate(&index).map_err(|source| Failure::Index {
                 node: array.node().clone(),
@@ -162,12 +162,13 @@ impl Before {
 /// Returns whether unchanged cells keep their meaning: the same type and shape, and words that are
 /// only appended.
 fn reads_alike(before: &Value, now: &Value) -> bool {
-    let says = |json: &Value, name: &str| json.pointer(&format!("/attributes/{name}")).cloned();
-    let words = |json: &Value| match says(json, "categories") {
+    let attributes =
+        |json: &Value, name: &str| json.pointer(&format!("/attributes/{name}")).cloned();
+    let words = |json: &Value| match attributes(json, "categories") {
         Some(Value::Array(words)) => words,
         _ => Vec::new(),
     };
-    let same = |name: &str| says(before, name) == says(now, name);
+    let same = |name: &str| attributes(before, name) == attributes(now, name);
     same("dtype")
         && same("row_shape")
         && same("_FillValue")
@@ -175,7 +176,7 @@ fn reads_alike(before: &Value, now: &Value) -> bool {
 }
 
 /// Returns the attributes of an array without its chunks.
-fn own_says(attributes: Value) -> Value {
+fn own_attributes(attributes: Value) -> Value {
     let mut attributes = attributes;
     if let Some(map) = attributes.as_object_mut() {
         map.remove("nonempty_chunks");

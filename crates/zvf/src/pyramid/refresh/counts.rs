@@ -22,7 +22,7 @@ pub(super) struct Gone {
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     all: u64,
-    gone: u64,
+    removed: u64,
 }
 
 impl Gone {
@@ -32,13 +32,13 @@ impl Gone {
     ) -> Result<Self, Failure> {
         let dataset = build.source.dataset;
         let session = dataset.session();
-        let mut gone = Self::default();
-        let says = super::attributes(dataset, &build.target.to_string()).await?;
-        let block = says.get("zarr_vectors_level");
+        let mut removed = Self::default();
+        let attributes = super::attributes(dataset, &build.target.to_string()).await?;
+        let block = attributes.get("zarr_vectors_level");
         let declared = block
             .and_then(|block| block.get("vertex_count"))
             .and_then(Value::as_u64);
-        gone.rows.all = declared.unwrap_or(0);
+        removed.rows.all = declared.unwrap_or(0);
         if let Some(vertices) = session
             .stored_array(build.target, &ArrayRole::Vertices)
             .await?
@@ -52,11 +52,11 @@ impl Gone {
             let row = build.shared.recipe.positions.size() * build.shared.recipe.axes;
             for cell in session.stored_cells(&vertices, &own).await {
                 let cell = cell.map_err(zvf_query::QueryError::from)?;
-                gone.rows.gone += (cell.len() / row.max(1)) as u64;
+                removed.rows.removed += (cell.len() / row.max(1)) as u64;
             }
-            gone.chunks = Count {
+            removed.chunks = Count {
                 all: vertices.chunks().len() as u64,
-                gone: own.len() as u64,
+                removed: own.len() as u64,
             };
         }
         let mut families = vec![(build.target, 0)];
@@ -74,8 +74,11 @@ impl Gone {
             };
             let mut count = Count::default();
             for (node, _) in cells.families() {
-                let says = super::super::source::of_node(dataset, &node).await?;
-                count.all += says.get("num_links").and_then(Value::as_u64).unwrap_or(0);
+                let attributes = super::super::source::of_node(dataset, &node).await?;
+                count.all += attributes
+                    .get("num_links")
+                    .and_then(Value::as_u64)
+                    .unwrap_or(0);
             }
             let is_gone = |cell: &usize| {
                 let chunks = cells.chunks(*cell).unwrap_or_default();
@@ -89,17 +92,17 @@ impl Gone {
             for links in session.read_links(&cells, &own).await? {
                 let is_copy = delta == 0 && !build.source.is_first_copy(&links);
                 if !is_copy {
-                    count.gone += (links.ends.len() / links.width.get()) as u64;
+                    count.removed += (links.ends.len() / links.width.get()) as u64;
                 }
             }
-            gone.links.insert((level, delta), count);
+            removed.links.insert((level, delta), count);
         }
-        Ok(gone)
+        Ok(removed)
     }
 
     /// Adds the counts of unchanged parts to the tally.
     pub(super) fn settle(&self, build: &mut Build<'_>) {
-        let stays = |count: Count| count.all.saturating_sub(count.gone);
+        let stays = |count: Count| count.all.saturating_sub(count.removed);
         let target = build.target;
         let of = |level: LevelId, delta: i32| {
             let count = self.links.get(&(level, delta)).copied();

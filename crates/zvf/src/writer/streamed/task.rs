@@ -34,10 +34,10 @@ pub(super) fn hand_out(
             file: folder.join(format!("task-{number}.json")),
             result: folder.join(format!("result-{number}.json")),
         };
-        let says = json!({
+        let attributes = json!({
             "address": address, "outline": shared, "pieces": pieces, "result": task.result,
         });
-        write_json(&task.file, &says)?;
+        write_json(&task.file, &attributes)?;
         tasks.push(task);
     }
     Ok(tasks)

@@ -100,11 +100,11 @@ fn declared_vertices_are_summed_over_additive_levels() {
     for level in 1..4 {
         let drawn = rule::drawn_with(&made, level, true);
         let sizes = drawn.iter().map(|n| rule::level(&made, *n).vertices.len());
-        let most = sizes.sum::<usize>() as u64;
-        let query = Query::new().level(LevelChoice::Vertices(most));
+        let max = sizes.sum::<usize>() as u64;
+        let query = Query::new().level(LevelChoice::Vertices(max));
         let counts = block_on(dataset.count(&query)).unwrap();
-        assert!(counts.vertices <= most);
-        let finest = (0..4).find(|n| super::total(&made, *n, true) <= most);
+        assert!(counts.vertices <= max);
+        let finest = (0..4).find(|n| super::total(&made, *n, true) <= max);
         assert_eq!(counts.level.number(), finest.unwrap());
     }
 }

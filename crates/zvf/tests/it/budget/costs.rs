@@ -60,8 +60,8 @@ fn parts(parts: &[(&str, usize)]) -> BTreeMap<String, usize> {
 fn counting_reads_one_fragment_index_per_chunk() {
     let made = made(Cells::Plain);
     let [fine, middle, top] = [0, 1, 2].map(|level| chunks(&made, level));
-    let query = |most| {
-        let query = Query::new().level(VertexBudget::new(most));
+    let query = |max| {
+        let query = Query::new().level(VertexBudget::new(max));
         query.columns(Selection::none()).owners(false)
     };
     // Level 1 is out of reach. All chunks of level 2 are read, and their fragments again because
@@ -127,9 +127,9 @@ fn indexes_in_a_shard_take_two_requests() {
 fn explain_reads_only_the_counts() {
     let made = made(Cells::Plain);
     let dataset = open(&made);
-    let most = total(&made, 1, false) + 1;
+    let max = total(&made, 1, false) + 1;
     let query = Query::new()
-        .level(VertexBudget::new(most))
+        .level(VertexBudget::new(max))
         .columns(Selection::none());
     let explained = block_on(dataset.explain(&query)).unwrap();
     let log = dataset.store().take_request_log();
@@ -158,8 +158,8 @@ fn explain_reads_only_the_counts() {
 #[test]
 fn wrong_declared_counts_do_not_change_the_result() {
     let mut made = made(Cells::Plain);
-    let most = [1, 2].map(|level| total(&made, level, false) + 7);
-    let queries = most.map(|most| Query::new().level(VertexBudget::new(most)));
+    let max = [1, 2].map(|level| total(&made, level, false) + 7);
+    let queries = max.map(|max| Query::new().level(VertexBudget::new(max)));
     let answers = |made: &Layers| {
         let dataset = open(made);
         queries

@@ -35,9 +35,9 @@ fn budgets_choose_levels_of_recorded_pyramids() {
             let counts: Vec<u64> = levels.iter().map(|level| count(*level)).collect();
             let fewest = counts.iter().rev();
             // Finer levels are larger; a budget stops at the first level that exceeds it.
-            let most = *counts.iter().max().unwrap();
-            let step = usize::try_from(most / 24 + 1).unwrap();
-            for budget in (0..=most).step_by(step).chain(counts.clone()) {
+            let max = *counts.iter().max().unwrap();
+            let step = usize::try_from(max / 24 + 1).unwrap();
+            for budget in (0..=max).step_by(step).chain(counts.clone()) {
                 let at = format!("{store}, {budget} of {counts:?}");
                 let query = Query::new().level(VertexBudget::new(budget));
                 let fits = fewest.clone().take_while(|count| **count <= budget).count();

@@ -39,7 +39,7 @@ fn scale(made: &Layers, number: u32) -> i64 {
 }
 
 /// Applies the rule to a whole store.
-pub(super) fn drawn(made: &Layers, additive: bool, most: u64, focus: Option<&[f64]>) -> Drawn {
+pub(super) fn drawn(made: &Layers, additive: bool, max: u64, focus: Option<&[f64]>) -> Drawn {
     let top = u32::try_from(made.coarse.len()).unwrap();
     let of = |number: u32| drawn_with(made, number, additive);
     let size = |levels: &[u32]| -> u64 {
@@ -50,7 +50,7 @@ pub(super) fn drawn(made: &Layers, additive: bool, most: u64, focus: Option<&[f6
     };
     let fits: Vec<u32> = (0..=top)
         .rev()
-        .take_while(|n| size(&of(*n)) <= most)
+        .take_while(|n| size(&of(*n)) <= max)
         .collect();
     let Some(coarse) = fits.last().copied() else {
         return Drawn::new();
@@ -84,7 +84,7 @@ pub(super) fn drawn(made: &Layers, additive: bool, most: u64, focus: Option<&[f6
     while !fine.is_empty() {
         let fits = sums.iter().filter(|(cell, [coarse, fine])| {
             let with = total + fine - coarse;
-            !refined.contains(*cell) && fine > coarse && with <= i64::try_from(most).unwrap()
+            !refined.contains(*cell) && fine > coarse && with <= i64::try_from(max).unwrap()
         });
         let first = fits.min_by(|(a, of_a), (b, of_b)| {
             let more = |[coarse, fine]: &[i64; 2]| fine - coarse;

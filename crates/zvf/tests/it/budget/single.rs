@@ -40,16 +40,16 @@ fn check(made: &Layers, seed: u64) {
     let mut random = Random::new(seed);
     let top = u32::try_from(made.coarse.len()).unwrap();
     let sizes: Vec<u64> = (0..=top).map(|level| size(made, level)).collect();
-    let most = i64::try_from(*sizes.iter().max().unwrap()).unwrap();
-    let most = match random.chance(50) {
+    let max = i64::try_from(*sizes.iter().max().unwrap()).unwrap();
+    let max = match random.chance(50) {
         true => sizes[random.below(sizes.len())],
-        false => random.between(0, most).unsigned_abs(),
+        false => random.between(0, max).unsigned_abs(),
     };
     let dataset = block_on(open(&made.fine));
-    let query = Query::new().level(VertexBudget::new(most));
+    let query = Query::new().level(VertexBudget::new(max));
     let fits = (0..=top)
         .rev()
-        .take_while(|level| sizes[*level as usize] <= most);
+        .take_while(|level| sizes[*level as usize] <= max);
     let found = block_on(dataset.query(&query));
     let Some(level) = fits.last() else {
         let over = matches!(found, Err(Error::Query(QueryError::OverVertices { .. })));
@@ -91,9 +91,9 @@ fn check_box(made: &Layers, seed: u64) {
     if random.chance(50) {
         plain = plain.clip(Clip::Drop);
     }
-    let most = random.below(truth.vertices.len() + 1) as u64;
+    let max = random.below(truth.vertices.len() + 1) as u64;
     let dataset = block_on(open(&made.fine));
-    let query = plain.clone().level(VertexBudget::new(most));
+    let query = plain.clone().level(VertexBudget::new(max));
     let top = u32::try_from(made.coarse.len()).unwrap();
     match block_on(dataset.query(&query)) {
         Err(Error::Query(QueryError::OverVertices {
@@ -103,11 +103,11 @@ fn check_box(made: &Layers, seed: u64) {
             let coarsest = plain.level(LevelChoice::Number(level));
             let counts = block_on(dataset.count(&coarsest)).unwrap();
             assert_eq!(counts.vertices, vertices);
-            assert!(vertices > most);
+            assert!(vertices > max);
         }
         Err(error) => panic!("{error:?}\n{query:?}"),
         Ok(mut answer) => {
-            assert!(answer.positions.len() as u64 <= most);
+            assert!(answer.positions.len() as u64 <= max);
             check_ways_of(&dataset, &query, &answer);
             answer.levels.clear();
             let plain = plain.level(LevelChoice::Number(answer.level));

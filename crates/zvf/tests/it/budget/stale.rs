@@ -97,8 +97,8 @@ fn additive_levels_are_stale_if_one_of_them_is() {
     let level = |budget| read(&made, VertexBudget::new(budget)).0;
     assert_eq!(level(super::total(&made, 1, true)), 0);
     let few = block_on(open(&made.fine));
-    let most = super::total(&made, 3, true);
-    let answer = ask(&few, &Query::new().level(VertexBudget::new(most)));
+    let max = super::total(&made, 3, true);
+    let answer = ask(&few, &Query::new().level(VertexBudget::new(max)));
     let levels = answer.levels.iter().map(|used| used.level.number());
     assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
 }

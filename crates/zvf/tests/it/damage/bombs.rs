@@ -616,7 +616,7 @@ fn peak() -> u64 {
 #[test]
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
 fn bombs_stay_within_the_budget() {
-    let (mut most, mut faults) = ((0, ""), Vec::new());
+    let (mut max, mut faults) = ((0, ""), Vec::new());
     for bomb in BOMBS {
         let asks = [
             "damage::bombs::asks_a_bomb",
@@ -637,7 +637,7 @@ fn bombs_stay_within_the_budget() {
         if peak > MOST {
             faults.push(format!("{}: {peak} bytes", bomb.name));
         }
-        most = most.max((peak, bomb.name));
+        max = max.max((peak, bomb.name));
         let mut told = text.lines().filter_map(|line| line.strip_prefix("told: "));
         let is_said = bomb.says.is_empty() || told.any(|told| told.contains(bomb.says));
         if !is_said {
@@ -645,7 +645,7 @@ fn bombs_stay_within_the_budget() {
         }
     }
     assert_eq!(faults, Vec::<String>::new());
-    let (bytes, name) = most;
+    let (bytes, name) = max;
     println!(
         "damage: {} bombs within {MOST} bytes, at most {bytes} for {name}",
         BOMBS.len()

@@ -125,7 +125,7 @@ const CASES: &[(&str, &[Row])] = &[
             ),
             (
                 REST,
-                Error("0/vertices, chunk 0.-1: 13 bytes are no whole number of 8 byte rows"),
+                Error("0/vertices, chunk 0.-1: 13 bytes are not a whole number of 8 byte rows"),
             ),
         ],
     ),
@@ -158,49 +158,49 @@ const CASES: &[(&str, &[Row])] = &[
     (
         "zvfg_bad_magic",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: magic is [00, 00, 00, 00], not \"GFVZ\"",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: magic is [00, 00, 00, 00], not \"GFVZ\"",
         ),
     ),
     (
         "zvfg_bad_version",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: version 2 is not supported, only 1 is",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: version 2 is not supported, only 1 is",
         ),
     ),
     (
         "zvfg_bad_flags",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: reserved flags 0x0001 are set",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: reserved flags 0x0001 are set",
         ),
     ),
     (
         "zvfg_r_gt_f",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: range count contradicts the fragment count or the bitmap",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: range count contradicts the fragment count or the bitmap",
         ),
     ),
     (
         "zvfg_truncated",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: bytes end inside the range table",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: bytes end inside the range table",
         ),
     ),
     (
         "zvfg_short",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: bytes end inside the header",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: bytes end inside the header",
         ),
     ),
     (
         "zvfg_trailing",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: 2 bytes left after the last part",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: 2 bytes left after the last part",
         ),
     ),
     (
         "zvfg_bitmap_popcount",
         &by_bin(
-            "0/vertex_fragments, chunk 0.-1: is no fragment index: range count contradicts the fragment count or the bitmap",
+            "0/vertex_fragments, chunk 0.-1: is not a fragment index: range count contradicts the fragment count or the bitmap",
         ),
     ),
     (

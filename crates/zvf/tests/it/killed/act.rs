@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zvf::{CreateOptions, Editor, Error, OpenOptions};
 use zvf_build::{
-    CellChecksums, Geometry, GeometryKind, OutOfBounds, Profile, ShardingPolicy, Values,
+    CellChecksums, ColumnValues, Geometry, GeometryKind, OutOfBounds, Profile, ShardingPolicy,
 };
 use zvf_model::key::Key;
 
@@ -227,7 +227,9 @@ async fn editor(address: &str, open: &OpenOptions) -> Result<Editor, Error> {
 fn later(geometry: &Geometry, round: u64) -> Geometry {
     let mut later = geometry.clone();
     for attribute in &mut later.vertex {
-        if let ("tag", Values::Numbers(tags)) = (attribute.name.as_str(), &mut attribute.values) {
+        if let ("tag", ColumnValues::Numeric(tags)) =
+            (attribute.name.as_str(), &mut attribute.values)
+        {
             for tag in tags.bytes.chunks_exact_mut(8) {
                 tag[5] = u8::try_from(round).unwrap();
             }

@@ -9,7 +9,6 @@ use std::{
 use core::time::Duration;
 
 use zvf::{Editor, Error, OpenOptions, Store};
-use zvf_store::OpenError;
 
 use super::{
     act::Verb,
@@ -168,9 +167,7 @@ async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Whi
     let left_none = scene.old.is_none() && before == Which::Old;
     match opened {
         Ok(_) => assert!(!left_none || matches!(place, Place::Bucket(_))),
-        Err(
-            Error::NoStore { .. } | Error::Unfinished { .. } | Error::Open(OpenError::NotFound(_)),
-        ) => assert!(left_none),
+        Err(Error::NoStore { .. } | Error::Unfinished { .. }) => assert!(left_none),
         Err(error) => panic!("cannot be recovered: {error:?}"),
     }
     assert!(

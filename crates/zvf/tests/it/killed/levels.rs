@@ -127,7 +127,7 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
                 }
                 build_pyramid(&place.address(), &options).await.unwrap()
             });
-            assert_eq!(again.there as usize, levels, "{about}, killed at {at}");
+            assert_eq!(again.existing as usize, levels, "{about}, killed at {at}");
             assert!(block_on(files(&place)) == states[2], "{about}, at {at}");
             // If no level was missing, the next writer finishes the transaction.
             let open = OpenOptions::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use zvf::{Dataset, Error, Store, StoreInfo};
 use zvf_model::key::Key;
-use zvf_store::{OpenError, Read};
+use zvf_store::Read;
 
 use crate::written::content::Content;
 
@@ -24,11 +24,7 @@ impl State {
     /// Reads a store without changing it; `None` if there is no store.
     pub(crate) async fn read(address: &str) -> Result<Option<Self>, Error> {
         let dataset = match Dataset::open(address).await {
-            Err(
-                Error::NoStore { .. }
-                | Error::Unfinished { .. }
-                | Error::Open(OpenError::NotFound(_)),
-            ) => return Ok(None),
+            Err(Error::NoStore { .. } | Error::Unfinished { .. }) => return Ok(None),
             dataset => dataset?,
         };
         let info = dataset.info().await?;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use zvf::{CreateOptions, Dataset, Editor, Error};
-use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Values};
+use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds};
 use zvf_format::numeric::Kind;
 use zvf_store::CommitError;
 
@@ -123,7 +123,7 @@ fn paths(places: &[f64], objects: &[Vec<u64>]) -> Geometry {
         .collect();
     geometry
         .vertex
-        .push(attribute("tag", Values::Numbers(tags)));
+        .push(attribute("tag", ColumnValues::Numeric(tags)));
     geometry
 }
 

@@ -170,7 +170,7 @@ fn an_existing_target_is_kept_without_overwrite() {
 struct Steps<F> {
     work: F,
     done: Arc<AtomicUsize>,
-    most: usize,
+    max: usize,
 }
 
 impl<F: Future + Unpin> Future for Steps<F> {
@@ -180,7 +180,7 @@ impl<F: Future + Unpin> Future for Steps<F> {
         let inner = std::pin::Pin::new(&mut self.work);
         match inner.poll(context) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if self.done.load(Ordering::Relaxed) >= self.most => Poll::Ready(None),
+            Poll::Pending if self.done.load(Ordering::Relaxed) >= self.max => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -190,7 +190,7 @@ impl<F: Future + Unpin> Future for Steps<F> {
 fn a_cancelled_migration_leaves_no_store() {
     let made = made(Made09::V080);
     let mut given_up = 0;
-    for most in (0..).step_by(4) {
+    for max in (0..).step_by(4) {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("new.zv").to_str().unwrap().to_owned();
         let done = block_on(async {
@@ -203,7 +203,7 @@ fn a_cancelled_migration_leaves_no_store() {
                 seen.fetch_add(1, Ordering::Relaxed);
             }));
             let work = pin!(source.migrate(&store, &options));
-            let work = Steps { work, done, most };
+            let work = Steps { work, done, max };
             work.await.transpose().unwrap().is_some()
         });
         block_on(async {
@@ -213,10 +213,10 @@ fn a_cancelled_migration_leaves_no_store() {
                 same(&Content::of(&found.unwrap()).await, &expected, "whole");
                 return;
             }
-            assert!(found.is_err(), "after {most} steps");
+            assert!(found.is_err(), "after {max} steps");
             given_up += 1;
             // A later migration can create a store there.
-            if most % 8 == 0 {
+            if max % 8 == 0 {
                 let source = open(&made).await;
                 let options = MigrateOptions::default();
                 let store = OpenOptions::default().create(&target).unwrap();

@@ -18,6 +18,10 @@ pub(super) fn ask(truth: &ExpectedStore, random: &mut Random) -> Query {
     let by_chunk = random.chance(20);
     if !by_chunk {
         query.mode = *random.pick(&Mode::ALL);
+        // The default, or the mode of the region, as `Query::mode` sets it.
+        if random.chance(50) {
+            query.predicate_mode = query.mode;
+        }
     }
     if random.chance(30) {
         query.clip = Clip::Drop;

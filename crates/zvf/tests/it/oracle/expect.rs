@@ -218,12 +218,14 @@ impl Asked<'_> {
                 continue;
             }
             for path in self.runs(object) {
-                if self.query.mode == Mode::Clip {
-                    let parts = self.clipped(&path);
-                    runs.extend(parts.into_iter().map(|part| (object.id, part)));
-                } else if self.selects_path(&path) {
-                    let path = path.into_iter().map(Spot::Vertex).collect();
-                    runs.push((object.id, path));
+                for path in self.parts_by_filter(&path) {
+                    if self.query.mode == Mode::Clip {
+                        let parts = self.clipped(path);
+                        runs.extend(parts.into_iter().map(|part| (object.id, part)));
+                    } else if self.selects_path(path) {
+                        let path = path.iter().copied().map(Spot::Vertex).collect();
+                        runs.push((object.id, path));
+                    }
                 }
             }
         }
@@ -232,8 +234,8 @@ impl Asked<'_> {
                 path.iter().map(|spot| spot.position(self.truth)).collect();
             let alone = squared_distance_to_point(positions[0], &nearest.place);
             let pairs = positions.windows(2);
-            pairs.fold(alone, |least, pair| {
-                least.min(squared_distance_to_segment(
+            pairs.fold(alone, |min, pair| {
+                min.min(squared_distance_to_segment(
                     &nearest.place,
                     [pair[0], pair[1]],
                 ))
@@ -274,33 +276,37 @@ impl Asked<'_> {
         let within = self.query.mode == Mode::Within;
         let segments = path.windows(2);
         let at = |vertex: usize| self.position(vertex);
-        let in_region = if within || path.len() == 1 {
+        if within || path.len() == 1 {
             path.iter().all(|vertex| self.has(*vertex))
         } else {
             let mut segments = segments.map(|pair| [at(pair[0]), at(pair[1])]);
             segments.any(|ends| self.in_region(Primitive::Segment(ends), false))
-        };
-        let mut truths = path.iter().map(|vertex| self.filter.vertex(*vertex));
-        in_region
-            && if within {
-                truths.all(|is| is)
-            } else {
-                truths.any(|is| is)
-            }
+        }
     }
 
-    /// Returns the selected parts of a path.
+    /// Returns the parts of a path that the predicate selects.
+    fn parts_by_filter<'p>(&self, path: &'p [usize]) -> Vec<&'p [usize]> {
+        let is_true = |at: usize| self.filter.vertex(path[at]);
+        let mut all = 0..path.len();
+        let is_whole = match self.query.predicate_mode {
+            Mode::Touch => all.any(is_true),
+            Mode::Within => all.all(is_true),
+            Mode::Clip => {
+                let runs = clip::runs(path.len(), is_true);
+                return runs.into_iter().map(|run| &path[run]).collect();
+            }
+        };
+        is_whole.then_some(path).into_iter().collect()
+    }
+
+    /// Returns the parts of a path inside the region.
     fn clipped(&self, path: &[usize]) -> Vec<Vec<Spot>> {
-        let is_true: Vec<bool> = path
-            .iter()
-            .map(|vertex| self.filter.vertex(*vertex))
-            .collect();
         let mut parts = Vec::new();
         let bbox = match &self.query.region {
             Some(Region::Box(bbox)) if self.query.clip == Clip::Split => Some(bbox),
             _ => None,
         };
-        let keep = |at: usize| is_true[at] && (bbox.is_some() || self.has(path[at]));
+        let keep = |at: usize| bbox.is_some() || self.has(path[at]);
         for range in clip::runs(path.len(), keep) {
             let run = &path[range];
             match bbox {
@@ -404,10 +410,11 @@ impl Asked<'_> {
         self.in_region(primitive, all) && self.selects_link_by_filter(link)
     }
 
-    /// All ends of a clipped link must satisfy the predicate, because nothing lies between them.
+    /// All ends of a link must satisfy the predicate, unless links are asked for that touch such a
+    /// vertex.
     fn selects_link_by_filter(&self, link: usize) -> bool {
         let mut ends = self.truth.links[link].ends.iter();
-        if self.query.mode == Mode::Touch {
+        if self.query.predicate_mode == Mode::Touch {
             ends.any(|end| self.filter.vertex(*end))
         } else {
             ends.all(|end| self.filter.vertex(*end))

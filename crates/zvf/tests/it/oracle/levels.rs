@@ -170,15 +170,15 @@ fn check_choice(made: &Pyramid) -> Verdict {
         found(LevelChoice::Scale(0.5)).is_err(),
         "no level is that fine"
     );
-    for (most, level) in [(1.0, 0), (made.factor - 0.1, 0), (made.factor, 1), (9.0, 1)] {
-        let found = found(LevelChoice::Scale(most))?;
-        ensure!(found == level, "level {found} up to {most} times");
+    for (max, level) in [(1.0, 0), (made.factor - 0.1, 0), (made.factor, 1), (9.0, 1)] {
+        let found = found(LevelChoice::Scale(max))?;
+        ensure!(found == level, "level {found} up to {max} times");
     }
     let (fine, coarse) = (&made.fine.truth.vertices, &made.coarse.vertices);
-    for most in [0, coarse.len(), fine.len().saturating_sub(1), fine.len()] {
-        let found = found(LevelChoice::Vertices(most as u64))?;
-        let level = u32::from(most < fine.len());
-        ensure!(found == level, "level {found} for {most} vertices");
+    for max in [0, coarse.len(), fine.len().saturating_sub(1), fine.len()] {
+        let found = found(LevelChoice::Vertices(max as u64))?;
+        let level = u32::from(max < fine.len());
+        ensure!(found == level, "level {found} for {max} vertices");
     }
     ensure!(
         found(LevelChoice::Number(LevelId::new(2))).is_err(),

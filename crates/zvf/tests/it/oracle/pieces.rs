@@ -2,11 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use zvf::{Error, OpenOptions};
-use zvf_query::{Column, ColumnValues, Counts, NumericColumn, Query, QueryResult};
+use futures_util::StreamExt;
+use zvf::{BatchOptions, Error, ErrorKind, OpenOptions};
+use zvf_query::{
+    Column, ColumnValues, Counts, Links, NumericColumn, Query, QueryReport, QueryResult,
+};
 use zvf_testkit::stores::Made;
 
 use super::columns::{Verdict, ensure};
+
+/// Maximum number of rows of a batch of a stream.
+const MAX_ROWS: usize = 5;
 
 /// Opens a store with a small memory budget; `None` if the budget is too small for metadata.
 async fn open(made: &Made, budget: u64) -> Option<zvf::Dataset> {
@@ -33,9 +39,30 @@ pub(super) async fn batches(
     });
     let outcome = match outcome.await {
         Ok(outcome) => outcome,
-        Err(Error::Query(error)) if format!("{error:?}").contains("OverBudget") => return Ok(()),
+        Err(Error::Query(error)) if error.kind() == ErrorKind::OverBudget => return Ok(()),
         Err(error) => return Err(format!("in batches: {error:?}")),
     };
+    check(pieces, &outcome, answer)?;
+    let mut pieces = Vec::new();
+    let mut stream = dataset.stream(query, BatchOptions::new().rows(MAX_ROWS));
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(|error| format!("in a stream: {error:?}"))?;
+        let is_one_path = piece.parts.as_ref().is_some_and(|p| p.objects.len() == 1);
+        ensure!(
+            piece.positions.len() <= MAX_ROWS || is_one_path,
+            "a batch of {} rows",
+            piece.positions.len()
+        );
+        let links = piece.links.as_ref().map_or(0, Links::len);
+        ensure!(links <= MAX_ROWS, "a batch of {links} links");
+        pieces.push(piece);
+    }
+    let outcome = stream.report().ok_or("the stream has no report")?;
+    check(pieces, outcome, answer)
+}
+
+/// Checks that batches, concatenated, are the whole result.
+fn check(pieces: Vec<QueryResult>, outcome: &QueryReport, answer: &QueryResult) -> Verdict {
     ensure!(outcome.skipped == answer.skipped, "{outcome:?}");
     ensure!(outcome.notes == answer.notes, "{outcome:?}");
     let count = pieces.len();
@@ -49,8 +76,8 @@ pub(super) async fn batches(
         );
         add(&mut whole, piece, number)?;
     }
-    whole.skipped = outcome.skipped;
-    whole.notes = outcome.notes;
+    whole.skipped.clone_from(&outcome.skipped);
+    whole.notes.clone_from(&outcome.notes);
     let (found, expected) = (plain(whole), plain(answer.clone()));
     ensure!(
         found == expected,
@@ -117,6 +144,15 @@ fn add(whole: &mut QueryResult, piece: QueryResult, number: usize) -> Verdict {
     add_columns(&mut whole.link, piece.link);
     add_columns(&mut whole.object, piece.object);
     whole.objects.extend(piece.objects);
+    match (&mut whole.distances, piece.distances) {
+        (Some(distances), Some(more)) => distances.extend(more),
+        (distances, more) => {
+            ensure!(
+                distances.is_some() == more.is_some(),
+                "distances of {number}"
+            );
+        }
+    }
     whole.groups.extend(piece.groups);
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use zvf::{
-    Attribute, AutoLevels, CreateOptions, Dataset, Design, Geometry, GeometryKind, LevelChoice,
-    NumericColumn, PyramidLevels, PyramidOptions, Query, Store, Values, WritePlan, build_pyramid,
+    AutoLevels, Column, CreateOptions, Dataset, Design, Geometry, GeometryKind, LevelChoice,
+    NumericColumn, PyramidLevels, PyramidOptions, Query, Store, WritePlan, build_pyramid,
 };
 use zvf_model::{key::Key, level::LevelId};
 use zvf_testkit::stores::Random;
@@ -50,10 +50,7 @@ fn each_point_is_on_one_level_and_every_query_sees_all() {
     let bytes = (0..u32::try_from(count).unwrap()).flat_map(u32::to_le_bytes);
     let mut own = NumericColumn::new(zvf::numeric::Kind::UInt32, 1);
     own.bytes = bytes.collect();
-    geometry.vertex.push(Attribute {
-        name: "number".to_owned(),
-        values: Values::Numbers(own),
-    });
+    geometry.vertex.push(Column::new("number", own));
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![40.0; 3]);
     block_on(async {

@@ -44,11 +44,11 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64]) {
                 assert!(off < 1e-4, "{mean:?} is at {:?}, {about}", vertex.place);
             }
             Placement::Medoid => {
-                let least = members.iter().map(off).fold(f64::INFINITY, f64::min);
+                let min = members.iter().map(off).fold(f64::INFINITY, f64::min);
                 let own = |at: &&usize| step.fine.vertices[**at].bits == vertex.bits;
                 let own = members.iter().find(own);
-                let off = off(own.unwrap_or_else(|| panic!("it is no member, {about}")));
-                assert!(off < least + 1e-6, "{off} and not {least}, {about}");
+                let off = off(own.unwrap_or_else(|| panic!("it is not a member, {about}")));
+                assert!(off < min + 1e-6, "{off} and not {min}, {about}");
             }
         }
         for member in members {
@@ -96,8 +96,8 @@ fn keys(step: &Step<'_>, cell: &[f64]) -> Vec<Key> {
                 let [a, b] = [link.ends[0], link.ends[1]];
                 let is_inside = cells[a] == cells[b] && step.into[a].is_some();
                 if is_inside && step.into[b].is_some() && pieces[a] != pieces[b] {
-                    let least = pieces[a].min(pieces[b]);
-                    (pieces[a], pieces[b], is_done) = (least, least, false);
+                    let min = pieces[a].min(pieces[b]);
+                    (pieces[a], pieces[b], is_done) = (min, min, false);
                 }
             }
         }

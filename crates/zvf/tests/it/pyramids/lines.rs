@@ -75,8 +75,8 @@ fn pieces(level: &Level) -> Vec<usize> {
     loop {
         let before = pieces.clone();
         for [a, b] in &all {
-            let least = pieces[*a].min(pieces[*b]);
-            (pieces[*a], pieces[*b]) = (least, least);
+            let min = pieces[*a].min(pieces[*b]);
+            (pieces[*a], pieces[*b]) = (min, min);
         }
         if before == pieces {
             return pieces;

@@ -8,7 +8,7 @@ use zvf::{
     coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     validate,
 };
-use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, Values};
+use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn, Profile};
 use zvf_format::numeric::Kind;
 use zvf_model::level::LevelId;
 use zvf_testkit::{golden::Golden, stores::Random};
@@ -88,12 +88,12 @@ fn nan_counts_as_a_missing_value() {
             }
         });
         let values: Vec<f32> = values.collect();
-        let values = Values::Numbers(NumericColumn::float32(1, values));
+        let values = ColumnValues::Numeric(NumericColumn::float32(1, values));
         geometry.vertex.push(attribute("depth", values));
         let words = (0..90).map(|at| (at % 4 != 0).then(|| format!("word {}", at % 3)));
         geometry
             .vertex
-            .push(attribute("word", Values::Text(words.collect())));
+            .push(attribute("word", ColumnValues::text(words)));
         let mut rules = BTreeMap::new();
         rules.extend(rule.map(|rule| ("depth".to_owned(), rule)));
         for profile in PROFILES {
@@ -116,7 +116,7 @@ fn averaging_rules_are_rejected_for_text() {
     let words = (0..20).map(|at| Some(format!("word {}", at % 3)));
     geometry
         .vertex
-        .push(attribute("word", Values::Text(words.collect())));
+        .push(attribute("word", ColumnValues::text(words)));
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![8.0; 2]);
     let mut options = PyramidOptions::default();
@@ -212,7 +212,7 @@ fn values_of_fragments_stay_with_their_objects() {
     let mut geometry = Geometry::new(NumericColumn::float32(3, values.collect::<Vec<f32>>()));
     geometry.part_offsets = Some((0..=6).map(|at| at * 20).collect());
     let own: Vec<f32> = (0..6).map(|_| random.below(100) as f32).collect();
-    let values = Values::Numbers(NumericColumn::float32(1, own.clone()));
+    let values = ColumnValues::Numeric(NumericColumn::float32(1, own.clone()));
     geometry.fragment.push(attribute("bundle", values));
     let mut design = Design::new(GeometryKind::Polylines);
     design.chunk_shape = Some(vec![8.0; 3]);
@@ -230,7 +230,7 @@ fn values_of_fragments_stay_with_their_objects() {
             let [column] = answer.fragment.as_slice() else {
                 panic!("{answer:?}")
             };
-            let zvf_query::ColumnValues::Numeric(rows) = &column.values else {
+            let ColumnValues::Numeric(rows) = &column.values else {
                 panic!()
             };
             assert_eq!(

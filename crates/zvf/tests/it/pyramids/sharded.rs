@@ -38,11 +38,11 @@ fn arrays(files: &Files) -> Vec<(String, u64, bool, usize)> {
             continue;
         }
         let shape = json["shape"].as_array().unwrap().iter();
-        let room = shape.map(|extent| extent.as_u64().unwrap()).product();
+        let capacity = shape.map(|extent| extent.as_u64().unwrap()).product();
         let is_sharded = json["codecs"][0]["name"] == "sharding_indexed";
         let below = format!("{path}/c/");
         let objects = files.keys().filter(|name| name.starts_with(&below)).count();
-        arrays.push((path.to_owned(), room, is_sharded, objects));
+        arrays.push((path.to_owned(), capacity, is_sharded, objects));
     }
     arrays
 }
@@ -66,13 +66,13 @@ fn levels_of_sharded_stores_are_sharded() {
                 wanted.options.cross_level = CrossLevel::Explicit;
                 Box::pin(wanted.check()).await;
                 let files = files(&wanted.store).await;
-                for (path, room, is_sharded, objects) in arrays(&files) {
+                for (path, capacity, is_sharded, objects) in arrays(&files) {
                     let about = format!("{path}, {}", wanted.about);
                     if path.starts_with("0/") && !path.starts_with("0/links/+") {
                         continue;
                     }
-                    assert_eq!(is_sharded, room > 1, "{about}");
-                    assert!(objects as u64 <= room.div_ceil(2).max(1), "{about}");
+                    assert_eq!(is_sharded, capacity > 1, "{about}");
+                    assert!(objects as u64 <= capacity.div_ceil(2).max(1), "{about}");
                     shared += usize::from(is_sharded);
                 }
             });
@@ -107,7 +107,7 @@ fn the_sharding_of_levels_can_be_chosen() {
             Box::pin(wanted.check()).await;
             let files = files(&wanted.store).await;
             let own = arrays(&files).into_iter();
-            let own = own.filter(|(path, room, ..)| path.starts_with("1/") && *room > 1);
+            let own = own.filter(|(path, capacity, ..)| path.starts_with("1/") && *capacity > 1);
             let own: BTreeSet<bool> = own.map(|(_, _, is_sharded, _)| is_sharded).collect();
             assert_eq!(own, BTreeSet::from([is_sharded]), "{asked:?}");
         }
@@ -154,7 +154,7 @@ fn sharding_is_kept_when_levels_are_rebuilt() {
             // With one more level, the existing level is kept.
             options.levels = PyramidLevels::Explicit(vec![level(2.0), level(4.0)]);
             let made = build_pyramid(&store, &options).await.unwrap();
-            assert_eq!((made.there, made.levels.len()), (1, 1), "{asked:?}");
+            assert_eq!((made.existing, made.levels.len()), (1, 1), "{asked:?}");
             let before = shards(&store).await;
             assert!(first.is_subset(&before), "{asked:?}");
             let is_sharded = asked != Some(ShardingPolicy::None);

@@ -72,9 +72,9 @@ fn bundles_share_vertices_within_the_error_bound() {
             let objects = level.objects.as_ref().unwrap();
             let named: usize = objects.iter().map(|(_, own)| own.len()).sum();
             let stored = level.vertices.len();
-            let least = [2, 4][number as usize - 1];
+            let min = [2, 4][number as usize - 1];
             assert!(
-                stored * least <= named,
+                stored * min <= named,
                 "level {number}: {stored} for {named}"
             );
             assert_eq!((made.vertices, made.named), (stored as u64, named as u64));

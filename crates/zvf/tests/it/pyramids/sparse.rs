@@ -6,7 +6,7 @@ use zvf::{
     Dataset, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions, build_pyramid,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
-use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Values};
+use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn};
 use zvf_testkit::stores::Random;
 
 use super::{bins::distance, model::Level, random::store_of};
@@ -38,7 +38,7 @@ fn walks(random: &mut Random) -> Geometry {
         3 => f32::NAN,
         _ => random.below(1000) as f32 / 8.0,
     });
-    let score = Values::Numbers(NumericColumn::float32(1, score));
+    let score = ColumnValues::Numeric(NumericColumn::float32(1, score));
     geometry.object.push(attribute("score", score));
     geometry
 }
@@ -81,15 +81,12 @@ fn are_greatest(level: &Level, kept: &BTreeSet<i64>, of: impl Fn(i64) -> f64) {
         .present()
         .into_iter()
         .partition(|id| kept.contains(id));
-    let least = own.into_iter().map(&of).fold(f64::INFINITY, f64::min);
+    let min = own.into_iter().map(&of).fold(f64::INFINITY, f64::min);
     let greatest = others
         .into_iter()
         .map(&of)
         .fold(f64::NEG_INFINITY, f64::max);
-    assert!(
-        least >= greatest - 1e-9,
-        "{least} was kept, {greatest} was not"
-    );
+    assert!(min >= greatest - 1e-9, "{min} was kept, {greatest} was not");
 }
 
 /// Returns the chunks of the coarser level that an object intersects.
@@ -124,7 +121,7 @@ fn levels_keep_the_objects_that_the_strategy_selects() {
             for descending in [true, false] {
                 let (own, level) = make(amount, Strategy::Attribute { descending });
                 assert_eq!(own.len(), count);
-                let Values::Numbers(score) = &geometry.object[0].values else {
+                let ColumnValues::Numeric(score) = &geometry.object[0].values else {
                     panic!()
                 };
                 let ids = geometry.part_objects.as_ref().unwrap();
@@ -149,11 +146,11 @@ fn levels_keep_the_objects_that_the_strategy_selects() {
             let reached: BTreeSet<_> = own.iter().flat_map(|id| chunks(&level, *id)).collect();
             let mut by_hand = BTreeSet::new();
             for _ in 0..count {
-                let most = level.present().into_iter().max_by_key(|id| {
+                let max = level.present().into_iter().max_by_key(|id| {
                     let own = chunks(&level, *id);
                     own.difference(&by_hand).count()
                 });
-                by_hand.extend(chunks(&level, most.unwrap()));
+                by_hand.extend(chunks(&level, max.unwrap()));
             }
             let enough = by_hand.len().min(all.len());
             // Ties may be resolved differently and lead to another total.

@@ -164,8 +164,8 @@ impl<'a> Step<'a> {
         use zvf_build::GeometryKind::{Graphs, Mesh};
         match self.fine.kind {
             Some(Mesh) => {
-                let least = (0..ends.len()).min_by_key(|at| ends[*at]).unwrap();
-                ends.rotate_left(least);
+                let min = (0..ends.len()).min_by_key(|at| ends[*at]).unwrap();
+                ends.rotate_left(min);
             }
             Some(Graphs) if !self.fine.is_directed => ends.sort_unstable(),
             _ => {}

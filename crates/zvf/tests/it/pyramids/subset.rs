@@ -42,9 +42,9 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64], keep: usize) {
         let others = (0..coarse.vertices.len()).filter(|other| coarse.cell(*other, cell) == own);
         let others = others.filter(|other| coarse_owners[*other] == owners[vertex]);
         let off = |other: usize| distance(fine.place(vertex), coarse.place(other));
-        let least = others.map(off).fold(f64::INFINITY, f64::min);
+        let min = others.map(off).fold(f64::INFINITY, f64::min);
         match parent {
-            Some(parent) => assert!(off(*parent) <= least, "{vertex}: not the nearest, {about}"),
+            Some(parent) => assert!(off(*parent) <= min, "{vertex}: not the nearest, {about}"),
             None => panic!("{vertex} is lost, {about}"),
         }
     }

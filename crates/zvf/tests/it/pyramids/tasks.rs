@@ -84,7 +84,7 @@ async fn made(files: &Files, wanted: &Wanted, runner: Option<Arc<Twice>>) -> (Fi
 #[test]
 fn chunks_may_be_built_by_separate_tasks() {
     for kind in GeometryKind::ALL {
-        let mut most = 0;
+        let mut max = 0;
         for (seed, sharded) in [(40, false), (43, true)] {
             block_on(async {
                 let wanted = of(kind, Profile::V09, seed, sharded).await;
@@ -96,10 +96,10 @@ fn chunks_may_be_built_by_separate_tasks() {
                 let differ = differ.filter(|name| here.get(*name) != there.get(*name));
                 let differ: Vec<&String> = differ.collect();
                 assert!(differ.is_empty(), "{differ:?}, {}", wanted.about);
-                most = most.max(tasks);
+                max = max.max(tasks);
             });
         }
-        assert!(most > 2, "{kind:?}: {most} tasks");
+        assert!(max > 2, "{kind:?}: {max} tasks");
     }
 }
 

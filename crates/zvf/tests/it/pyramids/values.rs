@@ -166,9 +166,9 @@ fn same(about: &About, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &
         for row in all.iter().filter(has_all) {
             *often.entry(row.iter().map(ordered).collect()).or_default() += 1;
         }
-        let most = often.values().max();
-        let least = often.iter().find(|(_, count)| Some(*count) == most);
-        let Some((expected, _)) = least else {
+        let max = often.values().max();
+        let min = often.iter().find(|(_, count)| Some(*count) == max);
+        let Some((expected, _)) = min else {
             return nothing(about, &found_numbers, title);
         };
         let found: Vec<_> = found_numbers.iter().map(ordered).collect();

@@ -1,6 +1,7 @@
 //! Results in batches, each within a memory budget.
 
-use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
+use futures_util::StreamExt;
+use zvf::{BatchOptions, Dataset, Error, OpenOptions, Query, QueryResult};
 use zvf_model::error_chain::error_chain;
 use zvf_query::{Column, ColumnValues, QueryError, Selection};
 use zvf_testkit::stores::{Made, Recipe, StoreKind, make, wide};
@@ -119,8 +120,8 @@ fn check(name: &str, made: &Made, query: &Query, part: u64) {
     );
     assert_eq!(joined(batches), expected, "{name}");
     // A single result does not fit into a budget below its size.
-    let least = of_size(made, budget.min(size(&expected) / 2));
-    let error = block_on(least.query(query)).unwrap_err();
+    let min = of_size(made, budget.min(size(&expected) / 2));
+    let error = block_on(min.query(query)).unwrap_err();
     let is_over = matches!(error, Error::Query(QueryError::OverBudget { .. }));
     assert!(is_over, "{name}: {error:?}");
 }
@@ -216,5 +217,40 @@ fn a_chunk_that_exceeds_the_budget_is_an_error() {
             let text = error_chain(&error);
             assert!(text.contains("budget"), "{kind:?} {budget}: {text}");
         }
+    }
+}
+
+/// A query reads its next chunks when its batches were taken, and none after the stream was dropped.
+#[test]
+fn a_stream_reads_no_further_than_it_is_taken() {
+    for kind in [StoreKind::BinnedPoints, StoreKind::Triangles] {
+        let made = large(kind);
+        let total: usize = made.files.iter().map(|(_, bytes)| bytes.len()).sum();
+        let budget = u64::try_from(total).unwrap() / 10;
+        let options = BatchOptions::new().rows(100);
+        let dataset = of_size(&made, budget);
+        let requests = |dataset: &Dataset| dataset.store().take_request_log().len();
+        let mut stream = dataset.stream(&Query::new(), options);
+        assert_eq!(
+            requests(&dataset),
+            0,
+            "{kind:?}: a stream reads when polled"
+        );
+        let first = block_on(stream.next()).unwrap().unwrap();
+        assert_eq!((first.first_row, first.positions.len()), (0, 100));
+        let before = requests(&dataset);
+        let second = block_on(stream.next()).unwrap().unwrap();
+        assert_eq!((second.first_row, second.positions.len()), (100, 100));
+        assert_eq!(requests(&dataset), 0, "{kind:?}: the batch was cut already");
+        let rest: Vec<_> = block_on(stream.by_ref().collect());
+        assert!(rest.iter().all(Result::is_ok) && stream.report().is_some());
+        let after = requests(&dataset);
+        assert!(before > 0 && after > 0, "{kind:?}: {before}, then {after}");
+
+        let dataset = of_size(&made, budget);
+        let mut stream = dataset.stream(&Query::new(), options);
+        block_on(stream.next()).unwrap().unwrap();
+        drop(stream);
+        assert_eq!(requests(&dataset), before, "{kind:?}");
     }
 }

@@ -54,8 +54,8 @@ fn explain_predicts_the_first_round() {
                 // Selecting chunk by chunk reads no more than the explained maximum.
                 if made.truth.objects.is_none() && ask.query.nearest.is_none() {
                     let all = cost::sum(cost.data(), &files);
-                    let most = explained.at_most.unwrap();
-                    assert!(all <= most, "{at}: {all} of {most}");
+                    let max = explained.at_most.unwrap();
+                    assert!(all <= max, "{at}: {all} of {max}");
                 }
                 // Each described step is one round trip.
                 let is_whole =

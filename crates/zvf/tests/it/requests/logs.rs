@@ -168,9 +168,9 @@ fn check((name, kind, _): (&str, StoreKind, u64)) {
             let twice = cost::read_twice(apart.all(), &files);
             assert_eq!(apart.found, cost.found, "{at}");
             faults.extend(twice.iter().map(|what| format!("{at}: twice {what}")));
-            let (rounds, most) = (cost.data.len(), most_rounds(kind, &ask));
-            if rounds > most {
-                faults.push(format!("{at}: {rounds} rounds, not {most}"));
+            let (rounds, max) = (cost.data.len(), most_rounds(kind, &ask));
+            if rounds > max {
+                faults.push(format!("{at}: {rounds} rounds, not {max}"));
             }
             // Each node is requested once, in addition to root and level.
             let (there, absent) = cost.nodes(&files);

@@ -44,7 +44,7 @@ fn asks(truth: &ExpectedStore) -> Vec<Ask> {
 }
 
 /// Checks that each query reads less than `most` bytes of cells, if given.
-fn check(name: &str, kind: StoreKind, size: usize, most: Option<u64>) {
+fn check(name: &str, kind: StoreKind, size: usize, max: Option<u64>) {
     let mut all = String::new();
     for (cells_name, cells) in CELLS {
         let made = wide(&recipe(kind, cells, size), SIDE);
@@ -65,7 +65,7 @@ fn check(name: &str, kind: StoreKind, size: usize, most: Option<u64>) {
             }
             all.push_str(&logs::text(&ask, &cost, &files, (false, &mut Vec::new())));
             let bytes = cost::sum(cost.data(), &files);
-            let is_little = most.is_none_or(|most| bytes < most);
+            let is_little = max.is_none_or(|max| bytes < max);
             assert!(is_little, "{name}, {cells_name}, {}: {bytes}", ask.name);
         }
         all.push('\n');

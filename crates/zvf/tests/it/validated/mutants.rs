@@ -212,7 +212,7 @@ fn guarded(checked: &Files, original: &[u8], plain: &[u8], mutant: &Mutant) -> b
 }
 
 #[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
-fn check(kind: GeometryKind, least: usize) {
+fn check(kind: GeometryKind, min: usize) {
     let geometry = geometry(kind);
     let plain = made(geometry.clone(), design(kind, false));
     let checked = made(geometry, design(kind, true));
@@ -225,7 +225,7 @@ fn check(kind: GeometryKind, least: usize) {
     let missed = &tally.missed;
     let some: Vec<&String> = missed.iter().take(40).collect();
     assert!(missed.is_empty(), "{} missed: {some:#?}", missed.len());
-    assert!(tally.made >= least, "{} mutants", tally.made);
+    assert!(tally.made >= min, "{} mutants", tally.made);
     assert!(judged >= tally.made / EACH, "{judged} judged");
 }
 

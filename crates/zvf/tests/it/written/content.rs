@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use zvf::{Dataset, Query};
-use zvf_build::{Attribute, Design, Geometry, NumericColumn, Values};
+use zvf_build::{Column, ColumnValues, Design, Geometry, NumericColumn};
 use zvf_model::level::LevelId;
-use zvf_query::{Column, predicate::Scope};
+use zvf_query::predicate::Scope;
 
 /// The content of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,10 +32,10 @@ fn number(bytes: &[u8]) -> String {
     format!("{bytes:02x?}")
 }
 
-fn row(attributes: &[Attribute], at: usize) -> Row {
-    let value = |attribute: &Attribute| match &attribute.values {
-        Values::Numbers(numbers) => Some(number(numbers.row(at))),
-        Values::Text(texts) => texts[at].clone(),
+fn row(attributes: &[Column], at: usize) -> Row {
+    let value = |attribute: &Column| match &attribute.values {
+        ColumnValues::Numeric(numbers) => Some(number(numbers.row(at))),
+        texts @ ColumnValues::Dictionary { .. } => texts.text_at(at).map(str::to_owned),
     };
     let row = attributes.iter();
     row.filter_map(|attribute| Some((attribute.name.clone(), value(attribute)?)))
@@ -48,13 +48,11 @@ fn read(columns: &[Column], at: usize) -> Row {
             return None;
         }
         Some(match &column.values {
-            zvf_query::ColumnValues::Numeric(rows) => {
+            ColumnValues::Numeric(rows) => {
                 let size = rows.row_size();
                 number(&rows.bytes[at * size..(at + 1) * size])
             }
-            zvf_query::ColumnValues::Dictionary { codes, words } => {
-                words[codes[at] as usize].clone()
-            }
+            ColumnValues::Dictionary { codes, words } => words[codes[at] as usize].clone(),
         })
     };
     let row = columns.iter();
@@ -63,10 +61,10 @@ fn read(columns: &[Column], at: usize) -> Row {
 }
 
 /// Returns the tag of each vertex.
-fn tags(values: &Values) -> Vec<u64> {
+fn tags(values: &ColumnValues) -> Vec<u64> {
     match values {
-        Values::Numbers(NumericColumn { bytes, .. }) => tags_of(bytes),
-        Values::Text(_) => panic!("tags are numbers"),
+        ColumnValues::Numeric(NumericColumn { bytes, .. }) => tags_of(bytes),
+        ColumnValues::Dictionary { .. } => panic!("tags are numbers"),
     }
 }
 
@@ -204,18 +202,25 @@ impl Content {
             gone.extend(self.paths.remove(id).into_iter().flatten());
             self.objects.remove(id);
         }
-        self.vertices.retain(|tag, _| !gone.contains(tag));
-        self.owners.retain(|tag, _| !gone.contains(tag));
-        let mut severed = 0;
-        self.links.retain(|(ends, _)| {
-            let lost = ends.iter().filter(|end| gone.contains(end)).count();
-            severed += usize::from(lost > 0 && lost < ends.len());
-            lost == 0
-        });
         for (members, _) in self.groups.values_mut() {
             members.retain(|id| !ids.contains(id));
         }
-        severed
+        self.remove_vertices(&gone).1
+    }
+
+    /// Removes vertices; returns the number of links that lose an end, and the number of these that
+    /// do not lose all ends.
+    pub(crate) fn remove_vertices(&mut self, gone: &BTreeSet<u64>) -> (usize, usize) {
+        self.vertices.retain(|tag, _| !gone.contains(tag));
+        self.owners.retain(|tag, _| !gone.contains(tag));
+        let (mut links, mut severed) = (0, 0);
+        self.links.retain(|(ends, _)| {
+            let lost = ends.iter().filter(|end| gone.contains(end)).count();
+            links += usize::from(lost > 0);
+            severed += usize::from(lost > 0 && lost < ends.len());
+            lost == 0
+        });
+        (links, severed)
     }
 
     /// Reads the content of a store.
@@ -228,7 +233,7 @@ impl Content {
             .iter()
             .find(|column| column.name == "tag")
             .unwrap();
-        let zvf_query::ColumnValues::Numeric(tags) = &tags.values else {
+        let ColumnValues::Numeric(tags) = &tags.values else {
             panic!("tags are numbers")
         };
         let tags = tags_of(&tags.bytes);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use zvf::{CreateOptions, Dataset, Editor, Error, Store};
+use zvf::{ColumnValues, CreateOptions, Dataset, Editor, Error, Query, Store};
 use zvf_build::{Geometry, GeometryKind, OutOfBounds, Profile, WritePlan, edit::EditError};
 use zvf_testkit::stores::Random;
 
@@ -64,7 +64,9 @@ pub(crate) async fn change(
     let ids: Vec<i64> = expected.objects.keys().copied().collect();
     let next = ids.last().map_or(0, |last| last + 1);
     let some: BTreeSet<i64> = ids.iter().filter(|_| random.chance(30)).copied().collect();
-    match random.below(5) {
+    let kind = case.design.kind;
+    let has_order = kind.is_paths() || kind == GeometryKind::Skeletons;
+    match random.below(6) {
         0 | 1 => {
             let size = 1 + random.below(60);
             let geometry = with_ids(case.more(random, size, next), case, next);
@@ -86,12 +88,51 @@ pub(crate) async fn change(
         {
             replace(editor, case, random, (&some, next), expected).await
         }
+        4 if !has_order => {
+            remove_vertices(editor, random, expected).await;
+            "remove_rows"
+        }
         _ => {
             let before = expected.vertices.len();
             let changed = editor.compact().await.unwrap();
             assert_eq!((changed.added, changed.removed, before), (0, 0, before));
             "compact"
         }
+    }
+}
+
+/// Removes about a third of the vertices by their addresses.
+async fn remove_vertices(editor: &Editor, random: &mut Random, expected: &mut Content) {
+    let dataset = editor.dataset().await.unwrap();
+    let all = dataset.query(&Query::new().row_ids()).await.unwrap();
+    let tags = all.vertex.iter().find(|column| column.name == "tag");
+    let ColumnValues::Numeric(tags) = &tags.unwrap().values else {
+        panic!("tags are numbers")
+    };
+    let ids = all.row_ids.unwrap();
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    assert_eq!(ids.len(), expected.vertices.len());
+    let (mut rows, mut gone) = (Vec::new(), BTreeSet::new());
+    for (id, tag) in ids.iter().zip(tags.bytes.chunks_exact(8)) {
+        if random.chance(33) {
+            rows.push(*id);
+            gone.insert(u64::from_le_bytes(tag.try_into().unwrap()));
+        }
+    }
+    let transaction = dataset.transaction();
+    let changed = editor.remove_rows(Some(transaction), &rows).await.unwrap();
+    let (links, severed) = expected.remove_vertices(&gone);
+    assert_eq!(changed.removed, rows.len() as u64);
+    assert_eq!(
+        (changed.links, changed.severed),
+        (links as u64, severed as u64)
+    );
+    if !rows.is_empty() {
+        let again = editor.remove_rows(Some(transaction), &rows).await;
+        assert!(
+            matches!(again, Err(Error::OutdatedRows { .. })),
+            "{again:?}"
+        );
     }
 }
 
@@ -132,7 +173,7 @@ fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
     }
     let own = geometry.object_ids.is_some() || geometry.part_objects.is_some();
     // Appended geometry must not have attributes that the store lacks.
-    let lacks = |names: &[zvf_build::Attribute]| names.is_empty();
+    let lacks = |names: &[zvf_build::Column]| names.is_empty();
     if own && lacks(&case.geometry.object) {
         geometry.object.clear();
     }

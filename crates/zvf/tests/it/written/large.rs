@@ -9,7 +9,7 @@ use std::{
 };
 
 use zvf::{CreateOptions, GeometrySource, OpenOptions, TaskRunner};
-use zvf_build::{Attribute, Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
+use zvf_build::{Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
 
 use super::random;
 use crate::block_on;
@@ -52,10 +52,10 @@ impl GeometrySource for Cut {
         };
         let size = all.positions.row_size();
         batch.positions.bytes = all.positions.bytes[rows.start * size..rows.end * size].to_vec();
-        let vertex = all.vertex.iter().map(|attribute| Attribute {
-            name: attribute.name.clone(),
-            values: attribute.values.gather(rows.clone()),
-        });
+        let vertex = all
+            .vertex
+            .iter()
+            .map(|attribute| attribute.take(rows.clone()));
         batch.vertex = vertex.collect();
         // Paths without vertices make no batch.
         match batch.positions.is_empty() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use zvf_build::{
-    Attribute, CellChecksums, CellCompression, Design, Geometry, GeometryKind, NumericColumn,
-    Profile, ShardingPolicy, Values,
+    CellChecksums, CellCompression, Column, ColumnValues, Design, Geometry, GeometryKind,
+    NumericColumn, Profile, ShardingPolicy,
 };
 use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
@@ -291,7 +291,7 @@ impl Making<'_> {
         geometry
     }
 
-    fn values(&mut self, rows: usize, text: bool) -> Values {
+    fn values(&mut self, rows: usize, text: bool) -> ColumnValues {
         let kinds = [
             Kind::Float32,
             Kind::Float64,
@@ -314,13 +314,13 @@ impl Making<'_> {
             if let (true, Some(first)) = (some && self.tag == 0, texts.first_mut()) {
                 *first = None;
             }
-            return Values::Text(texts);
+            return ColumnValues::text(texts);
         }
         let kind = kinds[self.taste % kinds.len()];
         self.some(rows, kind, 1 + self.taste % 3)
     }
 
-    fn some(&mut self, rows: usize, kind: Kind, columns: usize) -> Values {
+    fn some(&mut self, rows: usize, kind: Kind, columns: usize) -> ColumnValues {
         let mut numbers = NumericColumn::new(kind, columns as u32);
         for _ in 0..rows * columns {
             let bytes = match kind {
@@ -330,7 +330,7 @@ impl Making<'_> {
             };
             numbers.bytes.extend(bytes);
         }
-        Values::Numbers(numbers)
+        ColumnValues::Numeric(numbers)
     }
 
     fn attributes(&mut self, geometry: &mut Geometry) {
@@ -338,7 +338,9 @@ impl Making<'_> {
         let tags = (0..vertices as u64).map(|at| self.tag + at);
         let mut tag = NumericColumn::new(Kind::UInt64, 1);
         tag.bytes = tags.flat_map(u64::to_le_bytes).collect();
-        geometry.vertex.push(attribute("tag", Values::Numbers(tag)));
+        geometry
+            .vertex
+            .push(attribute("tag", ColumnValues::Numeric(tag)));
         if self.rich {
             self.more_attributes(geometry);
         }
@@ -352,7 +354,7 @@ impl Making<'_> {
         geometry.vertex.push(attribute("word", words));
         let any = self.values(vertices, false);
         geometry.vertex.push(attribute("any", any));
-        let flag = Values::Numbers(NumericColumn {
+        let flag = ColumnValues::Numeric(NumericColumn {
             bytes: (0..vertices)
                 .map(|_| u8::from(self.random.chance(50)))
                 .collect(),
@@ -380,13 +382,12 @@ impl Making<'_> {
             let names = self.values(objects, true);
             // Objects have no empty text; it reads as missing.
             let names = match names {
-                Values::Text(texts) => Values::Text(
+                texts @ ColumnValues::Dictionary { .. } => ColumnValues::text(
                     texts
-                        .into_iter()
-                        .map(|text| text.filter(|t| !t.is_empty()))
-                        .collect(),
+                        .texts()
+                        .map(|text| text.filter(|text| !text.is_empty())),
                 ),
-                numbers @ Values::Numbers(_) => numbers,
+                numbers @ ColumnValues::Numeric(_) => numbers,
             };
             geometry.object.push(attribute("name", names));
         }
@@ -422,9 +423,6 @@ fn known(geometry: &Geometry) -> Vec<i64> {
     }
 }
 
-pub(crate) fn attribute(name: &str, values: Values) -> Attribute {
-    Attribute {
-        name: name.to_owned(),
-        values,
-    }
+pub(crate) fn attribute(name: &str, values: ColumnValues) -> Column {
+    Column::new(name.to_owned(), values)
 }

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use zvf::{CreateOptions, Dataset, Editor, Error, Query, Store};
 use zvf_build::{
-    Attribute, BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Values,
+    BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
     WritePlan, edit::EditError,
 };
 use zvf_format::numeric::Kind;
@@ -53,15 +53,12 @@ fn streamlines(count: usize) -> Geometry {
     let score = NumericColumn::float64(1, (0..count).map(|path| path as f64 / 2.0));
     geometry
         .object
-        .push(attribute("score", Values::Numbers(score)));
+        .push(attribute("score", ColumnValues::Numeric(score)));
     geometry
 }
 
-fn attribute(name: &str, values: Values) -> Attribute {
-    Attribute {
-        name: name.to_owned(),
-        values,
-    }
+fn attribute(name: &str, values: ColumnValues) -> Column {
+    Column::new(name.to_owned(), values)
 }
 
 const RAISE: OutOfBounds = OutOfBounds::Reject;
@@ -121,7 +118,7 @@ fn w3_replaced_objects_keep_their_ids() {
         assert_eq!(answer.objects, (0..10).collect::<Vec<i64>>());
         assert_eq!(answer.positions.len(), 200);
         // The object keeps its attributes.
-        let zvf_query::ColumnValues::Numeric(scores) = &answer.object[0].values else {
+        let ColumnValues::Numeric(scores) = &answer.object[0].values else {
             panic!("scores are numbers")
         };
         assert_eq!(scores.bytes[3 * 8..4 * 8], 1.5f64.to_le_bytes());
@@ -268,7 +265,7 @@ fn refused(geometry: Geometry, kind: GeometryKind) -> BuildError {
 fn w10_inconsistent_lengths_and_indexes_are_rejected() {
     for rows in [5, 2, 0] {
         let mut geometry = points(3);
-        let values = Values::Numbers(NumericColumn::float32(1, vec![0.0; rows]));
+        let values = ColumnValues::Numeric(NumericColumn::float32(1, vec![0.0; rows]));
         geometry.vertex.push(attribute("a", values));
         let error = refused(geometry, GeometryKind::Points);
         let is_length =
@@ -286,7 +283,7 @@ fn w10_inconsistent_lengths_and_indexes_are_rejected() {
     }
     for name in ["", "a b", "../x", "1st", "a/b", "\u{e9}"] {
         let mut geometry = points(3);
-        let values = Values::Numbers(NumericColumn::float32(1, vec![0.0; 3]));
+        let values = ColumnValues::Numeric(NumericColumn::float32(1, vec![0.0; 3]));
         geometry.vertex.push(attribute(name, values));
         let error = refused(geometry, GeometryKind::Points);
         assert!(
@@ -332,7 +329,7 @@ fn rejected_writes_leave_no_files() {
     let mut geometry = points(3);
     geometry
         .vertex
-        .push(attribute("a", Values::Text(Vec::new())));
+        .push(attribute("a", ColumnValues::text::<String>([])));
     let address = path.display().to_string();
     let design = design(GeometryKind::Points);
     let refused = block_on(zvf::create(
@@ -353,7 +350,7 @@ fn links_are_not_appended_where_stored_link_values_are_missing() {
         let weights = |count: usize| {
             attribute(
                 "w",
-                Values::Numbers(NumericColumn::float32(1, vec![0.5; count])),
+                ColumnValues::Numeric(NumericColumn::float32(1, vec![0.5; count])),
             )
         };
         geometry.link.push(weights(1));

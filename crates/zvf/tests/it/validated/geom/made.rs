@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use zvf::{CreateOptions, ValidateOptions};
-use zvf_build::{
-    Attribute, CellChecksums, Design, Geometry, GeometryKind, NumericColumn, Profile, Values,
-};
+use zvf_build::{CellChecksums, Column, Design, Geometry, GeometryKind, NumericColumn, Profile};
 use zvf_testkit::{damage::apply, golden::Files, golden::Golden};
 
 use super::super::findings;
@@ -33,10 +31,10 @@ pub(super) fn graph() -> Geometry {
     let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0], [12.0, 2.0]];
     let mut geometry = vertices(&places);
     geometry.links = vec![0, 1, 1, 2, 2, 3, 4, 1, 3, 4];
-    geometry.link.push(Attribute {
-        name: "weight".to_owned(),
-        values: Values::Numbers(NumericColumn::float32(1, [0.1, 0.2, 0.3, 0.4, 0.5])),
-    });
+    geometry.link.push(Column::new(
+        "weight",
+        NumericColumn::float32(1, [0.1, 0.2, 0.3, 0.4, 0.5]),
+    ));
     geometry
 }
 

@@ -72,14 +72,14 @@ fn others(old: &[u8], float: bool) -> Vec<Vec<u8>> {
         let mut wide = [0; 8];
         wide[..old.len()].copy_from_slice(old);
         let number = u64::from_le_bytes(wide);
-        let most = u64::MAX >> (64 - 8 * old.len());
+        let max = u64::MAX >> (64 - 8 * old.len());
         for other in [
             number.wrapping_add(1),
             number.wrapping_sub(1),
-            most,
-            number ^ (most - (most >> 1)),
+            max,
+            number ^ (max - (max >> 1)),
         ] {
-            others.push((other & most).to_le_bytes()[..old.len()].to_vec());
+            others.push((other & max).to_le_bytes()[..old.len()].to_vec());
         }
     }
     others.retain(|other| other != old);

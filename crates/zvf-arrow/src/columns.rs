@@ -1,0 +1,345 @@
+//! Single columns as Arrow arrays, and arrays as columns.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, PrimitiveArray,
+    StringArray,
+    cast::AsArray,
+    make_array,
+    types::{
+        ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+        UInt32Type, UInt64Type,
+    },
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field};
+use serde_json::{Value, json};
+use zvf::{Column, ColumnValues, NumericColumn, numeric::Kind};
+use zvf_model::column::NULL_CODE;
+
+use crate::error::ConversionError;
+
+/// Maximum size of the words of a text: offsets of UTF-8 arrays have 31 bits.
+const MAX_WORD_BYTES: usize = (1 << 31) - 1;
+
+/// Converts a column to an Arrow array. Numbers and codes of text are not copied.
+///
+/// # Errors
+///
+/// [`ConversionError::Words`] for text with more than 2 GiB of distinct words, and
+/// [`ConversionError::Incomplete`] if the bytes end inside a row.
+pub fn array_of(column: Column) -> Result<ArrayRef, ConversionError> {
+    let nulls = column.nulls.map(valid);
+    match column.values {
+        ColumnValues::Numeric(numbers) => numeric(&column.name, numbers, nulls),
+        ColumnValues::Dictionary { mut codes, words } => {
+            let bytes: usize = words.iter().map(String::len).sum();
+            if bytes > MAX_WORD_BYTES {
+                return Err(ConversionError::Words(column.name));
+            }
+            let len = u32::try_from(words.len()).unwrap_or(u32::MAX);
+            let has_nulls = codes.iter().any(|code| *code >= len);
+            let nulls =
+                nulls.or_else(|| has_nulls.then(|| codes.iter().map(|code| *code < len).collect()));
+            // Readers may look up the code of a null row.
+            for code in codes.iter_mut().filter(|code| **code >= len) {
+                *code = 0;
+            }
+            let keys = PrimitiveArray::<UInt32Type>::try_new(codes.into(), nulls)?;
+            let words = StringArray::from_iter_values(words.iter());
+            Ok(Arc::new(DictionaryArray::try_new(keys, Arc::new(words))?))
+        }
+    }
+}
+
+fn valid(nulls: Vec<bool>) -> NullBuffer {
+    nulls.into_iter().map(|is_null| !is_null).collect()
+}
+
+pub(crate) fn numeric(
+    name: &str,
+    numbers: NumericColumn,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, ConversionError> {
+    let (rows, width) = (numbers.len(), numbers.width);
+    let is_complete = rows.checked_mul(numbers.row_size()) == Some(numbers.bytes.len());
+    let width = i32::try_from(width).ok().filter(|_| is_complete);
+    let Some(width) = width else {
+        return Err(ConversionError::Incomplete(name.to_owned()));
+    };
+    let values = rows.saturating_mul(numbers.row_len());
+    let (kind, bytes) = (numbers.kind, numbers.bytes);
+    // With several numbers to a row, the row is null and not its numbers.
+    let (own, outer) = if width == 1 {
+        (nulls, None)
+    } else {
+        (None, nulls)
+    };
+    let values: ArrayRef = match kind {
+        Kind::Bool => {
+            let bits: BooleanBuffer = bytes.iter().map(|byte| *byte != 0).collect();
+            Arc::new(BooleanArray::new(bits, own))
+        }
+        Kind::Complex64 | Kind::Complex128 => {
+            let parts = primitive(part(kind), values.saturating_mul(2), bytes, None)?;
+            list(parts, 2, own)?
+        }
+        kind => primitive(data_type(kind), values, bytes, own)?,
+    };
+    if width == 1 {
+        Ok(values)
+    } else {
+        list(values, width, outer)
+    }
+}
+
+fn primitive(
+    of: DataType,
+    len: usize,
+    bytes: Vec<u8>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, ConversionError> {
+    let data = ArrayData::builder(of)
+        .len(len)
+        .add_buffer(Buffer::from_vec(bytes))
+        .nulls(nulls)
+        .align_buffers(true);
+    Ok(make_array(data.build()?))
+}
+
+fn list(
+    values: ArrayRef,
+    width: i32,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, ConversionError> {
+    let item = item(values.data_type().clone());
+    Ok(Arc::new(FixedSizeListArray::try_new(
+        item, width, values, nulls,
+    )?))
+}
+
+/// Returns the item field of a list.
+fn item(of: DataType) -> Arc<Field> {
+    Arc::new(Field::new_list_field(of, false))
+}
+
+/// Returns the type of the parts of a complex number.
+fn part(kind: Kind) -> DataType {
+    if kind == Kind::Complex64 {
+        DataType::Float32
+    } else {
+        DataType::Float64
+    }
+}
+
+/// Returns Arrow's type of a number.
+fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Bool => DataType::Boolean,
+        Kind::Int8 => DataType::Int8,
+        Kind::Int16 => DataType::Int16,
+        Kind::Int32 => DataType::Int32,
+        Kind::Int64 => DataType::Int64,
+        Kind::UInt8 => DataType::UInt8,
+        Kind::UInt16 => DataType::UInt16,
+        Kind::UInt32 => DataType::UInt32,
+        Kind::UInt64 => DataType::UInt64,
+        Kind::Float16 => DataType::Float16,
+        Kind::Float32 => DataType::Float32,
+        Kind::Float64 => DataType::Float64,
+        Kind::Complex64 | Kind::Complex128 => DataType::FixedSizeList(item(part(kind)), 2),
+    }
+}
+
+/// Returns Arrow's type of rows of numbers.
+pub(crate) fn numeric_type(kind: Kind, width: i32) -> DataType {
+    if width == 1 {
+        data_type(kind)
+    } else {
+        DataType::FixedSizeList(item(data_type(kind)), width)
+    }
+}
+
+/// Returns Arrow's type of text.
+pub(crate) fn text_type() -> DataType {
+    DataType::Dictionary(DataType::UInt32.into(), DataType::Utf8.into())
+}
+
+/// Converts an Arrow array to a column: numbers, lists of equally many numbers, and text, plain or
+/// with a dictionary.
+///
+/// # Errors
+///
+/// [`ConversionError::Type`] for other types, and [`ConversionError::Nulls`] for lists with null
+/// values inside.
+pub fn column_of(name: &str, array: &ArrayRef) -> Result<Column, ConversionError> {
+    let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+    let nulls = nulls.map(|valid| valid.iter().map(|is_valid| !is_valid).collect());
+    let values = match array.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            ColumnValues::text(texts(name, array)?)
+        }
+        DataType::Dictionary(key, _) => match **key {
+            DataType::Int8 => words::<Int8Type>(name, array)?,
+            DataType::Int16 => words::<Int16Type>(name, array)?,
+            DataType::Int32 => words::<Int32Type>(name, array)?,
+            DataType::Int64 => words::<Int64Type>(name, array)?,
+            DataType::UInt8 => words::<UInt8Type>(name, array)?,
+            DataType::UInt16 => words::<UInt16Type>(name, array)?,
+            DataType::UInt32 => words::<UInt32Type>(name, array)?,
+            DataType::UInt64 => words::<UInt64Type>(name, array)?,
+            _ => return Err(unsupported(name, array)),
+        },
+        _ => ColumnValues::Numeric(numbers_of(name, array)?),
+    };
+    Ok(Column {
+        name: name.to_owned(),
+        values,
+        nulls,
+    })
+}
+
+/// Converts an Arrow array to rows of numbers. Rows that are null have any value.
+///
+/// # Errors
+///
+/// [`ConversionError::Type`] for other types than numbers and lists of equally many numbers, and
+/// [`ConversionError::Nulls`] for lists with null values inside.
+pub fn numbers_of(name: &str, array: &ArrayRef) -> Result<NumericColumn, ConversionError> {
+    let DataType::FixedSizeList(_, width) = array.data_type() else {
+        return plain(name, array, 1);
+    };
+    let width = u32::try_from(*width).ok().filter(|width| *width > 0);
+    let width = width.ok_or_else(|| unsupported(name, array))?;
+    let values = array.as_fixed_size_list().values();
+    if values.null_count() > 0 {
+        return Err(ConversionError::Nulls(name.to_owned()));
+    }
+    plain(name, values, width)
+}
+
+fn plain(name: &str, array: &ArrayRef, width: u32) -> Result<NumericColumn, ConversionError> {
+    let kind = match array.data_type() {
+        DataType::Boolean => {
+            let bytes = array.as_boolean().values().iter().map(u8::from).collect();
+            return Ok(NumericColumn::new(Kind::Bool, width).with_bytes(bytes));
+        }
+        DataType::Int8 => Kind::Int8,
+        DataType::Int16 => Kind::Int16,
+        DataType::Int32 => Kind::Int32,
+        DataType::Int64 => Kind::Int64,
+        DataType::UInt8 => Kind::UInt8,
+        DataType::UInt16 => Kind::UInt16,
+        DataType::UInt32 => Kind::UInt32,
+        DataType::UInt64 => Kind::UInt64,
+        DataType::Float16 => Kind::Float16,
+        DataType::Float32 => Kind::Float32,
+        DataType::Float64 => Kind::Float64,
+        _ => return Err(unsupported(name, array)),
+    };
+    let data = array.to_data();
+    let (start, len) = (data.offset(), data.len());
+    let (start, len) = (
+        start.saturating_mul(kind.size()),
+        len.saturating_mul(kind.size()),
+    );
+    let buffer = data.buffers().first().cloned().unwrap_or_default();
+    let buffer = buffer.slice_with_length(start, len);
+    drop(data);
+    // A buffer that nothing else uses gives its memory away.
+    let bytes = buffer.into_vec::<u8>();
+    let bytes = bytes.unwrap_or_else(|shared| shared.as_slice().to_vec());
+    Ok(NumericColumn::new(kind, width).with_bytes(bytes))
+}
+
+fn words<K: ArrowDictionaryKeyType>(
+    name: &str,
+    array: &ArrayRef,
+) -> Result<ColumnValues, ConversionError> {
+    let dictionary = array.as_dictionary::<K>();
+    let texts = texts(name, dictionary.values())?;
+    let mut words = Vec::with_capacity(texts.len());
+    let mut codes_of_words = Vec::with_capacity(texts.len());
+    for text in texts {
+        codes_of_words.push(match text {
+            None => NULL_CODE,
+            Some(text) => {
+                words.push(text);
+                // Arrow's lengths fit, and a dictionary of 2^32 words does not fit into memory.
+                u32::try_from(words.len().saturating_sub(1)).unwrap_or(NULL_CODE)
+            }
+        });
+    }
+    let code = |row| {
+        let key = dictionary.key(row)?;
+        codes_of_words.get(key).copied()
+    };
+    let codes = (0..array.len()).map(|row| code(row).unwrap_or(NULL_CODE));
+    Ok(ColumnValues::Dictionary {
+        codes: codes.collect(),
+        words: words.into(),
+    })
+}
+
+fn texts(name: &str, array: &ArrayRef) -> Result<Vec<Option<String>>, ConversionError> {
+    fn owned<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<Option<String>> {
+        texts.map(|text| text.map(str::to_owned)).collect()
+    }
+    match array.data_type() {
+        DataType::Utf8 => Ok(owned(array.as_string::<i32>().iter())),
+        DataType::LargeUtf8 => Ok(owned(array.as_string::<i64>().iter())),
+        DataType::Utf8View => Ok(owned(array.as_string_view().iter())),
+        _ => Err(unsupported(name, array)),
+    }
+}
+
+fn unsupported(name: &str, array: &ArrayRef) -> ConversionError {
+    ConversionError::Type {
+        column: name.to_owned(),
+        found: array.data_type().clone(),
+        expected: "numbers, lists of equally many numbers, or text",
+    }
+}
+
+/// Returns the values of a column of 64-bit integers without nulls.
+pub(crate) fn integers<T: arrow_array::types::ArrowPrimitiveType>(
+    name: &str,
+    array: &ArrayRef,
+    expected: &'static str,
+) -> Result<ScalarBuffer<T::Native>, ConversionError> {
+    if array.null_count() > 0 {
+        return Err(ConversionError::Nulls(name.to_owned()));
+    }
+    let found = || ConversionError::Type {
+        column: name.to_owned(),
+        found: array.data_type().clone(),
+        expected,
+    };
+    let values = array.as_primitive_opt::<T>().ok_or_else(found)?;
+    Ok(values.values().clone())
+}
+
+/// Returns the metadata of the field of positions. `GeoArrow` has points of 64-bit floats with two
+/// to four axes.
+pub(crate) fn position_metadata(
+    kind: Kind,
+    width: u32,
+    crs: Option<&Value>,
+) -> HashMap<String, String> {
+    if kind != Kind::Float64 || !(2..=4).contains(&width) {
+        return HashMap::new();
+    }
+    let name = ("ARROW:extension:name", "geoarrow.point".to_owned());
+    let crs = crs.map(|crs| {
+        (
+            "ARROW:extension:metadata",
+            json!({ "crs": crs }).to_string(),
+        )
+    });
+    let entries = [name].into_iter().chain(crs);
+    entries
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}

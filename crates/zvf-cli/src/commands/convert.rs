@@ -1,0 +1,176 @@
+//! `zvf convert`: writes a file of geometry in another format, without a store.
+
+use std::{error::Error, path::PathBuf};
+
+use serde_json::json;
+use zvf::GeometryKind;
+use zvf_files::FileResults;
+
+use crate::{
+    arguments::named,
+    commands::create::CreateUsageError,
+    display::{count_noun, len_u64},
+    formats::{
+        self, FieldSink, Format, GeometryReadError, GeometryReadOptions, InputFile, LosslessTarget,
+        OutputFile, WrittenFiles,
+    },
+    outcome::CommandOutcome,
+    progress::ProgressLine,
+};
+
+/// Convert a file of geometry to another format
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Tractograms and point clouds are read and written in batches, other files as a whole. Formats are those of
+`zvf create --from` and `zvf query -o`.
+
+Examples:
+  zvf convert tracts.trk tracts.tck
+  zvf convert neurons/ neurons.glb
+  zvf convert cloud.csv cloud.laz --kind points --strict"
+)]
+pub(crate) struct FileConvertArgs {
+    /// File to read, or a folder of .swc files.
+    #[arg(value_name = "IN", value_parser = InputFile::parse)]
+    from: InputFile,
+    /// File to write.
+    #[arg(value_name = "OUT", value_parser = OutputFile::parse)]
+    to: OutputFile,
+    /// Kind of the geometry; taken from the file if it has one.
+    #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
+    kind: Option<GeometryKind>,
+    /// File that belongs to the one that is read; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+    /// Write no file if its format cannot hold everything.
+    #[arg(long)]
+    strict: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress, and print nothing but warnings and errors.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Number of vertices of a batch.
+const BATCH: usize = 1 << 18;
+
+/// What was converted.
+struct Converted {
+    vertices: u64,
+    notes: Vec<String>,
+    written: WrittenFiles,
+}
+
+pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let (from, to) = (
+        arguments.from.path().display(),
+        arguments.to.path().display(),
+    );
+    let message = format!("converting {from} to {to}");
+    let progress =
+        ProgressLine::with_message(arguments.quiet || arguments.json, move || message.clone());
+    let lossless = LosslessTarget::new(&arguments.to, arguments.strict)?;
+    let is_field = |format: Format| matches!(format, Format::Field(_));
+    let is_streamed = is_field(arguments.from.format()) && is_field(arguments.to.format());
+    let mut converted = if is_streamed {
+        in_batches(arguments, lossless.file())?
+    } else {
+        whole(arguments, lossless.file())?
+    };
+    // What the reader leaves out is lost as well.
+    let lost = converted
+        .notes
+        .iter()
+        .filter(|note| note.contains("left out"));
+    converted.written.left_out.extend(lost.cloned());
+    converted.notes.retain(|note| !note.contains("left out"));
+    converted.written = lossless.publish(converted.written)?;
+    drop(progress);
+    Ok(arguments.done(&converted)?)
+}
+
+/// Converts batch by batch.
+fn in_batches(
+    arguments: &FileConvertArgs,
+    target: &OutputFile,
+) -> Result<Converted, Box<dyn Error>> {
+    let mut reader = formats::open_field(&arguments.from, arguments.kind, &arguments.with)?;
+    let mut sink = FieldSink::create(target, &formats::described(reader.description()))?;
+    let mut batches = FileResults::new(reader.as_mut());
+    let mut vertices = 0_u64;
+    while let Some(batch) = batches.next(BATCH).map_err(GeometryReadError::Batch)? {
+        vertices = vertices.saturating_add(len_u64(batch.positions.len()));
+        sink.write(&batch)?;
+    }
+    let tables = batches.groups();
+    Ok(Converted {
+        vertices,
+        notes: batches.description().notes.clone(),
+        written: sink.finish(&tables.groups, &tables.columns)?,
+    })
+}
+
+/// Converts to a format that is written as a whole, or from a table.
+fn whole(arguments: &FileConvertArgs, target: &OutputFile) -> Result<Converted, Box<dyn Error>> {
+    let format = arguments.from.format();
+    let input = if let Format::Field(_) = format {
+        let mut reader = formats::open_field(&arguments.from, arguments.kind, &arguments.with)?;
+        let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
+        formats::input_of(reader.description(), geometry, Vec::new())
+    } else {
+        let kind = arguments.kind.ok_or(CreateUsageError::Kind(format))?;
+        if !arguments.with.is_empty() {
+            return Err(CreateUsageError::With(format).into());
+        }
+        let mut input = formats::read(&arguments.from, &GeometryReadOptions::new(kind))?;
+        input.separate_parts()?;
+        input
+    };
+    let mut kinds = GeometryKind::ALL.into_iter();
+    let kind = kinds.find(|kind| kind.name() == input.description.geometry);
+    let kind = arguments.kind.or(kind).unwrap_or(GeometryKind::Points);
+    let mut description = input.description;
+    description.crs = description.crs.or(input.crs);
+    description.group.clone_from(&input.geometry.group);
+    let axes = input.axes.unwrap_or_default();
+    let answer = zvf_files::whole_result(input.geometry, kind, axes)?;
+    Ok(Converted {
+        vertices: len_u64(answer.positions.len()),
+        notes: input.notes,
+        written: formats::write(&answer, &description, target)?,
+    })
+}
+
+impl FileConvertArgs {
+    fn done(&self, converted: &Converted) -> Result<CommandOutcome, serde_json::Error> {
+        let Converted {
+            vertices,
+            notes,
+            written,
+        } = converted;
+        let files = written.files.iter().map(|file| file.display().to_string());
+        let files: Vec<String> = files.collect();
+        let lost = written.left_out.iter();
+        let lost: Vec<String> = lost.map(|line| format!("left out: {line}")).collect();
+        let mut outcome = CommandOutcome::default();
+        if self.json {
+            outcome.text = serde_json::to_string_pretty(&json!({
+                "vertices": vertices,
+                "files": files,
+                "notes": notes,
+                "left_out": written.left_out,
+            }))?;
+        } else if self.quiet {
+            outcome.warnings = lost;
+        } else {
+            let mut lines = vec![count_noun(*vertices, "vertex", "vertices")];
+            lines.extend(files.iter().map(|file| format!("written: {file}")));
+            lines.extend(lost);
+            lines.extend(notes.iter().map(|note| format!("note: {note}")));
+            outcome.text = lines.join("\n");
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,55 @@
+//! `zvf create` from files of `zvf-files`, which determine kind, axes and headers.
+
+use std::error::Error;
+
+use zvf_files::GeometryReader;
+
+use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
+use crate::{
+    formats::{GeometryReadError, input_of, open_field},
+    outcome::CommandOutcome,
+    progress::ProgressLine,
+};
+
+/// Default memory for geometry that is read as a whole.
+const MEMORY: u64 = 1 << 30;
+/// Copies of the geometry in memory while a store is planned as a whole.
+const COPIES: u64 = 6;
+
+pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let file = &arguments.input.from;
+    if let Some(option) = arguments.input.options.table_option() {
+        let format = file.format();
+        return Err(CreateUsageError::Table { option, format }.into());
+    }
+    let name = file.path().display().to_string();
+    let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
+    let mut reader = open_field(file, arguments.kind, &arguments.with)?;
+    let description = reader.description().clone();
+    let kind = arguments.kind.unwrap_or(description.kind);
+    let mut design = arguments.design(kind)?;
+    let mut files = vec![file.path().to_path_buf()];
+    files.extend(arguments.with.iter().cloned());
+    if is_streamed(arguments, reader.as_ref()) {
+        drop(progress);
+        description.complete(&mut design);
+        let mut report = CreateOutput::new(&arguments.out, kind);
+        let files = files.iter().map(|file| file.display().to_string());
+        report.read_files(files.collect(), &description.notes);
+        return create_large(arguments, &design, reader.as_mut(), report).await;
+    }
+    let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
+    drop(progress);
+    // Some notes come with the last batch.
+    let input = input_of(reader.description(), geometry, files);
+    create_whole(arguments, design, input).await
+}
+
+/// Returns whether a file is read in batches, because it is large or shared among processes.
+fn is_streamed(arguments: &CreateArgs, reader: &dyn GeometryReader) -> bool {
+    let options = arguments.options();
+    let description = reader.description();
+    let whole = options.memory.unwrap_or(MEMORY) / COPIES;
+    let is_large = description.bytes > whole || options.workers.is_some();
+    is_large && !description.kind.is_linked() && !options.overwrite
+}

@@ -1,0 +1,141 @@
+//! `zvf export`: writes a store in the form of another program.
+
+use std::{error::Error, path::PathBuf};
+
+use serde_json::{Value, json};
+use zvf::{Dataset, OpenOptions};
+
+use crate::{
+    display::{count_noun, group_digits},
+    outcome::CommandOutcome,
+    precomputed::{ExportOptions, ExportReport, LayerKind, export, viewer_link, viewer_state},
+    progress::{ProgressLine, ProgressMeter},
+};
+
+/// Write a store in the form of another program
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExportArgs {
+    #[command(subcommand)]
+    target: ExportTarget,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ExportTarget {
+    Precomputed(PrecomputedArgs),
+}
+
+/// Write a store as sources of Neuroglancer, which any static file server can serve
+///
+/// Points, lines and polylines become annotations with properties and a spatial index; paths,
+/// skeletons and graphs become skeletons; meshes become meshes of a single resolution. Attributes
+/// of objects become properties of segments.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf export precomputed tracts.zv tracts.precomputed
+  zvf export precomputed tracts.zv lines.precomputed --sharded --layers annotations")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+struct PrecomputedArgs {
+    /// Store: a folder, a .zip file, or an address that this build supports.
+    store: String,
+    /// Folder to write; it must not exist.
+    output: PathBuf,
+    /// Write every index as shards. Without it, indexes of up to 10 000 values are a file for each
+    /// value.
+    #[arg(long)]
+    sharded: bool,
+    /// Layers to write; by default all that the kind of geometry has.
+    #[arg(long, value_name = "LAYER", value_enum, value_delimiter = ',')]
+    layers: Vec<LayerKind>,
+    /// Attributes to write, by name; by default all.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    properties: Option<Vec<String>>,
+    /// Address at which the folder will be served; a link to Neuroglancer is printed.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress, and print nothing but warnings and errors.
+    #[arg(long)]
+    quiet: bool,
+    /// Send unsigned requests, for public buckets.
+    #[arg(long)]
+    anonymous: bool,
+}
+
+/// Runs the export.
+pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let ExportTarget::Precomputed(arguments) = &arguments.target;
+    let options = OpenOptions::default().anonymous(arguments.anonymous);
+    let dataset = Dataset::open_with(&arguments.store, &options).await?;
+    let meter = ProgressMeter::default();
+    let message = format!("exporting {}", arguments.store);
+    let progress = ProgressLine::with_meter(arguments.quiet, message, meter.clone());
+    let choices = ExportOptions {
+        layers: arguments.layers.clone(),
+        properties: arguments.properties.clone(),
+        sharded: arguments.sharded,
+    };
+    let report = export(&dataset, &arguments.output, &choices, meter).await?;
+    drop(progress);
+    let mut done = CommandOutcome::from(match (arguments.json, arguments.quiet) {
+        (true, _) => serde_json::to_string_pretty(&object(arguments, &report))?,
+        (false, true) => String::new(),
+        (false, false) => summary(arguments, &report),
+    });
+    if !arguments.json {
+        done.warnings.clone_from(&report.notes);
+    }
+    Ok(done)
+}
+
+/// Returns the link to a viewer that shows the export at the address of the arguments.
+fn link(arguments: &PrecomputedArgs, report: &ExportReport) -> Option<String> {
+    let url = arguments.url.as_ref()?;
+    let name = arguments.store.trim_end_matches(['/', '\\']);
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let name = name.strip_suffix(".zv").unwrap_or(name);
+    Some(viewer_link(None, &viewer_state(report, name, url)))
+}
+
+fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {
+    let layers = report.layers.iter().map(|layer| {
+        json!({
+            "layer": layer.kind.folder(),
+            "folder": arguments.output.join(layer.kind.folder()),
+            "items": layer.items,
+        })
+    });
+    json!({
+        "folder": arguments.output,
+        "neuroglancer": link(arguments, report),
+        "layers": layers.collect::<Vec<_>>(),
+        "files": report.files,
+        "bytes_written": report.bytes,
+        "notes": report.notes,
+    })
+}
+
+fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
+    let layers = report.layers.iter().map(|layer| {
+        let items = match layer.kind {
+            LayerKind::Annotations => count_noun(layer.items, "annotation", "annotations"),
+            LayerKind::Skeletons => count_noun(layer.items, "skeleton", "skeletons"),
+            LayerKind::Meshes => count_noun(layer.items, "mesh", "meshes"),
+            LayerKind::Segments => count_noun(layer.items, "segment", "segments"),
+        };
+        format!(
+            "{}/{}: {items}",
+            arguments.output.display(),
+            layer.kind.folder()
+        )
+    });
+    let mut lines: Vec<String> = layers.collect();
+    lines.push(format!(
+        "{}, {} bytes",
+        count_noun(report.files, "file", "files"),
+        group_digits(report.bytes)
+    ));
+    lines.extend(link(arguments, report));
+    lines.join("\n")
+}

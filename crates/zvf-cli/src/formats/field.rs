@@ -1,0 +1,112 @@
+//! Formats of `zvf-files` as input and output of the commands.
+
+use std::path::PathBuf;
+
+use zvf::{Column, Geometry, GeometryKind, ObjectGroup, QueryResult};
+use zvf_files::{
+    FileDescription, FileReadOptions, GeometryReader, GroupTables, ResultDescription, ResultWriter,
+};
+
+use super::{
+    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile, ResultWriteError,
+    StoreDescription, WrittenFiles, consistency,
+};
+
+/// Opens a file that is read in batches.
+pub(crate) fn open_field(
+    file: &InputFile,
+    kind: Option<GeometryKind>,
+    with: &[PathBuf],
+) -> Result<Box<dyn GeometryReader>, GeometryReadError> {
+    let mut options = FileReadOptions::default();
+    options.kind = kind;
+    options.with = with.to_vec();
+    Ok(zvf_files::open(file.path(), &options)?)
+}
+
+/// Reads a file as a whole.
+pub(super) fn read(
+    file: &InputFile,
+    options: &GeometryReadOptions,
+) -> Result<GeometryInput, GeometryReadError> {
+    let mut reader = open_field(file, Some(options.kind), &[])?;
+    let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
+    let files = vec![file.path().to_path_buf()];
+    Ok(input_of(reader.description(), geometry, files))
+}
+
+/// Returns the description of a file as that of a store.
+pub(crate) fn described(of: &FileDescription) -> StoreDescription {
+    let mut description = StoreDescription::new(of.kind.name());
+    description.axes.clone_from(&of.axes);
+    description.crs.clone_from(&of.crs);
+    if !of.header.is_empty() {
+        let name = of.format.header_name().to_owned();
+        description.headers.insert(name, of.header.clone());
+    }
+    description
+}
+
+/// Returns geometry with the description of its file.
+pub(crate) fn input_of(
+    of: &FileDescription,
+    geometry: Geometry,
+    files: Vec<PathBuf>,
+) -> GeometryInput {
+    let description = described(of);
+    GeometryInput {
+        geometry,
+        group_names: std::collections::BTreeMap::default(),
+        axes: description.axis_names(),
+        crs: of.crs.clone(),
+        description,
+        files,
+        notes: of.notes.clone(),
+    }
+}
+
+/// A file that is written in batches.
+pub(crate) struct FieldSink {
+    writer: Box<dyn ResultWriter>,
+}
+
+impl FieldSink {
+    /// Creates the file.
+    pub(crate) fn create(
+        file: &OutputFile,
+        description: &StoreDescription,
+    ) -> Result<Self, ResultWriteError> {
+        let description = ResultDescription::new(
+            description.axes.clone(),
+            description.crs.clone(),
+            description.headers.clone(),
+        );
+        let writer = zvf_files::create(file.path(), &description)?;
+        Ok(Self { writer })
+    }
+
+    /// Writes a batch.
+    pub(crate) fn write(&mut self, batch: &QueryResult) -> Result<(), ResultWriteError> {
+        if batch.first_row == 0 {
+            consistency::check(batch)?;
+        }
+        Ok(self.writer.write(batch)?)
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish(
+        self,
+        groups: &[ObjectGroup],
+        columns: &[Column],
+    ) -> Result<WrittenFiles, ResultWriteError> {
+        let tables = GroupTables {
+            groups: groups.to_vec(),
+            columns: columns.to_vec(),
+        };
+        let written = self.writer.finish(&tables)?;
+        Ok(WrittenFiles {
+            files: written.files,
+            left_out: written.left_out,
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! Tables whose rows belong to vertices or objects of an existing store.
+
+use zvf::Column;
+
+use super::{
+    ColumnError, Format, GeometryReadError, InputFile, MissingPolicy, StoreDescription,
+    column::FileColumn, input_table::AXES, npz, read_description, read_table,
+};
+
+/// The key of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum TableKey {
+    /// Rows of vertices, by their address.
+    Row,
+    /// Rows of objects, by their id.
+    Object,
+}
+
+/// A table with a key, and attributes.
+#[derive(Debug)]
+pub(crate) struct KeyedTable {
+    pub(crate) key: TableKey,
+    /// The key of each row; each key occurs once.
+    pub(crate) ids: Vec<i64>,
+    /// Attributes, without scope.
+    pub(crate) columns: Vec<Column>,
+    /// Number of the transaction to which addresses belong, if the file has it.
+    pub(crate) transaction: Option<u64>,
+    /// Columns that are not attributes of the key.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl TableKey {
+    /// Both keys.
+    pub(crate) const ALL: [Self; 2] = [Self::Row, Self::Object];
+
+    /// Returns the name of the column of the key.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Row => "row_id",
+            Self::Object => "object_id",
+        }
+    }
+
+    /// Returns the names of the columns, or arrays of npz, that hold the key.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Row => ["row_id", "row_ids"],
+            Self::Object => ["object_id", "objects"],
+        }
+    }
+
+    /// Returns the scope of the attributes.
+    pub(crate) fn scope(self) -> &'static str {
+        match self {
+            Self::Row => "vertex",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// Columns of a query result that are not attributes, besides axes.
+const STRUCTURE: [&str; 11] = [
+    "row_id",
+    "row_ids",
+    "object_id",
+    "object_ids",
+    "objects",
+    "object",
+    "part",
+    "part_offsets",
+    "part_objects",
+    "positions",
+    "links",
+];
+
+/// Reads a table. Without a key, rows belong to vertices if the table has their addresses.
+///
+/// # Errors
+///
+/// [`GeometryReadError`] if the table cannot be read or lacks the key.
+pub(crate) fn read_keyed(
+    file: &InputFile,
+    key: Option<TableKey>,
+    missing: MissingPolicy,
+) -> Result<KeyedTable, GeometryReadError> {
+    let (mut columns, axes, description) = columns(file, missing)?;
+    let has = |key: TableKey, columns: &[FileColumn]| {
+        let mut names = columns.iter().map(|column| column.label.as_str());
+        names.any(|name| key.names().contains(&name))
+    };
+    let found = TableKey::ALL.into_iter().find(|key| has(*key, &columns));
+    let key = key.or(found).unwrap_or(TableKey::Row);
+    let names: Vec<String> = columns.iter().map(|column| column.label.clone()).collect();
+    let at = names
+        .iter()
+        .position(|name| key.names().contains(&name.as_str()));
+    let at = at.ok_or_else(|| GeometryReadError::NoColumn {
+        path: file.path().to_path_buf(),
+        column: key.name().to_owned(),
+        columns: names,
+    })?;
+    let of_key = columns.remove(at);
+    let ids = of_key.ids()?;
+    check_distinct(&of_key, &ids)?;
+    let mut table = KeyedTable {
+        key,
+        columns: Vec::new(),
+        transaction: description.and_then(|description| description.transaction),
+        left_out: Vec::new(),
+        ids,
+    };
+    for column in columns {
+        let label = column.label.clone();
+        let is_structure = STRUCTURE.contains(&label.as_str()) || axes.contains(&label);
+        let name = match label.split_once('.') {
+            Some((scope, name)) if scope == key.scope() => name,
+            Some(("vertex" | "fragment" | "link" | "object" | "group" | "group_attribute", _)) => {
+                table.left_out.push(label);
+                continue;
+            }
+            _ if is_structure => {
+                table.left_out.push(label);
+                continue;
+            }
+            _ => label.as_str(),
+        };
+        if column.values.len() != table.ids.len() {
+            let (expected, found) = (table.ids.len(), column.values.len());
+            return Err(column.error(ColumnError::Rows { expected, found }));
+        }
+        table.columns.push(Column::new(name, column.values));
+    }
+    Ok(table)
+}
+
+/// The columns of a file, the names of its axes, and its description.
+type FileColumns = (Vec<FileColumn>, Vec<String>, Option<StoreDescription>);
+
+fn columns(file: &InputFile, missing: MissingPolicy) -> Result<FileColumns, GeometryReadError> {
+    if let Format::Field(_) = file.format() {
+        let path = file.path().to_path_buf();
+        return Err(GeometryReadError::NoTable { path });
+    }
+    if file.format() == Format::Npz {
+        let (columns, description) = npz::read_columns(file.path(), missing)?;
+        return Ok((columns, Vec::new(), description));
+    }
+    let (described, _) = read_description(file)?;
+    let table = read_table(file, missing)?;
+    let description = described.or(table.description);
+    let of_description = description.as_ref().and_then(StoreDescription::axis_names);
+    let axes = table.axes.or(of_description);
+    let axes = axes.unwrap_or_else(|| AXES.map(str::to_owned).to_vec());
+    Ok((table.columns, axes, description))
+}
+
+fn check_distinct(column: &FileColumn, ids: &[i64]) -> Result<(), GeometryReadError> {
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
+    match pairs.find(|(one, next)| one == next) {
+        Some((id, _)) => Err(column.error(ColumnError::Repeated(*id))),
+        None => Ok(()),
+    }
+}

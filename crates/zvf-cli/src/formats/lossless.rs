@@ -1,0 +1,73 @@
+//! Files that are published only if nothing is left out.
+
+use std::{fs, path::Path};
+
+use tempfile::TempDir;
+
+use super::{OutputFile, ResultWriteError, WrittenFiles};
+
+/// A file that is written to a temporary folder beside its target, if it may lack nothing.
+pub(crate) struct LosslessTarget {
+    folder: Option<TempDir>,
+    file: OutputFile,
+    target: OutputFile,
+}
+
+impl LosslessTarget {
+    /// Creates the folder. Files go to their target if `is_strict` is false.
+    pub(crate) fn new(target: &OutputFile, is_strict: bool) -> Result<Self, ResultWriteError> {
+        let mut made = Self {
+            folder: None,
+            file: target.clone(),
+            target: target.clone(),
+        };
+        if is_strict {
+            let folder = tempfile::Builder::new()
+                .prefix(".zvf-")
+                .tempdir_in(target.folder());
+            let folder = folder.map_err(|source| file_error(target.path(), source))?;
+            made.file = target.inside(folder.path());
+            made.folder = Some(folder);
+        }
+        Ok(made)
+    }
+
+    /// Returns the file to write.
+    pub(crate) fn file(&self) -> &OutputFile {
+        &self.file
+    }
+
+    /// Moves the files to their target.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultWriteError::Lossy`] if something is left out; no file has changed then.
+    pub(crate) fn publish(
+        self,
+        mut written: WrittenFiles,
+    ) -> Result<WrittenFiles, ResultWriteError> {
+        if self.folder.is_none() {
+            return Ok(written);
+        }
+        if !written.left_out.is_empty() {
+            return Err(ResultWriteError::Lossy {
+                path: self.target.path().to_path_buf(),
+                left_out: written.left_out,
+            });
+        }
+        for path in &mut written.files {
+            let name = path.file_name().unwrap_or_default();
+            let to = self.target.folder().join(name);
+            fs::rename(&*path, &to).map_err(|source| file_error(&to, source))?;
+            *path = to;
+        }
+        Ok(written)
+    }
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> ResultWriteError {
+    ResultWriteError::File {
+        path: path.to_path_buf(),
+        source,
+    }
+}

@@ -1,0 +1,125 @@
+//! The space of a store: axes, units and bounds.
+
+use zvf::Dataset;
+use zvf_precomputed::{Dimension, Dimensions};
+
+/// Metres in a nanometre.
+const NANOMETRE: f64 = 1e-9;
+
+/// Axes of a store with their units.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewerSpace {
+    pub(crate) dimensions: Dimensions,
+    /// Things about the units that a user should know.
+    pub(crate) notes: Vec<String>,
+}
+
+impl ViewerSpace {
+    pub(crate) fn of(dataset: &Dataset) -> Self {
+        let mut notes = Vec::new();
+        let axes = dataset.root().axes.iter().map(|axis| {
+            let is_time = axis.kind.as_deref() == Some("time");
+            let known = axis.unit.as_deref().and_then(unit);
+            let (scale, unit) = known.unwrap_or(match is_time {
+                true => (1.0, "s"),
+                false => (NANOMETRE, "m"),
+            });
+            if known.is_none() && notes.is_empty() {
+                notes.push(match &axis.unit {
+                    Some(unit) => format!(
+                        "the unit {unit:?} of axis {} is not known to Neuroglancer: 1 unit is \
+                         shown as 1 nm",
+                        axis.name
+                    ),
+                    None => "the store names no unit: 1 unit is shown as 1 nm".to_owned(),
+                });
+            }
+            Dimension {
+                name: axis.name.clone(),
+                scale,
+                unit: unit.to_owned(),
+            }
+        });
+        let dimensions = Dimensions(axes.collect());
+        Self { dimensions, notes }
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.dimensions.0.len()
+    }
+
+    /// Returns nanometres per unit of each axis; `None` unless there are three axes of space.
+    pub(crate) fn nanometres(&self) -> Option<[f64; 3]> {
+        let axes = self.dimensions.0.iter().map(|axis| {
+            let is_space = axis.unit == "m";
+            is_space.then(|| rounded(axis.scale / NANOMETRE))
+        });
+        let axes: Option<Vec<f64>> = axes.collect();
+        <[f64; 3]>::try_from(axes?).ok()
+    }
+}
+
+/// Rounds a ratio that is almost a whole number, as 1e-6 / 1e-9, or the inverse of one.
+fn rounded(ratio: f64) -> f64 {
+    let is_close = |whole: f64, ratio: f64| (whole - ratio).abs() < 1e-9 * whole;
+    let (whole, inverse) = (ratio.round(), ratio.recip().round());
+    if is_close(whole, ratio) {
+        whole
+    } else if is_close(inverse, ratio.recip()) {
+        inverse.recip()
+    } else {
+        ratio
+    }
+}
+
+/// Returns scale and base unit of a unit of length or time.
+fn unit(name: &str) -> Option<(f64, &'static str)> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "m" | "meter" | "metre" | "meters" => (1.0, "m"),
+        "dm" | "decimeter" | "decimetre" => (1e-1, "m"),
+        "cm" | "centimeter" | "centimetre" => (1e-2, "m"),
+        "mm" | "millimeter" | "millimetre" | "millimeters" => (1e-3, "m"),
+        "um" | "µm" | "μm" | "micrometer" | "micrometre" | "micron" | "microns" | "micrometers" => {
+            (1e-6, "m")
+        }
+        "nm" | "nanometer" | "nanometre" | "nanometers" => (1e-9, "m"),
+        "pm" | "picometer" | "picometre" => (1e-12, "m"),
+        "a" | "å" | "angstrom" | "ångström" => (1e-10, "m"),
+        "km" | "kilometer" | "kilometre" => (1e3, "m"),
+        "s" | "second" | "seconds" => (1.0, "s"),
+        "ms" | "millisecond" | "milliseconds" => (1e-3, "s"),
+        "us" | "µs" | "microsecond" | "microseconds" => (1e-6, "s"),
+        "ns" | "nanosecond" | "nanoseconds" => (1e-9, "s"),
+        "min" | "minute" | "minutes" => (60.0, "s"),
+        "h" | "hour" | "hours" => (3600.0, "s"),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_to_nanometres_are_exact() {
+        for (name, nanometres) in [
+            ("mm", 1e6),
+            ("um", 1e3),
+            ("nanometer", 1.0),
+            ("m", 1e9),
+            ("pm", 1e-3),
+        ] {
+            let (scale, unit) = unit(name).unwrap();
+            let axis = Dimension {
+                name: "x".to_owned(),
+                scale,
+                unit: unit.to_owned(),
+            };
+            let space = ViewerSpace {
+                dimensions: Dimensions(vec![axis; 3]),
+                notes: Vec::new(),
+            };
+            assert_eq!(space.nanometres(), Some([nanometres; 3]), "{name}");
+        }
+    }
+}

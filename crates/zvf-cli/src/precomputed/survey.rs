@@ -1,0 +1,158 @@
+//! A first pass over a store: bounds, numbers, and facts about the attributes.
+
+use std::ops::ControlFlow;
+
+use zvf::{Query, QueryResult};
+use zvf_format::numeric::NumericRows;
+use zvf_query::Selection;
+
+use super::{
+    Export, ExportError,
+    attributes::{AttributeSurvey, narrow},
+    segments::SegmentTable,
+};
+
+/// What the first pass found.
+pub(crate) struct StoreSurvey {
+    pub(crate) vertices: u64,
+    /// Paths, if the store has paths.
+    pub(crate) parts: u64,
+    pub(crate) is_path: bool,
+    /// Whether every path has two points.
+    pub(crate) is_pairs: bool,
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+    pub(crate) vertex: AttributeSurvey,
+    pub(crate) object: AttributeSurvey,
+    pub(crate) segments: SegmentTable,
+    pub(crate) has_objects: bool,
+}
+
+/// Reads the store once.
+pub(crate) async fn survey(
+    work: &Export<'_>,
+    notes: &mut Vec<String>,
+) -> Result<StoreSurvey, ExportError> {
+    let rank = work.space.rank();
+    let mut survey = StoreSurvey {
+        vertices: 0,
+        parts: 0,
+        is_path: false,
+        is_pairs: true,
+        lower: vec![f64::INFINITY; rank],
+        upper: vec![f64::NEG_INFINITY; rank],
+        vertex: AttributeSurvey::default(),
+        object: AttributeSurvey::default(),
+        segments: SegmentTable::default(),
+        has_objects: false,
+    };
+    let report = work
+        .dataset
+        .batches(&query(work), |batch| {
+            survey.add(&batch);
+            ControlFlow::Continue(())
+        })
+        .await?;
+    notes.extend(report.notes);
+    let is_empty = survey
+        .lower
+        .iter()
+        .zip(&survey.upper)
+        .any(|(lo, hi)| lo > hi);
+    if survey.vertices == 0 || is_empty {
+        return Err(ExportError::Empty);
+    }
+    survey.segments.finish(notes);
+    let far = survey.lower.iter().chain(&survey.upper);
+    let far = far.fold(0.0_f64, |far, at| far.max(at.abs()));
+    let widest = survey
+        .lower
+        .iter()
+        .zip(&survey.upper)
+        .map(|(lo, hi)| hi - lo);
+    let widest = widest.fold(0.0, f64::max);
+    if far > widest * 1e4 {
+        let step = far / f64::from(1 << 23);
+        notes.push(format!(
+            "positions are far from the origin: as float32 they are rounded to steps of {step:.2e}"
+        ));
+    }
+    Ok(survey)
+}
+
+/// Returns the query for the whole store with the chosen attributes.
+pub(crate) fn query(work: &Export<'_>) -> Query {
+    let columns = match &work.options.properties {
+        None => Selection::All,
+        Some(names) => Selection::Named(names.iter().map(|name| (None, name.clone())).collect()),
+    };
+    Query::new().columns(columns)
+}
+
+impl StoreSurvey {
+    fn add(&mut self, batch: &QueryResult) {
+        let Some(view) = batch.positions.view() else {
+            return;
+        };
+        for row in 0..view.rows() {
+            let Some(point) = finite(&view, row, self.lower.len()) else {
+                continue;
+            };
+            for (at, (lower, upper)) in self.lower.iter_mut().zip(&mut self.upper).enumerate() {
+                // Bounds are those of the float32 that are written.
+                let along = point.get(at).map_or(0.0, |along| f64::from(*along));
+                *lower = lower.min(along);
+                *upper = upper.max(along);
+            }
+        }
+        let rows = u64::try_from(view.rows()).unwrap_or(u64::MAX);
+        self.vertices = self.vertices.saturating_add(rows);
+        self.vertex.add(&batch.vertex);
+        self.object.add(&batch.object);
+        self.segments.add(&batch.objects, &batch.object);
+        self.has_objects |= !batch.objects.is_empty();
+        if let Some(parts) = &batch.parts {
+            self.is_path = true;
+            let count = u64::try_from(parts.objects.len()).unwrap_or(u64::MAX);
+            self.parts = self.parts.saturating_add(count);
+            let mut ends = parts.offsets.windows(2);
+            self.is_pairs &= ends.all(|ends| matches!(ends, [a, b] if b.saturating_sub(*a) == 2));
+        }
+    }
+}
+
+/// Returns a position rounded to float32, or `None` if a coordinate is not finite.
+pub(crate) fn finite(view: &NumericRows<'_>, row: usize, rank: usize) -> Option<Vec<f32>> {
+    let axes = 0..u32::try_from(rank).ok()?;
+    let point = axes.map(|axis| {
+        let along = narrow(view.value(row, axis)?.to_f64());
+        along.is_finite().then_some(along)
+    });
+    point.collect()
+}
+
+/// Returns the rows of each path of a batch, with its object.
+pub(crate) fn paths(batch: &QueryResult) -> impl Iterator<Item = PathRange> + '_ {
+    let parts = batch.parts.as_ref();
+    let offsets = parts.map(|parts| parts.offsets.as_slice());
+    let objects = parts.map(|parts| parts.objects.as_slice());
+    let local = |offset: u64| usize::try_from(offset.saturating_sub(batch.first_row)).ok();
+    let ends = offsets.unwrap_or_default().windows(2);
+    ends.zip(objects.unwrap_or_default())
+        .filter_map(move |(ends, object)| match ends {
+            [start, end] => Some(PathRange {
+                start: local(*start)?,
+                end: local(*end)?,
+                object: *object,
+            }),
+            _ => None,
+        })
+}
+
+/// A path of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathRange {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) object: i64,
+}

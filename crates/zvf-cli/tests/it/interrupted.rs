@@ -1,0 +1,217 @@
+//! Commands that are interrupted by SIGINT and SIGTERM.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{stores::Bench, text};
+
+/// Number of points, one to a chunk: the commands write about as many files.
+const POINTS: usize = 400;
+
+/// Writes a table of points, each in a chunk of its own.
+fn points(bench: &Bench) {
+    let rows = (0..POINTS).map(|at| format!("{}.5,{}.5,{at}\n", at % 50, at / 50));
+    let table: String = rows.collect();
+    bench.file("a.csv", &format!("x,y,fa\n{table}"));
+}
+
+const CREATE: [&str; 9] = [
+    "create",
+    "@a.zv",
+    "--kind",
+    "points",
+    "--from",
+    "@a.csv",
+    "--chunk-shape",
+    "1,1",
+    "--quiet",
+];
+
+/// Starts a command, waits until `has_begun` holds, and sends a signal. Returns the error output.
+#[track_caller]
+fn interrupted(
+    bench: &Bench,
+    line: &[&str],
+    has_begun: impl Fn() -> bool,
+    (signal, code): (Signal, i32),
+) -> String {
+    let mut child = start(bench, line);
+    while !has_begun() {
+        let ended = child.try_wait().unwrap();
+        assert_eq!(ended, None, "{line:?} ended before the signal");
+        std::thread::yield_now();
+    }
+    let id = Pid::from_child(&child);
+    kill_process(id, signal).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr).to_owned();
+    assert_eq!(output.status.code(), Some(code), "{line:?}: {said}");
+    assert_eq!(text(&output.stdout), "", "{line:?}");
+    said
+}
+
+fn start(bench: &Bench, line: &[&str]) -> Child {
+    let line = line.iter().map(|word| match word.strip_prefix('@') {
+        Some(name) => bench.path(name).into_os_string(),
+        None => word.into(),
+    });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zvf"));
+    command.args(line);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Counts the files below a folder, up to `most`.
+fn files(folder: &Path, most: usize) -> usize {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let mut count = 0;
+    for entry in entries.flatten() {
+        count += match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files(&entry.path(), most - count),
+            _ => 1,
+        };
+        if count >= most {
+            break;
+        }
+    }
+    count
+}
+
+const SIGNALS: [(Signal, i32); 2] = [(Signal::INT, 130), (Signal::TERM, 143)];
+
+fn line_of(signal: Signal) -> String {
+    let name = if signal == Signal::INT {
+        "SIGINT"
+    } else {
+        "SIGTERM"
+    };
+    format!("interrupted by {name}: what is committed stays, and the next run replaces the rest\n")
+}
+
+#[test]
+fn create_can_be_repeated() {
+    for (signal, code) in SIGNALS {
+        let bench = Bench::new();
+        points(&bench);
+        let store = bench.path("a.zv");
+        let said = interrupted(&bench, &CREATE, || files(&store, 50) >= 50, (signal, code));
+        assert_eq!(said, line_of(signal));
+        assert_eq!(bench.names(), ["a.csv", "a.zv"]);
+        let said = bench.refused(&["info", "@a.zv"]);
+        assert!(said.contains("was interrupted"), "{said}");
+        bench.says(&CREATE);
+        let info = bench.json(&["info", "@a.zv"]);
+        assert_eq!(info["levels"][0]["vertices"], POINTS);
+        assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
+    }
+}
+
+#[test]
+fn pyramid_and_migrate_can_be_repeated() {
+    let bench = Bench::new();
+    points(&bench);
+    bench.says(&CREATE);
+    let store = bench.path("a.zv");
+    let before = files(&store, usize::MAX);
+    let pyramid = ["pyramid", "@a.zv", "--levels", "1"];
+    let has_begun = || files(&store, before + 50) >= before + 50;
+    let said = interrupted(&bench, &pyramid, has_begun, (Signal::INT, 130));
+    assert_eq!(said, line_of(Signal::INT));
+    let info = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["levels"].as_array().unwrap().len(), 1);
+    bench.says(&pyramid);
+    let info = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["levels"].as_array().unwrap().len(), 2);
+    assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
+
+    let migrate = ["migrate", "@a.zv", "@b.zv", "--profile", "0.8"];
+    let target = bench.path("b.zv");
+    let said = interrupted(
+        &bench,
+        &migrate,
+        || files(&target, 50) >= 50,
+        (Signal::TERM, 143),
+    );
+    assert_eq!(said, line_of(Signal::TERM));
+    bench.says(&migrate);
+    let info = bench.json(&["info", "@b.zv"]);
+    assert_eq!(info["levels"][0]["vertices"], POINTS);
+}
+
+#[test]
+fn query_leaves_no_temporary_file() {
+    let bench = Bench::new();
+    points(&bench);
+    bench.says(&CREATE);
+    let is_staged = || bench.names().iter().any(|name| name.starts_with(".zvf-"));
+    let mut child = start(&bench, &["query", "@a.zv", "-o", "@b.csv", "--quiet"]);
+    // The query may end before the signal.
+    while !is_staged() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let _ = kill_process(Pid::from_child(&child), Signal::INT);
+    child.wait_with_output().unwrap();
+    assert!(!is_staged(), "{:?}", bench.names());
+}
+
+/// Runs a command that cannot write files above 2 KiB, as on a full disk, and returns its error
+/// output.
+#[track_caller]
+fn limited(bench: &Bench, line: &[&str]) -> String {
+    let mut command = Command::new("sh");
+    // Blocks of 512 or 1,024 bytes; without the signal, writes fail.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" \"$@\""]);
+    command.arg(env!("CARGO_BIN_EXE_zvf"));
+    command.args(line.iter().map(|word| match word.strip_prefix('@') {
+        Some(name) => bench.path(name).into_os_string(),
+        None => word.into(),
+    }));
+    let output = command.output().unwrap();
+    let said = text(&output.stderr).to_owned();
+    assert_eq!(output.status.code(), Some(2), "{line:?}: {said}");
+    assert!(said.contains("File too large"), "{line:?}: {said}");
+    said
+}
+
+#[test]
+fn failed_writes_can_be_repeated() {
+    let bench = Bench::new();
+    let number = |at: u32| f64::from(at.wrapping_mul(2_654_435_761) % 1_000_003) / 7.0;
+    let rows = (0..3_000).map(|at| format!("{},{},{}\n", number(at), at, number(at + 9)));
+    let table: String = rows.collect();
+    bench.file("a.csv", &format!("x,y,fa\n{table}"));
+    let create = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    limited(&bench, &create);
+    bench.says(&create);
+    assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
+    let before = bench.answer("@a.zv", &[]);
+
+    let migrate = ["migrate", "@a.zv", "@b.zv", "--profile", "0.8"];
+    limited(&bench, &migrate);
+    bench.says(&migrate);
+    assert_eq!(bench.answer("@b.zv", &[]), before);
+
+    let append = ["append", "@a.zv", "--from", "@a.csv"];
+    limited(&bench, &append);
+    assert_eq!(bench.answer("@a.zv", &[]), before);
+    bench.says(&append);
+    let info = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["levels"][0]["vertices"], 6_000);
+    assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
+
+    bench.file("b.csv", "old");
+    limited(&bench, &["query", "@a.zv", "-o", "@b.csv"]);
+    assert_eq!(fs::read_to_string(bench.path("b.csv")).unwrap(), "old");
+    let staged = bench
+        .names()
+        .into_iter()
+        .find(|name| name.starts_with(".zvf-"));
+    assert_eq!(staged, None);
+}

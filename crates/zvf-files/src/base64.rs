@@ -1,0 +1,91 @@
+//! Base64 with padding, for bytes in the JSON of headers.
+
+use crate::FileFault;
+
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Encodes bytes.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4_usize {
+            let index =
+                usize::try_from(bits >> (18_usize.saturating_sub(at.saturating_mul(6))) & 63);
+            let letter = index.ok().and_then(|index| LETTERS.get(index));
+            let is_given = at <= three.len();
+            text.push(char::from(
+                letter.copied().filter(|_| is_given).unwrap_or(b'='),
+            ));
+        }
+    }
+    text
+}
+
+/// Decodes text. White space between the characters is skipped.
+///
+/// # Errors
+///
+/// [`FileFault::Field`] for other characters, and for text that ends inside a byte.
+pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, FileFault> {
+    let wrong = |found: &str| {
+        FileFault::field(
+            "base64 text",
+            found,
+            "the text is damaged; write the file again",
+        )
+    };
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count, mut padding) = (0_u32, 0_u32, 0_u32);
+    for letter in text.iter().filter(|letter| !letter.is_ascii_whitespace()) {
+        let value = match letter {
+            b'A'..=b'Z' => letter.wrapping_sub(b'A'),
+            b'a'..=b'z' => letter.wrapping_sub(b'a').wrapping_add(26),
+            b'0'..=b'9' => letter.wrapping_sub(b'0').wrapping_add(52),
+            b'+' => 62,
+            b'/' => 63,
+            b'=' => {
+                padding = padding.saturating_add(1);
+                continue;
+            }
+            _ => return Err(wrong("text with other characters")),
+        };
+        if padding > 0 {
+            return Err(wrong("text that goes on behind its end"));
+        }
+        bits = bits << 6 | u32::from(value);
+        count = count.saturating_add(6);
+        if count >= 8 {
+            count = count.saturating_sub(8);
+            bytes.push(u8::try_from(bits >> count & 0xff).unwrap_or(0));
+        }
+    }
+    if count == 6 || padding > 2 {
+        return Err(wrong("text that ends inside a byte"));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back() {
+        for (bytes, text) in [
+            (b"".as_slice(), ""),
+            (b"f", "Zg=="),
+            (b"fo", "Zm8="),
+            (b"foo", "Zm9v"),
+            (&[0xff, 0xfe, 0, 0x7f], "//4Afw=="),
+        ] {
+            assert_eq!(encode(bytes), text);
+            assert_eq!(decode(text.as_bytes()).unwrap(), bytes);
+        }
+        assert_eq!(decode(b"Zm\n9v").unwrap(), b"foo");
+        for damaged in ["Zg==Zg", "Z", "Zm9*", "Zg==="] {
+            assert!(decode(damaged.as_bytes()).is_err(), "{damaged}");
+        }
+    }
+}

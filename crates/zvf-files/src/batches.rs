@@ -1,0 +1,178 @@
+//! Files as query results, for writers that take results.
+
+use std::{collections::BTreeMap, error::Error, fmt};
+
+use zvf::{Geometry, GeometryKind, Links, NumericColumn, ObjectGroup, Parts, QueryResult};
+
+use crate::{FileDescription, FileFault, GeometryReader, GroupTables};
+
+/// Batches of a file as query results. Objects, parts and links are those of the file.
+pub struct FileResults<'a> {
+    reader: &'a mut dyn GeometryReader,
+    state: ResultState,
+}
+
+impl fmt::Debug for FileResults<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("FileResults");
+        debug.field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl<'a> FileResults<'a> {
+    /// Starts with the next batch of a reader.
+    pub fn new(reader: &'a mut dyn GeometryReader) -> Self {
+        let description = reader.description();
+        let axes = description.axes.iter().map(|axis| axis.name.clone());
+        let state = ResultState::new(reader.tables(), description.kind, axes.collect());
+        Self { reader, state }
+    }
+
+    /// Returns about `vertices` vertices of points or paths, and geometry with links as a whole;
+    /// `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// The error of the reader, or [`FileFault::Broken`] for links that end in no vertex.
+    pub fn next(
+        &mut self,
+        vertices: usize,
+    ) -> Result<Option<QueryResult>, Box<dyn Error + Send + Sync>> {
+        let Some(batch) = self.reader.next(vertices)? else {
+            return Ok(None);
+        };
+        Ok(Some(self.state.result(batch)?))
+    }
+
+    /// Returns the description of the file, with notes about all batches up to now.
+    pub fn description(&self) -> &FileDescription {
+        self.reader.description()
+    }
+
+    /// Returns the groups of the file.
+    pub fn groups(&self) -> GroupTables {
+        GroupTables {
+            groups: groups(&self.state.tables),
+            columns: self.state.tables.group.clone(),
+        }
+    }
+}
+
+/// Returns the whole of a geometry as a query result.
+///
+/// # Errors
+///
+/// [`FileFault::Broken`] for links that end in no vertex.
+pub fn whole_result(
+    mut geometry: Geometry,
+    kind: GeometryKind,
+    axes: Vec<String>,
+) -> Result<QueryResult, FileFault> {
+    let mut tables = Geometry::new(NumericColumn::new(geometry.positions.kind, 3));
+    tables.objects = geometry.objects.take();
+    tables.object = std::mem::take(&mut geometry.object);
+    tables.groups = std::mem::take(&mut geometry.groups);
+    let groups = groups(&tables);
+    let mut result = ResultState::new(tables, kind, axes).result(geometry)?;
+    result.groups = groups;
+    Ok(result)
+}
+
+fn groups(tables: &Geometry) -> Vec<ObjectGroup> {
+    let groups = tables.groups.iter();
+    let groups = groups.map(|(id, members)| ObjectGroup {
+        id: u64::from(*id),
+        members: members.clone(),
+    });
+    groups.collect()
+}
+
+/// What batches have in common.
+#[derive(Debug)]
+struct ResultState {
+    tables: Geometry,
+    kind: GeometryKind,
+    axes: Vec<String>,
+    /// Rows of `tables` by object id; empty if ids are rows.
+    rows: BTreeMap<i64, usize>,
+    first_row: u64,
+    /// The greatest object of earlier batches.
+    last: Option<i64>,
+}
+
+impl ResultState {
+    fn new(tables: Geometry, kind: GeometryKind, axes: Vec<String>) -> Self {
+        let ids = tables.objects.as_deref().unwrap_or_default();
+        let is_numbered = (0..).zip(ids).all(|(row, id)| row == *id);
+        let rows = ids.iter().enumerate().map(|(row, id)| (*id, row));
+        let rows = rows.filter(|_| !is_numbered).collect();
+        Self {
+            tables,
+            kind,
+            axes,
+            rows,
+            first_row: 0,
+            last: None,
+        }
+    }
+
+    fn result(&mut self, batch: Geometry) -> Result<QueryResult, FileFault> {
+        let first = self.first_row;
+        let vertices = u64::try_from(batch.vertices()).unwrap_or(u64::MAX);
+        self.first_row = first.saturating_add(vertices);
+        let mut result = QueryResult::default();
+        result.first_row = first;
+        result.axes.clone_from(&self.axes);
+        if result.axes.is_empty() {
+            let names = ["x", "y", "z", "w"].into_iter().take(batch.axes());
+            result.axes = names.map(str::to_owned).collect();
+        }
+        let mut objects: Vec<i64> = Vec::new();
+        if let Some(offsets) = batch.part_offsets {
+            let count = offsets.len().saturating_sub(1);
+            let next = self.last.map_or(0, |last| last.saturating_add(1));
+            let numbered = || (next..).take(count).collect();
+            let owners = batch.part_objects.unwrap_or_else(numbered);
+            objects.clone_from(&owners);
+            let offsets = offsets.iter().map(|offset| offset.saturating_add(first));
+            result.parts = Some(Parts {
+                offsets: offsets.collect(),
+                objects: owners,
+            });
+        } else if self.kind.is_linked() {
+            let end = |end: i64| {
+                let end = u64::try_from(end).ok().filter(|end| *end < vertices);
+                end.map(|end| end.saturating_add(first))
+            };
+            let ends: Option<Vec<u64>> = batch.links.into_iter().map(end).collect();
+            result.links = Some(Links {
+                width: u32::try_from(batch.link_width).unwrap_or(u32::MAX),
+                ends: ends.ok_or(FileFault::Broken("a link ends in a vertex not there"))?,
+            });
+        }
+        if let Some(ids) = batch.object_ids {
+            objects.clone_from(&ids);
+            result.object_ids = Some(ids);
+        }
+        objects.sort_unstable();
+        objects.dedup();
+        // Readers number objects in ascending order, so smaller ones came with earlier batches.
+        objects.retain(|id| self.last.is_none_or(|last| *id > last));
+        self.last = objects.last().copied().or(self.last);
+        let row = |id: &i64| match self.rows.is_empty() {
+            true => usize::try_from(*id).unwrap_or(usize::MAX),
+            false => self.rows.get(id).copied().unwrap_or(usize::MAX),
+        };
+        let rows: Vec<usize> = objects.iter().map(row).collect();
+        let columns = self.tables.object.iter();
+        result.object = columns
+            .map(|column| column.take(rows.iter().copied()))
+            .collect();
+        result.objects = objects;
+        result.positions = batch.positions;
+        result.vertex = batch.vertex;
+        result.link = batch.link;
+        result.fragment = batch.fragment;
+        Ok(result)
+    }
+}

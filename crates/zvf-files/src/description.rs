@@ -1,0 +1,103 @@
+//! What a file says besides its geometry.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use zvf::{AxisSpec, Column, Design, GeometryKind, ObjectGroup};
+
+use crate::FileFormat;
+
+/// Header of a file, as attributes of `headers/<format>` in a store.
+pub type FileHeader = Map<String, Value>;
+
+/// Description of a file that is read: everything except the geometry.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FileDescription {
+    /// The format.
+    pub format: FileFormat,
+    /// Kind of the geometry.
+    pub kind: GeometryKind,
+    /// Axes with their types and units.
+    pub axes: Vec<AxisSpec>,
+    /// Coordinate reference system.
+    pub crs: Option<Value>,
+    /// Header, from which the same file can be written again.
+    pub header: FileHeader,
+    /// Size of the geometry in bytes, at least approximately.
+    pub bytes: u64,
+    /// Differences between the file and the geometry, one line each.
+    pub notes: Vec<String>,
+}
+
+impl FileDescription {
+    /// Creates a description without axes, header and notes.
+    pub(crate) fn new(format: FileFormat, kind: GeometryKind) -> Self {
+        Self {
+            format,
+            kind,
+            axes: Vec::new(),
+            crs: None,
+            header: FileHeader::new(),
+            bytes: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Sets spatial axes x, y and z with a unit.
+    pub(crate) fn axes_xyz(mut self, unit: Option<&str>) -> Self {
+        let axis = |name: &str| AxisSpec {
+            name: name.to_owned(),
+            kind: "space".to_owned(),
+            unit: unit.map(str::to_owned),
+        };
+        self.axes = ["x", "y", "z"].map(axis).to_vec();
+        self
+    }
+
+    /// Completes a design: what the design leaves open is taken from the file.
+    pub fn complete(&self, design: &mut Design) {
+        if design.axes.is_none() && !self.axes.is_empty() {
+            design.axes = Some(self.axes.clone());
+        }
+        if design.crs.is_none() {
+            design.crs.clone_from(&self.crs);
+        }
+        if design.headers.is_empty() && !self.header.is_empty() {
+            let name = self.format.header_name().to_owned();
+            design.headers = BTreeMap::from([(name, self.header.clone())]);
+        }
+    }
+}
+
+/// Description of the store that a result comes from.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ResultDescription {
+    /// Axes of the store.
+    pub axes: Vec<AxisSpec>,
+    /// Coordinate reference system.
+    pub crs: Option<Value>,
+    /// Headers of source files, by format.
+    pub headers: BTreeMap<String, FileHeader>,
+}
+
+impl ResultDescription {
+    /// Creates a description.
+    pub fn new(
+        axes: Vec<AxisSpec>,
+        crs: Option<Value>,
+        headers: BTreeMap<String, FileHeader>,
+    ) -> Self {
+        Self { axes, crs, headers }
+    }
+}
+
+/// Groups of the objects in a result.
+#[derive(Clone, Debug, Default)]
+pub struct GroupTables {
+    /// Members of the groups.
+    pub groups: Vec<ObjectGroup>,
+    /// Attributes of groups, one row per group number from 0.
+    pub columns: Vec<Column>,
+}

@@ -1,0 +1,187 @@
+//! Errors: the file, the place in it, and the fault.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use zvf::numeric::Kind;
+
+/// A file that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{place}", path.display())]
+pub struct FileError {
+    /// The file.
+    pub path: PathBuf,
+    /// The place in the file.
+    pub place: FilePlace,
+    /// The cause.
+    #[source]
+    pub fault: FileFault,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FilePlace {
+    /// The file as a whole.
+    #[default]
+    Whole,
+    /// An offset in bytes.
+    Byte(u64),
+    /// A line, counted from 1.
+    Line(u64),
+    /// A member of an archive or a folder.
+    Member(String),
+}
+
+impl fmt::Display for FilePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => Ok(()),
+            Self::Byte(at) => write!(f, ", byte {at}"),
+            Self::Line(line) => write!(f, ", line {line}"),
+            Self::Member(name) => write!(f, ", member {name:?}"),
+        }
+    }
+}
+
+/// The cause of a [`FileError`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileFault {
+    /// The operating system reports an error.
+    #[error("cannot be read or written")]
+    Io(#[from] io::Error),
+    /// The bytes end inside an item.
+    #[error("{what} needs {needed} bytes and {left} are left; the file is cut off or damaged")]
+    Truncated {
+        /// The item.
+        what: &'static str,
+        /// Bytes that the item needs.
+        needed: u64,
+        /// Bytes left in the file.
+        left: u64,
+    },
+    /// Bytes follow the end of the data.
+    #[error(
+        "{0} bytes follow the end of the data; remove them, or repair the counts of the header"
+    )]
+    Trailing(u64),
+    /// A field has a value that the format does not allow.
+    #[error("{field} is {found}; {expected}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        found: String,
+        /// The allowed values, and the remedy.
+        expected: &'static str,
+    },
+    /// Two numbers of a file contradict each other.
+    #[error("{what}: {found} found, {expected} declared; the file is damaged")]
+    Count {
+        /// The items.
+        what: &'static str,
+        /// Number found.
+        found: u64,
+        /// Number declared.
+        expected: u64,
+    },
+    /// A coordinate is NaN or infinite.
+    #[error("a coordinate is {0}; stores hold finite coordinates only")]
+    NotFinite(f64),
+    /// Text that is not a number.
+    #[error("{text:?} is no number where {what} is expected")]
+    Number {
+        /// The expected item.
+        what: &'static str,
+        /// The text, or the start of a long one.
+        text: String,
+    },
+    /// Two entries have one name.
+    #[error("{0:?} is there twice; rename one of them")]
+    Twice(String),
+    /// A part of the format that is not supported.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// The file unpacks to more than the limit.
+    #[error("unpacks to more than {limit} bytes; unpack it first, or raise the limit")]
+    Unpacked {
+        /// The limit.
+        limit: u64,
+    },
+    /// A file has no vertices.
+    #[error("holds no vertices, and a store without vertices cannot be created")]
+    Empty,
+    /// No format is known for a name.
+    #[error("the extension names no format of this command; use {0}")]
+    Extension(&'static str),
+    /// The file cannot be read as geometry of the requested kind.
+    #[error("{format} holds {holds}, not {requested}; leave out the kind")]
+    Kind {
+        /// The format.
+        format: &'static str,
+        /// The kinds in the file.
+        holds: &'static str,
+        /// The requested kind.
+        requested: &'static str,
+    },
+    /// A result that the format cannot hold.
+    #[error("{format} holds {holds} only; {remedy}")]
+    Result {
+        /// The format.
+        format: &'static str,
+        /// The data that it holds.
+        holds: &'static str,
+        /// Another format, or a selection.
+        remedy: &'static str,
+    },
+    /// Coordinates of a type without a conversion.
+    #[error("coordinates of kind {} cannot be written", .0.name())]
+    Coordinates(Kind),
+    /// The result contradicts itself.
+    #[error("the result is broken: {0}")]
+    Broken(&'static str),
+    /// The archive is damaged.
+    #[error("the archive cannot be read or written")]
+    Zip(#[from] zip::result::ZipError),
+    /// The compression of points is damaged or unknown.
+    #[error("the compressed points cannot be read or written")]
+    Laz(#[from] laz::LasZipError),
+    /// XML that cannot be parsed.
+    #[error("is no valid XML")]
+    Xml(#[from] quick_xml::Error),
+    /// JSON that cannot be parsed.
+    #[error("is no valid JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+impl FileFault {
+    /// Returns the error of a field.
+    pub(crate) fn field(
+        field: &'static str,
+        found: impl fmt::Display,
+        expected: &'static str,
+    ) -> Self {
+        Self::Field {
+            field,
+            found: found.to_string(),
+            expected,
+        }
+    }
+
+    /// Adds the path of the file.
+    pub(crate) fn of(self, path: &Path) -> FileError {
+        self.at(path, FilePlace::Whole)
+    }
+
+    /// Adds the path of the file and the place.
+    pub(crate) fn at(self, path: &Path, place: FilePlace) -> FileError {
+        FileError {
+            path: path.to_path_buf(),
+            place,
+            fault: self,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The formats by name.
+
+use std::{fmt, fs, path::Path};
+
+/// Endings of the names of surfaces of `FreeSurfer`.
+const SURFACES: [&str; 8] = [
+    "pial",
+    "white",
+    "inflated",
+    "smoothwm",
+    "orig",
+    "sphere",
+    "graymid",
+    "midthickness",
+];
+
+/// A format of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FileFormat {
+    /// TrackVis.
+    Trk,
+    /// MRtrix tracks.
+    Tck,
+    /// Tractography exchange: a zip file or a folder of arrays.
+    Trx,
+    /// Skeletons of neurons: a file, or a folder of files.
+    Swc,
+    /// The polygon format of Stanford.
+    Ply,
+    /// The text format of Wavefront.
+    Obj,
+    /// Triangles.
+    Stl,
+    /// Points of laser scanners.
+    Las,
+    /// Compressed points of laser scanners.
+    Laz,
+    /// Surfaces as XML, with values of their vertices.
+    Gii,
+    /// Surfaces of `FreeSurfer`, which are read only.
+    FreeSurfer,
+    /// The binary form of glTF, which is written only.
+    Glb,
+}
+
+impl FileFormat {
+    /// All formats.
+    pub const ALL: [Self; 12] = [
+        Self::Trk,
+        Self::Tck,
+        Self::Trx,
+        Self::Swc,
+        Self::Ply,
+        Self::Obj,
+        Self::Stl,
+        Self::Las,
+        Self::Laz,
+        Self::Gii,
+        Self::FreeSurfer,
+        Self::Glb,
+    ];
+
+    /// Returns the format that the extension of `path` names. An extension `.gz` is skipped.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        if extension.eq_ignore_ascii_case("gz") {
+            return Self::of_path(Path::new(path.file_stem()?));
+        }
+        if SURFACES.iter().any(|surface| extension == *surface) {
+            return Some(Self::FreeSurfer);
+        }
+        let mut formats = Self::ALL.into_iter();
+        formats.find(|format| extension.eq_ignore_ascii_case(format.extension()))
+    }
+
+    /// Returns the format of an existing file, as [`of_path`](Self::of_path) does. A folder without
+    /// such an extension has the format of the files in it that are read together.
+    pub fn of_input(path: &Path) -> Option<Self> {
+        let found = Self::of_path(path);
+        if found.is_some() || !path.is_dir() {
+            return found;
+        }
+        let mut entries = fs::read_dir(path).ok()?.flatten();
+        let is_swc = |entry: fs::DirEntry| Self::of_path(&entry.path()) == Some(Self::Swc);
+        entries.any(is_swc).then_some(Self::Swc)
+    }
+
+    /// Returns the extension of file names.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Trk => "trk",
+            Self::Tck => "tck",
+            Self::Trx => "trx",
+            Self::Swc => "swc",
+            Self::Ply => "ply",
+            Self::Obj => "obj",
+            Self::Stl => "stl",
+            Self::Las => "las",
+            Self::Laz => "laz",
+            Self::Gii => "gii",
+            Self::FreeSurfer => "pial",
+            Self::Glb => "glb",
+        }
+    }
+
+    /// Returns whether files of the format are read.
+    pub fn is_readable(self) -> bool {
+        self != Self::Glb
+    }
+
+    /// Returns the name of the header in a store.
+    pub fn header_name(self) -> &'static str {
+        match self {
+            Self::Laz => "las",
+            Self::Gii => "gifti",
+            Self::FreeSurfer => "freesurfer",
+            other => other.extension(),
+        }
+    }
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.extension())
+    }
+}

@@ -1,0 +1,172 @@
+//! GIFTI surfaces, with the shape, function and label files that belong to them.
+//!
+//! A file is XML: an element `GIFTI` with `MetaData`, a `LabelTable` and any number of `DataArray`,
+//! each with an intent, a type (uint8, int32 or float32), a shape and data as text, base64, or base64
+//! of a zlib stream. `ExternalFileBinary` names a file, which is read in the same folder only. A
+//! document type is not fetched, and entities are not expanded.
+//!
+//! # Geometry
+//!
+//! | in the file | in the geometry |
+//! |---|---|
+//! | first `POINTSET` | positions, in millimetres of its data space |
+//! | first `TRIANGLE` | faces; the winding is kept |
+//! | further arrays | vertex attributes, named by the metadata `Name`, else by the file or the intent |
+//! | successive `TIME_SERIES` of one type | one attribute with a column for each |
+//! | `LABEL` | keys as an attribute; the table is in the header |
+//! | rows of points and of triangles | `vertex.source_row`, `link.source_link`, for the order of the file |
+//!
+//! # Headers
+//!
+//! | key of `headers/gifti` | content |
+//! |---|---|
+//! | `meta`, `labels` | pairs; key, name, red, green, blue and alpha of each label |
+//! | `points`, `triangles` | `meta` and `matrices` of the arrays |
+//! | `columns` | `attribute`, `intent` and `meta` of the other arrays |
+//!
+//! The writer puts everything into one file, with base64 of zlib.
+
+mod array;
+mod writer;
+mod xml;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+
+use crate::{
+    FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, WholeReader,
+    overlay::{self, SurfaceValues},
+};
+
+pub use writer::GiftiWriter;
+use xml::{DataArray, GiftiFile};
+
+/// Opens a surface, to which other files add values of vertices.
+pub(crate) fn open(
+    path: &Path,
+    options: &FileReadOptions,
+    overlays: Vec<SurfaceValues>,
+) -> Result<WholeReader, FileError> {
+    let mut file = xml::read(path, options.unpacked)?;
+    let mut take = |intent: &str| {
+        let place = file.arrays.iter().position(|array| array.intent == intent);
+        place.map(|place| file.arrays.remove(place))
+    };
+    let missing =
+        "the file has no POINTSET and TRIANGLE; read the surface, and add this file by --with";
+    let missing = || FileFault::Unsupported(missing).of(path);
+    let points = take("POINTSET").ok_or_else(missing)?;
+    let triangles = take("TRIANGLE").ok_or_else(missing)?;
+    let mut geometry = surface(&points, &triangles).map_err(|fault| fault.of(path))?;
+    let mut description =
+        FileDescription::new(FileFormat::Gii, GeometryKind::Mesh).axes_xyz(Some("millimeter"));
+    let frame = points.matrices.first().map(|[space, ..]| space.clone());
+    if let Some(frame) = frame {
+        description.crs = Some(json!({ "frame": frame, "unit": "millimeter" }));
+    }
+    let kept = |array: &DataArray| json!({ "meta": array.meta, "matrices": array.matrices });
+    let mut header = FileHeader::new();
+    header.insert("meta".to_owned(), json!(file.meta));
+    header.insert("points".to_owned(), kept(&points));
+    header.insert("triangles".to_owned(), kept(&triangles));
+    let mut all = vec![overlay_of(file, path)];
+    all.extend(overlays);
+    overlay::add(&mut geometry, &mut header, all)?;
+    description.header = header;
+    Ok(WholeReader::new(geometry, description))
+}
+
+/// Reads a file with values for the vertices of a surface.
+pub(crate) fn read_overlay(path: &Path, limit: u64) -> Result<SurfaceValues, FileError> {
+    let file = xml::read(path, limit)?;
+    Ok(overlay_of(file, path))
+}
+
+fn surface(points: &DataArray, triangles: &DataArray) -> Result<Geometry, FileFault> {
+    let kinds = [
+        ("the points", &points.values, Kind::Float32),
+        ("the triangles", &triangles.values, Kind::Int32),
+    ];
+    for (field, values, kind) in kinds {
+        if values.kind != kind || values.width != 3 {
+            let found = format!(
+                "an array of {} columns of {}",
+                values.width,
+                values.kind.name()
+            );
+            let expected = "points are float32 and triangles int32, with 3 columns";
+            return Err(FileFault::field(field, found, expected));
+        }
+    }
+    overlay::mesh(points.values.clone(), &triangles.values.bytes)
+}
+
+/// Returns the arrays of a file as attributes.
+fn overlay_of(file: GiftiFile, path: &Path) -> SurfaceValues {
+    let stem = overlay::stem(path);
+    let mut overlay = SurfaceValues {
+        path: path.to_path_buf(),
+        labels: file.labels,
+        ..SurfaceValues::default()
+    };
+    let count = file.arrays.len();
+    let mut series: Option<(DataArray, Vec<Value>)> = None;
+    for array in file.arrays {
+        if let Some((first, metas)) = &mut series
+            && array.intent == "TIME_SERIES"
+            && first.values.kind == array.values.kind
+            && first.values.len() == array.values.len()
+        {
+            metas.push(json!(array.meta));
+            join(&mut first.values, &array.values);
+            continue;
+        }
+        if let Some((array, metas)) = series.take() {
+            push(&mut overlay, &stem, count, array, &metas);
+        }
+        let metas = vec![json!(array.meta)];
+        if array.intent == "TIME_SERIES" {
+            series = Some((array, metas));
+        } else {
+            push(&mut overlay, &stem, count, array, &metas);
+        }
+    }
+    if let Some((array, metas)) = series {
+        push(&mut overlay, &stem, count, array, &metas);
+    }
+    overlay
+}
+
+fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, array: DataArray, metas: &[Value]) {
+    let named = array.named("Name").map(str::trim);
+    let named = named.filter(|name| !name.is_empty()).map(str::to_owned);
+    let intent = array.intent.to_lowercase();
+    let name = named.unwrap_or_else(|| match (count, intent.as_str()) {
+        (1, _) => stem.to_owned(),
+        (_, "none") => format!("{stem}_values"),
+        (_, intent) => intent.to_owned(),
+    });
+    let kept = json!({ "intent": array.intent, "meta": metas });
+    let column = Column::new(name, ColumnValues::Numeric(array.values));
+    overlay.columns.push(column);
+    overlay.kept.push(kept);
+}
+
+/// Appends columns to each row.
+fn join(rows: &mut NumericColumn, more: &NumericColumn) {
+    let size = |column: &NumericColumn| column.kind.size().saturating_mul(column.row_len());
+    let (own, other) = (size(rows).max(1), size(more).max(1));
+    let mut bytes = Vec::with_capacity(rows.bytes.len().saturating_add(more.bytes.len()));
+    for (one, two) in rows
+        .bytes
+        .chunks_exact(own)
+        .zip(more.bytes.chunks_exact(other))
+    {
+        bytes.extend_from_slice(one);
+        bytes.extend_from_slice(two);
+    }
+    rows.bytes = bytes;
+    rows.width = rows.width.saturating_add(more.width);
+}

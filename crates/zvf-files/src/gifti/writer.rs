@@ -1,0 +1,365 @@
+//! Writes a surface with the values of its vertices.
+
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use flate2::{Compression, write::ZlibEncoder};
+use quick_xml::escape::escape;
+use serde_json::{Value, json};
+use zvf::{Column, NumericColumn, QueryResult, numeric::Kind};
+
+use crate::{
+    FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    base64,
+    collected::WholeResult,
+    names::original,
+    values::{narrow, numbers, to_f32_bytes, to_f64},
+    writer::{OutputSink, groups_left_out},
+};
+
+/// A GIFTI file, written at the end.
+#[derive(Debug)]
+pub struct GiftiWriter {
+    path: PathBuf,
+    kept: FileHeader,
+    whole: WholeResult,
+    vertex: Vec<Column>,
+    source_links: Option<Vec<f64>>,
+    left_out: Vec<String>,
+}
+
+impl GiftiWriter {
+    /// Creates a writer.
+    pub(crate) fn new(path: &Path, description: &ResultDescription) -> Self {
+        let kept = description.headers.get("gifti");
+        let kept = kept.or_else(|| description.headers.get("freesurfer"));
+        Self {
+            path: path.to_path_buf(),
+            kept: kept.cloned().unwrap_or_default(),
+            whole: WholeResult::default(),
+            vertex: Vec::new(),
+            source_links: None,
+            left_out: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {
+        let is_mesh = batch.links.as_ref().is_some_and(|links| links.width >= 3);
+        if !is_mesh {
+            return Err(FileFault::Result {
+                format: "gii",
+                holds: "meshes",
+                remedy: "write ply or glb",
+            });
+        }
+        let is_first = self.whole.positions.is_empty();
+        self.whole.add(batch, "gii", false)?;
+        for (at, column) in batch.vertex.iter().enumerate() {
+            match self.vertex.get_mut(at) {
+                Some(whole) if whole.name == column.name => {
+                    let appended = whole.append(column.clone());
+                    appended.map_err(|_| FileFault::Broken("a column changes its type"))?;
+                }
+                _ if is_first => self.vertex.push(column.clone()),
+                _ => return Err(FileFault::Broken("a column is missing in a batch")),
+            }
+        }
+        let links = batch.link.iter();
+        let mut links = links.filter(|column| column.name == "source_link");
+        if let Some(column) = links.next().and_then(numbers) {
+            let rows = to_f64(&column).unwrap_or_default();
+            self.source_links.get_or_insert_default().extend(rows);
+        }
+        Ok(())
+    }
+
+    /// Returns the rows of the result in the order of the source, and the place of each row.
+    fn order(&self) -> (Vec<usize>, Vec<usize>) {
+        let count = self.whole.positions.len();
+        let mut rows: Vec<usize> = (0..count).collect();
+        let column = self
+            .vertex
+            .iter()
+            .find(|column| column.name == "source_row");
+        let sources = column.and_then(numbers).and_then(|column| to_f64(&column));
+        if let Some(sources) = sources.filter(|sources| sources.len() == count) {
+            // Rows without a source, which is NaN, follow.
+            rows.sort_by(|one, two| match (sources.get(*one), sources.get(*two)) {
+                (Some(one), Some(two)) => one.total_cmp(two),
+                _ => std::cmp::Ordering::Equal,
+            });
+        }
+        let mut places = vec![0; count];
+        for (place, row) in rows.iter().enumerate() {
+            if let Some(target) = places.get_mut(*row) {
+                *target = place;
+            }
+        }
+        (rows, places)
+    }
+
+    fn triangles(&self, places: &[usize]) -> Result<NumericColumn, FileFault> {
+        let mut triangles = self.whole.triangles()?;
+        let sources = self.source_links.as_ref();
+        if let Some(sources) = sources.filter(|sources| sources.len() == triangles.len()) {
+            let mut keyed: Vec<(f64, [usize; 3])> =
+                sources.iter().copied().zip(triangles).collect();
+            keyed.sort_by(|(one, _), (two, _)| one.total_cmp(two));
+            triangles = keyed.into_iter().map(|(_, triangle)| triangle).collect();
+        }
+        let corner = |row: usize| {
+            let place = places.get(row).copied().unwrap_or(usize::MAX);
+            i32::try_from(place).map_err(|_| FileFault::Result {
+                format: "gii",
+                holds: "up to 2147483647 vertices",
+                remedy: "write ply",
+            })
+        };
+        let corners = triangles.into_iter().flatten().map(corner);
+        let mut column = NumericColumn::new(Kind::Int32, 3);
+        let corners: Result<Vec<i32>, FileFault> = corners.collect();
+        column.bytes = corners?.into_iter().flat_map(i32::to_le_bytes).collect();
+        Ok(column)
+    }
+
+    /// Returns an attribute in a type of GIFTI.
+    fn converted(&mut self, column: &Column) -> Option<NumericColumn> {
+        let Some(values) = numbers(column) else {
+            let line = format!("vertex.{}: not held by gii", column.name);
+            self.left_out.push(line);
+            return None;
+        };
+        let kind = match values.kind {
+            Kind::UInt8 | Kind::Int32 | Kind::Float32 => return Some(values),
+            Kind::Bool | Kind::Int8 | Kind::Int16 | Kind::UInt16 => Kind::Int32,
+            _ => Kind::Float32,
+        };
+        let mut made = NumericColumn::new(kind, values.width);
+        let floats = to_f64(&values);
+        if kind == Kind::Int32 {
+            #[expect(
+                clippy::as_conversions,
+                clippy::cast_possible_truncation,
+                reason = "numbers of 16 bits fit"
+            )]
+            let whole = |value: f64| (value as i32).to_le_bytes();
+            made.bytes = floats?.into_iter().flat_map(whole).collect();
+            return Some(made);
+        }
+        let Some(bytes) = to_f32_bytes(&values) else {
+            let line = format!("vertex.{}: not held by gii", column.name);
+            self.left_out.push(line);
+            return None;
+        };
+        let is_rounded = |value: &f64| (f64::from(narrow(*value)) - value).abs() > 0.0;
+        if floats?.iter().any(is_rounded) {
+            let line = format!("vertex.{}: rounded to float32", column.name);
+            self.left_out.push(line);
+        }
+        made.bytes = bytes;
+        Some(made)
+    }
+
+    /// Returns what the header says about an attribute.
+    fn entry(&self, name: &str) -> Value {
+        let columns = self.kept.get("columns").and_then(Value::as_array);
+        let mut columns = columns.into_iter().flatten();
+        let found = columns.find(|entry| entry.get("attribute").is_some_and(|it| it == name));
+        let original = original(self.kept.get("names"), name);
+        let made = || json!({ "intent": "NONE", "meta": [[["Name", original]]] });
+        found.cloned().unwrap_or_else(made)
+    }
+}
+
+/// The text of a file.
+#[derive(Debug, Default)]
+struct Document {
+    text: String,
+    arrays: usize,
+}
+
+impl Document {
+    fn meta(&mut self, meta: Option<&Value>) {
+        self.text += "<MetaData>";
+        for pair in meta.and_then(Value::as_array).into_iter().flatten() {
+            let text = |at: usize| pair.get(at).and_then(Value::as_str).unwrap_or_default();
+            let (name, value) = (escape(text(0)), escape(text(1)));
+            let _ = write!(
+                self.text,
+                "<MD><Name>{name}</Name><Value>{value}</Value></MD>"
+            );
+        }
+        self.text += "</MetaData>\n";
+    }
+
+    fn labels(&mut self, labels: Option<&Value>) {
+        self.text += "<LabelTable>";
+        for label in labels.and_then(Value::as_array).into_iter().flatten() {
+            let part = |at: usize| label.get(at).unwrap_or(&Value::Null);
+            let _ = write!(self.text, "<Label Key=\"{}\"", part(0));
+            for (at, channel) in ["Red", "Green", "Blue", "Alpha"].into_iter().enumerate() {
+                if let Some(value) = part(at.saturating_add(2)).as_f64() {
+                    // Annotations have channels of a byte.
+                    let is_byte = part(at.saturating_add(2)).is_u64();
+                    let value = if is_byte { value / 255.0 } else { value };
+                    let _ = write!(self.text, " {channel}=\"{value}\"");
+                }
+            }
+            let name = escape(part(1).as_str().unwrap_or_default());
+            let _ = write!(self.text, ">{name}</Label>");
+        }
+        self.text += "</LabelTable>\n";
+    }
+
+    fn array(
+        &mut self,
+        intent: &str,
+        meta: Option<&Value>,
+        matrices: Option<&Value>,
+        values: &NumericColumn,
+    ) -> Result<(), FileFault> {
+        self.arrays = self.arrays.saturating_add(1);
+        let kind = match values.kind {
+            Kind::UInt8 => "UINT8",
+            Kind::Int32 => "INT32",
+            _ => "FLOAT32",
+        };
+        let (rows, width) = (values.len(), values.width);
+        let dimensions = match width {
+            0 | 1 => format!("Dimensionality=\"1\" Dim0=\"{rows}\""),
+            _ => format!("Dimensionality=\"2\" Dim0=\"{rows}\" Dim1=\"{width}\""),
+        };
+        let _ = writeln!(
+            self.text,
+            "<DataArray Intent=\"NIFTI_INTENT_{}\" DataType=\"NIFTI_TYPE_{kind}\" \
+             ArrayIndexingOrder=\"RowMajorOrder\" {dimensions} Encoding=\"GZipBase64Binary\" \
+             Endian=\"LittleEndian\" ExternalFileName=\"\" ExternalFileOffset=\"\">",
+            escape(intent),
+        );
+        self.meta(meta);
+        for matrix in matrices.and_then(Value::as_array).into_iter().flatten() {
+            let text = |at: usize| matrix.get(at).and_then(Value::as_str).unwrap_or_default();
+            // nibabel takes the shape of the matrix from the lines.
+            let numbers: Vec<&str> = text(2).split(' ').collect();
+            let lines = numbers.chunks(4).map(|row| row.join(" "));
+            let lines: Vec<String> = lines.collect();
+            let _ = writeln!(
+                self.text,
+                "<CoordinateSystemTransformMatrix><DataSpace>{}</DataSpace>\
+                 <TransformedSpace>{}</TransformedSpace><MatrixData>{}</MatrixData>\
+                 </CoordinateSystemTransformMatrix>",
+                escape(text(0)),
+                escape(text(1)),
+                escape(lines.join("\n")),
+            );
+        }
+        let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(&values.bytes)?;
+        self.text += "<Data>";
+        self.text += &base64::encode(&packed.finish()?);
+        self.text += "</Data>\n</DataArray>\n";
+        Ok(())
+    }
+}
+
+/// Returns one column of an attribute.
+fn channel(values: &NumericColumn, at: usize) -> NumericColumn {
+    let size = values.kind.size().max(1);
+    let row = size.saturating_mul(values.row_len()).max(1);
+    let start = at.saturating_mul(size);
+    let rows = values.bytes.chunks_exact(row);
+    let numbers = rows.filter_map(|row| row.get(start..start.saturating_add(size)));
+    let mut column = NumericColumn::new(values.kind, 1);
+    column.bytes = numbers.flatten().copied().collect();
+    column
+}
+
+impl ResultWriter for GiftiWriter {
+    fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
+        let added = self.add(batch);
+        added.map_err(|fault| fault.of(&self.path))
+    }
+
+    fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
+        let path = self.path.clone();
+        let in_file = |fault: FileFault| fault.of(&path);
+        let (rows, places) = self.order();
+        let points = rows.iter().filter_map(|row| self.whole.positions.get(*row));
+        let points: Vec<f64> = points.flatten().copied().collect();
+        let narrowed = |value: &f64| narrow(*value).to_le_bytes();
+        let mut positions = NumericColumn::new(Kind::Float32, 3);
+        positions.bytes = points.iter().flat_map(narrowed).collect();
+        let is_rounded = |value: &&f64| (f64::from(narrow(**value)) - **value).abs() > 0.0;
+        let rounded = points.iter().filter(is_rounded).count();
+        if rounded > 0 {
+            let line = format!("{rounded} coordinates are rounded to float32");
+            self.left_out.push(line);
+        }
+        let triangles = self.triangles(&places).map_err(in_file)?;
+        let kept = self.kept.clone();
+        let mut document = Document::default();
+        document.meta(kept.get("meta"));
+        document.labels(kept.get("labels"));
+        let of = |name: &str, key: &str| kept.get(name).and_then(|it| it.get(key));
+        for (name, intent, values) in [
+            ("points", "POINTSET", &positions),
+            ("triangles", "TRIANGLE", &triangles),
+        ] {
+            let written = document.array(intent, of(name, "meta"), of(name, "matrices"), values);
+            written.map_err(in_file)?;
+        }
+        let mut columns = std::mem::take(&mut self.vertex);
+        columns.retain(|column| column.name != "source_row");
+        let entries = kept.get("columns").and_then(Value::as_array);
+        columns.sort_by_key(|column| {
+            let mut entries = entries.into_iter().flatten();
+            let place =
+                entries.position(|it| it.get("attribute").is_some_and(|it| *it == column.name));
+            place.unwrap_or(usize::MAX)
+        });
+        for column in &columns {
+            let Some(values) = self.converted(column) else {
+                continue;
+            };
+            let values = values.take(rows.iter().copied());
+            let entry = self.entry(&column.name);
+            let intent = entry
+                .get("intent")
+                .and_then(Value::as_str)
+                .unwrap_or("NONE");
+            let metas = entry.get("meta").and_then(Value::as_array);
+            let metas = metas.map(Vec::as_slice).unwrap_or_default();
+            if intent == "TIME_SERIES" && metas.len() == values.row_len() {
+                for (at, meta) in metas.iter().enumerate() {
+                    let written = document.array(intent, Some(meta), None, &channel(&values, at));
+                    written.map_err(in_file)?;
+                }
+            } else {
+                let written = document.array(intent, metas.first(), None, &values);
+                written.map_err(in_file)?;
+            }
+        }
+        let mut sink = OutputSink::create(&self.path)?;
+        let head = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <!DOCTYPE GIFTI SYSTEM \"http://www.nitrc.org/frs/download.php/115/gifti.dtd\">\n\
+             <GIFTI Version=\"1.0\" NumberOfDataArrays=\"{}\">\n",
+            document.arrays
+        );
+        sink.write(head.as_bytes())?;
+        sink.write(document.text.as_bytes())?;
+        sink.write(b"</GIFTI>\n")?;
+        let whole = std::mem::take(&mut self.whole.left_out).into_iter();
+        let is_lost =
+            |line: &String| !line.starts_with("vertex.") && !line.starts_with("link.source_link:");
+        self.left_out.extend(whole.filter(is_lost));
+        self.left_out.extend(groups_left_out(tables, "gii"));
+        Ok(WrittenResult {
+            files: vec![sink.publish(|_| Ok(()))?],
+            left_out: self.left_out,
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! Coordinate reference systems in VLRs.
+
+use serde_json::{Value, json};
+
+use super::record::VariableRecord;
+
+/// User of the records about coordinate reference systems.
+pub(super) const PROJECTION: &str = "LASF_Projection";
+/// Record with the text of a coordinate reference system.
+pub(super) const WKT: u16 = 2112;
+/// Record with the keys of `GeoTIFF`.
+const GEO_KEYS: u16 = 34735;
+/// Keys of `GeoTIFF`: code of a projected and of a geographic system.
+const CODES: [u16; 2] = [3072, 2048];
+/// Code of a system that the user defines.
+const USER_DEFINED: u16 = 32767;
+
+/// Returns the coordinate reference system of a file.
+pub(super) fn of_records(records: &[VariableRecord]) -> Option<Value> {
+    let find = |id: u16| {
+        let mut records = records.iter();
+        records.find(|record| record.user == PROJECTION && record.id == id)
+    };
+    if let Some(wkt) = find(WKT) {
+        let text = String::from_utf8_lossy(wkt.data());
+        let text = text.trim_end_matches('\0');
+        if !text.is_empty() {
+            return Some(match code_of(text) {
+                Some(code) => json!({ "type": "EPSG", "code": code, "wkt": text }),
+                None => json!({ "wkt": text }),
+            });
+        }
+    }
+    let (words, _) = find(GEO_KEYS)?.data().as_chunks::<2>();
+    let words: Vec<u16> = words.iter().map(|word| u16::from_le_bytes(*word)).collect();
+    let (keys, _) = words.get(4..)?.as_chunks::<4>();
+    let code = |wanted: u16| {
+        let mut codes = keys.iter().filter_map(|key| match *key {
+            // A location of 0 means that the key holds its value.
+            [id, 0, 1, value] if id == wanted => Some(value),
+            _ => None,
+        });
+        codes.find(|value| *value != 0 && *value != USER_DEFINED)
+    };
+    let code = CODES.into_iter().find_map(code)?;
+    Some(json!({ "type": "EPSG", "code": code }))
+}
+
+/// Returns the EPSG code of a text, which is the last item of the outermost bracket.
+fn code_of(wkt: &str) -> Option<u32> {
+    let wkt = wkt.trim_end().strip_suffix(']')?.trim_end();
+    let (_, code) = wkt.strip_suffix(']')?.rsplit_once('[')?;
+    let (authority, code) = code.split_once(',')?;
+    let is_epsg = authority.trim().trim_matches('"') == "EPSG";
+    let code = code.trim().trim_matches('"').parse().ok();
+    code.filter(|_| is_epsg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_belong_to_the_whole_text() {
+        for (wkt, code) in [
+            (
+                r#"PROJCS["a",UNIT["m",1],AUTHORITY["EPSG","25832"]]"#,
+                Some(25832),
+            ),
+            (r#"PROJCRS["a",ID["EPSG",2180]]"#, Some(2180)),
+            (r#"PROJCS["a",UNIT["m",1,AUTHORITY["EPSG","9001"]]]"#, None),
+            (r#"PROJCS["a",AUTHORITY["ESRI","1"]]"#, None),
+            ("]", None),
+        ] {
+            assert_eq!(code_of(wkt), code, "{wkt}");
+        }
+    }
+}

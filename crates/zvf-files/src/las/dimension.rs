@@ -1,0 +1,263 @@
+//! Parts of a point record.
+
+use std::borrow::Cow;
+
+use zvf::numeric::Kind;
+
+use super::record::VariableRecord;
+
+/// Sizes of the records of point formats 0 to 10, without extra bytes.
+pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
+/// User of the record that describes extra bytes.
+pub(super) const SPECIFICATION: &str = "LASF_Spec";
+/// Record that describes extra bytes.
+pub(super) const EXTRA_BYTES: u16 = 4;
+/// Size of the description of one extra dimension.
+pub(super) const DESCRIPTOR: usize = 192;
+
+/// Types of extra bytes by code, from 1 on. Codes from 11 on are pairs, from 21 on triples.
+const EXTRA_KINDS: [Kind; 10] = [
+    Kind::UInt8,
+    Kind::Int8,
+    Kind::UInt16,
+    Kind::Int16,
+    Kind::UInt32,
+    Kind::Int32,
+    Kind::UInt64,
+    Kind::Int64,
+    Kind::Float32,
+    Kind::Float64,
+];
+
+/// Place of a value in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Whole bytes from an offset on.
+    Bytes(usize),
+    /// Bits of a byte: the offset, the lowest bit and the mask.
+    Bits(usize, u8, u8),
+    /// Flags of formats 0 to 5, which share bytes 14 and 15 with other values.
+    OldFlags,
+}
+
+/// Values of a record under one name.
+#[derive(Clone, Debug)]
+pub(super) struct Dimension {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) width: u32,
+    pub(super) place: Place,
+}
+
+impl Dimension {
+    fn new(name: &str, kind: Kind, place: Place) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            width: 1,
+            place,
+        }
+    }
+
+    /// Returns the size of the values in an attribute.
+    pub(super) fn size(&self) -> usize {
+        let width = usize::try_from(self.width).unwrap_or(1);
+        self.kind.size().saturating_mul(width)
+    }
+
+    /// Appends the value of each record.
+    pub(super) fn read(&self, records: &[u8], record: usize, values: &mut Vec<u8>) {
+        let records = records.chunks_exact(record.max(1));
+        let byte = |record: &[u8], at: usize| record.get(at).copied().unwrap_or(0);
+        match self.place {
+            Place::Bytes(at) => {
+                let end = at.saturating_add(self.size());
+                for record in records {
+                    values.extend_from_slice(record.get(at..end).unwrap_or_default());
+                }
+            }
+            Place::Bits(at, shift, mask) => {
+                values.extend(records.map(|record| byte(record, at) >> shift & mask));
+            }
+            Place::OldFlags => values.extend(
+                records.map(|record| byte(record, 15) >> 5 | byte(record, 14) & SCAN_FLAGS),
+            ),
+        }
+    }
+
+    /// Puts a value into each record. Returns the first value that its bits do not hold.
+    pub(super) fn write(&self, values: &[u8], records: &mut [u8], record: usize) -> Option<u8> {
+        let records = records.chunks_exact_mut(record.max(1));
+        let values = values.chunks_exact(self.size().max(1));
+        let mut too_large = None;
+        for (record, value) in records.zip(values) {
+            let first = value.first().copied().unwrap_or(0);
+            let mut or = |at: usize, bits: u8| {
+                if let Some(byte) = record.get_mut(at) {
+                    *byte |= bits;
+                }
+            };
+            match self.place {
+                Place::Bytes(at) => {
+                    let end = at.saturating_add(value.len());
+                    if let Some(target) = record.get_mut(at..end) {
+                        target.copy_from_slice(value);
+                    }
+                }
+                Place::Bits(at, shift, mask) => {
+                    or(at, (first & mask) << shift);
+                    too_large = too_large.or((first > mask).then_some(first));
+                }
+                Place::OldFlags => {
+                    or(15, (first & 7) << 5);
+                    or(14, first & SCAN_FLAGS);
+                    too_large = too_large.or((first & !(SCAN_FLAGS | 7) != 0).then_some(first));
+                }
+            }
+        }
+        too_large
+    }
+}
+
+/// Flags of the scan direction and of the edge of a flight line.
+const SCAN_FLAGS: u8 = 0xc0;
+
+/// Returns whether points of a format have a time, a colour, and a near infrared value.
+pub(super) fn contents(format: u8) -> [bool; 3] {
+    [
+        !matches!(format, 0 | 2),
+        matches!(format, 2 | 3 | 5 | 7 | 8 | 10),
+        matches!(format, 8 | 10),
+    ]
+}
+
+/// Returns the values of a point format, except coordinates and wave packets.
+pub(super) fn of_format(format: u8) -> Vec<Dimension> {
+    use Place::{Bits, Bytes, OldFlags};
+
+    let [has_time, has_colour, has_infrared] = contents(format);
+    let byte = |name: &str, place: Place| Dimension::new(name, Kind::UInt8, place);
+    let word = |name: &str, at: usize| Dimension::new(name, Kind::UInt16, Bytes(at));
+    let mut all = vec![word("intensity", 12)];
+    let mut end = if format < 6 {
+        all.extend([
+            byte("return_number", Bits(14, 0, 7)),
+            byte("number_of_returns", Bits(14, 3, 7)),
+            byte("flags", OldFlags),
+            byte("classification", Bits(15, 0, 31)),
+            Dimension::new("scan_angle_rank", Kind::Int8, Bytes(16)),
+            byte("user_data", Bytes(17)),
+            word("point_source_id", 18),
+        ]);
+        20_usize
+    } else {
+        all.extend([
+            byte("return_number", Bits(14, 0, 15)),
+            byte("number_of_returns", Bits(14, 4, 15)),
+            byte("flags", Bytes(15)),
+            byte("classification", Bytes(16)),
+            byte("user_data", Bytes(17)),
+            Dimension::new("scan_angle", Kind::Int16, Bytes(18)),
+            word("point_source_id", 20),
+        ]);
+        22
+    };
+    if has_time {
+        all.push(Dimension::new("gps_time", Kind::Float64, Bytes(end)));
+        end = end.saturating_add(8);
+    }
+    if has_colour {
+        let mut colour = word("rgb", end);
+        colour.width = 3;
+        all.push(colour);
+        end = end.saturating_add(6);
+    }
+    if has_infrared {
+        all.push(word("nir", end));
+    }
+    all
+}
+
+/// Returns the extra values of records of `record` bytes. Bytes that no record describes are one
+/// value, `extra_bytes`.
+pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<Dimension> {
+    let mut at = SIZES.get(usize::from(format)).copied().unwrap_or(record);
+    let mut all = Vec::new();
+    let described = vlrs
+        .iter()
+        .filter(|vlr| vlr.user == SPECIFICATION && vlr.id == EXTRA_BYTES)
+        .take(1)
+        .flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR));
+    for descriptor in described {
+        let code = descriptor.get(2).copied().unwrap_or(0);
+        let (kind, width) = if code == 0 {
+            let options = descriptor.get(3).copied().unwrap_or(0);
+            (Kind::UInt8, u32::from(options))
+        } else {
+            let place = usize::from(code.wrapping_sub(1)) % EXTRA_KINDS.len();
+            let kind = EXTRA_KINDS.get(place).copied().unwrap_or(Kind::UInt8);
+            (kind, u32::from(code.wrapping_sub(1)) / 10 + 1)
+        };
+        let mut dimension = Dimension::new(&name_of(descriptor), kind, Place::Bytes(at));
+        dimension.width = width;
+        let end = at.saturating_add(dimension.size());
+        if code > 30 || width == 0 || end > record {
+            break;
+        }
+        at = end;
+        all.push(dimension);
+    }
+    if at < record {
+        let mut rest = Dimension::new("extra_bytes", Kind::UInt8, Place::Bytes(at));
+        rest.width = u32::try_from(record.saturating_sub(at)).unwrap_or(1);
+        all.push(rest);
+    }
+    all
+}
+
+/// Returns the name of a described extra value.
+pub(super) fn name_of(descriptor: &[u8]) -> Cow<'_, str> {
+    let name = descriptor.get(4..36).unwrap_or_default();
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name)
+}
+
+/// Returns the description of an extra value; `None` if extra bytes have no such type.
+pub(super) fn descriptor(name: &str, kind: Kind, width: u32) -> Option<[u8; DESCRIPTOR]> {
+    let mut bytes = [0; DESCRIPTOR];
+    let (code, options) = match (kind, width) {
+        (Kind::UInt8, 4..=255) => (0, u8::try_from(width).ok()?),
+        (_, 1..=3) => {
+            let place = EXTRA_KINDS.iter().position(|other| *other == kind)?;
+            let tens = u8::try_from(width)
+                .ok()?
+                .saturating_sub(1)
+                .saturating_mul(10);
+            (
+                u8::try_from(place)
+                    .ok()?
+                    .saturating_add(1)
+                    .saturating_add(tens),
+                0,
+            )
+        }
+        _ => return None,
+    };
+    *bytes.get_mut(2)? = code;
+    *bytes.get_mut(3)? = options;
+    let target = bytes.get_mut(4..36)?;
+    if name.len() > target.len() {
+        return None;
+    }
+    for (target, byte) in target.iter_mut().zip(name.bytes()) {
+        *target = byte;
+    }
+    Some(bytes)
+}
+
+/// Returns a value in a field of a record; `descriptor` has its type.
+pub(super) fn of_descriptor(name: &str, kind: Kind, width: u32, at: usize) -> Dimension {
+    let mut dimension = Dimension::new(name, kind, Place::Bytes(at));
+    dimension.width = width;
+    dimension
+}

@@ -1,0 +1,154 @@
+//! Reads points in batches.
+
+use std::{error::Error, path::Path};
+
+use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
+
+use super::{
+    crs,
+    dimension::{Dimension, extra, of_format},
+    header::LasHeader,
+    points::PointRecords,
+};
+use crate::{
+    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
+    input::ByteReader, names::AttributeNames,
+};
+
+/// Number of points that are unpacked at a time.
+const STEP: usize = 1 << 14;
+
+/// A LAS or LAZ file that is read in batches.
+#[derive(Debug)]
+pub struct LasReader {
+    file: ByteReader,
+    header: LasHeader,
+    description: FileDescription,
+    dimensions: Vec<Dimension>,
+    records: PointRecords,
+    /// Number of points not yet read.
+    left: u64,
+    scratch: Vec<u8>,
+}
+
+impl LasReader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the header, a record or the table of chunks is damaged.
+    pub fn open(path: &Path, options: &FileReadOptions) -> Result<Self, FileError> {
+        let mut file = ByteReader::open(path, options.unpacked)?;
+        let header = LasHeader::read(&mut file)?;
+        let record = u64::try_from(header.record).unwrap_or(u64::MAX);
+        if header.points.saturating_mul(record) > options.unpacked {
+            let limit = options.unpacked;
+            return Err(FileFault::Unpacked { limit }.of(path));
+        }
+        let records = PointRecords::open(&mut file, &header)?;
+        let format = if header.is_compressed {
+            FileFormat::Laz
+        } else {
+            FileFormat::Las
+        };
+        let mut description = FileDescription::new(format, GeometryKind::Points).axes_xyz(None);
+        let mut dimensions = of_format(header.format);
+        dimensions.extend(extra(&header.vlrs, header.format, header.record));
+        let has_waves = matches!(header.format, 4 | 5 | 9 | 10);
+        if has_waves {
+            description.notes.push("left out: wave packets".to_owned());
+        }
+        if header.large > 0 {
+            let large = header.large;
+            let note = format!("left out: {large} extended records, which exceed 4 MiB");
+            description.notes.push(note);
+        }
+        let mut names = AttributeNames::default();
+        for dimension in &mut dimensions {
+            dimension.name = names.add(&dimension.name);
+        }
+        description.header = header.kept();
+        if !names.renamed().is_empty() {
+            let renamed = names.renamed().clone().into();
+            description.header.insert("names".to_owned(), renamed);
+        }
+        description.crs = crs::of_records(&header.vlrs).or_else(|| crs::of_records(&header.evlrs));
+        description.bytes = header.points.saturating_mul(record.saturating_add(12));
+        Ok(Self {
+            left: header.points,
+            file,
+            header,
+            description,
+            dimensions,
+            records,
+            scratch: Vec::new(),
+        })
+    }
+
+    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let mut positions: Vec<u8> = Vec::new();
+        let mut columns: Vec<Vec<u8>> = vec![Vec::new(); self.dimensions.len()];
+        let mut wanted = u64::try_from(vertices.max(1))
+            .unwrap_or(u64::MAX)
+            .min(self.left);
+        let record = self.header.record;
+        while wanted > 0 {
+            let count = usize::try_from(wanted).unwrap_or(STEP).min(STEP);
+            self.records
+                .take(&mut self.file, &mut self.scratch, count, record)?;
+            for point in self.scratch.chunks_exact(record) {
+                let (words, _) = point.as_chunks::<4>();
+                let axes = self.header.scale.iter().zip(&self.header.offset);
+                for (word, (scale, offset)) in words.iter().zip(axes) {
+                    let value = f64::from(i32::from_le_bytes(*word)) * scale + offset;
+                    if !value.is_finite() {
+                        return Err(FileFault::NotFinite(value).of(self.file.path()));
+                    }
+                    positions.extend_from_slice(&value.to_le_bytes());
+                }
+            }
+            for (dimension, column) in self.dimensions.iter().zip(&mut columns) {
+                dimension.read(&self.scratch, record, column);
+            }
+            let done = u64::try_from(count).unwrap_or(u64::MAX);
+            wanted = wanted.saturating_sub(done);
+            self.left = self.left.saturating_sub(done);
+        }
+        let mut coordinates = NumericColumn::new(Kind::Float64, 3);
+        coordinates.bytes = positions;
+        let mut geometry = Geometry::new(coordinates);
+        let columns = self.dimensions.iter().zip(columns);
+        let columns = columns.map(|(dimension, bytes)| {
+            let mut values = NumericColumn::new(dimension.kind, dimension.width);
+            values.bytes = bytes;
+            Column::new(dimension.name.clone(), values)
+        });
+        geometry.vertex = columns.collect();
+        Ok(Some(geometry))
+    }
+}
+
+impl GeometrySource for LasReader {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        Ok(self.batch(vertices)?)
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.records = PointRecords::open(&mut self.file, &self.header)?;
+        self.left = self.header.points;
+        Ok(())
+    }
+
+    fn tables(&self) -> Geometry {
+        Geometry::new(NumericColumn::new(Kind::Float64, 3))
+    }
+}
+
+impl GeometryReader for LasReader {
+    fn description(&self) -> &FileDescription {
+        &self.description
+    }
+}

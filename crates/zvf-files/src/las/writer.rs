@@ -1,0 +1,528 @@
+//! Writes points in batches.
+
+use std::{
+    fmt,
+    io::{Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use laz::{LasZipCompressor, LazVlrBuilder};
+use serde_json::Value;
+use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
+
+use super::{
+    crs,
+    dimension::{self, DESCRIPTOR, Dimension, EXTRA_BYTES, SIZES, SPECIFICATION},
+    header::LasHeader,
+    numbers::{exact, frame, whole},
+    record::VariableRecord,
+};
+use crate::{
+    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    names::original,
+    values::{AxisOrder, numbers},
+    writer::{OutputSink, groups_left_out, left_out},
+};
+
+/// Size of the header of version 1.4.
+const HEADER: usize = 375;
+/// Bit of the global encoding: the coordinate reference system is WKT.
+const IS_WKT: u8 = 16;
+
+/// A LAS or LAZ file that is written in batches.
+#[derive(Debug)]
+pub struct LasWriter {
+    path: PathBuf,
+    is_compressed: bool,
+    kept: Option<LasHeader>,
+    names: Option<Value>,
+    wkt: Option<String>,
+    file: Option<OpenFile>,
+    left_out: Vec<String>,
+    /// Number of coordinates that are no multiple of the scale.
+    rounded: u64,
+    points: u64,
+    by_return: [u64; 15],
+    least: [f64; 3],
+    most: [f64; 3],
+}
+
+/// The file, once the first batch has decided about its columns.
+#[derive(Debug)]
+struct OpenFile {
+    sink: PointSink,
+    layout: Layout,
+}
+
+/// Layout of the records.
+#[derive(Clone, Debug)]
+struct Layout {
+    /// Public header, whose counts are not yet known.
+    header: Vec<u8>,
+    minor: u8,
+    format: u8,
+    record: usize,
+    scale: [f64; 3],
+    offset: [f64; 3],
+    /// Values and the columns from which they come.
+    columns: Vec<(String, Dimension)>,
+    vlrs: Vec<VariableRecord>,
+}
+
+/// Target of records.
+enum PointSink {
+    Plain(OutputSink),
+    Compressed(Box<LasZipCompressor<'static, OutputSink>>),
+}
+
+impl fmt::Debug for PointSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain(_) => "Plain",
+            Self::Compressed(_) => "Compressed",
+        })
+    }
+}
+
+impl LasWriter {
+    /// Creates a writer. The file is created with the first batch.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the kept header is damaged.
+    pub fn create(
+        path: &Path,
+        description: &ResultDescription,
+        is_compressed: bool,
+    ) -> Result<Self, FileError> {
+        let kept = LasHeader::of_result(description).map_err(|fault| fault.of(path))?;
+        let names = description.headers.get("las");
+        let wkt = description.crs.as_ref().and_then(|crs| crs.get("wkt"));
+        let mut writer = Self {
+            path: path.to_path_buf(),
+            is_compressed,
+            kept,
+            names: names.and_then(|kept| kept.get("names")).cloned(),
+            wkt: wkt.and_then(Value::as_str).map(str::to_owned),
+            file: None,
+            left_out: Vec::new(),
+            rounded: 0,
+            points: 0,
+            by_return: [0; 15],
+            least: [f64::INFINITY; 3],
+            most: [f64::NEG_INFINITY; 3],
+        };
+        if description.crs.is_some() && writer.kept.is_none() && writer.wkt.is_none() {
+            let line = "the coordinate reference system: las holds WKT".to_owned();
+            writer.left_out.push(line);
+        }
+        Ok(writer)
+    }
+
+    /// Chooses format, scale and columns.
+    fn plan(&mut self, batch: &QueryResult, rows: &[[f64; 3]]) -> Layout {
+        let has = |name: &str, width: u32| {
+            batch.vertex.iter().any(|column| {
+                let values = &column.values;
+                column.name == name
+                    && matches!(values, ColumnValues::Numeric(numbers) if numbers.width == width)
+            })
+        };
+        let has_colour = has("rgb", 3);
+        let is_old = self.kept.as_ref().is_some_and(|kept| kept.format < 6) && !has("nir", 1);
+        let format = match (is_old, has("gps_time", 1), has_colour) {
+            (true, has_time, has_colour) => u8::from(has_time) | u8::from(has_colour) << 1,
+            (false, _, _) if has("nir", 1) => 8,
+            (false, _, true) => 7,
+            (false, _, false) => 6,
+        };
+        let kept = self.kept.as_ref();
+        let kept_minor = kept.map_or(4, |kept| kept.minor);
+        let minor = if is_old { kept_minor.max(2) } else { 4 };
+        let mut header = kept.map_or_else(Vec::new, |kept| kept.bytes.clone());
+        header.resize(header_size(minor), 0);
+        if kept.is_none() {
+            put(&mut header, 0, b"LASF");
+            put(&mut header, 26, b"zvf");
+            put(&mut header, 58, b"zvf");
+        }
+        let (scale, offset) = match kept {
+            Some(kept) => (kept.scale, kept.offset),
+            None => frame(rows),
+        };
+        let mut columns = Vec::new();
+        for standard in dimension::of_format(format) {
+            if has(&standard.name, standard.width) {
+                columns.push((standard.name.clone(), standard));
+            }
+        }
+        let mut record = SIZES.get(usize::from(format)).copied().unwrap_or(20);
+        let mut vlrs = kept.map_or_else(Vec::new, |kept| kept.vlrs.clone());
+        let is_extra = |vlr: &VariableRecord| vlr.user == SPECIFICATION && vlr.id == EXTRA_BYTES;
+        let described: Vec<[u8; DESCRIPTOR]> = vlrs
+            .iter()
+            .filter(|vlr| is_extra(vlr))
+            .flat_map(|vlr| vlr.data().as_chunks::<DESCRIPTOR>().0.to_vec())
+            .collect();
+        let is_standard = |name: &str| columns.iter().any(|(known, _)| known == name);
+        let others = batch
+            .vertex
+            .iter()
+            .filter(|column| !is_standard(&column.name));
+        let mut others: Vec<&Column> = others.collect();
+        // Extra bytes of the file keep their order, and new ones follow.
+        others.sort_by_key(|column| {
+            let name = original(self.names.as_ref(), &column.name);
+            let place = described
+                .iter()
+                .position(|kept| dimension::name_of(kept) == name);
+            place.unwrap_or(usize::MAX)
+        });
+        let mut extra = Vec::new();
+        for column in others {
+            match self.extra(column, &described, record) {
+                Ok((dimension, descriptor)) => {
+                    record = record.saturating_add(dimension.size());
+                    extra.extend(descriptor);
+                    columns.push((column.name.clone(), dimension));
+                }
+                Err(reason) => {
+                    let line = format!("vertex.{}: {reason}", column.name);
+                    self.left_out.push(line);
+                }
+            }
+        }
+        if extra != described.as_flattened() {
+            vlrs.retain(|vlr| !is_extra(vlr));
+            if !extra.is_empty() {
+                vlrs.extend(VariableRecord::new(
+                    SPECIFICATION,
+                    EXTRA_BYTES,
+                    "extra bytes",
+                    &extra,
+                ));
+            }
+        }
+        self.add_wkt(&mut vlrs, &mut header);
+        self.list_left_out(batch);
+        Layout {
+            header,
+            minor,
+            format,
+            record,
+            scale,
+            offset,
+            columns,
+            vlrs,
+        }
+    }
+
+    /// Adds the reference system of a store that does not come from LAS.
+    fn add_wkt(&mut self, vlrs: &mut Vec<VariableRecord>, header: &mut [u8]) {
+        if let (Some(wkt), None) = (&self.wkt, &self.kept) {
+            let text = [wkt.as_bytes(), &[0]].concat();
+            match VariableRecord::new(crs::PROJECTION, crs::WKT, "WKT", &text) {
+                Some(vlr) => {
+                    vlrs.push(vlr);
+                    put(header, 6, &[IS_WKT, 0]);
+                }
+                None => self
+                    .left_out
+                    .push("the coordinate reference system: too long".to_owned()),
+            }
+        }
+    }
+
+    fn list_left_out(&mut self, batch: &QueryResult) {
+        for (scope, columns) in [("fragment", &batch.fragment), ("object", &batch.object)] {
+            self.left_out.extend(left_out(scope, columns, "las"));
+        }
+        if batch.object_ids.is_some() {
+            self.left_out
+                .push("the objects of the points: not held by las".to_owned());
+        }
+    }
+
+    /// Returns the place and the description of a column that is no value of the point format.
+    fn extra(
+        &self,
+        column: &Column,
+        described: &[[u8; DESCRIPTOR]],
+        at: usize,
+    ) -> Result<(Dimension, [u8; DESCRIPTOR]), &'static str> {
+        let values = numbers(column).ok_or("text is not held by las")?;
+        let name = original(self.names.as_ref(), &column.name);
+        let kind = match values.kind {
+            Kind::Bool => Kind::UInt8,
+            Kind::Float16 => Kind::Float32,
+            kind => kind,
+        };
+        let made = dimension::descriptor(name, kind, values.width);
+        let made = made.ok_or("las holds names of 32 bytes, and up to 3 real numbers a point")?;
+        // The kept description has a scale, an offset and a text besides.
+        let is_same = |kept: &&[u8; DESCRIPTOR]| kept.get(2..36) == made.get(2..36);
+        let is_typed = |kept: &&[u8; DESCRIPTOR]| {
+            kept.get(2) == made.get(2) && kept.get(4..36) == made.get(4..36)
+        };
+        let is_raw = made.get(2) == Some(&0);
+        let kept = if is_raw {
+            described.iter().find(is_same)
+        } else {
+            described.iter().find(is_typed)
+        };
+        let dimension = dimension::of_descriptor(&column.name, kind, values.width, at);
+        if at.saturating_add(dimension.size()) > usize::from(u16::MAX) {
+            return Err("las holds records of up to 65535 bytes");
+        }
+        Ok((dimension, kept.copied().unwrap_or(made)))
+    }
+
+    /// Creates the file and writes everything before the points.
+    fn start(&self, layout: Layout) -> Result<OpenFile, FileError> {
+        let in_file = |fault: FileFault| fault.of(&self.path);
+        let mut layout = layout;
+        let size = SIZES.get(usize::from(layout.format)).copied().unwrap_or(0);
+        let extra = u16::try_from(layout.record.saturating_sub(size)).unwrap_or(u16::MAX);
+        let compression = if self.is_compressed {
+            let builder = LazVlrBuilder::default().with_point_format(layout.format, extra);
+            let vlr = builder.map_err(FileFault::Laz).map_err(in_file)?.build();
+            let mut data = Vec::new();
+            vlr.write_to(&mut data)
+                .map_err(|source| in_file(source.into()))?;
+            let record = VariableRecord::new("laszip encoded", 22204, "zvf", &data);
+            layout.vlrs.extend(record);
+            Some(vlr)
+        } else {
+            None
+        };
+        layout.vlrs.retain({
+            let is_compressed = self.is_compressed;
+            move |vlr| is_compressed || vlr.user != "laszip encoded"
+        });
+        let mut bytes = layout.header.clone();
+        for vlr in &layout.vlrs {
+            bytes.extend_from_slice(&vlr.bytes);
+        }
+        let start = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(layout.vlrs.len()).unwrap_or(u32::MAX);
+        let header = &mut layout.header;
+        let size = u16::try_from(header.len()).unwrap_or(0);
+        put(header, 24, &[1, layout.minor]);
+        put(header, 94, &size.to_le_bytes());
+        put(header, 96, &start.to_le_bytes());
+        put(header, 100, &count.to_le_bytes());
+        put(
+            header,
+            104,
+            &[layout.format | u8::from(self.is_compressed) << 7],
+        );
+        let record = u16::try_from(layout.record).unwrap_or(u16::MAX);
+        put(header, 105, &record.to_le_bytes());
+        for (axis, (scale, offset)) in layout.scale.iter().zip(&layout.offset).enumerate() {
+            let at = axis.saturating_mul(8);
+            put(header, at.saturating_add(131), &scale.to_le_bytes());
+            put(header, at.saturating_add(155), &offset.to_le_bytes());
+        }
+        let mut sink = OutputSink::create(&self.path)?;
+        OutputSink::write(&mut sink, &bytes)?;
+        let sink = match compression {
+            Some(vlr) => {
+                let compressor = LasZipCompressor::new(sink, vlr);
+                let compressor = compressor.map_err(FileFault::Laz).map_err(in_file)?;
+                PointSink::Compressed(Box::new(compressor))
+            }
+            None => PointSink::Plain(sink),
+        };
+        Ok(OpenFile { sink, layout })
+    }
+
+    /// Returns the records of a batch.
+    fn records(
+        &mut self,
+        batch: &QueryResult,
+        rows: &[[f64; 3]],
+        layout: &Layout,
+    ) -> Result<Vec<u8>, FileFault> {
+        let mut records = vec![0; rows.len().saturating_mul(layout.record)];
+        for (row, record) in rows
+            .iter()
+            .zip(records.chunks_exact_mut(layout.record.max(1)))
+        {
+            let (words, _) = record.as_chunks_mut::<4>();
+            let axes = layout.scale.iter().zip(&layout.offset);
+            let bounds = self.least.iter_mut().zip(&mut self.most);
+            for (((word, value), (scale, offset)), (least, most)) in
+                words.iter_mut().zip(row).zip(axes).zip(bounds)
+            {
+                let whole = whole((value - offset) / scale);
+                let Some(whole) = whole else {
+                    let expected = "it is beyond 32 bits at the scale of the file; write npz";
+                    return Err(FileFault::field("a coordinate", value, expected));
+                };
+                let written = f64::from(whole) * scale + offset;
+                // The last bits of a product are no rounding.
+                let is_rounded = (written - value).abs() > scale.abs() / 1000.0;
+                self.rounded = self.rounded.saturating_add(u64::from(is_rounded));
+                *least = least.min(written);
+                *most = most.max(written);
+                *word = whole.to_le_bytes();
+            }
+        }
+        for (name, dimension) in &layout.columns {
+            let column = batch.vertex.iter().find(|column| column.name == *name);
+            let values = column.and_then(numbers);
+            let values = values.ok_or(FileFault::Broken("a column is missing in a batch"))?;
+            if values.width != dimension.width {
+                return Err(FileFault::Broken("a column changes its width"));
+            }
+            let bytes = exact(name, &values, dimension.kind)?;
+            if let Some(value) = dimension.write(&bytes, &mut records, layout.record) {
+                let expected = "the point format has fewer bits for it; rename the attribute";
+                let found = format!("{value} in {name}");
+                return Err(FileFault::field("a value", found, expected));
+            }
+            if name == "return_number" {
+                for value in bytes {
+                    let place = usize::from(value).checked_sub(1);
+                    if let Some(count) = place.and_then(|place| self.by_return.get_mut(place)) {
+                        *count = count.saturating_add(1);
+                    }
+                }
+            }
+        }
+        self.points = self
+            .points
+            .saturating_add(u64::try_from(rows.len()).unwrap_or(0));
+        Ok(records)
+    }
+
+    /// Puts counts and bounds into the header.
+    fn complete(&self, header: &mut [u8], layout: &Layout) -> Result<(), FileFault> {
+        let old = u32::try_from(self.points).ok();
+        if old.is_none() && layout.minor < 4 {
+            return Err(FileFault::Result {
+                format: "las before version 1.4",
+                holds: "up to 4294967295 points",
+                remedy: "write parts of the store",
+            });
+        }
+        let old = old.filter(|_| layout.format < 6);
+        put(header, 107, &old.unwrap_or(0).to_le_bytes());
+        for (place, count) in self.by_return.iter().enumerate().take(5) {
+            let count = u32::try_from(*count).ok().filter(|_| old.is_some());
+            let at = place.saturating_mul(4).saturating_add(111);
+            put(header, at, &count.unwrap_or(0).to_le_bytes());
+        }
+        for (axis, (least, most)) in self.least.iter().zip(&self.most).enumerate() {
+            let at = axis.saturating_mul(16).saturating_add(179);
+            let bound = |value: &f64| if value.is_finite() { *value } else { 0.0 };
+            put(header, at, &bound(most).to_le_bytes());
+            put(header, at.saturating_add(8), &bound(least).to_le_bytes());
+        }
+        if layout.minor == 3 {
+            put(header, 227, &[0; 8]);
+        }
+        if layout.minor == 4 {
+            put(header, 227, &[0; 8]);
+            put(header, 235, &[0; 12]);
+            put(header, 247, &self.points.to_le_bytes());
+            for (place, count) in self.by_return.iter().enumerate() {
+                let at = place.saturating_mul(8).saturating_add(255);
+                put(header, at, &count.to_le_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the size of the header of a version, of 1.2 and earlier ones without unknown fields.
+fn header_size(minor: u8) -> usize {
+    match minor {
+        4 => HEADER,
+        3 => 235,
+        _ => 227,
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
+    let target = bytes.get_mut(at..at.saturating_add(field.len()));
+    if let Some(target) = target {
+        target.copy_from_slice(field);
+    }
+}
+
+impl ResultWriter for LasWriter {
+    fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
+        let path = self.path.clone();
+        let in_file = |fault: FileFault| fault.of(&path);
+        if batch.parts.is_some() || batch.links.is_some() {
+            return Err(in_file(FileFault::Result {
+                format: "las",
+                holds: "points",
+                remedy: "write trk, ply or glb",
+            }));
+        }
+        let coordinates = AxisOrder::of(batch, "las").map_err(in_file)?;
+        let rows = coordinates.rows(&batch.positions).map_err(in_file)?;
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                let layout = self.plan(batch, &rows);
+                self.start(layout)?
+            }
+        };
+        let records = self.records(batch, &rows, &file.layout).map_err(in_file)?;
+        match &mut file.sink {
+            PointSink::Plain(sink) => sink.write(&records)?,
+            PointSink::Compressed(sink) => {
+                let done = sink.compress_many(&records);
+                done.map_err(|source| in_file(source.into()))?;
+            }
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
+        let path = self.path.clone();
+        let in_file = |fault: FileFault| fault.of(&path);
+        self.left_out.extend(groups_left_out(tables, "las"));
+        let Some(file) = self.file.take() else {
+            return Err(in_file(FileFault::Empty));
+        };
+        let OpenFile { sink, layout } = file;
+        let mut sink = match sink {
+            PointSink::Plain(sink) => sink,
+            PointSink::Compressed(mut sink) => {
+                sink.done().map_err(|source| in_file(source.into()))?;
+                sink.into_inner()
+            }
+        };
+        let mut header = layout.header.clone();
+        self.complete(&mut header, &layout).map_err(in_file)?;
+        let extended = self.kept.take().map_or_else(Vec::new, |kept| kept.evlrs);
+        if !extended.is_empty() && layout.minor == 4 {
+            let end = sink.seek(SeekFrom::End(0));
+            let end = end.map_err(|source| in_file(source.into()))?;
+            let count = u32::try_from(extended.len()).unwrap_or(u32::MAX);
+            put(&mut header, 235, &end.to_le_bytes());
+            put(&mut header, 243, &count.to_le_bytes());
+            for record in &extended {
+                sink.write(&record.bytes)?;
+            }
+        }
+        let path = sink.publish(|file| {
+            file.seek(SeekFrom::Start(0))?;
+            file.write_all(&header)
+        })?;
+        if self.rounded > 0 {
+            let (rounded, [x, y, z]) = (self.rounded, layout.scale);
+            let line = format!("{rounded} coordinates are rounded to multiples of {x}, {y}, {z}");
+            self.left_out.push(line);
+        }
+        Ok(WrittenResult {
+            files: vec![path],
+            left_out: self.left_out,
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! Files of the field to and from Zarr Vectors stores.
+//!
+//! [`open`] reads a file in batches, as the source of [`zvf::create_from_source`]; [`create()`] makes
+//! a writer for the batches of a query. The extension of the name selects the format:
+//!
+//! | format | module | geometry | read | written | kept without loss |
+//! |---|---|---|---|---|---|
+//! | `trk` | [`trk`] | streamlines | yes | yes | records and header |
+//! | `tck`, with `tsf` | [`tck`] | streamlines | yes | yes | records and header |
+//! | `trx` | [`trx`] | streamlines | yes | yes | arrays and header |
+//! | `swc` | [`swc`] | skeletons | yes | yes | samples and comments |
+//! | `ply` | [`ply`] | points, meshes, graphs, paths | yes | no | |
+//! | `obj` | [`obj`] | meshes, graphs | yes | no | |
+//! | `stl` | [`stl`] | meshes | yes | yes | |
+//! | `las`, `laz` | [`las`] | points | yes | yes | points, scale, offset and records |
+//! | `gii` | [`gifti`] | meshes with values of vertices | yes | yes | arrays and metadata |
+//! | `pial`, `white`, … | [`freesurfer`] | meshes with values of vertices | yes | no | |
+//! | `glb` | [`glb`] | all | no | yes | |
+//!
+//! The header of a file becomes the header of its format in the store, from which the writer
+//! restores it. Coordinates are in the world: right, anterior and superior in millimetres for
+//! tractograms.
+//!
+//! All bytes are untrusted. Counts reserve nothing before they are compared with the bytes of the
+//! file, and an error names the file and the place.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
+
+mod affine;
+mod base64;
+mod batches;
+mod collected;
+mod description;
+mod error;
+mod format;
+pub mod freesurfer;
+pub mod gifti;
+pub mod glb;
+mod input;
+pub mod las;
+mod names;
+pub mod obj;
+mod open;
+mod overlay;
+pub mod ply;
+mod polygons;
+mod reader;
+pub mod stl;
+pub mod swc;
+pub mod tck;
+mod text;
+pub mod trk;
+pub mod trx;
+mod values;
+mod whole;
+mod writer;
+
+pub use batches::{FileResults, whole_result};
+pub use description::{FileDescription, FileHeader, GroupTables, ResultDescription};
+pub use error::{FileError, FileFault, FilePlace};
+pub use format::FileFormat;
+pub use open::{create, open};
+pub use reader::{FileReadOptions, GeometryReader, read_whole};
+pub use whole::WholeReader;
+pub use writer::{ResultWriter, WrittenResult};

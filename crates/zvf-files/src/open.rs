@@ -1,0 +1,124 @@
+//! The choice of a reader and of a writer by the name of a file.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
+    ResultDescription, ResultWriter, freesurfer,
+    gifti::{self, GiftiWriter},
+    glb::GlbWriter,
+    las::{LasReader, LasWriter},
+    obj,
+    overlay::SurfaceValues,
+    ply,
+    stl::{self, StlWriter},
+    swc::{SwcReader, SwcWriter},
+    tck::{TckReader, TckWriter},
+    trk::{TrkReader, TrkWriter},
+    trx::{TrxReader, TrxWriter},
+};
+
+impl FileReadOptions {
+    /// Checks that the kind of a format is the requested one, or one of the same structure.
+    fn check(&self, path: &Path, description: &FileDescription) -> Result<(), FileError> {
+        let Some(requested) = self.kind else {
+            return Ok(());
+        };
+        let kind = description.kind;
+        let is_alike = requested == kind || requested.is_paths() && kind.is_paths();
+        if is_alike {
+            return Ok(());
+        }
+        Err(FileFault::Kind {
+            format: description.format.extension(),
+            holds: kind.name(),
+            requested: requested.name(),
+        }
+        .of(path))
+    }
+}
+
+/// Opens a file of geometry. The extension names the format; files that end in `.gz` are unpacked.
+///
+/// # Errors
+///
+/// [`FileError`] if the format is not known, or the header is damaged. Damage behind the header is
+/// an error of the batch that contains it.
+pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError> {
+    let format = FileFormat::of_input(path);
+    let Some(format) = format.filter(|format| format.is_readable()) else {
+        return Err(FileFault::Extension(EXTENSIONS).of(path));
+    };
+    let reader: Box<dyn GeometryReader> = match format {
+        FileFormat::Trk => Box::new(TrkReader::open(path, options)?),
+        FileFormat::Tck => Box::new(TckReader::open(path, options)?),
+        FileFormat::Trx => Box::new(TrxReader::open(path, options)?),
+        FileFormat::Swc => Box::new(SwcReader::open(path, options)?),
+        FileFormat::Ply => Box::new(ply::open(path, options)?),
+        FileFormat::Obj => Box::new(obj::open(path, options)?),
+        FileFormat::Stl => Box::new(stl::open(path, options)?),
+        FileFormat::Las | FileFormat::Laz => Box::new(LasReader::open(path, options)?),
+        FileFormat::Gii => Box::new(gifti::open(path, options, overlays(options)?)?),
+        FileFormat::FreeSurfer => Box::new(freesurfer::open(path, options, overlays(options)?)?),
+        FileFormat::Glb => return Err(FileFault::Extension(EXTENSIONS).of(path)),
+    };
+    options.check(path, reader.description())?;
+    let takes_more = matches!(
+        format,
+        FileFormat::Tck | FileFormat::Swc | FileFormat::Gii | FileFormat::FreeSurfer
+    );
+    if !options.with.is_empty() && !takes_more {
+        return Err(FileFault::Unsupported("no further files belong to this format").of(path));
+    }
+    Ok(reader)
+}
+
+/// Reads the files with values of vertices: GIFTI by the extension, else those of `FreeSurfer`.
+fn overlays(options: &FileReadOptions) -> Result<Vec<SurfaceValues>, FileError> {
+    let read = |path: &PathBuf| match FileFormat::of_path(path) {
+        Some(FileFormat::Gii) => gifti::read_overlay(path, options.unpacked),
+        _ => freesurfer::read_overlay(path, options.unpacked),
+    };
+    options.with.iter().map(read).collect()
+}
+
+/// Extensions that can be read.
+const EXTENSIONS: &str = ".trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, .gii or .pial, \
+    also with .gz, or a folder of .swc files";
+
+/// Creates the writer of a file. The extension names the format.
+///
+/// # Errors
+///
+/// [`FileError`] if the format is not known, or the file cannot be created.
+pub fn create(
+    path: &Path,
+    description: &ResultDescription,
+) -> Result<Box<dyn ResultWriter>, FileError> {
+    let Some(format) = FileFormat::of_path(path) else {
+        return Err(FileFault::Extension(WRITTEN).of(path));
+    };
+    if path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("gz"))
+    {
+        let why = "files are not written as .gz; leave out .gz, and compress the file afterwards";
+        return Err(FileFault::Unsupported(why).of(path));
+    }
+    Ok(match format {
+        FileFormat::Trk => Box::new(TrkWriter::create(path, description)?),
+        FileFormat::Tck => Box::new(TckWriter::create(path, description)?),
+        FileFormat::Trx => Box::new(TrxWriter::create(path, description)?),
+        FileFormat::Swc => Box::new(SwcWriter::create(path, description)?),
+        FileFormat::Stl => Box::new(StlWriter::new(path)),
+        FileFormat::Las => Box::new(LasWriter::create(path, description, false)?),
+        FileFormat::Laz => Box::new(LasWriter::create(path, description, true)?),
+        FileFormat::Glb => Box::new(GlbWriter::new(path)),
+        FileFormat::Gii => Box::new(GiftiWriter::new(path, description)),
+        FileFormat::Ply | FileFormat::Obj | FileFormat::FreeSurfer => {
+            return Err(FileFault::Extension(WRITTEN).of(path));
+        }
+    })
+}
+
+const WRITTEN: &str = ".trk, .tck, .trx, .swc, .stl, .las, .laz, .gii or .glb";

@@ -1,0 +1,108 @@
+//! Values of the vertices of a surface, in files of their own.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use zvf::{Column, ColumnValues, Geometry, NumericColumn};
+
+use crate::{FileError, FileFault, FileHeader, names::AttributeNames};
+
+/// Values of the vertices of a surface.
+#[derive(Debug, Default)]
+pub(crate) struct SurfaceValues {
+    pub(crate) path: PathBuf,
+    pub(crate) columns: Vec<Column>,
+    /// What describes each column in the header.
+    pub(crate) kept: Vec<Value>,
+    /// Labels: key, name, red, green, blue and alpha.
+    pub(crate) labels: Vec<Value>,
+}
+
+/// Adds values of vertices, and columns for the order of the file.
+pub(crate) fn add(
+    geometry: &mut Geometry,
+    header: &mut FileHeader,
+    overlays: Vec<SurfaceValues>,
+) -> Result<(), FileError> {
+    let mut names = AttributeNames::default();
+    let rows = |count: usize| -> NumericColumn { (0..u32::MAX).take(count).collect() };
+    let faces = geometry.links.len() / 3;
+    let row = Column::new(names.add("source_row"), rows(geometry.vertices()));
+    geometry.vertex.push(row);
+    geometry.link.push(Column::new("source_link", rows(faces)));
+    let (mut kept, mut labels) = (Vec::new(), Vec::new());
+    for overlay in overlays {
+        let path = overlay.path;
+        labels.extend(overlay.labels);
+        for (mut column, mut entry) in overlay.columns.into_iter().zip(overlay.kept) {
+            let found = match &column.values {
+                ColumnValues::Numeric(numbers) => numbers.len(),
+                ColumnValues::Dictionary { codes, .. } => codes.len(),
+            };
+            if found != geometry.vertices() {
+                let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+                let fault = FileFault::Count {
+                    what: "values of vertices",
+                    found: count(found),
+                    expected: count(geometry.vertices()),
+                };
+                return Err(fault.of(&path));
+            }
+            column.name = names.add(&column.name);
+            if let Some(entry) = entry.as_object_mut() {
+                entry.insert("attribute".to_owned(), column.name.clone().into());
+            }
+            kept.push(entry);
+            geometry.vertex.push(column);
+        }
+    }
+    header.insert("columns".to_owned(), kept.into());
+    if !labels.is_empty() {
+        header.insert("labels".to_owned(), labels.into());
+    }
+    if !names.renamed().is_empty() {
+        header.insert("names".to_owned(), json!(names.renamed()));
+    }
+    Ok(())
+}
+
+/// Returns a mesh of coordinates and of triangles as little-endian int32.
+pub(crate) fn mesh(positions: NumericColumn, triangles: &[u8]) -> Result<Geometry, FileFault> {
+    let (numbers, _) = positions.bytes.as_chunks::<4>();
+    let mut numbers = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    if let Some(number) = numbers.find(|number| !number.is_finite()) {
+        return Err(FileFault::NotFinite(number.into()));
+    }
+    if positions.is_empty() {
+        return Err(FileFault::Empty);
+    }
+    let vertices = i64::try_from(positions.len()).unwrap_or(i64::MAX);
+    let (corners, _) = triangles.as_chunks::<4>();
+    let corners = corners
+        .iter()
+        .map(|bytes| i64::from(i32::from_le_bytes(*bytes)));
+    let mut links = Vec::new();
+    for corner in corners {
+        if !(0..vertices).contains(&corner) {
+            let expected = "a triangle names vertices from 0 on; the file is cut or damaged";
+            return Err(FileFault::field("a corner", corner, expected));
+        }
+        links.push(corner);
+    }
+    let mut geometry = Geometry::new(positions);
+    geometry.link_width = 3;
+    geometry.links = links;
+    Ok(geometry)
+}
+
+/// Returns the name of a file without the extensions of its format.
+pub(crate) fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut name = name.as_ref();
+    for end in [
+        ".gz", ".gii", ".annot", ".shape", ".func", ".label", ".surf",
+    ] {
+        name = name.strip_suffix(end).unwrap_or(name);
+    }
+    name.to_owned()
+}

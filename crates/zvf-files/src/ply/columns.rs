@@ -1,0 +1,194 @@
+//! Properties of an element as columns.
+
+use zvf::{Column, NumericColumn, numeric::Kind};
+
+use super::{
+    header::{ElementDeclaration, PropertyDeclaration},
+    values::PlyValues,
+};
+use crate::{FileError, FileFault, names::AttributeNames, values::to_f64};
+
+/// Names of properties that form one attribute.
+const FAMILIES: [(&[&str], &str); 3] = [
+    (&["red", "green", "blue", "alpha"], "rgba"),
+    (&["red", "green", "blue"], "rgb"),
+    (&["nx", "ny", "nz"], "normal"),
+];
+
+/// The scalar properties of an element.
+#[derive(Debug, Default)]
+pub(super) struct PropertyColumns {
+    columns: Vec<(String, NumericColumn)>,
+    rows: usize,
+    /// Lists, which are left out.
+    pub(super) left_out: Vec<String>,
+}
+
+impl PropertyColumns {
+    /// Creates columns without rows. A list has a column without rows.
+    pub(super) fn of(element: &ElementDeclaration) -> Self {
+        let column = |property: &PropertyDeclaration| {
+            (property.name.clone(), NumericColumn::new(property.kind, 1))
+        };
+        Self {
+            columns: element.properties.iter().map(column).collect(),
+            rows: usize::try_from(element.rows).unwrap_or(usize::MAX),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Reads all rows of an element.
+    pub(super) fn read(
+        element: &ElementDeclaration,
+        values: &mut PlyValues,
+    ) -> Result<Self, FileError> {
+        let mut columns = Self::of(element);
+        for _ in 0..element.rows {
+            for (at, property) in element.properties.iter().enumerate() {
+                match property.count {
+                    Some(_) => Self::skip_list(property, values)?,
+                    None => columns.value(at, property.kind, values)?,
+                }
+            }
+        }
+        let lists = element
+            .properties
+            .iter()
+            .filter(|property| property.count.is_some());
+        columns.left_out = lists.map(|list| format!("list {}", list.name)).collect();
+        Ok(columns)
+    }
+
+    /// Reads a value of a column.
+    pub(super) fn value(
+        &mut self,
+        column: usize,
+        kind: Kind,
+        values: &mut PlyValues,
+    ) -> Result<(), FileError> {
+        match self.columns.get_mut(column) {
+            Some((_, column)) => values.value(kind, &mut column.bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a list without keeping it.
+    pub(super) fn skip_list(
+        list: &PropertyDeclaration,
+        values: &mut PlyValues,
+    ) -> Result<(), FileError> {
+        let mut bytes = Vec::new();
+        for _ in 0..values.integer(list.count.unwrap_or(Kind::UInt8))?.max(0) {
+            bytes.clear();
+            values.value(list.kind, &mut bytes)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn take(&mut self, name: &str) -> Option<NumericColumn> {
+        let at = self.columns.iter().position(|(other, _)| other == name)?;
+        Some(self.columns.remove(at).1)
+    }
+
+    /// Takes the columns x, y and z as positions.
+    pub(super) fn positions(&mut self) -> Result<NumericColumn, FileFault> {
+        let take = |name| {
+            let expected = "the element vertex has to have x, y and z";
+            self.take(name)
+                .ok_or_else(|| FileFault::field("a property", name, expected))
+        };
+        let [x, y, z] = ["x", "y", "z"].map(take);
+        Ok(joined(&[x?, y?, z?]))
+    }
+
+    /// Takes a column of integers.
+    pub(super) fn take_integers(&mut self, name: &str) -> Option<Vec<i64>> {
+        let found = self.columns.iter().find(|(other, _)| other == name)?;
+        let numbers = to_f64(&found.1)?;
+        let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
+        if !numbers.iter().all(is_whole) {
+            return None;
+        }
+        self.take(name);
+        #[expect(
+            clippy::as_conversions,
+            clippy::cast_possible_truncation,
+            reason = "the numbers are whole and below 2^53"
+        )]
+        Some(numbers.into_iter().map(|number| number as i64).collect())
+    }
+
+    /// Returns the attributes that the remaining columns form.
+    pub(super) fn attributes(&mut self) -> Vec<Column> {
+        let mut names = AttributeNames::default();
+        let mut attributes = Vec::new();
+        let mut pending = std::mem::take(&mut self.columns);
+        while !pending.is_empty() {
+            let (count, name) = family(&pending);
+            let members: Vec<NumericColumn> =
+                pending.drain(..count).map(|(_, column)| column).collect();
+            let values = joined(&members);
+            if values.len() == self.rows && self.rows > 0 {
+                let name = names.add(&name);
+                attributes.push(Column::new(name, values));
+            }
+        }
+        attributes
+    }
+}
+
+/// Returns how many of the first columns form an attribute, and its name.
+fn family(columns: &[(String, NumericColumn)]) -> (usize, String) {
+    let kind = columns.first().map(|(_, column)| column.kind);
+    let alike = columns
+        .iter()
+        .take_while(|(_, column)| Some(column.kind) == kind);
+    let alike: Vec<&str> = alike.map(|(name, _)| name.as_str()).collect();
+    for (members, name) in FAMILIES {
+        if alike.starts_with(members) {
+            return (members.len(), name.to_owned());
+        }
+    }
+    let first = alike.first().copied().unwrap_or_default();
+    if let Some(base) = first.strip_suffix("_0").filter(|base| !base.is_empty()) {
+        let numbered = alike.iter().enumerate();
+        let count = numbered
+            .take_while(|(at, name)| **name == format!("{base}_{at}"))
+            .count();
+        if count > 1 {
+            return (count, base.to_owned());
+        }
+    }
+    (1, first.to_owned())
+}
+
+/// Joins columns of one number to one column. Columns of several types become float64.
+fn joined(columns: &[NumericColumn]) -> NumericColumn {
+    let kind = columns.first().map_or(Kind::Float32, |column| column.kind);
+    let width = u32::try_from(columns.len()).unwrap_or(u32::MAX);
+    let wide: Vec<NumericColumn>;
+    let mut columns = columns;
+    let mut kind_of_all = kind;
+    if columns.iter().any(|column| column.kind != kind) {
+        let floats = columns
+            .iter()
+            .map(|column| to_f64(column).unwrap_or_default());
+        wide = floats
+            .map(|floats| NumericColumn::float64(1, floats))
+            .collect();
+        columns = &wide;
+        kind_of_all = Kind::Float64;
+    }
+    let mut all = NumericColumn::new(kind_of_all, width);
+    let rows = columns.iter().map(NumericColumn::len).min().unwrap_or(0);
+    for row in 0..rows {
+        for column in columns {
+            all.bytes.extend_from_slice(column.row(row));
+        }
+    }
+    all
+}

@@ -1,0 +1,189 @@
+//! Values of the data, from text or bytes.
+
+use zvf::numeric::Kind;
+
+use super::header::PlyForm;
+use crate::{FileError, FileFault, FilePlace, input::ByteReader};
+
+/// Reads values one after the other.
+#[derive(Debug)]
+pub(super) struct PlyValues {
+    file: ByteReader,
+    form: PlyForm,
+    /// A line of a text file, and the offset of the next word.
+    line: Vec<u8>,
+    at: usize,
+    number: u64,
+}
+
+impl PlyValues {
+    pub(super) fn new(file: ByteReader, form: PlyForm, lines: u64) -> Self {
+        Self {
+            file,
+            form,
+            line: Vec::new(),
+            at: 0,
+            number: lines,
+        }
+    }
+
+    /// Checks that `rows` rows of `least` bytes can follow.
+    pub(super) fn check(&self, rows: u64, min: u64) -> Result<(), FileError> {
+        // The last line of a text file may lack its end.
+        let slack = u64::from(self.form == PlyForm::Ascii);
+        let needed = rows.saturating_mul(min.max(1)).saturating_sub(slack);
+        self.file.check(needed, "the rows of an element")
+    }
+
+    /// Appends a value, little-endian.
+    pub(super) fn value(&mut self, kind: Kind, target: &mut Vec<u8>) -> Result<(), FileError> {
+        if self.form == PlyForm::Ascii {
+            let number = self.word(kind)?;
+            return encode(number, kind, target).map_err(|fault| self.error(fault));
+        }
+        let mut bytes = [0; 8];
+        let size = kind.size();
+        let field = bytes.get_mut(..size).unwrap_or_default();
+        self.file.fill(field, "a value")?;
+        if self.form == PlyForm::BigEndian {
+            field.reverse();
+        }
+        target.extend_from_slice(field);
+        Ok(())
+    }
+
+    /// Returns a value that has to be an integer.
+    pub(super) fn integer(&mut self, kind: Kind) -> Result<i64, FileError> {
+        let mut bytes = Vec::with_capacity(8);
+        self.value(kind, &mut bytes)?;
+        let number = decode(&bytes, kind);
+        #[expect(
+            clippy::as_conversions,
+            clippy::cast_possible_truncation,
+            reason = "checked to be a whole number of 32 bits"
+        )]
+        let whole = number as i64;
+        if number.fract() == 0.0 && number.abs() < 9e15 {
+            return Ok(whole);
+        }
+        let expected = "a number of a list or of a vertex is a whole number";
+        Err(self.error(FileFault::field("a value", number, expected)))
+    }
+
+    /// Returns the next word of a text file as a number.
+    fn word(&mut self, kind: Kind) -> Result<f64, FileError> {
+        loop {
+            let rest = self.line.get(self.at..).unwrap_or_default();
+            let start = rest.iter().position(|byte| !byte.is_ascii_whitespace());
+            let Some(start) = start else {
+                self.file.line(&mut self.line)?;
+                self.at = 0;
+                self.number = self.number.saturating_add(1);
+                if self.line.is_empty() {
+                    let what = "a value";
+                    return Err(self.file.error(FileFault::Truncated {
+                        what,
+                        needed: 1,
+                        left: 0,
+                    }));
+                }
+                continue;
+            };
+            let word = rest.get(start..).unwrap_or_default();
+            let end = word
+                .iter()
+                .position(u8::is_ascii_whitespace)
+                .unwrap_or(word.len());
+            let word = word.get(..end).unwrap_or_default();
+            self.at = self.at.saturating_add(start).saturating_add(end);
+            let text = std::str::from_utf8(word).unwrap_or_default();
+            let number: Option<f64> = text.parse().ok();
+            return number.ok_or_else(|| {
+                let text = String::from_utf8_lossy(word).chars().take(24).collect();
+                self.error(FileFault::Number {
+                    what: kind.name(),
+                    text,
+                })
+            });
+        }
+    }
+
+    /// Checks that nothing follows the data.
+    pub(super) fn finish(&mut self) -> Result<(), FileError> {
+        if self.form == PlyForm::Ascii {
+            let mut rest = self.line.get(self.at..).unwrap_or_default().to_vec();
+            loop {
+                if !rest.trim_ascii().is_empty() {
+                    let left = u64::try_from(rest.len()).unwrap_or(u64::MAX);
+                    let trailing = self.file.left().saturating_add(left);
+                    return Err(self.error(FileFault::Trailing(trailing)));
+                }
+                self.file.line(&mut rest)?;
+                if rest.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+        match self.file.left() {
+            0 => Ok(()),
+            left => Err(self.file.error(FileFault::Trailing(left))),
+        }
+    }
+
+    /// Adds the place to a fault.
+    pub(super) fn error(&self, fault: FileFault) -> FileError {
+        match self.form {
+            PlyForm::Ascii => fault.at(self.file.path(), FilePlace::Line(self.number)),
+            _ => self.file.error(fault),
+        }
+    }
+}
+
+/// Encodes a number, which has to be in the range of its type.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "the number is checked to be in the range of the type"
+)]
+fn encode(number: f64, kind: Kind, target: &mut Vec<u8>) -> Result<(), FileFault> {
+    let (min, max) = match kind {
+        Kind::Int8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        Kind::UInt8 => (0.0, f64::from(u8::MAX)),
+        Kind::Int16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        Kind::UInt16 => (0.0, f64::from(u16::MAX)),
+        Kind::Int32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        Kind::UInt32 => (0.0, f64::from(u32::MAX)),
+        Kind::Float32 => {
+            target.extend_from_slice(&(number as f32).to_le_bytes());
+            return Ok(());
+        }
+        _ => {
+            target.extend_from_slice(&number.to_le_bytes());
+            return Ok(());
+        }
+    };
+    if !(min <= number && number <= max && number.fract() == 0.0) {
+        let expected = "its type, by the header, does not hold this number";
+        return Err(FileFault::field("a value", number, expected));
+    }
+    let bytes = (number as i64).to_le_bytes();
+    target.extend_from_slice(bytes.get(..kind.size()).unwrap_or_default());
+    Ok(())
+}
+
+/// Decodes a little-endian value of a type of PLY.
+fn decode(bytes: &[u8], kind: Kind) -> f64 {
+    fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
+        bytes.first_chunk().copied().unwrap_or([0; N])
+    }
+    match kind {
+        Kind::Int8 => i8::from_le_bytes(first(bytes)).into(),
+        Kind::UInt8 => u8::from_le_bytes(first(bytes)).into(),
+        Kind::Int16 => i16::from_le_bytes(first(bytes)).into(),
+        Kind::UInt16 => u16::from_le_bytes(first(bytes)).into(),
+        Kind::Int32 => i32::from_le_bytes(first(bytes)).into(),
+        Kind::UInt32 => u32::from_le_bytes(first(bytes)).into(),
+        Kind::Float32 => f32::from_le_bytes(first(bytes)).into(),
+        _ => f64::from_le_bytes(first(bytes)),
+    }
+}

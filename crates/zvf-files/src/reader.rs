@@ -1,0 +1,156 @@
+//! Reading: the trait of all readers, and what they share.
+
+use std::path::PathBuf;
+
+use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn};
+
+use crate::{FileDescription, input::length_of};
+
+/// A file of geometry that is read in batches.
+///
+/// Points and paths come in batches of about the requested number of vertices; each path is whole.
+/// Geometry with links comes in one batch.
+pub trait GeometryReader: GeometrySource {
+    /// Returns the description of the file.
+    fn description(&self) -> &FileDescription;
+}
+
+/// Options for reading.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FileReadOptions {
+    /// Kind of the geometry; `None` takes the kind that the file has.
+    pub kind: Option<GeometryKind>,
+    /// Files that belong to the geometry: TSF files of a TCK file, further SWC files.
+    pub with: Vec<PathBuf>,
+    /// Upper bound on the size of an unpacked file in bytes.
+    pub unpacked: u64,
+}
+
+impl Default for FileReadOptions {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            with: Vec::new(),
+            unpacked: 256 << 30,
+        }
+    }
+}
+
+/// Number of vertices of the batches that are joined to a whole.
+const WHOLE_BATCH: usize = 1 << 20;
+
+/// Reads the whole geometry of a file.
+///
+/// # Errors
+///
+/// The error of the first batch that cannot be read.
+pub fn read_whole(
+    reader: &mut dyn GeometryReader,
+) -> Result<Geometry, Box<dyn std::error::Error + Send + Sync>> {
+    let mut whole: Option<Geometry> = None;
+    while let Some(batch) = reader.next(WHOLE_BATCH)? {
+        match &mut whole {
+            None => whole = Some(batch),
+            Some(whole) => append(whole, batch)?,
+        }
+    }
+    let tables = reader.tables();
+    let mut whole =
+        whole.unwrap_or_else(|| Geometry::new(NumericColumn::new(tables.positions.kind, 3)));
+    whole.objects = whole.objects.or(tables.objects);
+    whole.object.extend(tables.object);
+    whole.groups.extend(tables.groups);
+    whole.group.extend(tables.group);
+    Ok(whole)
+}
+
+/// Appends the vertices of a batch of points or paths.
+fn append(
+    whole: &mut Geometry,
+    batch: Geometry,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let before = u64::try_from(whole.vertices())?;
+    whole.positions.append(batch.positions)?;
+    for (attribute, more) in whole.vertex.iter_mut().zip(batch.vertex) {
+        attribute.append(more)?;
+    }
+    if let (Some(all), Some(more)) = (&mut whole.part_offsets, batch.part_offsets) {
+        let more = more.into_iter().skip(1);
+        all.extend(more.map(|offset| offset.saturating_add(before)));
+    }
+    if let (Some(all), Some(more)) = (&mut whole.part_objects, batch.part_objects) {
+        all.extend(more);
+    }
+    if let (Some(all), Some(more)) = (&mut whole.object_ids, batch.object_ids) {
+        all.extend(more);
+    }
+    Ok(())
+}
+
+/// Paths that are collected for a batch.
+#[derive(Debug, Default)]
+pub(crate) struct PathBatch {
+    offsets: Vec<u64>,
+    objects: Vec<i64>,
+}
+
+impl PathBatch {
+    pub(crate) fn new() -> Self {
+        Self {
+            offsets: vec![0],
+            objects: Vec::new(),
+        }
+    }
+
+    /// Adds a path of `vertices` vertices.
+    pub(crate) fn push(&mut self, object: i64, vertices: u64) {
+        let end = self.vertices().saturating_add(vertices);
+        self.offsets.push(end);
+        self.objects.push(object);
+    }
+
+    pub(crate) fn vertices(&self) -> u64 {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+
+    /// Returns whether the batch has about `vertices` vertices.
+    pub(crate) fn is_full(&self, vertices: usize) -> bool {
+        self.vertices() >= u64::try_from(vertices.max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// Builds the geometry; `None` without paths.
+    pub(crate) fn geometry(
+        self,
+        positions: NumericColumn,
+        vertex: Vec<Column>,
+    ) -> Option<Geometry> {
+        if self.objects.is_empty() {
+            return None;
+        }
+        let mut geometry = Geometry::new(positions);
+        geometry.vertex = vertex;
+        geometry.part_offsets = Some(self.offsets);
+        geometry.part_objects = Some(self.objects);
+        Some(geometry)
+    }
+}
+
+/// Adds the note about streamlines without points, once.
+pub(crate) fn note_empty(notes: &mut Vec<String>, empty: u64) {
+    let text =
+        "streamlines without points become objects without vertices, which queries do not return";
+    if empty > 0 && !notes.iter().any(|note| note.ends_with(text)) {
+        notes.push(format!("{empty} {text}"));
+    }
+}
+
+/// Returns the number of rows of a table as an object id.
+pub(crate) fn object_id(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Returns ids 0, 1, … for as many objects as `rows` has.
+pub(crate) fn ids_of<T>(rows: &[T]) -> Vec<i64> {
+    (0..object_id(length_of(rows))).collect()
+}

@@ -1,0 +1,244 @@
+//! STL, triangles for printers.
+//!
+//! A binary file has 84 + 50 n bytes, little-endian, whatever its first bytes are:
+//!
+//! | at | type | field |
+//! |--:|---|---|
+//! | 0 | 80 bytes | any text |
+//! | 80 | u32 | n |
+//! | 84 + 50 i | 12 × f32 | normal, three corners of facet i |
+//! | 132 + 50 i | u16 | a word, a colour in some dialects |
+//!
+//! Any other file is text: `solid NAME`, `facet normal x y z`, `outer loop`, three `vertex x y z`,
+//! `endloop`, `endfacet`, `endsolid`.
+//!
+//! Corners with equal bits become one vertex, in the order of their first appearance. Normals are left
+//! out: the order of the corners gives them. A word that is not 0 in some facet becomes the link
+//! attribute `word`. Solids of a text file are objects, by number, with `object.name`.
+
+mod writer;
+
+use std::{collections::HashMap, path::Path};
+
+use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+
+use crate::{
+    FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions,
+    input::ByteReader,
+    text::{LineReader, number},
+    whole::WholeReader,
+};
+
+pub use writer::StlWriter;
+
+/// Size of a facet.
+const FACET: u64 = 50;
+/// Size of the part before the facets.
+const START: u64 = 84;
+
+/// Vertices that are joined by their bits.
+#[derive(Debug, Default)]
+struct WeldedCorners {
+    numbers: HashMap<[u8; 12], u32>,
+    positions: Vec<u8>,
+    corners: Vec<u32>,
+}
+
+impl WeldedCorners {
+    fn push(&mut self, corner: [u8; 12]) {
+        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(corner).or_insert(next);
+        if number == next {
+            self.positions.extend_from_slice(&corner);
+        }
+        self.corners.push(number);
+    }
+
+    fn geometry(self) -> Geometry {
+        let mut positions = NumericColumn::new(Kind::Float32, 3);
+        positions.bytes = self.positions;
+        let mut geometry = Geometry::new(positions);
+        geometry.link_width = 3;
+        geometry.links = self.corners.into_iter().map(i64::from).collect();
+        geometry
+    }
+}
+
+/// Opens a file.
+///
+/// # Errors
+///
+/// [`FileError`] if the file is damaged.
+pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
+    let mut file = ByteReader::open(path, options.unpacked)?;
+    let description = FileDescription::new(FileFormat::Stl, GeometryKind::Mesh).axes_xyz(None);
+    let length = file.length();
+    if length >= START {
+        file.seek(80)?;
+        let facets = u64::from(u32::from_le_bytes(file.array("the number of facets")?));
+        if length == START.saturating_add(facets.saturating_mul(FACET)) {
+            let geometry = binary(&mut file, facets)?;
+            return Ok(WholeReader::new(geometry, description));
+        }
+    }
+    file.seek(0)?;
+    let start: Vec<u8> = {
+        let mut bytes = Vec::new();
+        file.take(&mut bytes, length.min(5), "the start")?;
+        bytes
+    };
+    if start != b"solid" {
+        let expected = "a binary STL file has 84 bytes and 50 for each facet, a text file starts with solid; the file is cut off or another format";
+        return Err(FileFault::field("the size of the file", length, expected).of(path));
+    }
+    file.seek(0)?;
+    let geometry = text(LineReader::new(file))?;
+    Ok(WholeReader::new(geometry, description))
+}
+
+fn binary(file: &mut ByteReader, facets: u64) -> Result<Geometry, FileError> {
+    let mut corners = WeldedCorners::default();
+    let mut words: Vec<u16> = Vec::new();
+    for _ in 0..facets {
+        let at = file.at();
+        let bytes: [u8; 50] = file.array("a facet")?;
+        let (groups, rest) = bytes.as_chunks::<12>();
+        for corner in groups.iter().skip(1) {
+            check(corner).map_err(|fault| fault.at(file.path(), FilePlace::Byte(at)))?;
+            corners.push(*corner);
+        }
+        words.push(u16::from_le_bytes(
+            rest.first_chunk().copied().unwrap_or_default(),
+        ));
+    }
+    let mut geometry = corners.geometry();
+    if words.iter().any(|word| *word != 0) {
+        geometry.link.push(Column::new(
+            "word",
+            words.into_iter().collect::<NumericColumn>(),
+        ));
+    }
+    Ok(geometry)
+}
+
+/// Checks that the coordinates of a corner are finite.
+fn check(corner: &[u8; 12]) -> Result<(), FileFault> {
+    let (numbers, _) = corner.as_chunks::<4>();
+    let mut numbers = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    match numbers.find(|number| !number.is_finite()) {
+        None => Ok(()),
+        Some(number) => Err(FileFault::NotFinite(number.into())),
+    }
+}
+
+/// The content of a text file.
+#[derive(Debug, Default)]
+struct StlText {
+    corners: WeldedCorners,
+    names: Vec<Option<String>>,
+    /// The solid of each facet.
+    solids: Vec<i64>,
+    /// Number of corners of the current facet.
+    in_facet: Option<u32>,
+}
+
+impl StlText {
+    fn add(&mut self, line: &str) -> Result<(), FileFault> {
+        let mut words = line.split_whitespace();
+        match words.next().unwrap_or_default() {
+            "solid" => {
+                let name = line.trim().strip_prefix("solid").unwrap_or_default().trim();
+                self.names.push((!name.is_empty()).then(|| name.to_owned()));
+            }
+            "facet" => self.in_facet = Some(0),
+            "vertex" => {
+                let mut corner = [0; 12];
+                let (numbers, _) = corner.as_chunks_mut::<4>();
+                for target in numbers {
+                    let value = number(words.next(), "a coordinate")?;
+                    *target = crate::values::narrow(value).to_le_bytes();
+                }
+                check(&corner)?;
+                self.corners.push(corner);
+                self.in_facet = self.in_facet.map(|count| count.saturating_add(1));
+            }
+            "endfacet" => {
+                if self.in_facet.take() != Some(3) {
+                    let expected = "a facet has 3 vertices; the file is damaged";
+                    return Err(FileFault::field("a facet", "incomplete", expected));
+                }
+                let solid = self.names.len().saturating_sub(1);
+                self.solids.push(i64::try_from(solid).unwrap_or(i64::MAX));
+            }
+            "outer" | "endloop" | "endsolid" | "" => {}
+            other => {
+                let other: String = other.chars().take(24).collect();
+                let expected = "it is no keyword of STL; the file is damaged";
+                return Err(FileFault::field("a word", format!("{other:?}"), expected));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(mut lines: LineReader) -> Result<Geometry, FileError> {
+    let mut content = StlText::default();
+    while let Some(line) = lines.next()? {
+        let added = content.add(line);
+        added.map_err(|fault| lines.error(fault))?;
+    }
+    let StlText {
+        corners,
+        names,
+        solids,
+        in_facet,
+    } = content;
+    if in_facet.is_some() || corners.corners.len() != solids.len().saturating_mul(3) {
+        let expected = "the file ends inside a facet; it is cut off";
+        return Err(lines.error(FileFault::field("the last facet", "incomplete", expected)));
+    }
+    if solids.is_empty() {
+        return Err(lines.error(FileFault::Empty));
+    }
+    if names.len() < 2 && names.first().is_none_or(Option::is_none) {
+        return Ok(corners.geometry());
+    }
+    Ok(with_solids(corners, &solids, &names))
+}
+
+/// Makes each solid an object. Vertices that solids share are copied.
+fn with_solids(corners: WeldedCorners, solids: &[i64], names: &[Option<String>]) -> Geometry {
+    let mut numbers: HashMap<(u32, i64), u32> = HashMap::new();
+    let mut rows = Vec::new();
+    let mut owners = Vec::new();
+    let mut links = Vec::with_capacity(corners.corners.len());
+    let facets = corners.corners.chunks_exact(3).zip(solids);
+    for (corner, solid) in facets.flat_map(|(facet, solid)| facet.iter().map(move |it| (it, solid)))
+    {
+        let next = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        let number = *numbers.entry((*corner, *solid)).or_insert(next);
+        if number == next {
+            rows.push(usize::try_from(*corner).unwrap_or(usize::MAX));
+            owners.push(*solid);
+        }
+        links.push(i64::from(number));
+    }
+    let whole = corners.geometry();
+    let mut geometry = Geometry::new(whole.positions.take(rows));
+    geometry.link_width = 3;
+    geometry.links = links;
+    geometry.object_ids = Some(owners);
+    let used: std::collections::BTreeSet<i64> = solids.iter().copied().collect();
+    let name = |id: &i64| {
+        usize::try_from(*id)
+            .ok()
+            .and_then(|id| names.get(id).cloned().flatten())
+    };
+    if used.iter().any(|id| name(id).is_some()) {
+        geometry
+            .object
+            .push(Column::text("name", used.iter().map(name)));
+        geometry.objects = Some(used.into_iter().collect());
+    }
+    geometry
+}

@@ -1,0 +1,41 @@
+//! SWC, skeletons of neurons.
+//!
+//! Lines of text; `#` starts a comment. Every other line is a sample of seven numbers, separated by
+//! blanks or tabs:
+//!
+//! | column | content |
+//! |---|---|
+//! | 1 | id, not negative |
+//! | 2 | type: 0 undefined, 1 soma, 2 axon, 3 basal dendrite, 4 apical dendrite, others by convention |
+//! | 3, 4, 5 | x, y, z |
+//! | 6 | radius |
+//! | 7 | id of the parent, or -1 for a root |
+//!
+//! A parent may follow its children. Further columns are left out, with a note.
+//!
+//! # In a store
+//!
+//! A file is an object. A folder is one store of all its `.swc` files, by name. The id of an object is
+//! the number that the file name is, if all names are different numbers; otherwise its rank. Samples
+//! are vertices, and their parents links (child, parent).
+//!
+//! | attribute | content |
+//! |---|---|
+//! | `vertex.swc_id`, `vertex.type`, `vertex.radius` | columns 1, 2 and 6 |
+//! | `vertex.source_row` | number of the sample in its file, if ids do not ascend |
+//! | `object.name` | name of the file without extension |
+//!
+//! Coordinates and radii are float32 if its shortest text is the number of the file, otherwise
+//! float64. The unit is micrometre by convention, and files do not name it; `--axes` does.
+//!
+//! `headers/swc` has the comments of each file with their lines, up to 12 KiB. The writer restores ids,
+//! order and comments. Numbers have the fewest digits that read back as the same number. A name with
+//! `{object}` or `{name}` becomes a file for each object; otherwise all objects are written to one
+//! file, with new ids if theirs repeat.
+
+mod reader;
+mod sample;
+mod writer;
+
+pub use reader::SwcReader;
+pub use writer::SwcWriter;

@@ -1,0 +1,285 @@
+//! Reads streamlines in batches.
+
+use std::{error::Error, path::Path};
+
+use zvf::{
+    Column, ColumnValues, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
+};
+
+use super::header::{NamedValues, SIZE, TrkHeader};
+use crate::{
+    FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, GeometryReader,
+    input::ByteReader,
+    names::AttributeNames,
+    reader::{PathBatch, ids_of, note_empty, object_id},
+};
+
+/// A TRK file that is read in batches.
+#[derive(Debug)]
+pub struct TrkReader {
+    file: ByteReader,
+    header: TrkHeader,
+    description: FileDescription,
+    scalars: Vec<NamedValues>,
+    /// Properties of all streamlines.
+    tables: Geometry,
+    /// Number of the next streamline.
+    next: u64,
+    /// Points of the next streamline, if they were read already.
+    ahead: Option<u64>,
+    /// Streamlines without points in this pass.
+    empty: u64,
+    scratch: Vec<u8>,
+}
+
+impl TrkReader {
+    /// Opens a file and checks its header. A file with properties is read once to collect them.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] for a damaged header, and for damaged streamlines of a file with properties.
+    pub fn open(path: &Path, options: &FileReadOptions) -> Result<Self, FileError> {
+        let mut file = ByteReader::open(path, options.unpacked)?;
+        let mut bytes = [0; SIZE];
+        file.fill(&mut bytes, "the header")?;
+        let header = TrkHeader::parse(&bytes).map_err(|fault| fault.of(path))?;
+        let in_file = |fault: FileFault| fault.of(path);
+        let mut names = AttributeNames::default();
+        let scalars: Vec<NamedValues> = header.scalar_names().map_err(in_file)?;
+        let stored: Vec<String> = scalars.iter().map(|it| names.add(&it.name)).collect();
+        let scalars = with_names(scalars, stored);
+        let mut object_names = AttributeNames::default();
+        let properties = header.property_names().map_err(in_file)?;
+        let stored = properties
+            .iter()
+            .map(|it| object_names.add(&it.name))
+            .collect();
+        let properties = with_names(properties, stored);
+        let mut description = FileDescription::new(FileFormat::Trk, GeometryKind::Streamlines)
+            .axes_xyz(Some("millimeter"));
+        description.crs = Some(serde_json::json!({ "frame": "RAS+", "unit": "millimeter" }));
+        description.header = header.to_header();
+        put_names(&mut description.header, &names, &object_names);
+        // Positions become twice as large.
+        description.bytes = file.length().saturating_mul(2);
+        if header.lacks_matrix {
+            description.notes.push(
+                "the header has no vox_to_ras; coordinates are voxel millimetres, not those of a scanner"
+                    .to_owned(),
+            );
+        }
+        let mut reader = Self {
+            file,
+            header,
+            description,
+            scalars,
+            tables: Geometry::new(NumericColumn::new(Kind::Float64, 3)),
+            next: 0,
+            ahead: None,
+            empty: 0,
+            scratch: Vec::new(),
+        };
+        if reader.header.properties > 0 {
+            reader.collect(&properties)?;
+        }
+        Ok(reader)
+    }
+
+    /// Reads the properties of all streamlines.
+    fn collect(&mut self, properties: &[NamedValues]) -> Result<(), FileError> {
+        let mut columns: Vec<Vec<u8>> = vec![Vec::new(); properties.len()];
+        let mut streamlines = 0_u64;
+        while let Some(points) = self.points()? {
+            let start = self.file.at().saturating_add(self.point_bytes(points)?);
+            self.file.seek(start)?;
+            let size = bytes_of(self.header.properties);
+            self.file
+                .take(&mut self.scratch, size, "the properties of a streamline")?;
+            order(&mut self.scratch, self.header.is_big_endian);
+            for (named, column) in properties.iter().zip(&mut columns) {
+                column.extend_from_slice(named.of(&self.scratch));
+            }
+            streamlines = streamlines.saturating_add(1);
+            self.next = streamlines;
+        }
+        for (named, bytes) in properties.iter().zip(columns) {
+            let values = ColumnValues::Numeric(float32(named.width, bytes));
+            self.tables
+                .object
+                .push(Column::new(named.name.clone(), values));
+        }
+        let rows = usize::try_from(streamlines).unwrap_or(usize::MAX);
+        self.tables.objects = Some(ids_of(&vec![(); rows]));
+        self.restart()
+    }
+
+    fn restart(&mut self) -> Result<(), FileError> {
+        self.next = 0;
+        self.empty = 0;
+        self.ahead = None;
+        self.file.seek(u64::try_from(SIZE).unwrap_or(u64::MAX))
+    }
+
+    /// Reads the number of points of the next streamline; `None` after the last.
+    fn points(&mut self) -> Result<Option<u64>, FileError> {
+        if let Some(points) = self.ahead.take() {
+            return Ok(Some(points));
+        }
+        let left = self.file.left();
+        let count = self.header.count;
+        if left == 0 {
+            if count != 0 && count != self.next {
+                return Err(self.file.error(FileFault::Count {
+                    what: "streamlines",
+                    found: self.next,
+                    expected: count,
+                }));
+            }
+            return Ok(None);
+        }
+        if count != 0 && self.next >= count {
+            return Err(self.file.error(FileFault::Trailing(left)));
+        }
+        let bytes = self.file.array("the number of points of a streamline")?;
+        let points = match self.header.is_big_endian {
+            false => i32::from_le_bytes(bytes),
+            true => i32::from_be_bytes(bytes),
+        };
+        let points = u64::try_from(points).map_err(|_| {
+            let expected = "it cannot be negative; the file is damaged";
+            self.file
+                .error(FileFault::field("a number of points", points, expected))
+        })?;
+        Ok(Some(points))
+    }
+
+    /// Returns the size of the points of a streamline, which the file has.
+    fn point_bytes(&self, points: u64) -> Result<u64, FileError> {
+        let row = bytes_of(self.header.scalars.saturating_add(3));
+        let size = points.saturating_mul(row);
+        let whole = size.saturating_add(bytes_of(self.header.properties));
+        self.file.check(whole, "a streamline")?;
+        Ok(size)
+    }
+
+    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+        let mut batch = PathBatch::new();
+        let mut positions: Vec<u8> = Vec::new();
+        let mut columns: Vec<Vec<u8>> = vec![Vec::new(); self.scalars.len()];
+        let row = usize::try_from(bytes_of(self.header.scalars.saturating_add(3))).unwrap_or(12);
+        while let Some(points) = self.points()? {
+            // Streamlines without points end a batch, because a batch has to have points.
+            if points > 0 && batch.is_full(vertices) {
+                self.ahead = Some(points);
+                break;
+            }
+            let size = self.point_bytes(points)?;
+            let whole = size.saturating_add(bytes_of(self.header.properties));
+            let start = self.file.at();
+            self.file.take(&mut self.scratch, whole, "a streamline")?;
+            self.scratch.truncate(usize::try_from(size).unwrap_or(0));
+            order(&mut self.scratch, self.header.is_big_endian);
+            positions.reserve(self.scratch.len().saturating_mul(2));
+            for point in self.scratch.chunks_exact(row) {
+                let world = self.header.to_world.apply(point_of(point));
+                if let Some(value) = world.iter().find(|value| !value.is_finite()) {
+                    let place = crate::FilePlace::Byte(start);
+                    return Err(FileFault::NotFinite(*value).at(self.file.path(), place));
+                }
+                for value in world {
+                    positions.extend_from_slice(&value.to_le_bytes());
+                }
+                let scalars = point.get(12..).unwrap_or_default();
+                for (named, column) in self.scalars.iter().zip(&mut columns) {
+                    column.extend_from_slice(named.of(scalars));
+                }
+            }
+            batch.push(object_id(self.next), points);
+            self.empty = self.empty.saturating_add(u64::from(points == 0));
+            self.next = self.next.saturating_add(1);
+        }
+        if self.file.left() == 0 {
+            note_empty(&mut self.description.notes, self.empty);
+        }
+        let mut coordinates = NumericColumn::new(Kind::Float64, 3);
+        coordinates.bytes = positions;
+        let attributes = self.scalars.iter().zip(columns);
+        let attributes = attributes
+            .map(|(named, bytes)| Column::new(named.name.clone(), float32(named.width, bytes)));
+        Ok(batch.geometry(coordinates, attributes.collect()))
+    }
+}
+
+impl GeometrySource for TrkReader {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        Ok(self.batch(vertices)?)
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.restart()?)
+    }
+
+    fn tables(&self) -> Geometry {
+        self.tables.clone()
+    }
+}
+
+impl GeometryReader for TrkReader {
+    fn description(&self) -> &FileDescription {
+        &self.description
+    }
+}
+
+impl NamedValues {
+    /// Returns the bytes of these values in a row.
+    fn of<'a>(&self, row: &'a [u8]) -> &'a [u8] {
+        let start = self.first.saturating_mul(4);
+        let end = start.saturating_add(self.width.saturating_mul(4));
+        row.get(start..end).unwrap_or_default()
+    }
+}
+
+/// Gives values the names under which they are stored.
+fn with_names(values: Vec<NamedValues>, names: Vec<String>) -> Vec<NamedValues> {
+    let values = values.into_iter().zip(names);
+    values
+        .map(|(value, name)| NamedValues { name, ..value })
+        .collect()
+}
+
+/// Adds the original names of renamed attributes to a header.
+fn put_names(header: &mut FileHeader, vertex: &AttributeNames, object: &AttributeNames) {
+    for (key, names) in [("names", vertex), ("object_names", object)] {
+        if !names.renamed().is_empty() {
+            header.insert(key.to_owned(), names.renamed().clone().into());
+        }
+    }
+}
+
+fn float32(width: usize, bytes: Vec<u8>) -> NumericColumn {
+    let mut column = NumericColumn::new(Kind::Float32, u32::try_from(width).unwrap_or(1));
+    column.bytes = bytes;
+    column
+}
+
+/// Returns the size of so many numbers.
+fn bytes_of(numbers: usize) -> u64 {
+    u64::try_from(numbers).unwrap_or(u64::MAX).saturating_mul(4)
+}
+
+/// Makes words of 4 bytes little-endian.
+fn order(bytes: &mut [u8], is_big_endian: bool) {
+    if is_big_endian {
+        let (words, _) = bytes.as_chunks_mut::<4>();
+        for word in words {
+            word.reverse();
+        }
+    }
+}
+
+#[inline]
+fn point_of(row: &[u8]) -> [f64; 3] {
+    let (words, _) = row.as_chunks::<4>();
+    let word = |at: usize| words.get(at).copied().unwrap_or_default();
+    [0, 1, 2].map(|at| f64::from(f32::from_le_bytes(word(at))))
+}

@@ -1,0 +1,270 @@
+//! Writes streamlines in batches.
+
+use std::{
+    collections::HashMap,
+    io::{Seek, SeekFrom, Write},
+    path::Path,
+};
+
+use serde_json::Value;
+use zvf::{Column, QueryResult};
+
+use super::header::{NAMES, NamedValues, TrkHeader};
+use crate::{
+    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    affine::VoxelMap,
+    names::original,
+    values::{AxisOrder, fits_f32, narrow, numbers, to_f32_bytes},
+    writer::{OutputSink, groups_left_out, left_out, paths},
+};
+
+/// The largest number of values of a point or a streamline under one name.
+const WIDEST: usize = 9;
+
+/// A TRK file that is written in batches.
+#[derive(Debug)]
+pub struct TrkWriter {
+    sink: OutputSink,
+    header: TrkHeader,
+    to_file: VoxelMap,
+    names: Option<Value>,
+    object_names: Option<Value>,
+    /// The columns, once the first batch has come.
+    layout: Option<Layout>,
+    streamlines: u64,
+    left_out: Vec<String>,
+    /// Object of the last streamline and its properties.
+    last: (Option<i64>, Vec<u8>),
+}
+
+/// The columns that are written.
+#[derive(Clone, Debug)]
+struct Layout {
+    coordinates: AxisOrder,
+    scalars: Vec<String>,
+    properties: Vec<String>,
+    /// Values of a streamline.
+    width: usize,
+}
+
+impl TrkWriter {
+    /// Creates a file.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the file cannot be created, or the kept header is damaged.
+    pub fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
+        let header = TrkHeader::of_result(description).map_err(|fault| fault.of(path))?;
+        let Some(to_file) = header.to_world.inverse() else {
+            return Err(FileFault::Broken("vox_to_ras has no inverse").of(path));
+        };
+        let kept = description.headers.get("trk");
+        let names = |key: &str| kept.and_then(|kept| kept.get(key)).cloned();
+        let mut sink = OutputSink::create(path)?;
+        sink.write(&header.bytes)?;
+        Ok(Self {
+            names: names("names"),
+            object_names: names("object_names"),
+            sink,
+            header,
+            to_file,
+            layout: None,
+            streamlines: 0,
+            left_out: Vec::new(),
+            last: (None, Vec::new()),
+        })
+    }
+
+    /// Chooses the columns that are written.
+    fn plan(&mut self, batch: &QueryResult) -> Result<Layout, FileFault> {
+        if let Some(layout) = &self.layout {
+            return Ok(layout.clone());
+        }
+        let coordinates = AxisOrder::of(batch, "trk")?;
+        let before = self.header.scalar_names()?;
+        let scalars = self.named(
+            "vertex",
+            &before,
+            &batch.vertex,
+            self.names.clone().as_ref(),
+        );
+        let before = self.header.property_names()?;
+        let properties = self.named(
+            "object",
+            &before,
+            &batch.object,
+            self.object_names.clone().as_ref(),
+        );
+        self.header.set_scalars(&scalars.1);
+        self.header.set_properties(&properties.1);
+        let out = left_out("fragment", &batch.fragment, "trk");
+        self.left_out.extend(out);
+        let layout = Layout {
+            coordinates,
+            scalars: scalars.0,
+            properties: properties.0,
+            width: self.header.properties,
+        };
+        self.layout = Some(layout.clone());
+        Ok(layout)
+    }
+
+    /// Returns the columns that the format holds, with their names in the file. Names that the kept
+    /// header has come first, in its order.
+    fn named(
+        &mut self,
+        scope: &str,
+        before: &[NamedValues],
+        columns: &[Column],
+        names: Option<&Value>,
+    ) -> (Vec<String>, Vec<NamedValues>) {
+        let (mut stored, mut named) = (Vec::new(), Vec::<NamedValues>::new());
+        let mut first = 0_usize;
+        let place = |column: &&Column| {
+            let name = original(names, &column.name);
+            let place = before.iter().position(|it| it.name == name);
+            place.unwrap_or(usize::MAX)
+        };
+        let mut columns: Vec<&Column> = columns.iter().collect();
+        columns.sort_by_key(place);
+        for column in columns {
+            let name = original(names, &column.name);
+            let limit = format!("{scope}.{}", column.name);
+            let zvf::ColumnValues::Numeric(values) = &column.values else {
+                self.left_out
+                    .push(format!("{limit}: text is not held by trk"));
+                continue;
+            };
+            let width = values.row_len();
+            if named.len() == NAMES || width > WIDEST || values.kind.name().starts_with("complex") {
+                let line = format!("{limit}: trk holds 10 attributes of up to 9 numbers");
+                self.left_out.push(line);
+                continue;
+            }
+            if !fits_f32(values.kind) {
+                let line = format!(
+                    "{limit}: {} is rounded to float32 in trk",
+                    values.kind.name()
+                );
+                self.left_out.push(line);
+            }
+            let longest = if width > 1 { 18 } else { 20 };
+            if name.len() > longest {
+                self.left_out.push(format!(
+                    "{limit}: its name is cut to {longest} bytes in trk"
+                ));
+            }
+            stored.push(column.name.clone());
+            named.push(NamedValues {
+                name: name.to_owned(),
+                first,
+                width,
+            });
+            first = first.saturating_add(width);
+        }
+        (stored, named)
+    }
+
+    /// Returns the bytes of chosen columns and their bytes per row.
+    fn columns(columns: &[Column], chosen: &[String]) -> Result<Vec<(Vec<u8>, usize)>, FileFault> {
+        let find = |name: &String| {
+            let column = columns.iter().find(|column| column.name == *name);
+            let values = column.and_then(numbers);
+            let bytes = values.as_ref().and_then(to_f32_bytes).zip(values.as_ref());
+            let bytes = bytes.map(|(bytes, values)| (bytes, values.row_len().saturating_mul(4)));
+            bytes.ok_or(FileFault::Broken("a column is missing in a batch"))
+        };
+        chosen.iter().map(find).collect()
+    }
+
+    fn put(&mut self, batch: &QueryResult) -> Result<Vec<u8>, FileFault> {
+        let layout = self.plan(batch)?;
+        let rows = layout.coordinates.rows(&batch.positions)?;
+        let scalars = Self::columns(&batch.vertex, &layout.scalars)?;
+        let properties = Self::columns(&batch.object, &layout.properties)?;
+        let mut bytes: Vec<u8> = Vec::with_capacity(rows.len().saturating_mul(12));
+        let object_rows = batch.objects.iter().zip(0_usize..);
+        let object_rows: HashMap<i64, usize> = object_rows.map(|(id, row)| (*id, row)).collect();
+        for path in paths(batch, "trk")? {
+            let count = path.end.saturating_sub(path.start);
+            let points = i32::try_from(count).map_err(|_| FileFault::Result {
+                format: "trk",
+                holds: "streamlines of up to 2147483647 points",
+                remedy: "write trx",
+            })?;
+            bytes.extend_from_slice(&points.to_le_bytes());
+            for row in path.start..path.end {
+                let world = rows.get(row).copied().unwrap_or_default();
+                for value in self.to_file.apply(world) {
+                    bytes.extend_from_slice(&narrow(value).to_le_bytes());
+                }
+                for (values, size) in &scalars {
+                    bytes.extend_from_slice(row_of(values, row, *size));
+                }
+            }
+            if layout.width > 0 {
+                if self.last.0 != Some(path.object) {
+                    let row = object_rows.get(&path.object).copied();
+                    self.last = (
+                        Some(path.object),
+                        property_row(&properties, row, layout.width),
+                    );
+                }
+                bytes.extend_from_slice(&self.last.1);
+            }
+            self.streamlines = self.streamlines.saturating_add(1);
+        }
+        if self.header.is_big_endian {
+            let (words, _) = bytes.as_chunks_mut::<4>();
+            for word in words {
+                word.reverse();
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// Returns the properties of an object, NaN if the batch does not list it.
+fn property_row(properties: &[(Vec<u8>, usize)], row: Option<usize>, width: usize) -> Vec<u8> {
+    match row {
+        Some(row) => {
+            let values = properties.iter();
+            values
+                .flat_map(|(values, size)| row_of(values, row, *size))
+                .copied()
+                .collect()
+        }
+        None => std::iter::repeat_n(f32::NAN.to_le_bytes(), width)
+            .flatten()
+            .collect(),
+    }
+}
+
+fn row_of(values: &[u8], row: usize, size: usize) -> &[u8] {
+    let start = row.saturating_mul(size);
+    values
+        .get(start..start.saturating_add(size))
+        .unwrap_or_default()
+}
+
+impl ResultWriter for TrkWriter {
+    fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
+        let bytes = self.put(batch);
+        let bytes = bytes.map_err(|fault| fault.of(self.sink.path()))?;
+        self.sink.write(&bytes)
+    }
+
+    fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
+        self.left_out.extend(groups_left_out(tables, "trk"));
+        let header = self.header.with_count(self.streamlines);
+        let header = header.map_err(|fault| fault.of(self.sink.path()))?;
+        let path = self.sink.publish(|file| {
+            file.seek(SeekFrom::Start(0))?;
+            file.write_all(&header)
+        })?;
+        Ok(WrittenResult {
+            files: vec![path],
+            left_out: self.left_out,
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Members of a zip file or a folder, by name.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+};
+
+use zip::{CompressionMethod, ZipArchive};
+use zvf::numeric::Kind;
+
+use crate::{
+    FileError, FileFault, FilePlace,
+    input::{ByteReader, copy_within},
+};
+
+/// Upper bound on the number of members.
+const MOST_MEMBERS: usize = 1 << 16;
+/// Depth of folders: `dpg/GROUP/NAME`.
+const DEEPEST: usize = 3;
+
+/// A file inside the archive, which is a range of bytes of a file.
+#[derive(Debug)]
+pub(super) struct TrxMember {
+    file: File,
+    start: u64,
+    length: u64,
+}
+
+/// The members by path.
+#[derive(Debug)]
+pub(super) struct TrxArchive {
+    path: PathBuf,
+    members: BTreeMap<String, TrxMember>,
+}
+
+/// The array that a file name describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ArrayName {
+    /// Name without columns and type.
+    pub(super) name: String,
+    pub(super) width: u32,
+    pub(super) kind: Kind,
+    pub(super) is_bit: bool,
+}
+
+impl TrxArchive {
+    /// Opens a zip file or a folder. Deflated members are unpacked, at most `limit` bytes in all.
+    pub(super) fn open(path: &Path, limit: u64) -> Result<Self, FileError> {
+        let in_file = |source| FileFault::Io(source).of(path);
+        let mut archive = Self {
+            path: path.to_path_buf(),
+            members: BTreeMap::new(),
+        };
+        if fs::metadata(path).map_err(in_file)?.is_dir() {
+            archive.add_folder(path, "", 0)?;
+        } else {
+            archive.add_zip(limit)?;
+        }
+        Ok(archive)
+    }
+
+    fn add_folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), FileError> {
+        let in_folder = |source| FileFault::Io(source).of(folder);
+        for entry in fs::read_dir(folder).map_err(in_folder)? {
+            let entry = entry.map_err(in_folder)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let name = format!("{prefix}{name}");
+            let kind = entry.metadata().map_err(in_folder)?;
+            if kind.is_dir() {
+                if depth.saturating_add(1) >= DEEPEST {
+                    let why = "folders are nested too deeply for TRX";
+                    return Err(self.error(&name, FileFault::Unsupported(why)));
+                }
+                self.add_folder(&entry.path(), &format!("{name}/"), depth.saturating_add(1))?;
+                continue;
+            }
+            let file = File::open(entry.path()).map_err(in_folder)?;
+            let member = TrxMember {
+                file,
+                start: 0,
+                length: kind.len(),
+            };
+            self.add(name, member)?;
+        }
+        Ok(())
+    }
+
+    fn add_zip(&mut self, limit: u64) -> Result<(), FileError> {
+        let path = self.path.clone();
+        let open = || File::open(&path).map_err(|source| FileFault::Io(source).of(&path));
+        let in_zip = |error: zip::result::ZipError| FileFault::from(error).of(&path);
+        let mut zip = ZipArchive::new(BufReader::new(open()?)).map_err(in_zip)?;
+        let mut left = limit;
+        for at in 0..zip.len() {
+            let mut member = zip.by_index(at).map_err(in_zip)?;
+            let name = member.name().map_err(in_zip)?.into_owned();
+            if member.is_dir() {
+                continue;
+            }
+            let length = member.size();
+            if length > left {
+                return Err(self.error(&name, FileFault::Unpacked { limit }));
+            }
+            let at_member = |fault: FileFault| fault.at(&path, FilePlace::Member(name.clone()));
+            let (file, start) = if member.compression() == CompressionMethod::Stored {
+                let start = member.data_start();
+                let start = start.ok_or_else(|| at_member(FileFault::Broken("no data")))?;
+                // Reads the member once to check its checksum.
+                let read = io::copy(&mut member, &mut io::sink());
+                read.map_err(|error| at_member(error.into()))?;
+                (open()?, start)
+            } else {
+                let mut file = tempfile::tempfile().map_err(|error| at_member(error.into()))?;
+                let copied = copy_within(&mut member, &mut file, length).map_err(at_member)?;
+                left = left.saturating_sub(copied);
+                (file, 0)
+            };
+            self.add(
+                name,
+                TrxMember {
+                    file,
+                    start,
+                    length,
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: String, member: TrxMember) -> Result<(), FileError> {
+        let is_outside = name.starts_with('/') || name.split('/').any(|part| part == "..");
+        if is_outside || self.members.len() >= MOST_MEMBERS {
+            let why = "member names cannot leave the archive, and 65536 members are read at most";
+            return Err(self.error(&name, FileFault::Unsupported(why)));
+        }
+        if self.members.contains_key(&name) {
+            return Err(self.error(&name, FileFault::Twice(name.clone())));
+        }
+        self.members.insert(name, member);
+        Ok(())
+    }
+
+    /// Adds the path of the archive and of a member to a fault.
+    pub(super) fn error(&self, member: &str, fault: FileFault) -> FileError {
+        fault.at(&self.path, FilePlace::Member(member.to_owned()))
+    }
+
+    /// Returns the paths of all members, ascending.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
+    /// Returns the size of a member. A single byte stands for an empty array of wider numbers.
+    pub(super) fn length(&self, name: &str) -> u64 {
+        self.members.get(name).map_or(0, |member| member.length)
+    }
+
+    /// Returns a reader of a member.
+    pub(super) fn reader(&self, name: &str) -> Result<ByteReader, FileError> {
+        let member = self.members.get(name);
+        let member = member.ok_or_else(|| self.error(name, FileFault::Broken("no such member")))?;
+        let file = member.file.try_clone();
+        let file = file.map_err(|error| self.error(name, error.into()))?;
+        ByteReader::part(&self.path, file, member.start, member.length)
+    }
+
+    /// Reads a whole member.
+    pub(super) fn bytes(&self, name: &str) -> Result<Vec<u8>, FileError> {
+        let mut bytes = Vec::new();
+        self.reader(name)?
+            .take(&mut bytes, self.length(name), "a member")?;
+        Ok(bytes)
+    }
+}
+
+impl ArrayName {
+    /// Parses the last part of a path, as `fa.float32` or `colors.3.uint8`.
+    pub(super) fn parse(file: &str) -> Option<Self> {
+        let parts: Vec<&str> = file.split('.').collect();
+        let (name, width, kind) = match parts.as_slice() {
+            [name, kind] => (name, 1, kind),
+            [name, width, kind] => (name, width.parse().ok()?, kind),
+            _ => return None,
+        };
+        let is_bit = *kind == "bit";
+        let kind = if is_bit { Kind::UInt8 } else { kind_of(kind)? };
+        let is_valid = !name.is_empty() && (1..=1 << 16).contains(&width);
+        is_valid.then(|| Self {
+            name: (*name).to_owned(),
+            width,
+            kind,
+            is_bit,
+        })
+    }
+
+    /// Returns the size of a row in bytes.
+    pub(super) fn row_size(&self) -> u64 {
+        let size = u64::try_from(self.kind.size()).unwrap_or(u64::MAX);
+        size.saturating_mul(self.width.into())
+    }
+}
+
+/// Returns whether a file beside the arrays is not an array.
+pub(super) fn is_json(file: &str) -> bool {
+    let extension = Path::new(file).extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+}
+
+/// Returns the kind of a type name.
+pub(super) fn kind_of(name: &str) -> Option<Kind> {
+    let kinds = [
+        Kind::Int8,
+        Kind::Int16,
+        Kind::Int32,
+        Kind::Int64,
+        Kind::UInt8,
+        Kind::UInt16,
+        Kind::UInt32,
+        Kind::UInt64,
+        Kind::Float16,
+        Kind::Float32,
+        Kind::Float64,
+    ];
+    kinds.into_iter().find(|kind| kind.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_give_columns_and_type() {
+        let name = ArrayName::parse("colors.3.uint8").unwrap();
+        assert_eq!(
+            (name.name.as_str(), name.width, name.kind),
+            ("colors", 3, Kind::UInt8)
+        );
+        assert!(ArrayName::parse("mask.bit").unwrap().is_bit);
+        for wrong in [
+            "fa",
+            "fa.complex64",
+            ".float32",
+            "a.b.c.float32",
+            "a.0.float32",
+            "a.-1.int8",
+        ] {
+            assert_eq!(ArrayName::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Numbers of results in the types of files.
+
+use zvf::{
+    Column, ColumnValues, NumericColumn, QueryResult,
+    numeric::{Kind, Value},
+};
+
+use crate::FileFault;
+
+/// Converts numbers to 64-bit floats; `None` for complex numbers.
+pub(crate) fn to_f64(column: &NumericColumn) -> Option<Vec<f64>> {
+    match column.kind {
+        Kind::Float64 => column.to_vec::<f64>(),
+        Kind::Float32 => Some(column.to_vec::<f32>()?.into_iter().map(f64::from).collect()),
+        Kind::Complex64 | Kind::Complex128 => None,
+        _ => {
+            let view = column.view()?;
+            let columns = || 0..column.width;
+            let places = (0..view.rows()).flat_map(|row| columns().map(move |at| (row, at)));
+            let values = places.map(|(row, at)| view.value(row, at).map(Value::to_f64));
+            values.collect()
+        }
+    }
+}
+
+/// Converts numbers to the nearest 32-bit floats, as bytes. Bits of 32-bit floats are kept.
+pub(crate) fn to_f32_bytes(column: &NumericColumn) -> Option<Vec<u8>> {
+    if column.kind == Kind::Float32 {
+        return Some(column.bytes.clone());
+    }
+    let values = to_f64(column)?;
+    Some(
+        values
+            .into_iter()
+            .flat_map(|value| narrow(value).to_le_bytes())
+            .collect(),
+    )
+}
+
+/// Returns the nearest 32-bit float.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "std rounds an f64 to an f32 in no other way"
+)]
+pub(crate) fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+/// Returns whether 32-bit floats hold all values of a kind.
+pub(crate) fn fits_f32(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Bool
+            | Kind::Int8
+            | Kind::UInt8
+            | Kind::Int16
+            | Kind::UInt16
+            | Kind::Float16
+            | Kind::Float32
+    )
+}
+
+/// Returns the numbers of a column with NaN where it has no value; `None` for text.
+pub(crate) fn numbers(column: &Column) -> Option<NumericColumn> {
+    let ColumnValues::Numeric(values) = &column.values else {
+        return None;
+    };
+    let Some(nulls) = column.nulls.as_ref().filter(|nulls| nulls.contains(&true)) else {
+        return Some(values.clone());
+    };
+    let mut floats = to_f64(values)?;
+    for (row, is_null) in floats.chunks_mut(values.row_len()).zip(nulls) {
+        if *is_null {
+            row.fill(f64::NAN);
+        }
+    }
+    Some(NumericColumn::float64(values.width, floats))
+}
+
+/// Order in which coordinates of a result are written: axes named x, y and z first.
+#[derive(Clone, Debug)]
+pub(crate) struct AxisOrder {
+    /// Channels of x, y and z; `None` for a z that the store lacks.
+    channels: [Option<usize>; 3],
+}
+
+impl AxisOrder {
+    /// Finds the channels of x, y and z in a result.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault::Result`] for other numbers of axes than 2 and 3.
+    pub(crate) fn of(answer: &QueryResult, format: &'static str) -> Result<Self, FileFault> {
+        let count = answer.axes.len();
+        if !matches!(count, 2 | 3) {
+            return Err(FileFault::Result {
+                format,
+                holds: "2 or 3 axes",
+                remedy: "write csv or npz",
+            });
+        }
+        let place = |name: &str| {
+            let mut axes = answer.axes.iter();
+            axes.position(|axis| axis.eq_ignore_ascii_case(name))
+        };
+        let named = ["x", "y", "z"].map(place);
+        let channels = if named.iter().flatten().count() == count {
+            named
+        } else {
+            [Some(0), Some(1), Some(2).filter(|at| *at < count)]
+        };
+        Ok(Self { channels })
+    }
+
+    /// Returns x, y and z of each vertex.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault::Coordinates`] for complex numbers.
+    pub(crate) fn rows(&self, positions: &NumericColumn) -> Result<Vec<[f64; 3]>, FileFault> {
+        let values = to_f64(positions).ok_or(FileFault::Coordinates(positions.kind))?;
+        let rows = values.chunks_exact(positions.row_len());
+        let at = |row: &[f64], channel: Option<usize>| {
+            channel.and_then(|at| row.get(at)).copied().unwrap_or(0.0)
+        };
+        Ok(rows
+            .map(|row| self.channels.map(|channel| at(row, channel)))
+            .collect())
+    }
+
+    /// Returns whether the coordinates are written as they are stored.
+    pub(crate) fn are_in_order(&self) -> bool {
+        self.channels == [Some(0), Some(1), Some(2)]
+    }
+}
+
+/// Returns whether the shortest text of the nearest float32 is this number.
+pub(crate) fn is_float32(text: &str, number: f64) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let near = narrow(number);
+    // Six digits survive in every float32.
+    near.is_finite()
+        && (digits <= 6 && !text.contains(['e', 'E']) || near.to_string().parse() == Ok(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_float32_if_its_text_is_equal() {
+        for (text, expected) in [
+            ("1.5", true),
+            ("123456", true),
+            ("0.1234567", true),
+            ("12345678.9", false),
+            ("16777217", false),
+            ("1e40", false),
+        ] {
+            assert_eq!(is_float32(text, text.parse().unwrap()), expected, "{text}");
+        }
+    }
+}

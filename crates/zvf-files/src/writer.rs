@@ -1,0 +1,167 @@
+//! Writing: the trait of all writers, and what they share.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+use zvf::{Column, Parts, QueryResult};
+
+use crate::{FileError, FileFault, GroupTables};
+
+/// A writer of a query result, which comes in batches.
+///
+/// The file appears under its name when [`finish`](Self::finish) succeeds. A writer that is
+/// dropped leaves no file.
+pub trait ResultWriter: Send {
+    /// Writes the next batch.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the format cannot hold the batch, or the file cannot be written.
+    fn write(&mut self, batch: &QueryResult) -> Result<(), FileError>;
+
+    /// Writes what follows the batches, and gives the file its name.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the file cannot be written.
+    fn finish(self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError>;
+}
+
+/// Files written, and what they lack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenResult {
+    /// Paths, the requested one first.
+    pub files: Vec<PathBuf>,
+    /// Data that the format cannot hold, one line each.
+    pub left_out: Vec<String>,
+}
+
+/// A file under a temporary name beside its target.
+#[derive(Debug)]
+pub(crate) struct OutputSink {
+    path: PathBuf,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl OutputSink {
+    pub(crate) fn create(path: &Path) -> Result<Self, FileError> {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".zvf-");
+        // The permissions of a new file, instead of those of a private one.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder);
+        let file = file.map_err(|source| FileFault::Io(source).of(path))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file: BufWriter::with_capacity(1 << 18, file),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        let done = self.file.write_all(bytes);
+        done.map_err(|source| self.error(source))
+    }
+
+    pub(crate) fn error(&self, source: io::Error) -> FileError {
+        FileFault::Io(source).of(&self.path)
+    }
+
+    /// Gives the file its name, after `patch` has changed what it has to.
+    pub(crate) fn publish(
+        self,
+        patch: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<PathBuf, FileError> {
+        let path = self.path;
+        let in_file = |source| FileFault::Io(source).of(&path);
+        let file = self.file.into_inner();
+        let mut file = file.map_err(|error| in_file(error.into_error()))?;
+        patch(file.as_file_mut()).map_err(in_file)?;
+        file.persist(&path).map_err(|error| in_file(error.error))?;
+        Ok(path)
+    }
+}
+
+impl Write for OutputSink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for OutputSink {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// A path of a batch: its rows and its object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathRows {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) object: i64,
+}
+
+/// Returns the paths of a batch, whose rows count from the start of the batch.
+///
+/// # Errors
+///
+/// [`FileFault::Result`] if the batch has no paths, [`FileFault::Broken`] if they do not fit its
+/// rows.
+pub(crate) fn paths(batch: &QueryResult, format: &'static str) -> Result<Vec<PathRows>, FileFault> {
+    let Some(Parts { offsets, objects }) = &batch.parts else {
+        return Err(FileFault::Result {
+            format,
+            holds: "paths",
+            remedy: "write csv, npz, ply or obj",
+        });
+    };
+    let rows = batch.positions.len();
+    let row = |offset: u64| usize::try_from(offset.checked_sub(batch.first_row)?).ok();
+    let spans = offsets.iter().zip(offsets.iter().skip(1)).zip(objects);
+    let paths = spans.map(|((start, end), object)| {
+        let (start, end) = (row(*start)?, row(*end)?);
+        (start <= end && end <= rows).then_some(PathRows {
+            start,
+            end,
+            object: *object,
+        })
+    });
+    let paths: Option<Vec<PathRows>> = paths.collect();
+    paths.ok_or(FileFault::Broken(
+        "paths do not fit the rows of their vertices",
+    ))
+}
+
+/// Lists the columns of a batch that a format cannot hold.
+pub(crate) fn left_out<'a>(
+    scope: &'a str,
+    columns: &'a [Column],
+    format: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    let columns = columns.iter();
+    columns.map(move |column| format!("{scope}.{}: not held by {format}", column.name))
+}
+
+/// Lists the groups that a format cannot hold.
+pub(crate) fn groups_left_out(tables: &GroupTables, format: &str) -> Option<String> {
+    let count = tables.groups.len();
+    (count > 0).then(|| format!("{count} groups: not held by {format}"))
+}

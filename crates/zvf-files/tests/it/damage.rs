@@ -1,0 +1,298 @@
+//! Damaged files: refused with an error or read, without a panic and without absurd reservations.
+
+use std::{fs, path::Path};
+
+use zip::CompressionMethod;
+use zvf_files::{FileFault, FileReadOptions};
+
+use crate::samples::{self, Random};
+
+/// Reads a file to its end, and returns the error as one line.
+fn read(path: &Path) -> Result<usize, String> {
+    let options = FileReadOptions::default();
+    let mut reader = zvf_files::open(path, &options).map_err(|error| chain(&error))?;
+    let whole = zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
+    Ok(whole.vertices())
+}
+
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let errors = std::iter::successors(Some(error), |error| error.source());
+    errors
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+/// Every prefix is refused, or read where the format has no end.
+pub(crate) fn prefixes(name: &str, bytes: &[u8], is_open_ended: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    let step = (bytes.len() / 400).max(1);
+    let starts = (0..bytes.len().min(1100)).chain((1100..bytes.len()).step_by(step));
+    for length in starts {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let result = read(&path);
+        assert!(
+            result.is_err() || is_open_ended,
+            "{name}: prefix of {length} bytes is read"
+        );
+        if let Err(error) = result {
+            assert!(error.contains(name), "{error}");
+        }
+    }
+}
+
+/// A file with random bytes changed is refused or read.
+pub(crate) fn flips(name: &str, bytes: &[u8], seed: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    let mut random = Random(seed);
+    for _ in 0..500 {
+        let mut damaged = bytes.to_vec();
+        for _ in 0..=random.below(3) {
+            // Most changes are in the header.
+            let limit = if random.below(3) > 0 {
+                bytes.len().min(1100)
+            } else {
+                bytes.len()
+            };
+            let at = usize::try_from(random.below(u64::try_from(limit).unwrap())).unwrap();
+            damaged[at] = u8::try_from(random.below(256)).unwrap();
+        }
+        fs::write(&path, &damaged).unwrap();
+        drop(read(&path));
+    }
+}
+
+#[test]
+fn damaged_trk_is_refused_or_read() {
+    let bytes = samples::trk(&mut Random(11), false);
+    prefixes("a.trk", &bytes, false);
+    flips("a.trk", &bytes, 12);
+}
+
+#[test]
+fn damaged_tck_is_refused_or_read() {
+    let [bytes, _] = samples::tck(&mut Random(13), "Float32LE");
+    prefixes("a.tck", &bytes, false);
+    flips("a.tck", &bytes, 14);
+}
+
+#[test]
+fn damaged_trx_is_refused_or_read() {
+    let members = samples::trx_members(&mut Random(15));
+    let bytes = samples::trx(&members, CompressionMethod::Stored);
+    prefixes("a.trx", &bytes, false);
+    flips("a.trx", &bytes, 16);
+}
+
+/// Returns the error of a file.
+pub(crate) fn refused(name: &str, bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    read(&path).unwrap_err()
+}
+
+#[test]
+fn errors_of_trk_name_place_and_reason() {
+    let bytes = samples::trk(&mut Random(17), false);
+    let with = |at: usize, field: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + field.len()].copy_from_slice(field);
+        refused("a.trk", &bytes)
+    };
+    let cases = [
+        (with(0, b"TRACX"), "starts with TRACK"),
+        (with(996, &999_i32.to_le_bytes()), "hdr_size is 999"),
+        (with(992, &3_i32.to_le_bytes()), "version is 3"),
+        (with(12, &0.0_f32.to_le_bytes()), "voxel_size is 0"),
+        (with(36, &(-1_i16).to_le_bytes()), "n_scalars is -1"),
+        (with(948, b"ARS"), "another sequence"),
+        (with(948, b"RAX"), "voxel_order"),
+        (with(988, &41_i32.to_le_bytes()), "40 found, 41 declared"),
+        (with(988, &39_i32.to_le_bytes()), "bytes follow the end"),
+        (with(1000, &i32::MAX.to_le_bytes()), "bytes and"),
+        (with(1000, &(-5_i32).to_le_bytes()), "cannot be negative"),
+        (with(1004, &f32::NAN.to_le_bytes()), "a coordinate is NaN"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}
+
+#[test]
+fn errors_of_tck_name_place_and_reason() {
+    let [bytes, scalars] = samples::tck(&mut Random(19), "Float32LE");
+    let text = |from: &str, to: &str| {
+        let at = bytes
+            .windows(from.len())
+            .position(|it| it == from.as_bytes())
+            .unwrap();
+        let mut bytes = bytes.clone();
+        bytes.splice(at..at + from.len(), to.bytes());
+        refused("a.tck", &bytes)
+    };
+    let cut = bytes.len() - 12;
+    let mut longer = bytes.clone();
+    longer.extend([0; 12]);
+    let cases = [
+        (text("Float32LE", "Float16LE"), "datatype is \"Float16LE\""),
+        (text("mrtrix", "mrtric"), "starts with"),
+        (text("\nEND\n", "\nEMD\n"), "the line END"),
+        (text("file: .", "file: b"), "other files are not followed"),
+        (refused("a.tck", &bytes[..cut]), "row of infinities"),
+        (
+            refused("a.tck", &bytes[..cut - 12]),
+            "the end of a streamline",
+        ),
+        (refused("a.tck", &longer), "12 bytes follow the end"),
+        (refused("a.tck", &scalars), "starts with"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}
+
+#[test]
+fn a_tsf_file_has_the_streamlines_of_its_tck_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [bytes, scalars] = samples::tck(&mut Random(21), "Float32LE");
+    let (tck, tsf) = (folder.path().join("a.tck"), folder.path().join("fa.tsf"));
+    fs::write(&tck, bytes).unwrap();
+    let mut options = FileReadOptions::default();
+    options.with = vec![tsf.clone()];
+    let count = |scalars: &[u8]| {
+        fs::write(&tsf, scalars).unwrap();
+        let mut reader = zvf_files::open(&tck, &options).unwrap();
+        zvf_files::read_whole(reader.as_mut()).map(|whole| whole.vertex.len())
+    };
+    assert_eq!(count(&scalars).unwrap(), 1);
+    let error = count(&scalars[..scalars.len() - 4]).unwrap_err();
+    assert!(chain(error.as_ref()).contains("fa.tsf"));
+    let mut longer = scalars.clone();
+    longer.extend(1.0_f32.to_le_bytes());
+    longer.extend(f32::NAN.to_le_bytes());
+    let error = count(&longer).unwrap_err();
+    assert!(
+        chain(error.as_ref()).contains("41 found, 40 declared"),
+        "{}",
+        chain(error.as_ref())
+    );
+}
+
+#[test]
+fn errors_of_trx_name_member_and_reason() {
+    let members = samples::trx_members(&mut Random(23));
+    let with = |name: &'static str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut members = members.clone();
+        let found = members
+            .iter_mut()
+            .find(|(other, _)| *other == name)
+            .unwrap();
+        change(&mut found.1);
+        refused("a.trx", &samples::trx(&members, CompressionMethod::Stored))
+    };
+    let and = |name: &'static str, bytes: &[u8]| {
+        let mut members = members.clone();
+        members.push((name, bytes.to_vec()));
+        refused("a.trx", &samples::trx(&members, CompressionMethod::Stored))
+    };
+    let cases = [
+        (
+            with("offsets.uint64", &|it| it[8..16].fill(0xff)),
+            "they ascend",
+        ),
+        (with("offsets.uint64", &|it| it[0] = 1), "they ascend"),
+        (
+            with("offsets.uint64", &|it| it.truncate(80)),
+            "10 found, 41 declared",
+        ),
+        (
+            with("positions.3.float32", &|it| it.truncate(it.len() - 1)),
+            "by NB_VERTICES",
+        ),
+        (
+            with("positions.3.float32", &|it| it[..4].fill(0xff)),
+            "a coordinate is NaN",
+        ),
+        (
+            with("groups/CST.uint32", &|it| it[0] = 40),
+            "a member of a group is 40",
+        ),
+        (with("header.json", &|it| it.truncate(9)), "no valid JSON"),
+        (
+            with("header.json", &|it| *it = b"{}".to_vec()),
+            "NB_STREAMLINES is absent",
+        ),
+        (
+            with("dps/flag.bit", &|it| it.truncate(it.len() - 1)),
+            "39 found, 40 declared",
+        ),
+        (and("dpv/a.b.c.float32", b""), "NAME.TYPE"),
+        (
+            and("dpg/NONE/x.float32", &[0; 4]),
+            "has a group of this name",
+        ),
+        (and("../x.float32", b""), "leave the archive"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}
+
+/// A checksum of the zip file is verified for stored members too.
+#[test]
+fn a_changed_member_of_trx_fails_its_checksum() {
+    let members = samples::trx_members(&mut Random(25));
+    let mut bytes = samples::trx(&members, CompressionMethod::Stored);
+    let needle = &members[1].1[..16];
+    let at = bytes.windows(16).position(|it| it == needle).unwrap();
+    bytes[at] ^= 1;
+    assert!(refused("a.trx", &bytes).contains("positions.3.float32"));
+}
+
+#[test]
+fn unknown_extensions_are_named() {
+    let error = zvf_files::open(Path::new("a.xyz"), &FileReadOptions::default())
+        .err()
+        .unwrap();
+    assert!(matches!(error.fault, FileFault::Extension(_)));
+}
+
+#[test]
+fn damaged_swc_is_refused_or_read() {
+    let text = samples::swc();
+    prefixes("a.swc", text.as_bytes(), true);
+    flips("a.swc", text.as_bytes(), 26);
+    let cases = [
+        (
+            "1 1 0 0 0 1 -1\n1 1 0 0 0 1 -1\n",
+            "line 2: \"the id 1\" is there twice",
+        ),
+        (
+            "1 1 0 0 0 1 9\n",
+            "line 1: the parent is 9; no sample has this id",
+        ),
+        (
+            "1 1 0 0 0 1 1\n",
+            "line 1: the parent is 1; the sample is its own ancestor",
+        ),
+        (
+            "1 1 0 0 0 1 3\n2 1 0 0 0 1 1\n3 1 0 0 0 1 2\n",
+            "its own ancestor",
+        ),
+        ("1 1 0 0 0 1\n", "line 1: the parent is absent"),
+        (
+            "1 1 0 x 0 1 -1\n",
+            "line 1: \"x\" is no number where y is expected",
+        ),
+        ("1 1 0 0 nan 1 -1\n", "a coordinate is NaN"),
+        ("1 1 0 0 0 1 0\n", "a root has the parent -1"),
+        ("# nothing\n", "holds no vertices"),
+    ];
+    for (text, reason) in cases {
+        let error = refused("a.swc", text.as_bytes());
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}

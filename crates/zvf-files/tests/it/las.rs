@@ -1,0 +1,186 @@
+//! Points of laser scanners, there and back.
+
+use std::{fmt::Write, fs, path::Path};
+
+use serde_json::json;
+use zvf::{Dataset, Query};
+use zvf_files::FileReadOptions;
+
+use crate::{
+    damage::{flips, prefixes, refused},
+    round_trip::{export, import},
+    samples::{self, Random},
+};
+
+const FORMATS: [u8; 7] = [0, 1, 2, 3, 6, 7, 8];
+
+fn word(bytes: &[u8], at: usize) -> usize {
+    usize::try_from(u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())).unwrap()
+}
+
+/// Returns a LAS file with its points in order of their bytes.
+fn sorted(bytes: &[u8]) -> Vec<u8> {
+    let (start, record) = (word(bytes, 96), word(bytes, 105) & 0xffff);
+    let points = start..start + record * 300;
+    let mut records: Vec<&[u8]> = bytes[points.clone()].chunks_exact(record).collect();
+    records.sort_unstable();
+    [&bytes[..start], &records.concat(), &bytes[points.end..]].concat()
+}
+
+/// Puts a file into a store, and writes the store to another file.
+async fn pass(from: &Path, store: &Path, to: &Path, is_streamed: bool) {
+    import(from, store, &FileReadOptions::default(), is_streamed).await;
+    assert_eq!(export(store, to, &Query::new()).await, [""; 0]);
+}
+
+/// Header, records and points are restored; the order of points is that of the chunks.
+#[tokio::test]
+async fn las_comes_back_point_for_point() {
+    for format in FORMATS {
+        for is_streamed in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            let bytes = samples::las(&mut Random(21), format);
+            fs::write(at("a.las"), &bytes).unwrap();
+            pass(&at("a.las"), &at("a.zv"), &at("b.las"), is_streamed).await;
+            let back = fs::read(at("b.las")).unwrap();
+            assert!(sorted(&back) == sorted(&bytes), "format {format}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn laz_holds_the_points_of_las() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let bytes = samples::las(&mut Random(22), format);
+        fs::write(at("a.las"), &bytes).unwrap();
+        pass(&at("a.las"), &at("a.zv"), &at("b.laz"), false).await;
+        pass(&at("b.laz"), &at("b.zv"), &at("c.las"), true).await;
+        let back = fs::read(at("c.las")).unwrap();
+        assert!(sorted(&back) == sorted(&bytes), "format {format}");
+    }
+}
+
+#[tokio::test]
+async fn stores_of_las_have_reference_system_and_extra_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.las"), samples::las(&mut Random(23), 7)).unwrap();
+    let options = FileReadOptions::default();
+    let reader = zvf_files::open(&at("a.las"), &options).unwrap();
+    let crs = json!({ "type": "EPSG", "code": 25832, "wkt": samples::WKT });
+    assert_eq!(reader.description().crs, Some(crs));
+    import(&at("a.las"), &at("a.zv"), &options, false).await;
+    let dataset = Dataset::open(at("a.zv").display().to_string())
+        .await
+        .unwrap();
+    let answer = dataset.query(&Query::new()).await.unwrap();
+    let mut names: Vec<&str> = answer.vertex.iter().map(|column| &*column.name).collect();
+    names.sort_unstable();
+    let expected = [
+        "Intensity_2",
+        "classification",
+        "flags",
+        "gps_time",
+        "height",
+        "intensity",
+        "number_of_returns",
+        "point_source_id",
+        "raw",
+        "return_number",
+        "rgb",
+        "scan_angle",
+        "user_data",
+    ];
+    assert_eq!(names, expected);
+}
+
+/// Without a header of LAS, the writer chooses scale and point format.
+#[tokio::test]
+async fn points_of_other_formats_become_las() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut ply =
+        "ply\nformat ascii 1.0\nelement vertex 50\nproperty double x\nproperty double y\n\
+                   property double z\nproperty float weight\nend_header\n"
+            .to_owned();
+    for row in 0..50 {
+        let x = 400_000.125 + f64::from(row);
+        writeln!(ply, "{x} {} {} {row}", row * 2, -row).unwrap();
+    }
+    fs::write(at("a.ply"), ply).unwrap();
+    let options = FileReadOptions::default();
+    import(&at("a.ply"), &at("a.zv"), &options, false).await;
+    for name in ["b.las", "b.laz"] {
+        assert_eq!(export(&at("a.zv"), &at(name), &Query::new()).await, [""; 0]);
+        let mut reader = zvf_files::open(&at(name), &options).unwrap();
+        let whole = zvf_files::read_whole(reader.as_mut()).unwrap();
+        let (rows, _) = whole.positions.bytes.as_chunks::<24>();
+        let mut found: Vec<[f64; 3]> = rows
+            .iter()
+            .map(|row| [0, 8, 16].map(|at| f64::from_le_bytes(row[at..at + 8].try_into().unwrap())))
+            .collect();
+        found.sort_by(|one, two| one[0].total_cmp(&two[0]));
+        let expected = (0..50).map(|row| {
+            let row = f64::from(row);
+            [400_000.125 + row, row * 2.0, -row]
+        });
+        assert_eq!(found, expected.collect::<Vec<_>>(), "{name}");
+        assert!(whole.vertex.iter().any(|column| column.name == "weight"));
+    }
+}
+
+#[tokio::test]
+async fn damaged_las_and_laz_are_refused_or_read() {
+    for format in [3, 7] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let bytes = samples::las(&mut Random(24), format);
+        fs::write(at("a.las"), &bytes).unwrap();
+        pass(&at("a.las"), &at("a.zv"), &at("a.laz"), false).await;
+        if format == 7 {
+            prefixes("a.las", &bytes, false);
+            flips("a.las", &bytes, 25);
+        }
+        let packed = fs::read(at("a.laz")).unwrap();
+        prefixes("a.laz", &packed, false);
+        flips("a.laz", &packed, 26);
+    }
+}
+
+#[test]
+fn errors_of_las_name_place_and_reason() {
+    let bytes = samples::las(&mut Random(27), 3);
+    let with = |at: usize, field: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + field.len()].copy_from_slice(field);
+        refused("a.las", &bytes)
+    };
+    let cases = [
+        (with(0, b"LASX"), "starts with LASF"),
+        (with(24, &[2, 0]), "version"),
+        (
+            with(94, &200_u16.to_le_bytes()),
+            "the size of the header is 200",
+        ),
+        (
+            with(96, &100_u32.to_le_bytes()),
+            "the offset of the points is 100",
+        ),
+        (with(100, &u32::MAX.to_le_bytes()), "variable length record"),
+        (with(104, &[11]), "the point format is 11"),
+        (
+            with(105, &33_u16.to_le_bytes()),
+            "the size of a point record is 33",
+        ),
+        (with(107, &u32::MAX.to_le_bytes()), "the points"),
+        (with(131, &0.0_f64.to_le_bytes()), "a scale is 0"),
+        (with(139, &f64::NAN.to_le_bytes()), "a scale is NaN"),
+        (with(155, &f64::INFINITY.to_le_bytes()), "an offset is inf"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}

@@ -1,0 +1,15 @@
+//! Tests of the formats: files through stores and back, and damaged files.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
+mod damage;
+mod las;
+mod meshes;
+mod properties;
+mod round_trip;
+mod samples;
+mod surfaces;

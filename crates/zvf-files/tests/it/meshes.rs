@@ -1,0 +1,265 @@
+//! PLY, OBJ and STL files as geometry, and STL and GLB files of stores.
+
+use std::fs;
+
+use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, Query};
+use zvf_files::{FileReadOptions, open, read_whole};
+
+use crate::{
+    damage::{flips, prefixes, refused},
+    round_trip::{export, import},
+};
+
+/// Reads a file, and returns its kind, its geometry and its notes.
+fn read(name: &str, bytes: &[u8]) -> (GeometryKind, Geometry, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    let mut reader = open(&path, &FileReadOptions::default()).unwrap();
+    let geometry = read_whole(reader.as_mut()).unwrap();
+    let description = reader.description();
+    (description.kind, geometry, description.notes.clone())
+}
+
+fn numbers(geometry: &Geometry, name: &str) -> NumericColumn {
+    let columns = geometry.vertex.iter().chain(&geometry.link);
+    let mut found = columns.filter(|attribute| attribute.name == name);
+    match found.next().map(|attribute| attribute.values.clone()) {
+        Some(ColumnValues::Numeric(numbers)) => numbers,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+const HEADER: &str = "element vertex 4\nproperty float x\nproperty float y\nproperty float z\n\
+    property uchar red\nproperty uchar green\nproperty uchar blue\nproperty double q_0\n\
+    property double q_1\nelement face 2\nproperty list uchar int vertex_indices\n\
+    property short part_of\nend_header\n";
+
+fn ply_ascii() -> Vec<u8> {
+    let rows = "0 0 0 255 0 1 0.5 1\r\n1 0 0 255 0 2 0.5 2\r\n1 1 0 255 0 3 0.5 3\r\n0 1 0.25 255 0 4 0.5 4\r\n\
+        4 0 1 2 3 7\n3 0 1 2 -8\n";
+    format!("ply\nformat ascii 1.0\ncomment a\n{HEADER}{rows}").into_bytes()
+}
+
+fn ply_binary(is_big_endian: bool) -> Vec<u8> {
+    let order = if is_big_endian { "big" } else { "little" };
+    let mut bytes = format!("ply\nformat binary_{order}_endian 1.0\n{HEADER}").into_bytes();
+    let mut put = |value: &[u8]| match is_big_endian {
+        true => bytes.extend(value.iter().rev()),
+        false => bytes.extend(value),
+    };
+    let corners = [
+        [0.0_f32, 0.0, 0.0],
+        [1.0, 0.0, 0.0],
+        [1.0, 1.0, 0.0],
+        [0.0, 1.0, 0.25],
+    ];
+    for (row, corner) in (1_u8..).zip(corners) {
+        for value in corner {
+            put(&value.to_le_bytes());
+        }
+        for value in [255, 0, row] {
+            put(&[value]);
+        }
+        put(&0.5_f64.to_le_bytes());
+        put(&f64::from(row).to_le_bytes());
+    }
+    for (face, part) in [(&[0_i32, 1, 2, 3][..], 7_i16), (&[0, 1, 2], -8)] {
+        put(&[u8::try_from(face.len()).unwrap()]);
+        for corner in face {
+            put(&corner.to_le_bytes());
+        }
+        put(&part.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn every_form_of_ply_is_the_same_mesh() {
+    let (kind, mesh, notes) = read("a.ply", &ply_ascii());
+    assert_eq!((kind, notes.len()), (GeometryKind::Mesh, 0));
+    assert_eq!(mesh.vertices(), 4);
+    // Polygons of 4 and 3 corners become triangles that know their face.
+    assert_eq!(mesh.links, [0, 1, 2, 0, 2, 3, 0, 1, 2]);
+    assert_eq!(numbers(&mesh, "face"), [0_u32, 0, 1].into_iter().collect());
+    assert_eq!(
+        numbers(&mesh, "part_of"),
+        [7_i16, 7, -8].into_iter().collect()
+    );
+    assert_eq!(numbers(&mesh, "rgb").row(3), [255, 0, 4]);
+    assert_eq!(numbers(&mesh, "q").width, 2);
+    for is_big_endian in [false, true] {
+        assert_eq!(read("a.ply", &ply_binary(is_big_endian)).1, mesh);
+    }
+}
+
+#[test]
+fn ply_holds_points_graphs_and_paths() {
+    let file = |more: &str, rows: &str| {
+        let header = "ply\nformat ascii 1.0\nelement vertex 3\nproperty double x\nproperty int y\nproperty float z\n";
+        read(
+            "a.ply",
+            format!("{header}{more}end_header\n{rows}").as_bytes(),
+        )
+    };
+    let (kind, points, _) = file("", "0.1 1 2\n0.2 3 4\n0.3 5 6\n");
+    assert_eq!(kind, GeometryKind::Points);
+    assert_eq!(
+        points.positions.to_vec::<f64>().unwrap()[..3],
+        [0.1, 1.0, 2.0]
+    );
+    let edges = "element edge 2\nproperty int vertex1\nproperty int vertex2\n";
+    let (kind, graph, _) = file(edges, "0 1 2\n0 3 4\n0 5 6\n0 1\n2 1\n");
+    assert_eq!(
+        (kind, graph.links),
+        (GeometryKind::Graphs, vec![0, 1, 2, 1])
+    );
+    let paths = "property int part\nproperty int object\n";
+    let (kind, paths, _) = file(paths, "0 1 2 0 9\n0 3 4 0 9\n0 5 6 1 4\n");
+    assert_eq!(kind, GeometryKind::Polylines);
+    assert_eq!(paths.part_offsets, Some(vec![0, 2, 3]));
+    assert_eq!(paths.part_objects, Some(vec![9, 4]));
+}
+
+#[test]
+fn obj_names_objects_and_counts_back() {
+    let text = "# a\nmtllib ../../secret.mtl\no one\nv 0 0 0\nv 1 0 0\nv 0 1 \\\n0\nf 1/1/1 2//1 -1\n\
+        g two\nv 5 5 5\nv 6 5 5\nv 5 6 5\nv 5.123456789 6 5\nf 4 5 6 7\n";
+    let (kind, mesh, notes) = read("a.obj", text.as_bytes());
+    assert_eq!(kind, GeometryKind::Mesh);
+    // 5.123456789 needs float64.
+    assert_eq!(mesh.positions.row_size(), 24);
+    assert_eq!(mesh.links, [0, 1, 2, 3, 4, 5, 3, 5, 6]);
+    assert_eq!(mesh.object_ids, Some(vec![1, 1, 1, 2, 2, 2, 2]));
+    let names = ["one", "two"].map(|name| Some(name.to_owned())).to_vec();
+    assert_eq!(mesh.object[0].values, ColumnValues::text(names));
+    assert_eq!(notes, ["left out: lines mtllib"]);
+    let (kind, graph, _) = read("a.obj", b"v 0 0 0\nv 1 0 0\nv 1 1 0\nl 1 2 3");
+    assert_eq!(
+        (kind, graph.links),
+        (GeometryKind::Graphs, vec![0, 1, 1, 2])
+    );
+}
+
+#[test]
+fn damaged_meshes_are_refused_or_read() {
+    prefixes("a.ply", &ply_binary(false), false);
+    flips("a.ply", &ply_binary(false), 31);
+    flips("a.ply", &ply_ascii(), 32);
+    let cases = [
+        (
+            "a.ply",
+            "ply\nformat ascii 1.0\nelement vertex 1099511627776\nproperty float x\nend_header\n1\n",
+            "bytes and",
+        ),
+        (
+            "a.ply",
+            "ply\nformat ascii 1.0\nelement vertex -1\nend_header\n",
+            "line 3",
+        ),
+        ("a.ply", "plz\n", "starts with a line ply"),
+        (
+            "a.ply",
+            "ply\nformat ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float z\nend_header\n256 0 0\n",
+            "line 8",
+        ),
+        ("a.obj", "v 0 0 0\nf 0 1 1\n", "line 2"),
+        ("a.obj", "v 0 0 0\nf 1 1 2\n", "no vertex has this number"),
+        ("a.obj", "v 0 0\n", "line 1"),
+        ("a.obj", "v 0 0 nan\n", "NaN"),
+        (
+            "a.stl",
+            "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nendloop\nendfacet\n",
+            "a facet has 3 vertices",
+        ),
+        (
+            "a.stl",
+            "not solid",
+            "the file is cut off or another format",
+        ),
+    ];
+    for (name, text, reason) in cases {
+        let error = refused(name, text.as_bytes());
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}
+
+fn stl() -> Vec<u8> {
+    let mut bytes = vec![b' '; 80];
+    bytes[..5].copy_from_slice(b"solid");
+    bytes.extend(2_u32.to_le_bytes());
+    let corners = [
+        [0.0_f32, 0.0, 0.0],
+        [1.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0],
+        [1.0, 1.0, 0.0],
+    ];
+    for facet in [[0, 1, 2], [2, 1, 3]] {
+        let normal = [0.0_f32, 0.0, 1.0];
+        let numbers = std::iter::once(normal).chain(facet.map(|corner: usize| corners[corner]));
+        bytes.extend(numbers.flatten().flat_map(f32::to_le_bytes));
+        bytes.extend([0, 0]);
+    }
+    bytes
+}
+
+#[tokio::test]
+async fn stl_is_welded_and_comes_back() {
+    let (kind, mesh, _) = read("a.stl", &stl());
+    assert_eq!((kind, mesh.vertices()), (GeometryKind::Mesh, 4));
+    assert_eq!(mesh.links, [0, 1, 2, 2, 1, 3]);
+    prefixes("a.stl", &stl(), false);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.stl"), stl()).unwrap();
+    import(
+        &at("a.stl"),
+        &at("a.zv"),
+        &FileReadOptions::default(),
+        false,
+    )
+    .await;
+    assert_eq!(
+        export(&at("a.zv"), &at("b.stl"), &Query::new()).await,
+        [""; 0]
+    );
+    // Facets and the corner that they start with survive, in any order.
+    let facets = |bytes: &[u8]| {
+        let facets = bytes[84..].chunks(50).map(|facet| facet[12..48].to_vec());
+        facets.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(facets(&fs::read(at("b.stl")).unwrap()), facets(&stl()));
+    let text = "solid one\nfacet normal 0 0 0\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid one\n";
+    let (_, solids, _) = read("a.stl", text.repeat(2).as_bytes());
+    assert_eq!(solids.object_ids, Some(vec![0, 0, 0, 1, 1, 1]));
+}
+
+#[tokio::test]
+async fn glb_has_chunks_of_the_declared_lengths() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.ply"), ply_ascii()).unwrap();
+    import(
+        &at("a.ply"),
+        &at("a.zv"),
+        &FileReadOptions::default(),
+        false,
+    )
+    .await;
+    export(&at("a.zv"), &at("a.glb"), &Query::new()).await;
+    let bytes = fs::read(at("a.glb")).unwrap();
+    let word = |at: usize| {
+        let word = u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+        usize::try_from(word).unwrap()
+    };
+    assert_eq!(
+        (&bytes[..4], word(4), word(8)),
+        (&b"glTF"[..], 2, bytes.len())
+    );
+    let json = &bytes[20..20 + word(12)];
+    let scene: serde_json::Value = serde_json::from_slice(json).unwrap();
+    assert_eq!(scene["meshes"][0]["primitives"][0]["mode"], 4);
+    assert_eq!(scene["accessors"][1]["type"], "VEC4");
+    assert_eq!(scene["accessors"][2]["count"], 9);
+    assert_eq!(word(20 + json.len()), scene["buffers"][0]["byteLength"]);
+}

@@ -1,0 +1,135 @@
+//! Random geometry becomes a file and comes back.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use zvf::{Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf_files::{FileReadOptions, GroupTables, ResultDescription};
+
+/// Writes geometry to a file, and reads it again.
+fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geometry {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    write(geometry, kind, &path);
+    let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+    zvf_files::read_whole(reader.as_mut()).unwrap()
+}
+
+fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) {
+    let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+    let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
+    let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
+    writer.write(&result).unwrap();
+    writer.finish(&GroupTables::default()).unwrap();
+}
+
+fn floats(positions: &NumericColumn) -> Vec<f64> {
+    match positions.kind {
+        Kind::Float32 => {
+            let numbers = positions.to_vec::<f32>().unwrap().into_iter();
+            numbers.map(f64::from).collect()
+        }
+        _ => positions.to_vec::<f64>().unwrap(),
+    }
+}
+
+fn are_near(one: &[f64], two: &[f64], tolerance: f64) -> bool {
+    let mut pairs = one.iter().zip(two);
+    one.len() == two.len() && pairs.all(|(one, two)| (one - two).abs() <= tolerance)
+}
+
+fn positions(rows: &[[f32; 3]]) -> NumericColumn {
+    NumericColumn::float32(3, rows.iter().flatten().copied())
+}
+
+fn corner() -> impl Strategy<Value = [f32; 3]> {
+    [-1e4_f32..1e4, -1e4_f32..1e4, -1e4_f32..1e4]
+}
+
+fn rows() -> impl Strategy<Value = Vec<[f32; 3]>> {
+    prop::collection::vec(corner(), 3..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn paths_survive(paths in prop::collection::vec(prop::collection::vec(corner(), 1..12), 1..20)) {
+        let mut geometry = Geometry::new(positions(&paths.concat()));
+        let mut offsets = vec![0];
+        for path in &paths {
+            offsets.push(offsets.last().unwrap() + u64::try_from(path.len()).unwrap());
+        }
+        geometry.part_offsets = Some(offsets);
+        // TRK moves coordinates by half a voxel and back.
+        for (name, tolerance) in [("a.tck", 0.0), ("a.trx", 0.0), ("a.trk", 1e-3)] {
+            let back = there_and_back(&geometry, GeometryKind::Streamlines, name);
+            prop_assert_eq!(&back.part_offsets, &geometry.part_offsets, "{}", name);
+            let (one, two) = (floats(&back.positions), floats(&geometry.positions));
+            prop_assert!(are_near(&one, &two, tolerance), "{}", name);
+        }
+    }
+
+    #[test]
+    fn points_survive(rows in rows()) {
+        let mut geometry = Geometry::new(positions(&rows));
+        let numbers: Vec<u16> = (0..).zip(&rows).map(|(row, _)| row * 7).collect();
+        let numbers: NumericColumn = numbers.into_iter().collect();
+        geometry.vertex.push(zvf::Column::new("intensity", numbers.clone()));
+        geometry.vertex.push(zvf::Column::new("other", numbers));
+        for name in ["a.las", "a.laz"] {
+            let back = there_and_back(&geometry, GeometryKind::Points, name);
+            let (one, two) = (floats(&back.positions), floats(&geometry.positions));
+            prop_assert!(are_near(&one, &two, 0.05), "{}", name);
+            for column in &geometry.vertex {
+                prop_assert!(back.vertex.contains(column), "{}: {}", name, column.name);
+            }
+        }
+    }
+
+    #[test]
+    fn meshes_survive(rows in rows(), turns in prop::collection::vec(0..1000_usize, 1..40)) {
+        let mut geometry = Geometry::new(positions(&rows));
+        geometry.link_width = 3;
+        for turn in turns {
+            let corner = |step: usize| i64::try_from((turn + step) % rows.len()).unwrap();
+            geometry.links.extend([0, 1, 2].map(corner));
+        }
+        let back = there_and_back(&geometry, GeometryKind::Mesh, "a.gii");
+        prop_assert_eq!(&back.positions, &geometry.positions);
+        prop_assert_eq!(&back.links, &geometry.links);
+        // STL has no indices: the corners are the same.
+        let back = there_and_back(&geometry, GeometryKind::Mesh, "a.stl");
+        let corners = |geometry: &Geometry| {
+            let rows = geometry.links.iter().map(|row| usize::try_from(*row).unwrap());
+            geometry.positions.take(rows.collect::<Vec<_>>())
+        };
+        prop_assert_eq!(corners(&back), corners(&geometry));
+    }
+
+    /// Any bytes behind the start of a format are refused or read.
+    #[test]
+    fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..1500)) {
+        let folder = tempfile::tempdir().unwrap();
+        let starts: [(&str, &[u8]); 11] = [
+            ("a.trk", b"TRACK\0"),
+            ("a.tck", b"mrtrix tracks\n"),
+            ("a.trx", b"PK\x03\x04"),
+            ("a.swc", b"1 1 0 0 0 1 -1\n"),
+            ("a.ply", b"ply\nformat binary_little_endian 1.0\nelement vertex 9\n"),
+            ("a.obj", b"v 0 0 0\nf "),
+            ("a.stl", b"solid a\n"),
+            ("a.las", b"LASF"),
+            ("a.laz", b"LASF"),
+            ("a.gii", b"<GIFTI><DataArray>"),
+            ("lh.pial", b"\xff\xff\xfea\n\n"),
+        ];
+        for (name, start) in starts {
+            let path = folder.path().join(name);
+            std::fs::write(&path, [start, &bytes[..]].concat()).unwrap();
+            if let Ok(mut reader) = zvf_files::open(&path, &FileReadOptions::default()) {
+                drop(zvf_files::read_whole(reader.as_mut()));
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Files become stores, and stores become the same files.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{Cursor, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use flate2::write::GzEncoder;
+use zip::{CompressionMethod, ZipArchive};
+use zvf::{CreateOptions, Dataset, Design, ObjectGroup, Query, Scope};
+use zvf_files::{FileReadOptions, GroupTables, ResultDescription};
+
+use crate::samples::{self, Random};
+
+/// Creates a store of a file, in batches or as a whole.
+pub(crate) async fn import(
+    file: &Path,
+    store: &Path,
+    options: &FileReadOptions,
+    is_streamed: bool,
+) {
+    let mut reader = zvf_files::open(file, options).unwrap();
+    let mut design = Design::new(reader.description().kind);
+    reader.description().complete(&mut design);
+    let mut create = CreateOptions::default();
+    let store = store.display().to_string();
+    if is_streamed {
+        create.memory = Some(64 << 10);
+        zvf::create_from_source(&store, reader.as_mut(), design, &create)
+            .await
+            .unwrap();
+    } else {
+        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+        zvf::create(&store, &geometry, design, &create)
+            .await
+            .unwrap();
+    }
+}
+
+/// Writes a store to a file, and returns what was left out.
+pub(crate) async fn export(store: &Path, file: &Path, query: &Query) -> Vec<String> {
+    let dataset = Dataset::open(store.display().to_string()).await.unwrap();
+    let headers = dataset.session().headers().await.unwrap().into_iter();
+    let headers = headers.map(|header| (header.format, header.attributes));
+    let description = ResultDescription::new(Vec::new(), None, headers.collect());
+    let mut writer = zvf_files::create(file, &description).unwrap();
+    let answer = dataset.query(query).await.unwrap();
+    writer.write(&answer).unwrap();
+    writer.finish(&groups(&dataset).await).unwrap().left_out
+}
+
+async fn groups(dataset: &Dataset) -> GroupTables {
+    let session = dataset.session();
+    let level = zvf::LevelId::new(0);
+    let mut tables = GroupTables::default();
+    if let Some(groups) = session.group_list(level).await.unwrap() {
+        for id in 0..groups.len() {
+            let members = groups.members(id).map(|group| group.iter().collect());
+            let members: Vec<i64> = members.unwrap_or_default();
+            tables.groups.push(ObjectGroup { id, members });
+        }
+        for name in session
+            .attribute_list(level, Scope::Group)
+            .await
+            .unwrap()
+            .iter()
+        {
+            let column = session.group_values(level, name, None).await.unwrap();
+            tables.columns.push(column);
+        }
+    }
+    tables
+}
+
+/// Imports bytes in both ways and returns the files that come back.
+async fn there_and_back(name: &str, bytes: &[u8], with: &[(&str, &[u8])]) -> [Vec<u8>; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at(name), bytes).unwrap();
+    let mut options = FileReadOptions::default();
+    for (name, bytes) in with {
+        fs::write(at(name), bytes).unwrap();
+        options.with.push(at(name));
+    }
+    let mut results = [Vec::new(), Vec::new()];
+    for (result, is_streamed) in results.iter_mut().zip([false, true]) {
+        let store: PathBuf = at(&format!("{is_streamed}.zv"));
+        import(&at(name), &store, &options, is_streamed).await;
+        let back = at(&format!("back.{name}").replace(".gz", ""));
+        export(&store, &back, &Query::new()).await;
+        *result = fs::read(&back).unwrap();
+    }
+    results
+}
+
+#[tokio::test]
+async fn trk_comes_back_byte_for_byte() {
+    for (seed, is_big_endian) in [(1, false), (2, true)] {
+        let bytes = samples::trk(&mut Random(seed), is_big_endian);
+        for back in there_and_back("a.trk", &bytes, &[]).await {
+            assert!(back == bytes, "big-endian: {is_big_endian}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tck_comes_back_byte_for_byte() {
+    for datatype in ["Float32LE", "Float32BE", "Float64LE", "Float64BE"] {
+        let [bytes, scalars] = samples::tck(&mut Random(3), datatype);
+        for back in there_and_back("a.tck", &bytes, &[("fa.tsf", &scalars)]).await {
+            assert!(back == bytes, "{datatype}");
+        }
+    }
+}
+
+fn members(bytes: Vec<u8>) -> BTreeMap<String, Vec<u8>> {
+    let mut zip = ZipArchive::new(Cursor::new(bytes)).unwrap();
+    let mut members = BTreeMap::new();
+    for at in 0..zip.len() {
+        let mut member = zip.by_index(at).unwrap();
+        let name = member.name().unwrap().into_owned();
+        let mut bytes = Vec::new();
+        member.read_to_end(&mut bytes).unwrap();
+        members.insert(name, bytes);
+    }
+    members
+}
+
+#[tokio::test]
+async fn trx_comes_back_member_for_member() {
+    let given = samples::trx_members(&mut Random(4));
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let bytes = samples::trx(&given, method);
+        for back in there_and_back("a.trx", &bytes, &[]).await {
+            let mut back = members(back);
+            let json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
+            for (name, bytes) in &given {
+                let found = back.remove(*name).unwrap_or_else(|| panic!("no {name}"));
+                if *name == "header.json" {
+                    assert_eq!(json(&found), json(bytes));
+                } else {
+                    assert!(found == *bytes, "{name}");
+                }
+            }
+            assert!(back.is_empty(), "{:?}", back.keys());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_folder_of_trx_is_read_as_a_zip_file() {
+    let given = samples::trx_members(&mut Random(5));
+    let folder = tempfile::tempdir().unwrap();
+    let trx = folder.path().join("a.trx");
+    for (name, bytes) in &given {
+        let path = trx.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    let zip = folder.path().join("b.trx");
+    fs::write(&zip, samples::trx(&given, CompressionMethod::Stored)).unwrap();
+    let read = |path: &Path| {
+        let mut reader = zvf_files::open(path, &FileReadOptions::default()).unwrap();
+        zvf_files::read_whole(reader.as_mut()).unwrap()
+    };
+    assert_eq!(read(&trx), read(&zip));
+}
+
+#[tokio::test]
+async fn gzip_is_unpacked_within_a_limit() {
+    let bytes = samples::trk(&mut Random(6), false);
+    let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&bytes).unwrap();
+    let packed = gzip.finish().unwrap();
+    for back in there_and_back("a.trk.gz", &packed, &[]).await {
+        assert!(back == bytes);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trk.gz");
+    fs::write(&path, packed).unwrap();
+    let mut options = FileReadOptions::default();
+    options.unpacked = 2000;
+    let error = zvf_files::open(&path, &options).err().unwrap();
+    assert!(matches!(
+        error.fault,
+        zvf_files::FileFault::Unpacked { limit: 2000 }
+    ));
+}
+
+/// A part of a TRK file has the count and the header of a whole one.
+#[tokio::test]
+async fn a_selection_is_a_valid_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.trk"), samples::trk(&mut Random(7), false)).unwrap();
+    let options = FileReadOptions::default();
+    import(&at("a.trk"), &at("a.zv"), &options, false).await;
+    let read = |name: &str| {
+        let mut reader = zvf_files::open(&at(name), &options).unwrap();
+        zvf_files::read_whole(reader.as_mut()).unwrap()
+    };
+    let whole = read("a.trk");
+    let length = |offsets: &[u64], path: usize| offsets[path + 1] - offsets[path];
+    for name in ["b.trk", "b.tck", "b.trx"] {
+        let query = Query::new().objects([3, 17]);
+        export(&at("a.zv"), &at(name), &query).await;
+        let part = read(name);
+        let (all, own) = (
+            whole.part_offsets.as_ref().unwrap(),
+            part.part_offsets.unwrap(),
+        );
+        assert_eq!(own.len(), 3, "{name}");
+        assert_eq!(length(&own, 0), length(all, 3), "{name}");
+        assert_eq!(length(&own, 1), length(all, 17), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn swc_comes_back_line_for_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = samples::swc();
+    fs::write(at("a.swc"), &text).unwrap();
+    import(
+        &at("a.swc"),
+        &at("a.zv"),
+        &FileReadOptions::default(),
+        false,
+    )
+    .await;
+    assert_eq!(
+        export(&at("a.zv"), &at("b.swc"), &Query::new()).await,
+        [""; 0]
+    );
+    assert_eq!(fs::read_to_string(at("b.swc")).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_folder_of_swc_files_is_a_store_of_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("cells")).unwrap();
+    fs::create_dir(at("out")).unwrap();
+    let plain = "1 1 0 0 0 1 -1\n2 3 0.125 4 5.5 0.5 1\n3 3 7 8 9 0.25 2\n";
+    // The second file needs float64.
+    let wide = "1 1 12345.678901 0 0 1 -1\n2 3 1 4 5.5 0.5 1\n";
+    fs::write(at("cells/17.swc"), plain).unwrap();
+    fs::write(at("cells/5.swc"), wide).unwrap();
+    fs::write(at("cells/notes.txt"), "no neuron").unwrap();
+    import(
+        &at("cells"),
+        &at("a.zv"),
+        &FileReadOptions::default(),
+        false,
+    )
+    .await;
+    let address = at("a.zv").display().to_string();
+    let answer = Dataset::open(address)
+        .await
+        .unwrap()
+        .query(&Query::new())
+        .await
+        .unwrap();
+    assert_eq!(answer.objects, [5, 17]);
+    assert_eq!(answer.links.as_ref().unwrap().len(), 3);
+    export(&at("a.zv"), &at("out/{name}.swc"), &Query::new()).await;
+    assert_eq!(fs::read_to_string(at("out/17.swc")).unwrap(), plain);
+    assert_eq!(fs::read_to_string(at("out/5.swc")).unwrap(), wide);
+    // In one file, ids that repeat are counted on.
+    export(&at("a.zv"), &at("all.swc"), &Query::new()).await;
+    let all = fs::read_to_string(at("all.swc")).unwrap();
+    let ends: Vec<(&str, &str)> = all
+        .lines()
+        .map(|line| {
+            (
+                line.split(' ').next().unwrap(),
+                line.rsplit(' ').next().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        ends,
+        [("1", "-1"), ("2", "1"), ("3", "-1"), ("4", "3"), ("5", "4")]
+    );
+}

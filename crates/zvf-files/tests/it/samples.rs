@@ -1,0 +1,310 @@
+//! Sample files, built from the descriptions of their formats.
+
+use std::io::Write;
+
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+/// A small generator of random numbers (xorshift).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    /// A coordinate with all bits of a float32.
+    pub(crate) fn coordinate(&mut self) -> f32 {
+        let bits = u32::try_from(self.below(1 << 23)).unwrap();
+        f32::from_bits(0x4200_0000 | bits)
+    }
+
+    pub(crate) fn lengths(&mut self, count: u64) -> Vec<u64> {
+        (0..count).map(|_| 1 + self.below(9)).collect()
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
+    bytes[at..at + field.len()].copy_from_slice(field);
+}
+
+/// A TRK file with an oblique matrix, flipped axes, scalars and properties.
+pub(crate) fn trk(random: &mut Random, is_big_endian: bool) -> Vec<u8> {
+    let word = |value: [u8; 4]| match is_big_endian {
+        true => [value[3], value[2], value[1], value[0]],
+        false => value,
+    };
+    let half = |value: [u8; 2]| match is_big_endian {
+        true => [value[1], value[0]],
+        false => value,
+    };
+    let lengths = random.lengths(40);
+    let mut bytes = vec![0; 1000];
+    put(&mut bytes, 0, b"TRACK\0");
+    for axis in 0..3 {
+        put(&mut bytes, 6 + 2 * axis, &half(90_i16.to_le_bytes()));
+        put(&mut bytes, 12 + 4 * axis, &word(1.5_f32.to_le_bytes()));
+    }
+    put(&mut bytes, 36, &half(4_i16.to_le_bytes()));
+    put(&mut bytes, 38, b"mean fa");
+    put(&mut bytes, 58, b"colors\x003");
+    put(&mut bytes, 238, &half(1_i16.to_le_bytes()));
+    put(&mut bytes, 240, b"length");
+    let matrix = [
+        [-1.4_f32, 0.3, 0.1, 90.0],
+        [0.25, 1.45, -0.2, -126.0],
+        [0.1, 0.2, 1.48, -72.0],
+        [0.0, 0.0, 0.0, 1.0],
+    ];
+    for (at, value) in matrix.into_iter().flatten().enumerate() {
+        put(&mut bytes, 440 + 4 * at, &word(value.to_le_bytes()));
+    }
+    put(&mut bytes, 700, b"reserved bytes stay");
+    put(&mut bytes, 948, b"RAS");
+    put(&mut bytes, 988, &word(40_i32.to_le_bytes()));
+    put(&mut bytes, 992, &word(2_i32.to_le_bytes()));
+    put(&mut bytes, 996, &word(1000_i32.to_le_bytes()));
+    for length in lengths {
+        bytes.extend(word(i32::try_from(length).unwrap().to_le_bytes()));
+        for _ in 0..=length * 7 {
+            bytes.extend(word(random.coordinate().to_le_bytes()));
+        }
+    }
+    bytes
+}
+
+/// A TCK file, and a TSF file of the same streamlines.
+pub(crate) fn tck(random: &mut Random, datatype: &str) -> [Vec<u8>; 2] {
+    let lengths = random.lengths(40);
+    let header = |first: &str| {
+        let lines = format!(
+            "{first}\ntimestamp: 1.5\ndatatype: {datatype}\ncommand_history: a: b\n  goes on\ncount: 0000000040\n"
+        );
+        let offset = lines.len() + "file: . 999\nEND\n".len() + 3;
+        format!("{lines}file: . {offset:3}\nEND\n\0\0\0").into_bytes()
+    };
+    let mut files = [header("mrtrix tracks"), header("mrtrix track scalars")];
+    let mut put = |file: usize, value: f32| {
+        let mut bytes = match datatype.starts_with("Float64") {
+            true => f64::from(value).to_le_bytes().to_vec(),
+            false => value.to_le_bytes().to_vec(),
+        };
+        if datatype.ends_with("BE") {
+            bytes.reverse();
+        }
+        files[file].extend(bytes);
+    };
+    for length in lengths {
+        for _ in 0..length {
+            (0..3).for_each(|_| put(0, random.coordinate()));
+            put(1, random.coordinate());
+        }
+        (0..3).for_each(|_| put(0, f32::NAN));
+        put(1, f32::NAN);
+    }
+    (0..3).for_each(|_| put(0, f32::INFINITY));
+    files
+}
+
+/// Members of a TRX file with attributes of every kind and overlapping groups.
+pub(crate) fn trx_members(random: &mut Random) -> Vec<(&'static str, Vec<u8>)> {
+    let lengths = random.lengths(40);
+    let mut offsets = vec![0_u64];
+    for length in &lengths {
+        offsets.push(offsets.last().unwrap() + length);
+    }
+    let vertices = *offsets.last().unwrap();
+    let header = format!(
+        r#"{{"VOXEL_TO_RASMM":[[2.0,0.0,0.0,-1.5],[0.0,2.0,0.0,0.1],[0.0,0.0,2.5,0.0],[0.0,0.0,0.0,1.0]],"DIMENSIONS":[10,11,12],"NB_STREAMLINES":40,"NB_VERTICES":{vertices},"extra":{{"a":0.1}}}}"#
+    );
+    let mut floats = |count: u64| -> Vec<u8> {
+        (0..count)
+            .flat_map(|_| random.coordinate().to_le_bytes())
+            .collect()
+    };
+    let numbers = |numbers: &[u32]| numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+    vec![
+        ("header.json", header.into_bytes()),
+        ("positions.3.float32", floats(vertices * 3)),
+        (
+            "offsets.uint64",
+            offsets.iter().flat_map(|it| it.to_le_bytes()).collect(),
+        ),
+        ("dpv/mean fa.float32", floats(vertices)),
+        (
+            "dpv/colors.3.uint8",
+            (0..vertices * 3)
+                .map(|it| u8::try_from(it % 256).unwrap())
+                .collect(),
+        ),
+        ("dps/length.2.float32", floats(80)),
+        ("dps/flag.bit", (0..40).map(|it| it % 2).collect()),
+        ("groups/AF_L.uint32", numbers(&[0, 2, 39])),
+        ("groups/CST.uint32", numbers(&[4, 3, 2])),
+        ("dpg/CST/mean.float32", 1.5_f32.to_le_bytes().to_vec()),
+        ("dpg/AF_L/volume.uint32", numbers(&[15])),
+    ]
+}
+
+/// A TRX file as a zip file.
+pub(crate) fn trx(members: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
+    let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in members {
+        zip.start_file(*name, options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// An SWC file with a comment in the middle, a parent after its child, and two roots.
+pub(crate) fn swc() -> String {
+    "# SWC of a test\n#  ids do not ascend\n3 1 0.5 -1.25 1000.123 2.5 -1\n1 2 1 2 3 0.1 7\n\n\
+     # a comment in the middle\n7 3 1.5 2.25 3.125 0.2 3\n12 0 9 9 9 1 -1\n# the end\n"
+        .to_owned()
+}
+
+/// A variable length record of a LAS file.
+fn las_record(user: &str, id: u16, data: &[u8], is_extended: bool) -> Vec<u8> {
+    let head = if is_extended { 60 } else { 54 };
+    let mut bytes = vec![0; head];
+    put(&mut bytes, 2, user.as_bytes());
+    put(&mut bytes, 18, &id.to_le_bytes());
+    match is_extended {
+        true => put(
+            &mut bytes,
+            20,
+            &u64::try_from(data.len()).unwrap().to_le_bytes(),
+        ),
+        false => put(
+            &mut bytes,
+            20,
+            &u16::try_from(data.len()).unwrap().to_le_bytes(),
+        ),
+    }
+    // Bytes after the end of the text are kept.
+    put(&mut bytes, head - 32, b"a text\0behind");
+    bytes.extend(data);
+    bytes
+}
+
+/// Descriptions of three extra values.
+fn las_extra() -> Vec<u8> {
+    let mut extra = vec![0; 3 * 192];
+    for (at, (kind, options, name)) in [(3, 24, "Intensity"), (10, 0, "height"), (0, 5, "raw")]
+        .into_iter()
+        .enumerate()
+    {
+        put(&mut extra, at * 192 + 2, &[kind, options]);
+        put(&mut extra, at * 192 + 4, name.as_bytes());
+    }
+    put(&mut extra, 112, &0.01_f64.to_le_bytes());
+    extra
+}
+
+/// Text of the coordinate reference system of [`las`].
+pub(crate) const WKT: &str = r#"PROJCS["a",UNIT["m",1],AUTHORITY["EPSG","25832"]]"#;
+
+/// A LAS file of a point format, with extra bytes and other records.
+pub(crate) fn las(random: &mut Random, format: u8) -> Vec<u8> {
+    let (minor, size) = if format < 6 { (2, 227) } else { (4, 375_u16) };
+    let base: usize = [20, 28, 26, 34, 0, 0, 30, 36, 38][usize::from(format)];
+    let record = base + 2 + 8 + 5;
+    let extra = las_extra();
+    let vlrs = [
+        las_record("LASF_Projection", 2112, WKT.as_bytes(), false),
+        las_record("LASF_Spec", 4, &extra, false),
+        las_record("somebody", 7, b"", false),
+    ];
+    let start = usize::from(size) + vlrs.iter().map(Vec::len).sum::<usize>();
+    let count = 300_u32;
+    let mut bytes = vec![0; usize::from(size)];
+    put(&mut bytes, 0, b"LASF");
+    put(&mut bytes, 4, &[9, 0, 17, 0]);
+    put(&mut bytes, 8, b"0123456789abcdef");
+    put(&mut bytes, 24, &[1, minor]);
+    put(&mut bytes, 26, b"a system");
+    put(&mut bytes, 90, &[7, 0, 0xea, 7]);
+    put(&mut bytes, 94, &size.to_le_bytes());
+    put(&mut bytes, 96, &u32::try_from(start).unwrap().to_le_bytes());
+    put(&mut bytes, 100, &3_u32.to_le_bytes());
+    put(&mut bytes, 104, &[format]);
+    put(
+        &mut bytes,
+        105,
+        &u16::try_from(record).unwrap().to_le_bytes(),
+    );
+    for (axis, value) in [0.01_f64, 0.001, 0.1, 500_000.0, 5_900_000.0, -0.0]
+        .iter()
+        .enumerate()
+    {
+        put(&mut bytes, 131 + axis * 8, &value.to_le_bytes());
+    }
+    let mut points = vec![0; record * usize::try_from(count).unwrap()];
+    let mut by_return = [0_u32; 15];
+    let mut bounds = [(i32::MAX, i32::MIN); 3];
+    for point in points.chunks_exact_mut(record) {
+        for byte in point.iter_mut() {
+            *byte = u8::try_from(random.below(256)).unwrap();
+        }
+        for (axis, (least, most)) in bounds.iter_mut().enumerate() {
+            let value = i32::try_from(random.below(4_000_000)).unwrap() - 2_000_000;
+            put(point, axis * 4, &value.to_le_bytes());
+            (*least, *most) = ((*least).min(value), (*most).max(value));
+        }
+        let returns = 1 + u8::try_from(random.below(5)).unwrap();
+        by_return[usize::from(returns) - 1] += 1;
+        point[14] = if format < 6 {
+            point[14] & !7
+        } else {
+            point[14] & !15
+        } | returns;
+        // Times and extra numbers are finite.
+        let time = [20, 22][usize::from(format >= 6)];
+        if !matches!(format, 0 | 2) {
+            put(point, time, &f64::from(random.coordinate()).to_le_bytes());
+        }
+        put(
+            point,
+            base + 2,
+            &f64::from(random.coordinate()).to_le_bytes(),
+        );
+    }
+    for (axis, (least, most)) in bounds.into_iter().enumerate() {
+        let scale = [0.01, 0.001, 0.1][axis];
+        let offset = [500_000.0, 5_900_000.0, -0.0][axis];
+        put(
+            &mut bytes,
+            179 + axis * 16,
+            &(f64::from(most) * scale + offset).to_le_bytes(),
+        );
+        put(
+            &mut bytes,
+            187 + axis * 16,
+            &(f64::from(least) * scale + offset).to_le_bytes(),
+        );
+    }
+    if format < 6 {
+        put(&mut bytes, 107, &count.to_le_bytes());
+        for (at, count) in by_return.iter().take(5).enumerate() {
+            put(&mut bytes, 111 + at * 4, &count.to_le_bytes());
+        }
+    } else {
+        put(&mut bytes, 6, &[16]);
+        put(&mut bytes, 247, &u64::from(count).to_le_bytes());
+        for (at, count) in by_return.iter().enumerate() {
+            put(&mut bytes, 255 + at * 8, &u64::from(*count).to_le_bytes());
+        }
+        let end = u64::try_from(start + points.len()).unwrap();
+        put(&mut bytes, 235, &end.to_le_bytes());
+        put(&mut bytes, 243, &1_u32.to_le_bytes());
+    }
+    bytes.extend(vlrs.concat());
+    bytes.extend(points);
+    if format >= 6 {
+        bytes.extend(las_record("somebody", 8, &vec![3; 70_000], true));
+    }
+    bytes
+}

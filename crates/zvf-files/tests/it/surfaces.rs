@@ -1,0 +1,233 @@
+//! GIFTI and `FreeSurfer` surfaces.
+
+use std::fs;
+
+use zvf::Query;
+use zvf_files::FileReadOptions;
+
+use crate::{
+    damage::{flips, prefixes, refused},
+    round_trip::{export, import},
+};
+
+/// A cube whose corners are far apart, so that chunks change their order.
+fn text_surface(extra: &str, count: usize) -> String {
+    format!(
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE GIFTI SYSTEM \"http://absent.example/gifti.dtd\">\n\
+         <GIFTI Version=\"1.0\" NumberOfDataArrays=\"{count}\"><MetaData><MD><Name><![CDATA[Who]]></Name>\
+         <Value>A &amp; B</Value></MD></MetaData><LabelTable><Label Key=\"3\" Red=\"0.5\" Green=\"0\" \
+         Blue=\"1\" Alpha=\"1\">cortex</Label></LabelTable>\n\
+         <DataArray Intent=\"NIFTI_INTENT_POINTSET\" DataType=\"NIFTI_TYPE_FLOAT32\" \
+         ArrayIndexingOrder=\"RowMajorOrder\" Dimensionality=\"2\" Dim0=\"5\" Dim1=\"3\" \
+         Encoding=\"ASCII\" Endian=\"LittleEndian\"><MetaData/><CoordinateSystemTransformMatrix>\
+         <DataSpace>NIFTI_XFORM_TALAIRACH</DataSpace><TransformedSpace>NIFTI_XFORM_TALAIRACH\
+         </TransformedSpace><MatrixData>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</MatrixData>\
+         </CoordinateSystemTransformMatrix><Data>90 0 0.1 0 0 0 50 50 0.25 0 90 0 9 9 9</Data></DataArray>\n\
+         <DataArray Intent=\"NIFTI_INTENT_TRIANGLE\" DataType=\"NIFTI_TYPE_INT32\" \
+         ArrayIndexingOrder=\"RowMajorOrder\" Dimensionality=\"2\" Dim0=\"3\" Dim1=\"3\" \
+         Encoding=\"ASCII\" Endian=\"LittleEndian\"><Data>2 0 1 1 3 2 3 2 4</Data></DataArray>{extra}</GIFTI>"
+    )
+}
+
+fn array(intent: &str, name: &str, kind: &str, values: &str) -> String {
+    format!(
+        "<DataArray Intent=\"NIFTI_INTENT_{intent}\" DataType=\"NIFTI_TYPE_{kind}\" \
+         ArrayIndexingOrder=\"RowMajorOrder\" Dimensionality=\"1\" Dim0=\"5\" Encoding=\"ASCII\" \
+         Endian=\"LittleEndian\"><MetaData><MD><Name>Name</Name><Value>{name}</Value></MD></MetaData>\
+         <Data>{values}</Data></DataArray>"
+    )
+}
+
+fn surface() -> String {
+    let extra = [
+        array("SHAPE", "mean curv", "FLOAT32", "0.5 1.5 -2 3 4"),
+        array("LABEL", "parcels", "INT32", "3 3 0 3 0"),
+        array("TIME_SERIES", "t", "FLOAT32", "1 2 3 4 5"),
+        array("TIME_SERIES", "u", "FLOAT32", "6 7 8 9 10"),
+    ];
+    text_surface(&extra.concat(), 6)
+}
+
+/// The file that comes back has the same arrays in the same order, and so has its copy.
+#[tokio::test]
+async fn gifti_comes_back_array_for_array() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let options = FileReadOptions::default();
+    fs::write(at("a.surf.gii"), surface()).unwrap();
+    import(&at("a.surf.gii"), &at("a.zv"), &options, false).await;
+    let left_out = export(&at("a.zv"), &at("b.surf.gii"), &Query::new()).await;
+    assert_eq!(left_out, [""; 0]);
+    let read = |name: &str| {
+        let mut reader = zvf_files::open(&at(name), &options).unwrap();
+        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+        let description = reader.description().clone();
+        (geometry, description.header, description.crs)
+    };
+    let (one, two) = (read("a.surf.gii"), read("b.surf.gii"));
+    assert_eq!(one.0, two.0);
+    assert_eq!(one.1, two.1);
+    assert_eq!(one.2, two.2);
+    let names: Vec<&str> = one.0.vertex.iter().map(|column| &*column.name).collect();
+    assert_eq!(names, ["source_row", "mean_curv", "parcels", "t"]);
+    assert_eq!(one.0.links, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
+    assert_eq!(one.1["meta"][0][1], "A & B");
+    import(&at("b.surf.gii"), &at("b.zv"), &options, false).await;
+    export(&at("b.zv"), &at("c.surf.gii"), &Query::new()).await;
+    assert_eq!(
+        fs::read(at("b.surf.gii")).unwrap(),
+        fs::read(at("c.surf.gii")).unwrap()
+    );
+}
+
+#[test]
+fn damaged_gifti_is_refused_or_read() {
+    let text = surface();
+    prefixes("a.gii", text.as_bytes(), false);
+    flips("a.gii", text.as_bytes(), 31);
+}
+
+#[test]
+fn errors_of_gifti_name_place_and_reason() {
+    let with = |from: &str, to: &str| refused("a.gii", surface().replacen(from, to, 1).as_bytes());
+    let deep = format!("{}<Data>", "<MD>".repeat(40));
+    let cases = [
+        (
+            with(
+                "SYSTEM \"http://absent.example/gifti.dtd\"",
+                "[<!ENTITY a \"b\">]",
+            ),
+            "entities",
+        ),
+        (with("A &amp; B", "&other;"), "XML"),
+        (
+            with("NumberOfDataArrays=\"6\"", "NumberOfDataArrays=\"7\""),
+            "6 found, 7 declared",
+        ),
+        (
+            with("Dim0=\"5\"", "Dim0=\"4000000000000\""),
+            "unpacks to more than",
+        ),
+        (with("Dim0=\"5\"", "Dim0=\"6\""), "60 found, 72 declared"),
+        (with("90 0 0.1", "90 0 x"), "\"x\" is no number"),
+        (with("90 0 0.1", "90 0 nan"), "a coordinate is NaN"),
+        (with("2 0 1 1", "2 0 5 1"), "a corner is 5"),
+        (with("INTENT_TRIANGLE", "INTENT_SHAPE"), "--with"),
+        (
+            with("NIFTI_TYPE_INT32", "NIFTI_TYPE_FLOAT64"),
+            "DataType is NIFTI_TYPE_FLOAT64",
+        ),
+        (
+            with(
+                "Encoding=\"ASCII\"",
+                "Encoding=\"ExternalFileBinary\" ExternalFileName=\"../a\"",
+            ),
+            "same folder",
+        ),
+        (with("<MetaData>", &deep), "nested"),
+        (with("3 3 0 3 0", "3 3 0 3"), "bytes of a data array"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}
+
+fn words(numbers: &[i32]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_be_bytes())
+        .collect()
+}
+
+fn pial() -> Vec<u8> {
+    let points = [
+        90.0_f32, 0.0, 0.1, 0.0, 0.0, 0.0, 50.0, 50.0, 0.25, 0.0, 90.0, 0.0,
+    ];
+    let mut bytes = b"\xff\xff\xfecreated by a test\n\n".to_vec();
+    bytes.extend(words(&[4, 2]));
+    bytes.extend(points.iter().flat_map(|number| number.to_be_bytes()));
+    bytes.extend(words(&[2, 0, 1, 1, 3, 2]));
+    bytes
+}
+
+fn annotation() -> Vec<u8> {
+    // Vertices are in any order.
+    let mut bytes = words(&[4, 3, 70_000, 0, 5, 1, 5, 2, 70_000]);
+    bytes.extend(words(&[1, -2, 2, 4]));
+    bytes.extend(b"tab\0");
+    bytes.extend(words(&[1, 1, 5]));
+    bytes.extend(b"area\0");
+    bytes.extend(words(&[5, 0, 0, 0]));
+    bytes
+}
+
+#[test]
+fn values_of_vertices_are_added_to_a_surface() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("lh.pial"), pial()).unwrap();
+    let mut curv = vec![0xff; 3];
+    curv.extend(words(&[4, 2, 1]));
+    curv.extend(
+        [0.5_f32, -1.0, 2.0, 4.0]
+            .iter()
+            .flat_map(|number| number.to_be_bytes()),
+    );
+    fs::write(at("lh.curv"), &curv).unwrap();
+    let old: [u8; 14] = [0, 0, 4, 0, 0, 2, 0, 50, 0, 100, 255, 156, 0, 0];
+    fs::write(at("lh.sulc"), old).unwrap();
+    fs::write(at("lh.aparc.annot"), annotation()).unwrap();
+    let mut options = FileReadOptions::default();
+    options.with = ["lh.curv", "lh.sulc", "lh.aparc.annot"].map(at).to_vec();
+    let mut reader = zvf_files::open(&at("lh.pial"), &options).unwrap();
+    let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let column = |name: &str| {
+        let found = geometry.vertex.iter().find(|column| column.name == name);
+        match &found.unwrap().values {
+            zvf::ColumnValues::Numeric(numbers) => numbers.clone(),
+            other @ zvf::ColumnValues::Dictionary { .. } => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        column("curv").to_vec::<f32>().unwrap(),
+        [0.5, -1.0, 2.0, 4.0]
+    );
+    assert_eq!(
+        column("sulc").to_vec::<f32>().unwrap(),
+        [0.5, 1.0, -1.0, 0.0]
+    );
+    assert_eq!(
+        column("aparc").to_vec::<i32>().unwrap(),
+        [5, 5, 70_000, 70_000]
+    );
+    assert_eq!(geometry.links, [2, 0, 1, 1, 3, 2]);
+    let labels = &reader.description().header["labels"];
+    assert_eq!(labels, &serde_json::json!([[5, "area", 5, 0, 0, 255]]));
+    fs::write(at("lh.curv"), &curv[..curv.len() - 4]).unwrap();
+    let error = zvf_files::open(&at("lh.pial"), &options).err().unwrap();
+    assert!(error.path.ends_with("lh.curv"), "{error:?}");
+}
+
+#[test]
+fn damaged_surfaces_are_refused_or_read() {
+    prefixes("lh.pial", &pial(), false);
+    flips("lh.pial", &pial(), 32);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("lh.pial"), pial()).unwrap();
+    let mut options = FileReadOptions::default();
+    options.with = vec![at("lh.aparc.annot")];
+    let bytes = annotation();
+    for length in 0..bytes.len() {
+        fs::write(at("lh.aparc.annot"), &bytes[..length]).unwrap();
+        let result = zvf_files::open(&at("lh.pial"), &options);
+        // A file may end behind the values.
+        assert!(result.is_err() || length == 36, "{length} bytes");
+    }
+    for at_byte in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at_byte] = 0x7f;
+        fs::write(at("lh.aparc.annot"), damaged).unwrap();
+        drop(zvf_files::open(&at("lh.pial"), &options));
+    }
+}

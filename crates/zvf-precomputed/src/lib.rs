@@ -1,0 +1,52 @@
+//! Encoders and decoders of the precomputed formats of Neuroglancer. They do no I/O.
+//!
+//! | format | document | values |
+//! |---|---|---|
+//! | annotations | [`AnnotationInfo`] | [`Annotation`], [`AnnotationList`] |
+//! | skeletons | [`SkeletonInfo`] | [`Skeleton`] |
+//! | single-resolution meshes | [`LegacyMeshInfo`], [`LegacyMeshManifest`] | [`LegacyMeshFragment`] |
+//! | properties of segments | [`SegmentProperties`] | |
+//! | shards | [`ShardingSpec`] | [`ShardBuilder`], [`ShardFile`] |
+//!
+//! [`SpatialSampler`] divides annotations among the levels of a spatial index.
+//!
+//! All numbers are little-endian. A decoder treats its bytes as hostile: it compares every count
+//! with the available bytes before it reserves memory, and returns a [`PrecomputedError`],
+//! [`ShardError`] or [`InfoError`] that names the place.
+//!
+//! Not supported: multi-resolution meshes, which need Draco, and volumes.
+
+mod annotation;
+mod cursor;
+mod dimensions;
+mod gzip;
+mod identifier;
+mod info_node;
+mod legacy_mesh;
+mod morton;
+mod murmur;
+mod precomputed_error;
+mod segment_properties;
+mod shard;
+mod sharding;
+mod skeleton;
+
+pub use annotation::{
+    info::{AnnotationInfo, Relationship, SpatialLevel},
+    kind::AnnotationKind,
+    list::AnnotationList,
+    property::{PropertySpec, PropertyType, PropertyValue, ValueLabel},
+    record::{Annotation, RecordLayout},
+    sampler::{SpatialGrid, SpatialLevels, SpatialSampler},
+};
+pub use dimensions::{Dimension, Dimensions};
+pub use identifier::{property_ids, shader_ids};
+pub use info_node::InfoError;
+pub use legacy_mesh::{LegacyMeshFragment, LegacyMeshInfo, LegacyMeshManifest};
+pub use morton::{MortonError, compressed_morton_code};
+pub use murmur::murmurhash3_x86_128_low;
+pub use precomputed_error::PrecomputedError;
+pub use segment_properties::{SegmentProperties, SegmentProperty, SegmentPropertyValues};
+pub use shard::{ShardBuilder, ShardError, ShardFile};
+pub use sharding::{ShardEncoding, ShardHash, ShardLocation, ShardingSpec};
+pub use skeleton::{AttributeType, IDENTITY, Skeleton, SkeletonInfo, VertexAttribute};

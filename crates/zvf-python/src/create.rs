@@ -1,0 +1,313 @@
+//! Geometry from arrays, and new stores.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::{
+    exceptions::{PyKeyError, PyTypeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+use zvf::{
+    AxisSpec, CellCompression, Column, ColumnValues, CreateOptions, Design, Geometry, GeometryKind,
+    NumericColumn, OutOfBounds, Profile, Purpose, ShardingPolicy, WriteReport, numeric::Kind,
+};
+use zvf_files::FileReadOptions;
+
+use crate::{
+    dataset::open_options,
+    engine,
+    errors::{IntoException, unreadable},
+    options::{Keywords, json},
+    progress::ProgressCallback,
+};
+
+/// Default level of zstd, as of `zvf create`.
+const ZSTD_LEVEL: i32 = 1;
+/// Default level of gzip, as of `zvf create`.
+const GZIP_LEVEL: u32 = 5;
+/// Default memory for a file that is read as a whole.
+const WHOLE_MEMORY: u64 = 1 << 30;
+/// Copies of the geometry in memory while a store is planned as a whole.
+const COPIES: u64 = 6;
+
+/// Writes geometry as a new store.
+#[pyfunction]
+pub(crate) fn create<'py>(
+    py: Python<'py>,
+    address: &str,
+    geometry: &Bound<'py, PyDict>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let missing = || PyTypeError::new_err(format!("kind is missing; use one of {}", kinds()));
+    let kind = geometry_kind(&mut given)?.ok_or_else(missing)?;
+    let design = design(&mut given, kind)?;
+    let mut options = create_options(&mut given)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
+    given.finish()?;
+    options.progress = progress.counter();
+    let geometry = self::geometry(geometry)?;
+    let work = || zvf::create(address, geometry, design, &options);
+    let written = engine::run_with_progress(py, work, &progress)?;
+    report(py, written, Vec::new())
+}
+
+/// Writes the geometry of a file as a new store.
+#[pyfunction]
+pub(crate) fn create_from_file<'py>(
+    py: Python<'py>,
+    address: &str,
+    file: PathBuf,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let mut reading = FileReadOptions::default();
+    reading.kind = geometry_kind(&mut given)?;
+    reading.with = given.get("companions")?.unwrap_or_default();
+    let kind = reading.kind;
+    let open = move || zvf_files::open(&file, &reading);
+    let opened = engine::run(py, engine::blocking(open))?;
+    let mut reader = opened.map_err(|error| error.into_exception(py))?;
+    let description = reader.description().clone();
+    let mut design = design(&mut given, kind.unwrap_or(description.kind))?;
+    description.complete(&mut design);
+    let mut options = create_options(&mut given)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
+    given.finish()?;
+    options.progress = progress.counter();
+    let is_large = description.bytes > options.memory.unwrap_or(WHOLE_MEMORY) / COPIES;
+    let raised = |error: zvf::Error| Python::attach(|py| error.into_exception(py));
+    let (written, notes) = if is_large && !description.kind.is_linked() && !options.overwrite {
+        let work = || async {
+            let written = zvf::create_from_source(address, reader.as_mut(), design, &options);
+            let written = written.await.map_err(raised)?;
+            Ok::<_, PyErr>((written, reader.description().notes.clone()))
+        };
+        engine::run_with_progress(py, work, &progress)?
+    } else {
+        let work = || async {
+            let read = move || {
+                let geometry = zvf_files::read_whole(reader.as_mut());
+                // Some notes come with the last batch.
+                geometry.map(|geometry| (geometry, reader.description().notes.clone()))
+            };
+            let read = engine::blocking(read).await?;
+            let (geometry, notes) =
+                read.map_err(|error| Python::attach(|py| unreadable(py, error)))?;
+            let written = zvf::create(address, geometry, design, &options).await;
+            Ok::<_, PyErr>((written.map_err(raised)?, notes))
+        };
+        engine::run_with_progress(py, work, &progress)?
+    };
+    report(py, written, notes)
+}
+
+/// Takes the options of writing.
+fn create_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions> {
+    let mut options = CreateOptions::new()
+        .overwrite(given.get("overwrite")?.unwrap_or(false))
+        .node_copy(given.get("node_copy")?.unwrap_or(true));
+    if let Some(bytes) = given.get("memory")? {
+        options = options.memory(bytes);
+    }
+    Ok(options.open(open_options(given)?))
+}
+
+fn report(
+    py: Python<'_>,
+    report: WriteReport,
+    mut notes: Vec<String>,
+) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("vertices", report.summary.vertices)?;
+    found.set_item("objects", report.summary.objects)?;
+    found.set_item("links", report.summary.links)?;
+    found.set_item("chunks", report.summary.chunks)?;
+    found.set_item("chunk_shape", report.summary.chunk_shape)?;
+    found.set_item("bytes", report.bytes)?;
+    notes.extend(report.summary.why);
+    found.set_item("notes", notes)?;
+    Ok(found)
+}
+
+/// Copies geometry from the dictionary that `zvf._geometry` builds.
+pub(crate) fn geometry(given: &Bound<'_, PyDict>) -> PyResult<Geometry> {
+    let missing = || PyKeyError::new_err("positions");
+    let positions = given.get_item("positions")?.ok_or_else(missing)?;
+    let mut geometry = Geometry::new(numbers(&positions)?);
+    if let Some(offsets) = ids(given, "part_offsets")? {
+        let offsets = offsets.into_iter().map(|offset| {
+            u64::try_from(offset).map_err(|_| {
+                PyValueError::new_err(format!("part_offsets has {offset}; offsets count from 0"))
+            })
+        });
+        geometry.part_offsets = Some(offsets.collect::<PyResult<_>>()?);
+    }
+    geometry.part_objects = ids(given, "part_objects")?;
+    geometry.object_ids = ids(given, "object_ids")?;
+    geometry.objects = ids(given, "objects")?;
+    if let Some(links) = given.get_item("links")? {
+        let links: PyReadonlyArray2<'_, i64> = links.extract()?;
+        geometry.link_width = links.as_array().ncols();
+        geometry.links = links.as_slice()?.to_vec();
+    }
+    geometry.vertex = attributes(given, "vertex")?;
+    geometry.link = attributes(given, "link")?;
+    geometry.fragment = attributes(given, "fragment")?;
+    geometry.object = attributes(given, "object")?;
+    geometry.group = attributes(given, "group")?;
+    if let Some(groups) = given.get_item("groups")? {
+        let groups: BTreeMap<u32, PyReadonlyArray1<'_, i64>> = groups.extract()?;
+        for (id, members) in groups {
+            geometry.groups.insert(id, members.as_slice()?.to_vec());
+        }
+    }
+    Ok(geometry)
+}
+
+/// Copies ids.
+pub(crate) fn ids(given: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<Vec<i64>>> {
+    let Some(ids) = given.get_item(name)? else {
+        return Ok(None);
+    };
+    let ids: PyReadonlyArray1<'_, i64> = ids.extract()?;
+    Ok(Some(ids.as_slice()?.to_vec()))
+}
+
+fn attributes(given: &Bound<'_, PyDict>, family: &str) -> PyResult<Vec<Column>> {
+    let Some(columns) = given.get_item(family)? else {
+        return Ok(Vec::new());
+    };
+    let columns = columns.cast::<PyDict>()?;
+    let columns = columns.iter().map(|(name, values)| {
+        Ok(Column::new(
+            name.extract::<String>()?,
+            match values.extract::<Vec<Option<String>>>() {
+                Ok(text) => ColumnValues::text(text),
+                Err(_) => ColumnValues::Numeric(numbers(&values)?),
+            },
+        ))
+    });
+    columns.collect()
+}
+
+/// Copies numbers from `(type, width, bytes)`.
+fn numbers(column: &Bound<'_, PyAny>) -> PyResult<NumericColumn> {
+    let (kind, width, bytes): (String, u32, PyReadonlyArray1<'_, u8>) = column.extract()?;
+    Ok(NumericColumn::new(self::kind(&kind)?, width).with_bytes(bytes.as_slice()?.to_vec()))
+}
+
+fn kind(name: &str) -> PyResult<Kind> {
+    let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| PyTypeError::new_err(format!("a store cannot hold values of {name}")))
+}
+
+fn kinds() -> String {
+    GeometryKind::ALL.map(GeometryKind::name).join(", ")
+}
+
+/// Takes the kind of geometry.
+fn geometry_kind(given: &mut Keywords<'_>) -> PyResult<Option<GeometryKind>> {
+    let find = |word: &str| {
+        let mut kinds = GeometryKind::ALL.into_iter();
+        kinds.find(|kind| kind.name() == word)
+    };
+    given.word("kind", find, &kinds())
+}
+
+/// Takes the design of a store.
+fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<Design> {
+    let mut design = Design::new(kind);
+    design.chunk_shape = given.numbers("chunk_shape")?;
+    design.bin_shape = given.numbers("bin_shape")?;
+    if let Some(bounds) = given.two_rows("bounds")? {
+        let (low, high) = bounds.split_at(bounds.len() / 2);
+        design.bounds = Some((low.to_vec(), high.to_vec()));
+    }
+    if let Some(axes) = given.get::<Vec<(String, Option<String>)>>("axes")? {
+        let axes = axes.into_iter().map(|(name, unit)| AxisSpec {
+            name,
+            kind: "space".to_owned(),
+            unit,
+        });
+        design.axes = Some(axes.collect());
+    }
+    if let Some(crs) = given.take("crs")? {
+        design.crs = Some(json(&crs)?);
+    }
+    design.name = given.get("name")?;
+    if let Some(name) = given.get::<String>("dtype")? {
+        design.dtype = Some(self::kind(&name)?);
+    }
+    if let Some(compression) = given.word("compression", compression, COMPRESSIONS)? {
+        design.compression = compression;
+    }
+    if let Some(sharding) = given.take("sharding")? {
+        design.sharding = self::sharding(&sharding)?;
+    }
+    let profile = |word: &str| Profile::ALL.into_iter().find(|one| one.name() == word);
+    let words = Profile::ALL.map(Profile::name).join(", ");
+    if let Some(profile) = given.word("profile", profile, &words)? {
+        design.profile = profile;
+    }
+    let purpose = |word: &str| match word {
+        "auto" => Some(Purpose::Auto),
+        "lookup" => Some(Purpose::Lookup),
+        "scan" => Some(Purpose::Scan),
+        _ => None,
+    };
+    if let Some(purpose) = given.word("purpose", purpose, "auto, lookup or scan")? {
+        design.purpose = purpose;
+    }
+    if let Some(what) = out_of_bounds(given)? {
+        design.out_of_bounds = what;
+    }
+    design.directed = given.get("directed")?.unwrap_or(design.directed);
+    design.duplicate = given.get("duplicate")?.unwrap_or(design.duplicate);
+    Ok(design)
+}
+
+/// Takes the treatment of vertices outside the bounds.
+pub(crate) fn out_of_bounds(given: &mut Keywords<'_>) -> PyResult<Option<OutOfBounds>> {
+    let parse = |word: &str| match word {
+        "raise" => Some(OutOfBounds::Reject),
+        "ignore" => Some(OutOfBounds::Drop),
+        "expand" => Some(OutOfBounds::Expand),
+        _ => None,
+    };
+    given.word("out_of_bounds", parse, "raise, ignore or expand")
+}
+
+pub(crate) const COMPRESSIONS: &str = "none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL";
+
+/// Parses the compression of cells.
+pub(crate) fn compression(word: &str) -> Option<CellCompression> {
+    let (codec, level) = match word.split_once(':') {
+        Some((codec, level)) => (codec, Some(level)),
+        None => (word, None),
+    };
+    match (codec, level) {
+        ("none", None) => Some(CellCompression::None),
+        ("blosc", None) => Some(CellCompression::Blosc),
+        ("zstd", None) => Some(CellCompression::Zstd(ZSTD_LEVEL)),
+        ("zstd", Some(level)) => Some(CellCompression::Zstd(level.parse().ok()?)),
+        ("gzip", None) => Some(CellCompression::Gzip(GZIP_LEVEL)),
+        ("gzip", Some(level)) => Some(CellCompression::Gzip(level.parse().ok()?)),
+        _ => None,
+    }
+}
+
+/// Parses the sharding of a level.
+pub(crate) fn sharding(value: &Bound<'_, PyAny>) -> PyResult<ShardingPolicy> {
+    if let Ok(shape) = value.extract::<Vec<u64>>() {
+        return Ok(ShardingPolicy::Shape(shape));
+    }
+    match value.extract::<&str>() {
+        Ok("auto") => Ok(ShardingPolicy::Auto),
+        Ok("none") => Ok(ShardingPolicy::None),
+        _ => Err(PyValueError::new_err(
+            "sharding is auto, none, or the number of chunks along each axis, as (4, 4, 4)",
+        )),
+    }
+}

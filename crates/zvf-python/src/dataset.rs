@@ -1,0 +1,297 @@
+//! An open store.
+
+use std::{
+    sync::{PoisonError, RwLock},
+    time::Duration,
+};
+
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyDict, PyList},
+};
+use zvf::{BatchOptions, LevelId, OpenOptions, OperatorReport};
+
+use crate::{
+    batches::PyBatches,
+    engine,
+    options::{Keywords, from_json},
+    query, result,
+};
+
+/// An open store. `zvf.Dataset` documents the methods.
+#[pyclass(frozen, module = "zvf._zvf", name = "Dataset")]
+#[derive(Debug)]
+pub(crate) struct PyDataset {
+    address: String,
+    options: OpenOptions,
+    current: RwLock<zvf::Dataset>,
+}
+
+impl PyDataset {
+    /// Returns the state that was opened or reloaded last. Clones share caches.
+    pub(crate) fn current(&self) -> zvf::Dataset {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+
+    /// Returns the address as given.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns the options of opening.
+    pub(crate) fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+}
+
+/// Opens a store.
+#[pyfunction]
+pub(crate) fn open(
+    py: Python<'_>,
+    address: &str,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<PyDataset> {
+    let mut keywords = Keywords::new(keywords)?;
+    let options = open_options(&mut keywords)?;
+    keywords.finish()?;
+    let dataset = engine::run(py, zvf::Dataset::open_with(address, &options))?;
+    Ok(PyDataset {
+        address: address.to_owned(),
+        options,
+        current: RwLock::new(dataset),
+    })
+}
+
+/// Takes the options for opening a store.
+pub(crate) fn open_options(keywords: &mut Keywords<'_>) -> PyResult<OpenOptions> {
+    let mut options = OpenOptions::new();
+    if let Some(anonymous) = keywords.get("anonymous")? {
+        options = options.anonymous(anonymous);
+    }
+    if let Some(bytes) = keywords.get("memory_budget")? {
+        options = options.budget(bytes);
+    }
+    if let Some(bytes) = keywords.get("cache")? {
+        options = options.cache(bytes);
+    }
+    if let Some(requests) = keywords.get("concurrency")? {
+        options = options.concurrency(requests);
+    }
+    if let Some(retries) = keywords.get("retries")? {
+        options = options.retries(retries);
+    }
+    if let Some(seconds) = keywords.get::<f64>("timeout")? {
+        let timeout = Duration::try_from_secs_f64(seconds);
+        options = options.timeout(timeout.map_err(|error| {
+            PyValueError::new_err(format!("timeout is {seconds} seconds: {error}"))
+        })?);
+    }
+    if let Some(enabled) = keywords.get("node_copy")? {
+        options = options.node_copy(enabled);
+    }
+    if let Some(named) = keywords.get::<Vec<(String, String)>>("options")? {
+        for (name, value) in named {
+            options = options.option(name, value);
+        }
+    }
+    Ok(options)
+}
+
+#[pymethods]
+impl PyDataset {
+    #[getter(address)]
+    fn py_address(&self) -> &str {
+        &self.address
+    }
+
+    /// Opens the present state of the store.
+    fn reload(&self, py: Python<'_>) -> PyResult<()> {
+        let mut dataset = self.current();
+        engine::run(py, dataset.reload())?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = dataset;
+        Ok(())
+    }
+
+    /// Runs a query in batches.
+    fn batches(&self, keywords: &Bound<'_, PyDict>) -> PyResult<PyBatches> {
+        let keywords = keywords.copy()?;
+        let mut given = Keywords::new(&keywords)?;
+        let mut options = BatchOptions::new();
+        for name in ["batch_rows", "batch_bytes"] {
+            if keywords.contains(name)? {
+                keywords.del_item(name)?;
+            }
+        }
+        if let Some(rows) = given.get("batch_rows")? {
+            options = options.rows(rows);
+        }
+        if let Some(bytes) = given.get("batch_bytes")? {
+            options = options.bytes(bytes);
+        }
+        let query = query::query(&keywords)?;
+        Ok(PyBatches::new(self.current().stream(&query, options)))
+    }
+
+    /// Returns what the root says.
+    fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dataset = self.current();
+        let root = dataset.root();
+        let found = PyDict::new(py);
+        found.set_item("generation", dataset.detection().generation.to_string())?;
+        found.set_item("kinds", texts(&root.geometry_kinds))?;
+        let axes = root.axes.iter();
+        let axes = axes.map(|axis| (axis.name.as_str(), axis.unit.as_deref()));
+        found.set_item("axes", axes.collect::<Vec<_>>())?;
+        let bounds = root.bounds.as_ref();
+        let bounds = bounds.map(|bounds| (bounds.lower().to_vec(), bounds.upper().to_vec()));
+        found.set_item("bounds", bounds)?;
+        found.set_item("chunk_shape", root.chunk_shape.extents())?;
+        let crs = root
+            .crs
+            .as_ref()
+            .map(|crs| from_json(py, crs))
+            .transpose()?;
+        found.set_item("crs", crs)?;
+        let levels = dataset.levels().iter().map(|level| level.number());
+        found.set_item("levels", levels.collect::<Vec<_>>())?;
+        let notes = root.notes.iter().map(ToString::to_string);
+        found.set_item("notes", notes.collect::<Vec<_>>())?;
+        Ok(found)
+    }
+
+    /// Counts the contents of every level.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let info = engine::run(py, self.current().info())?;
+        let found = PyDict::new(py);
+        found.set_item("profile", info.profile)?;
+        let levels = PyList::empty(py);
+        for level in &info.levels {
+            let row = PyDict::new(py);
+            row.set_item("level", level.level.number())?;
+            row.set_item("vertices", level.vertices)?;
+            row.set_item("objects", level.objects)?;
+            row.set_item("links", level.links)?;
+            row.set_item("chunks", level.chunks)?;
+            row.set_item("bytes", level.bytes)?;
+            row.set_item("is_additive", level.is_additive)?;
+            row.set_item("is_behind", level.is_behind)?;
+            levels.append(row)?;
+        }
+        found.set_item("levels", levels)?;
+        found.set_item("notes", info.notes)?;
+        Ok(found)
+    }
+
+    /// Describes the attributes of a level.
+    fn attributes<'py>(&self, py: Python<'py>, level: u32) -> PyResult<Bound<'py, PyList>> {
+        let found = engine::run(py, self.current().attributes(LevelId::new(level)))?;
+        let list = PyList::empty(py);
+        for attribute in found {
+            let row = PyDict::new(py);
+            row.set_item("family", attribute.scope.name())?;
+            row.set_item("name", attribute.name)?;
+            row.set_item("dtype", attribute.data_type)?;
+            row.set_item("channels", attribute.channels)?;
+            row.set_item("channel_names", attribute.channel_names)?;
+            row.set_item("unit", attribute.unit)?;
+            list.append(row)?;
+        }
+        Ok(list)
+    }
+
+    /// Runs a query.
+    fn query<'py>(
+        &self,
+        py: Python<'py>,
+        keywords: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let query = query::query(keywords)?;
+        let found = engine::run(py, self.current().query(&query))?;
+        result::dictionary(py, found)
+    }
+
+    /// Counts what a query selects.
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        keywords: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let query = query::query(keywords)?;
+        let dataset = self.current();
+        let work = async {
+            dataset.check_selection(&query).await?;
+            dataset.count(&query).await
+        };
+        let counts = engine::run(py, work)?;
+        let found = PyDict::new(py);
+        found.set_item("level", counts.level.number())?;
+        found.set_item("vertices", counts.vertices)?;
+        found.set_item("parts", counts.parts)?;
+        found.set_item("objects", counts.objects)?;
+        found.set_item("links", counts.links)?;
+        found.set_item("levels", result::levels(&counts.levels))?;
+        found.set_item("notes", counts.notes)?;
+        Ok(found)
+    }
+
+    /// Plans a query without running it.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        keywords: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let query = query::query(keywords)?;
+        let plan = engine::run(py, self.current().explain(&query))?;
+        let found = PyDict::new(py);
+        found.set_item("requests", plan.requests())?;
+        found.set_item("bytes", plan.bytes())?;
+        found.set_item("at_most", plan.at_most)?;
+        found.set_item("levels", result::levels(&plan.levels))?;
+        found.set_item("operators", operators(py, &plan.operators)?)?;
+        found.set_item("notes", plan.notes)?;
+        Ok(found)
+    }
+
+    /// Runs a query and reports the requests of its operators.
+    fn analyze<'py>(
+        &self,
+        py: Python<'py>,
+        keywords: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let query = query::query(keywords)?;
+        let found = engine::run(py, self.current().analyze(&query))?;
+        operators(py, &found)
+    }
+
+    /// Returns the requests and bytes of this store so far.
+    fn activity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dataset = self.current();
+        let activity = dataset.store().activity();
+        let found = PyDict::new(py);
+        found.set_item("requests", activity.requests.saturating_add(activity.lists))?;
+        found.set_item("bytes_read", activity.bytes_read)?;
+        Ok(found)
+    }
+}
+
+fn operators<'py>(py: Python<'py>, operators: &[OperatorReport]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for operator in operators {
+        let row = PyDict::new(py);
+        row.set_item("depth", operator.depth)?;
+        row.set_item("name", operator.name)?;
+        row.set_item("details", &operator.details)?;
+        row.set_item("level", operator.level.number())?;
+        row.set_item("requests", operator.requests)?;
+        row.set_item("round_trips", operator.round_trips)?;
+        row.set_item("bytes", operator.bytes)?;
+        list.append(row)?;
+    }
+    Ok(list)
+}
+
+fn texts(items: &[impl ToString]) -> Vec<String> {
+    items.iter().map(ToString::to_string).collect()
+}

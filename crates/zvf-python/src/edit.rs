@@ -1,0 +1,260 @@
+//! Changes of a store, and coarser levels.
+
+use std::collections::BTreeMap;
+
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use zvf::{
+    AutoLevels, ChangeSummary, CrossLevel, Editor, MethodKind, ObjectSelection, PyramidLevels,
+    PyramidOptions,
+    coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
+};
+
+use crate::{
+    columns::array,
+    create::{geometry, out_of_bounds, sharding},
+    dataset::PyDataset,
+    engine,
+    errors::unusable,
+    options::Keywords,
+    progress::ProgressCallback,
+};
+
+/// Adds objects.
+#[pyfunction]
+pub(crate) fn append<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    geometry: &Bound<'py, PyDict>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
+    given.finish()?;
+    let geometry = self::geometry(geometry)?;
+    let dataset = dataset.get();
+    let changed = engine::run(py, async {
+        let editor = editor(dataset).await?;
+        editor.append(&geometry, bounds).await
+    })?;
+    summary(py, changed)
+}
+
+/// Replaces objects by those of the geometry: the given ones, or those of equal ids.
+#[pyfunction]
+pub(crate) fn replace<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    geometry: &Bound<'py, PyDict>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
+    let remove = given.ids("remove")?;
+    given.finish()?;
+    let geometry = self::geometry(geometry)?;
+    let dataset = dataset.get();
+    let changed = engine::run(py, async {
+        let editor = editor(dataset).await?;
+        match &remove {
+            Some(ids) => editor.replace_objects(ids, &geometry, bounds).await,
+            None => editor.replace(&geometry, bounds).await,
+        }
+    })?;
+    summary(py, changed)
+}
+
+/// Removes objects.
+#[pyfunction]
+pub(crate) fn remove<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    ids: &Bound<'py, PyArray1<i64>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (dataset, ids) = (dataset.get(), ids.readonly().as_slice()?.to_vec());
+    let changed = engine::run(py, async { editor(dataset).await?.remove(&ids).await })?;
+    summary(py, changed)
+}
+
+/// Rewrites a store in compact form.
+#[pyfunction]
+pub(crate) fn compact<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dataset = dataset.get();
+    let changed = engine::run(py, async { editor(dataset).await?.compact().await })?;
+    summary(py, changed)
+}
+
+async fn editor(dataset: &PyDataset) -> Result<Editor, zvf::Error> {
+    Editor::open_with(dataset.address(), dataset.options()).await
+}
+
+fn summary(py: Python<'_>, changed: ChangeSummary) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("transaction", changed.transaction)?;
+    found.set_item("added", changed.added)?;
+    found.set_item("removed", changed.removed)?;
+    found.set_item("objects", array(py, changed.objects)?)?;
+    found.set_item("chunks", changed.chunks)?;
+    found.set_item("severed", changed.severed)?;
+    found.set_item("bytes", changed.bytes)?;
+    Ok(found)
+}
+
+/// Builds coarser levels, or brings those that are behind up to date.
+#[pyfunction]
+pub(crate) fn pyramid<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let mut given = Keywords::new(keywords)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
+    let refresh = given.get("refresh")?.unwrap_or(false);
+    let mut options = pyramid_options(&mut given)?;
+    given.finish()?;
+    options.progress = progress.level_counter();
+    let dataset = dataset.get();
+    options.open = dataset.options().clone();
+    let work = || async {
+        match refresh {
+            true => zvf::refresh_pyramid(dataset.address(), &options).await,
+            false => zvf::build_pyramid(dataset.address(), &options).await,
+        }
+    };
+    let report = engine::run_with_progress(py, work, &progress)?;
+    let levels = report.levels.into_iter().map(|level| {
+        let found = PyDict::new(py);
+        found.set_item("level", level.level.number())?;
+        found.set_item("method", level.method)?;
+        found.set_item("vertices", level.vertices)?;
+        found.set_item("objects", level.objects)?;
+        found.set_item("links", level.links)?;
+        found.set_item("chunks", level.chunks)?;
+        found.set_item("bytes", level.bytes)?;
+        found.set_item("error", level.error)?;
+        Ok(found)
+    });
+    levels.collect()
+}
+
+/// Takes the options of `zvf pyramid`.
+fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptions> {
+    let mut automatic = AutoLevels::default();
+    let method = |word: &str| MethodKind::ALL.into_iter().find(|one| one.name() == word);
+    let words = MethodKind::ALL.map(MethodKind::name).join(", ");
+    automatic.way = given.word("method", method, &words)?;
+    automatic.levels = given.get("levels")?;
+    automatic.factors = factors(given, "factors", |factor| factor > 1.0, "above 1")?;
+    automatic.cell = given.numbers("cell")?;
+    automatic.tolerance = given.get("tolerance")?;
+    if automatic
+        .tolerance
+        .is_some_and(|distance: f64| distance.is_nan() || distance <= 0.0)
+    {
+        return Err(PyValueError::new_err(
+            "tolerance must be a distance above 0",
+        ));
+    }
+    if given.get("medoid")?.unwrap_or(false) {
+        automatic.placing = Placement::Medoid;
+    }
+    automatic.share = given.get("share")?.unwrap_or(false);
+    automatic.keep = given.get("keep")?;
+    automatic.seed = given.get("seed")?.unwrap_or(0);
+    automatic.cull = given.get("cull")?.unwrap_or(0);
+    automatic.additive = given.get("additive")?.unwrap_or(false);
+    automatic.chunk_scale = given.get("chunk_scale")?;
+    if let Some(policy) = given.take("sharding")? {
+        automatic.sharding = Some(sharding(&policy)?);
+    }
+    let choice: String = given
+        .get("sparsity_by")?
+        .unwrap_or_else(|| "random".to_owned());
+    for fewer in factors(given, "sparsity", |factor| factor >= 1.0, "1 or more")? {
+        let kept = kept(&choice, automatic.seed, fewer)?;
+        automatic.sparsity.push(kept);
+    }
+    let mut options = PyramidOptions::default();
+    options.levels = PyramidLevels::Auto(automatic);
+    let rules: Option<BTreeMap<String, String>> = given.get("rules")?;
+    for (name, rule) in rules.into_iter().flatten() {
+        let text = format!("{name}={rule}");
+        let (_, rule) = Aggregation::of_attribute(&text).map_err(|error| unusable(&error))?;
+        options.rules.insert(name, rule);
+    }
+    let links = |word: &str| match word {
+        "none" => Some(CrossLevel::None),
+        "implicit" => Some(CrossLevel::Implicit),
+        "explicit" => Some(CrossLevel::Explicit),
+        _ => None,
+    };
+    if let Some(links) = given.word("cross_level", links, "none, implicit or explicit")? {
+        options.cross_level = links;
+    }
+    match given.get::<i64>("depth")? {
+        None => {}
+        Some(-1) => options.depth = None,
+        Some(depth) => {
+            let depth = u32::try_from(depth).map_err(|_| {
+                PyValueError::new_err(format!(
+                    "depth is {depth}; it is a number of levels, or -1 for all"
+                ))
+            })?;
+            options.depth = Some(depth);
+        }
+    }
+    options.overwrite = given.get("overwrite")?.unwrap_or(false);
+    Ok(options)
+}
+
+/// Takes factors within limits.
+fn factors(
+    given: &mut Keywords<'_>,
+    name: &'static str,
+    fits: impl Fn(f64) -> bool,
+    limits: &str,
+) -> PyResult<Vec<f64>> {
+    let factors = given.numbers(name)?.unwrap_or_default();
+    let mut wrong = factors
+        .iter()
+        .filter(|factor| !(fits(**factor) && factor.is_finite()));
+    match wrong.next() {
+        Some(factor) => Err(PyValueError::new_err(format!(
+            "{name} has {factor}; every factor must be {limits}"
+        ))),
+        None => Ok(factors),
+    }
+}
+
+/// Parses the choice of objects to keep.
+fn kept(text: &str, seed: u64, fewer: f64) -> PyResult<ObjectSelection> {
+    let mut attribute = None;
+    let strategy = match text.split_once(':') {
+        None if text == "random" => Strategy::Random { seed },
+        None if text == "length" => Strategy::Length,
+        None if text == "coverage" => Strategy::Coverage,
+        None if text == "group" => Strategy::PerGroup { seed },
+        Some(("attribute", name)) => {
+            let (name, descending) = match name.rsplit_once(':') {
+                Some((name, "least")) => (name, false),
+                Some((name, "greatest")) => (name, true),
+                _ => (name, true),
+            };
+            attribute = Some(name.to_owned());
+            Strategy::Attribute { descending }
+        }
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "sparsity_by is {text:?}; use random, length, coverage, group or attribute:NAME"
+            )));
+        }
+    };
+    let amount = Amount::Share(1.0 / fewer);
+    Ok(ObjectSelection {
+        sparsity: Sparsity { amount, strategy },
+        attribute,
+    })
+}

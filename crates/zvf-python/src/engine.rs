@@ -1,0 +1,157 @@
+//! The runtime that drives futures of the engine while Python waits.
+
+use std::{
+    pin::pin,
+    process,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use futures_util::future::{AbortHandle, abortable};
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::{errors::IntoException, progress::ProgressCallback};
+
+/// Time between two checks for Ctrl-C.
+const TICK: Duration = Duration::from_millis(50);
+/// Threads that wait for sockets. Files are read on blocking threads, cells are decoded by rayon.
+const WORKERS: usize = 2;
+/// The store opens at most this many files at a time.
+const BLOCKING_THREADS: usize = 16;
+
+/// The threads of one process.
+struct Threads {
+    process: u32,
+    runtime: Runtime,
+    /// The pool of a forked process: the threads of rayon's own pool exist in its parent only.
+    pool: Option<ThreadPool>,
+}
+
+static THREADS: Mutex<Option<&'static Threads>> = Mutex::new(None);
+
+/// Runs `work` without the GIL and returns its output.
+///
+/// Ctrl-C drops `work` at its next await and raises `KeyboardInterrupt`.
+pub(crate) fn run<T: Send, E: IntoException + Send>(
+    py: Python<'_>,
+    work: impl Future<Output = Result<T, E>> + Send,
+) -> PyResult<T> {
+    run_with_progress(py, move || work, &ProgressCallback::default())
+}
+
+/// Runs the future that `work` returns, as [`run`] does, and calls the callback of `progress` while
+/// it runs. The future need not be `Send`: it is made and polled on one thread.
+pub(crate) fn run_with_progress<T: Send, E: IntoException + Send, F>(
+    py: Python<'_>,
+    work: impl FnOnce() -> F + Send,
+    progress: &ProgressCallback,
+) -> PyResult<T>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    let threads = threads()?;
+    let done = py.detach(|| match (&threads.pool, Handle::try_current()) {
+        (Some(pool), Err(_)) => pool.install(|| wait(&threads.runtime, work(), progress)),
+        (None, Err(_)) => wait(&threads.runtime, work(), progress),
+        // A callback of a running operation starts another one. A runtime cannot wait in itself.
+        (_, Ok(_)) => thread::scope(|scope| {
+            let nested = scope.spawn(|| wait(&threads.runtime, work(), progress));
+            nested.join().unwrap_or_else(|_| Err(panicked()))
+        }),
+    });
+    let done = done?.map_err(|error| error.into_exception(py))?;
+    progress.call(py)?;
+    Ok(done)
+}
+
+/// Runs a function that blocks on a thread for such functions. Dropping the future leaves the
+/// function running.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let threads = threads()?;
+    let done = threads.runtime.spawn_blocking(|| match &threads.pool {
+        Some(pool) => pool.install(work),
+        None => work(),
+    });
+    done.await.map_err(|_| panicked())
+}
+
+/// Starts `work` and returns a handle that cancels it. `then` takes its output on a thread of the
+/// runtime, unless `work` was cancelled.
+pub(crate) fn spawn<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    then: impl FnOnce(T) + Send + 'static,
+) -> PyResult<AbortHandle> {
+    let threads = threads()?;
+    let (work, handle) = abortable(work);
+    let work = async move {
+        if let Ok(done) = work.await {
+            then(done);
+        }
+    };
+    match &threads.pool {
+        None => drop(threads.runtime.spawn(work)),
+        // The future uses the pool of the thread that polls it.
+        Some(pool) => drop(thread::spawn(move || {
+            pool.install(|| threads.runtime.block_on(work));
+        })),
+    }
+    Ok(handle)
+}
+
+fn panicked() -> PyErr {
+    PyRuntimeError::new_err("the operation panicked")
+}
+
+fn wait<T, E>(
+    runtime: &Runtime,
+    work: impl Future<Output = Result<T, E>>,
+    progress: &ProgressCallback,
+) -> PyResult<Result<T, E>> {
+    runtime.block_on(async {
+        let mut work = pin!(work);
+        loop {
+            match tokio::time::timeout(TICK, &mut work).await {
+                Ok(done) => return Ok(done),
+                Err(_) => Python::attach(|py| {
+                    // Raises what a signal has raised. Only the main thread has signals.
+                    py.check_signals()?;
+                    progress.call(py)
+                })?,
+            }
+        }
+    })
+}
+
+/// Returns the threads of this process, started by its first call.
+///
+/// A forked process has no threads but the one that forked, so it starts its own. Those of the
+/// parent are leaked, because they cannot be joined.
+fn threads() -> PyResult<&'static Threads> {
+    let mut known = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = process::id();
+    if let Some(threads) = known.filter(|threads| threads.process == process) {
+        return Ok(threads);
+    }
+    let failed = |error: &dyn std::error::Error| {
+        PyRuntimeError::new_err(format!("threads cannot be started: {error}"))
+    };
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("zvf")
+        .enable_all()
+        .build()
+        .map_err(|error| failed(&error))?;
+    let pool = known.map(|_| ThreadPoolBuilder::new().build()).transpose();
+    let threads = Threads {
+        process,
+        runtime,
+        pool: pool.map_err(|error| failed(&error))?,
+    };
+    Ok(known.insert(Box::leak(Box::new(threads))))
+}

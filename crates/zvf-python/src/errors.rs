@@ -1,0 +1,134 @@
+//! Errors of the engine as exceptions of the package.
+
+use std::io;
+
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
+use zvf::{Error, ErrorKind};
+use zvf_dense::DenseError;
+use zvf_files::{FileError, FileFault};
+use zvf_model::error_chain::error_chain;
+use zvf_query::QueryError;
+use zvf_render::RenderError;
+
+/// An error that Python code sees as an exception.
+pub(crate) trait IntoException {
+    /// Returns the exception.
+    fn into_exception(self, py: Python<'_>) -> PyErr;
+}
+
+impl IntoException for PyErr {
+    fn into_exception(self, _py: Python<'_>) -> PyErr {
+        self
+    }
+}
+
+impl IntoException for Error {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        let (key, chunk) = match &self {
+            Self::Query(QueryError::Damaged(damage)) => (
+                Some(damage.key.to_string()),
+                damage.chunk.as_ref().map(ToString::to_string),
+            ),
+            Self::Query(QueryError::Fetch(error)) => (Some(error.key.to_string()), None),
+            _ => (None, None),
+        };
+        exception(py, class(&self), &error_chain(&self), key, chunk)
+    }
+}
+
+impl IntoException for RenderError {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Store(error) => error.into_exception(py),
+            error => exception(py, "InputError", &error_chain(&error), None, None),
+        }
+    }
+}
+
+impl IntoException for DenseError {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        let class = match &self {
+            Self::Budget { .. } => "MemoryLimitError",
+            Self::Io { .. } | Self::Room { .. } => "AccessError",
+            Self::B2nd { .. } | Self::Tet { .. } | Self::Npy { .. } | Self::Nifti { .. } => {
+                "DamagedError"
+            }
+            _ => "InputError",
+        };
+        exception(py, class, &error_chain(&self), None, None)
+    }
+}
+
+impl IntoException for FileError {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        let class = match &self.fault {
+            FileFault::Io(error) if error.kind() == io::ErrorKind::NotFound => "NotFoundError",
+            FileFault::Io(_) => "AccessError",
+            _ => "InputError",
+        };
+        exception(py, class, &error_chain(&self), None, None)
+    }
+}
+
+/// Returns an exception for an error of a reader of files.
+pub(crate) fn unreadable(py: Python<'_>, error: Box<dyn std::error::Error + Send + Sync>) -> PyErr {
+    match error.downcast::<FileError>() {
+        Ok(error) => error.into_exception(py),
+        Err(error) => exception(py, "InputError", &error_chain(error.as_ref()), None, None),
+    }
+}
+
+/// Returns an exception for an argument that cannot be used.
+pub(crate) fn unusable(error: &dyn std::error::Error) -> PyErr {
+    PyValueError::new_err(error_chain(error))
+}
+
+/// Returns the name of the class in `zvf._errors`.
+fn class(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotFound => match error {
+            Error::NoStore { .. } | Error::Open(_) => "NotFoundError",
+            Error::Query(QueryError::NoObject { .. } | QueryError::NoGroup { .. }) => {
+                "NoSuchObjectError"
+            }
+            _ => "InputError",
+        },
+        ErrorKind::Conflict => match error {
+            Error::Create { .. } | Error::AttributeExists { .. } => "ExistsError",
+            Error::Unfinished { .. } => "DamagedError",
+            _ => "ConflictError",
+        },
+        ErrorKind::Damaged => "DamagedError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::OverBudget => "MemoryLimitError",
+        ErrorKind::Unavailable => "AccessError",
+        ErrorKind::InvalidInput => "InputError",
+        // The input of the caller failed.
+        ErrorKind::Interrupted if matches!(error, Error::Source(_)) => "InputError",
+        _ => "Error",
+    }
+}
+
+/// Creates an exception of a class in `zvf._errors`.
+pub(crate) fn exception(
+    py: Python<'_>,
+    class: &str,
+    message: &str,
+    key: Option<String>,
+    chunk: Option<String>,
+) -> PyErr {
+    let build = || -> PyResult<PyErr> {
+        let class = py
+            .import("zvf._errors")?
+            .getattr(PyString::intern(py, class))?;
+        let exception = class.call1((message,))?;
+        if let Some(key) = key {
+            exception.setattr("key", key)?;
+        }
+        if let Some(chunk) = chunk {
+            exception.setattr("chunk", chunk)?;
+        }
+        Ok(PyErr::from_value(exception))
+    };
+    build().unwrap_or_else(|broken| broken)
+}

@@ -1,0 +1,74 @@
+//! `zvf._zvf`: the extension module of the Python package `zvf`.
+//!
+//! The package in `python/zvf` is the public interface: it documents and types everything. This
+//! module converts arguments to types of the engine, runs the engine without the GIL, and converts
+//! results to arrays without copying columns.
+//!
+//! | module | content |
+//! |---|---|
+//! | `dataset`, `query`, `result` | open stores, queries from keyword arguments, results |
+//! | `batches`, `task` | results in batches, queries that an event loop awaits |
+//! | `create`, `edit`, `store` | new stores from arrays, changes and levels, operations on whole stores |
+//! | `dense`, `sample`, `picture` | dense arrays, volumes as attributes, pictures |
+//! | `columns`, `arrow` | columns ↔ NumPy arrays, arrays → Arrow data |
+//! | `engine`, `progress` | the runtime, Ctrl-C, forks, callbacks |
+//! | `errors` | errors → exceptions |
+//! | `options` | keyword arguments |
+
+mod arrow;
+mod batches;
+mod columns;
+mod create;
+mod dataset;
+mod dense;
+mod edit;
+mod engine;
+mod errors;
+mod options;
+mod picture;
+mod progress;
+mod query;
+mod result;
+mod sample;
+mod store;
+mod task;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the command `zvf` with these arguments, the first of which is the path of the script.
+/// Returns the exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| zvf_cli::run_in_program(arguments))
+}
+
+#[pymodule(gil_used = false)]
+fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("DEBUG", cfg!(debug_assertions))?;
+    module.add_class::<dataset::PyDataset>()?;
+    module.add_function(wrap_pyfunction!(dataset::open, module)?)?;
+    module.add_function(wrap_pyfunction!(create::create, module)?)?;
+    module.add_class::<arrow::PyColumns>()?;
+    module.add_class::<batches::PyBatches>()?;
+    module.add_class::<task::PyTask>()?;
+    module.add_function(wrap_pyfunction!(task::start_query, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::append, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::replace, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::remove, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::compact, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::pyramid, module)?)?;
+    module.add_class::<dense::PyDenseArray>()?;
+    module.add_class::<picture::PyPicture>()?;
+    module.add_function(wrap_pyfunction!(create::create_from_file, module)?)?;
+    module.add_function(wrap_pyfunction!(dense::open_dense, module)?)?;
+    module.add_function(wrap_pyfunction!(picture::draw, module)?)?;
+    module.add_function(wrap_pyfunction!(sample::sample, module)?)?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(store::validate, module)?)?;
+    module.add_function(wrap_pyfunction!(store::repair, module)?)?;
+    module.add_function(wrap_pyfunction!(store::migrate, module)?)?;
+    Ok(())
+}

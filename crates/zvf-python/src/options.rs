@@ -1,0 +1,157 @@
+//! Values of keyword arguments.
+
+use numpy::PyReadonlyArray1;
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyString},
+};
+
+/// The keyword arguments of one call, taken by name. What is left at the end is unknown.
+pub(crate) struct Keywords<'py> {
+    left: Bound<'py, PyDict>,
+    known: Vec<&'static str>,
+}
+
+impl<'py> Keywords<'py> {
+    /// Copies the arguments.
+    pub(crate) fn new(keywords: &Bound<'py, PyDict>) -> PyResult<Self> {
+        Ok(Self {
+            left: keywords.copy()?,
+            known: Vec::new(),
+        })
+    }
+
+    /// Takes an argument; `None` counts as absent.
+    pub(crate) fn take(&mut self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.known.push(name);
+        let value = self.left.get_item(name)?;
+        if value.is_some() {
+            self.left.del_item(name)?;
+        }
+        Ok(value.filter(|value| !value.is_none()))
+    }
+
+    /// Takes an argument of type `T`.
+    pub(crate) fn get<T>(&mut self, name: &'static str) -> PyResult<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py>,
+    {
+        let Some(value) = self.take(name)? else {
+            return Ok(None);
+        };
+        match value.extract() {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => {
+                let error: PyErr = error.into();
+                Err(wrong(name, &error))
+            }
+        }
+    }
+
+    /// Takes an argument that is one of these words.
+    pub(crate) fn word<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+        words: &str,
+    ) -> PyResult<Option<T>> {
+        let Some(text) = self.get::<String>(name)? else {
+            return Ok(None);
+        };
+        let unknown = || PyValueError::new_err(format!("{name} is {text:?}; use {words}"));
+        parse(&text).ok_or_else(unknown).map(Some)
+    }
+
+    /// Takes numbers.
+    pub(crate) fn numbers(&mut self, name: &'static str) -> PyResult<Option<Vec<f64>>> {
+        let found: Option<Vec<f64>> = self.get(name)?;
+        found.map(|numbers| not_nan(name, numbers)).transpose()
+    }
+
+    /// Takes numbers, or two rows of numbers, which are joined.
+    pub(crate) fn two_rows(&mut self, name: &'static str) -> PyResult<Option<Vec<f64>>> {
+        let Some(value) = self.take(name)? else {
+            return Ok(None);
+        };
+        if let Ok(flat) = value.extract::<Vec<f64>>() {
+            return not_nan(name, flat).map(Some);
+        }
+        let rows: Vec<Vec<f64>> = value.extract().map_err(|error| wrong(name, &error))?;
+        match rows.as_slice() {
+            [low, high] if low.len() == high.len() => not_nan(name, rows.concat()).map(Some),
+            _ => Err(PyValueError::new_err(format!(
+                "{name} needs two rows of equal length, the lower and the upper bounds"
+            ))),
+        }
+    }
+
+    /// Takes ids: a list or an array of integers.
+    pub(crate) fn ids(&mut self, name: &'static str) -> PyResult<Option<Vec<i64>>> {
+        let Some(value) = self.take(name)? else {
+            return Ok(None);
+        };
+        if let Ok(id) = value.extract::<i64>() {
+            return Ok(Some(vec![id]));
+        }
+        if let Ok(array) = value.extract::<PyReadonlyArray1<'_, i64>>()
+            && let Ok(ids) = array.as_slice()
+        {
+            return Ok(Some(ids.to_vec()));
+        }
+        value
+            .extract()
+            .map_err(|error| wrong(name, &error))
+            .map(Some)
+    }
+
+    /// Checks that no argument is left.
+    pub(crate) fn finish(self) -> PyResult<()> {
+        let Some(name) = self.left.keys().iter().next() else {
+            return Ok(());
+        };
+        let known = self.known.join(", ");
+        Err(PyTypeError::new_err(format!(
+            "there is no argument {}; there are {known}",
+            name.repr()?
+        )))
+    }
+}
+
+/// Refuses NaN, which would select nothing.
+pub(crate) fn not_nan(name: &str, numbers: Vec<f64>) -> PyResult<Vec<f64>> {
+    match numbers.iter().position(|number| number.is_nan()) {
+        Some(at) => Err(PyValueError::new_err(format!(
+            "value {at} of {name}, counted from 0, is not a number"
+        ))),
+        None => Ok(numbers),
+    }
+}
+
+/// Adds the name of the argument to an error.
+fn wrong(name: &str, error: &PyErr) -> PyErr {
+    Python::attach(|py| {
+        let text = format!("{name}: {}", error.value(py));
+        if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(text)
+        } else {
+            PyValueError::new_err(text)
+        }
+    })
+}
+
+/// Converts a value of Python's `json` to text and back.
+pub(crate) fn json(value: &Bound<'_, PyAny>) -> PyResult<serde_json::Value> {
+    let text = value.py().import("json")?.call_method1("dumps", (value,))?;
+    let text: String = text.extract()?;
+    serde_json::from_str(&text).map_err(|error| crate::errors::unusable(&error))
+}
+
+/// Converts JSON to objects of Python.
+pub(crate) fn from_json<'py>(
+    py: Python<'py>,
+    value: &serde_json::Value,
+) -> PyResult<Bound<'py, PyAny>> {
+    let text = PyString::new(py, &value.to_string());
+    py.import("json")?.call_method1("loads", (text,))
+}

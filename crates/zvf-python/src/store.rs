@@ -1,0 +1,147 @@
+//! Operations on whole stores: validation, repair, migration.
+
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use zvf::{
+    Depth, Finding, MigrateOptions, MigrationNote, Profile, Remedy, ValidateOptions,
+    ValidationReport,
+};
+
+use crate::{
+    create::{COMPRESSIONS, compression},
+    dataset::open_options,
+    engine,
+    errors::IntoException,
+    options::Keywords,
+    progress::ProgressCallback,
+};
+
+/// Checks a store.
+#[pyfunction]
+pub(crate) fn validate<'py>(
+    py: Python<'py>,
+    address: &str,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let options = validate_options(&mut given)?;
+    let store = opened(py, address, given)?;
+    let report = engine::run(py, zvf::validate(store, &options))?;
+    validation(py, &report)
+}
+
+/// Makes the repairs that need no choice, and checks the store.
+#[pyfunction]
+pub(crate) fn repair<'py>(
+    py: Python<'py>,
+    address: &str,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let options = validate_options(&mut given)?;
+    let store = opened(py, address, given)?;
+    let report = engine::run(py, zvf::repair(store, &options))?;
+    let found = validation(py, &report.left)?;
+    found.set_item("repaired", findings(py, &report.repaired)?)?;
+    found.set_item("transaction", report.transaction)?;
+    Ok(found)
+}
+
+fn opened(py: Python<'_>, address: &str, mut given: Keywords<'_>) -> PyResult<zvf::Store> {
+    let open = open_options(&mut given)?;
+    given.finish()?;
+    let store = open.open(address);
+    store.map_err(|error| zvf::Error::Open(error).into_exception(py))
+}
+
+fn validate_options(given: &mut Keywords<'_>) -> PyResult<ValidateOptions> {
+    let mut options = ValidateOptions::default();
+    if let Some(level) = given.get::<u8>("level")? {
+        let depth = Depth::ALL.into_iter().find(|depth| depth.number() == level);
+        let wrong = || PyValueError::new_err(format!("level is {level}; it is 1, 2, 3 or 4"));
+        options = options.depth(depth.ok_or_else(wrong)?);
+    }
+    if let Some(limit) = given.get("limit")? {
+        options = options.max_findings_per_rule(limit);
+    }
+    Ok(options)
+}
+
+fn validation<'py>(py: Python<'py>, report: &ValidationReport) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("findings", findings(py, &report.findings)?)?;
+    found.set_item("unlisted", &report.unlisted)?;
+    found.set_item("cells", report.cells)?;
+    found.set_item("bytes", report.bytes)?;
+    found.set_item("ok", report.is_ok())?;
+    Ok(found)
+}
+
+fn findings<'py>(py: Python<'py>, findings: &[Finding]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let found = findings.iter().map(|finding| {
+        let row = PyDict::new(py);
+        row.set_item("code", finding.rule.code)?;
+        row.set_item("severity", finding.rule.severity.to_string())?;
+        row.set_item("title", finding.rule.title)?;
+        row.set_item("path", &finding.path)?;
+        row.set_item("location", &finding.location)?;
+        row.set_item("message", &finding.message)?;
+        row.set_item("remedy", finding.rule.remedy.text())?;
+        let repairable = finding.fix.is_some() && matches!(finding.rule.remedy, Remedy::Repair(_));
+        row.set_item("repairable", repairable)?;
+        Ok(row)
+    });
+    found.collect()
+}
+
+/// Rewrites a store in another generation.
+#[pyfunction]
+pub(crate) fn migrate<'py>(
+    py: Python<'py>,
+    source: &str,
+    target: &str,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let mut options = MigrateOptions::default();
+    let profile = |word: &str| match word {
+        "0.9" => Some(Profile::V09),
+        "0.8" => Some(Profile::V08),
+        _ => None,
+    };
+    if let Some(profile) = given.word("profile", profile, "0.9 or 0.8")? {
+        options = MigrateOptions::new(profile);
+    }
+    if let Some(compression) = given.word("compression", compression, COMPRESSIONS)? {
+        options.compression = compression;
+    }
+    options.name = given.get("name")?;
+    options.node_copy = given.get("node_copy")?.unwrap_or(true);
+    options.skip_damaged = given.get("skip_damaged")?.unwrap_or(false);
+    options.overwrite = given.get("overwrite")?.unwrap_or(false);
+    let progress = ProgressCallback::new(given.take("progress")?);
+    options.open = open_options(&mut given)?;
+    given.finish()?;
+    options.progress = progress.counter();
+    let work = || zvf::migrate(source, target, &options);
+    let report = engine::run_with_progress(py, work, &progress)?;
+    let found = PyDict::new(py);
+    found.set_item("from_generation", report.from.to_string())?;
+    found.set_item("to_generation", report.to.name())?;
+    found.set_item("levels", report.levels)?;
+    found.set_item("vertices", report.vertices)?;
+    found.set_item("objects", report.objects)?;
+    found.set_item("links", report.links)?;
+    found.set_item("bytes", report.bytes)?;
+    found.set_item("repaired", notes(&report.repaired))?;
+    found.set_item("lost", notes(&report.lost))?;
+    Ok(found)
+}
+
+fn notes(notes: &[MigrationNote]) -> Vec<String> {
+    let texts = notes.iter().map(|note| {
+        let why = note.why.as_ref().map(|why| format!(": {why}"));
+        let why = why.unwrap_or_default();
+        format!("{}: {} {}{why}", note.path, note.count, note.what)
+    });
+    texts.collect()
+}

@@ -1,0 +1,245 @@
+//! A part of the inventory, as bytes.
+//!
+//! | bytes | contents |
+//! |---|---|
+//! | 8 | magic |
+//! | for each entry | |
+//! | varint | bytes of the name that it shares with the previous one |
+//! | varint, bytes | the rest of the name |
+//! | varint | size of the object |
+//! | 4 for each block | checksum |
+//! | 4 if there are several blocks | the last four bytes of the object |
+//! | 4 | CRC-32 of everything before |
+//!
+//! Names sort nodes before other objects, so that a reader of a listing finds the nodes of a large
+//! store in few leaves.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use zvf_model::key::Key;
+
+use super::SealEntry;
+use crate::io::{SealError, is_reserved};
+
+const MAGIC: &[u8; 8] = b"zvfseal1";
+/// Size from which on a leaf is divided.
+const LEAF_BYTES: usize = 64 << 10;
+
+/// Entries by the name of their object.
+pub(crate) type Entries = BTreeMap<String, SealEntry>;
+
+/// Returns the name of an object in the inventory; `None` for the root and reserved objects.
+pub(crate) fn entry_name(key: &Key) -> Option<String> {
+    let text = key.as_str();
+    if key.is_root() || is_reserved(text) || text == "zarr.json" {
+        return None;
+    }
+    let class = match key.name() {
+        Some("zarr.json") => 'n',
+        _ => 'o',
+    };
+    Some(format!("{class}{text}"))
+}
+
+/// Encodes the entries of a leaf.
+pub(crate) fn encode<'a>(entries: impl IntoIterator<Item = (&'a String, &'a SealEntry)>) -> Bytes {
+    let mut bytes = MAGIC.to_vec();
+    let mut previous = "";
+    for (name, entry) in entries {
+        let shared = shared_bytes(previous, name);
+        let rest = name.as_bytes().get(shared..).unwrap_or_default();
+        push_varint(&mut bytes, as_u64(shared));
+        push_varint(&mut bytes, as_u64(rest.len()));
+        bytes.extend_from_slice(rest);
+        push_varint(&mut bytes, entry.size);
+        for block in &entry.blocks {
+            bytes.extend_from_slice(&block.to_le_bytes());
+        }
+        if entry.blocks.len() > 1 {
+            bytes.extend_from_slice(&entry.tail.to_le_bytes());
+        }
+        previous = name;
+    }
+    let checksum = crc32fast::hash(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    bytes.into()
+}
+
+/// Divides entries into leaves of about [`LEAF_BYTES`].
+pub(crate) fn split(entries: &Entries) -> Vec<Vec<(&String, &SealEntry)>> {
+    let mut leaves = Vec::new();
+    let mut leaf = Vec::new();
+    let mut bytes = 0_usize;
+    for (name, entry) in entries {
+        let size = entry.blocks.len().saturating_mul(4).saturating_add(12);
+        if bytes.saturating_add(size) > LEAF_BYTES && !leaf.is_empty() {
+            leaves.push(core::mem::take(&mut leaf));
+            bytes = 0;
+        }
+        bytes = bytes.saturating_add(size);
+        leaf.push((name, entry));
+    }
+    if !leaf.is_empty() {
+        leaves.push(leaf);
+    }
+    leaves
+}
+
+/// Parses a leaf.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Entries, SealError> {
+    let (body, checksum) = bytes.split_last_chunk::<4>().ok_or(SealError::Inventory)?;
+    if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
+        return Err(SealError::Inventory);
+    }
+    let rest = body.strip_prefix(MAGIC).ok_or(SealError::Inventory)?;
+    parse_entries(rest).ok_or(SealError::Inventory)
+}
+
+fn parse_entries(mut rest: &[u8]) -> Option<Entries> {
+    let mut entries = Entries::new();
+    let mut previous = String::new();
+    while !rest.is_empty() {
+        let shared = usize::try_from(take_varint(&mut rest)?).ok()?;
+        let length = usize::try_from(take_varint(&mut rest)?).ok()?;
+        let (tail, after) = rest.split_at_checked(length)?;
+        rest = after;
+        let mut name = previous.get(..shared)?.to_owned();
+        name.push_str(core::str::from_utf8(tail).ok()?);
+        let size = take_varint(&mut rest)?;
+        let count = usize::try_from(SealEntry::block_count(size)).ok()?;
+        let (blocks, after) = rest.split_at_checked(count.checked_mul(4)?)?;
+        rest = after;
+        let blocks: Vec<u32> = blocks
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|block| u32::from_le_bytes(*block))
+            .collect();
+        let mut last = 0;
+        if count > 1 {
+            let (bytes, after) = rest.split_first_chunk::<4>()?;
+            rest = after;
+            last = u32::from_le_bytes(*bytes);
+        }
+        let entry = SealEntry {
+            size,
+            blocks,
+            tail: last,
+        };
+        previous.clone_from(&name);
+        entries.insert(name, entry);
+    }
+    Some(entries)
+}
+
+/// Returns the number of bytes that both names begin with, up to a character.
+fn shared_bytes(a: &str, b: &str) -> usize {
+    let equal = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b);
+    let mut shared = equal.count();
+    while !(a.is_char_boundary(shared) && b.is_char_boundary(shared)) {
+        shared = shared.saturating_sub(1);
+    }
+    shared
+}
+
+fn as_u64(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    loop {
+        let low = u8::try_from(value & 0x7f).unwrap_or_default();
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..63).step_by(7) {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(*first & 0x7f) << shift;
+        if *first < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries() -> Entries {
+        let name = |key: &str| entry_name(&Key::parse(key).unwrap()).unwrap();
+        let big: Vec<u8> = (0..=250).cycle().take(50_000).collect();
+        Entries::from([
+            (name("0/vertices/c/0/0/1"), SealEntry::of(b"abc")),
+            (name("0/vertices/c/0/0/2"), SealEntry::of(&big)),
+            (name("0/vertices/zarr.json"), SealEntry::of(b"{}")),
+            (name("0/é/c/0"), SealEntry::of(b"")),
+        ])
+    }
+
+    #[test]
+    fn a_leaf_is_read_as_it_was_written() {
+        let bytes = encode(&entries());
+        assert_eq!(parse(&bytes).unwrap(), entries());
+        assert_eq!(parse(&encode(&Entries::new())).unwrap(), Entries::new());
+    }
+
+    #[test]
+    fn every_damaged_leaf_is_refused() {
+        let bytes = encode(&entries());
+        for end in 0..bytes.len() {
+            assert_eq!(parse(bytes.get(..end).unwrap()), Err(SealError::Inventory));
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.to_vec();
+            *damaged.get_mut(at).unwrap() ^= 1;
+            assert_eq!(parse(&damaged), Err(SealError::Inventory));
+        }
+    }
+
+    #[test]
+    fn hostile_entries_with_a_valid_checksum_are_refused() {
+        let bodies: [&[u8]; 5] = [
+            &[5, 1, b'n', 0],
+            &[0, 200, b'n', 0],
+            &[
+                0, 1, b'n', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
+            ],
+            &[0, 1, 0xc3, 0],
+            &[0xff; 12],
+        ];
+        for body in bodies {
+            let mut bytes = MAGIC.to_vec();
+            bytes.extend(body);
+            let checksum = crc32fast::hash(&bytes);
+            bytes.extend(checksum.to_le_bytes());
+            assert_eq!(parse(&bytes), Err(SealError::Inventory), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn leaves_are_divided_by_size_and_keep_their_order() {
+        let all: Entries = (0..20_000)
+            .map(|at| (format!("o0/vertices/c/{at:05}"), SealEntry::of(b"cell")))
+            .collect();
+        let leaves = split(&all);
+        assert!(leaves.len() > 3);
+        let mut read = Entries::new();
+        for leaf in leaves {
+            let bytes = encode(leaf);
+            assert!(bytes.len() < LEAF_BYTES);
+            read.extend(parse(&bytes).unwrap());
+        }
+        assert_eq!(read, all);
+    }
+}

@@ -1,0 +1,272 @@
+//! Checks of what is read against the inventory of a sealed store.
+
+use std::{path::Path as FilePath, sync::Arc};
+
+use futures_util::future::{join, try_join_all};
+use zvf_model::{key::Key, metadata::Attributes};
+
+use super::{Store, file_read::OpenFile};
+use crate::{
+    io::{
+        ByteBudget, ByteRange, FetchResult, FetchedRange, ListError, Listing, Read, ReadError,
+        SealError,
+    },
+    seal::{
+        self, Checked, Entries, Inventory, Leaf, LeafPlace, SealEntry, SealIndex, child_nodes,
+        entry_name,
+    },
+};
+
+impl Store {
+    /// Returns this store with its reads checked against the inventory in `root`, the bytes of the
+    /// root's `zarr.json`. The store itself if there is none, or if
+    /// [`OpenOptions::seal`](crate::OpenOptions::seal) is off.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Sealed`] if the root or the inventory in it is damaged.
+    pub fn with_seal(&self, root: &[u8]) -> Result<Self, ReadError> {
+        if !self.inner.checks_seal || !SealIndex::may_be_in(root) {
+            return Ok(self.without_seal());
+        }
+        let index = SealIndex::parse(root).map_err(|source| ReadError::Sealed {
+            key: Key::parse("zarr.json").unwrap_or_else(|_| Key::root()),
+            source,
+        })?;
+        Ok(Self {
+            seal: index.map(|index| Arc::new(Inventory::new(index))),
+            ..self.clone()
+        })
+    }
+
+    /// Returns whether a root with these attributes may have an inventory, which
+    /// [`with_seal`](Self::with_seal) parses.
+    pub fn may_be_sealed(attributes: &Attributes) -> bool {
+        attributes.contains_key(seal::MEMBER)
+    }
+
+    /// Returns this store without checks against the inventory.
+    #[must_use]
+    pub fn without_seal(&self) -> Self {
+        Self {
+            seal: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether reads are checked against an inventory.
+    pub fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// Reads a range of an object and checks it. The leaf of the inventory is fetched concurrently.
+    pub(super) async fn fetch(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
+        match self.sealed(&read.key) {
+            None => self.fetch_unchecked(read, budget).await,
+            // Boxed, so that reads of other stores have small futures.
+            Some((seal, name)) => Box::pin(self.fetch_checked(read, budget, seal, name)).await,
+        }
+    }
+
+    async fn fetch_checked(
+        &self,
+        read: &Read,
+        budget: &ByteBudget,
+        seal: &Inventory,
+        name: String,
+    ) -> FetchResult {
+        let leaf = seal.leaf_of(&name);
+        let known = leaf.and_then(Leaf::entries).transpose()?;
+        let known = known.and_then(|entries| entries.get(&name).cloned());
+        let request = widen(read, known.as_ref(), budget)?;
+        let fetched = self.fetch_unchecked(&request, budget);
+        let (fetched, entry) = join(fetched, self.entry(leaf, &name)).await;
+        let (fetched, entry) = (fetched?, entry?);
+        match (check(read, entry.as_ref(), fetched.as_ref())?, entry) {
+            (Checked::InPart, Some(entry)) => {
+                let request = widen(read, Some(&entry), budget)?;
+                let fetched = self.fetch_unchecked(&request, budget).await?;
+                check(read, Some(&entry), fetched.as_ref())?;
+                Ok(fetched)
+            }
+            _ => Ok(fetched),
+        }
+    }
+
+    /// Reads a range of a file and checks it.
+    pub(super) fn fetch_at(
+        &self,
+        folder: &FilePath,
+        read: &Read,
+        open_file: &mut OpenFile,
+        budget: &ByteBudget,
+    ) -> FetchResult {
+        let Some((seal, name)) = self.sealed(&read.key) else {
+            return self.fetch_at_unchecked(folder, read, open_file, budget);
+        };
+        let entry = match seal.leaf_of(&name) {
+            Some(leaf) => self.entries_blocking(folder, leaf)?.get(&name).cloned(),
+            None => None,
+        };
+        let request = widen(read, entry.as_ref(), budget)?;
+        let fetched = self.fetch_at_unchecked(folder, &request, open_file, budget)?;
+        check(read, entry.as_ref(), fetched.as_ref())?;
+        Ok(fetched)
+    }
+
+    /// Checks the sizes of listed objects.
+    pub(super) async fn check_sizes(
+        &self,
+        keys: &[Key],
+        found: &[Option<u64>],
+    ) -> Result<(), ListError> {
+        let checks = keys.iter().zip(found).map(|(key, found)| async move {
+            let Some((seal, name)) = self.sealed(key) else {
+                return Ok(());
+            };
+            let entry = self.entry(seal.leaf_of(&name), &name).await?;
+            let source = match (entry.map(|entry| entry.size), *found) {
+                (listed, found) if listed == found => return Ok(()),
+                (None, _) => SealError::Unlisted,
+                (Some(_), None) => SealError::Missing,
+                (Some(listed), Some(found)) => SealError::Size { listed, found },
+            };
+            let key = key.clone();
+            Err(ReadError::Sealed { key, source })
+        });
+        let checked = try_join_all(checks).await.map(drop);
+        checked.map_err(|source| ListError::Sealed {
+            prefix: source.key().clone(),
+            source,
+        })
+    }
+
+    /// Checks that a listing has every folder with nodes.
+    pub(super) async fn check_listing(
+        &self,
+        prefix: &Key,
+        listing: &Listing,
+    ) -> Result<(), ListError> {
+        let Some(seal) = &self.seal else {
+            return Ok(());
+        };
+        let name = if prefix.is_root() {
+            "n".to_owned()
+        } else {
+            format!("n{prefix}/", prefix = prefix.as_str())
+        };
+        for leaf in seal.leaves_with(&name) {
+            let entries = self.entries(leaf).await;
+            let entries = entries.map_err(|source| ListError::Sealed {
+                prefix: prefix.clone(),
+                source,
+            })?;
+            for child in child_nodes(&entries, &name) {
+                if listing.folders.iter().any(|folder| folder == child) {
+                    continue;
+                }
+                let key = prefix.join(child).unwrap_or_else(|_| prefix.clone());
+                let source = SealError::Missing;
+                return Err(ListError::Sealed {
+                    prefix: key.clone(),
+                    source: ReadError::Sealed { key, source },
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the inventory and the name of an object in it, if reads of the object are checked.
+    fn sealed(&self, key: &Key) -> Option<(&Inventory, String)> {
+        let seal = self.seal.as_deref()?;
+        Some((seal, entry_name(key)?))
+    }
+
+    async fn entry(&self, leaf: Option<&Leaf>, name: &str) -> Result<Option<SealEntry>, ReadError> {
+        match leaf {
+            Some(leaf) => Ok(self.entries(leaf).await?.get(name).cloned()),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the entries of a leaf, fetched by the first caller.
+    pub(crate) async fn entries(&self, leaf: &Leaf) -> Result<Arc<Entries>, ReadError> {
+        if let Some(entries) = leaf.entries() {
+            return entries;
+        }
+        if let Some(folder) = self.folder() {
+            return self.entries_blocking(folder, leaf);
+        }
+        let _fetching = leaf.fetching.lock().await;
+        let LeafPlace::Object { key, bytes, .. } = &leaf.place else {
+            return leaf.fetched(None);
+        };
+        if let Some(entries) = leaf.entries() {
+            return entries;
+        }
+        let budget = ByteBudget::new(self.budget());
+        budget.reserve(key, *bytes)?;
+        let read = Read::full(key.clone());
+        let fetched = self.fetch_unchecked(&read, &budget).await?;
+        leaf.fetched(fetched.as_ref().map(|fetched| &fetched.bytes))
+    }
+
+    fn entries_blocking(&self, folder: &FilePath, leaf: &Leaf) -> Result<Arc<Entries>, ReadError> {
+        if let Some(entries) = leaf.entries() {
+            return entries;
+        }
+        let _fetching = leaf.wait();
+        let LeafPlace::Object { key, .. } = &leaf.place else {
+            return leaf.fetched(None);
+        };
+        if let Some(entries) = leaf.entries() {
+            return entries;
+        }
+        let budget = ByteBudget::new(self.budget());
+        let read = Read::full(key.clone());
+        let file = &mut OpenFile::default();
+        let fetched = self.fetch_at_unchecked(folder, &read, file, &budget)?;
+        leaf.fetched(fetched.as_ref().map(|fetched| &fetched.bytes))
+    }
+}
+
+/// Returns `read` widened to whole blocks of the inventory, with the additional bytes reserved.
+fn widen(read: &Read, entry: Option<&SealEntry>, budget: &ByteBudget) -> Result<Read, ReadError> {
+    let range = match (&read.range, entry) {
+        (ByteRange::Full, _) => return Ok(read.clone()),
+        // A range past the end is an error of its own.
+        (ByteRange::Bounded(range), Some(entry)) if range.end > entry.size => {
+            return Ok(read.clone());
+        }
+        (ByteRange::Suffix(bytes), Some(entry)) if *bytes > entry.size => return Ok(read.clone()),
+        (range, Some(entry)) => ByteRange::Bounded(entry.blocks_around(range)),
+        (range, None) => seal::aligned(range),
+    };
+    let length = |range: &ByteRange| match range {
+        ByteRange::Bounded(range) => range.end.saturating_sub(range.start),
+        ByteRange::Full | ByteRange::From(_) | ByteRange::Suffix(_) => 0,
+    };
+    // Of bounded ranges, the bytes that are wanted have been reserved.
+    budget.reserve(
+        &read.key,
+        length(&range).saturating_sub(length(&read.range)),
+    )?;
+    Ok(Read::new(read.key.clone(), range))
+}
+
+fn check(
+    read: &Read,
+    entry: Option<&SealEntry>,
+    fetched: Option<&FetchedRange>,
+) -> Result<Checked, ReadError> {
+    let checked = match (entry, fetched) {
+        (None, None) => Ok(Checked::Whole),
+        (None, Some(_)) => Err(SealError::Unlisted),
+        (Some(_), None) => Err(SealError::Missing),
+        (Some(entry), Some(fetched)) => entry.check(fetched, &read.range),
+    };
+    checked.map_err(|source| ReadError::Sealed {
+        key: read.key.clone(),
+        source,
+    })
+}

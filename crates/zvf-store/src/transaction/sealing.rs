@@ -1,0 +1,287 @@
+//! Upkeep of the inventory of a sealed store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+use serde_json::{Map, Value};
+use zvf_model::key::Key;
+
+use super::{
+    Transaction, TransactionError,
+    layout::{head_key, seal_folder},
+    node_copy::to_text,
+    record::not_json,
+};
+use crate::{
+    io::Read,
+    seal::{Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, split},
+    store::Store,
+};
+
+/// Leaves of up to this size together stand in the root.
+const INLINE_BYTES: usize = 8 << 10;
+/// Maximum number of bytes of objects that are read at a time to seal a store.
+const BATCH_BYTES: u64 = 64 << 20;
+
+/// The inventory entries of the objects that a transaction puts and deletes.
+#[derive(Debug, Default)]
+pub(super) struct SealChanges {
+    /// `None` for a deleted object.
+    changed: BTreeMap<String, Option<SealEntry>>,
+}
+
+/// What a commit does with the inventory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SealUpdate {
+    /// Applies the changes to the inventory of the base, if it has one.
+    Keep,
+    /// Writes a new inventory.
+    Rebuild,
+    Remove,
+}
+
+/// The leaves of an inventory to be committed.
+pub(super) struct NextSeal {
+    pub(super) index: SealIndex,
+    /// Leaves that are objects and have to be put before the root.
+    pub(super) objects: Vec<(Key, Bytes)>,
+}
+
+impl SealChanges {
+    pub(super) fn put(&mut self, key: &Key, entry: SealEntry) {
+        if let Some(name) = entry_name(key) {
+            self.changed.insert(name, Some(entry));
+        }
+    }
+
+    pub(super) fn delete(&mut self, key: &Key) {
+        if let Some(name) = entry_name(key) {
+            self.changed.insert(name, None);
+        }
+    }
+
+    pub(super) fn discard(&mut self, key: &Key) {
+        if let Some(name) = entry_name(key) {
+            self.changed.remove(&name);
+        }
+    }
+
+    /// Returns the names of all changed objects.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        self.changed.keys().cloned().collect()
+    }
+
+    /// Adds the changes of `other`.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.changed.extend(other.changed);
+    }
+
+    /// Returns the entry of an object that was put.
+    pub(super) fn entry(&self, key: &Key) -> Option<&SealEntry> {
+        self.changed.get(&entry_name(key)?)?.as_ref()
+    }
+
+    /// Returns the inventory of these objects alone.
+    pub(super) fn whole(
+        &self,
+        transaction: u64,
+        prefix: &str,
+    ) -> Result<NextSeal, TransactionError> {
+        let entries = self.changed.iter();
+        let entries = entries.filter_map(|(name, entry)| Some((name.clone(), entry.clone()?)));
+        let mut next = NextSeal {
+            index: SealIndex {
+                transaction,
+                leaves: Vec::new(),
+            },
+            objects: Vec::new(),
+        };
+        next.push(&entries.collect(), prefix)?;
+        next.inline();
+        Ok(next)
+    }
+}
+
+impl NextSeal {
+    /// Adds leaves of the entries.
+    fn push(&mut self, entries: &Entries, prefix: &str) -> Result<(), TransactionError> {
+        for leaf in split(entries) {
+            let first = leaf.first().map(|(name, _)| (*name).clone());
+            let bytes = encode(leaf);
+            let key = seal_folder()?.join(&format!("{prefix}{}", self.objects.len()))?;
+            let place = LeafPlace::Object {
+                key: key.clone(),
+                bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+                crc: crc32fast::hash(&bytes),
+            };
+            self.index.leaves.push((first.unwrap_or_default(), place));
+            self.objects.push((key, bytes));
+        }
+        Ok(())
+    }
+
+    /// Moves a single small leaf into the root.
+    fn inline(&mut self) {
+        if let ([(_, place)], [(_, bytes)]) = (&mut self.index.leaves[..], &self.objects[..])
+            && bytes.len() <= INLINE_BYTES
+        {
+            *place = LeafPlace::Inline(bytes.clone());
+            self.objects.clear();
+        }
+    }
+
+    /// Returns the root with this inventory.
+    pub(super) fn write_into(&self, root: &[u8]) -> Result<Bytes, TransactionError> {
+        let key = head_key()?;
+        let root: Result<Map<String, Value>, _> = serde_json::from_slice(root);
+        let mut root = root.map_err(|_| not_json(&key))?;
+        self.index
+            .insert_into(&mut root)
+            .ok_or_else(|| not_json(&key))?;
+        to_text(&mut root).map_err(|_| not_json(&key))
+    }
+}
+
+impl Transaction {
+    /// Seals the store with the commit: writes an inventory of all objects, which are read for it.
+    /// Changes of a sealed store keep its inventory, without this.
+    ///
+    /// # Errors
+    ///
+    /// [`TransactionError`] if the objects cannot be listed or read.
+    pub async fn seal(&mut self) -> Result<(), TransactionError> {
+        let mut entries = self.store.entries_of_objects(&BTreeSet::new()).await?;
+        entries.extend(core::mem::take(&mut self.seal));
+        self.seal = entries;
+        self.seal_update = SealUpdate::Rebuild;
+        Ok(())
+    }
+
+    /// Returns whether the store was sealed when this transaction began.
+    pub fn is_sealed(&self) -> bool {
+        SealIndex::parse(&self.base.document).is_ok_and(|index| index.is_some())
+    }
+
+    /// Commits without an inventory.
+    pub fn remove_seal(&mut self) {
+        self.seal_update = SealUpdate::Remove;
+    }
+
+    /// Returns the inventory after this transaction; `None` if the base has none.
+    pub(super) async fn next_seal(
+        &mut self,
+        number: u64,
+    ) -> Result<Option<NextSeal>, TransactionError> {
+        if self.seal_update == SealUpdate::Remove {
+            return Ok(None);
+        }
+        let attempt = self.seal_attempts;
+        self.seal_attempts = attempt.saturating_add(1);
+        let prefix = format!("{number}-{id}-{attempt}-", id = self.id.as_str());
+        if self.seal_update == SealUpdate::Rebuild {
+            return Ok(Some(self.seal.whole(number, &prefix)?));
+        }
+        // A damaged inventory is dropped: readers report it, and a change must not depend on it.
+        let Some(base) = SealIndex::parse(&self.base.document).ok().flatten() else {
+            return Ok(None);
+        };
+        let inventory = Inventory::new(base.clone());
+        let mut changes: BTreeMap<usize, Vec<(&String, &Option<SealEntry>)>> = BTreeMap::new();
+        for (name, entry) in &self.seal.changed {
+            let after = base.leaves.partition_point(|(first, _)| first <= name);
+            let leaf = changes.entry(after.saturating_sub(1)).or_default();
+            leaf.push((name, entry));
+        }
+        let mut next = NextSeal {
+            index: SealIndex {
+                transaction: number,
+                leaves: Vec::new(),
+            },
+            objects: Vec::new(),
+        };
+        let changed = changes.keys().filter_map(|leaf| inventory.leaf(*leaf));
+        try_join_all(changed.map(|leaf| self.store.entries(leaf))).await?;
+        let count = base.leaves.len().max(1);
+        for number in 0..count {
+            let Some(changes) = changes.get(&number) else {
+                next.index.leaves.extend(base.leaves.get(number).cloned());
+                continue;
+            };
+            let mut entries = match inventory.leaf(number) {
+                Some(leaf) => (*self.store.entries(leaf).await?).clone(),
+                None => Entries::new(),
+            };
+            for (name, entry) in changes {
+                match entry {
+                    Some(entry) => drop(entries.insert((*name).clone(), entry.clone())),
+                    None => drop(entries.remove(*name)),
+                }
+            }
+            next.push(&entries, &prefix)?;
+        }
+        next.inline();
+        Ok(Some(next))
+    }
+
+    /// Returns the leaves of the base that the next inventory does not refer to.
+    pub(super) fn replaced_leaves(&self, next: Option<&NextSeal>) -> Vec<Key> {
+        let Some(base) = SealIndex::parse(&self.base.document).ok().flatten() else {
+            return Vec::new();
+        };
+        let kept: BTreeSet<&Key> = next.iter().flat_map(|next| next.index.objects()).collect();
+        let old = base.objects().filter(|key| !kept.contains(key));
+        old.cloned().collect()
+    }
+}
+
+impl Store {
+    /// Reads all objects but those of `known` names, and returns their entries.
+    pub(super) async fn entries_of_objects(
+        &self,
+        known: &BTreeSet<String>,
+    ) -> Result<SealChanges, TransactionError> {
+        let store = self.without_overlay();
+        let mut entries = SealChanges::default();
+        let mut batch = Vec::new();
+        let mut batch_bytes = 0_u64;
+        let files = store.list_all(&Key::root(), usize::MAX).await?;
+        let last = files.len().saturating_sub(1);
+        for (number, file) in files.into_iter().enumerate() {
+            let key = Key::parse(&file.name)?;
+            if entry_name(&key).is_some_and(|name| !known.contains(&name)) {
+                batch_bytes = batch_bytes.saturating_add(file.size);
+                batch.push(Read::full(key));
+            }
+            if batch_bytes < BATCH_BYTES && number < last {
+                continue;
+            }
+            for (read, bytes) in batch.iter().zip(store.read(&batch).await?) {
+                if let Some(bytes) = bytes {
+                    entries.put(&read.key, SealEntry::of(&bytes));
+                }
+            }
+            batch.clear();
+            batch_bytes = 0;
+        }
+        Ok(entries)
+    }
+
+    /// Returns the keys of leaves in the reserved folder that the root does not refer to.
+    pub(super) fn unused_leaves<'a>(
+        root: &[u8],
+        found: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<Key>, TransactionError> {
+        let index = SealIndex::parse(root).ok().flatten();
+        let used: BTreeSet<&Key> = index.iter().flat_map(SealIndex::objects).collect();
+        let folder = seal_folder()?;
+        let mut unused = Vec::new();
+        for name in found {
+            let key = folder.join(name)?;
+            if !used.contains(&key) {
+                unused.push(key);
+            }
+        }
+        Ok(unused)
+    }
+}

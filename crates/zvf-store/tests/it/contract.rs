@@ -1,0 +1,125 @@
+//! The contract of the port of queries.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_model::{
+    fetch::{Fetch, FetchError, FetchProblem, Fetched, Wanted, contract},
+    key::Key,
+    zarr::{Array, Node},
+};
+use zvf_store::{CellArray, CellReader, Store};
+
+use crate::support::{block_on, key};
+
+#[test]
+fn cell_readers_fulfil_the_contract() {
+    let store = Store::from_memory(contract::objects()).unwrap();
+    let report = block_on(contract::verify(&CellReader::new(store.clone()))).unwrap();
+    assert!(report.lists && report.lists_files);
+    block_on(contract::verify(
+        &CellReader::new(store).with_cache(1 << 20),
+    ))
+    .unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    for (key, bytes) in contract::objects() {
+        let path = folder.path().join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    let store = Store::open(folder.path().to_str().unwrap()).unwrap();
+    block_on(contract::verify(&CellReader::new(store))).unwrap();
+}
+
+/// Answers as another reader, except for one method.
+struct Wrong {
+    reader: CellReader,
+    mistake: Mistake,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mistake {
+    /// Absent cells are empty.
+    Empty,
+    /// The size of a part is that of the part.
+    PartSize,
+    /// One damaged cell fails the batch.
+    WholeBatch,
+    /// Children are listed in descending order.
+    Order,
+}
+
+impl Fetch for Wrong {
+    type Array = CellArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+        self.reader.array(node, array)
+    }
+
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        self.reader.nodes(keys).await
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let mut answers = self.reader.cells(wanted).await;
+        let fails = answers.iter().any(Result::is_err);
+        for answer in &mut answers {
+            match (self.mistake, &mut *answer) {
+                (Mistake::Empty, Ok(found @ None)) => {
+                    *found = Some(Fetched {
+                        bytes: Bytes::new(),
+                        size: 0,
+                    });
+                }
+                (Mistake::PartSize, Ok(Some(found))) => {
+                    found.size = u64::try_from(found.bytes.len()).unwrap();
+                }
+                (Mistake::WholeBatch, _) if fails => {
+                    *answer = Err(FetchError {
+                        key: key("strings"),
+                        problem: FetchProblem::Damaged,
+                        source: "another cell".into(),
+                    });
+                }
+                _ => {}
+            }
+        }
+        answers
+    }
+
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        let mut names = self.reader.children(key).await?;
+        if matches!(self.mistake, Mistake::Order) {
+            names.reverse();
+        }
+        Ok(names)
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.reader.sizes(keys).await
+    }
+
+    fn budget(&self) -> u64 {
+        self.reader.budget()
+    }
+}
+
+#[test]
+fn violations_of_the_contract_are_found() {
+    let cases = [
+        (Mistake::Empty, "cell numbers 2, absent"),
+        (Mistake::PartSize, "cell numbers 0, part"),
+        (Mistake::WholeBatch, "cell numbers 1"),
+        (Mistake::Order, "children(\"\")"),
+    ];
+    for (mistake, request) in cases {
+        let store = Store::from_memory(contract::objects()).unwrap();
+        let reader = CellReader::new(store);
+        let found = block_on(contract::verify(&Wrong { reader, mistake }));
+        assert_eq!(found.unwrap_err().request, request, "{mistake:?}");
+    }
+}

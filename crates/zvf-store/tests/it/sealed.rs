@@ -1,0 +1,486 @@
+//! Stores with an inventory: every single fault is an error that names the object.
+
+use bytes::Bytes;
+use zvf_store::{ByteRange, OpenOptions, Read, ReadError, SealError, Store, Transaction};
+
+use crate::support::{Killer, Place, block_on, full, key, log, numbered};
+
+const ROOT: &[u8] = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"name": "a"}}"#;
+
+/// Objects of a small store: nodes, cells that end with their checksum, and one of several blocks.
+fn objects() -> Vec<(&'static str, Vec<u8>)> {
+    let cell = |byte: u8| {
+        let mut bytes = vec![byte; 60];
+        let checksum = crc32c::crc32c(&bytes);
+        bytes.extend(checksum.to_le_bytes());
+        bytes
+    };
+    vec![
+        ("0/zarr.json", b"{\"level\": 0}".to_vec()),
+        ("0/a/zarr.json", b"{\"array\": 1}".to_vec()),
+        ("0/a/c/0", cell(1)),
+        ("0/a/c/1", cell(2)),
+        ("0/b/zarr.json", b"{\"array\": 2}".to_vec()),
+        ("0/b/c/0", cell(3)),
+        ("0/b/c/1", numbered(70_000)),
+        ("0/b/c/empty", Vec::new()),
+    ]
+}
+
+/// Creates a sealed store of `objects` in memory.
+async fn sealed(objects: &[(&str, Vec<u8>)]) -> Store {
+    let options = OpenOptions::default().record_requests(true);
+    let store = options.create("memory:").unwrap();
+    let mut creation = store.begin_create().await.unwrap();
+    creation.write_seal();
+    let objects = objects.iter();
+    let objects = objects.map(|(name, bytes)| (key(name), Bytes::from(bytes.clone())));
+    creation.put_many(objects.collect()).await.unwrap();
+    creation.commit(ROOT).await.unwrap();
+    store
+}
+
+/// Returns a view of the store that checks what it reads.
+async fn checked(store: &Store) -> Store {
+    let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
+    let view = store.committed_view(&root).await.unwrap();
+    let view = view.with_seal(&root).unwrap();
+    assert!(view.is_sealed());
+    view
+}
+
+async fn fault(store: &Store, name: &str) -> Option<SealError> {
+    match checked(store).await.read_one(full(name)).await {
+        Ok(_) => None,
+        Err(ReadError::Sealed { key, source }) => {
+            assert_eq!(key.as_str(), name);
+            Some(source)
+        }
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn check_all(store: &Store, objects: &[(&str, Vec<u8>)]) {
+    let view = checked(store).await;
+    for (name, bytes) in objects {
+        let found = view.read_one(full(name)).await.unwrap();
+        assert_eq!(found.as_deref(), Some(&bytes[..]), "{name}");
+    }
+    assert_eq!(view.read_one(full("0/a/c/9")).await.unwrap(), None);
+}
+
+async fn put(store: &Store, name: &str, bytes: impl Into<Bytes>) {
+    let objects = vec![(key(name), bytes.into())];
+    store.put_many(objects).await.unwrap();
+}
+
+#[test]
+fn a_sealed_store_without_faults_is_read_as_before() {
+    block_on(async {
+        let store = sealed(&objects()).await;
+        check_all(&store, &objects()).await;
+    });
+}
+
+#[test]
+fn each_fault_of_an_object_is_an_error_that_names_it() {
+    block_on(async {
+        let store = sealed(&objects()).await;
+        for (name, bytes) in objects() {
+            store.delete_many(vec![key(name)]).await.unwrap();
+            assert_eq!(fault(&store, name).await, Some(SealError::Missing));
+            for (other, contents) in objects() {
+                if other != name {
+                    put(&store, name, contents).await;
+                    assert!(fault(&store, name).await.is_some(), "{name} {other}");
+                }
+            }
+            let mut longer = bytes.clone();
+            longer.push(0);
+            put(&store, name, longer).await;
+            assert!(matches!(
+                fault(&store, name).await,
+                Some(SealError::Size { .. })
+            ));
+            for at in (0..bytes.len()).step_by(1 + bytes.len() / 40) {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (at % 8);
+                put(&store, name, flipped).await;
+                assert_eq!(fault(&store, name).await, Some(SealError::Contents));
+                put(&store, name, bytes[..at].to_vec()).await;
+                assert!(fault(&store, name).await.is_some(), "{name} ..{at}");
+            }
+            put(&store, name, bytes).await;
+            assert_eq!(fault(&store, name).await, None);
+        }
+        put(&store, "0/a/c/9", "new").await;
+        assert_eq!(fault(&store, "0/a/c/9").await, Some(SealError::Unlisted));
+    });
+}
+
+#[test]
+fn parts_of_objects_are_checked_with_the_blocks_around_them() {
+    block_on(async {
+        let store = sealed(&objects()).await;
+        let bytes = numbered(70_000);
+        let ranges = [
+            ByteRange::Bounded(5..9),
+            ByteRange::Bounded(16_380..16_390),
+            ByteRange::Bounded(69_000..70_000),
+            ByteRange::From(69_990),
+            ByteRange::Suffix(8),
+            ByteRange::Bounded(3..3),
+        ];
+        let read = |range: &ByteRange| Read::new(key("0/b/c/1"), range.clone());
+        let expected: Vec<&[u8]> = vec![
+            &bytes[5..9],
+            &bytes[16_380..16_390],
+            &bytes[69_000..],
+            &bytes[69_990..],
+            &bytes[69_992..],
+            &[],
+        ];
+        for (range, expected) in ranges.iter().zip(expected) {
+            let view = checked(&store).await;
+            let found = view.read_one(read(range)).await.unwrap();
+            assert_eq!(found.as_deref(), Some(expected), "{range}");
+        }
+        for past in [
+            ByteRange::Bounded(69_000..70_001),
+            ByteRange::Suffix(70_001),
+        ] {
+            let view = checked(&store).await;
+            let error = view.read_one(read(&past)).await.unwrap_err();
+            assert!(matches!(error, ReadError::Truncated { .. }), "{error:?}");
+        }
+        // A shard whose cells all have the same sizes as before, with its index at the end.
+        let mut stale = bytes.clone();
+        stale[16_384] ^= 1;
+        put(&store, "0/b/c/1", stale).await;
+        let view = checked(&store).await;
+        let error = view.read_one(read(&ranges[1])).await.unwrap_err();
+        assert!(matches!(error, ReadError::Sealed { .. }), "{error:?}");
+    });
+}
+
+#[test]
+fn a_listing_without_a_listed_node_is_an_error() {
+    block_on(async {
+        let store = sealed(&objects()).await;
+        let view = checked(&store).await;
+        assert_eq!(view.list(&key("0"), 9).await.unwrap().folders, ["a", "b"]);
+        let cells = [key("0/b/c/0"), key("0/b/c/7")];
+        assert_eq!(view.sizes(&cells, 9).await.unwrap(), [Some(64), None]);
+        let gone = ["0/b/zarr.json", "0/b/c/0", "0/b/c/1", "0/b/c/empty"];
+        let gone: Vec<_> = gone.into_iter().map(key).collect();
+        store.delete_many(gone).await.unwrap();
+        let error = view.list(&key("0"), 9).await.unwrap_err();
+        assert_eq!(error.prefix().as_str(), "0/b");
+        let error = view.sizes(&cells, 9).await.unwrap_err();
+        assert_eq!(error.prefix().as_str(), "0/b/c/0");
+    });
+}
+
+#[test]
+fn a_root_with_a_changed_byte_is_an_error_or_the_same_root() {
+    block_on(async {
+        let store = sealed(&objects()).await;
+        let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
+        let whole: serde_json::Value = serde_json::from_slice(&root).unwrap();
+        let without = |mut value: serde_json::Value| {
+            let attributes = value["attributes"].as_object_mut().unwrap();
+            attributes.retain(|name, _| name == "name");
+            value
+        };
+        for at in 0..root.len() {
+            let mut changed = root.to_vec();
+            changed[at] ^= 1;
+            // A root that is accepted differs in its inventory or its white space alone.
+            if let (Ok(_), Ok(found)) = (
+                store.with_seal(&changed),
+                serde_json::from_slice::<serde_json::Value>(&changed),
+            ) && found["attributes"]["zvf_seal"]["transaction"] == 0
+            {
+                assert_eq!(without(found), without(whole.clone()), "byte {at}");
+            }
+        }
+    });
+}
+
+async fn commit(mut transaction: Transaction) {
+    let root = transaction.root().clone();
+    transaction.commit(&root).await.unwrap();
+}
+
+#[test]
+fn a_transaction_keeps_the_inventory() {
+    block_on(async {
+        let store = sealed(&objects()).await;
+        let mut transaction = store.begin().await.unwrap();
+        assert!(transaction.is_sealed());
+        let new = Bytes::from_static(b"a new cell");
+        transaction.put(key("0/a/c/0"), new.clone()).await.unwrap();
+        transaction.put(key("0/a/c/5"), new.clone()).await.unwrap();
+        transaction.delete(key("0/a/c/1")).await.unwrap();
+        commit(transaction).await;
+        let mut expected = objects();
+        expected.retain(|(name, _)| *name != "0/a/c/1");
+        expected[2].1 = new.to_vec();
+        expected.push(("0/a/c/5", new.to_vec()));
+        check_all(&store, &expected).await;
+        // An object of the former transaction.
+        put(&store, "0/a/c/0", objects()[2].1.clone()).await;
+        assert!(fault(&store, "0/a/c/0").await.is_some());
+        put(&store, "0/a/c/1", objects()[3].1.clone()).await;
+        assert_eq!(fault(&store, "0/a/c/1").await, Some(SealError::Unlisted));
+    });
+}
+
+#[test]
+fn a_transaction_that_rebased_and_a_part_of_one_keep_the_inventory() {
+    block_on(async {
+        let store = sealed(&objects()).await;
+        let mut mine = store.begin().await.unwrap();
+        let mut theirs = store.begin().await.unwrap();
+        theirs.put(key("0/a/c/7"), "theirs".into()).await.unwrap();
+        commit(theirs).await;
+        mine.put(key("0/a/c/8"), "mine".into()).await.unwrap();
+        let root = mine.root().clone();
+        mine.commit(&root).await.unwrap_err();
+        mine.rebase().await.unwrap();
+        let mut part = store.join_transaction(mine.id()).await.unwrap();
+        part.put(key("0/a/c/9"), "part".into()).await.unwrap();
+        mine.merge_staged(&part.staged_journal()).await.unwrap();
+        commit(mine).await;
+        let view = checked(&store).await;
+        for (name, bytes) in [("7", "theirs"), ("8", "mine"), ("9", "part")] {
+            let found = view.read_one(full(&format!("0/a/c/{name}"))).await.unwrap();
+            assert_eq!(found.as_deref(), Some(bytes.as_bytes()));
+        }
+        assert_eq!(view.read_one(full("0/a/c/6")).await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_store_of_others_is_sealed_and_the_seal_removed() {
+    block_on(async {
+        let others = [
+            ("zarr.json", ROOT.to_vec()),
+            ("0/zarr.json", b"{}".to_vec()),
+        ];
+        let store = Store::from_memory(others).unwrap();
+        let mut transaction = store.begin().await.unwrap();
+        assert!(!transaction.is_sealed());
+        transaction.put(key("0/a"), "new".into()).await.unwrap();
+        transaction.seal().await.unwrap();
+        commit(transaction).await;
+        let expected = [("0/zarr.json", b"{}".to_vec()), ("0/a", b"new".to_vec())];
+        check_all(&store, &expected).await;
+        let mut transaction = store.begin().await.unwrap();
+        transaction.remove_seal();
+        commit(transaction).await;
+        let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
+        assert!(!store.with_seal(&root).unwrap().is_sealed());
+    });
+}
+
+/// Cells of a store whose inventory needs several leaves.
+fn many() -> Vec<(String, Vec<u8>)> {
+    let cell = |at: usize| (format!("0/a/c/{at:05}"), at.to_le_bytes().to_vec());
+    (0..20_000).map(cell).collect()
+}
+
+fn borrowed(objects: &[(String, Vec<u8>)]) -> Vec<(&str, Vec<u8>)> {
+    let objects = objects.iter();
+    objects
+        .map(|(name, bytes)| (name.as_str(), bytes.clone()))
+        .collect()
+}
+
+#[test]
+fn a_large_inventory_is_read_and_written_by_leaf() {
+    block_on(async {
+        let many = many();
+        let store = sealed(&borrowed(&many)).await;
+        let leaves = async || {
+            let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
+            let root: serde_json::Value = serde_json::from_slice(&root).unwrap();
+            let leaves = root["attributes"]["zvf_seal"]["leaves"].clone();
+            let leaves = leaves.as_array().unwrap().iter();
+            let names: Vec<String> = leaves
+                .map(|leaf| leaf[1].as_str().unwrap().into())
+                .collect();
+            names
+        };
+        let before = leaves().await;
+        assert!(before.len() > 3);
+        let view = checked(&store).await;
+        store.take_request_log();
+        let reads = [full("0/a/c/00001"), full("0/a/c/00002")];
+        view.read(&reads).await.unwrap();
+        view.read(&reads).await.unwrap();
+        // One leaf, together with the first reads.
+        let requests = log(&store);
+        let of_leaves = requests
+            .iter()
+            .filter(|line| line.starts_with(".zvf/seal/"));
+        assert_eq!((of_leaves.count(), requests.len()), (1, 5));
+
+        let mut transaction = store.begin().await.unwrap();
+        transaction
+            .put(key("0/a/c/00001"), "new".into())
+            .await
+            .unwrap();
+        store.take_request_log();
+        commit(transaction).await;
+        let read = log(&store);
+        let read = read.iter().filter(|line| line.starts_with(".zvf/seal/"));
+        assert_eq!(read.count(), 1);
+        let after = leaves().await;
+        let kept = after.iter().filter(|leaf| before.contains(leaf)).count();
+        assert_eq!(kept, before.len() - 1);
+        // The leaf that was replaced is deleted.
+        let old = before.iter().find(|leaf| !after.contains(leaf)).unwrap();
+        assert_eq!(store.read_one(full(old)).await.unwrap(), None);
+        let mut expected = borrowed(&many);
+        expected[1].1 = b"new".to_vec();
+        check_all(&store, &expected[..10]).await;
+        check_all(&store, &expected[19_990..]).await;
+    });
+}
+
+#[test]
+fn a_damaged_absent_or_exchanged_leaf_is_an_error() {
+    block_on(async {
+        let many = many();
+        let store = sealed(&borrowed(&many)).await;
+        let (first, second) = (key(".zvf/seal/0-0"), key(".zvf/seal/0-1"));
+        let leaf = store
+            .read_one(Read::full(first.clone()))
+            .await
+            .unwrap()
+            .unwrap();
+        let other = store.read_one(Read::full(second)).await.unwrap().unwrap();
+        let mut flipped = leaf.to_vec();
+        flipped[100] ^= 1;
+        let faults: [Bytes; 3] = [flipped.into(), leaf.slice(..leaf.len() - 1), other];
+        for fault in faults {
+            store.put_many(vec![(first.clone(), fault)]).await.unwrap();
+            let view = checked(&store).await;
+            let error = view.read_one(full("0/a/c/00001")).await.unwrap_err();
+            let ReadError::Sealed { key, source } = error else {
+                panic!("{error:?}");
+            };
+            assert_eq!((key, source), (first.clone(), SealError::Inventory));
+        }
+        store.delete_many(vec![first]).await.unwrap();
+        let view = checked(&store).await;
+        view.read_one(full("0/a/c/00001")).await.unwrap_err();
+        view.read_one(full("0/a/c/19999")).await.unwrap();
+    });
+}
+
+#[test]
+fn a_folder_is_checked_like_memory_and_swept_of_unused_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path().to_str().unwrap()).unwrap();
+    block_on(async {
+        let mut creation = store.begin_create().await.unwrap();
+        creation.write_seal();
+        let many = many();
+        let all = many
+            .iter()
+            .map(|(name, bytes)| (key(name), Bytes::from(bytes.clone())));
+        creation.put_many(all.take(1500).collect()).await.unwrap();
+        creation.commit(ROOT).await.unwrap();
+        check_all(&store, &borrowed(&many[..50])).await;
+        // As a process leaves it that dies before it puts the root.
+        std::fs::write(folder.path().join(".zvf/seal/1-dead-0-0"), "leaf").unwrap();
+        let swept = store.sweep(core::time::Duration::ZERO).await.unwrap();
+        assert_eq!(swept, 1);
+        check_all(&store, &borrowed(&many[..50])).await;
+        let cell = folder.path().join("0/a/c/00003");
+        std::fs::write(&cell, 5_usize.to_le_bytes()).unwrap();
+        assert_eq!(
+            fault(&store, "0/a/c/00003").await,
+            Some(SealError::Contents)
+        );
+        std::fs::remove_file(cell).unwrap();
+        assert_eq!(fault(&store, "0/a/c/00003").await, Some(SealError::Missing));
+    });
+}
+
+/// Objects with names so long that the inventory does not fit into the root.
+fn long_names() -> Vec<(String, Vec<u8>)> {
+    let name = |at: usize| format!("0/{at:02}{}", "x".repeat(220));
+    (0..40).map(|at| (name(at), vec![1; 10])).collect()
+}
+
+async fn begin_large(place: &Place, killer: &Killer) -> Store {
+    let store = place.open(killer);
+    let mut creation = store.begin_create().await.unwrap();
+    creation.write_seal();
+    let objects = long_names().into_iter();
+    let objects = objects.map(|(name, bytes)| (key(&name), Bytes::from(bytes)));
+    creation.put_many(objects.collect()).await.unwrap();
+    creation.commit(ROOT).await.unwrap();
+    store
+}
+
+/// Changes the first two objects.
+async fn change_large(store: &Store, byte: u8) {
+    let mut transaction = store.begin().await.unwrap();
+    for (name, _) in &long_names()[..2] {
+        let bytes = Bytes::from(vec![byte; 11]);
+        transaction.put(key(name), bytes).await.unwrap();
+    }
+    commit(transaction).await;
+}
+
+/// Returns the first bytes of all objects, read with checks.
+async fn first_bytes(store: &Store) -> Vec<u8> {
+    let view = checked(store).await;
+    let mut found = Vec::new();
+    for (name, _) in long_names() {
+        found.push(view.read_one(full(&name)).await.unwrap().unwrap()[0]);
+    }
+    found
+}
+
+#[test]
+fn a_crash_leaves_the_inventory_of_the_state_that_readers_see() {
+    let state = |byte: u8| {
+        let mut bytes = vec![1; 40];
+        bytes[..2].fill(byte);
+        bytes
+    };
+    Place::each(|place, killer| {
+        let (mut old, mut new) = (0, 0);
+        for at in 1.. {
+            let place = place.another(killer);
+            let store = block_on(begin_large(&place, killer));
+            let survived = killer.survives(at, change_large(&store, 2)).is_some();
+            drop(store);
+            let store = place.open(killer);
+            block_on(async {
+                match first_bytes(&store).await {
+                    found if found == state(1) => old += 1,
+                    found if found == state(2) => new += 1,
+                    found => panic!("{found:?}"),
+                }
+                change_large(&store, 3).await;
+                assert_eq!(first_bytes(&store).await, state(3));
+                store.sweep(core::time::Duration::ZERO).await.unwrap();
+                assert_eq!(first_bytes(&store).await, state(3));
+            });
+            if let Some(path) = place.path() {
+                let leaves = std::fs::read_dir(path.join(".zvf/seal")).unwrap();
+                assert_eq!(leaves.count(), 1, "one leaf is left");
+            }
+            if survived {
+                break;
+            }
+        }
+        assert!(old > 5 && new > 8, "{old} {new}");
+    });
+}

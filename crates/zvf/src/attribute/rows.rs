@@ -1,0 +1,380 @@
+//! Attributes of vertices and objects from tables.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use serde_json::Map;
+use zvf_build::{
+    Column, ColumnValues, NumericColumn,
+    edit::{EditError, StoredValues},
+};
+use zvf_format::numeric::Kind;
+use zvf_model::{grid::ChunkCoord, level::LevelId, row_id::RowId};
+use zvf_query::{StoredArray, predicate::Scope};
+use zvf_store::{Store, Transaction};
+
+use super::{
+    AttributeReport, AttributeSpec, Batch, Place, Values, json_of, present, raw_vertices, root,
+    stage,
+};
+use crate::{
+    dataset::Dataset,
+    failure::Failure,
+    nodes,
+    pyramid::form,
+    writer::cell_writer::{CellWriter, StagedTransaction},
+};
+
+/// Options for writing attributes from a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableOptions {
+    /// Replaces existing attributes of other types, whose other values are lost.
+    pub replace: bool,
+    /// The transaction to which addresses of vertices belong; not checked if `None`.
+    pub transaction: Option<u64>,
+}
+
+/// Keys of the rows of a table.
+pub(crate) enum TableKeys<'t> {
+    /// Addresses of vertices.
+    Rows(&'t [u64]),
+    /// Ids of objects.
+    Objects(&'t [i64]),
+}
+
+/// Values of some vertices.
+pub(super) struct RowValues {
+    name: String,
+    /// Addresses with rows of `values`, ascending.
+    rows: Arc<Vec<(RowId, usize)>>,
+    /// Chunks of the level, ascending.
+    chunks: Arc<[ChunkCoord]>,
+    values: StoredValues,
+    /// Values of the other vertices, if the attribute exists.
+    old: Option<StoredArray>,
+    /// Number of vertices without a value.
+    missing: AtomicU64,
+}
+
+impl RowValues {
+    pub(super) fn old(&self) -> Option<&StoredArray> {
+        self.old.as_ref()
+    }
+
+    /// Returns the values of the vertices of a batch.
+    pub(super) fn of(&self, batch: &Batch, row: usize) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        for (at, (chunk, count)) in batch.rows.iter().enumerate() {
+            let start = bytes.len();
+            let size = count.saturating_mul(row);
+            let old = batch.old.get(at).and_then(Option::as_ref);
+            match (old, &self.values.filler) {
+                (Some(old), _) if old.len() == size => bytes.extend_from_slice(old),
+                (Some(_), _) => {
+                    return Err(Failure::Attribute {
+                        name: format!("0/vertex_attributes/{}/{chunk}", self.name),
+                        why: "its size is not that of one value for each vertex",
+                    });
+                }
+                (None, Some(filler)) => bytes.extend(filler.iter().cycle().take(size)),
+                (None, None) => bytes.resize(start + size, 0),
+            }
+            let own = self.rows_of(chunk);
+            for (id, from) in own {
+                let to = usize::try_from(id.row()).unwrap_or(usize::MAX);
+                let to = to
+                    .checked_mul(row)
+                    .filter(|to| *to < size)
+                    .map(|to| start + to);
+                let slot = to.and_then(|to| bytes.get_mut(to..to + row));
+                let slot = slot.ok_or_else(|| EditError::UnknownRow {
+                    chunk: chunk.to_string(),
+                    row: id.row(),
+                })?;
+                slot.copy_from_slice(self.values.numbers.row(*from));
+            }
+            if old.is_none() && self.values.filler.is_none() {
+                let missing = count.saturating_sub(own.len()) as u64;
+                self.missing.fetch_add(missing, Ordering::Relaxed);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the rows of a chunk.
+    fn rows_of(&self, chunk: &ChunkCoord) -> &[(RowId, usize)] {
+        let rank = self.chunks.binary_search(chunk).unwrap_or(usize::MAX) as u64;
+        let start = self.rows.partition_point(|(id, _)| id.chunk() < rank);
+        let end = self.rows.partition_point(|(id, _)| id.chunk() <= rank);
+        &self.rows[start..end]
+    }
+}
+
+/// Writes attributes from a table in one transaction.
+pub(crate) async fn write(
+    store: &Store,
+    keys: TableKeys<'_>,
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<AttributeReport, Failure> {
+    let mut transaction = store.begin().await?;
+    let staged = async {
+        let found = transaction.base();
+        if let Some(expected) = options.transaction.filter(|expected| *expected != found) {
+            return Err(Failure::OutdatedRows { expected, found });
+        }
+        let dataset = Dataset::open_store(store.clone()).await?;
+        match keys {
+            TableKeys::Rows(rows) => {
+                vertices(&dataset, &mut transaction, rows, columns, options).await
+            }
+            TableKeys::Objects(ids) => {
+                objects(&dataset, &mut transaction, ids, columns, options).await
+            }
+        }
+    };
+    match staged.await {
+        Ok((root, mut written)) => {
+            written.transaction = transaction.commit(&root).await?.transaction;
+            Ok(written)
+        }
+        Err(error) => {
+            // The next writer deletes leftovers.
+            let _ = transaction.abort().await;
+            Err(error)
+        }
+    }
+}
+
+fn check_lengths(columns: &[Column], keys: usize) -> Result<(), Failure> {
+    match columns.iter().find(|column| column.len() != keys) {
+        None => Ok(()),
+        Some(column) => Err(Failure::Attribute {
+            name: column.name.clone(),
+            why: "it does not have one row for each key",
+        }),
+    }
+}
+
+async fn vertices(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    rows: &[u64],
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<(Bytes, AttributeReport), Failure> {
+    check_lengths(columns, rows.len())?;
+    let session = dataset.session();
+    let mut keyed: Vec<(RowId, usize)> = rows.iter().copied().map(RowId::from).zip(0..).collect();
+    keyed.sort_unstable();
+    let keyed = Arc::new(keyed);
+    let mut written = AttributeReport::default();
+    let mut chunks: Arc<[ChunkCoord]> = Arc::default();
+    for column in columns {
+        let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
+        spec.overwrite = true;
+        let (part, _) = raw_vertices(dataset, &spec).await?;
+        chunks = part.chunks().into();
+        if let Some((id, _)) = keyed.last()
+            && id.chunk() >= chunks.len() as u64
+        {
+            return Err(Failure::from(EditError::UnknownRow {
+                chunk: format!("number {}", id.chunk()),
+                row: id.row(),
+            }));
+        }
+        let path = format!("0/vertex_attributes/{}", column.name);
+        let (old, values) = stored(dataset, &path, column, rows.len(), options).await?;
+        let old = match old {
+            true => {
+                let role = zvf_model::layout::ArrayRole::VertexAttribute(&column.name);
+                session.stored_array(LevelId::FULL, &role).await?
+            }
+            false => None,
+        };
+        spec.kind = values.numbers.kind;
+        let width = u64::from(values.numbers.width);
+        spec.row_shape = (width > 1).then_some(width).into_iter().collect();
+        let attributes = values.attributes.clone();
+        let source = Arc::new(RowValues {
+            name: column.name.clone(),
+            rows: Arc::clone(&keyed),
+            chunks: Arc::clone(&chunks),
+            values,
+            old,
+            missing: AtomicU64::new(0),
+        });
+        let staged = stage(
+            dataset,
+            transaction,
+            &spec,
+            attributes,
+            Values::Rows(Arc::clone(&source)),
+        );
+        let one = staged.await?;
+        let missing = source.missing.load(Ordering::Relaxed);
+        if missing > 0 {
+            return Err(Failure::from(EditError::MissingRows {
+                name: column.name.clone(),
+                rows: missing,
+            }));
+        }
+        written.vertices = one.vertices;
+        written.chunks = one.chunks;
+        written.batches += one.batches;
+        written.bytes += one.bytes;
+    }
+    Ok((root(transaction, &chunks)?, written))
+}
+
+/// Returns whether values of an existing attribute remain, and the values in the form in which
+/// they are stored.
+async fn stored(
+    dataset: &Dataset,
+    path: &str,
+    column: &Column,
+    rows: usize,
+    options: &TableOptions,
+) -> Result<(bool, StoredValues), Failure> {
+    let key = nodes::named(zvf_model::key::Key::parse(path), path)?;
+    let node = nodes::read_one(dataset.store(), &key).await?;
+    if let Some(node) = node {
+        match StoredValues::like(path, node.attributes(), column) {
+            Ok(values) => return Ok((true, values)),
+            Err(_) if options.replace => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let level = json_of(dataset, "0").await?;
+    let count = level["attributes"]["zarr_vectors_level"]["vertex_count"].as_u64();
+    let is_whole = count == Some(rows as u64);
+    Ok((false, StoredValues::new(column, !is_whole)?))
+}
+
+async fn objects(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    ids: &[i64],
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<(Bytes, AttributeReport), Failure> {
+    check_lengths(columns, ids.len())?;
+    let session = dataset.session();
+    let objects = session.object_list(LevelId::FULL).await?;
+    let objects = objects.ok_or_else(|| Failure::Attribute {
+        name: "object_id".to_owned(),
+        why: "the store has no objects",
+    })?;
+    let count = objects.len();
+    let places: HashMap<i64, usize> = (0..count)
+        .filter_map(|at| Some((objects.id(at)?, at)))
+        .collect();
+    let mut rows: Vec<Option<usize>> = vec![None; count];
+    for (from, id) in ids.iter().enumerate() {
+        let place = places.get(id).ok_or(EditError::UnknownObject(*id))?;
+        rows[*place] = Some(from);
+    }
+    let names = session.attribute_list(LevelId::FULL, Scope::Object).await?;
+    let form = form(dataset).await?;
+    let mut outputs = Vec::new();
+    let mut old_files = Vec::new();
+    for column in columns {
+        let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
+        spec.overwrite = true;
+        let place = Place::find(dataset, &spec, "0/object_attributes").await?;
+        let (mut whole, mut attributes) = (None, Map::new());
+        if names.contains(&column.name) {
+            let old = session
+                .object_values(LevelId::FULL, &column.name, None)
+                .await?;
+            match unlike(&old, column) {
+                None => {
+                    whole = Some(old);
+                    let node = nodes::read_one(dataset.store(), &place.key).await?;
+                    attributes = node
+                        .map(|node| node.attributes().clone())
+                        .unwrap_or_default();
+                }
+                Some(_) if options.replace => {}
+                Some(error) => return Err(error.into()),
+            }
+        }
+        let values = merged(column, whole.as_ref(), &rows);
+        let staged = form.object_attribute(&place.path, &attributes, &values);
+        outputs.extend(staged.map_err(EditError::Build)?);
+        old_files.push(place);
+    }
+    outputs.extend(present(dataset, "object_attributes").await?);
+    let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction));
+    writer.write(outputs).await?;
+    let bytes = writer.take_report().bytes;
+    let (transaction, put) = writer.into_destination().into_parts();
+    for place in old_files {
+        place.sweep(transaction, &put).await?;
+    }
+    let (part, _) = raw_vertices(dataset, &AttributeSpec::new("vertices", Kind::UInt8)).await?;
+    let written = AttributeReport {
+        objects: ids.len() as u64,
+        bytes,
+        ..AttributeReport::default()
+    };
+    Ok((root(transaction, part.chunks())?, written))
+}
+
+/// Returns the error if an existing attribute has another type than a column.
+fn unlike(old: &Column, column: &Column) -> Option<EditError> {
+    let text = |values: &ColumnValues| match values {
+        ColumnValues::Numeric(numbers) => format!("{} x {}", numbers.width, numbers.kind.name()),
+        ColumnValues::Dictionary { .. } => "text".to_owned(),
+    };
+    let (expected, found) = (text(&old.values), text(&column.values));
+    (expected != found).then(|| EditError::AttributeType {
+        what: "object attribute",
+        name: column.name.clone(),
+        expected,
+        found,
+    })
+}
+
+/// Returns a row for each object: the given one, or else the old one, or else null.
+fn merged(column: &Column, old: Option<&Column>, rows: &[Option<usize>]) -> Column {
+    let from = |at: usize| match rows.get(at).copied().flatten() {
+        Some(row) => Some((column, row)),
+        None => old.filter(|old| at < old.len()).map(|old| (old, at)),
+    };
+    let is_null = |at: usize| from(at).is_none_or(|(column, row)| column.is_null(row));
+    let nulls: Vec<bool> = (0..rows.len()).map(is_null).collect();
+    match &column.values {
+        ColumnValues::Numeric(numbers) => {
+            let mut all = NumericColumn::new(numbers.kind, numbers.width);
+            for at in 0..rows.len() {
+                let bytes = from(at).and_then(|(column, row)| match &column.values {
+                    ColumnValues::Numeric(numbers) => Some(numbers.row(row)),
+                    ColumnValues::Dictionary { .. } => None,
+                });
+                match bytes {
+                    Some(bytes) => all.bytes.extend_from_slice(bytes),
+                    None => all.bytes.resize(all.bytes.len() + all.row_size(), 0),
+                }
+            }
+            Column {
+                nulls: nulls.contains(&true).then_some(nulls),
+                ..Column::new(column.name.clone(), all)
+            }
+        }
+        ColumnValues::Dictionary { .. } => {
+            let texts = (0..rows.len()).map(|at| {
+                let (column, row) = from(at)?;
+                column.text_at(row)
+            });
+            Column::text(column.name.clone(), texts)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Operations for programs without async.
+//!
+//! [`block_on`] waits for any operation of this crate on a runtime of its own, and [`Dataset`] has
+//! the operations that programs use most. A call may come from any thread, except from async code.
+//!
+//! ```
+//! # use zvf::{CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
+//! use zvf::{BatchOptions, Bbox, Query, ValidateOptions, blocking};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let address = folder.path().join("points.zv").display().to_string();
+//! # let points = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
+//! # let design = Design::new(GeometryKind::Points);
+//! # blocking::block_on(zvf::create(&address, &points, design, &CreateOptions::new()))?;
+//! let points = blocking::Dataset::open(&address)?;
+//! let query = Query::new().region(Bbox::parse("0,0,0,5,5,5")?);
+//! assert_eq!(points.query(&query)?.positions.len(), 1);
+//! for batch in points.stream(&Query::new(), BatchOptions::new().rows(1)) {
+//!     assert_eq!(batch?.positions.len(), 1);
+//! }
+//! let report = blocking::block_on(zvf::validate(&address, &ValidateOptions::default()))?;
+//! assert!(report.is_ok());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use futures_util::StreamExt;
+use tokio::runtime::{Builder, Runtime};
+use zvf_query::{BatchOptions, BatchStream, Counts, Explanation, Query, QueryReport, QueryResult};
+use zvf_store::OpenOptions;
+
+use crate::{error::Error, location::Location};
+
+/// Waits for an operation, on a runtime that all calls share.
+///
+/// # Errors
+///
+/// Those of the operation; [`Error::Runtime`] if the runtime cannot be started.
+///
+/// # Panics
+///
+/// If called from async code, which should await the operation instead.
+pub fn block_on<T>(operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    runtime()?.block_on(operation)
+}
+
+fn runtime() -> Result<&'static Runtime, Error> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    static STARTING: Mutex<()> = Mutex::new(());
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Error::Runtime)?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+/// A [`crate::Dataset`] whose queries return when they are done.
+#[derive(Clone, Debug)]
+pub struct Dataset(crate::Dataset);
+
+impl Dataset {
+    /// Opens the store at `location`, as [`crate::Dataset::open`] does.
+    ///
+    /// # Errors
+    ///
+    /// See [`crate::Dataset::open`].
+    pub fn open(location: impl Into<Location>) -> Result<Self, Error> {
+        Self::open_with(location, &OpenOptions::default())
+    }
+
+    /// Opens the store with `options`, as [`crate::Dataset::open_with`] does.
+    ///
+    /// # Errors
+    ///
+    /// See [`crate::Dataset::open`].
+    pub fn open_with(location: impl Into<Location>, options: &OpenOptions) -> Result<Self, Error> {
+        Ok(Self(block_on(crate::Dataset::open_with(
+            location, options,
+        ))?))
+    }
+
+    /// Returns the async dataset, for metadata and for operations to pass to [`block_on`].
+    pub fn as_async(&self) -> &crate::Dataset {
+        &self.0
+    }
+
+    /// Runs a query and returns its whole result in memory.
+    ///
+    /// # Errors
+    ///
+    /// See [`crate::Dataset::query`].
+    pub fn query(&self, query: &Query) -> Result<QueryResult, Error> {
+        block_on(self.0.query(query))
+    }
+
+    /// Runs a query and returns its result as an iterator of batches, which reads while it is
+    /// advanced. See [`crate::Dataset::stream`].
+    pub fn stream(&self, query: &Query, options: BatchOptions) -> BatchIter {
+        BatchIter(self.0.stream(query, options))
+    }
+
+    /// Counts the vertices, objects and links that a query selects.
+    ///
+    /// # Errors
+    ///
+    /// See [`crate::Dataset::count`].
+    pub fn count(&self, query: &Query) -> Result<Counts, Error> {
+        block_on(self.0.count(query))
+    }
+
+    /// Returns the plan of a query with the reads it would make.
+    ///
+    /// # Errors
+    ///
+    /// See [`crate::Dataset::explain`].
+    pub fn explain(&self, query: &Query) -> Result<Explanation, Error> {
+        block_on(self.0.explain(query))
+    }
+}
+
+/// The batches of a query.
+#[derive(Debug)]
+#[must_use = "an iterator does nothing unless advanced"]
+pub struct BatchIter(BatchStream<Error>);
+
+impl BatchIter {
+    /// Returns the levels, skipped parts and notes of the result, once the iterator has ended
+    /// without an error.
+    pub fn report(&self) -> Option<&QueryReport> {
+        self.0.report()
+    }
+}
+
+impl Iterator for BatchIter {
+    type Item = Result<QueryResult, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        block_on(async { Ok(self.0.next().await) }).unwrap_or_else(|error| Some(Err(error)))
+    }
+}

@@ -1,0 +1,59 @@
+//! An implementation of the trait `Fetch`: a cache in front of any other implementation, which may
+//! be a store, a protocol or a database.
+
+use std::{collections::HashMap, sync::Arc, sync::Mutex, sync::atomic};
+
+use zvf_model::fetch::{CellOf, CellSource, Fetch, FetchError, Fetched, Wanted};
+use zvf_model::{key::Key, zarr::Array, zarr::Node};
+
+type Name = (Key, Vec<u64>, Option<std::ops::Range<u64>>);
+
+pub struct Cached<F> {
+    pub inner: F,
+    pub cells: Mutex<HashMap<Name, Option<Fetched>>>,
+    pub requested: atomic::AtomicUsize,
+}
+
+fn name<A: CellSource>(Wanted { cell, part }: &Wanted<A>) -> Name {
+    match cell {
+        CellOf::Element(array, index) => (array.node().clone(), index.clone(), part.clone()),
+        CellOf::Child(node) => (node.clone(), Vec::new(), part.clone()),
+    }
+}
+
+impl<F: Fetch + Send> Fetch for Cached<F> {
+    type Array = F::Array;
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<F::Array, FetchError> {
+        self.inner.array(node, array)
+    }
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        self.inner.nodes(keys).await
+    }
+    async fn cells(&self, wanted: &[Wanted<F::Array>]) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let known = |wanted| self.cells.lock().unwrap().get(&name(wanted)).cloned();
+        let cached: Vec<_> = wanted.iter().map(known).collect();
+        let missing = wanted.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
+        let missing: Vec<_> = missing.map(|(wanted, _)| wanted.clone()).collect();
+        self.requested.fetch_add(missing.len(), atomic::Ordering::Relaxed);
+        let fetched = self.inner.cells(&missing).await;
+        for (wanted, fetched) in missing.iter().zip(&fetched) {
+            if let Ok(fetched) = fetched {
+                self.cells.lock().unwrap().insert(name(wanted), fetched.clone());
+            }
+        }
+        let mut fetched = fetched.into_iter();
+        cached
+            .into_iter()
+            .map(|cached| cached.map_or_else(|| fetched.next().unwrap(), Ok))
+            .collect()
+    }
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        self.inner.children(key).await
+    }
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.inner.sizes(keys).await
+    }
+    fn budget(&self) -> u64 {
+        self.inner.budget()
+    }
+}

@@ -1,0 +1,207 @@
+"""Changes, levels, and operations on whole stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zvf
+
+PATH = {"positions": [[4.0, 4, 4], [5, 5, 5]], "part_offsets": [0, 2], "vertex": {"fa": [0, 1]}}
+
+
+def test_changes_are_visible_in_the_dataset() -> None:
+    tracts, other = zvf.open("tracts.zv"), zvf.open("tracts.zv")
+    added = tracts.append(**PATH, object={"length": [1.5]})  # type: ignore[arg-type]
+    assert (added.transaction, added.added, added.objects.tolist()) == (1, 2, [9])
+    assert tracts.query(objects=9).object["length"].dtype == np.float32
+    removed = tracts.delete(objects=[3])
+    assert removed is not None and removed.removed == 3
+    assert tracts.query().objects.tolist() == [8, 9]
+    other.reload()
+    assert other.query().objects.tolist() == [8, 9]
+    assert tracts.compact().transaction == 3
+    assert zvf.validate("tracts.zv")
+
+
+def test_objects_are_replaced_by_others() -> None:
+    tracts = zvf.open("tracts.zv")
+    changed = tracts.replace(
+        [3, 8], **PATH, part_objects=[5], object={"length": [1]}  # type: ignore[arg-type]
+    )
+    assert (changed.removed, changed.added) == (5, 2)
+    assert tracts.query().objects.tolist() == [5]
+
+
+def test_types_of_arrays_are_kept_and_those_of_lists_fitted() -> None:
+    tracts = zvf.open("tracts.zv")
+    with pytest.raises(zvf.InputError, match="length"):
+        tracts.append(**PATH, object={"length": np.array([1.5])})  # type: ignore[arg-type]
+    assert len(tracts.query()) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ({"where": "object.length > 2"}, [8]),
+        ({"bbox": ((0, 0, 0), (1, 1, 1))}, [8]),
+        ({"bbox": ((0, 0, 0), (1, 1, 1)), "mode": "within"}, [3, 8]),
+        ({"bbox": ((0, 0, 0), (2, 2, 2)), "mode": "within"}, [8]),
+        ({"where": "fa > 5"}, [3, 8]),
+        ({"groups": 1}, []),
+    ],
+)
+def test_deletion_by_query(options: dict[str, Any], left: list[int]) -> None:
+    tracts = zvf.open("tracts.zv")
+    tracts.delete(**options)
+    assert tracts.query().objects.tolist() == left
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "no selection"),
+        ({"limit": 1}, "no selection"),
+        ({"where": "fa > 0", "mode": "clip"}, "whole"),
+        ({"where": "fa > 0", "keep_going": True}, "keep_going"),
+    ],
+)
+def test_deletions_that_are_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        zvf.open("tracts.zv").delete(**options)
+    zvf.create("cloud.zv", kind="points", positions=np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="no objects"):
+        zvf.open("cloud.zv").delete(bbox=((0, 0, 0), (1, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "error", "says"),
+    [
+        ({"positions": [[1, 2, 3]], "parts": [0]}, TypeError, "parts"),
+        ({"part_offsets": [0]}, TypeError, "positions"),
+        ({**PATH, "groups": {"AF": [9]}}, ValueError, "numbers"),
+        ({**PATH, "out_of_bounds": "keep"}, ValueError, "raise, ignore or expand"),
+        ({**PATH, "positions": [[4.0, 4, 4], [50, 5, 5]]}, zvf.InputError, "bounds"),
+        ({**PATH, "part_objects": [3]}, zvf.InputError, "3"),
+    ],
+)
+def test_additions_that_are_refused(
+    arrays: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    tracts = zvf.open("tracts.zv")
+    with pytest.raises(error, match=says):
+        tracts.append(**arrays)
+    assert tracts.query().objects.tolist() == [3, 8]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"method": "half"}, "stride"),
+        ({"factors": [0.5]}, "above 1"),
+        ({"sparsity": [0.5]}, "1 or more"),
+        ({"sparsity": [2], "sparsity_by": "colour"}, "attribute:NAME"),
+        ({"tolerance": 0.0}, "above 0"),
+        ({"depth": -2}, "-1 for all"),
+        ({"rules": {"fa": "double"}}, "double"),
+        ({"cross_level": "both"}, "implicit"),
+    ],
+)
+def test_pyramids_that_are_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        zvf.open("tracts.zv").pyramid(**options)
+
+
+def test_levels_are_refreshed_after_a_change() -> None:
+    positions = np.random.default_rng(1).random((5000, 3))
+    zvf.create("cloud.zv", kind="points", positions=positions, chunk_shape=(0.25, 0.25, 0.25))
+    cloud = zvf.open("cloud.zv")
+    seen: list[tuple[int, int]] = []
+    built = cloud.pyramid(
+        levels=2, method="bins", factors=[2, 4], progress=lambda *counts: seen.append(counts)
+    )
+    assert [level.level for level in built] == cloud.levels[1:] == [1, 2]
+    assert seen and seen[-1][0] == seen[-1][1] > 0
+    assert 0 < len(cloud.query(level=2)) < len(cloud.query(level=1)) < 5000
+    cloud.append(positions=positions[:10])
+    assert cloud.info().levels[1].is_behind
+    cloud.pyramid(refresh=True)
+    assert not cloud.info().levels[1].is_behind
+
+
+def test_findings_name_rule_and_place() -> None:
+    cells = [path for path in Path("tracts.zv/0/vertices").rglob("*") if path.is_file()]
+    cell = next(path for path in cells if path.name != "zarr.json")
+    cell.write_bytes(b"")
+    report = zvf.validate("tracts.zv", level=3)
+    assert not report and not report.ok
+    finding = report.findings[0]
+    assert finding.severity == "error" and "0/vertices" in finding.path
+    assert finding.code in str(report)
+    few = zvf.validate("tracts.zv", level=3, limit=0)
+    assert (few.findings, few.unlisted, few.ok) == ([], {finding.code: 1}, False)
+    with pytest.raises(ValueError, match="1, 2, 3 or 4"):
+        zvf.validate("tracts.zv", level=5)  # type: ignore[arg-type]
+    with pytest.raises(zvf.NotFoundError):
+        zvf.validate("absent.zv")
+
+
+def test_repairs() -> None:
+    root = Path("tracts.zv/0/vertices/zarr.json")
+    before = root.read_text()
+    assert zvf.validate("tracts.zv").ok
+    report = zvf.repair("tracts.zv")
+    assert (report.ok, report.repaired, report.transaction) == (True, [], None)
+    assert root.read_text() == before
+
+
+def test_migration_reports_progress() -> None:
+    seen: list[tuple[int, int]] = []
+    report = zvf.migrate(
+        "tracts.zv", "new.zv", profile="0.8", progress=lambda *counts: seen.append(counts)
+    )
+    assert (report.from_generation, report.to_generation, report.vertices) == ("0.9", "0.8", 5)
+    assert seen[-1][0] > 0
+    with pytest.raises(zvf.ExistsError):
+        zvf.migrate("tracts.zv", "new.zv")
+    with pytest.raises(zvf.UnsupportedError):
+        zvf.open("new.zv").compact()
+
+
+def test_errors_of_callbacks_end_the_operation() -> None:
+    def stop(done: int, total: int) -> None:
+        raise LookupError(f"{done} of {total}")
+
+    with pytest.raises(LookupError):
+        zvf.migrate("tracts.zv", "new.zv", progress=stop)
+
+
+def test_bars_of_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bar:
+        made: list[Bar] = []
+
+        def __init__(self, desc: str) -> None:
+            self.desc, self.n, self.total = desc, 0, 0
+            self.made.append(self)
+
+        def update(self, rows: int) -> None:
+            self.n += rows
+
+        def __enter__(self) -> Bar:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    modules = {"tqdm.auto": SimpleNamespace(tqdm=Bar)}
+    monkeypatch.setattr("zvf._progress._module", modules.get)
+    zvf.migrate("tracts.zv", "new.zv", progress=True)
+    (bar,) = Bar.made
+    assert "tracts.zv" in bar.desc and bar.n == bar.total > 0
+    monkeypatch.setattr("zvf._progress._module", lambda _: None)
+    with pytest.raises(ImportError, match="pip install tqdm"):
+        zvf.migrate("tracts.zv", "newer.zv", progress=True)

@@ -1,0 +1,89 @@
+"""Creating stores from arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zvf
+
+CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 5, 5]], np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["f4", ">f4", "f8", ">f8", "i4", "u1"])
+def test_any_type_and_stride(dtype: str) -> None:
+    strided = np.repeat(np.asfortranarray(CORNERS.astype(dtype)), 2, axis=0)[::2]
+    readonly = strided.view()
+    readonly.setflags(write=False)
+    zvf.create("out.zv", kind="points", positions=readonly, chunk_shape=(10, 10, 10))
+    found = zvf.open("out.zv").query().positions
+    assert found.dtype == np.dtype(dtype).newbyteorder("=")
+    assert found.tolist() == CORNERS.tolist()
+
+
+def test_every_family_of_attributes() -> None:
+    zvf.create(
+        "out.zv",
+        kind="graphs",
+        positions=CORNERS,
+        object_ids=[0, 0, 0, 1],
+        links=[[0, 1], [1, 2]],
+        vertex={"radius": [1, 2, 3, 4], "rgb": np.arange(12, dtype=np.uint8).reshape(4, 3)},
+        link={"weight": [0.5, 0.25]},
+        object={"name": ["a", None]},
+        groups={"AF": [0], "CST": [0, 1]},
+        chunk_shape=(10, 10, 10),
+    )
+    found = zvf.open("out.zv").query(groups=1)
+    assert found.links is not None and found.object_ids is not None
+    assert found.links.tolist() == [[0, 1], [1, 2]]
+    assert found.link["weight"].tolist() == [0.5, 0.25]
+    assert found.vertex["rgb"].shape == (4, 3)
+    assert found.object["name"].tolist() == ["a", None]
+    assert {number: ids.tolist() for number, ids in found.groups.items()} == {1: [0, 1]}
+    codes, words = found.object.categories("name")
+    assert words[codes[0]] == "a"
+    with pytest.raises(TypeError, match="numbers"):
+        found.vertex.categories("radius")
+    with pytest.raises(TypeError, match="no paths"):
+        found.paths()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"positions": [1.0, 2.0]}, ValueError, "shape"),
+        ({"positions": [[1.0], [1.0, 2.0]]}, ValueError, "positions"),
+        ({"positions": np.array([[object()]])}, TypeError, "object"),
+        ({"positions": [[float("nan"), 0, 0]]}, zvf.InputError, "."),
+        ({"kind": "blobs"}, ValueError, "points, lines"),
+        ({"vertex": {"fa": [1.0]}}, zvf.InputError, "fa"),
+        ({"vertex": {"fa": [object()] * 4}}, TypeError, "vertex.fa.*row 0"),
+        ({"vertex": {"fa": np.zeros((4, 2, 2))}}, ValueError, "shape"),
+        ({"vertex": [1, 2]}, TypeError, "dictionary"),
+        ({"vertex": {1: [1.0] * 4}}, TypeError, "names are text"),
+        ({"vertex": {"n": np.ma.array([1] * 4, mask=[True, False, False, False])}}, ValueError, "missing"),
+        ({"object_ids": [0.5] * 4}, TypeError, "integers"),
+        ({"object_ids": [[0]] * 4}, ValueError, "axes"),
+        ({"compression": "lzma"}, ValueError, "zstd"),
+        ({"chunk_shape": (0, 1, 1)}, zvf.InputError, "."),
+        ({"chunkshape": (1, 1, 1)}, TypeError, "chunkshape.*chunk_shape"),
+        ({"groups": {"a": [0], 1: [0]}}, TypeError, "numbers or names"),
+    ],
+)
+def test_unusable_geometry(
+    arguments: dict[str, object], error: type[Exception], says: str
+) -> None:
+    given = {"kind": "points", "positions": CORNERS} | arguments
+    with pytest.raises(error, match=says):
+        zvf.create("out.zv", **given)  # type: ignore[arg-type]
+    with pytest.raises(zvf.NotFoundError):
+        zvf.open("out.zv")
+
+
+def test_an_existing_store_is_kept() -> None:
+    with pytest.raises(zvf.ExistsError):
+        zvf.create("tracts.zv", kind="points", positions=CORNERS)
+    assert len(zvf.open("tracts.zv").query()) == 5
+    zvf.create("tracts.zv", kind="points", positions=CORNERS, overwrite=True)
+    assert len(zvf.open("tracts.zv").query()) == 4

@@ -1,0 +1,124 @@
+"""Dense arrays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zvf
+
+VALUES = np.arange(2 * 30 * 7, dtype=">i4").reshape(2, 30, 7)
+
+
+@pytest.fixture
+def volume() -> Any:
+    np.save("volume.npy", VALUES)
+    return zvf.dense.open("volume.npy")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ..., (), 0, -1, (1, 2, 3), slice(None), slice(5, 2), (slice(None), slice(3, 27, 4)),
+        (slice(None), slice(None, None, -1)), (0, slice(28, 3, -5), slice(-3, None)),
+        (..., 2), (None, 1, ..., None), (slice(None), np.int64(3)), (slice(0, 0), 1),
+        (slice(None, None, 2), slice(1, None, 3), slice(None, None, 5)), (..., slice(100, 200)),
+    ],
+)  # fmt: skip
+def test_slices_are_those_of_numpy(volume: Any, key: Any) -> None:
+    found, expected = volume[key], VALUES[key]
+    np.testing.assert_array_equal(found, expected)
+    assert np.shape(found) == expected.shape
+    assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("key", [2, (0, 30), (0, 0, 0, 0), (..., ...), [0, 1], True, 1.5, "a"])
+def test_indices_that_are_refused(volume: Any, key: Any) -> None:
+    with pytest.raises(IndexError):
+        volume[key]
+
+
+def test_whole_arrays(volume: Any) -> None:
+    assert (volume.shape, volume.ndim, volume.size, len(volume)) == ((2, 30, 7), 3, 420, 2)
+    assert (volume.dtype, volume.nbytes) == (np.dtype(">i4"), 1680)
+    assert "2 x 30 x 7" in repr(volume)
+    np.testing.assert_array_equal(np.asarray(volume), VALUES)
+    np.testing.assert_array_equal(np.asarray(volume, np.float32), VALUES.astype(np.float32))
+    np.save("native.npy", VALUES.astype(np.int32))
+    tensor = np.from_dlpack(zvf.dense.open("native.npy"))
+    np.testing.assert_array_equal(tensor, VALUES)
+    with pytest.raises(ValueError, match="viewed"):
+        np.asarray(volume, copy=False)
+
+
+def test_zarr_arrays() -> None:
+    """A folder as the specification of Zarr 3 describes it, with one chunk of two missing."""
+    values = np.arange(24, dtype="<u2").reshape(4, 6)
+    (folder := Path("volume.zarr")).mkdir()
+    node = {
+        "zarr_format": 3, "node_type": "array", "shape": [4, 6], "data_type": "uint16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 3]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "fill_value": 7, "attributes": {"unit": "mm"}, "dimension_names": ["y", "x"],
+    }  # fmt: skip
+    (folder / "zarr.json").write_text(json.dumps(node))
+    (folder / "c/0").mkdir(parents=True)
+    (folder / "c/0/0").write_bytes(values[:, :3].tobytes())
+    values[:, 3:] = 7
+    found = zvf.dense.open(folder)
+    assert (found.shape, found.chunks, found.dimension_names) == ((4, 6), (4, 3), ["y", "x"])
+    np.testing.assert_array_equal(found[...], values)
+    np.testing.assert_array_equal(found[::-2, 1:5], values[::-2, 1:5])
+    (folder / "c/0/0").write_bytes(b"short")
+    with pytest.raises(zvf.Error, match=r"volume\.zarr"):
+        found[...]
+    (folder / "zarr.json").write_text("{}")
+    with pytest.raises(zvf.Error, match=r"volume\.zarr"):
+        zvf.dense.open(folder)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "c16", "?", "S3", "U2", "M8[s]", [("a", "<i2"), ("b", "u1")]])
+def test_types(dtype: Any) -> None:
+    array = np.zeros(5, dtype)
+    np.save("typed.npy", array)
+    found = zvf.dense.open("typed.npy")[1:4]
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array[1:4])
+
+
+def test_memory_is_bounded(volume: Any) -> None:
+    small = zvf.dense.open("volume.npy", memory=100)
+    assert small[0, 0].shape == (7,)
+    with pytest.raises(zvf.MemoryLimitError):
+        small[...]
+
+
+def test_files_that_are_refused() -> None:
+    for name, error in [
+        ("absent.npy", zvf.NotFoundError),
+        ("other.txt", zvf.InputError),
+        ("broken.npy", zvf.DamagedError),
+        ("broken.tet", zvf.DamagedError),
+        ("broken.b2nd", zvf.DamagedError),
+        ("broken.nii", zvf.DamagedError),
+    ]:
+        if not name.startswith("absent"):
+            with open(name, "wb") as file:
+                file.write(b"\x93NUMPY nothing")
+        with pytest.raises(error, match=name):
+            zvf.dense.open(name)
+    with pytest.raises(zvf.InputError, match="named datasets"):
+        zvf.dense.open("broken.npy", "one")
+
+
+def test_blosc2(volume: Any) -> None:
+    blosc2 = pytest.importorskip("blosc2")
+    blosc2.asarray(VALUES.astype("<i4"), chunks=(1, 8, 7), urlpath="volume.b2nd", mode="w")
+    found = zvf.dense.open("volume.b2nd")
+    assert found.chunks == (1, 8, 7)
+    np.testing.assert_array_equal(found[1, 3:29:5], VALUES[1, 3:29:5])

@@ -1,0 +1,101 @@
+"""Runs the Python of the guide."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zvf
+
+pandas: Any = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+nibabel: Any = pytest.importorskip("nibabel")
+
+ROOT = Path(__file__).parents[2]
+
+
+def table(first: int, end: int, key: str) -> Any:
+    """Return paths of 30 points, as the samples of the guide have them."""
+    steps = np.tile(np.linspace(0, 1, 30), end - first)
+    ids = np.repeat(np.arange(first, end), 30)
+    turn = 0.26 * ids
+    return pandas.DataFrame({
+        "x": 28 * steps - 4, "y": 8 + 6 * np.sin(3 * steps + turn),
+        "z": 10 + 8 * np.cos(2 * steps + turn),
+        "fa": 0.2 + 1.2 * steps * (1 - steps) + 0.01 * ids, key: ids,
+    })  # fmt: skip
+
+
+def field_files() -> None:
+    """Write a tractogram, a neuron, a scan and a surface with its curvature."""
+    random = np.random.default_rng(4)
+    line = np.linspace((-5, 0, 0), (15, 8, 8), 20, dtype=np.float32)
+    values = {"fa": [np.linspace(0, 1, 20, dtype=np.float32)[:, None]] * 3}
+    paths = [line + at for at in range(3)]
+    tractogram = nibabel.streamlines.Tractogram(
+        paths, data_per_point=values, affine_to_rasmm=np.eye(4)
+    )
+    nibabel.streamlines.save(tractogram, "tracts.trk")
+    Path("neurons").mkdir()
+    Path("neurons/17.swc").write_text("1 1 0 0 0 4 -1\n2 3 5 0 0 1 1\n3 3 9 3 0 1 2\n")
+    scan = {"classification": np.full(50, 11, np.uint8), "intensity": np.arange(50, dtype="u2")}
+    zvf.create("points.zv", kind="points", positions=100 * random.random((50, 3)), vertex=scan)
+    path = {"PYTHONPATH": str(ROOT / "python"), "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-m", "zvf", "query", "points.zv", "-o", "scan.laz", "--quiet"]
+    subprocess.run(command, env={**os.environ, **path}, check=True)
+    corners = np.array([[0, 0, 0], [10, 0, 0], [0, 10, 0], [0, 0, 10]], np.float32)
+    faces = np.array([[0, 1, 2], [0, 1, 3]], np.int32)
+    surfaces: dict[str, list[tuple[Any, str]]] = {
+        "left.surf.gii": [(corners, "POINTSET"), (faces, "TRIANGLE")],
+        "curvature.shape.gii": [(np.arange(4, dtype=np.float32), "SHAPE")],
+    }
+    for name, arrays in surfaces.items():
+        data = [
+            nibabel.gifti.GiftiDataArray(array, intent=f"NIFTI_INTENT_{intent}")
+            for array, intent in arrays
+        ]
+        nibabel.save(nibabel.gifti.GiftiImage(darrays=data), name)
+
+
+@pytest.fixture
+def samples(folder: Path) -> None:
+    table(0, 24, "object_id").to_csv("tracts.csv", index=False)
+    table(24, 27, "part").to_csv("more.csv", index=False)
+    bundles = ["cingulum"] * 6 + ["arcuate"] * 18
+    objects = {"object_id": range(24), "length": 3.0 + 1.5 * np.arange(24), "bundle": bundles}
+    pandas.DataFrame(objects).to_csv("tracts.objects.csv", index=False)
+    field_files()
+    with tarfile.open(ROOT / "testdata/zvf-07.tar.gz") as archive:
+        archive.extractall("archive", filter="data")
+    next(Path("archive").rglob("graph.zv")).rename("old.zv")
+
+
+@pytest.mark.usefixtures("samples")
+def test_the_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "start.md"
+    text = page.read_text(encoding="utf-8")
+    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    # Every block of commands but the installation has one beside it.
+    assert len(blocks) == len(re.findall("^```sh", text, re.MULTILINE)) - 1
+    names: dict[str, Any] = {}
+    for block in blocks:
+        line = text.count("\n", 0, block.start(1))
+        # Empty lines make errors refer to lines of the page.
+        exec(compile("\n" * line + block[1], str(page), "exec"), names)
+    assert len(names["found"].objects) == 3
+    assert len(names["near"].positions) > 0 and len(names["road"]) == 50
+    assert all(Path(f"{name}.png").stat().st_size > 500 for name in ("bundle", "scan", "brain"))
+    assert set(names["near"].object["bundle"]) == {"arcuate"}
+    fibres = names["fibres"]
+    assert fibres.query(select=[]).objects.tolist()[-3:] == [24, 25, 26]
+    assert fibres.levels == [0, 1]
+    assert zvf.open("new.zv").generation == "0.9"
+    assert "arcuate" not in capsys.readouterr().err

@@ -1,0 +1,308 @@
+"""Opening and querying."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zvf
+
+
+def test_a_store_is_described() -> None:
+    tracts = zvf.open(Path("tracts.zv"))
+    assert (tracts.kinds, tracts.levels, tracts.generation) == (["streamline"], [0], "0.9")
+    assert tracts.bounds == ([0, 0, 0], [9, 9, 9])
+    assert tracts.chunk_shape == [5, 5, 5]
+    assert len(tracts.axes) == len(tracts.units) == 3
+    assert "streamline" in repr(tracts)
+    assert "<table>" in tracts._repr_html_()
+    level = tracts.info().levels[0]
+    assert (level.vertices, level.objects) == (5, 2)
+
+
+def test_columns_are_arrays() -> None:
+    found = zvf.open("tracts.zv").query()
+    assert found.positions.dtype == np.float32
+    assert found.positions.tolist()[3:] == [[9, 9, 9], [8, 9, 9]]
+    assert found.part_offsets is not None and found.part_objects is not None
+    assert found.part_offsets.tolist() == [0, 3, 5]
+    assert found.part_offsets.dtype == np.int64
+    assert found.part_objects.tolist() == found.objects.tolist() == [3, 8]
+    assert found.vertex["fa"].tolist() == [0.4, 0.5, 0.6, 0.7, 0.8]
+    assert found.object["length"].tolist() == [2.5, 1]
+    assert found.links is None and found.object_ids is None
+    with pytest.raises(KeyError):
+        found.vertex["length"]
+
+
+def test_columns_are_read_only_and_not_copied() -> None:
+    found = zvf.open("tracts.zv").query()
+    for array in [found.positions, found.part_offsets, found.objects, found.vertex["fa"]]:
+        assert array is not None and not array.flags.writeable and not array.flags.owndata
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert found.vertex["fa"] is found.vertex["fa"]
+    at = found.positions.ctypes.data
+    addresses = [path.ctypes.data for path in found.paths()]
+    assert addresses == [at, at + 3 * 12]
+
+
+def test_columns_outlive_the_result_and_the_store() -> None:
+    positions = zvf.open("tracts.zv").query().positions
+    assert positions.sum() == 60
+
+
+def test_selections() -> None:
+    tracts = zvf.open("tracts.zv")
+
+    def objects(**options: Any) -> list[int]:
+        found: list[int] = tracts.query(**options).objects.tolist()
+        return found
+
+    assert objects(bbox=((0, 0, 0), (1, 1, 1))) == [3]
+    assert objects(bbox=np.array([[8, 8, 8], [9, 9, 9]])) == [8]
+    assert objects(bbox=[0, 0, 0, 9, 9, 9]) == [3, 8]
+    assert objects(sphere=((9, 9, 9), 0.5)) == [8]
+    assert objects(objects=[8, 3]) == [8, 3]
+    assert objects(objects=np.array([8, 3], np.int32)[::-1]) == [3, 8]
+    assert objects(objects=8) == [8]
+    assert objects(groups=0) == [3]
+    assert objects(where="object.length < 2") == [8]
+    assert objects(chunks=[(0, 0, 0)]) == [3]
+    assert objects(limit=1) == [3]
+    assert tracts.query(bbox=((0, 0, 0), (1, 1, 1)), mode="within").objects.tolist() == []
+    assert len(tracts.query(bbox=((0, 0, 0), (1.5, 2, 2)), mode="clip")) == 3
+    assert list(tracts.query(select=["object.length"]).vertex) == []
+    assert list(tracts.query(select=[]).object) == []
+    assert tracts.nearest((9, 9, 9), 2).objects.tolist() == [8, 3]
+    assert tracts.count(groups=[1]).objects == 2
+    assert tracts.explain(groups=[1]).operators
+    assert tracts.analyze()[0].requests >= 0
+    assert tracts.activity["requests"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"bbx": 1}, TypeError, "bbx.*bbox"),
+        ({"bbox": (0, 0, 0, 1)}, ValueError, "axes"),
+        ({"bbox": ((0, 0), (1,))}, ValueError, "rows"),
+        ({"bbox": ((0, 0, float("nan")), (1, 1, 1))}, ValueError, "not a number"),
+        ({"sphere": ((0, 0, 0), float("nan"))}, ValueError, "radius"),
+        ({"sphere": ((0, 0, float("nan")), 1)}, ValueError, "not a number"),
+        ({"nearest": (0, 0, float("nan"))}, ValueError, "not a number"),
+        ({"bbox": "0,0,0,1,1,1"}, TypeError, "bbox"),
+        ({"bbox": ((0, 0, 0), (1, 1, 1)), "sphere": ((0, 0, 0), 1)}, ValueError, "not both"),
+        ({"sphere": 3}, ValueError, "radius"),
+        ({"mode": "inside"}, ValueError, "touch, within or clip"),
+        ({"where": "fa >"}, ValueError, "fa|end|value|operand"),
+        ({"where": "fb > 1"}, zvf.InputError, "fb"),
+        ({"select": "fa"}, ValueError, "list"),
+        ({"select": ["fb"]}, zvf.InputError, "fb"),
+        ({"select": ["group.name"]}, ValueError, "groups"),
+        ({"objects": [1.5]}, TypeError, "objects"),
+        ({"objects": [99]}, zvf.NoSuchObjectError, "99"),
+        ({"groups": [-1]}, ValueError, "-1"),
+        ({"k": 3}, ValueError, "nearest"),
+        ({"nearest": (0, 0, 0), "k": 0}, ValueError, "1 or more"),
+        ({"level": 7}, zvf.InputError, "7"),
+        ({"level": -1}, (ValueError, OverflowError, TypeError), "level"),
+        ({"level": 0, "budget": 5}, ValueError, "one of"),
+        ({"focus": (0, 0, 0)}, ValueError, "budget"),
+    ],
+)
+def test_unusable_arguments(options: dict[str, object], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        zvf.open("tracts.zv").query(**options)  # type: ignore[arg-type]
+
+
+def test_absent_and_damaged_stores() -> None:
+    with pytest.raises(zvf.NotFoundError, match="absent.zv"):
+        zvf.open("absent.zv")
+    with pytest.raises(FileNotFoundError):
+        zvf.open("absent.zv")
+    with pytest.raises(TypeError, match="anonymus.*anonymous"):
+        zvf.open("tracts.zv", anonymus=True)  # type: ignore[call-arg]
+    with pytest.raises(zvf.InputError, match="aws_regoin"):
+        zvf.open("tracts.zv", options={"aws_regoin": "eu-central-1"})
+    Path("tracts.zv/zarr.json").write_text("{")
+    with pytest.raises(zvf.DamagedError):
+        zvf.open("tracts.zv")
+
+
+def test_damage_names_key_and_chunk() -> None:
+    vertices = [file for file in Path("tracts.zv/0/vertices").rglob("*") if file.is_file()]
+    cell = next(file for file in vertices if file.name != "zarr.json")
+    cell.write_bytes(cell.read_bytes()[:5])
+    tracts = zvf.open("tracts.zv")
+    with pytest.raises(zvf.DamagedError) as caught:
+        tracts.query()
+    assert caught.value.key is not None and "vertices" in caught.value.key
+    assert tracts.query(keep_going=True).skipped
+
+
+def test_handles_pickle() -> None:
+    tracts = pickle.loads(pickle.dumps(zvf.open("tracts.zv", cache=0)))
+    assert len(tracts.query()) == 5
+
+
+def test_threads_share_a_handle() -> None:
+    tracts = zvf.open("tracts.zv")
+    with ThreadPoolExecutor(8) as threads:
+        counts = list(threads.map(lambda _: len(tracts.query()), range(200)))
+    assert counts == [5] * 200
+
+
+def _vertices(tracts: zvf.Dataset) -> int:
+    return len(tracts.query())
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(zvf.__file__).parents[1]))
+    tracts = zvf.open("tracts.zv")
+    _vertices(tracts)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(_vertices, [tracts] * 8) == [5] * 8
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_dask_runs_queries(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dask: Any = pytest.importorskip("dask")
+    monkeypatch.setenv("PYTHONPATH", str(Path(zvf.__file__).parents[1]))
+    tracts = zvf.open("tracts.zv")
+    queries = [dask.delayed(tracts.query)(objects=at) for at in (3, 8, 3, 8)]
+    results = dask.compute(*queries, scheduler=scheduler, num_workers=2)
+    assert [result.objects.tolist() for result in results] == [[3], [8], [3], [8]]
+    np.testing.assert_array_equal(results[1].vertex["fa"], [0.7, 0.8])
+
+
+@pytest.fixture
+def default_interrupt() -> Iterator[None]:
+    """Sets the default handler: a process started in the background may ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_interrupt")
+def test_interrupts_reach_a_query() -> None:
+    positions = np.random.default_rng(7).random((400_000, 3))
+    zvf.create("cloud.zv", kind="points", positions=positions)
+    cloud = zvf.open("cloud.zv", cache=0)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            cloud.query(bbox=((0, 0, 0), (1, 1, 1)))
+    timer.join()
+    assert cloud.count().vertices == 400_000
+
+
+@pytest.fixture
+def cloud() -> zvf.Dataset:
+    """60,000 points in 64 chunks."""
+    positions = np.random.default_rng(7).random((60_000, 3), np.float32)
+    vertex = {"row": np.arange(60_000)}
+    zvf.create(
+        "cloud.zv", kind="points", positions=positions, vertex=vertex, chunk_shape=(0.25,) * 3
+    )
+    return zvf.open("cloud.zv", cache=0)
+
+
+def test_batches_are_the_result(cloud: zvf.Dataset) -> None:
+    whole = cloud.query(where="row > 100")
+    sizes: list[int] = []
+    rows = []
+    batches = cloud.batches(where="row > 100", batch_rows=1000)
+    for batch in batches:
+        assert batch.first_row == sum(sizes)
+        sizes.append(len(batch))
+        rows.append(batch.vertex["row"])
+    assert max(sizes) <= 1000 and len(sizes) >= 60
+    assert np.concatenate(rows).tolist() == whole.vertex["row"].tolist()
+    assert next(batches, None) is None
+    assert (batches.levels, batches.skipped, batches.notes) == ([], [], [])
+
+
+def test_batches_end_early(cloud: zvf.Dataset) -> None:
+    with cloud.batches(batch_rows=100) as batches:
+        assert len(next(batches)) == 100
+    assert next(batches, None) is None
+    with pytest.raises(ValueError, match="touch"):
+        cloud.batches(mode="inside")  # type: ignore[arg-type]
+
+
+def test_batches_list_what_they_skip() -> None:
+    cells = [file for file in Path("tracts.zv/0/vertices").rglob("*") if file.is_file()]
+    cell = next(file for file in cells if file.name != "zarr.json")
+    cell.write_bytes(cell.read_bytes()[:5])
+    tracts = zvf.open("tracts.zv")
+    with pytest.raises(zvf.DamagedError):
+        list(tracts.batches())
+    batches = tracts.batches(keep_going=True)
+    assert sum(map(len, batches)) < 5
+    assert batches.skipped and "vertices" in batches.skipped[0][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"batch_row": 1}, TypeError, "batch_row"),
+        ({"batch_rows": -1}, ValueError, "batch_rows"),
+        ({"where": "fb > 1"}, zvf.InputError, "fb"),
+    ],
+)
+def test_unusable_batches(options: dict[str, Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        list(zvf.open("tracts.zv").batches(**options))
+
+
+def test_many_queries_run_in_one_loop(cloud: zvf.Dataset) -> None:
+    async def rows(at: int) -> list[int]:
+        found = await cloud.aquery(where=f"row = {at}")
+        return found.vertex["row"].tolist()  # type: ignore[no-any-return]
+
+    async def all_rows() -> list[list[int]]:
+        return await asyncio.gather(*(rows(at) for at in range(100)))
+
+    assert asyncio.run(all_rows()) == [[at] for at in range(100)]
+
+
+def test_awaited_queries_raise_and_are_cancelled(cloud: zvf.Dataset) -> None:
+    async def fails() -> None:
+        with pytest.raises(zvf.InputError, match="fb"):
+            await cloud.aquery(where="fb > 1")
+        with pytest.raises(ValueError, match="touch"):
+            await cloud.aquery(mode="inside")  # type: ignore[arg-type]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(cloud.aquery() for _ in range(500))), 0.05)
+
+    asyncio.run(fails())
+    assert len(cloud.query()) == 60_000
+
+
+def _awaited_in_child(cloud: zvf.Dataset) -> int:
+    return len(asyncio.run(cloud.aquery()))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_awaited_queries_of_a_forked_process(cloud: zvf.Dataset) -> None:
+    assert len(cloud.query()) == 60_000
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_awaited_in_child, [cloud]).get(60) == 60_000

@@ -1,0 +1,125 @@
+"""New stores from arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from . import _zvf
+from ._geometry import geometry
+from ._options import CreateOptions, plain
+from ._progress import Progress, shown
+from ._tables import arrays_of, is_table
+
+PATHS = ("lines", "polylines", "streamlines")
+
+
+@dataclass(frozen=True)
+class CreateReport:
+    """What was written."""
+
+    vertices: int
+    objects: int
+    links: int
+    chunks: int
+    chunk_shape: list[float]
+    bytes: int
+    notes: list[str]
+    """Reasons for choices that the design left open."""
+
+
+def create(
+    store: str | os.PathLike[str],
+    /,
+    *,
+    kind: str | None = None,
+    source: Any = None,
+    positions: Any = None,
+    part_offsets: Any = None,
+    part_objects: Any = None,
+    object_ids: Any = None,
+    links: Any = None,
+    vertex: Any = None,
+    link: Any = None,
+    fragment: Any = None,
+    object: Any = None,
+    objects: Any = None,
+    groups: Mapping[Any, Any] | None = None,
+    group: Any = None,
+    companions: Sequence[str | os.PathLike[str]] = (),
+    progress: Progress = None,
+    **options: Unpack[CreateOptions],
+) -> CreateReport:
+    """Write geometry as a new store, which appears once it is complete.
+
+    The geometry comes from arrays, from a file, or from a table with one row for each vertex.
+
+    Arrays may have any stride, byte order and number type, and may be lists. Attributes are
+    mappings of names to columns: a dictionary, or a table of pandas, polars or Arrow. Columns hold
+    numbers, one or more to a row, or text.
+
+    Args:
+        store: Address of the new store.
+        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh. Files have one.
+        source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz or .gii file, also compressed
+            with gzip, a FreeSurfer surface, or a folder of .swc; or a table of pandas, polars or Arrow, whose columns x, y, z (or those
+            that `axes` names) are coordinates. `part` and `object`, or `object_id`, group its
+            rows, and other columns are attributes of vertices. Arrays add to a table.
+        positions: Coordinates, one row for each vertex.
+        part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
+        part_objects: Object of each path; paths are numbered from 0 unless given.
+        object_ids: Object of each vertex, for geometry other than paths.
+        links: Edges or faces as rows of `positions`; (child, parent) for skeletons.
+        vertex: Attributes of vertices.
+        link: Attributes of links.
+        fragment: Attributes of fragments, one row for each of `objects`.
+        object: Attributes of objects, one row for each of `objects`.
+        objects: Ids of the objects that these rows describe; all, ascending, unless given.
+        groups: Object ids by group number, or by name; names become the attribute `name`.
+        group: Attributes of groups, one row for each group.
+        companions: Files that belong to `source`, as the .tsf of a .tck.
+        progress: A function of the cells written and of all cells, or `True` for a bar.
+        **options: `CreateOptions` lists the design of the store.
+
+    >>> report = zvf.create("cloud.zv", kind="points", positions=[[0.0, 0], [1, 1], [2, 2]],
+    ...                     vertex={"label": ["a", "b", None]})
+    >>> report.vertices
+    3
+    >>> zvf.open("cloud.zv").query().vertex["label"].tolist()
+    ['a', 'b', None]
+
+    Raises:
+        InputError: The geometry does not fit together or the design, or the file is not valid.
+        ExistsError: There is something at the address.
+    """
+    given = {
+        "positions": positions, "part_offsets": part_offsets, "part_objects": part_objects,
+        "object_ids": object_ids, "links": links, "vertex": vertex, "link": link,
+        "fragment": fragment, "object": object, "objects": objects, "groups": groups,
+        "group": group,
+    }  # fmt: skip
+    arrays = {name: values for name, values in given.items() if values is not None}
+    with shown(progress, f"writing {os.fspath(store)}") as callback:
+        keywords = {**plain(options), "kind": kind, "progress": callback}
+        if isinstance(source, (str, os.PathLike)):
+            if arrays:
+                raise TypeError(f"source is a file; leave out {', '.join(arrays)}")
+            keywords["companions"] = [os.fspath(path) for path in companions]
+            file = os.fspath(source)
+            return CreateReport(**_zvf.create_from_file(os.fspath(store), file, keywords))
+        if companions:
+            raise TypeError("companions belong to a source that is a file")
+        if source is not None:
+            if not is_table(source):
+                raise TypeError(
+                    f"source is a {type(source).__name__}; use the path of a file, or a table of "
+                    "pandas, polars or pyarrow"
+                )
+            axes = [name for name, _ in options.get("axes", ())]
+            table = arrays_of(source, axes, kind in PATHS)
+            if both := [name for name in arrays if name in table]:
+                raise TypeError(f"{', '.join(both)} are in the table as well")
+            arrays |= table
+        return CreateReport(**_zvf.create(os.fspath(store), geometry(arrays), keywords))

@@ -1,0 +1,423 @@
+"""Open stores."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from html import escape
+from io import BytesIO
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from . import _zvf
+from ._async import awaited
+from ._errors import Error
+from ._geometry import geometry
+from ._info import AttributeInfo, Counts, LevelInfo, Operator, Plan, StoreInfo
+from ._options import (
+    BatchOptions,
+    GeometryArrays,
+    Ids,
+    Numbers,
+    OpenOptions,
+    PyramidOptions,
+    QueryOptions,
+    RenderOptions,
+    SampleOptions,
+    plain,
+)
+from ._picture import Picture
+from ._progress import Progress, shown
+from ._reports import BuiltLevel, ChangeReport, SampleReport
+from ._result import Batches, Result
+
+
+class Dataset:
+    """An open store.
+
+    `zvf.open` makes one. It may be used from several threads and pickled: the copy opens the same
+    address with the same options, so what `memory:` holds is not part of it. Its own changes are
+    visible at once; `reload` makes those of others visible.
+    """
+
+    __slots__ = ("_address", "_options", "_raw", "_root")
+
+    def __init__(self, address: str, options: OpenOptions) -> None:
+        self._address = address
+        self._options = options
+        self._raw = _zvf.open(address, plain(options))
+        self._root = self._raw.root()
+
+    def reload(self) -> None:
+        """Open the present state of the store, with changes made since it was opened."""
+        self._raw.reload()
+        self._root = self._raw.root()
+
+    def __reduce__(self) -> tuple[type[Dataset], tuple[str, OpenOptions]]:
+        return Dataset, (self._address, self._options)
+
+    @property
+    def address(self) -> str:
+        """The address that the store was opened at."""
+        return self._address
+
+    @property
+    def generation(self) -> str:
+        """The generation of the format, as `0.9`."""
+        return self._root["generation"]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of geometry in the store."""
+        return list(self._root["kinds"])
+
+    @property
+    def axes(self) -> list[str]:
+        """The names of the axes."""
+        return [name for name, _ in self._root["axes"]]
+
+    @property
+    def units(self) -> list[str | None]:
+        """The unit of each axis."""
+        return [unit for _, unit in self._root["axes"]]
+
+    @property
+    def bounds(self) -> tuple[list[float], list[float]] | None:
+        """The declared bounds: the lower ones and the upper ones; `None` if malformed."""
+        return self._root["bounds"]
+
+    @property
+    def chunk_shape(self) -> list[float]:
+        """The extent of a chunk along each axis."""
+        return list(self._root["chunk_shape"])
+
+    @property
+    def crs(self) -> Any:
+        """The coordinate reference system, as JSON."""
+        return self._root["crs"]
+
+    @property
+    def levels(self) -> list[int]:
+        """The levels, finest first."""
+        return list(self._root["levels"])
+
+    @property
+    def notes(self) -> list[str]:
+        """Faults of the root that do not prevent reading."""
+        return list(self._root["notes"])
+
+    @property
+    def activity(self) -> dict[str, int]:
+        """The requests made for this store so far, and the bytes read."""
+        return self._raw.activity()
+
+    def info(self) -> StoreInfo:
+        """Count the contents of every level. The store must support listing.
+
+        >>> zvf.open("tracts.zv").info().levels[0].vertices
+        5
+        """
+        found = self._raw.info()
+        levels = [LevelInfo(**level) for level in found["levels"]]
+        return StoreInfo(found["profile"], levels, found["notes"])
+
+    def attributes(self, level: int = 0) -> list[AttributeInfo]:
+        """Describe the attributes of a level.
+
+        >>> [(one.family, one.name, one.dtype) for one in zvf.open("tracts.zv").attributes()]
+        [('vertex', 'fa', 'float64'), ('object', 'length', 'float32')]
+        """
+        return [AttributeInfo(**found) for found in self._raw.attributes(level)]
+
+    def query(self, **options: Unpack[QueryOptions]) -> Result:
+        """Run a query and return its whole result. `QueryOptions` lists the arguments.
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> tracts.query(bbox=((0, 0, 0), (2, 2, 2)), select=["length"])
+        Result(3 vertices, 1 paths, 1 objects, object.length)
+        """
+        return Result(self._raw.query({**options}))
+
+    async def aquery(self, **options: Unpack[QueryOptions]) -> Result:
+        """Run a query while the event loop of asyncio runs, as `await tracts.aquery(...)`.
+
+        Many queries may run at a time. Cancelling the task ends the query.
+
+        >>> import asyncio
+        >>> async def both(tracts):
+        ...     return await asyncio.gather(tracts.aquery(objects=3), tracts.aquery(objects=8))
+        >>> [len(found) for found in asyncio.run(both(zvf.open("tracts.zv")))]
+        [3, 2]
+        """
+        return Result(
+            await awaited(lambda done: _zvf.start_query(self._raw, {**options}, done))
+        )
+
+    def batches(self, **options: Unpack[BatchOptions]) -> Batches:
+        """Run a query and return its result in batches, which together are the result.
+
+        The query runs while batches are taken, so memory is bounded by the size of a batch. A path
+        is not cut.
+
+        >>> [len(batch) for batch in zvf.open("tracts.zv").batches(batch_rows=3)]
+        [3, 2]
+        """
+        return Batches(self._raw.batches({**options}))
+
+    def nearest(
+        self, position: Numbers, k: int = 1, /, **options: Unpack[QueryOptions]
+    ) -> Result:
+        """Return the `k` vertices, paths or links nearest to a position, with their `distances`.
+
+        >>> zvf.open("tracts.zv").nearest((9, 9, 9)).objects
+        array([8])
+        """
+        return Result(self._raw.query({**options, "nearest": position, "k": k}))
+
+    def count(self, **options: Unpack[QueryOptions]) -> Counts:
+        """Count what a query selects, without reading what only its result needs.
+
+        >>> zvf.open("tracts.zv").count(where="fa > 0.3").vertices
+        5
+        """
+        return Counts(**self._raw.count({**options}))
+
+    def explain(self, **options: Unpack[QueryOptions]) -> Plan:
+        """Plan a query without running it.
+
+        >>> plan = zvf.open("tracts.zv").explain(bbox=((0, 0, 0), (2, 2, 2)))
+        >>> plan.requests > 0
+        True
+        """
+        found = self._raw.explain({**options})
+        found["operators"] = [Operator(**operator) for operator in found["operators"]]
+        return Plan(**found)
+
+    def analyze(self, **options: Unpack[QueryOptions]) -> list[Operator]:
+        """Run a query, drop its result, and return its operators with the requests they made.
+
+        >>> len(zvf.open("tracts.zv").analyze()) > 0
+        True
+        """
+        return [Operator(**operator) for operator in self._raw.analyze({**options})]
+
+    def append(
+        self,
+        *,
+        out_of_bounds: Literal["raise", "ignore", "expand"] = "raise",
+        **arrays: Unpack[GeometryArrays],
+    ) -> ChangeReport:
+        """Add objects, in one transaction. `GeometryArrays` lists the arguments.
+
+        Objects without ids get new ones above all others. Lists of numbers become the types of the
+        store; arrays keep theirs, which must be those of the store.
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> added = tracts.append(positions=[[4, 4, 4], [5, 5, 5]], part_offsets=[0, 2],
+        ...                       vertex={"fa": [0.1, 0.9]}, object={"length": [1.7]})
+        >>> added.objects
+        array([9])
+        >>> len(tracts.query())
+        7
+        """
+        raw = _zvf.append(self._raw, self._geometry(arrays), {"out_of_bounds": out_of_bounds})
+        return self._changed(raw)
+
+    def replace(
+        self,
+        remove: Ids | None = None,
+        /,
+        *,
+        out_of_bounds: Literal["raise", "ignore", "expand"] = "raise",
+        **arrays: Unpack[GeometryArrays],
+    ) -> ChangeReport:
+        """Replace objects, in one transaction.
+
+        The objects of the arrays replace those with equal ids, or the objects `remove`, whose ids
+        may then differ. Objects with equal ids stay in their groups and keep object attributes that
+        the arrays lack.
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> changed = tracts.replace(positions=[[1, 1, 1], [2, 2, 2]], part_offsets=[0, 2],
+        ...                          part_objects=[3], vertex={"fa": [0.1, 0.9]})
+        >>> tracts.query(objects=3).vertex["fa"]
+        array([0.1, 0.9])
+        """
+        options = {"out_of_bounds": out_of_bounds, "remove": remove}
+        return self._changed(_zvf.replace(self._raw, self._geometry(arrays), options))
+
+    def delete(self, **options: Unpack[QueryOptions]) -> ChangeReport | None:
+        """Delete the objects that a query finds any part of, and links to them, in one transaction.
+
+        With `mode="within"`, objects that lie within the region entirely are deleted. Returns
+        `None` if there is nothing to delete.
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> tracts.delete(where="object.length < 2").removed
+        2
+        >>> tracts.query().objects
+        array([3])
+        """
+        ids = self._deleted({**options})
+        return self._changed(_zvf.remove(self._raw, ids)) if len(ids) else None
+
+    def _deleted(self, options: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        if not options.keys() & {"objects", "groups", "where", "bbox", "sphere", "nearest", "chunks"}:
+            raise ValueError("no selection; give objects, groups, where, bbox or another one")
+        if options.get("mode") == "clip":
+            raise ValueError("mode clip cuts objects, which are deleted whole; use touch or within")
+        if options.get("keep_going"):
+            raise ValueError("keep_going would hide objects from the deletion")
+        found = self.query(**{**options, "select": []})
+        if found.object_ids is None and found.part_objects is None:
+            raise ValueError(
+                f"{self._address} has no objects, and points without objects cannot be deleted"
+            )
+        ids = found.objects
+        if options.get("mode") == "within" and len(ids):
+            # The query found parts and links within the region, not only whole objects.
+            parts, whole = found.rows_by_object(), self.query(objects=ids, select=[])
+            counts = whole.rows_by_object()
+            ids = np.array([at for at in ids.tolist() if parts.get(at) == counts.get(at)], np.int64)
+        return np.ascontiguousarray(ids)
+
+    def compact(self) -> ChangeReport:
+        """Remove what deleted objects left, merge fragments and links, and sort objects.
+
+        >>> zvf.open("tracts.zv").compact().transaction
+        1
+        """
+        return self._changed(_zvf.compact(self._raw))
+
+    def pyramid(
+        self, *, progress: Progress = None, **options: Unpack[PyramidOptions]
+    ) -> list[BuiltLevel]:
+        """Build coarser levels; `PyramidOptions` lists the arguments. Each level appears once it is
+        complete.
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> built = tracts.pyramid(levels=1, method="stride", factors=[2])
+        >>> tracts.levels, built[0].method
+        ([0, 1], 'stride')
+        """
+        with shown(progress, f"building levels of {self._address}") as callback:
+            levels = _zvf.pyramid(self._raw, {**options, "progress": callback})
+        self.reload()
+        return [BuiltLevel(**level) for level in levels]
+
+    def sample(
+        self, volume: Any, /, into: str, **options: Unpack[SampleOptions]
+    ) -> SampleReport:
+        """Sample a volume at every vertex of level 0, and store the values as an attribute.
+
+        Axis i of the store, after the affine, is axis i of the volume, and the centre of voxel n is
+        at n. Further axes of the volume become several values for each vertex. The attribute is
+        written in one transaction.
+
+        Args:
+            volume: An array, or a `.npy`, `.nii`, `.nii.gz`, `.b2nd` or `.tet` file. NIfTI files
+                have an affine.
+            into: Name of the attribute.
+            **options: `SampleOptions` lists the arguments.
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> tracts.sample(np.arange(1000.0).reshape(10, 10, 10), into="t1").vertices
+        5
+        >>> tracts.query(objects=3).vertex["t1"]
+        array([  0., 111., 211.])
+        """
+        keywords: dict[str, Any] = {**options, "into": into}
+        if (affine := keywords.get("affine")) is not None:
+            keywords["affine"] = np.asarray(affine, np.float64).reshape(-1).tolist()
+        if isinstance(volume, (str, os.PathLike)):
+            given: Any = os.fspath(volume)
+        else:
+            file = BytesIO()
+            np.save(file, np.asarray(volume), allow_pickle=False)
+            given = np.frombuffer(file.getbuffer(), np.uint8)
+        report = _zvf.sample(self._raw, given, keywords)
+        self.reload()
+        return SampleReport(**report)
+
+    def render(self, **options: Unpack[RenderOptions]) -> Picture:
+        """Draw the store. `RenderOptions` lists the arguments. Notebooks show the picture.
+
+        >>> picture = zvf.open("tracts.zv").render(size=(320, 240), color="fa")
+        >>> picture.save("tracts.png")
+        >>> np.asarray(picture).shape
+        (240, 320, 3)
+        """
+        return Picture(_zvf.draw(self._raw, {**options}))
+
+    def _geometry(self, arrays: GeometryArrays) -> dict[str, Any]:
+        if any(isinstance(name, str) for name in arrays.get("groups") or ()):
+            raise ValueError("groups of a store have numbers; use those of its groups")
+        types = {
+            f"{found.family}.{found.name}": np.dtype(found.dtype)
+            for found in self.attributes()
+            if found.dtype != "text"
+        }
+        return geometry(arrays, types)
+
+    def _changed(self, raw: dict[str, Any]) -> ChangeReport:
+        self.reload()
+        return ChangeReport(**raw)
+
+    def __repr__(self) -> str:
+        levels = self._root["levels"]
+        word = "level" if len(levels) == 1 else "levels"
+        bounds = ""
+        if self.bounds is not None:
+            corners = (" ".join(f"{value:g}" for value in corner) for corner in self.bounds)
+            bounds = f"bounds {' to '.join(corners)}, "
+        return (
+            f"zvf.open({self._address!r}): {', '.join(self._root['kinds']) or 'no geometry'}, "
+            f"axes {' '.join(self.axes)}, {bounds}{word} {' '.join(map(str, levels))}, "
+            f"format {self.generation}"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "kinds": ", ".join(self.kinds),
+            "format": self.generation,
+            "axes": ", ".join(
+                f"{name} ({unit})" if unit else name for name, unit in self._root["axes"]
+            ),
+            "bounds": "unknown"
+            if self.bounds is None
+            else f"{tuple(self.bounds[0])} to {tuple(self.bounds[1])}",
+            "levels": ", ".join(map(str, self.levels)),
+        }
+        cells = "".join(
+            f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items()
+        )
+        table = f"<table><caption>{escape(self._address)}</caption>{cells}</table>"
+        return f"<div>{self._picture()}{table}</div>"
+
+    def _picture(self) -> str:
+        """Return a small picture of a local store as HTML; empty if it cannot be drawn."""
+        if "://" in self._address:  # A look at a handle must not cost requests.
+            return ""
+        try:
+            picture = self.render(size=(360, 270), budget=100_000, annotations=False)
+        except Error:
+            return ""
+        data = b64encode(picture._repr_png_()).decode()
+        return f'<img alt="the store" src="data:image/png;base64,{data}">'
+
+
+def open(store: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> Dataset:
+    """Open a store: a folder, a `.zip` file, or a URL with the scheme http, https, s3, gs or az.
+
+    `OpenOptions` lists the arguments. Any generation from 0.6 to 0.9 is read.
+
+    >>> zvf.open("tracts.zv").kinds
+    ['streamline']
+
+    Raises:
+        NotFoundError: There is no store at the address.
+        UnsupportedError: The generation of the store is not supported.
+        DamagedError: The metadata of the store are not valid.
+    """
+    return Dataset(os.fspath(store), options)

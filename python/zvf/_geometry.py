@@ -1,0 +1,159 @@
+"""Geometry for the extension module: contiguous arrays and lists of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers: TypeAlias = tuple[str, int, NDArray[np.uint8]]
+"""The type of the values, the number of values in a row, and the bytes."""
+
+FAMILIES = ("vertex", "link", "fragment", "object", "group")
+IDS = ("part_offsets", "part_objects", "object_ids", "objects")
+
+
+def geometry(
+    given: Mapping[str, Any], types: Mapping[str, np.dtype[Any]] | None = None
+) -> dict[str, Any]:
+    """Convert the arguments of `zvf.create`; those that are `None` are left out.
+
+    Args:
+        given: The arguments.
+        types: Types of attributes, as `vertex.fa`, for columns that have none, as lists.
+    """
+    unknown = given.keys() - {"positions", "links", "groups", *IDS, *FAMILIES}
+    if unknown:
+        raise TypeError(f"there is no argument {min(unknown)!r}; see help(zvf.GeometryArrays)")
+    if "positions" not in given:
+        raise TypeError("positions are missing")
+    links, groups, types = given.get("links"), given.get("groups"), types or {}
+    array = _array("positions", given["positions"])
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(
+            f"positions has the shape {array.shape}; it needs a row for each vertex and a column "
+            "for each axis"
+        )
+    made: dict[str, Any] = {"positions": _numbers("positions", array)}
+    for name in IDS:
+        if given.get(name) is not None:
+            made[name] = _ids(name, given[name], 1)
+    if links is not None:
+        made["links"] = _ids("links", links, 2)
+    for family in FAMILIES:
+        if given.get(family) is not None:
+            columns = columns_of(family, given[family])
+            made[family] = {
+                name: _column(f"{family}.{name}", _typed(column, types.get(f"{family}.{name}")))
+                for name, column in columns
+            }
+    if groups is not None:
+        made |= _groups(groups, made.get("group", {}))
+    return made
+
+
+def _groups(groups: Mapping[Any, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    members = [_ids(f"group {name!r}", ids, 1) for name, ids in groups.items()]
+    names = list(groups)
+    if all(isinstance(name, str) for name in names):
+        if names and "name" in attributes:
+            raise ValueError("groups have names, and the attribute group.name has others")
+        named = {"name": names} if names else {}
+        return {"groups": dict(enumerate(members)), "group": attributes | named}
+    if any(isinstance(name, str) for name in names):
+        raise TypeError("groups have numbers or names, not both")
+    return {"groups": {int(name): ids for name, ids in zip(names, members, strict=True)}}
+
+
+def columns_of(family: str, table: Any) -> list[tuple[str, Any]]:
+    """Return the columns of a mapping or of a table of pandas, polars or Arrow."""
+    if isinstance(table, Mapping):
+        pairs = list(table.items())
+    elif hasattr(table, "column_names"):
+        pairs = [(name, table[name]) for name in table.column_names]
+    elif hasattr(table, "columns"):
+        pairs = [(name, table[name]) for name in table.columns]
+    else:
+        raise TypeError(
+            f"{family} is a {type(table).__name__}; use a dictionary of columns, or a table of "
+            "pandas, polars or pyarrow"
+        )
+    for name, _ in pairs:
+        if not isinstance(name, str):
+            raise TypeError(f"{family} has a column named {name!r}; names are text")
+    return pairs
+
+
+def _typed(values: Any, dtype: np.dtype[Any] | None) -> Any:
+    """Give a list of numbers the type of a stored attribute, if no number changes by more than
+    rounding."""
+    if dtype is None or not isinstance(values, (list, tuple)):
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        return values
+    with np.errstate(invalid="ignore", over="ignore"):
+        typed = array.astype(dtype)
+    exact = dtype.kind == "f" or np.array_equal(typed, array)
+    return typed if exact else values
+
+
+def _column(name: str, values: Any) -> Numbers | list[str | None]:
+    array = _array(name, values)
+    if array.dtype.kind in "OUT":
+        if array.ndim != 1:
+            raise ValueError(f"{name} has the shape {array.shape}; text has one value to a row")
+        return [_text(name, row, value) for row, value in enumerate(array.tolist())]
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] == 0):
+        raise ValueError(
+            f"{name} has the shape {array.shape}; a column has one row for each item, with one "
+            "value or several"
+        )
+    return _numbers(name, array)
+
+
+def _text(name: str, row: int, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, float) and value != value:  # the missing text of pandas
+        return None
+    raise TypeError(
+        f"{name} has a value of type {type(value).__name__} in row {row}; a column holds numbers, "
+        "or text and None"
+    )
+
+
+def _array(name: str, values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        if values.dtype.kind != "f":
+            raise ValueError(f"{name} has missing values, which {values.dtype} cannot express")
+        return values.filled(np.nan)
+    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is not an array: {error}") from None
+
+
+def _numbers(name: str, array: NDArray[Any]) -> Numbers:
+    if array.dtype.kind not in "biufc" or array.dtype.itemsize > 16:
+        raise TypeError(f"{name} has values of type {array.dtype}, which a store cannot hold")
+    width = array.shape[1] if array.ndim == 2 else 1
+    plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return array.dtype.name, width, plain.reshape(-1).view(np.uint8)
+
+
+def _ids(name: str, values: Any, axes: int) -> NDArray[np.int64]:
+    array = _array(name, values)
+    if array.size == 0 and array.ndim == axes:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} has values of type {array.dtype}; it needs integers")
+    if array.ndim != axes:
+        raise ValueError(f"{name} has {array.ndim} axes; it needs {axes}")
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} has {array.max()}, which does not fit 64 bits with a sign")
+    return np.ascontiguousarray(array, dtype=np.int64)

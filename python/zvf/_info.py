@@ -1,0 +1,98 @@
+"""What a store and its plans contain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class AttributeInfo:
+    """An attribute of a level."""
+
+    family: str
+    """vertex, fragment, link, object or group."""
+    name: str
+    """Name."""
+    dtype: str
+    """Type of a value, or `text`."""
+    channels: int | None
+    """Values in a row, if the metadata tell."""
+    channel_names: list[str]
+    """Names of the channels, if any."""
+    unit: str | None
+    """Unit, if any."""
+
+
+@dataclass(frozen=True)
+class LevelInfo:
+    """The contents of a level, counted."""
+
+    level: int
+    vertices: int | None
+    objects: int | None
+    links: int | None
+    chunks: int
+    bytes: int
+    is_additive: bool
+    """Whether a point is stored on one level only."""
+    is_behind: bool
+    """Whether a finer level changed since the level was built."""
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """The contents of a store, counted."""
+
+    profile: str
+    levels: list[LevelInfo]
+    notes: list[str]
+    """Faults of the metadata that do not prevent reading."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a query selects."""
+
+    level: int
+    vertices: int
+    parts: int | None
+    objects: int | None
+    links: int | None
+    levels: list[tuple[int, int]]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of a query plan, and its reads."""
+
+    depth: int
+    name: str
+    details: str
+    level: int
+    requests: int
+    round_trips: int
+    bytes: int | None
+
+    def __str__(self) -> str:
+        size = "" if self.bytes is None else f", {self.bytes} bytes"
+        details = f" {self.details}" if self.details else ""
+        return f"{'  ' * self.depth}{self.name}{details} ({self.requests} requests{size})"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a query. `print` shows its operators as a tree."""
+
+    requests: int
+    """Requests that the first round trip makes."""
+    bytes: int | None
+    """Bytes that they read, if known."""
+    at_most: int | None
+    """Bytes of all chunks in question, if known."""
+    levels: list[tuple[int, int]]
+    operators: list[Operator]
+    notes: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.operators), *(f"note: {note}" for note in self.notes)])

@@ -1,0 +1,297 @@
+"""Keyword arguments, as types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Required, TypeAlias, TypedDict
+
+from numpy.typing import NDArray
+
+Numbers: TypeAlias = Sequence[float] | NDArray[Any]
+"""A number for each axis."""
+Bounds: TypeAlias = Numbers | Sequence[Numbers]
+"""The lower bounds of all axes and the upper ones: two rows, or one row of both."""
+Ids: TypeAlias = int | Sequence[int] | NDArray[Any]
+"""One id or several."""
+
+
+class OpenOptions(TypedDict, total=False):
+    """Options for opening a store."""
+
+    anonymous: bool
+    """Send unsigned requests, for public buckets."""
+    memory_budget: int
+    """Most bytes that one call may read and one chunk may decode to; 1 GiB unless given."""
+    cache: int
+    """Size of the cache of decoded cells in bytes; 64 MiB unless given, 0 turns it off."""
+    concurrency: int
+    """Most requests at a time."""
+    retries: int
+    """Most retries of a request."""
+    timeout: float
+    """Seconds that one request may take."""
+    node_copy: bool
+    """Whether the copy of the metadata in the root of a remote store may be used."""
+    options: Mapping[str, str]
+    """Options of the client of the bucket, by name."""
+
+
+class QueryOptions(TypedDict, total=False):
+    """What a query selects, and what it returns. All selections must hold."""
+
+    bbox: Bounds
+    """Select by a box. Bounds may be infinite."""
+    sphere: tuple[Numbers, float]
+    """Select by a sphere: its centre and its radius."""
+    nearest: Numbers
+    """Select what is nearest to a position."""
+    k: int
+    """Number of nearest vertices, paths or links."""
+    mode: Literal["touch", "within", "clip"]
+    """Treatment of what crosses the border of the region: whole, dropped or cut."""
+    clip: Literal["split", "drop"]
+    """With `mode="clip"`: cut segments and faces at the border, or drop them."""
+    objects: Ids
+    """Select objects by id. They are returned in this order."""
+    groups: Ids
+    """Select the objects of groups."""
+    chunks: Sequence[Sequence[int]]
+    """Select by chunk."""
+    where: str
+    """Filter by attributes, as "vertex.radius > 2 and kind = 'axon'"."""
+    chunked_by: object
+    """Value of the attribute by which the level is chunked."""
+    select: Sequence[str]
+    """Attributes to read, as "fa" or "object.length"; all unless given."""
+    level: int
+    """Level to read; 0, the finest, unless given."""
+    scale: float
+    """Read the coarsest level whose bins are at most this many times as large."""
+    vertices: int
+    """Read the finest level with at most this many vertices."""
+    budget: int
+    """Return at most this many vertices, as fine as possible."""
+    focus: Numbers
+    """Position around which a budget is spent first."""
+    drill: int
+    """Return what the selection is linked to this many levels away."""
+    geometry: str
+    """Additional geometry of a composite store."""
+    owners: bool
+    """Whether each vertex comes with its object; true unless given."""
+    limit: int
+    """Most vertices, paths or links to return."""
+    keep_going: bool
+    """Skip damaged parts and list them in `Result.skipped` instead of failing."""
+
+
+class BatchOptions(QueryOptions, total=False):
+    """What a query returns, and in what batches."""
+
+    batch_rows: int
+    """Most vertices, or links, in a batch; 65,536 unless given. A path is not cut."""
+    batch_bytes: int
+    """Approximate size of a batch in bytes; 16 MiB unless given."""
+
+
+class GeometryArrays(TypedDict, total=False):
+    """Geometry to add to a store: the arguments of `zvf.create`."""
+
+    positions: Required[Any]
+    """Coordinates, one row for each vertex."""
+    part_offsets: Any
+    """Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`."""
+    part_objects: Any
+    """Object of each path."""
+    object_ids: Any
+    """Object of each vertex, for geometry other than paths."""
+    links: Any
+    """Edges or faces as rows of `positions`."""
+    vertex: Any
+    """Attributes of vertices."""
+    link: Any
+    """Attributes of links."""
+    fragment: Any
+    """Attributes of fragments."""
+    object: Any
+    """Attributes of objects."""
+    objects: Any
+    """Ids of the objects that these rows describe."""
+    groups: Mapping[int, Any] | None
+    """Object ids by group number."""
+    group: Any
+    """Attributes of groups."""
+
+
+class PyramidOptions(TypedDict, total=False):
+    """How coarser levels are built. The method follows from the kind of geometry unless given."""
+
+    method: Literal["bins", "subset", "simplify", "stride", "collapse"]
+    """Method of reduction."""
+    levels: int
+    """Number of levels; down to 100,000 vertices or one chunk unless given."""
+    factors: Numbers
+    """Growth of cells, tolerances or strides with each level."""
+    cell: Numbers
+    """Extent of the grid cells of the first level."""
+    tolerance: float
+    """Maximum displacement of lines in the first level, or of surfaces in every level."""
+    medoid: bool
+    """Represent a cell by the vertex nearest to the mean."""
+    share: bool
+    """Let objects share vertices."""
+    keep: int
+    """Points that a subset keeps per cell."""
+    seed: int
+    """Seed of random choices."""
+    cull: int
+    """Drop connected components of meshes with fewer faces."""
+    additive: bool
+    """A level omits the points of coarser levels."""
+    chunk_scale: int
+    """Chunks along each axis that form one chunk of the next level."""
+    sharding: Literal["auto", "none"] | Sequence[int]
+    """Number of chunks along each axis of a shard; as level 0 unless given."""
+    sparsity: Numbers
+    """Factor by which the number of objects shrinks with each level."""
+    sparsity_by: str
+    """Objects to keep: random, length, coverage, group or attribute:NAME."""
+    rules: Mapping[str, str]
+    """Aggregation of attributes by name: own, mean, sum, min, max, mode or count."""
+    cross_level: Literal["none", "implicit", "explicit"]
+    """Links between levels."""
+    depth: int
+    """Most levels that a link spans; -1 for all."""
+    overwrite: bool
+    """Replace existing levels."""
+    refresh: bool
+    """Rebuild only the chunks of existing levels that are out of date."""
+
+
+class SampleOptions(TypedDict, total=False):
+    """How a volume is sampled."""
+
+    interpolation: Literal["nearest", "linear", "cubic"]
+    """Interpolation between voxels; linear unless given."""
+    affine: Sequence[Sequence[float]] | NDArray[Any]
+    """Matrix from positions to voxels, with a row and a column more than there are axes."""
+    outside: float | Literal["edge"]
+    """Value outside the volume, or that of the nearest voxel; NaN or 0 unless given."""
+    reduce: Literal["mean", "sum", "min", "max"]
+    """Store an attribute of objects, aggregated from their vertices."""
+    dataset: str
+    """Dataset of a `.tet`."""
+    overwrite: bool
+    """Replace an attribute of this name."""
+    memory: int
+    """Most bytes of voxels."""
+
+
+class RenderOptions(TypedDict, total=False):
+    """How a store is drawn."""
+
+    size: tuple[int, int]
+    """Width and height in pixels; 1200 and 900 unless given."""
+    view: str
+    """axial, coronal, sagittal, iso, or azimuth and elevation in degrees, as "35,24"."""
+    perspective: bool
+    """Draw in perspective."""
+    color: str
+    """orientation, object, #rrggbb, or the name of an axis or attribute."""
+    palette: Literal["viridis", "cividis", "inferno"]
+    """Colours of numbers."""
+    range: tuple[float, float]
+    """Numbers at both ends of the palette; percentiles 2 and 98 unless given."""
+    background: Literal["dark", "light"]
+    """Background."""
+    level: int
+    """Level to draw; by its number of vertices unless given."""
+    budget: int
+    """Draw at most this many vertices, as fine as possible."""
+    bbox: Bounds
+    """Draw only what is in a box."""
+    geometry: str
+    """Additional geometry of a composite store."""
+    stroke: float
+    """Width of lines and diameter of points in pixels."""
+    title: str
+    """Title above the picture."""
+    depth_cue: bool
+    """Darken distant geometry; true unless given."""
+    annotations: bool
+    """Draw title, legend, scale bar and axes; true unless given."""
+
+
+class ValidateOptions(OpenOptions, total=False):
+    """What is checked."""
+
+    level: Literal[1, 2, 3, 4]
+    """1 nodes, 2 metadata, 3 cells, 4 geometry; 4 unless given."""
+    limit: int
+    """Most findings of one rule that are listed."""
+
+
+class MigrateOptions(OpenOptions, total=False):
+    """What a store is rewritten as."""
+
+    profile: Literal["0.9", "0.8"]
+    """Generation of the new store; 0.9 unless given."""
+    compression: str
+    """Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
+    name: str
+    """Name of the new store where the old one has none."""
+    skip_damaged: bool
+    """Leave out and list parts that cannot be read."""
+    overwrite: bool
+    """Replace an existing store, which may be the one that is read."""
+
+
+class CreateOptions(TypedDict, total=False):
+    """Design of a new store, and how to write it."""
+
+    chunk_shape: Numbers
+    """Extent of a chunk along each axis; chosen by the number of vertices unless given."""
+    bin_shape: Numbers
+    """Extent of a bin along each axis."""
+    bounds: Bounds
+    """Bounds of the store; those of the vertices unless given."""
+    out_of_bounds: Literal["raise", "ignore", "expand"]
+    """Treatment of vertices outside the bounds."""
+    axes: Sequence[tuple[str, str | None]]
+    """Name and unit of each axis."""
+    crs: object
+    """Coordinate reference system, as JSON."""
+    name: str
+    """Name of the store."""
+    dtype: str
+    """Type of stored coordinates; that of the positions unless given."""
+    compression: str
+    """Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
+    sharding: Literal["auto", "none"] | Sequence[int]
+    """Number of chunks along each axis of a shard."""
+    profile: str
+    """Generation of the format."""
+    purpose: Literal["auto", "lookup", "scan"]
+    """What the chunks are sized for."""
+    directed: bool
+    """Whether the links of a graph have a direction."""
+    duplicate: bool
+    """Whether links across chunks are stored in both."""
+    overwrite: bool
+    """Replace a store at the address."""
+    node_copy: bool
+    """Copy the metadata of all nodes into the root, so that remote stores open in one request."""
+    memory: int
+    """Most bytes of memory to use."""
+    anonymous: bool
+    """Send unsigned requests."""
+    options: Mapping[str, str]
+    """Options of the client of the bucket, by name."""
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments with the options of the client as a list."""
+    keywords = dict(options)
+    if (named := keywords.get("options")) is not None:
+        keywords["options"] = list(dict(named).items())
+    return keywords

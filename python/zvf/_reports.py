@@ -1,0 +1,145 @@
+"""Reports of changes and of operations on whole stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class ChangeReport:
+    """A committed change."""
+
+    transaction: int
+    """Number of the transaction."""
+    added: int
+    """Number of added vertices."""
+    removed: int
+    """Number of removed vertices."""
+    objects: NDArray[np.int64]
+    """Ids of added objects."""
+    chunks: int
+    """Number of changed chunks."""
+    severed: int
+    """Number of links removed because one of their ends was, while another stayed."""
+    bytes: int
+    """Number of bytes written."""
+
+
+@dataclass(frozen=True)
+class BuiltLevel:
+    """A level that was built."""
+
+    level: int
+    method: str
+    vertices: int
+    objects: int | None
+    links: int
+    chunks: int
+    bytes: int
+    error: float | None
+    """Largest displacement of the geometry, if the method measures it."""
+
+
+@dataclass(frozen=True)
+class SampleReport:
+    """An attribute that was sampled from a volume."""
+
+    transaction: int
+    """Number of the transaction."""
+    vertices: int
+    """Number of sampled vertices."""
+    outside: int
+    """Number of vertices outside the volume."""
+    chunks: int
+    """Number of chunks with values."""
+    bytes: int
+    """Number of bytes written."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violation of a rule of the format."""
+
+    code: str
+    """Code of the rule, which `docs/rules.md` explains."""
+    severity: str
+    """error, warning or note."""
+    title: str
+    """The rule."""
+    path: str
+    """Node or file, relative to the store; empty for its root."""
+    location: str | None
+    """Place inside: a path in its JSON, a chunk, a row or an object."""
+    message: str
+    """The fault."""
+    remedy: str
+    """What to do."""
+    repairable: bool
+    """Whether `zvf.repair` mends it."""
+
+    def __str__(self) -> str:
+        place = ", ".join(part for part in (self.path or "/", self.location) if part)
+        return f"{self.severity} {self.code} at {place}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The findings in a store. It is true if there is no error."""
+
+    findings: list[Finding]
+    """Findings by path."""
+    unlisted: dict[str, int]
+    """Number of further findings by the code of their rule."""
+    cells: int
+    """Number of checked cells."""
+    bytes: int
+    """Number of decoded bytes of checked cells."""
+    ok: bool
+    """Whether there is no error."""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        lines = [str(finding) for finding in self.findings]
+        lines += [f"{count} more findings of {code}" for code, count in self.unlisted.items()]
+        return "\n".join(lines) if lines else f"no findings in {self.cells} cells"
+
+
+@dataclass(frozen=True)
+class Repair(Validation):
+    """What was repaired, and the findings that are left."""
+
+    repaired: list[Finding]
+    """Findings that were repaired."""
+    transaction: int | None
+    """Number of the transaction, if anything was."""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A store that was rewritten in another generation."""
+
+    from_generation: str
+    to_generation: str
+    levels: int
+    vertices: int
+    objects: int
+    """Number of files or objects written."""
+    links: int
+    bytes: int
+    repaired: list[str]
+    """Faults of the old store that the new one does not have."""
+    lost: list[str]
+    """What the new store does not contain."""
+
+
+def findings(raw: dict[str, Any]) -> dict[str, Any]:
+    """Replace the findings in what the extension module returns by objects."""
+    for name in raw.keys() & {"findings", "repaired"}:
+        raw[name] = [Finding(**finding) for finding in raw[name]]
+    return raw

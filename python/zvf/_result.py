@@ -1,0 +1,284 @@
+"""Results of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _zvf
+from ._arrow import Table, column
+from ._raw import RawColumn, RawResult
+
+
+class Columns(Mapping[str, NDArray[Any]]):
+    """Attributes by name, one row for each vertex, link or object.
+
+    Numbers are read-only arrays in the memory of the result. A column with missing values is a
+    masked array. Text is an array of `str`, and of `None` for missing values; it is made when it is
+    first used. `categories` returns text without making it.
+    """
+
+    __slots__ = ("_raw", "_made")
+
+    def __init__(self, columns: list[RawColumn]) -> None:
+        self._raw = {column[0]: column for column in columns}
+        self._made: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = _values(self._raw[name])
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __repr__(self) -> str:
+        return f"Columns({', '.join(self._raw)})"
+
+    def _columns(self, family: str) -> list[RawColumn]:
+        return [(f"{family}.{name}", *column[1:]) for name, column in self._raw.items()]
+
+    def categories(self, name: str) -> tuple[NDArray[np.uint32], list[str]]:
+        """Return the codes of a text column and its words; a missing value has a code above
+        all words."""
+        _, codes, words, _ = self._raw[name]
+        if words is None:
+            raise TypeError(f"{name} is a column of numbers; only text has categories")
+        return codes, words
+
+
+def _values(column: RawColumn) -> NDArray[Any]:
+    _, values, words, nulls = column
+    if words is not None:
+        table = np.array([*words, None], dtype=object)
+        text = table[np.minimum(values, len(words))]
+        if nulls is not None:
+            text[nulls] = None
+        text.setflags(write=False)
+        return text
+    if nulls is not None:
+        shape = nulls.shape + (1,) * (values.ndim - 1)
+        mask = np.broadcast_to(nulls.reshape(shape), values.shape)
+        masked: NDArray[Any] = np.ma.MaskedArray(values, mask=mask)
+        return masked
+    return values
+
+
+class Result:
+    """The result of a query, as columns.
+
+    Arrays are read-only and own the memory that the engine filled: nothing is copied. A result is
+    also the Arrow table of its vertices, as `polars.DataFrame(result)`; see `table`.
+
+    Attributes:
+        positions: Coordinates, one row for each vertex.
+        part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
+        part_objects: Object of each part.
+        object_ids: Object of each vertex, for geometry other than paths; -1 is none, -2 several.
+        links: Edges or faces as rows of `positions`; (child, parent) for skeletons.
+        objects: Objects of the result, one for each row of `object`.
+        vertex: Attributes of vertices.
+        fragment: Attributes of the fragment of each vertex.
+        link: Attributes of links.
+        object: Attributes of objects.
+        distances: Distances of a query for the nearest.
+        groups: Members of the groups that the query names.
+        level: The level; the finest where there are several.
+        levels: Level and number of vertices, if the rows come from several levels.
+        first_row: Number of vertices in earlier batches.
+        axes: Names of the axes.
+        skipped: Key and reason of the parts that could not be read.
+        notes: Defects of the store that were worked around, and levels that are behind.
+    """
+
+    __slots__ = (
+        "axes", "distances", "first_row", "fragment", "groups", "level", "levels", "link",
+        "links", "notes", "object", "object_ids", "objects", "part_objects", "part_offsets",
+        "positions", "skipped", "vertex",
+    )  # fmt: skip
+
+    positions: NDArray[Any]
+    part_offsets: NDArray[np.int64] | None
+    part_objects: NDArray[np.int64] | None
+    object_ids: NDArray[np.int64] | None
+    links: NDArray[np.int64] | None
+    objects: NDArray[np.int64]
+    vertex: Columns
+    fragment: Columns
+    link: Columns
+    object: Columns
+    distances: NDArray[np.float64] | None
+    groups: dict[int, NDArray[np.int64]]
+    level: int
+    levels: list[tuple[int, int]]
+    first_row: int
+    axes: list[str]
+    skipped: list[tuple[str, str]]
+    notes: list[str]
+
+    def __init__(self, raw: RawResult) -> None:
+        self.positions = raw["positions"]
+        self.part_offsets = raw.get("part_offsets")
+        self.part_objects = raw.get("part_objects")
+        self.object_ids = raw.get("object_ids")
+        self.links = raw.get("links")
+        self.objects = raw["objects"]
+        self.vertex = Columns(raw.get("vertex", []))
+        self.fragment = Columns(raw.get("fragment", []))
+        self.link = Columns(raw.get("link", []))
+        self.object = Columns(raw.get("object", []))
+        self.distances = raw.get("distances")
+        self.groups = raw.get("groups", {})
+        self.level = raw["level"]
+        self.levels = raw["levels"]
+        self.first_row = raw["first_row"]
+        self.axes = raw["axes"]
+        self.skipped = raw.get("skipped", [])
+        self.notes = raw["notes"]
+
+    def __len__(self) -> int:
+        """Return the number of vertices."""
+        return len(self.positions)
+
+    def __bool__(self) -> bool:
+        """Return whether there are vertices."""
+        return len(self.positions) > 0
+
+    def paths(self) -> Iterator[NDArray[Any]]:
+        """Return the positions of each path, as views of `positions`.
+
+        >>> [len(path) for path in zvf.open("tracts.zv").query().paths()]
+        [3, 2]
+        """
+        if self.part_offsets is None:
+            raise TypeError("the result has no paths; it has positions, and links if any")
+        offsets = self.part_offsets.tolist()
+        positions = self.positions
+        return (
+            positions[start:end] for start, end in zip(offsets, offsets[1:], strict=False)
+        )
+
+    def table(self, name: Literal["vertices", "objects", "links"] = "vertices") -> Table:
+        """Return a table for pyarrow, polars, DuckDB and others that take Arrow data.
+
+        The columns are those of the files that `zvf query -o` writes. `vertices` has a column for
+        each axis, then `part` and `object` for paths, or `object_id`, then `vertex.NAME` and
+        `fragment.NAME`. `objects` has `object_id` and `object.NAME`. `links` has `links`, a list of
+        rows of vertices, and `link.NAME`. A result itself is the table of its vertices.
+
+        >>> zvf.open("tracts.zv").query().table("objects")
+        Table(2 rows, object_id, object.length)
+        """
+        metadata = {"axes": self.axes, "level": self.level}
+        if name == "vertices":
+            return Table(self._vertices(), metadata)
+        if name == "objects":
+            columns = [column("object_id", self.objects), *self.object._columns("object")]
+            return Table(columns, metadata)
+        if name == "links":
+            if self.links is None:
+                raise TypeError("the result has no links")
+            return Table([column("links", self.links), *self.link._columns("link")], metadata)
+        raise ValueError(f"there is no table {name!r}; use vertices, objects or links")
+
+    def _vertices(self) -> list[RawColumn]:
+        axes = np.ascontiguousarray(self.positions.T)
+        columns = [column(name, axis) for name, axis in zip(self.axes, axes, strict=True)]
+        if self.part_offsets is not None and self.part_objects is not None:
+            rows = np.diff(self.part_offsets)
+            parts = np.arange(len(rows), dtype=np.int64)
+            columns.append(column("part", np.repeat(parts, rows)))
+            columns.append(column("object", np.repeat(self.part_objects, rows)))
+        elif self.object_ids is not None:
+            columns.append(column("object_id", self.object_ids))
+        columns += self.vertex._columns("vertex") + self.fragment._columns("fragment")
+        if self.distances is not None and len(self.distances) == len(self.positions):
+            columns.append(column("distance", self.distances))
+        return columns
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.table().__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self.table().__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table().__arrow_c_stream__(requested_schema)
+
+    def rows_by_object(self) -> dict[int, int]:
+        """Return the number of vertices of each object.
+
+        >>> zvf.open("tracts.zv").query().rows_by_object()
+        {3: 3, 8: 2}
+        """
+        counts: dict[int, int] = {}
+        if self.part_objects is not None and self.part_offsets is not None:
+            ids, rows = self.part_objects, np.diff(self.part_offsets)
+        elif self.object_ids is not None:
+            ids, rows = np.unique(self.object_ids, return_counts=True)
+        else:
+            return counts
+        for at, vertices in zip(ids.tolist(), rows.tolist(), strict=True):
+            counts[at] = counts.get(at, 0) + vertices
+        return counts
+
+    def __repr__(self) -> str:
+        counts = [f"{len(self.positions)} vertices"]
+        if self.part_objects is not None:
+            counts.append(f"{len(self.part_objects)} paths")
+        if self.links is not None:
+            counts.append(f"{len(self.links)} links")
+        counts.append(f"{len(self.objects)} objects")
+        families = [
+            ("vertex", self.vertex), ("fragment", self.fragment),
+            ("link", self.link), ("object", self.object),
+        ]  # fmt: skip
+        names = [f"{family}.{name}" for family, columns in families for name in columns]
+        return f"Result({', '.join(counts + names)})"
+
+
+class Batches(Iterator[Result]):
+    """The batches of a result. `close`, or the end of a `with` statement, ends the query.
+
+    Attributes:
+        levels: Level and number of vertices, if the rows come from several levels.
+        skipped: Key and reason of the parts that could not be read.
+        notes: Defects of the store that were worked around.
+
+    The attributes are complete once all batches were taken.
+    """
+
+    __slots__ = ("_raw", "levels", "notes", "skipped")
+
+    def __init__(self, raw: _zvf.Batches) -> None:
+        self._raw = raw
+        self.levels: list[tuple[int, int]] = []
+        self.skipped: list[tuple[str, str]] = []
+        self.notes: list[str] = []
+
+    def __next__(self) -> Result:
+        batch = self._raw.next()
+        if batch is not None:
+            return Result(batch)
+        if (report := self._raw.report()) is not None:
+            self.levels = report["levels"]
+            self.skipped = report["skipped"]
+            self.notes = report["notes"]
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the query."""
+        self._raw.close()
+
+    def __enter__(self) -> Batches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

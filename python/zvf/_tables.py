@@ -1,0 +1,54 @@
+"""Tables with one row for each vertex, as the arguments of `zvf.create`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._geometry import columns_of
+
+AXES = ("x", "y", "z", "w")
+PARTS = ("part", "object", "object_id")
+
+
+def is_table(source: Any) -> bool:
+    """Return whether this is a table of pandas, polars or Arrow, or a mapping of columns."""
+    return isinstance(source, Mapping) or hasattr(source, "columns")
+
+
+def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str, Any]:
+    """Return the arrays of a table.
+
+    The columns with the names of axes are coordinates. `object_id`, or for paths `part` and
+    `object`, group the rows; all others are attributes of vertices.
+    """
+    columns = dict(columns_of("source", table))
+    names = list(axes) if axes else [name for name in AXES if name in columns]
+    missing = [name for name in names if name not in columns]
+    if missing or not names:
+        wanted = missing or list(AXES[:3])
+        raise ValueError(
+            f"the table has no column {wanted[0]!r}; it has {', '.join(columns)}; name the columns "
+            "of coordinates with axes="
+        )
+    positions = np.stack([np.asarray(columns.pop(name)) for name in names], axis=1)
+    arrays: dict[str, Any] = {"positions": positions}
+    groups = {name: np.asarray(columns.pop(name)) for name in PARTS if name in columns}
+    if is_path:
+        objects = groups.get("object", groups.get("object_id"))
+        parts = groups.get("part", objects)
+        if parts is None:
+            raise ValueError("paths need a column part or object, which tells the rows of a path")
+        if objects is None:
+            objects = parts
+        changes = (parts[1:] != parts[:-1]) | (objects[1:] != objects[:-1])
+        starts = np.concatenate([[0], np.flatnonzero(changes) + 1])[: len(parts)]
+        arrays["part_offsets"] = np.append(starts, len(parts))
+        arrays["part_objects"] = objects[starts]
+    elif groups:
+        arrays["object_ids"] = groups.get("object_id", groups.get("object"))
+    if columns:
+        arrays["vertex"] = {name.removeprefix("vertex."): values for name, values in columns.items()}
+    return arrays

@@ -1,0 +1,255 @@
+"""Compares the Python package zvf with zarr-vectors in one process.
+
+Usage: bench_package.py VERTICES [KIND]...
+
+Prints the times of each in milliseconds, and their ratio: the least of several runs, and the mean
+of random boxes and objects, which differ in each run. Both read the store that zarr-vectors wrote,
+once opened; set TMPDIR to a folder in memory to leave out the disk, to which zvf flushes what it
+writes. zvf has its default options, which keep 64 MiB of cells in memory; the last column is the
+time without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+warnings.simplefilter("ignore")
+
+import zarr_vectors  # noqa: E402
+import zvf  # noqa: E402
+from zarr_vectors.ops import EditSession  # noqa: E402
+from zarr_vectors.types import graphs, lines, meshes, points, polylines  # noqa: E402
+
+KINDS = ("points", "lines", "streamlines", "graphs", "skeletons", "mesh")
+PATH = 50
+"""Vertices of a path and of an object."""
+SIDE = 100.0
+EXTENT = 1000.0
+
+
+def best(work: Callable[[], Any], repeats: int) -> float:
+    """Returns the least time of several runs in milliseconds."""
+    times = []
+    for _ in range(repeats):
+        gc.collect()
+        start = time.perf_counter()
+        work()
+        times.append(1000 * (time.perf_counter() - start))
+        if sum(times) > 20_000:
+            break
+    return min(times)
+
+
+def mean(work: Callable[[Any], Any], arguments: list[Any]) -> float:
+    """Returns the mean time of calls with these arguments in milliseconds, for up to 10 s."""
+    work(arguments[0])
+    gc.collect()
+    start, count = time.perf_counter(), 0
+    for argument in arguments:
+        work(argument)
+        count += 1
+        if time.perf_counter() - start > 10:
+            break
+    return 1000 * (time.perf_counter() - start) / count
+
+
+def walks(vertices: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns random walks of PATH vertices each."""
+    starts = rng.uniform(0, EXTENT, (vertices // PATH, 1, 3))
+    steps = rng.normal(0, 2, (vertices // PATH, PATH - 1, 3))
+    walk = np.concatenate([starts, starts + np.cumsum(steps, axis=1)], axis=1)
+    return np.clip(walk, 0, EXTENT).astype(np.float32)
+
+
+class Case:
+    """One kind of geometry, for both packages."""
+
+    def __init__(self, kind: str, vertices: int) -> None:
+        rng = np.random.default_rng(5)
+        self.kind = kind
+        walk = walks(vertices, rng)
+        self.objects = len(walk)
+        flat = walk.reshape(-1, 3)
+        rows = np.arange(len(flat)).reshape(-1, PATH)
+        value = rng.random(len(flat), np.float32)
+        common: dict[str, Any] = {"chunk_shape": (SIDE,) * 3}
+        ids = np.repeat(np.arange(self.objects), PATH)
+        edges = np.stack([rows[:, 1:].ravel(), rows[:, :-1].ravel()], axis=1)
+        vertex = {"fa": value}
+        ours: dict[str, Any] = {"kind": kind, "positions": flat, "vertex": vertex, **common}
+        if kind == "points":
+            self.theirs = (points.write_points, flat)
+            common |= {"vertex_attributes": vertex, "object_ids": ids}
+            ours |= {"object_ids": ids}
+        elif kind == "lines":
+            self.theirs = (lines.write_lines, flat.reshape(-1, 2, 3))
+            common |= {"vertex_attributes": {"fa": value.reshape(-1, 2)}}
+            ours |= {"part_offsets": np.arange(0, len(flat) + 1, 2)}
+            self.objects = len(flat) // 2
+        elif kind == "streamlines":
+            self.theirs = (polylines.write_polylines, list(walk))
+            common |= {"vertex_attributes": {"fa": list(value.reshape(-1, PATH))}}
+            ours |= {"part_offsets": np.arange(0, len(flat) + 1, PATH)}
+        elif kind in ("graphs", "skeletons"):
+            self.theirs = (graphs.write_graph, flat, edges)
+            common |= {"vertex_attributes": vertex, "object_ids": ids, "kind": kind[:-1]}
+            ours |= {"object_ids": ids, "links": edges}
+        else:
+            a, b, c = rows[:, :-2].ravel(), rows[:, 1:-1].ravel(), rows[:, 2:].ravel()
+            faces = np.stack([a, b, c], axis=1)
+            self.theirs = (meshes.write_mesh, flat, faces)
+            common |= {"vertex_attributes": vertex, "object_ids": ids}
+            ours |= {"object_ids": ids, "links": faces}
+        self.their_options = common
+        self.our_options = ours
+
+    def write_theirs(self, path: Path) -> None:
+        write, *data = self.theirs
+        write(str(path), *data, **self.their_options)
+
+    def write_ours(self, path: Path) -> None:
+        # The same form: cells without compression, and no copy of the metadata in the root.
+        zvf.create(path, **self.our_options, compression="none", node_copy=False)
+
+
+def again(path: Path, work: Callable[[Path], None]) -> Callable[[], None]:
+    def run() -> None:
+        shutil.rmtree(path, ignore_errors=True)
+        work(path)
+
+    return run
+
+
+def report(
+    kind: str, task: str, theirs: float | None, ours: float, bare: float | None = None
+) -> None:
+    cells = ["", f"{ours:.2f}", "", "" if bare is None else f"{bare:.2f}"]
+    if theirs is not None:
+        cells[0], cells[2] = f"{theirs:.1f}", f"{theirs / ours:.1f}"
+    print(f"| {kind} | {task} | {' | '.join(cells)} |", flush=True)
+
+
+def compare(kind: str, vertices: int, folder: Path) -> None:
+    case = Case(kind, vertices)
+    path, mine = folder / f"{kind}.theirs", folder / f"{kind}.ours"
+    repeats = 1 if vertices > 2_000_000 else 2
+    theirs = best(again(path, case.write_theirs), repeats)
+    report(kind, "write", theirs, best(again(mine, case.write_ours), 3))
+    report(kind, "open", best(lambda: zarr_vectors.open(path), 5), best(lambda: zvf.open(path), 20))
+    their, our, bare = zarr_vectors.open(path), zvf.open(path), zvf.open(path, cache=0)
+    counts = (their.read().vertex_count, len(our.query()))
+    assert counts[0] == counts[1], counts
+    # zarr-vectors returns no objects of points, graphs and meshes with a whole level.
+    whole = {} if kind in ("lines", "streamlines") else {"owners": False}
+    report(
+        kind, "whole", best(their.read, repeats + 1),
+        best(lambda: our.query(**whole), 5), best(lambda: bare.query(**whole), 5),
+    )  # fmt: skip
+    rng = np.random.default_rng(9)
+    for side in (20, 100):
+        low = rng.uniform(0, EXTENT - side, (200, 3))
+        boxes = [(corner.tolist(), (corner + side).tolist()) for corner in low]
+        report(
+            kind, f"box of {side}³",
+            mean(lambda box: their.select(bbox=box).read(), boxes[:20]),
+            mean(lambda box: our.query(bbox=box), boxes),
+            mean(lambda box: bare.query(bbox=box), boxes),
+        )  # fmt: skip
+    for task, count in (("object", 1), ("100 objects", 100)):
+        chosen = [rng.choice(case.objects, count, replace=False).tolist() for _ in range(100)]
+        theirs = None
+        if kind not in ("graphs", "skeletons", "mesh"):
+            theirs = mean(lambda ids: their.select(objects=ids).read(), chosen[:20])
+        report(
+            kind, task, theirs,
+            mean(lambda ids: our.query(objects=ids), chosen),
+            mean(lambda ids: bare.query(objects=ids), chosen),
+        )  # fmt: skip
+
+    def masked() -> Any:
+        found = their.read()
+        return found.restrict(found.attributes["fa"] > 0.99)
+
+    report(
+        kind, "filter", best(masked, repeats),
+        best(lambda: our.query(where="fa > 0.99"), 5),
+        best(lambda: bare.query(where="fa > 0.99"), 5),
+    )  # fmt: skip
+    append(kind, case, folder)
+
+
+def append(kind: str, case: Case, folder: Path) -> None:
+    """Adds 20 objects, which zarr-vectors can do for points and paths."""
+    rng = np.random.default_rng(8)
+    added = np.clip(walks(20 * PATH, rng) * 0.9 + 10, 20, 900)
+    flat, count = added.reshape(-1, 3), len(added)
+    ids = np.arange(case.objects, case.objects + count)
+    options: dict[str, Any] = {"positions": flat, "vertex": {"fa": np.zeros(len(flat), np.float32)}}
+    if kind in ("lines", "streamlines"):
+        width = 2 if kind == "lines" else PATH
+        options["part_offsets"] = np.arange(0, len(flat) + 1, width)
+        parts = len(flat) // width
+        options["part_objects"] = np.arange(case.objects, case.objects + parts)
+    else:
+        options["object_ids"] = np.repeat(ids, PATH)
+        rows = np.arange(len(flat)).reshape(-1, PATH)
+        if kind in ("graphs", "skeletons"):
+            options["links"] = np.stack([rows[:, 1:].ravel(), rows[:, :-1].ravel()], axis=1)
+        if kind == "mesh":
+            corners = rows[:, :-2].ravel(), rows[:, 1:-1].ravel(), rows[:, 2:].ravel()
+            options["links"] = np.stack(corners, axis=1)
+    start = time.perf_counter()
+    zvf.open(folder / f"{kind}.ours").append(**options)
+    ours = 1000 * (time.perf_counter() - start)
+    theirs = None
+    if kind == "streamlines":
+        start = time.perf_counter()
+        root = zarr_vectors.open(folder / f"{kind}.theirs", mode="r+").store
+        with EditSession(root) as session:
+            for line in added:
+                session.add_object(level=0, vertices=line)
+        theirs = 1000 * (time.perf_counter() - start)
+    report(kind, "append", theirs, ours)
+
+
+def overhead(folder: Path) -> None:
+    """Prints the time of the least query, most of which is not the work of the engine."""
+    path = folder / "small.zv"
+    zvf.create(path, kind="points", positions=np.zeros((1, 3), np.float32))
+    store = zvf.open(path)
+    store.query()
+
+    def many() -> None:
+        for _ in range(2000):
+            store.query(bbox=((0, 0, 0), (1, 1, 1)))
+
+    print(f"one point in a box: {best(many, 5) / 2:.1f} µs a query", flush=True)
+
+
+def main() -> None:
+    vertices = int(float(sys.argv[1]))
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    folder = Path(tempfile.mkdtemp(prefix="bench-package-"))
+    try:
+        overhead(folder)
+        print("| kind | task | zarr-vectors | zvf | ratio | zvf, no cache |")
+        print("|---|---|---:|---:|---:|---:|")
+        for kind in sys.argv[2:] or KINDS:
+            compare(kind, vertices, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
