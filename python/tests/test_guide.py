@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tarfile
+from doctest import DocTestParser
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,33 @@ def field_files() -> None:
         nibabel.save(nibabel.gifti.GiftiImage(darrays=data), name)
 
 
+def more_samples() -> None:
+    """Write what the page of commands uses beyond the quick start."""
+    tracts = table(0, 24, "object_id")
+    zvf.create(
+        "tracts.zv", kind="streamlines", source=tracts, overwrite=True, chunk_shape=(8, 8, 8),
+        bounds=((-16, -16, -16), (32, 32, 32)), groups={0: range(12), 1: range(12, 24)},
+        objects=range(24), object={"length": 3.0 + 1.5 * np.arange(24)},
+    )  # fmt: skip
+    random = np.random.default_rng(6)
+    axes = ["x", "y", "z"]
+    cells = pandas.DataFrame(100 * random.random((500, 3)), columns=axes)
+    cells.assign(radius=1.5, kind="glia").to_csv("cells.csv", index=False)
+    nodes = 30 * np.stack(np.meshgrid(*[range(4)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    pandas.DataFrame(nodes, columns=axes).to_csv("nodes.csv", index=False)
+    edges = {"links[0]": range(63), "links[1]": range(1, 64)}
+    pandas.DataFrame(edges).to_csv("edges.csv", index=False)
+    classes = np.resize([2, 2, 7, 2, 18], 200)
+    cloud = pandas.DataFrame(np.round(20 * random.random((200, 3)), 2), columns=axes)
+    cloud.assign(**{"class": classes}).to_csv("cloud.csv", index=False)
+    zvf.create("cloud.zv", kind="points", source=cloud.assign(**{"class": classes}))
+    volume = random.random((32, 32, 32)).astype(np.float32)
+    np.save("volume.npy", volume)
+    affine = np.diag([2.0, 2.0, 2.0, 1.0])
+    affine[:3, 3] = -20
+    nibabel.save(nibabel.Nifti1Image(volume, affine), "md.nii")
+
+
 @pytest.fixture
 def samples(folder: Path) -> None:
     table(0, 24, "object_id").to_csv("tracts.csv", index=False)
@@ -78,18 +106,24 @@ def samples(folder: Path) -> None:
     next(Path("archive").rglob("graph.zv")).rename("old.zv")
 
 
-@pytest.mark.usefixtures("samples")
-def test_the_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = ROOT / "docs" / "start.md"
+def run(page: Path) -> tuple[dict[str, Any], int]:
+    """Run the Python of a page. Return its names and the number of its blocks."""
     text = page.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    # Every block of commands but the installation has one beside it.
-    assert len(blocks) == len(re.findall("^```sh", text, re.MULTILINE)) - 1
     names: dict[str, Any] = {}
+    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     for block in blocks:
         line = text.count("\n", 0, block.start(1))
         # Empty lines make errors refer to lines of the page.
         exec(compile("\n" * line + block[1], str(page), "exec"), names)
+    return names, len(blocks)
+
+
+@pytest.mark.usefixtures("samples")
+def test_the_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "start.md"
+    names, blocks = run(page)
+    # Every block of commands but the installation has one beside it.
+    assert blocks == len(re.findall("^```sh", page.read_text("utf-8"), re.MULTILINE)) - 1
     assert len(names["found"].objects) == 3
     assert len(names["near"].positions) > 0 and len(names["road"]) == 50
     assert all(Path(f"{name}.png").stat().st_size > 500 for name in ("bundle", "scan", "brain"))
@@ -99,3 +133,36 @@ def test_the_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert fibres.levels == [0, 1]
     assert zvf.open("new.zv").generation == "0.9"
     assert "arcuate" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("samples")
+def test_the_python_of_every_command_runs() -> None:
+    more_samples()
+    names, blocks = run(ROOT / "docs" / "cli.md")
+    assert blocks >= 16
+    assert names["report"].ok and len(names["near"]) > 0
+    assert names["noise"].vertex["class"].tolist() == [18] * 40
+    cloud, tracts = names["cloud"], zvf.open("tracts.zv")
+    assert set(cloud.query().vertex["class"].tolist()) == {2}
+    np.testing.assert_array_equal(cloud.query().vertex["height"], cloud.query().positions[:, 2])
+    assert {3, 4}.isdisjoint(tracts.query().objects.tolist()) and 26 in tracts.query().objects
+    assert tracts.levels == [0, 1, 2]
+    assert {"md", "t1"} <= set(tracts.query().vertex) and "mean_t1" in tracts.query().object
+    assert Path("lines.precomputed/annotations/info").exists()
+    assert Path("cloud.laz").exists() and Path("neurons.glb").exists()
+    np.testing.assert_array_equal(names["box"], np.load("volume.npy")[:2, :2, :2])
+    # The levels were built before the sampling.
+    assert {finding.code for finding in zvf.validate("tracts.zv").findings} == {"ZV-L4-059"}
+
+
+@pytest.mark.usefixtures("samples")
+def test_the_examples_of_coming_from_python_run() -> None:
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    examples = DocTestParser().get_examples(
+        "\n".join(block for block in re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S))
+    )
+    positions = np.random.default_rng(1).random((50, 3))
+    names: dict[str, Any] = {"positions": positions, "fa": positions[:, 0]}
+    for example in examples:
+        exec(compile(example.source, "docs/python.md", "exec"), names)
+    assert len(examples) >= 7 and len(zvf.open("out.zv").query()) == 50

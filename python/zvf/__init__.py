@@ -40,6 +40,7 @@ from ._options import (
     GeometryArrays,
     MigrateOptions,
     OpenOptions,
+    PrecomputedOptions,
     PyramidOptions,
     QueryOptions,
     RenderOptions,
@@ -48,22 +49,27 @@ from ._options import (
 )
 from ._picture import Picture
 from ._reports import (
+    AttributeReport,
     BuiltLevel,
     ChangeReport,
     Finding,
     Migration,
+    PrecomputedReport,
     Repair,
     SampleReport,
+    SavedFiles,
+    Seal,
     Validation,
 )
 from ._result import Batches, Columns, Result
-from ._store import migrate, repair, validate
+from ._store import convert, migrate, repair, seal, validate
 
 __version__: str = _zvf.__version__
 
 __all__ = [
     "AccessError",
     "AttributeInfo",
+    "AttributeReport",
     "BatchOptions",
     "Batches",
     "BuiltLevel",
@@ -90,6 +96,8 @@ __all__ = [
     "Operator",
     "Picture",
     "Plan",
+    "PrecomputedOptions",
+    "PrecomputedReport",
     "PyramidOptions",
     "QueryOptions",
     "RenderOptions",
@@ -97,16 +105,20 @@ __all__ = [
     "Result",
     "SampleOptions",
     "SampleReport",
+    "SavedFiles",
+    "Seal",
     "StoreInfo",
     "Table",
     "UnsupportedError",
     "ValidateOptions",
     "Validation",
+    "convert",
     "create",
     "dense",
     "migrate",
     "open",
     "repair",
+    "seal",
     "validate",
 ]
 

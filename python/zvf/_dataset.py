@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from collections.abc import Mapping
 from html import escape
 from io import BytesIO
 from typing import Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _zvf
 from ._async import awaited
 from ._errors import Error
-from ._geometry import geometry
+from ._geometry import columns, geometry, integers
 from ._info import AttributeInfo, Counts, LevelInfo, Operator, Plan, StoreInfo
 from ._options import (
     BatchOptions,
@@ -21,6 +23,7 @@ from ._options import (
     Ids,
     Numbers,
     OpenOptions,
+    PrecomputedOptions,
     PyramidOptions,
     QueryOptions,
     RenderOptions,
@@ -29,7 +32,14 @@ from ._options import (
 )
 from ._picture import Picture
 from ._progress import Progress, shown
-from ._reports import BuiltLevel, ChangeReport, SampleReport
+from ._reports import (
+    AttributeReport,
+    BuiltLevel,
+    ChangeReport,
+    PrecomputedReport,
+    SampleReport,
+    SavedFiles,
+)
 from ._result import Batches, Result
 
 
@@ -108,6 +118,11 @@ class Dataset:
         return list(self._root["notes"])
 
     @property
+    def transaction(self) -> int:
+        """The number of the last transaction."""
+        return self._root["transaction"]
+
+    @property
     def activity(self) -> dict[str, int]:
         """The requests made for this store so far, and the bytes read."""
         return self._raw.activity()
@@ -153,6 +168,50 @@ class Dataset:
         return Result(
             await awaited(lambda done: _zvf.start_query(self._raw, {**options}, done))
         )
+
+    def save(
+        self, file: str | os.PathLike[str], /, *, strict: bool = False, **options: Unpack[QueryOptions]
+    ) -> SavedFiles:
+        """Run a query and write its whole result to a file.
+
+        The extension selects the format: .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck,
+        .trx, .swc, .stl, .las, .laz, .gii or .glb. Tables have further files for links, objects and
+        groups. A `.swc` file name with `{object}` or `{name}` stands for a file for each object.
+
+        Args:
+            file: The file, which is replaced if it exists.
+            strict: Write nothing if the format cannot hold everything.
+            **options: The query; `QueryOptions` lists the arguments.
+
+        >>> saved = zvf.open("tracts.zv").save("near.csv", bbox=((0, 0, 0), (2, 2, 2)))
+        >>> saved.files
+        ['near.csv', 'near.objects.csv', 'near.groups.csv', 'near.metadata.json']
+        """
+        found = _zvf.save_result(self._raw, os.fspath(file), strict, {**options})
+        notes = [f"skipped {part['key']}: {part['reason']}" for part in found["missing"]]
+        return SavedFiles(
+            found["files"], found["vertices"], found["left_out"], found["notes"] + notes
+        )
+
+    def export_precomputed(
+        self,
+        folder: str | os.PathLike[str],
+        /,
+        *,
+        progress: Progress = None,
+        **options: Unpack[PrecomputedOptions],
+    ) -> PrecomputedReport:
+        """Write the store as sources of Neuroglancer, which any static file server can serve.
+
+        `PrecomputedOptions` lists the arguments.
+
+        >>> zvf.open("tracts.zv").export_precomputed("tracts.precomputed").layers
+        [('annotations', 2), ('skeletons', 2)]
+        """
+        with shown(progress, f"exporting {self._address}") as callback:
+            keywords = {**options, "progress": callback}
+            raw = _zvf.export_precomputed(self._raw, os.fspath(folder), keywords)
+        return PrecomputedReport(**raw)
 
     def batches(self, **options: Unpack[BatchOptions]) -> Batches:
         """Run a query and return its result in batches, which together are the result.
@@ -263,8 +322,7 @@ class Dataset:
         return self._changed(_zvf.remove(self._raw, ids)) if len(ids) else None
 
     def _deleted(self, options: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        if not options.keys() & {"objects", "groups", "where", "bbox", "sphere", "nearest", "chunks"}:
-            raise ValueError("no selection; give objects, groups, where, bbox or another one")
+        _check_selection(options)
         if options.get("mode") == "clip":
             raise ValueError("mode clip cuts objects, which are deleted whole; use touch or within")
         if options.get("keep_going"):
@@ -281,6 +339,96 @@ class Dataset:
             counts = whole.rows_by_object()
             ids = np.array([at for at in ids.tolist() if parts.get(at) == counts.get(at)], np.int64)
         return np.ascontiguousarray(ids)
+
+    def delete_vertices(
+        self,
+        row_ids: NDArray[np.uint64] | None = None,
+        transaction: int | None = None,
+        /,
+        **options: Unpack[QueryOptions],
+    ) -> ChangeReport | None:
+        """Delete vertices, and all links that end at them, in one transaction. Objects stay.
+
+        Deletes the vertices that a query selects, or those with given addresses. Vertices of paths
+        and skeletons cannot be deleted. Returns `None` if there is nothing to delete.
+
+        Args:
+            row_ids: Addresses of vertices: `Result.row_ids`, or a part of it.
+            transaction: The transaction to which they belong: `Result.transaction`.
+            **options: The query; `QueryOptions` lists the arguments.
+
+        >>> _ = zvf.create("cloud.zv", kind="points", positions=np.eye(3), vertex={"q": [1, 2, 3]})
+        >>> cloud = zvf.open("cloud.zv")
+        >>> cloud.delete_vertices(where="q > 2").removed
+        1
+        >>> found = cloud.query(row_ids=True)
+        >>> cloud.delete_vertices(found.row_ids[:1], found.transaction).removed
+        1
+
+        Raises:
+            ConflictError: The store is at another transaction.
+        """
+        if row_ids is not None:
+            if options:
+                raise TypeError("give row_ids or a query, not both")
+            raw = _zvf.remove_rows(self._raw, *_addresses(row_ids, transaction))
+        else:
+            _check_selection(options)
+            raw = _zvf.remove_selected(self._raw, {**options})
+        return self._changed(raw) if raw["removed"] else None
+
+    def write_attributes(
+        self,
+        *,
+        vertex: Any = None,
+        row_ids: NDArray[np.uint64] | None = None,
+        transaction: int | None = None,
+        object: Any = None,
+        objects: Any = None,
+        replace: bool = False,
+    ) -> AttributeReport:
+        """Add attributes of vertices or of objects, or change their values, in one transaction.
+
+        Vertices or objects without a row keep their values. In new attributes they have NaN or no
+        text.
+
+        Args:
+            vertex: Attributes of vertices by name, one row for each of `row_ids`.
+            row_ids: Addresses of vertices: `Result.row_ids`, or a part of it.
+            transaction: The transaction to which they belong: `Result.transaction`.
+            object: Attributes of objects by name, one row for each of `objects`.
+            objects: Ids of objects.
+            replace: Replace attributes of another type, of which the other rows are lost.
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> found = tracts.query(where="fa > 0.5", row_ids=True)
+        >>> written = tracts.write_attributes(vertex={"high": np.ones(len(found))},
+        ...                                   row_ids=found.row_ids, transaction=found.transaction)
+        >>> tracts.query(objects=3).vertex["high"]
+        array([nan, nan,  1.])
+        >>> written = tracts.write_attributes(object={"side": ["left"]}, objects=[8])
+        >>> tracts.query().object["side"].tolist()
+        [None, 'left']
+
+        Raises:
+            ConflictError: The store is at another transaction.
+        """
+        if (vertex is None) == (object is None):
+            raise TypeError("give attributes of vertices or of objects")
+        family = "object" if vertex is None else "vertex"
+        table = columns(family, object if vertex is None else vertex, self._types())
+        if vertex is None:
+            if objects is None or row_ids is not None:
+                raise TypeError("attributes of objects need objects, the ids of their rows")
+            keys = integers("objects", objects, 1)
+            raw = _zvf.write_object_attributes(self._raw, keys, table, replace)
+        else:
+            if row_ids is None or objects is not None:
+                raise TypeError("attributes of vertices need row_ids, the addresses of their rows")
+            rows, at = _addresses(row_ids, transaction)
+            raw = _zvf.write_vertex_attributes(self._raw, rows, table, at, replace)
+        self.reload()
+        return AttributeReport(**raw)
 
     def compact(self) -> ChangeReport:
         """Remove what deleted objects left, merge fragments and links, and sort objects.
@@ -353,12 +501,14 @@ class Dataset:
     def _geometry(self, arrays: GeometryArrays) -> dict[str, Any]:
         if any(isinstance(name, str) for name in arrays.get("groups") or ()):
             raise ValueError("groups of a store have numbers; use those of its groups")
-        types = {
+        return geometry(arrays, self._types())
+
+    def _types(self) -> dict[str, np.dtype[Any]]:
+        return {
             f"{found.family}.{found.name}": np.dtype(found.dtype)
             for found in self.attributes()
             if found.dtype != "text"
         }
-        return geometry(arrays, types)
 
     def _changed(self, raw: dict[str, Any]) -> ChangeReport:
         self.reload()
@@ -405,6 +555,26 @@ class Dataset:
             return ""
         data = b64encode(picture._repr_png_()).decode()
         return f'<img alt="the store" src="data:image/png;base64,{data}">'
+
+
+SELECTIONS = {"objects", "groups", "where", "bbox", "sphere", "nearest", "chunks"}
+
+
+def _check_selection(options: Mapping[str, Any]) -> None:
+    if not options.keys() & SELECTIONS:
+        raise ValueError("no selection; give objects, groups, where, bbox or another one")
+
+
+def _addresses(
+    row_ids: NDArray[np.uint64], transaction: int | None
+) -> tuple[NDArray[np.uint64], int]:
+    """Check the addresses of vertices and their transaction."""
+    rows = np.asarray(row_ids)
+    if rows.ndim != 1 or (rows.dtype != np.uint64 and rows.size):
+        raise TypeError(f"row_ids is a {rows.dtype} array; use row_ids of a result")
+    if transaction is None:
+        raise TypeError("row_ids belong to a transaction; give that of their result")
+    return np.ascontiguousarray(rows, np.uint64), transaction
 
 
 def open(store: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> Dataset:

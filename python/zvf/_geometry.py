@@ -39,23 +39,27 @@ def geometry(
     made: dict[str, Any] = {"positions": _numbers("positions", array)}
     for name in IDS:
         if given.get(name) is not None:
-            made[name] = _ids(name, given[name], 1)
+            made[name] = integers(name, given[name], 1)
     if links is not None:
-        made["links"] = _ids("links", links, 2)
+        made["links"] = integers("links", links, 2)
     for family in FAMILIES:
         if given.get(family) is not None:
-            columns = columns_of(family, given[family])
-            made[family] = {
-                name: _column(f"{family}.{name}", _typed(column, types.get(f"{family}.{name}")))
-                for name, column in columns
-            }
+            made[family] = columns(family, given[family], types)
     if groups is not None:
         made |= _groups(groups, made.get("group", {}))
     return made
 
 
+def columns(family: str, table: Any, types: Mapping[str, np.dtype[Any]]) -> dict[str, Any]:
+    """Convert the attributes of a family."""
+    return {
+        name: _column(f"{family}.{name}", _typed(column, types.get(f"{family}.{name}")))
+        for name, column in columns_of(family, table)
+    }
+
+
 def _groups(groups: Mapping[Any, Any], attributes: dict[str, Any]) -> dict[str, Any]:
-    members = [_ids(f"group {name!r}", ids, 1) for name, ids in groups.items()]
+    members = [integers(f"group {name!r}", ids, 1) for name, ids in groups.items()]
     names = list(groups)
     if all(isinstance(name, str) for name in names):
         if names and "name" in attributes:
@@ -146,7 +150,7 @@ def _numbers(name: str, array: NDArray[Any]) -> Numbers:
     return array.dtype.name, width, plain.reshape(-1).view(np.uint8)
 
 
-def _ids(name: str, values: Any, axes: int) -> NDArray[np.int64]:
+def integers(name: str, values: Any, axes: int) -> NDArray[np.int64]:
     array = _array(name, values)
     if array.size == 0 and array.ndim == axes:
         array = array.astype(np.int64)

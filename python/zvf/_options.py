@@ -32,6 +32,8 @@ class OpenOptions(TypedDict, total=False):
     """Seconds that one request may take."""
     node_copy: bool
     """Whether the copy of the metadata in the root of a remote store may be used."""
+    check_seal: bool
+    """Whether a sealed store is checked against its inventory; true unless given."""
     options: Mapping[str, str]
     """Options of the client of the bucket, by name."""
 
@@ -79,6 +81,9 @@ class QueryOptions(TypedDict, total=False):
     """Additional geometry of a composite store."""
     owners: bool
     """Whether each vertex comes with its object; true unless given."""
+    row_ids: bool
+    """Whether each vertex comes with its address, for `Dataset.write_attributes` and
+    `Dataset.delete_vertices`. Requires level 0."""
     limit: int
     """Most vertices, paths or links to return."""
     keep_going: bool
@@ -222,6 +227,19 @@ class RenderOptions(TypedDict, total=False):
     """Draw title, legend, scale bar and axes; true unless given."""
 
 
+class PrecomputedOptions(TypedDict, total=False):
+    """How a store is written for Neuroglancer."""
+
+    layers: Sequence[Literal["annotations", "skeletons", "meshes", "segments"]]
+    """Layers to write; all that the kind of geometry has unless given."""
+    properties: Sequence[str]
+    """Attributes to write; all unless given."""
+    sharded: bool
+    """Write every index as shards."""
+    url: str
+    """Address at which the folder will be served, for a link to Neuroglancer."""
+
+
 class ValidateOptions(OpenOptions, total=False):
     """What is checked."""
 
@@ -267,6 +285,10 @@ class CreateOptions(TypedDict, total=False):
     """Type of stored coordinates; that of the positions unless given."""
     compression: str
     """Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
+    table_compression: str
+    """Compression of the tables of objects and groups; as of cells unless given."""
+    checksums: bool
+    """Whether cells have checksums; true unless given."""
     sharding: Literal["auto", "none"] | Sequence[int]
     """Number of chunks along each axis of a shard."""
     profile: str
@@ -277,6 +299,10 @@ class CreateOptions(TypedDict, total=False):
     """Whether the links of a graph have a direction."""
     duplicate: bool
     """Whether links across chunks are stored in both."""
+    step_links: bool
+    """Store steps of paths between chunks as links as well."""
+    seal: bool
+    """Seal the store: add an inventory that every reading is checked against."""
     overwrite: bool
     """Replace a store at the address."""
     node_copy: bool

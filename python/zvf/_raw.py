@@ -22,6 +22,7 @@ class RawRoot(TypedDict):
     crs: Any
     levels: list[int]
     notes: list[str]
+    transaction: int
 
 
 class RawReport(TypedDict):
@@ -40,6 +41,8 @@ class RawResult(TypedDict, total=False):
     first_row: int
     axes: list[str]
     positions: NDArray[Any]
+    row_ids: NDArray[np.uint64]
+    transaction: int
     object_ids: NDArray[np.int64]
     part_offsets: NDArray[np.int64]
     part_objects: NDArray[np.int64]

@@ -61,6 +61,52 @@ class SampleReport:
 
 
 @dataclass(frozen=True)
+class AttributeReport:
+    """Attributes that were written."""
+
+    transaction: int
+    """Number of the transaction."""
+    vertices: int
+    """Number of vertices of the level."""
+    objects: int
+    """Number of objects with rows, for attributes of objects."""
+    chunks: int
+    """Number of chunks with values."""
+    bytes: int
+    """Number of bytes written."""
+
+
+@dataclass(frozen=True)
+class SavedFiles:
+    """Files that were written."""
+
+    files: list[str]
+    """The files."""
+    vertices: int
+    """Number of vertices in them."""
+    left_out: list[str]
+    """What their format does not hold."""
+    notes: list[str]
+    """Defects of the source that were worked around."""
+
+
+@dataclass(frozen=True)
+class PrecomputedReport:
+    """Layers for Neuroglancer that were written."""
+
+    layers: list[tuple[str, int]]
+    """Folder of each layer, and its number of annotations or segments."""
+    files: int
+    """Number of files."""
+    bytes: int
+    """Number of bytes."""
+    notes: list[str]
+    """What the layers lack."""
+    neuroglancer: str | None
+    """A link to the viewer, if the address of the folder is given."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """A violation of a rule of the format."""
 
@@ -118,6 +164,14 @@ class Repair(Validation):
     """Findings that were repaired."""
     transaction: int | None
     """Number of the transaction, if anything was."""
+
+
+@dataclass(frozen=True)
+class Seal(Validation):
+    """The findings in a store, which is sealed if there is no error."""
+
+    transaction: int | None
+    """Number of the transaction that sealed it, if any."""
 
 
 @dataclass(frozen=True)

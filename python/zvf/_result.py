@@ -82,6 +82,8 @@ class Result:
         part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
         part_objects: Object of each part.
         object_ids: Object of each vertex, for geometry other than paths; -1 is none, -2 several.
+        row_ids: Address of each vertex, if the query asks for it.
+        transaction: The transaction to which these addresses belong.
         links: Edges or faces as rows of `positions`; (child, parent) for skeletons.
         objects: Objects of the result, one for each row of `object`.
         vertex: Attributes of vertices.
@@ -101,13 +103,15 @@ class Result:
     __slots__ = (
         "axes", "distances", "first_row", "fragment", "groups", "level", "levels", "link",
         "links", "notes", "object", "object_ids", "objects", "part_objects", "part_offsets",
-        "positions", "skipped", "vertex",
+        "positions", "row_ids", "skipped", "transaction", "vertex",
     )  # fmt: skip
 
     positions: NDArray[Any]
     part_offsets: NDArray[np.int64] | None
     part_objects: NDArray[np.int64] | None
     object_ids: NDArray[np.int64] | None
+    row_ids: NDArray[np.uint64] | None
+    transaction: int | None
     links: NDArray[np.int64] | None
     objects: NDArray[np.int64]
     vertex: Columns
@@ -128,6 +132,8 @@ class Result:
         self.part_offsets = raw.get("part_offsets")
         self.part_objects = raw.get("part_objects")
         self.object_ids = raw.get("object_ids")
+        self.row_ids = raw.get("row_ids")
+        self.transaction = raw.get("transaction")
         self.links = raw.get("links")
         self.objects = raw["objects"]
         self.vertex = Columns(raw.get("vertex", []))
@@ -169,7 +175,8 @@ class Result:
         """Return a table for pyarrow, polars, DuckDB and others that take Arrow data.
 
         The columns are those of the files that `zvf query -o` writes. `vertices` has a column for
-        each axis, then `part` and `object` for paths, or `object_id`, then `vertex.NAME` and
+        each axis, then `row_id` if the query asks for it, then `part` and `object` for paths, or
+        `object_id`, then `vertex.NAME` and
         `fragment.NAME`. `objects` has `object_id` and `object.NAME`. `links` has `links`, a list of
         rows of vertices, and `link.NAME`. A result itself is the table of its vertices.
 
@@ -191,6 +198,8 @@ class Result:
     def _vertices(self) -> list[RawColumn]:
         axes = np.ascontiguousarray(self.positions.T)
         columns = [column(name, axis) for name, axis in zip(self.axes, axes, strict=True)]
+        if self.row_ids is not None:
+            columns.append(column("row_id", self.row_ids))
         if self.part_offsets is not None and self.part_objects is not None:
             rows = np.diff(self.part_offsets)
             parts = np.arange(len(rows), dtype=np.int64)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from . import _zvf
+from ._command import command
 from ._options import MigrateOptions, ValidateOptions, plain
 from ._progress import Progress, shown
-from ._reports import Migration, Repair, Validation, findings
+from ._reports import Migration, Repair, SavedFiles, Seal, Validation, findings
 
 
 def validate(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -> Validation:
@@ -28,6 +30,50 @@ def repair(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions])
     []
     """
     return Repair(**findings(_zvf.repair(os.fspath(store), plain(options))))
+
+
+def seal(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -> Seal:
+    """Check a store, and seal it if there is no error.
+
+    A sealed store has an inventory that every reading is checked against: damaged, exchanged and
+    missing files are errors. Changes by zvf keep the inventory.
+
+    >>> zvf.seal("tracts.zv").ok
+    True
+    """
+    return Seal(**findings(_zvf.seal(os.fspath(store), plain(options))))
+
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    /,
+    *,
+    kind: str | None = None,
+    companions: Sequence[str | os.PathLike[str]] = (),
+    strict: bool = False,
+) -> SavedFiles:
+    """Convert a file of geometry to another format, without a store.
+
+    Tractograms and point clouds are read and written in batches, other files as a whole.
+
+    Args:
+        source: A file of any format that `zvf.create` reads, or a `.npz`, `.csv`, `.arrow` or
+            `.parquet`.
+        target: A file of any format that `Dataset.save` writes.
+        kind: Kind of the geometry, for tables.
+        companions: Files that belong to `source`.
+        strict: Write nothing if the format of `target` cannot hold everything.
+
+    >>> saved = zvf.open("tracts.zv").save("tracts.trk")
+    >>> zvf.convert("tracts.trk", "tracts.tck").left_out[1]
+    'vertex.fa: not held by tck'
+    """
+    words = ["convert", *(f"--with={os.fspath(path)}" for path in companions)]
+    words += [f"--kind={kind}"] if kind is not None else []
+    words += ["--strict"] if strict else []
+    found, _ = command(words, source, target)
+    return SavedFiles(**found)
 
 
 def migrate(

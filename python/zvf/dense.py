@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import os
 from ast import literal_eval
+from collections.abc import Sequence
 from operator import index
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _zvf
+from ._command import command
+from ._errors import InputError
 
-__all__ = ["Array", "open"]
+__all__ = ["Array", "convert", "open", "save", "verify"]
 
 
 class Array:
@@ -166,3 +171,103 @@ def open(
     """
     name = os.fspath(path)
     return Array(name, _zvf.open_dense(name, dataset, memory))
+
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    /,
+    *,
+    dataset: str | None = None,
+    chunks: Sequence[int] | None = None,
+    compression: Literal["none", "zstd", "gzip", "blosc"] | None = None,
+    level: int | None = None,
+    checksums: bool = False,
+    memory: int | None = None,
+) -> list[str]:
+    """Convert a dense array to `.tet`, `.npy`, `.zarr` or `.b2nd`, chunk by chunk.
+
+    Args:
+        source: A file or folder that `open` reads.
+        target: The file or folder to write; its extension selects the format.
+        dataset: Dataset of a `.tet`; optional if it has only one.
+        chunks: Elements of a chunk along each axis; as in `source` or about 1 MiB unless given.
+        compression: Compression of chunks; none for .tet, zstd for Zarr and blosc for .b2nd unless
+            given.
+        level: Level of the compression.
+        checksums: Write a checksum of each chunk of a `.tet`.
+        memory: Most bytes for values.
+
+    Returns:
+        What the format of `target` cannot hold.
+
+    >>> np.save("volume.npy", np.arange(24, dtype=np.int16).reshape(2, 3, 4))
+    >>> zvf.dense.convert("volume.npy", "volume.b2nd", chunks=(2, 2, 2))
+    []
+    >>> zvf.dense.open("volume.b2nd")
+    zvf.dense.open('volume.b2nd'): 2 x 3 x 4 of int16, chunks (2, 2, 2)
+    """
+    words = ["tet", "convert", "--quiet"]
+    given = {
+        "dataset": dataset,
+        "chunks": None if chunks is None else ",".join(str(index(extent)) for extent in chunks),
+        "compression": compression,
+        "level": level,
+        "memory": memory,
+    }
+    words += [f"--{name}={value}" for name, value in given.items() if value is not None]
+    words += ["--checksums"] if checksums else []
+    _, lost = command(words, source, target)
+    return lost
+
+
+def save(
+    path: str | os.PathLike[str],
+    array: Any,
+    /,
+    *,
+    chunks: Sequence[int] | None = None,
+    compression: Literal["none", "zstd", "gzip", "blosc"] | None = None,
+    level: int | None = None,
+    checksums: bool = False,
+) -> None:
+    """Write an array as `.tet`, `.npy`, `.zarr` or `.b2nd`. `convert` describes the options.
+
+    A copy of the array is on disk meanwhile, beside the file.
+
+    >>> zvf.dense.save("volume.tet", np.arange(24.0).reshape(2, 3, 4), checksums=True)
+    >>> zvf.dense.open("volume.tet")[1, 2]
+    array([20., 21., 22., 23.])
+    """
+    target = Path(path)
+    values = np.asarray(array)
+    if values.dtype.kind == "O":
+        raise InputError("an array of objects cannot be written")
+    with TemporaryDirectory(prefix=".zvf-", dir=target.parent) as folder:
+        # The name of a dataset of a .tet is that of its source.
+        whole = Path(folder) / f"{target.stem}.npy"
+        np.save(whole, values, allow_pickle=False)
+        convert(
+            whole, target, chunks=chunks, compression=compression, level=level,
+            checksums=checksums,
+        )  # fmt: skip
+
+
+def verify(path: str | os.PathLike[str], /, *, memory: int | None = None) -> list[str]:
+    """Decode every chunk of a `.tet`, `.b2nd` or `.cat` file, and return what is damaged.
+
+    >>> zvf.dense.save("volume.tet", np.arange(24.0), checksums=True)
+    >>> zvf.dense.verify("volume.tet")
+    []
+    """
+    is_tet = os.fspath(path).lower().endswith(".tet")
+    words = ["tet", "verify", "--deep"] if is_tet else ["b2nd", "verify"]
+    words += [] if memory is None else [f"--memory={memory}"]
+    found, _ = command(words, path)
+    if is_tet:
+        return [
+            f"{finding['check']}: {finding.get('detail') or ''}"
+            for finding in found["findings"]
+            if finding["severity"] == "error"
+        ]
+    return [f"chunk {chunk['chunk']}: {chunk['error']}" for chunk in found["broken"]]

@@ -41,6 +41,7 @@ use crate::{
     hint::open_hint,
     interrupt::end_on_signals,
     outcome::CommandOutcome,
+    stop::{self, StopFlag},
     worker_pool,
 };
 
@@ -122,6 +123,51 @@ pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
     finish(Cli::parse_from(arguments))
 }
 
+/// Runs a command line for another program, which has its report and prints nothing. The first
+/// argument is the name of the program. The command ends soon after `stop` is set.
+///
+/// Blocks, and must not run on an async thread.
+///
+/// # Errors
+///
+/// [`CommandFailure`], with the text that the command would print.
+pub fn report(arguments: Vec<OsString>, stop: &StopFlag) -> Result<CommandReport, CommandFailure> {
+    let usage = |error: clap::Error| CommandFailure::Usage(error.to_string().trim().to_owned());
+    let cli = Cli::try_parse_from(arguments).map_err(usage)?;
+    match stop::during(stop, || dispatch(cli.command)) {
+        Ok(outcome) => Ok(CommandReport {
+            text: outcome.text,
+            warnings: outcome.warnings,
+            is_negative: outcome.is_negative,
+        }),
+        Err(error) => Err(CommandFailure::Failed(describe(&*error))),
+    }
+}
+
+/// What a command prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommandReport {
+    /// Text for standard output: one JSON object with `--json`.
+    pub text: String,
+    /// Lines for standard error.
+    pub warnings: Vec<String>,
+    /// Whether the command ran, but its answer is no.
+    pub is_negative: bool,
+}
+
+/// Why a command has no report.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandFailure {
+    /// The arguments do not fit the command.
+    #[error("{0}")]
+    Usage(String),
+    /// The command failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
 fn finish(cli: Cli) -> u8 {
     let outcome = dispatch(cli.command);
     match outcome.and_then(|outcome| print(&outcome)) {
@@ -173,7 +219,11 @@ fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     // The store opens at most this many files at a time. More threads would only hold memory.
     runtime.max_blocking_threads(16);
-    runtime.enable_all().build()?.block_on(work)
+    let runtime = runtime.enable_all().build()?;
+    match stop::flag() {
+        None => runtime.block_on(work),
+        Some(stop) => runtime.block_on(stop::unless(&stop, work)),
+    }
 }
 
 /// Prints an outcome and returns its exit code.

@@ -6,13 +6,13 @@
 //! |---|---|
 //! | [`commands`] | one module per verb: arguments, work, text and JSON output |
 //! | [`formats`] | files of geometry: csv, npz, arrow, parquet, ply, obj |
+//! | [`precomputed`] | sources of Neuroglancer: the conversion for `zvf export precomputed` |
 //! | [`arguments`] | arguments that several commands share |
 //! | `editing` | the session that `append`, `edit`, `delete` and `compact` share |
 //! | `dense` | dense arrays (`.tet`, `.b2nd`, `.npy`, Zarr) for `tet`, `b2nd` and `sample` |
-//! | `precomputed` | sources of Neuroglancer: the conversion for `zvf export precomputed` |
 //! | `cli` | the command line: dispatch, printing, exit codes |
 //! | `hint` | what to do next after an error |
-//! | `interrupt` | SIGINT and SIGTERM |
+//! | `interrupt`, `stop` | SIGINT and SIGTERM; commands that another program stops |
 
 mod cli;
 mod dense;
@@ -21,13 +21,16 @@ mod editing;
 mod hint;
 mod interrupt;
 mod outcome;
-mod precomputed;
 mod progress;
+mod stop;
 mod text_table;
 mod worker_pool;
 
 pub mod arguments;
 pub mod commands;
 pub mod formats;
+pub mod precomputed;
 
-pub use cli::{command, run, run_in_program};
+pub use cli::{CommandFailure, CommandReport, command, report, run, run_in_program};
+pub use progress::ProgressMeter;
+pub use stop::StopFlag;

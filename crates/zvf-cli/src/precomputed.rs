@@ -23,11 +23,11 @@ use zvf_precomputed::{PrecomputedError, ShardError};
 use crate::progress::ProgressMeter;
 use output::OutputFolder;
 use space::ViewerSpace;
-pub(crate) use state::{viewer_link, viewer_state};
+use state::{viewer_link, viewer_state};
 
 /// A kind of layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LayerKind {
+pub enum LayerKind {
     /// Points, lines or polylines with properties and a spatial index.
     Annotations,
     /// A skeleton per object.
@@ -39,8 +39,16 @@ pub(crate) enum LayerKind {
 }
 
 impl LayerKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [
+        Self::Annotations,
+        Self::Skeletons,
+        Self::Meshes,
+        Self::Segments,
+    ];
+
     /// Returns the name of the folder.
-    pub(crate) fn folder(self) -> &'static str {
+    pub fn folder(self) -> &'static str {
         match self {
             Self::Annotations => "annotations",
             Self::Skeletons => "skeletons",
@@ -52,21 +60,24 @@ impl LayerKind {
 
 /// Choices of an export.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ExportOptions {
+#[non_exhaustive]
+pub struct ExportOptions {
     /// The layers; all that the kind of geometry has if empty.
-    pub(crate) layers: Vec<LayerKind>,
+    pub layers: Vec<LayerKind>,
     /// Names of the attributes to write; all if `None`.
-    pub(crate) properties: Option<Vec<String>>,
+    pub properties: Option<Vec<String>>,
     /// Whether small indexes are written as shards, too.
-    pub(crate) sharded: bool,
+    pub sharded: bool,
 }
 
 /// A layer that was written.
 #[derive(Clone, Debug)]
-pub(crate) struct ExportedLayer {
-    pub(crate) kind: LayerKind,
+#[non_exhaustive]
+pub struct ExportedLayer {
+    /// Its kind, which names its folder.
+    pub kind: LayerKind,
     /// Annotations, or segments.
-    pub(crate) items: u64,
+    pub items: u64,
     /// Code that colours the layer.
     pub(crate) shader: Option<String>,
     /// The first segments, which a viewer shows.
@@ -77,18 +88,36 @@ pub(crate) struct ExportedLayer {
 
 /// What an export wrote.
 #[derive(Clone, Debug)]
-pub(crate) struct ExportReport {
-    pub(crate) layers: Vec<ExportedLayer>,
-    pub(crate) files: u64,
-    pub(crate) bytes: u64,
-    pub(crate) notes: Vec<String>,
+#[non_exhaustive]
+pub struct ExportReport {
+    /// The layers.
+    pub layers: Vec<ExportedLayer>,
+    /// Number of files.
+    pub files: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+    /// What the layers lack.
+    pub notes: Vec<String>,
     pub(crate) space: ViewerSpace,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
 }
 
+impl ExportReport {
+    /// Returns a link to Neuroglancer that shows the folder, served at `url`.
+    pub fn viewer_link(&self, store: &str, url: &str) -> String {
+        let name = store.trim_end_matches(['/', '\\']);
+        let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let name = name.strip_suffix(".zv").unwrap_or(name);
+        viewer_link(None, &viewer_state(self, name, url))
+    }
+}
+
+/// Why a store cannot be exported.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ExportError {
+#[expect(missing_docs, reason = "the messages describe the variants")]
+#[non_exhaustive]
+pub enum ExportError {
     #[error("{} exists; name another folder, or remove it", .0.display())]
     Exists(PathBuf),
     #[error("the folder {} cannot be written", folder.display())]
@@ -126,7 +155,12 @@ pub(crate) struct Export<'a> {
 }
 
 /// Writes a store into a new folder. The folder appears when it is complete.
-pub(crate) async fn export(
+///
+/// # Errors
+///
+/// [`ExportError`], if the store cannot be read, has no layer of the chosen kinds, or the folder
+/// cannot be written.
+pub async fn export(
     dataset: &Dataset,
     target: &Path,
     options: &ExportOptions,

@@ -8,12 +8,16 @@ use zvf::BatchStream;
 
 use crate::{
     engine,
-    result::{self, levels, skipped},
+    result::{self, FoundResult, levels, skipped},
 };
 
 /// The rest of a result. `zvf.Batches` documents the methods.
 #[pyclass(frozen, module = "zvf._zvf", name = "Batches")]
-pub(crate) struct PyBatches(Mutex<BatchState>);
+pub(crate) struct PyBatches {
+    state: Mutex<BatchState>,
+    /// The transaction to which addresses of vertices belong.
+    transaction: Option<u64>,
+}
 
 enum BatchState {
     /// The stream has more, or is at its end and has a report.
@@ -25,12 +29,15 @@ enum BatchState {
 }
 
 impl PyBatches {
-    pub(crate) fn new(stream: BatchStream<zvf::Error>) -> Self {
-        Self(Mutex::new(BatchState::Ready(Box::new(stream))))
+    pub(crate) fn new(stream: BatchStream<zvf::Error>, transaction: Option<u64>) -> Self {
+        Self {
+            state: Mutex::new(BatchState::Ready(Box::new(stream))),
+            transaction,
+        }
     }
 
     fn replace(&self, next: BatchState) -> BatchState {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         core::mem::replace(&mut *state, next)
     }
 }
@@ -54,12 +61,22 @@ impl PyBatches {
         let next = engine::run(py, stream.try_next());
         // After Ctrl-C the stream continues where it was.
         self.replace(BatchState::Ready(stream));
-        next?.map(|batch| result::dictionary(py, batch)).transpose()
+        let dictionary = |result| {
+            let transaction = self.transaction;
+            result::dictionary(
+                py,
+                FoundResult {
+                    result,
+                    transaction,
+                },
+            )
+        };
+        next?.map(dictionary).transpose()
     }
 
     /// Returns the levels, skipped parts and notes of the result, once it has ended.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let BatchState::Ready(stream) = &*state else {
             return Ok(None);
         };

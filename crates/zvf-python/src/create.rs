@@ -9,8 +9,9 @@ use pyo3::{
     types::PyDict,
 };
 use zvf::{
-    AxisSpec, CellCompression, Column, ColumnValues, CreateOptions, Design, Geometry, GeometryKind,
-    NumericColumn, OutOfBounds, Profile, Purpose, ShardingPolicy, WriteReport, numeric::Kind,
+    AxisSpec, CellChecksums, CellCompression, Column, ColumnValues, CreateOptions, Design,
+    Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, ShardingPolicy,
+    WriteReport, numeric::Kind,
 };
 use zvf_files::FileReadOptions;
 
@@ -107,7 +108,8 @@ pub(crate) fn create_from_file<'py>(
 fn create_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions> {
     let mut options = CreateOptions::new()
         .overwrite(given.get("overwrite")?.unwrap_or(false))
-        .node_copy(given.get("node_copy")?.unwrap_or(true));
+        .node_copy(given.get("node_copy")?.unwrap_or(true))
+        .seal(given.get("seal")?.unwrap_or(false));
     if let Some(bytes) = given.get("memory")? {
         options = options.memory(bytes);
     }
@@ -152,11 +154,11 @@ pub(crate) fn geometry(given: &Bound<'_, PyDict>) -> PyResult<Geometry> {
         geometry.link_width = links.as_array().ncols();
         geometry.links = links.as_slice()?.to_vec();
     }
-    geometry.vertex = attributes(given, "vertex")?;
-    geometry.link = attributes(given, "link")?;
-    geometry.fragment = attributes(given, "fragment")?;
-    geometry.object = attributes(given, "object")?;
-    geometry.group = attributes(given, "group")?;
+    geometry.vertex = family(given, "vertex")?;
+    geometry.link = family(given, "link")?;
+    geometry.fragment = family(given, "fragment")?;
+    geometry.object = family(given, "object")?;
+    geometry.group = family(given, "group")?;
     if let Some(groups) = given.get_item("groups")? {
         let groups: BTreeMap<u32, PyReadonlyArray1<'_, i64>> = groups.extract()?;
         for (id, members) in groups {
@@ -175,11 +177,15 @@ pub(crate) fn ids(given: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<Vec<
     Ok(Some(ids.as_slice()?.to_vec()))
 }
 
-fn attributes(given: &Bound<'_, PyDict>, family: &str) -> PyResult<Vec<Column>> {
-    let Some(columns) = given.get_item(family)? else {
-        return Ok(Vec::new());
-    };
-    let columns = columns.cast::<PyDict>()?;
+fn family(given: &Bound<'_, PyDict>, family: &str) -> PyResult<Vec<Column>> {
+    match given.get_item(family)? {
+        Some(columns) => attributes(columns.cast::<PyDict>()?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Copies attributes from a dictionary of columns.
+pub(crate) fn attributes(columns: &Bound<'_, PyDict>) -> PyResult<Vec<Column>> {
     let columns = columns.iter().map(|(name, values)| {
         Ok(Column::new(
             name.extract::<String>()?,
@@ -243,6 +249,10 @@ fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<Design> {
     if let Some(compression) = given.word("compression", compression, COMPRESSIONS)? {
         design.compression = compression;
     }
+    design.table_compression = given.word("table_compression", compression, COMPRESSIONS)?;
+    if !given.get("checksums")?.unwrap_or(true) {
+        design.checksums = CellChecksums::Off;
+    }
     if let Some(sharding) = given.take("sharding")? {
         design.sharding = self::sharding(&sharding)?;
     }
@@ -265,6 +275,7 @@ fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<Design> {
     }
     design.directed = given.get("directed")?.unwrap_or(design.directed);
     design.duplicate = given.get("duplicate")?.unwrap_or(design.duplicate);
+    design.step_links = given.get("step_links")?.unwrap_or(design.step_links);
     Ok(design)
 }
 

@@ -91,6 +91,9 @@ pub(crate) fn open_options(keywords: &mut Keywords<'_>) -> PyResult<OpenOptions>
     if let Some(enabled) = keywords.get("node_copy")? {
         options = options.node_copy(enabled);
     }
+    if let Some(enabled) = keywords.get("check_seal")? {
+        options = options.seal(enabled);
+    }
     if let Some(named) = keywords.get::<Vec<(String, String)>>("options")? {
         for (name, value) in named {
             options = options.option(name, value);
@@ -131,7 +134,9 @@ impl PyDataset {
             options = options.bytes(bytes);
         }
         let query = query::query(&keywords)?;
-        Ok(PyBatches::new(self.current().stream(&query, options)))
+        let dataset = self.current();
+        let transaction = query.row_ids.then(|| dataset.transaction());
+        Ok(PyBatches::new(dataset.stream(&query, options), transaction))
     }
 
     /// Returns what the root says.
@@ -158,6 +163,7 @@ impl PyDataset {
         found.set_item("levels", levels.collect::<Vec<_>>())?;
         let notes = root.notes.iter().map(ToString::to_string);
         found.set_item("notes", notes.collect::<Vec<_>>())?;
+        found.set_item("transaction", dataset.transaction())?;
         Ok(found)
     }
 
@@ -208,7 +214,8 @@ impl PyDataset {
         keywords: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let query = query::query(keywords)?;
-        let found = engine::run(py, self.current().query(&query))?;
+        let dataset = self.current();
+        let found = engine::run(py, result::found(&dataset, &query))?;
         result::dictionary(py, found)
     }
 

@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
-    AutoLevels, ChangeSummary, CrossLevel, Editor, MethodKind, ObjectSelection, PyramidLevels,
-    PyramidOptions,
+    AttributeReport, AutoLevels, ChangeSummary, CrossLevel, Editor, MethodKind, ObjectSelection,
+    PyramidLevels, PyramidOptions, TableOptions,
     coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
 };
 
 use crate::{
     columns::array,
-    create::{geometry, out_of_bounds, sharding},
+    create::{attributes, geometry, out_of_bounds, sharding},
     dataset::PyDataset,
     engine,
     errors::unusable,
     options::Keywords,
     progress::ProgressCallback,
+    query,
 };
 
 /// Adds objects.
@@ -74,6 +75,95 @@ pub(crate) fn remove<'py>(
     let (dataset, ids) = (dataset.get(), ids.readonly().as_slice()?.to_vec());
     let changed = engine::run(py, async { editor(dataset).await?.remove(&ids).await })?;
     summary(py, changed)
+}
+
+/// Removes the vertices that a query selects.
+#[pyfunction]
+pub(crate) fn remove_selected<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let query = query::query(keywords)?;
+    let dataset = dataset.get();
+    let changed = engine::run(py, async {
+        editor(dataset).await?.remove_selected(&query).await
+    })?;
+    summary(py, changed)
+}
+
+/// Removes the vertices with these addresses, which belong to a transaction.
+#[pyfunction]
+pub(crate) fn remove_rows<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    rows: &Bound<'py, PyArray1<u64>>,
+    transaction: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (dataset, rows) = (dataset.get(), rows.readonly().as_slice()?.to_vec());
+    let changed = engine::run(py, async {
+        let editor = editor(dataset).await?;
+        editor.remove_rows(Some(transaction), &rows).await
+    })?;
+    summary(py, changed)
+}
+
+/// Writes attributes of the vertices with these addresses, which belong to a transaction.
+#[pyfunction]
+pub(crate) fn write_vertex_attributes<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    rows: &Bound<'py, PyArray1<u64>>,
+    columns: &Bound<'py, PyDict>,
+    transaction: u64,
+    replace: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (dataset, rows) = (dataset.get(), rows.readonly().as_slice()?.to_vec());
+    let columns = attributes(columns)?;
+    let mut options = TableOptions::default();
+    options.transaction = Some(transaction);
+    options.replace = replace;
+    let written = engine::run(py, async {
+        let editor = editor(dataset).await?;
+        let writing = editor.write_vertex_attributes(&rows, &columns, &options);
+        writing.await
+    })?;
+    written_attributes(py, &written)
+}
+
+/// Writes attributes of the objects with these ids.
+#[pyfunction]
+pub(crate) fn write_object_attributes<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    ids: &Bound<'py, PyArray1<i64>>,
+    columns: &Bound<'py, PyDict>,
+    replace: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (dataset, ids) = (dataset.get(), ids.readonly().as_slice()?.to_vec());
+    let columns = attributes(columns)?;
+    let mut options = TableOptions::default();
+    options.replace = replace;
+    let written = engine::run(py, async {
+        let editor = editor(dataset).await?;
+        editor
+            .write_object_attributes(&ids, &columns, &options)
+            .await
+    })?;
+    written_attributes(py, &written)
+}
+
+fn written_attributes<'py>(
+    py: Python<'py>,
+    written: &AttributeReport,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("transaction", written.transaction)?;
+    found.set_item("vertices", written.vertices)?;
+    found.set_item("objects", written.objects)?;
+    found.set_item("chunks", written.chunks)?;
+    found.set_item("bytes", written.bytes)?;
+    Ok(found)
 }
 
 /// Rewrites a store in compact form.

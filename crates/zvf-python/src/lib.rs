@@ -10,6 +10,7 @@
 //! | `batches`, `task` | results in batches, queries that an event loop awaits |
 //! | `create`, `edit`, `store` | new stores from arrays, changes and levels, operations on whole stores |
 //! | `dense`, `sample`, `picture` | dense arrays, volumes as attributes, pictures |
+//! | `files` | results as files, conversions, sources of Neuroglancer |
 //! | `columns`, `arrow` | columns ↔ NumPy arrays, arrays → Arrow data |
 //! | `engine`, `progress` | the runtime, Ctrl-C, forks, callbacks |
 //! | `errors` | errors → exceptions |
@@ -24,6 +25,7 @@ mod dense;
 mod edit;
 mod engine;
 mod errors;
+mod files;
 mod options;
 mod picture;
 mod progress;
@@ -58,17 +60,25 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(edit::append, module)?)?;
     module.add_function(wrap_pyfunction!(edit::replace, module)?)?;
     module.add_function(wrap_pyfunction!(edit::remove, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::remove_selected, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::remove_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::write_vertex_attributes, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::write_object_attributes, module)?)?;
     module.add_function(wrap_pyfunction!(edit::compact, module)?)?;
     module.add_function(wrap_pyfunction!(edit::pyramid, module)?)?;
     module.add_class::<dense::PyDenseArray>()?;
     module.add_class::<picture::PyPicture>()?;
     module.add_function(wrap_pyfunction!(create::create_from_file, module)?)?;
     module.add_function(wrap_pyfunction!(dense::open_dense, module)?)?;
+    module.add_function(wrap_pyfunction!(files::save_result, module)?)?;
+    module.add_function(wrap_pyfunction!(files::export_precomputed, module)?)?;
+    module.add_function(wrap_pyfunction!(files::command, module)?)?;
     module.add_function(wrap_pyfunction!(picture::draw, module)?)?;
     module.add_function(wrap_pyfunction!(sample::sample, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(store::validate, module)?)?;
     module.add_function(wrap_pyfunction!(store::repair, module)?)?;
+    module.add_function(wrap_pyfunction!(store::seal, module)?)?;
     module.add_function(wrap_pyfunction!(store::migrate, module)?)?;
     Ok(())
 }

@@ -31,6 +31,7 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
         query.columns = selection(&names)?;
     }
     query.owners = given.get("owners")?.unwrap_or(true);
+    query.row_ids = given.get("row_ids")?.unwrap_or(false);
     query.limit = given.get("limit")?;
     query.drill = given.get("drill")?;
     query.geometry = given.get("geometry")?;

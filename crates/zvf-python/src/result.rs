@@ -1,18 +1,69 @@
 //! Results of queries as dictionaries of arrays.
 
 use pyo3::{prelude::*, types::PyDict};
-use zvf::{LevelUse, QueryResult, Skipped};
+use zvf::{Dataset, LevelUse, Query, QueryResult, Skipped};
 
-use crate::columns::{array, attributes, indices, matrix};
+use crate::{
+    columns::{array, attributes, indices, matrix},
+    errors::{IntoException, exception},
+};
+
+/// A result.
+pub(crate) struct FoundResult {
+    pub(crate) result: QueryResult,
+    /// The transaction to which addresses of vertices belong, if there are any.
+    pub(crate) transaction: Option<u64>,
+}
+
+/// Why there is no result.
+pub(crate) enum QueryFailure {
+    Engine(zvf::Error),
+    /// A commit during the query makes its addresses of vertices useless.
+    Changed,
+}
+
+impl IntoException for QueryFailure {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        let changed = "the store changed during the query, so its row ids are outdated; \
+                       run the query again";
+        match self {
+            Self::Engine(error) => error.into_exception(py),
+            Self::Changed => exception(py, "ConflictError", changed, None, None),
+        }
+    }
+}
+
+/// Runs a query.
+pub(crate) async fn found(dataset: &Dataset, query: &Query) -> Result<FoundResult, QueryFailure> {
+    let before = dataset.transaction();
+    let result = dataset.query(query).await.map_err(QueryFailure::Engine)?;
+    if query.row_ids && dataset.transaction() != before {
+        return Err(QueryFailure::Changed);
+    }
+    Ok(FoundResult {
+        result,
+        transaction: query.row_ids.then_some(before),
+    })
+}
 
 /// Moves a result into a dictionary. Its keys are fields of `zvf._zvf.RawResult`.
-pub(crate) fn dictionary(py: Python<'_>, result: QueryResult) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn dictionary(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, PyDict>> {
+    let FoundResult {
+        result,
+        transaction,
+    } = found;
     let raw = PyDict::new(py);
+    if let Some(transaction) = transaction {
+        raw.set_item("transaction", transaction)?;
+    }
     raw.set_item("level", result.level.number())?;
     raw.set_item("levels", levels(&result.levels))?;
     raw.set_item("first_row", result.first_row)?;
     raw.set_item("axes", result.axes)?;
     raw.set_item("positions", matrix(py, result.positions)?)?;
+    if let Some(ids) = result.row_ids {
+        raw.set_item("row_ids", array(py, ids)?)?;
+    }
     if let Some(ids) = result.object_ids {
         raw.set_item("object_ids", array(py, ids)?)?;
     }

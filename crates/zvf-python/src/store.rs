@@ -29,6 +29,30 @@ pub(crate) fn validate<'py>(
     validation(py, &report)
 }
 
+/// Checks a store, and seals it if there is no error.
+#[pyfunction]
+pub(crate) fn seal<'py>(
+    py: Python<'py>,
+    address: &str,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let options = validate_options(&mut given)?;
+    let store = opened(py, address, given)?;
+    let work = async {
+        let report = zvf::validate(store.clone(), &options).await?;
+        let transaction = match report.is_ok() {
+            true => Some(zvf::seal(store).await?),
+            false => None,
+        };
+        Ok::<_, zvf::Error>((report, transaction))
+    };
+    let (report, transaction) = engine::run(py, work)?;
+    let found = validation(py, &report)?;
+    found.set_item("transaction", transaction)?;
+    Ok(found)
+}
+
 /// Makes the repairs that need no choice, and checks the store.
 #[pyfunction]
 pub(crate) fn repair<'py>(

@@ -27,7 +27,7 @@ pub(crate) fn start_query(
     let query = query::query(keywords)?;
     let dataset = dataset.get().current();
     let done = done.unbind();
-    let work = async move { dataset.query(&query).await };
+    let work = async move { result::found(&dataset, &query).await };
     let handle = engine::spawn(work, move |found| {
         // Nothing waits for the result of an interpreter that is ending.
         let _ = Python::try_attach(|py| {

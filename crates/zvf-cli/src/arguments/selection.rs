@@ -153,11 +153,6 @@ impl SelectionArgs {
         self.filter.is_some()
     }
 
-    /// Returns whether the query is for the nearest to a position.
-    pub(crate) fn is_nearest(&self) -> bool {
-        self.nearest.is_some()
-    }
-
     /// Returns whether the box is empty.
     pub(crate) fn is_in_empty_box(&self) -> bool {
         self.bbox.is_some_and(|bbox| bbox.is_empty())
@@ -206,9 +201,6 @@ pub enum QueryUsageError {
     /// `--drop-cut` without clipping.
     #[error("--drop-cut only affects clipping; add --mode clip")]
     DropCut,
-    /// `--row-ids` with a format that does not hold them.
-    #[error(".{0} files do not hold row ids; write .csv, .npz, .arrow or .parquet")]
-    RowIds(String),
     /// `--k` exceeds the address space.
     #[error("--k exceeds the address space of this machine; lower it")]
     Nearest,

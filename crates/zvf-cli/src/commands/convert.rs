@@ -16,6 +16,7 @@ use crate::{
     },
     outcome::CommandOutcome,
     progress::ProgressLine,
+    stop,
 };
 
 /// Convert a file of geometry to another format
@@ -101,6 +102,7 @@ fn in_batches(
     let mut batches = FileResults::new(reader.as_mut());
     let mut vertices = 0_u64;
     while let Some(batch) = batches.next(BATCH).map_err(GeometryReadError::Batch)? {
+        stop::check()?;
         vertices = vertices.saturating_add(len_u64(batch.positions.len()));
         sink.write(&batch)?;
     }
@@ -136,6 +138,7 @@ fn whole(arguments: &FileConvertArgs, target: &OutputFile) -> Result<Converted, 
     description.group.clone_from(&input.geometry.group);
     let axes = input.axes.unwrap_or_default();
     let answer = zvf_files::whole_result(input.geometry, kind, axes)?;
+    stop::check()?;
     Ok(Converted {
         vertices: len_u64(answer.positions.len()),
         notes: input.notes,

@@ -8,7 +8,7 @@ use zvf::{Dataset, OpenOptions};
 use crate::{
     display::{count_noun, group_digits},
     outcome::CommandOutcome,
-    precomputed::{ExportOptions, ExportReport, LayerKind, export, viewer_link, viewer_state},
+    precomputed::{ExportOptions, ExportReport, LayerKind, export},
     progress::{ProgressLine, ProgressMeter},
 };
 
@@ -92,10 +92,7 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
 /// Returns the link to a viewer that shows the export at the address of the arguments.
 fn link(arguments: &PrecomputedArgs, report: &ExportReport) -> Option<String> {
     let url = arguments.url.as_ref()?;
-    let name = arguments.store.trim_end_matches(['/', '\\']);
-    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let name = name.strip_suffix(".zv").unwrap_or(name);
-    Some(viewer_link(None, &viewer_state(report, name, url)))
+    Some(report.viewer_link(&arguments.store, url))
 }
 
 fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {

@@ -4,26 +4,26 @@ mod arguments;
 mod columns;
 mod description;
 mod explain;
-mod field;
 mod output;
 mod preview;
+mod save;
 
 use std::error::Error;
 
-use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, OpenOptions, QueryResult};
+use zvf::{Dataset, OpenOptions};
 
 use crate::{
-    formats::{self, LosslessTarget},
     hint::{outside_bounds, with_query_hint},
     outcome::CommandOutcome,
     progress::ProgressLine,
 };
 
-use description::Described;
+use save::answer;
 
 pub use arguments::QueryArgs;
 pub use output::{QueryOutput, ResultCounts};
 pub use preview::preview;
+pub use save::{SaveError, save};
 
 /// Runs the query, and prints or writes its result.
 pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn Error>> {
@@ -43,6 +43,10 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         .collect();
     arguments.check_axes(&axes)?;
     let hinted = |error| with_query_hint(error, arguments.selecting.is_filtered());
+    let raised = |error| match error {
+        SaveError::Query(error) => hinted(error),
+        error => error.into(),
+    };
     let progress = ProgressLine::for_dataset(&dataset, arguments.quiet);
     if arguments.explain {
         let plan = explain::explain(&dataset, &query).await.map_err(hinted)?;
@@ -57,32 +61,12 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         explain::count(&dataset, &query, &mut report)
             .await
             .map_err(hinted)?;
-    } else if let Some(target) = arguments.field_output() {
-        let written = field::write(arguments, &dataset, &query, target, &mut report);
-        written.await?;
+    } else if let Some(target) = &arguments.output {
+        let saved = save(&dataset, &query, target, arguments.strict).await;
+        report = saved.map_err(raised)?;
     } else {
-        let transaction = dataset.transaction();
-        let mut answer = dataset.query(&query).await.map_err(hinted)?;
-        if arguments.row_ids && dataset.transaction() != transaction {
-            return Err(StoreChanged.into());
-        }
-        add_distances(&mut answer);
-        if let Some(target) = &arguments.output {
-            let geometry = geometry(arguments, &dataset);
-            let mut described = Described::new(&dataset, geometry);
-            described.description.transaction = arguments.row_ids.then_some(transaction);
-            // Formats of pictures have no groups.
-            if target.format().is_readable() && arguments.geometry.is_none() {
-                described.read_groups(&dataset, &mut answer).await;
-                described.read_headers(&dataset).await;
-            }
-            let lossless = LosslessTarget::new(target, arguments.strict)?;
-            let mut written = formats::write(&answer, &described.description, lossless.file())?;
-            written.left_out.append(&mut described.left_out);
-            let written = lossless.publish(written)?;
-            answer.notes.append(&mut described.notes);
-            report.written(written);
-        } else if !arguments.json {
+        let answer = answer(&dataset, &query).await.map_err(raised)?;
+        if !arguments.json {
             report.rows(preview(&answer)?);
         }
         report.answer(&answer);
@@ -96,52 +80,4 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     let bbox = arguments.selecting.bbox();
     let outside = bbox.and_then(|bbox| outside_bounds(&dataset, bbox));
     Ok(arguments.done(&report, outside)?)
-}
-
-/// The transaction of row ids is not known.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the store changed while it was read, so its row ids are outdated; run the query again")]
-struct StoreChanged;
-
-/// Adds the distances of a nearest query as a column: of vertices for points, of links, or, for
-/// paths, of objects, each with the distance of its nearest path.
-fn add_distances(answer: &mut QueryResult) {
-    let Some(distances) = &answer.distances else {
-        return;
-    };
-    let (columns, values) = match (&answer.parts, &answer.links) {
-        (Some(parts), _) => {
-            let of_object = |id: &i64| {
-                let of_parts = parts.objects.iter().zip(distances);
-                let own = of_parts.filter(|(object, _)| *object == id);
-                own.map(|(_, distance)| *distance).reduce(f64::min)
-            };
-            let objects = answer.objects.iter();
-            let values = objects.map(|id| of_object(id).unwrap_or(f64::NAN));
-            (&mut answer.object, values.collect())
-        }
-        (None, Some(_)) => (&mut answer.link, distances.clone()),
-        (None, None) => (&mut answer.vertex, distances.clone()),
-    };
-    let is_taken = |name: &str| columns.iter().any(|column| column.name == name);
-    let names = ["distance", "nearest_distance"].map(str::to_owned);
-    let more = (2_u32..).map(|number| format!("nearest_distance_{number}"));
-    let Some(name) = names.into_iter().chain(more).find(|name| !is_taken(name)) else {
-        return;
-    };
-    columns.push(Column {
-        name,
-        values: ColumnValues::Numeric(NumericColumn::float64(1, values)),
-        nulls: None,
-    });
-}
-
-/// Returns the kind of geometry, or the name of the selected one.
-pub(super) fn geometry(arguments: &QueryArgs, dataset: &Dataset) -> String {
-    if let Some(name) = &arguments.geometry {
-        return name.clone();
-    }
-    let kinds = dataset.root().geometry_kinds.iter();
-    let kinds: Vec<&str> = kinds.map(GeometryType::as_str).collect();
-    kinds.join(",")
 }

@@ -16,7 +16,10 @@ use zvf_dense::{
 };
 
 use super::{format::DenseFormat, values::attributes_as_text};
-use crate::progress::{ProgressLine, ProgressMeter};
+use crate::{
+    progress::{ProgressLine, ProgressMeter},
+    stop::StoppableSink,
+};
 
 /// Approximate size of a chunk, in bytes, if neither the user nor the source sets one.
 const CHUNK: u64 = 1 << 20;
@@ -299,6 +302,8 @@ pub(crate) fn pour(
     let _progress = ProgressLine::with_meter(quiet, what, meter.clone());
     let total = sink.grid().chunk_count().unwrap_or(u64::MAX);
     let mut done = 0_u64;
+    let name = out.display().to_string();
+    let sink = Box::new(StoppableSink { name, sink });
     zvf_dense::convert(array, sink, &mut |_| {
         done = done.saturating_add(1);
         meter.set(done, total);

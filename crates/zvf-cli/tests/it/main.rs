@@ -22,6 +22,7 @@ mod csv;
 mod doctor;
 #[cfg(feature = "render")]
 mod drawn;
+mod embedded;
 mod export;
 mod files;
 // The pages write Parquet, and their blocks need `sh`.

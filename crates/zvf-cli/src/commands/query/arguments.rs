@@ -6,7 +6,7 @@ use zvf::{Clip, LevelChoice, LevelId, Mode, Position, Query, Selection, VertexBu
 use super::{QueryOutput, columns};
 use crate::{
     arguments::{QueryUsageError, SelectionArgs, values},
-    formats::{Format, OutputFile},
+    formats::OutputFile,
     outcome::CommandOutcome,
 };
 
@@ -156,11 +156,6 @@ impl QueryArgs {
             (None, None, None) => LevelChoice::Number(LevelId::new(self.level.unwrap_or(0))),
         };
         self.selecting.select(&mut query)?;
-        if let Some(file) = self.output.as_ref().filter(|_| self.row_ids)
-            && !file.format().is_interchange()
-        {
-            return Err(QueryUsageError::RowIds(file.format().to_string()));
-        }
         if self.drop_cut {
             if query.mode != Mode::Clip {
                 return Err(QueryUsageError::DropCut);
@@ -176,14 +171,6 @@ impl QueryArgs {
         query.geometry.clone_from(&self.geometry);
         query.keep_going = self.keep_going;
         Ok(query)
-    }
-
-    /// Returns the file if its format is written in batches.
-    pub(super) fn field_output(&self) -> Option<&OutputFile> {
-        let is_field = |file: &&OutputFile| matches!(file.format(), Format::Field(_));
-        // The nearest are one result, which is ordered by distance.
-        let output = self.output.as_ref().filter(is_field);
-        output.filter(|_| !self.selecting.is_nearest())
     }
 
     /// Checks that regions and positions have the axes of the store.

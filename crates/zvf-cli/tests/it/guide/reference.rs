@@ -1,12 +1,18 @@
-//! `docs/cli.md`: the options of every command, generated from the program.
+//! `docs/cli.md`: the options of every command, generated from the program, with the same tasks in
+//! Python.
 
-use std::{env, fmt::Write, fs};
+use std::{collections::BTreeMap, env, fmt::Write, fs};
 
 use clap::{Arg, Command};
 
 use super::root;
 
 const PAGE: &str = "docs/cli.md";
+
+/// The Python of commands, which `python/tests/test_guide.py` runs.
+const PYTHON: &str = include_str!("commands.py");
+/// Commands about the command line itself, and demonstrations: Python has no counterpart.
+const WITHOUT_PYTHON: [&str; 6] = ["completions", "demo", "doctor", "export", "man", "task"];
 
 const HEAD: &str = "\
 # Commands
@@ -17,6 +23,10 @@ All commands and options of `zvf`, as `zvf COMMAND --help` prints them. This pag
 The exit code is 0 on success, 1 if the answer is no, 2 on failure or wrong usage, and 130 or 143 after
 SIGINT or SIGTERM. [JSON output](json.md) describes what
 `--json` prints. Output is not coloured if standard error is not a terminal or `NO_COLOR` is set.
+
+The Python does the same tasks with the package `zvf`, from the top of the page to its end. [Coming
+from Python](python.md) introduces the package, and `help(zvf.open)` and others describe their
+arguments.
 ";
 
 #[test]
@@ -24,9 +34,17 @@ fn the_page_matches_the_help_of_the_program() {
     let mut page = HEAD.to_owned();
     let mut command = zvf_cli::command().disable_help_subcommand(true);
     command.build();
+    let mut python = sections();
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        write_command(sub, "zvf", 2, &mut page);
+        let name = sub.get_name();
+        let has_python = python.contains_key(format!("zvf {name}").as_str());
+        assert!(
+            has_python || WITHOUT_PYTHON.contains(&name),
+            "zvf {name} has no section in guide/commands.py"
+        );
+        write_command(sub, "zvf", 2, &mut python, &mut page);
     }
+    assert!(python.is_empty(), "sections of no command: {python:?}");
     let file = root().join(PAGE);
     let found = fs::read_to_string(&file).unwrap_or_default();
     if found != page && env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
@@ -36,7 +54,20 @@ fn the_page_matches_the_help_of_the_program() {
     }
 }
 
-fn write_command(command: &Command, above: &str, depth: usize, page: &mut String) {
+/// Returns the code of each command.
+fn sections() -> BTreeMap<&'static str, &'static str> {
+    let sections = PYTHON.split("\n# --- ").skip(1);
+    let sections = sections.map(|section| section.split_once('\n').unwrap());
+    sections.map(|(name, code)| (name, code.trim())).collect()
+}
+
+fn write_command(
+    command: &Command,
+    above: &str,
+    depth: usize,
+    python: &mut BTreeMap<&str, &str>,
+    page: &mut String,
+) {
     let name = format!("{above} {}", command.get_name());
     let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
     writeln!(page, "\n{} {name}\n", "#".repeat(depth)).unwrap();
@@ -54,6 +85,9 @@ fn write_command(command: &Command, above: &str, depth: usize, page: &mut String
     if !examples.trim().is_empty() {
         let examples: Vec<&str> = examples.trim().lines().map(str::trim).collect();
         writeln!(page, "\n```sh\n{}\n```", examples.join("\n")).unwrap();
+    }
+    if let Some(code) = python.remove(name.as_str()) {
+        writeln!(page, "\n```python\n{code}\n```").unwrap();
     }
     let arguments: Vec<&Arg> = command
         .get_arguments()
@@ -75,7 +109,7 @@ fn write_command(command: &Command, above: &str, depth: usize, page: &mut String
         }
     }
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        write_command(sub, &name, depth + 1, page);
+        write_command(sub, &name, depth + 1, python, page);
     }
 }
 

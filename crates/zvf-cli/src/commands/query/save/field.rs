@@ -1,29 +1,29 @@
 //! Results that are written in batches to a format of `zvf-files`.
 
-use std::{error::Error, ops::ControlFlow};
+use std::ops::ControlFlow;
 
 use zvf::{Dataset, Links, Query, QueryResult};
 
-use super::{QueryArgs, QueryOutput, ResultCounts, description::Described, geometry};
+use super::{SaveError, geometry};
 use crate::{
+    commands::query::{QueryOutput, ResultCounts, description::Described},
     display::len_u64,
     formats::{FieldSink, LosslessTarget, OutputFile},
-    hint::with_query_hint,
 };
 
 /// Runs a query and writes its batches as they arrive.
 pub(super) async fn write(
-    arguments: &QueryArgs,
     dataset: &Dataset,
     query: &Query,
     target: &OutputFile,
+    is_strict: bool,
     report: &mut QueryOutput,
-) -> Result<(), Box<dyn Error>> {
-    let mut described = Described::new(dataset, geometry(arguments, dataset));
-    if arguments.geometry.is_none() {
+) -> Result<(), SaveError> {
+    let mut described = Described::new(dataset, geometry(query, dataset));
+    if query.geometry.is_none() {
         described.read_headers(dataset).await;
     }
-    let lossless = LosslessTarget::new(target, arguments.strict)?;
+    let lossless = LosslessTarget::new(target, is_strict)?;
     let mut sink = FieldSink::create(lossless.file(), &described.description)?;
     let mut counts = ResultCounts::default();
     // Collects what the groups are selected by.
@@ -51,15 +51,13 @@ pub(super) async fn write(
             }
         }
     });
-    let is_filtered = arguments.selecting.is_filtered();
-    let outcome = batches.await;
-    let outcome = outcome.map_err(|error| with_query_hint(error, is_filtered))?;
+    let outcome = batches.await?;
     if let Some(error) = failure {
         return Err(error.into());
     }
     counts.level = Some(selected.level.number());
     counts.objects = len_u64(selected.objects.len());
-    if arguments.geometry.is_none() {
+    if query.geometry.is_none() {
         described.read_groups(dataset, &mut selected).await;
     }
     let mut written = sink.finish(&selected.groups, &described.description.group)?;

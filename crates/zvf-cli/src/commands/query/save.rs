@@ -1,0 +1,122 @@
+//! Results as files.
+
+mod field;
+
+use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, Query, QueryResult};
+
+use super::{QueryOutput, description::Described};
+use crate::formats::{self, Format, LosslessTarget, OutputFile, ResultWriteError};
+
+/// Why a result is not in a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// The query failed.
+    #[error(transparent)]
+    Query(#[from] zvf::Error),
+    /// The transaction of row ids is not known.
+    #[error(
+        "the store changed while it was read, so its row ids are outdated; run the query again"
+    )]
+    Changed,
+    /// The format has no place for row ids.
+    #[error(".{0} files do not hold row ids; write .csv, .npz, .arrow or .parquet")]
+    RowIds(Format),
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] ResultWriteError),
+}
+
+/// Runs a query and writes its whole result to a file, in batches where the format allows it.
+/// If `is_strict`, nothing is written unless the format holds everything.
+///
+/// # Errors
+///
+/// [`SaveError`]; the file is unchanged then.
+pub async fn save(
+    dataset: &Dataset,
+    query: &Query,
+    target: &OutputFile,
+    is_strict: bool,
+) -> Result<QueryOutput, SaveError> {
+    let mut report = QueryOutput::new(dataset.address());
+    if query.row_ids && !target.format().is_interchange() {
+        return Err(SaveError::RowIds(target.format()));
+    }
+    // The nearest are one result, which is ordered by distance.
+    if matches!(target.format(), Format::Field(_)) && query.nearest.is_none() {
+        field::write(dataset, query, target, is_strict, &mut report).await?;
+        return Ok(report);
+    }
+    let transaction = dataset.transaction();
+    let mut answer = answer(dataset, query).await?;
+    let mut described = Described::new(dataset, geometry(query, dataset));
+    described.description.transaction = query.row_ids.then_some(transaction);
+    // Formats of pictures have no groups.
+    if target.format().is_readable() && query.geometry.is_none() {
+        described.read_groups(dataset, &mut answer).await;
+        described.read_headers(dataset).await;
+    }
+    let lossless = LosslessTarget::new(target, is_strict)?;
+    let mut written = formats::write(&answer, &described.description, lossless.file())?;
+    written.left_out.append(&mut described.left_out);
+    let written = lossless.publish(written)?;
+    answer.notes.append(&mut described.notes);
+    report.written(written);
+    report.answer(&answer);
+    Ok(report)
+}
+
+/// Runs a query. Its distances are a column of the result, too.
+pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<QueryResult, SaveError> {
+    let transaction = dataset.transaction();
+    let mut answer = dataset.query(query).await?;
+    if query.row_ids && dataset.transaction() != transaction {
+        return Err(SaveError::Changed);
+    }
+    add_distances(&mut answer);
+    Ok(answer)
+}
+
+/// Adds the distances of a nearest query as a column: of vertices for points, of links, or, for
+/// paths, of objects, each with the distance of its nearest path.
+fn add_distances(answer: &mut QueryResult) {
+    let Some(distances) = &answer.distances else {
+        return;
+    };
+    let (columns, values) = match (&answer.parts, &answer.links) {
+        (Some(parts), _) => {
+            let of_object = |id: &i64| {
+                let of_parts = parts.objects.iter().zip(distances);
+                let own = of_parts.filter(|(object, _)| *object == id);
+                own.map(|(_, distance)| *distance).reduce(f64::min)
+            };
+            let objects = answer.objects.iter();
+            let values = objects.map(|id| of_object(id).unwrap_or(f64::NAN));
+            (&mut answer.object, values.collect())
+        }
+        (None, Some(_)) => (&mut answer.link, distances.clone()),
+        (None, None) => (&mut answer.vertex, distances.clone()),
+    };
+    let is_taken = |name: &str| columns.iter().any(|column| column.name == name);
+    let names = ["distance", "nearest_distance"].map(str::to_owned);
+    let more = (2_u32..).map(|number| format!("nearest_distance_{number}"));
+    let Some(name) = names.into_iter().chain(more).find(|name| !is_taken(name)) else {
+        return;
+    };
+    columns.push(Column {
+        name,
+        values: ColumnValues::Numeric(NumericColumn::float64(1, values)),
+        nulls: None,
+    });
+}
+
+/// Returns the kind of geometry, or the name of the selected one.
+fn geometry(query: &Query, dataset: &Dataset) -> String {
+    if let Some(name) = &query.geometry {
+        return name.clone();
+    }
+    let kinds = dataset.root().geometry_kinds.iter();
+    let kinds: Vec<&str> = kinds.map(GeometryType::as_str).collect();
+    kinds.join(",")
+}

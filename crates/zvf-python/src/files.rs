@@ -1,0 +1,148 @@
+//! Results as files, conversions of files, and stores as sources of Neuroglancer.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use zvf_cli::{
+    CommandFailure, ProgressMeter, StopFlag,
+    commands::query::{SaveError, save},
+    formats::{OutputFile, OutputFileError, ResultWriteError},
+    precomputed::{ExportError, ExportOptions, LayerKind, export},
+};
+use zvf_model::error_chain::error_chain;
+
+use crate::{
+    dataset::PyDataset,
+    engine,
+    errors::{IntoException, exception, unusable},
+    options::{Keywords, from_json},
+    progress::ProgressCallback,
+    query,
+};
+
+impl IntoException for SaveError {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        let class = match self {
+            Self::Query(error) => return error.into_exception(py),
+            Self::Changed => "ConflictError",
+            Self::Write(ResultWriteError::File { .. }) => "AccessError",
+            Self::Write(ResultWriteError::Lossy { path, left_out }) => {
+                let text = format!(
+                    "{} is not written, because it would lack: {}; select other attributes, choose \
+                     another format, or pass strict=False",
+                    path.display(),
+                    left_out.join("; ")
+                );
+                return exception(py, "InputError", &text, None, None);
+            }
+            _ => "InputError",
+        };
+        exception(py, class, &error_chain(&self), None, None)
+    }
+}
+
+impl IntoException for ExportError {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        let class = match self {
+            Self::Store(error) => return error.into_exception(py),
+            Self::Exists(_) => "ExistsError",
+            Self::Folder { .. } | Self::File { .. } => "AccessError",
+            _ => "InputError",
+        };
+        exception(py, class, &error_chain(&self), None, None)
+    }
+}
+
+/// Runs a query and writes its result to a file.
+#[pyfunction]
+pub(crate) fn save_result<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    file: PathBuf,
+    strict: bool,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let query = query::query(keywords)?;
+    let target = OutputFile::new(file).map_err(|error| match error {
+        OutputFileError::NoFolder(_) => {
+            exception(py, "NotFoundError", &error_chain(&error), None, None)
+        }
+        error => unusable(&error),
+    })?;
+    let dataset = dataset.get().current();
+    let work = || save(&dataset, &query, &target, strict);
+    let saved = engine::run_with_progress(py, work, &ProgressCallback::default())?;
+    from_json(py, &saved.object())
+}
+
+/// Writes a store as sources of Neuroglancer.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "extracted from a path")]
+pub(crate) fn export_precomputed<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    folder: PathBuf,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
+    let mut options = ExportOptions::default();
+    for word in given.get::<Vec<String>>("layers")?.into_iter().flatten() {
+        let layer = LayerKind::ALL.into_iter().find(|one| one.folder() == word);
+        let unknown = || {
+            let words = LayerKind::ALL.map(LayerKind::folder).join(", ");
+            PyValueError::new_err(format!("there is no layer {word:?}; use {words}"))
+        };
+        options.layers.push(layer.ok_or_else(unknown)?);
+    }
+    options.properties = given.get("properties")?;
+    options.sharded = given.get("sharded")?.unwrap_or(false);
+    let url: Option<String> = given.get("url")?;
+    given.finish()?;
+    let meter = ProgressMeter::new(progress.counter());
+    let address = dataset.get().address();
+    let dataset = dataset.get().current();
+    let work = || export(&dataset, &folder, &options, meter);
+    let report = engine::run_with_progress(py, work, &progress)?;
+    let layers = report.layers.iter();
+    let layers = layers.map(|layer| (layer.kind.folder(), layer.items));
+    let found = PyDict::new(py);
+    found.set_item("layers", layers.collect::<Vec<_>>())?;
+    found.set_item("files", report.files)?;
+    found.set_item("bytes", report.bytes)?;
+    found.set_item("notes", &report.notes)?;
+    let link = url.map(|url| report.viewer_link(address, &url));
+    found.set_item("neuroglancer", link)?;
+    Ok(found)
+}
+
+/// Runs a command of `zvf` with `--json`, and returns its object and its warnings.
+#[pyfunction]
+pub(crate) fn command(
+    py: Python<'_>,
+    words: Vec<OsString>,
+) -> PyResult<(Bound<'_, PyAny>, Vec<String>)> {
+    let stop = StopOnDrop(StopFlag::default());
+    let flag = stop.0.clone();
+    let work = async move {
+        let done = engine::blocking(move || zvf_cli::report(words, &flag)).await;
+        // Ctrl-C drops the future, and with it this.
+        drop(stop);
+        done
+    };
+    let report = engine::run(py, work)?.map_err(|error| match error {
+        CommandFailure::Usage(text) => PyValueError::new_err(text),
+        error => exception(py, "Error", &error.to_string(), None, None),
+    })?;
+    let object = serde_json::from_str(&report.text).map_err(|error| unusable(&error))?;
+    Ok((from_json(py, &object)?, report.warnings))
+}
+
+/// Stops a command that nothing waits for.
+struct StopOnDrop(StopFlag);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
