@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -205,3 +206,15 @@ def test_bars_of_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zvf._progress._module", lambda _: None)
     with pytest.raises(ImportError, match="pip install tqdm"):
         zvf.migrate("tracts.zv", "newer.zv", progress=True)
+
+
+@pytest.mark.parametrize("package", ["tqdm", "rich"])
+def test_bars_of_the_packages(
+    package: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip(package)
+    if package == "rich":
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    zvf.migrate("tracts.zv", "new.zv", progress=True)
+    shown = "".join(capfd.readouterr())
+    assert "migrating tracts.zv" in shown and "100%" in shown

@@ -82,6 +82,7 @@ Comparison with other implementations:
     --compat           only the tests of zarr-vectors against zvf.compat, compared with
                        docs/compat.md
       --write          write its table
+    --wheel            only the wheel: its size, and an example in a new environment
   servers              stores on an S3 server, Azurite and a web server, with injected faults
 
 Hostile input:

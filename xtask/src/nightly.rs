@@ -1,10 +1,10 @@
 //! Statistical checks that are too long for each change: long random runs, every mutant, long
-//! fuzzing. CI runs a sample of each.
+//! fuzzing. CI runs a sample of each. The wheel is an optimized build.
 
 use anyhow::Result;
 
 use crate::{
-    conformance, fuzz,
+    conformance, fuzz, package,
     run::{EVERYTHING, cargo, exists},
     servers,
     stage::{Done, Stages},
@@ -29,6 +29,7 @@ pub(crate) fn all() -> Stages {
             conformance::differential(RANDOM_BLOBS, None)
         })
         .run("servers", servers::all)
+        .run("wheel of the Python package", package::wheel)
         .run("fuzz", || fuzz::each(FUZZ_SECONDS));
     stages
 }

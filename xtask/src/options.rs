@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 18] = [
+const FLAGS: [&str; 19] = [
     "b2nd",
     "check",
     "compat",
@@ -23,6 +23,7 @@ const FLAGS: [&str; 18] = [
     "precomputed",
     "runners",
     "stores",
+    "wheel",
 ];
 const VALUES: [&str; 10] = [
     "cases",

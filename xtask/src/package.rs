@@ -2,7 +2,7 @@
 
 use std::{env::consts::DLL_EXTENSION, fs, process};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::{
     metadata,
@@ -13,11 +13,56 @@ use crate::{
     workspace,
 };
 
+/// Maximum size of the wheel.
+const MAX_WHEEL_BYTES: u64 = 20_000_000;
+
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     if options.flag("compat") {
         return compat(options.flag("write"));
     }
+    if options.flag("wheel") {
+        return wheel();
+    }
     all()
+}
+
+/// Builds the wheel as `pip install .` does, checks its size, and runs it in a new environment.
+pub(crate) fn wheel() -> Result<Done> {
+    let Some(python) = python::package()? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    let folder = metadata::scratch("xtask")?.join("wheel");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    program(&python)
+        .words("-m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir")
+        .arg(&folder)
+        .arg(workspace::root())
+        .run()?;
+    let mut files = fs::read_dir(&folder)?;
+    let wheel = files.next().context("pip has built no wheel")??;
+    let bytes = wheel.metadata()?.len();
+    println!("{}: {bytes} bytes", wheel.file_name().display());
+    ensure!(
+        bytes < MAX_WHEEL_BYTES,
+        "at most {MAX_WHEEL_BYTES} bytes are allowed"
+    );
+    let fresh = folder.join("environment");
+    program(&python).words("-m venv").arg(&fresh).run()?;
+    let bin = fresh.join(if cfg!(windows) { "Scripts" } else { "bin" });
+    program(bin.join("python"))
+        .words("-m pip install --quiet --disable-pip-version-check")
+        .arg(wheel.path())
+        .run()?;
+    // Stops at the first warning, as that of a debug build.
+    let example = "import zvf; zvf.create('memory:', kind='points', positions=[[0.0, 0, 0]])";
+    program(bin.join("python"))
+        .words("-W error -c")
+        .arg(example)
+        .run()?;
+    program(bin.join("zvf")).arg("doctor").run()?;
+    Ok(Done::Passed)
 }
 
 /// Checks the package with mypy and pytest.
