@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +121,29 @@ def test_files_are_converted() -> None:
     with pytest.raises(zvf.Error, match="vertex.fa: not held by tck"):
         zvf.convert("tracts.trk", "strict.tck", strict=True)
     assert not Path("strict.tck").exists()
+
+
+def test_interrupts_end_a_conversion() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        positions = np.random.default_rng(7).random((200_000, 3))
+        zvf.create("cloud.zv", kind="points", positions=positions)
+        zvf.open("cloud.zv").save("cloud.las")
+        names = {path.name for path in Path().iterdir()} | {"out.laz"}
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            end = time.monotonic() + 60
+            while time.monotonic() < end:
+                zvf.convert("cloud.las", "out.laz")
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    # The conversion ends at its next batch, and removes its temporary file.
+    end = time.monotonic() + 60
+    while {path.name for path in Path().iterdir()} - names and time.monotonic() < end:
+        time.sleep(0.05)
+    assert {path.name for path in Path().iterdir()} <= names
 
 
 def test_stores_are_exported_for_neuroglancer() -> None:
