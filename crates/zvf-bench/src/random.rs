@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use zvf_build::SplitMix64;
+use zvf_model::random::SplitMix64;
 
 /// A stream of random numbers, chosen by a seed and a name.
 #[derive(Clone, Debug)]

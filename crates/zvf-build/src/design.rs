@@ -9,6 +9,7 @@ use crate::{geometry::GeometryKind, parametric::FormulaSet};
 
 /// Generation and form of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Profile {
     /// Generation 0.9, as `zarr-vectors` 0.9 reads and writes it.
     #[default]
@@ -70,6 +71,7 @@ pub enum CellChecksums {
 
 /// Number of cells in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ShardingPolicy {
     /// One object for each cell.
     #[default]
@@ -108,6 +110,7 @@ pub enum Purpose {
 
 /// Axis of the coordinate system.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AxisSpec {
     /// Name.
     pub name: String,
@@ -115,6 +118,31 @@ pub struct AxisSpec {
     pub kind: String,
     /// Full name of the unit.
     pub unit: Option<String>,
+}
+
+impl AxisSpec {
+    /// Creates an axis of space without a unit.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kind: "space".to_owned(),
+            unit: None,
+        }
+    }
+
+    /// Sets the type.
+    #[must_use]
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.kind = kind.into();
+        self
+    }
+
+    /// Sets the full name of the unit.
+    #[must_use]
+    pub fn unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Some(unit.into());
+        self
+    }
 }
 
 /// Design of a new store: geometry kind, profile, chunks, compression and metadata.

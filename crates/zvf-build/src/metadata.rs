@@ -81,12 +81,7 @@ pub(crate) fn default_axes(count: usize) -> Vec<AxisSpec> {
         Some(name) => (*name).to_owned(),
         None => format!("x{at}"),
     };
-    let axis = |at| AxisSpec {
-        name: name(at),
-        kind: "space".to_owned(),
-        unit: None,
-    };
-    (0..count).map(axis).collect()
+    (0..count).map(|at| AxisSpec::new(name(at))).collect()
 }
 
 /// Returns the attributes of level 0.

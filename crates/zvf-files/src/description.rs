@@ -46,12 +46,10 @@ impl FileDescription {
 
     /// Sets spatial axes x, y and z with a unit.
     pub(crate) fn axes_xyz(mut self, unit: Option<&str>) -> Self {
-        let axis = |name: &str| AxisSpec {
-            name: name.to_owned(),
-            kind: "space".to_owned(),
-            unit: unit.map(str::to_owned),
-        };
-        self.axes = ["x", "y", "z"].map(axis).to_vec();
+        self.axes = ["x", "y", "z"].map(AxisSpec::new).to_vec();
+        for axis in &mut self.axes {
+            axis.unit = unit.map(str::to_owned);
+        }
         self
     }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use zvf::numeric::Kind;
+use zvf_model::base64::Base64Error;
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -169,6 +170,12 @@ impl FileFault {
             found: found.to_string(),
             expected,
         }
+    }
+
+    /// Returns the error of text that is not base64.
+    pub(crate) fn base64(found: Base64Error) -> Self {
+        let expected = "the text is damaged; write the file again";
+        Self::field("base64 text", found, expected)
     }
 
     /// Adds the path of the file.

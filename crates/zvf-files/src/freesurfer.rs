@@ -21,10 +21,10 @@ use zvf::{Column, ColumnValues, GeometryKind, NumericColumn, numeric::Kind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, WholeReader,
-    base64,
     input::ByteReader,
     overlay::{self, SurfaceValues},
 };
+use zvf_model::base64;
 
 /// Upper bound on the kept footer, in bytes.
 const FOOTER: u64 = 8 << 10;

@@ -28,7 +28,6 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod affine;
-mod base64;
 mod batches;
 mod collected;
 mod description;

@@ -58,6 +58,7 @@ mod name;
 mod rank;
 
 pub mod array;
+pub mod base64;
 pub mod column;
 pub mod detection;
 pub mod error_chain;
@@ -70,6 +71,7 @@ pub mod layout;
 pub mod level;
 pub mod metadata;
 pub mod node_copy;
+pub mod random;
 pub mod root;
 pub mod row_id;
 pub mod version;

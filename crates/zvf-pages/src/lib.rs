@@ -35,13 +35,12 @@ pub fn prefer_large<T>(memory: &mut Vec<T>) {
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "there is no other way to advise the system")]
 fn advise(start: *mut u8, size: usize) {
-    use rustix::mm::{Advice, madvise};
     // SAFETY: the only caller passes a range within the allocation of a vector that it borrows
     // exclusively. This advice neither changes bytes nor unmaps pages: it only sets the size of
     // pages mapped later, even if the memory is freed and reused by then.
-    let advised = unsafe { madvise(start.cast(), size, Advice::LinuxHugepage) };
-    // Without large pages the system provides small ones, which work too.
-    advised.ok();
+    //
+    // An error is ignored: without large pages the system provides small ones, which work too.
+    unsafe { libc::madvise(start.cast(), size, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -232,10 +232,10 @@ fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<Design> {
         design.bounds = Some((low.to_vec(), high.to_vec()));
     }
     if let Some(axes) = given.get::<Vec<(String, Option<String>)>>("axes")? {
-        let axes = axes.into_iter().map(|(name, unit)| AxisSpec {
-            name,
-            kind: "space".to_owned(),
-            unit,
+        let axes = axes.into_iter().map(|(name, unit)| {
+            let mut axis = AxisSpec::new(name);
+            axis.unit = unit;
+            axis
         });
         design.axes = Some(axes.collect());
     }

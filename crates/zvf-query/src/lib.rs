@@ -7,7 +7,7 @@
 //! | module or type | contents |
 //! |---|---|
 //! | [`Query`], [`QueryResult`] | the request and its result, for every kind of geometry and every generation |
-//! | [`Session`] | runs queries: [`query`](Session::query), [`batches`](Session::batches), [`count`](Session::count), [`explain`](Session::explain); lists objects, groups and links as stored |
+//! | [`Session`] | runs queries: [`query`](Session::query), [`batches`](Session::batches), [`count`](Session::count), [`explain`](Session::explain); divides queries: [`partitions`](Session::partitions); lists objects, groups and links as stored |
 //! | [`geometry`] | exact tests of points, segments and faces against boxes and spheres, clipping, and the k nearest |
 //! | [`predicate`] | the language of `--where` and its evaluation |
 #![forbid(unsafe_code)]
@@ -47,6 +47,7 @@ pub use catalog::tables::{GroupList, ScopedColumns};
 pub use closest::closest;
 pub use error::{Damage, Fault, QueryError};
 pub use plan::explain::{Explanation, OperatorReport, Reads};
+pub use plan::partition::{ParsePartitionError, QueryPartition};
 pub use plan::run::{Counts, QueryReport};
 pub use plan::stream::{BatchSender, BatchStream};
 pub use query::{

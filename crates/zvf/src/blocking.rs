@@ -27,7 +27,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use futures_util::StreamExt;
 use tokio::runtime::{Builder, Runtime};
-use zvf_query::{BatchOptions, BatchStream, Counts, Explanation, Query, QueryReport, QueryResult};
+use zvf_query::{
+    BatchOptions, BatchStream, Counts, Explanation, Query, QueryPartition, QueryReport, QueryResult,
+};
 use zvf_store::OpenOptions;
 
 use crate::{error::Error, location::Location};
@@ -103,6 +105,15 @@ impl Dataset {
     /// advanced. See [`crate::Dataset::stream`].
     pub fn stream(&self, query: &Query, options: BatchOptions) -> BatchIter {
         BatchIter(self.0.stream(query, options))
+    }
+
+    /// Divides a query into at most `parts` independent parts.
+    ///
+    /// # Errors
+    ///
+    /// See [`crate::Dataset::partitions`].
+    pub fn partitions(&self, query: &Query, parts: usize) -> Result<Vec<QueryPartition>, Error> {
+        block_on(self.0.partitions(query, parts))
     }
 
     /// Counts the vertices, objects and links that a query selects.

@@ -13,7 +13,8 @@ use zvf_model::{
     root::RootMetadata,
 };
 use zvf_query::{
-    BatchOptions, BatchStream, Counts, Explanation, Query, QueryReport, QueryResult, Session,
+    BatchOptions, BatchStream, Counts, Explanation, Query, QueryPartition, QueryReport,
+    QueryResult, Session,
 };
 
 use crate::{
@@ -129,6 +130,20 @@ impl<F: Fetch + Send + 'static> FetchDataset<F> {
     /// [`Error::Query`].
     pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
         boxed(async move { Ok(self.session().count(query).await?) })
+    }
+
+    /// Divides a query into at most `parts` independent parts, as
+    /// [`Dataset::partitions`](crate::Dataset::partitions) does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`] if the query is not valid for the store.
+    pub fn partitions<'a>(
+        &'a self,
+        query: &'a Query,
+        parts: usize,
+    ) -> BoxFuture<'a, Result<Vec<QueryPartition>, Error>> {
+        boxed(async move { Ok(self.session().partitions(query, parts).await?) })
     }
 
     /// Returns the plan of a query with the reads it would make.

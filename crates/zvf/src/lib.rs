@@ -96,8 +96,8 @@ pub use zvf_model::{
 };
 pub use zvf_query::{
     BatchOptions, BatchStream, Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NO_OBJECT,
-    NearestTo, ObjectGroup, OperatorReport, Parts, Query, QueryReport, QueryResult, Region,
-    SEVERAL_OBJECTS, Selection, Shape, Skipped, VertexBudget,
+    NearestTo, ObjectGroup, OperatorReport, Parts, Query, QueryPartition, QueryReport, QueryResult,
+    Region, SEVERAL_OBJECTS, Selection, Shape, Skipped, VertexBudget,
     geometry::{Bbox, Mode, Position, Sphere},
     predicate::{Predicate, Scope},
 };

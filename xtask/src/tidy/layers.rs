@@ -119,7 +119,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "zvf-pages",
         uses: &[],
-        external: External::Only(&["rustix"]),
+        external: External::Only(&["libc"]),
     },
     Rule {
         name: "zvf-query",

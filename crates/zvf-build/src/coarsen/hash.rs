@@ -1,6 +1,6 @@
 //! Deterministic hashes for sampling, equal in every chunk and level.
 
-use crate::random::{STEP, mix};
+use zvf_model::random::{STEP, mix};
 
 /// Hashes a seed and numbers.
 pub(super) fn hash(seed: u64, of: impl IntoIterator<Item = u64>) -> u64 {

@@ -152,11 +152,9 @@ pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
         if axes.iter().any(|axis| axis.name == name) {
             return Err(ValueError::DuplicateAxis(name));
         }
-        axes.push(AxisSpec {
-            name,
-            kind: kind.unwrap_or("space").to_owned(),
-            unit: unit.filter(|unit| !unit.is_empty()).map(str::to_owned),
-        });
+        let mut axis = AxisSpec::new(name).kind(kind.unwrap_or("space"));
+        axis.unit = unit.filter(|unit| !unit.is_empty()).map(str::to_owned);
+        axes.push(axis);
     }
     Ok(Axes(axes))
 }
@@ -267,10 +265,10 @@ mod tests {
 
     #[test]
     fn axes_may_have_units_and_types() {
-        let axis = |name: &str, unit: Option<&str>, kind: &str| AxisSpec {
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            unit: unit.map(str::to_owned),
+        let axis = |name: &str, unit: Option<&str>, kind: &str| {
+            let mut axis = AxisSpec::new(name).kind(kind);
+            axis.unit = unit.map(str::to_owned);
+            axis
         };
         let expected = vec![
             axis("x", Some("micrometer"), "space"),

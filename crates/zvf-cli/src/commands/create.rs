@@ -136,11 +136,6 @@ async fn create_large(
 /// Names the axes as in the file, unless an option names them.
 fn name_axes(design: &mut Design, input: &GeometryInput) {
     if let (None, Some(names)) = (&design.axes, &input.axes) {
-        let axes = names.iter().map(|name| AxisSpec {
-            name: name.clone(),
-            kind: "space".to_owned(),
-            unit: None,
-        });
-        design.axes = Some(axes.collect());
+        design.axes = Some(names.iter().map(AxisSpec::new).collect());
     }
 }

@@ -118,11 +118,13 @@ impl StoreDescription {
             let axes = axes.as_array().ok_or("axes is not a list")?;
             for axis in axes {
                 let axis = axis.as_object().ok_or("an axis is not an object")?;
-                description.axes.push(AxisSpec {
-                    name: string(axis, "name")?.ok_or("an axis has no name")?,
-                    kind: string(axis, "type")?.unwrap_or_else(|| "space".to_owned()),
-                    unit: string(axis, "unit")?,
-                });
+                let name = string(axis, "name")?.ok_or("an axis has no name")?;
+                let mut described = AxisSpec::new(name);
+                if let Some(kind) = string(axis, "type")? {
+                    described.kind = kind;
+                }
+                described.unit = string(axis, "unit")?;
+                description.axes.push(described);
             }
         }
         if let Some(headers) = object.get("headers") {
@@ -171,11 +173,7 @@ mod tests {
     fn text_and_description_are_equivalent() {
         let mut description = StoreDescription::new("mesh");
         assert_eq!(description.text("0"), None);
-        description.axes = vec![AxisSpec {
-            name: "t".to_owned(),
-            kind: "time".to_owned(),
-            unit: Some("second".to_owned()),
-        }];
+        description.axes = vec![AxisSpec::new("t").kind("time").unit("second")];
         description.crs = Some(json!({"type": "EPSG", "code": 25832}));
         description.name = Some("Gehirn σ".to_owned());
         let header = json!({"voxel_to_rasmm": [[1.0, 0.5]]});

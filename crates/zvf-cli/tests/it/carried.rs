@@ -7,18 +7,16 @@ use serde_json::{Value, json};
 use zvf::{
     AxisSpec, Column, CreateOptions, Design, Geometry, GeometryKind, NumericColumn, numeric::Kind,
 };
+use zvf_model::random::SplitMix64;
 
 use crate::{round_trip::typed, text, zvf};
 
-/// A small generator of random numbers (xorshift).
-struct Random(u64);
+/// Small random numbers.
+struct Random(SplitMix64);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
+        self.0.next_u64() % limit
     }
 
     fn small(&mut self, limit: u64) -> u16 {
@@ -101,10 +99,10 @@ fn geometry(kind: GeometryKind, random: &mut Random) -> Geometry {
 }
 
 fn design(kind: GeometryKind) -> Design {
-    let axis = |name: &str, kind: &str, unit: Option<&str>| AxisSpec {
-        name: name.to_owned(),
-        kind: kind.to_owned(),
-        unit: unit.map(str::to_owned),
+    let axis = |name: &str, kind: &str, unit: Option<&str>| {
+        let mut axis = AxisSpec::new(name).kind(kind);
+        axis.unit = unit.map(str::to_owned);
+        axis
     };
     let mut design = Design::new(kind).chunk_shape([10.0; 3]);
     design.axes = Some(vec![
@@ -121,10 +119,7 @@ fn design(kind: GeometryKind) -> Design {
 }
 
 async fn store(address: &str, kind: GeometryKind, seed: u64) {
-    let geometry = geometry(
-        kind,
-        &mut Random(seed * 2_654_435_761 + 88_172_645_463_325_252),
-    );
+    let geometry = geometry(kind, &mut Random(SplitMix64::new(seed)));
     zvf::create(address, geometry, design(kind), &CreateOptions::default())
         .await
         .unwrap();

@@ -120,11 +120,7 @@ fn options_set_the_design() {
     expected.directed = true;
     expected.duplicate = true;
     expected.checksums = CellChecksums::Off;
-    let axis = |name: &str, unit: &str, kind: &str| AxisSpec {
-        name: name.to_owned(),
-        kind: kind.to_owned(),
-        unit: Some(unit.to_owned()),
-    };
+    let axis = |name: &str, unit: &str, kind: &str| AxisSpec::new(name).kind(kind).unit(unit);
     let axes = vec![
         axis("x", "micrometer", "space"),
         axis("t", "second", "time"),

@@ -17,16 +17,18 @@ use zvf_dense::{
     ChunkGrid, DenseArray, DenseError, Hyperslab, MemoryArray, NumpyDtype, ReadCost,
     sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
 };
+use zvf_model::random::SplitMix64;
 
 /// A deterministic random number generator.
-struct Draw(u64);
+struct Draw(SplitMix64);
 
 impl Draw {
+    fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+        self.0.next_u64()
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -189,7 +191,7 @@ fn floats(bytes: &[u8]) -> Vec<f64> {
 
 #[test]
 fn interpolations_match_plain_loops() {
-    let mut draw = Draw(0x1234_5678);
+    let mut draw = Draw::new(0x1234_5678);
     for round in 0..90 {
         let axes = 1 + round % 3;
         let shape: Vec<u64> = (0..axes).map(|_| 1 + draw.below(7)).collect();
@@ -257,7 +259,7 @@ fn interpolations_match_plain_loops() {
 
 #[test]
 fn every_chunk_is_read_once() {
-    let mut draw = Draw(99);
+    let mut draw = Draw::new(99);
     let (array, _) = volume(&mut draw, &[24, 20, 16], 0);
     let array = Counted::new(array, &[8, 5, 4]);
     let mut positions = Vec::new();

@@ -10,7 +10,8 @@ use std::{
 use flate2::read::ZlibDecoder;
 use zvf::{NumericColumn, numeric::Kind};
 
-use crate::{FileFault, base64};
+use crate::FileFault;
+use zvf_model::base64;
 
 /// Decodes the text of an element `Data` by the attributes of its array.
 pub(super) fn decode(
@@ -40,9 +41,11 @@ pub(super) fn decode(
     let encoding = attribute("Encoding");
     let mut bytes = match encoding {
         "ASCII" | "GIFTI_ENCODING_ASCII" => numbers(text, kind)?,
-        "Base64Binary" | "GIFTI_ENCODING_B64BIN" => base64::decode(text)?,
+        "Base64Binary" | "GIFTI_ENCODING_B64BIN" => {
+            base64::decode(text).map_err(FileFault::base64)?
+        }
         "GZipBase64Binary" | "GIFTI_ENCODING_B64GZ" => {
-            let packed = base64::decode(text)?;
+            let packed = base64::decode(text).map_err(FileFault::base64)?;
             let mut bytes = Vec::new();
             // One byte more tells that the stream is too long.
             let mut stream = ZlibDecoder::new(&*packed).take(size.saturating_add(1));

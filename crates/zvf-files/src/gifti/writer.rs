@@ -13,12 +13,12 @@ use zvf::{Column, NumericColumn, QueryResult, numeric::Kind};
 
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
-    base64,
     collected::WholeResult,
     names::original,
     values::{narrow, numbers, to_f32_bytes, to_f64},
     writer::{OutputSink, groups_left_out},
 };
+use zvf_model::base64;
 
 /// A GIFTI file, written at the end.
 #[derive(Debug)]

@@ -7,9 +7,10 @@ use super::{
     record::{HEADS, VariableRecord},
 };
 use crate::{
-    FileError, FileFault, FileHeader, ResultDescription, base64,
+    FileError, FileFault, FileHeader, ResultDescription,
     input::{ByteReader, length_of},
 };
+use zvf_model::base64;
 
 /// Upper bound on the size of all variable length records of a file.
 const MOST: u64 = 4 << 20;
@@ -233,7 +234,10 @@ impl LasHeader {
     /// Returns the header that a store has kept.
     pub(super) fn of_result(description: &ResultDescription) -> Result<Option<Self>, FileFault> {
         let kept = description.headers.get("las");
-        let bytes = |value: &Value| base64::decode(value.as_str().unwrap_or_default().as_bytes());
+        let bytes = |value: &Value| {
+            let text = value.as_str().unwrap_or_default();
+            base64::decode(text.as_bytes()).map_err(FileFault::base64)
+        };
         let Some((kept, header)) = kept.and_then(|kept| Some((kept, kept.get("header")?))) else {
             return Ok(None);
         };

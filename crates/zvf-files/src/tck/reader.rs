@@ -6,11 +6,12 @@ use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric
 
 use super::header::{SCALARS, TRACKS, TckHeader};
 use crate::{
-    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader, base64,
+    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
     input::ByteReader,
     names::AttributeNames,
     reader::{PathBatch, note_empty, object_id},
 };
+use zvf_model::base64;
 
 /// Rows that are read at once.
 const ROWS: usize = 1 << 14;

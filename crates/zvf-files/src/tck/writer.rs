@@ -11,10 +11,11 @@ use zvf::{NumericColumn, QueryResult, numeric::Kind};
 
 use super::header::TRACKS;
 use crate::{
-    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult, base64,
+    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     values::{AxisOrder, fits_f32, narrow, to_f32_bytes, to_f64},
     writer::{OutputSink, groups_left_out, left_out, paths},
 };
+use zvf_model::base64;
 
 /// A TCK file that is written in batches.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl HeaderText {
         let text = |key: &str| kept.and_then(|kept| kept.get(key)).and_then(Value::as_str);
         let bytes = match (text("header"), text("header_base64")) {
             (Some(text), _) => Some(text.as_bytes().to_vec()),
-            (None, Some(text)) => Some(base64::decode(text.as_bytes())?),
+            (None, Some(text)) => Some(base64::decode(text.as_bytes()).map_err(FileFault::base64)?),
             (None, None) => None,
         };
         let kept_kind = bytes.as_deref().and_then(datatype);
@@ -71,7 +72,7 @@ impl HeaderText {
             let Some(kept) = text(key) else {
                 return Ok(usual);
             };
-            let row = base64::decode(kept.as_bytes())?;
+            let row = base64::decode(kept.as_bytes()).map_err(FileFault::base64)?;
             Ok(if row.len() == usual.len() { row } else { usual })
         };
         Ok(Self {

@@ -5,9 +5,9 @@ use serde_json::Value;
 use crate::{
     FileFault, FileHeader, ResultDescription,
     affine::{Direction, VoxelMap},
-    base64,
     values::narrow,
 };
+use zvf_model::base64;
 
 /// Size of the header.
 pub(super) const SIZE: usize = 1000;
@@ -166,7 +166,7 @@ impl TrkHeader {
             .get("trk")
             .and_then(|kept| kept.get("header"));
         if let Some(kept) = kept.and_then(Value::as_str) {
-            let bytes = base64::decode(kept.as_bytes())?;
+            let bytes = base64::decode(kept.as_bytes()).map_err(FileFault::base64)?;
             let bytes: [u8; SIZE] = bytes.try_into().map_err(|bytes: Vec<u8>| {
                 let expected = "headers/trk of the store has to hold 1000 bytes";
                 FileFault::field(

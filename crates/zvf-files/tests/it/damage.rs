@@ -46,7 +46,7 @@ pub(crate) fn prefixes(name: &str, bytes: &[u8], is_open_ended: bool) {
 pub(crate) fn flips(name: &str, bytes: &[u8], seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for _ in 0..500 {
         let mut damaged = bytes.to_vec();
         for _ in 0..=random.below(3) {
@@ -66,21 +66,21 @@ pub(crate) fn flips(name: &str, bytes: &[u8], seed: u64) {
 
 #[test]
 fn damaged_trk_is_refused_or_read() {
-    let bytes = samples::trk(&mut Random(11), false);
+    let bytes = samples::trk(&mut Random::new(11), false);
     prefixes("a.trk", &bytes, false);
     flips("a.trk", &bytes, 12);
 }
 
 #[test]
 fn damaged_tck_is_refused_or_read() {
-    let [bytes, _] = samples::tck(&mut Random(13), "Float32LE");
+    let [bytes, _] = samples::tck(&mut Random::new(13), "Float32LE");
     prefixes("a.tck", &bytes, false);
     flips("a.tck", &bytes, 14);
 }
 
 #[test]
 fn damaged_trx_is_refused_or_read() {
-    let members = samples::trx_members(&mut Random(15));
+    let members = samples::trx_members(&mut Random::new(15));
     let bytes = samples::trx(&members, CompressionMethod::Stored);
     prefixes("a.trx", &bytes, false);
     flips("a.trx", &bytes, 16);
@@ -96,7 +96,7 @@ pub(crate) fn refused(name: &str, bytes: &[u8]) -> String {
 
 #[test]
 fn errors_of_trk_name_place_and_reason() {
-    let bytes = samples::trk(&mut Random(17), false);
+    let bytes = samples::trk(&mut Random::new(17), false);
     let with = |at: usize, field: &[u8]| {
         let mut bytes = bytes.clone();
         bytes[at..at + field.len()].copy_from_slice(field);
@@ -123,7 +123,7 @@ fn errors_of_trk_name_place_and_reason() {
 
 #[test]
 fn errors_of_tck_name_place_and_reason() {
-    let [bytes, scalars] = samples::tck(&mut Random(19), "Float32LE");
+    let [bytes, scalars] = samples::tck(&mut Random::new(19), "Float32LE");
     let text = |from: &str, to: &str| {
         let at = bytes
             .windows(from.len())
@@ -157,7 +157,7 @@ fn errors_of_tck_name_place_and_reason() {
 #[test]
 fn a_tsf_file_has_the_streamlines_of_its_tck_file() {
     let folder = tempfile::tempdir().unwrap();
-    let [bytes, scalars] = samples::tck(&mut Random(21), "Float32LE");
+    let [bytes, scalars] = samples::tck(&mut Random::new(21), "Float32LE");
     let (tck, tsf) = (folder.path().join("a.tck"), folder.path().join("fa.tsf"));
     fs::write(&tck, bytes).unwrap();
     let mut options = FileReadOptions::default();
@@ -183,7 +183,7 @@ fn a_tsf_file_has_the_streamlines_of_its_tck_file() {
 
 #[test]
 fn errors_of_trx_name_member_and_reason() {
-    let members = samples::trx_members(&mut Random(23));
+    let members = samples::trx_members(&mut Random::new(23));
     let with = |name: &'static str, change: &dyn Fn(&mut Vec<u8>)| {
         let mut members = members.clone();
         let found = members
@@ -244,7 +244,7 @@ fn errors_of_trx_name_member_and_reason() {
 /// A checksum of the zip file is verified for stored members too.
 #[test]
 fn a_changed_member_of_trx_fails_its_checksum() {
-    let members = samples::trx_members(&mut Random(25));
+    let members = samples::trx_members(&mut Random::new(25));
     let mut bytes = samples::trx(&members, CompressionMethod::Stored);
     let needle = &members[1].1[..16];
     let at = bytes.windows(16).position(|it| it == needle).unwrap();

@@ -40,7 +40,7 @@ async fn las_comes_back_point_for_point() {
         for is_streamed in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let at = |name: &str| folder.path().join(name);
-            let bytes = samples::las(&mut Random(21), format);
+            let bytes = samples::las(&mut Random::new(21), format);
             fs::write(at("a.las"), &bytes).unwrap();
             pass(&at("a.las"), &at("a.zv"), &at("b.las"), is_streamed).await;
             let back = fs::read(at("b.las")).unwrap();
@@ -54,7 +54,7 @@ async fn laz_holds_the_points_of_las() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let bytes = samples::las(&mut Random(22), format);
+        let bytes = samples::las(&mut Random::new(22), format);
         fs::write(at("a.las"), &bytes).unwrap();
         pass(&at("a.las"), &at("a.zv"), &at("b.laz"), false).await;
         pass(&at("b.laz"), &at("b.zv"), &at("c.las"), true).await;
@@ -67,7 +67,7 @@ async fn laz_holds_the_points_of_las() {
 async fn stores_of_las_have_reference_system_and_extra_values() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("a.las"), samples::las(&mut Random(23), 7)).unwrap();
+    fs::write(at("a.las"), samples::las(&mut Random::new(23), 7)).unwrap();
     let options = FileReadOptions::default();
     let reader = zvf_files::open(&at("a.las"), &options).unwrap();
     let crs = json!({ "type": "EPSG", "code": 25832, "wkt": samples::WKT });
@@ -137,7 +137,7 @@ async fn damaged_las_and_laz_are_refused_or_read() {
     for format in [3, 7] {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let bytes = samples::las(&mut Random(24), format);
+        let bytes = samples::las(&mut Random::new(24), format);
         fs::write(at("a.las"), &bytes).unwrap();
         pass(&at("a.las"), &at("a.zv"), &at("a.laz"), false).await;
         if format == 7 {
@@ -152,7 +152,7 @@ async fn damaged_las_and_laz_are_refused_or_read() {
 
 #[test]
 fn errors_of_las_name_place_and_reason() {
-    let bytes = samples::las(&mut Random(27), 3);
+    let bytes = samples::las(&mut Random::new(27), 3);
     let with = |at: usize, field: &[u8]| {
         let mut bytes = bytes.clone();
         bytes[at..at + field.len()].copy_from_slice(field);

@@ -98,7 +98,7 @@ async fn there_and_back(name: &str, bytes: &[u8], with: &[(&str, &[u8])]) -> [Ve
 #[tokio::test]
 async fn trk_comes_back_byte_for_byte() {
     for (seed, is_big_endian) in [(1, false), (2, true)] {
-        let bytes = samples::trk(&mut Random(seed), is_big_endian);
+        let bytes = samples::trk(&mut Random::new(seed), is_big_endian);
         for back in there_and_back("a.trk", &bytes, &[]).await {
             assert!(back == bytes, "big-endian: {is_big_endian}");
         }
@@ -108,7 +108,7 @@ async fn trk_comes_back_byte_for_byte() {
 #[tokio::test]
 async fn tck_comes_back_byte_for_byte() {
     for datatype in ["Float32LE", "Float32BE", "Float64LE", "Float64BE"] {
-        let [bytes, scalars] = samples::tck(&mut Random(3), datatype);
+        let [bytes, scalars] = samples::tck(&mut Random::new(3), datatype);
         for back in there_and_back("a.tck", &bytes, &[("fa.tsf", &scalars)]).await {
             assert!(back == bytes, "{datatype}");
         }
@@ -130,7 +130,7 @@ fn members(bytes: Vec<u8>) -> BTreeMap<String, Vec<u8>> {
 
 #[tokio::test]
 async fn trx_comes_back_member_for_member() {
-    let given = samples::trx_members(&mut Random(4));
+    let given = samples::trx_members(&mut Random::new(4));
     for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
         let bytes = samples::trx(&given, method);
         for back in there_and_back("a.trx", &bytes, &[]).await {
@@ -151,7 +151,7 @@ async fn trx_comes_back_member_for_member() {
 
 #[tokio::test]
 async fn a_folder_of_trx_is_read_as_a_zip_file() {
-    let given = samples::trx_members(&mut Random(5));
+    let given = samples::trx_members(&mut Random::new(5));
     let folder = tempfile::tempdir().unwrap();
     let trx = folder.path().join("a.trx");
     for (name, bytes) in &given {
@@ -170,7 +170,7 @@ async fn a_folder_of_trx_is_read_as_a_zip_file() {
 
 #[tokio::test]
 async fn gzip_is_unpacked_within_a_limit() {
-    let bytes = samples::trk(&mut Random(6), false);
+    let bytes = samples::trk(&mut Random::new(6), false);
     let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&bytes).unwrap();
     let packed = gzip.finish().unwrap();
@@ -194,7 +194,7 @@ async fn gzip_is_unpacked_within_a_limit() {
 async fn a_selection_is_a_valid_file() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("a.trk"), samples::trk(&mut Random(7), false)).unwrap();
+    fs::write(at("a.trk"), samples::trk(&mut Random::new(7), false)).unwrap();
     let options = FileReadOptions::default();
     import(&at("a.trk"), &at("a.zv"), &options, false).await;
     let read = |name: &str| {

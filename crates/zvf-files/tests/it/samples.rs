@@ -3,16 +3,18 @@
 use std::io::Write;
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+use zvf_model::random::SplitMix64;
 
-/// A small generator of random numbers (xorshift).
-pub(crate) struct Random(pub(crate) u64);
+/// Random numbers of some distributions.
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
+        self.0.next_u64() % limit
     }
 
     /// A coordinate with all bits of a float32.

@@ -19,7 +19,7 @@ use crate::{
     resolve::query::shape_of,
 };
 
-pub(crate) use count::LevelCount;
+pub(crate) use count::{LevelCount, object_rows};
 
 /// Counts by level.
 pub(crate) type Counted = BTreeMap<LevelId, LevelCount>;

@@ -19,11 +19,7 @@ impl Made {
 pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
     let made = Made(tempfile::tempdir().unwrap());
     let mut design = Design::new(kind);
-    let axes = ["x", "y", "z"].map(|name| AxisSpec {
-        name: name.to_owned(),
-        kind: "space".to_owned(),
-        unit: Some("micrometer".to_owned()),
-    });
+    let axes = ["x", "y", "z"].map(|name| AxisSpec::new(name).unit("micrometer"));
     design.axes = Some(axes[..geometry.axes()].to_vec());
     let options = CreateOptions::default();
     zvf::create(&made.address(), geometry, design, &options)

@@ -1,9 +1,8 @@
 //! The list of the leaves, in the attribute `zvf_seal` of the root.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use zvf_model::key::Key;
+use zvf_model::{base64, key::Key};
 
 use crate::io::SealError;
 
@@ -69,7 +68,7 @@ impl SealIndex {
     pub(crate) fn insert_into(&self, root: &mut Map<String, Value>) -> Option<()> {
         let crc = checksum(&mut root.clone())?;
         let leaves = self.leaves.iter().map(|(first, place)| match place {
-            LeafPlace::Inline(bytes) => json!([first, STANDARD.encode(bytes)]),
+            LeafPlace::Inline(bytes) => json!([first, base64::encode(bytes)]),
             LeafPlace::Object { key, bytes, crc } => json!([first, key.as_str(), bytes, crc]),
         });
         let member = json!({
@@ -97,7 +96,7 @@ impl SealIndex {
         }
         let leaf = |leaf: &Value| match leaf.as_array()?.as_slice() {
             [first, bytes] => {
-                let bytes = STANDARD.decode(bytes.as_str()?).ok()?;
+                let bytes = base64::decode(bytes.as_str()?.as_bytes()).ok()?;
                 let place = LeafPlace::Inline(bytes.into());
                 Some((first.as_str()?.to_owned(), place))
             }

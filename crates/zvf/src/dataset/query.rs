@@ -4,7 +4,8 @@ use core::ops::ControlFlow;
 
 use futures_util::future::{BoxFuture, join};
 use zvf_query::{
-    BatchOptions, BatchStream, Counts, Explanation, OperatorReport, Query, QueryReport, QueryResult,
+    BatchOptions, BatchStream, Counts, Explanation, OperatorReport, Query, QueryPartition,
+    QueryReport, QueryResult,
 };
 
 use super::Dataset;
@@ -217,6 +218,60 @@ impl Dataset {
             };
             self.at_one_state(check).await
         })
+    }
+
+    /// Divides a query into at most `parts` independent parts of about equal size. Each vertex, path
+    /// and link of the result is in the result of exactly one part; no path is cut. See
+    /// [`Session::partitions`](zvf_query::Session::partitions) for the division of each kind of
+    /// geometry.
+    ///
+    /// A partition is text that another process parses. That process must read the same transaction
+    /// of the store: compare [`transaction`](Self::transaction), and open the dataset with
+    /// [`Follow::Never`](crate::Follow::Never).
+    ///
+    /// ```
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+    /// use futures_util::TryStreamExt;
+    /// use zvf::{BatchOptions, Dataset, Query, QueryPartition};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
+    /// let (points, query) = (Dataset::open(address).await?, Query::new());
+    /// let mut rows = 0;
+    /// for part in points.partitions(&query, 4).await? {
+    ///     // On another machine:
+    ///     let part: QueryPartition = part.to_string().parse()?;
+    ///     let mut batches = points.stream(&part.query(&query), BatchOptions::new());
+    ///     while let Some(batch) = batches.try_next().await? {
+    ///         rows += batch.positions.len();
+    ///     }
+    /// }
+    /// assert_eq!(rows, 3);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`] if the query is not valid for the store.
+    pub fn partitions<'a>(
+        &'a self,
+        query: &'a Query,
+        parts: usize,
+    ) -> BoxFuture<'a, Result<Vec<QueryPartition>, Error>> {
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                dataset.verify().await?;
+                Ok(dataset.session().partitions(query, parts).await?)
+            })
+        }))
     }
 
     /// Returns the plan of a query with the reads it would make, computed from metadata and

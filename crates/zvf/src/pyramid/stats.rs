@@ -47,10 +47,11 @@ fn design(own: &LevelDesign, rules: &BTreeMap<String, Aggregation>) -> Value {
         attributes["sparsity"] = sparsity(kept);
     }
     match &own.sharding {
-        None => {}
         Some(ShardingPolicy::None) => attributes["shard"] = json!("none"),
         Some(ShardingPolicy::Auto) => attributes["shard"] = json!("auto"),
         Some(ShardingPolicy::Shape(shape)) => attributes["shard"] = json!(shape),
+        // A refresh chooses again.
+        None | Some(_) => {}
     }
     let rules: Map<String, Value> = rules
         .iter()

@@ -33,6 +33,7 @@ fn futures_are_send() {
         dataset.query(&query).await.unwrap();
         dataset.count(&query).await.unwrap();
         dataset.explain(&query).await.unwrap();
+        dataset.partitions(&query, 2).await.unwrap();
         dataset.info().await.unwrap();
         let go_on = |_| core::ops::ControlFlow::Continue(());
         dataset.batches(&query, go_on).await.unwrap();

@@ -7,6 +7,7 @@ mod compare;
 mod expect;
 mod filter;
 mod levels;
+mod partitions;
 mod pieces;
 mod render;
 
@@ -51,7 +52,8 @@ fn check(made: &Made, query: &Query) {
             let counts = counts.map_err(|error| format!("counting: {error:?}"))?;
             pieces::counts(&answer, &counts)?;
             let budget = 4096 << (made.truth.recipe.seed % 3);
-            pieces::batches(made, query, &answer, budget).await
+            pieces::batches(made, query, &answer, budget).await?;
+            partitions::check(made, query, &answer).await
         })
     });
     if let Err(fault) = verdict {

@@ -191,12 +191,7 @@ fn with_named_axes(names: [&str; 3], vertex: Vec<Column>) -> Dataset {
     let mut geometry = Geometry::new(positions());
     geometry.vertex = vertex;
     let mut design = Design::new(GeometryKind::Points);
-    let axis = |name: &str| AxisSpec {
-        name: name.to_owned(),
-        kind: "space".to_owned(),
-        unit: None,
-    };
-    design.axes = Some(names.map(axis).to_vec());
+    design.axes = Some(names.map(AxisSpec::new).to_vec());
     created_as(geometry, design)
 }
 

@@ -118,11 +118,7 @@ impl DemoStore {
         let address = folder.join(self.file).display().to_string();
         let mut design = Design::new(self.kind);
         design.compression = CellCompression::Zstd(1);
-        let axes = ["x", "y", "z"].map(|name| AxisSpec {
-            name: name.to_owned(),
-            kind: "space".to_owned(),
-            unit: Some(self.unit.to_owned()),
-        });
+        let axes = ["x", "y", "z"].map(|name| AxisSpec::new(name).unit(self.unit));
         design.axes = Some(axes.to_vec());
         let mut options = CreateOptions::default();
         if overwrite {

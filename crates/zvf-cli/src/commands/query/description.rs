@@ -27,10 +27,11 @@ impl Described {
     pub(super) fn new(dataset: &Dataset, geometry: String) -> Self {
         let root = dataset.root();
         let mut description = StoreDescription::new(geometry);
-        let axes = root.axes.iter().map(|axis| AxisSpec {
-            name: axis.name.clone(),
-            kind: axis.kind.clone().unwrap_or_else(|| "space".to_owned()),
-            unit: axis.unit.clone(),
+        let axes = root.axes.iter().map(|axis| {
+            let kind = axis.kind.as_deref().unwrap_or("space");
+            let mut described = AxisSpec::new(&axis.name).kind(kind);
+            described.unit.clone_from(&axis.unit);
+            described
         });
         description.axes = axes.collect();
         description.crs = root.crs.clone().filter(|crs| !crs.is_null());

@@ -1,6 +1,6 @@
 //! Mutated frames are rejected or read, in bounded memory.
 
-use zvf_testkit::golden::Golden;
+use zvf_testkit::{golden::Golden, stores::Random};
 
 use super::recorded;
 use crate::peak;
@@ -14,18 +14,6 @@ mod chunk_law;
 const MUTANTS: usize = 30_000;
 /// Maximum length of a mutated frame; longer ones take too much time.
 const LONGEST: usize = 6000;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-}
 
 fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..=random.below(2) {
@@ -66,7 +54,7 @@ fn mutated_frames_are_rejected_or_read() {
     let golden = Golden::open("b2nd");
     let files = recorded(&golden).filter(|(_, bytes)| bytes.len() <= LONGEST);
     let frames: Vec<&[u8]> = files.map(|(_, bytes)| bytes).collect();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let (mut opened, mut read) = (0, 0);
     let before = peak();
     for number in 0..MUTANTS {

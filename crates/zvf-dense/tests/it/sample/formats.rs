@@ -184,7 +184,7 @@ fn numbers(values: &MemoryArray) -> Vec<f64> {
 
 #[test]
 fn samples_of_every_format_and_dtype_match_plain_loops() {
-    let mut draw = Draw(0x5eed_1234);
+    let mut draw = Draw::new(0x5eed_1234);
     let folder = tempfile::tempdir().unwrap();
     // A rotation tells axes apart; some points are outside.
     let matrix = [

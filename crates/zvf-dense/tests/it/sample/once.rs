@@ -112,7 +112,7 @@ fn layers(draw: &mut Draw, layer: u64) -> Vec<Vec<f64>> {
 
 #[test]
 fn each_block_is_read_once_over_all_batches() {
-    let mut draw = Draw(7);
+    let mut draw = Draw::new(7);
     let (array, _) = volume(&mut draw, &SHAPE, 0);
     let array = Blocks::new(array, &CHUNK, &BLOCK);
     let layer_of_blocks = 24 * 32 * 4 * VOXEL;
@@ -163,7 +163,7 @@ fn many_points_reuse_blocks_of_few() {
         ("<u2", Interpolation::Nearest),
         ("<i4", Interpolation::Cubic),
     ] {
-        let mut draw = Draw(5);
+        let mut draw = Draw::new(5);
         // Two values per voxel.
         let shape = [48, 24, 32, 2];
         let dtype = NumpyDtype::parse(dtype).unwrap();
@@ -207,7 +207,7 @@ fn many_points_reuse_blocks_of_few() {
 /// Blocks without points nearby are not read, nor are blocks whose voxels have no weight.
 #[test]
 fn only_blocks_around_points_are_read() {
-    let (array, values) = volume(&mut Draw(3), &SHAPE, 0);
+    let (array, values) = volume(&mut Draw::new(3), &SHAPE, 0);
     let array = Blocks::new(array, &CHUNK, &BLOCK);
     let options = SampleOptions {
         interpolation: Interpolation::Linear,
@@ -230,7 +230,7 @@ fn only_blocks_around_points_are_read() {
 /// do not change.
 #[test]
 fn little_memory_rereads_blocks_without_changing_values() {
-    let mut draw = Draw(11);
+    let mut draw = Draw::new(11);
     let (array, _) = volume(&mut draw, &SHAPE, 40);
     let array = Blocks::new(array, &CHUNK, &BLOCK);
     let batches = layers(&mut draw, 13);

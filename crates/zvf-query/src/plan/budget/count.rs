@@ -11,7 +11,8 @@ use crate::{
     catalog::chunked_array::ChunkedArray,
     catalog::fragments::{FragmentRows, FragmentTable},
     catalog::level::Session,
-    catalog::schema::Names,
+    catalog::objects::ObjectSet,
+    catalog::schema::{Names, Schema},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     geometry::Mode,
@@ -67,6 +68,14 @@ impl LevelCount {
         counts.all(|count| count.all == count.share)
     }
 
+    /// Returns the estimated vertices of each chunk; `None` for a chunk that could not be counted.
+    pub(crate) fn estimates(self) -> BTreeMap<ChunkCoord, Option<u64>> {
+        let chunks = self.chunks.into_iter();
+        let chunks =
+            chunks.map(|(chunk, count)| (chunk, (count.all != UNKNOWN).then_some(count.share)));
+        chunks.collect()
+    }
+
     pub(crate) fn by_chunk(&self) -> Vec<(ChunkCoord, u64)> {
         let chunks = self.chunks.iter();
         chunks
@@ -78,7 +87,7 @@ impl LevelCount {
 impl Session<'_> {
     /// Counts the vertices of a level that a query reads. Takes one round trip for the fragment
     /// indexes of chunks that are not cached, and those for manifests if objects are selected.
-    pub(super) async fn counts(
+    pub(in crate::plan) async fn counts(
         &self,
         query: &Query,
         level: LevelId,
@@ -149,6 +158,20 @@ impl Session<'_> {
     }
 }
 
+/// Decodes the fragment index of a chunk.
+fn table(
+    family: &ChunkedArray,
+    chunk: &ChunkCoord,
+    answer: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
+) -> Result<FragmentTable, Damage> {
+    let damage = |fault: Fault| Damage::in_chunk(&family.node, chunk, fault);
+    match answer {
+        Ok(Some(cell)) => FragmentTable::parse(&cell.bytes).map_err(|error| damage(error.into())),
+        Ok(None) => Err(damage(Fault::MissingCell)),
+        Err(error) => Err(damage(Fault::Fetch(error))),
+    }
+}
+
 /// Counts the rows of the listed fragments of a chunk, with repetition, or of all fragments.
 fn rows(
     family: &ChunkedArray,
@@ -157,12 +180,7 @@ fn rows(
     answer: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
 ) -> Result<u64, Damage> {
     let damage = |fault: Fault| Damage::in_chunk(&family.node, chunk, fault);
-    let cell = match answer {
-        Ok(Some(cell)) => cell,
-        Ok(None) => return Err(damage(Fault::MissingCell)),
-        Err(error) => return Err(damage(Fault::Fetch(error))),
-    };
-    let table = FragmentTable::parse(&cell.bytes).map_err(|error| damage(error.into()))?;
+    let table = table(family, chunk, answer)?;
     let Some(fragments) = fragments else {
         return Ok(table.total());
     };
@@ -176,6 +194,57 @@ fn rows(
         })
     });
     lens.sum()
+}
+
+/// Returns the estimated rows of the objects at `places`; `None` if some cannot be counted. Takes one
+/// round trip for the fragment indexes of their chunks.
+pub(crate) async fn object_rows(
+    plan: &LevelQuery<'_>,
+    schema: &Schema,
+    objects: &ObjectSet,
+    places: &[usize],
+    diagnostics: &Diagnostics,
+) -> Result<Option<Vec<u64>>, QueryError> {
+    let Some(family) = &schema.fragments else {
+        return Ok(None);
+    };
+    let allowed = plan.allowed()?;
+    // Fragments of each chunk, with the index in `places` of the object.
+    let mut wanted: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
+    for (at, place) in places.iter().enumerate() {
+        for piece in objects.fragments(*place) {
+            let pieces = wanted.entry(piece.chunk).or_default();
+            pieces.push((piece.fragment, at));
+        }
+    }
+    let chunk = |(number, pieces)| Some((objects.chunk(number)?, pieces));
+    let mut wanted: Vec<(&ChunkCoord, Vec<(u32, usize)>)> =
+        wanted.into_iter().filter_map(chunk).collect();
+    wanted.retain(|(chunk, _)| allowed.allows(chunk));
+    let mut rows = vec![0_u64; places.len()];
+    for wanted in wanted.chunks(AT_ONCE) {
+        let cells = wanted.iter().map(|(chunk, _)| family.wanted(chunk, None));
+        let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let answers = plan.session.fetch.cells(&cells).await;
+        for ((chunk, pieces), answer) in wanted.iter().zip(answers) {
+            let table = match table(family, chunk, answer) {
+                Ok(table) => table,
+                Err(damage) => {
+                    diagnostics.skip(damage)?;
+                    return Ok(None);
+                }
+            };
+            for (fragment, at) in pieces {
+                let len = table.rows(*fragment).as_ref().map_or(0, FragmentRows::len);
+                if let Some(rows) = rows.get_mut(*at) {
+                    *rows = rows.saturating_add(plan.share(chunk, len));
+                }
+            }
+        }
+    }
+    Ok(Some(rows))
 }
 
 impl LevelQuery<'_> {

@@ -3,7 +3,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use zvf_format::path::Delta;
-use zvf_model::{array::LinkStore, grid::ChunkCoord};
+use zvf_model::{
+    array::LinkStore,
+    grid::ChunkCoord,
+    random::{STEP, mix},
+};
 
 use super::{ChunkLookup, ChunkVertices, Groups, copies::Copies, values::Values};
 use crate::{
@@ -280,23 +284,16 @@ impl Order {
 /// Returns a checksum of a link that is independent of its location. Edges to a finer level are
 /// reversed, so that both directions have equal sums.
 fn digest(ends: &[(End, u64)], is_turned: bool) -> u128 {
-    let mut low = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut low = STEP;
     let mut high = 0xc2b2_ae3d_27d4_eb4f_u64;
     let mut take = |(end, row): &(End, u64)| {
-        low = mixed(low ^ end.hash).wrapping_add(mixed(*row));
-        high = mixed(high.wrapping_add(end.hash) ^ row.rotate_left(32));
+        low = mix(low ^ end.hash).wrapping_add(mix(*row));
+        high = mix(high.wrapping_add(end.hash) ^ row.rotate_left(32));
     };
     if is_turned {
         ends.iter().rev().for_each(&mut take);
     } else {
         ends.iter().for_each(&mut take);
     }
-    u128::from(mixed(low)) | (u128::from(high) << 64)
-}
-
-/// Spreads every bit of a number over all others.
-fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
+    u128::from(mix(low)) | (u128::from(high) << 64)
 }

@@ -11,7 +11,7 @@ use zvf_model::key::Key;
 use zvf_store::{Read, Store};
 use zvf_testkit::{
     golden::Golden,
-    stores::{Cells, Recipe, RecipeProfile, StoreKind, make},
+    stores::{Cells, Random, Recipe, RecipeProfile, StoreKind, make},
 };
 
 use super::{
@@ -38,18 +38,6 @@ const RECORDED: &[(&str, &str)] = &[
     ("zvf-07", "graph.zv"),
     ("zvf-08", "0.8.1/streamlines.zv"),
 ];
-
-/// Random numbers that are the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % end.max(1)
-    }
-}
 
 /// A sealed store, its queries, and its files before its last transaction, if it had one.
 struct Case {
@@ -259,7 +247,7 @@ fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_answer() {
     };
     block_on(async {
         let cases = cases().await;
-        let mut random = Random(0x5eed_0f5e_a1ed);
+        let mut random = Random::new(0x5eed_0f5e_a1ed);
         let (mut refused, mut exact) = (0_u32, 0_u32);
         let mut wrong = Vec::new();
         for number in 0..faults {

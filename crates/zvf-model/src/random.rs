@@ -1,9 +1,9 @@
-//! Reproducible pseudo-random numbers.
+//! Pseudo-random numbers and hashes that are equal on every machine.
 
 /// `SplitMix64` of Steele, Lea and Flood: equal seeds give equal numbers on every machine.
 ///
 /// ```
-/// use zvf_build::SplitMix64;
+/// use zvf_model::random::SplitMix64;
 ///
 /// let mut numbers = SplitMix64::new(7);
 /// let first = numbers.next_u64();
@@ -14,7 +14,7 @@
 pub struct SplitMix64(u64);
 
 /// The golden ratio as a fraction of 64 bits: the step of the generator.
-pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl SplitMix64 {
     /// Creates the generator of a seed.
@@ -30,7 +30,7 @@ impl SplitMix64 {
 }
 
 /// Mixes all bits of a number (Stafford's variant 13).
-pub(crate) fn mix(number: u64) -> u64 {
+pub fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)

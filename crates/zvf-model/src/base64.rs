@@ -1,11 +1,34 @@
-//! Base64 with padding, for bytes in the JSON of headers.
+//! Base64 with padding, for bytes in JSON and in XML.
 
-use crate::FileFault;
+use thiserror::Error;
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// A fault of base64 text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Base64Error {
+    /// A character is not one of base64.
+    #[error("the text has other characters than those of base64")]
+    Character,
+    /// Characters follow the padding.
+    #[error("the text continues after its end")]
+    AfterEnd,
+    /// The last byte is incomplete, or the padding is too long.
+    #[error("the text ends inside a byte")]
+    Incomplete,
+}
+
 /// Encodes bytes.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+///
+/// ```
+/// use zvf_model::base64;
+///
+/// assert_eq!(base64::encode(b"fo"), "Zm8=");
+/// assert_eq!(base64::decode(b"Zm8=")?, b"fo");
+/// # Ok::<(), base64::Base64Error>(())
+/// ```
+pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
     for three in bytes.chunks(3) {
         let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
@@ -27,16 +50,9 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 ///
 /// # Errors
 ///
-/// [`FileFault::Field`] for other characters, and for text that ends inside a byte.
-pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, FileFault> {
-    let wrong = |found: &str| {
-        FileFault::field(
-            "base64 text",
-            found,
-            "the text is damaged; write the file again",
-        )
-    };
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+/// [`Base64Error`] for other characters, and for text that ends inside a byte.
+pub fn decode(text: &[u8]) -> Result<Vec<u8>, Base64Error> {
+    let mut bytes = Vec::with_capacity(text.len().div_ceil(4).saturating_mul(3));
     let (mut bits, mut count, mut padding) = (0_u32, 0_u32, 0_u32);
     for letter in text.iter().filter(|letter| !letter.is_ascii_whitespace()) {
         let value = match letter {
@@ -49,10 +65,10 @@ pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, FileFault> {
                 padding = padding.saturating_add(1);
                 continue;
             }
-            _ => return Err(wrong("text with other characters")),
+            _ => return Err(Base64Error::Character),
         };
         if padding > 0 {
-            return Err(wrong("text that goes on behind its end"));
+            return Err(Base64Error::AfterEnd);
         }
         bits = bits << 6 | u32::from(value);
         count = count.saturating_add(6);
@@ -62,7 +78,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, FileFault> {
         }
     }
     if count == 6 || padding > 2 {
-        return Err(wrong("text that ends inside a byte"));
+        return Err(Base64Error::Incomplete);
     }
     Ok(bytes)
 }
