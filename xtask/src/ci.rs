@@ -25,6 +25,7 @@ pub(crate) fn all() -> Stages {
         .run("tests", || test::tests(EVERYTHING))
         .run("doctests", || test::doctests(EVERYTHING))
         .run("feature sets of zvf-format", features)
+        .run("feature sets of zvf-codecs", codec_features)
         .run("feature sets of zvf-store", store_features)
         .run("feature sets of zvf", facade_features)
         .run("feature sets of zvf-cli", cli_features)
@@ -88,6 +89,16 @@ fn features() -> Result<Done> {
         println!("zvf-format --no-default-features {set}");
         let test = cargo("test --quiet --locked --package zvf-format --no-default-features");
         test.words(set).run()?;
+    }
+    Ok(Done::Passed)
+}
+
+/// Checks `zvf-codecs` without any feature and with the zstd decoder in Rust. The tests of that
+/// decoder have run with all features.
+fn codec_features() -> Result<Done> {
+    for features in ["", "gzip", "ruzstd", "gzip,ruzstd", "zstd"] {
+        let clippy = cargo("clippy --locked --package zvf-codecs --no-default-features --features");
+        clippy.arg(features).words("-- -D warnings").run()?;
     }
     Ok(Done::Passed)
 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use zvf::{Bbox, CreateOptions, Dataset, Mode, OpenOptions, Query, Store, WritePlan};
-use zvf_build::Output;
+use zvf::{Bbox, CreateOptions, Dataset, Mode, OpenOptions, Query, Store};
+use zvf_build::{Output, WritePlan};
 use zvf_dense::blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, Decoder};
 use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexBuilder, Rows},

@@ -34,7 +34,7 @@ pub enum DecodedForm {
     VlenFrame,
 }
 
-/// The size that a chunk decodes to, as far as it is known beforehand.
+/// The size that a chunk decodes to, if it is known beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodedSize {
     /// The exact size, because the elements have a fixed size.

@@ -5,9 +5,14 @@ mod blosc;
 pub(crate) mod crc32c;
 #[cfg(feature = "gzip")]
 mod gzip;
+#[cfg(any(feature = "gzip", feature = "zstd"))]
 mod inflate;
+#[cfg(any(feature = "blosc", feature = "gzip", feature = "zstd"))]
 mod settings;
+#[cfg(feature = "zstd")]
 mod zstd;
+#[cfg(all(feature = "ruzstd", any(test, not(feature = "zstd"))))]
+mod zstd_in_rust;
 
 use std::borrow::Cow;
 
@@ -20,13 +25,18 @@ use crate::error::{CodecsError, DecodeError, EncodeError, unsupported_field};
 use blosc::Blosc;
 #[cfg(feature = "gzip")]
 use gzip::Gzip;
+#[cfg(any(feature = "blosc", feature = "gzip", feature = "zstd"))]
 use settings::{Settings, for_encoding};
+#[cfg(feature = "zstd")]
 use zstd::Zstd;
 
 /// A codec from bytes to bytes, with the settings of its encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByteCodec {
+    #[cfg(feature = "zstd")]
     Zstd(Settings<Zstd>),
+    #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+    Zstd,
     #[cfg(feature = "gzip")]
     Gzip(Settings<Gzip>),
     #[cfg(feature = "blosc")]
@@ -35,7 +45,7 @@ pub(crate) enum ByteCodec {
 }
 
 /// Returns the error for a codec that this build lacks.
-#[cfg(not(all(feature = "blosc", feature = "gzip")))]
+#[cfg(not(all(feature = "blosc", feature = "gzip", feature = "zstd")))]
 fn feature_error(codec: &str, feature: &'static str) -> CodecsError {
     CodecsError::Feature {
         codec: codec.to_owned(),
@@ -46,7 +56,12 @@ fn feature_error(codec: &str, feature: &'static str) -> CodecsError {
 impl ByteCodec {
     pub(crate) fn new(codec: &Codec) -> Result<Self, CodecsError> {
         match &*codec.name {
+            #[cfg(feature = "zstd")]
             "zstd" => Ok(Self::Zstd(Zstd::new(codec))),
+            #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+            "zstd" => Ok(Self::Zstd),
+            #[cfg(not(any(feature = "ruzstd", feature = "zstd")))]
+            name @ "zstd" => Err(feature_error(name, "zstd")),
             #[cfg(feature = "gzip")]
             "gzip" => Ok(Self::Gzip(Gzip::new(codec))),
             #[cfg(not(feature = "gzip"))]
@@ -76,7 +91,10 @@ impl ByteCodec {
     /// Decodes `bytes`, allocating at most `limit` bytes.
     pub(crate) fn decode(self, bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         match self {
+            #[cfg(feature = "zstd")]
             Self::Zstd(_) => zstd::decode(bytes, limit),
+            #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+            Self::Zstd => zstd_in_rust::decode(bytes, limit),
             #[cfg(feature = "gzip")]
             Self::Gzip(_) => gzip::decode(bytes, limit),
             #[cfg(feature = "blosc")]
@@ -87,7 +105,13 @@ impl ByteCodec {
 
     pub(crate) fn encode(self, bytes: Cow<'_, [u8]>) -> Result<Vec<u8>, EncodeError> {
         match self {
+            #[cfg(feature = "zstd")]
             Self::Zstd(settings) => for_encoding("zstd", settings)?.encode(&bytes),
+            #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+            Self::Zstd => Err(EncodeError::Feature {
+                codec: "zstd",
+                feature: "zstd",
+            }),
             #[cfg(feature = "gzip")]
             Self::Gzip(settings) => for_encoding("gzip", settings)?.encode(&bytes),
             #[cfg(feature = "blosc")]

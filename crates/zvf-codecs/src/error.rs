@@ -104,6 +104,14 @@ pub enum EncodeError {
         /// The field.
         field: &'static str,
     },
+    /// This build lacks the Cargo feature for encoding with a codec.
+    #[error("writing with codec {codec:?} needs the feature {feature:?}")]
+    Feature {
+        /// The codec.
+        codec: &'static str,
+        /// The missing Cargo feature.
+        feature: &'static str,
+    },
     /// The payload is too long for the codec.
     #[error("codec {codec:?} takes at most {max} bytes, not {found}")]
     TooLong {
@@ -158,6 +166,7 @@ pub(crate) fn damaged(codec: &'static str, source: Box<dyn Error + Send + Sync>)
 }
 
 /// Returns the error of a failed encoder.
+#[cfg(any(feature = "blosc", feature = "gzip", feature = "zstd"))]
 pub(crate) fn failed(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> EncodeError {
     EncodeError::Codec {
         codec,

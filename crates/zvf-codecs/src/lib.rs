@@ -23,7 +23,8 @@
 //! |---|---|---|---|
 //! | `bytes`, `vlen-bytes`, `vlen-utf8` | yes | yes | none: the payload is the chunk |
 //! | `crc32c` | yes | yes | crc32c |
-//! | `zstd` | yes | yes | zstd (C) |
+//! | `zstd`, with the feature | yes | yes | zstd (C) |
+//! | `zstd`, with the feature `ruzstd` | yes | no | ruzstd; used only without the C library |
 //! | `gzip`, with the feature | yes | yes | flate2 |
 //! | `blosc`, with the feature | all compressors | LZ4, zlib, zstd; LZ4 in place of the others | [`blosc`] |
 //! | `sharding_indexed` | [`ShardLayout`] | [`ShardLayout`] | none |

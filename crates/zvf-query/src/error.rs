@@ -112,7 +112,7 @@ pub enum QueryError {
     },
     /// Only a listing reveals the existing attributes.
     #[error(
-        "{}: cannot be listed, so nobody knows which attributes there are; \
+        "{}: cannot be listed, so its attributes are not known; \
          name the attributes to read with their scopes, or none", _0.key
     )]
     Nameless(#[source] FetchError),

@@ -188,12 +188,14 @@ impl Store {
 
     /// Returns whether to take nodes from the copy in the root: true for stores over the network,
     /// unless [`OpenOptions::node_copy`] is off. Elsewhere nodes are cheap to read.
+    #[doc(hidden)]
     pub fn uses_node_copy(&self) -> bool {
         self.uses_node_copy
     }
 
     /// Returns this store without its node copy, so that every node is read. Writers need this.
     #[must_use]
+    #[doc(hidden)]
     pub fn without_node_copy(&self) -> Self {
         Self {
             node_copy: None,
@@ -204,6 +206,7 @@ impl Store {
 
     /// Returns this store with nodes taken from `copy` instead of read.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_node_copy(&self, copy: NodeCopy) -> Self {
         Self {
             node_copy: Some(Arc::new(copy)),
@@ -212,6 +215,7 @@ impl Store {
     }
 
     /// Returns what the node copy knows of a node, or `None` when the node has to be read.
+    #[doc(hidden)]
     pub fn copied_node(&self, key: &Key) -> Option<Known> {
         let copy = self.node_copy.as_ref().filter(|_| !key.is_root())?;
         match copy.get(key) {
@@ -222,6 +226,7 @@ impl Store {
 
     /// Returns the names of the children of a node that are nodes or contain nodes, from the node
     /// copy, or `None` when they have to be listed.
+    #[doc(hidden)]
     pub fn copied_children(&self, key: &Key) -> Option<Vec<String>> {
         let copy = self.node_copy.as_ref()?;
         (!copy.may_be_array(key)).then(|| copy.children(key))
@@ -290,6 +295,7 @@ impl Store {
     }
 
     /// Returns the limits within which ranges are merged.
+    #[doc(hidden)]
     pub fn merge_limits(&self) -> MergeLimits {
         self.inner.profile.merge.limits
     }

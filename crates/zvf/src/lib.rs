@@ -127,7 +127,7 @@ pub use writer::{
 #[cfg(feature = "write")]
 pub use zvf_build::{
     AxisSpec, CellChecksums, CellCompression, Design, Geometry, GeometryKind, OutOfBounds,
-    PlanSummary, Profile, Purpose, ShardingPolicy, WritePlan,
+    PlanSummary, Profile, Purpose, ShardingPolicy,
 };
 
 // Pyramids.

@@ -191,7 +191,7 @@ pub(crate) fn name_of(address: &str) -> Option<&str> {
     (!name.is_empty() && name != "." && name != "..").then_some(name)
 }
 
-/// Creates a store from a [`WritePlan`], as [`create`].
+/// Creates a store from a [`zvf_build::WritePlan`], as [`create`].
 ///
 /// # Errors
 ///

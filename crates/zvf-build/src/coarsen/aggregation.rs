@@ -51,6 +51,7 @@ impl Aggregation {
     /// Returns the default rule of a type: `Own` where vertices are kept; else `Mean` for floats,
     /// complex numbers and colours (three or four `uint8`), and `Mode` for values that name
     /// something: dictionary codes, booleans and other integers.
+    #[doc(hidden)]
     pub fn default_for(kind: Kind, columns: usize, is_coded: bool, is_kept: bool) -> Self {
         match kind {
             _ if is_kept => Self::Own,
@@ -67,12 +68,14 @@ impl Aggregation {
     }
 
     /// Returns whether the rule is meaningful for dictionary codes.
+    #[doc(hidden)]
     pub fn suits_codes(self) -> bool {
         matches!(self, Self::Own | Self::Mode | Self::Count)
     }
 
     /// Returns the rule for the next coarser level: counts are summed.
     #[must_use]
+    #[doc(hidden)]
     pub fn again(self) -> Self {
         match self {
             Self::Count => Self::Sum,
@@ -92,6 +95,7 @@ impl Aggregation {
     /// # Errors
     ///
     /// [`ParseAggregationError`] says what is missing or unknown.
+    #[doc(hidden)]
     pub fn of_attribute(text: &str) -> Result<(&str, Self), ParseAggregationError> {
         match text.rsplit_once('=') {
             Some((name, rule)) if !name.is_empty() => Ok((name, rule.parse()?)),

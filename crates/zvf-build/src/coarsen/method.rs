@@ -56,6 +56,7 @@ pub enum CoarsenMethod {
 impl CoarsenMethod {
     /// Returns whether the method supports this topology. Faces have no lines to simplify, and
     /// points on links or paths cannot be sampled independently.
+    #[doc(hidden)]
     pub fn suits(&self, topology: Topology) -> bool {
         match self {
             Self::Bins { .. } => true,
@@ -107,6 +108,7 @@ impl CoarsenMethod {
 
 impl CoarsenMethod {
     /// Returns the value of `coarsening_method` in the level metadata.
+    #[doc(hidden)]
     pub fn in_metadata(&self) -> &'static str {
         match self {
             // The name in the reference implementation.
@@ -152,12 +154,14 @@ impl CoarsenMethod {
     }
 
     /// Returns whether objects may come to share vertices.
+    #[doc(hidden)]
     pub fn shares(&self) -> bool {
         matches!(self, Self::Bins { share: true, .. })
     }
 
     /// Returns the method without sharing of vertices between objects.
     #[must_use]
+    #[doc(hidden)]
     pub fn without_sharing(&self) -> Self {
         let mut method = self.clone();
         if let Self::Bins { share, .. } = &mut method {
@@ -167,6 +171,7 @@ impl CoarsenMethod {
     }
 
     /// Returns whether coarser vertices are a subset of the finer ones.
+    #[doc(hidden)]
     pub fn keeps_vertices(&self) -> bool {
         match self {
             Self::Bins { placing, .. } => *placing == Placement::Medoid,
@@ -176,6 +181,7 @@ impl CoarsenMethod {
     }
 
     /// Returns whether the method needs to know which vertices have links that leave the chunk.
+    #[doc(hidden)]
     pub fn needs_ties(&self) -> bool {
         matches!(
             self,

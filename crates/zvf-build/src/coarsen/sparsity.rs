@@ -81,6 +81,7 @@ impl Sparsity {
     /// # Errors
     ///
     /// [`SparsityError`] when the amount or an id is invalid.
+    #[doc(hidden)]
     pub fn kept(&self, objects: &[ObjectFacts]) -> Result<Vec<bool>, SparsityError> {
         match self.amount {
             Amount::Share(share) if !(share > 0.0 && share <= 1.0) => {

@@ -25,6 +25,7 @@ impl Store {
     /// # Errors
     ///
     /// [`ReadError::Sealed`] if the root or the inventory in it is damaged.
+    #[doc(hidden)]
     pub fn with_seal(&self, root: &[u8]) -> Result<Self, ReadError> {
         if !self.inner.checks_seal || !SealIndex::may_be_in(root) {
             return Ok(self.without_seal());
@@ -41,12 +42,14 @@ impl Store {
 
     /// Returns whether a root with these attributes may have an inventory, which
     /// [`with_seal`](Self::with_seal) parses.
+    #[doc(hidden)]
     pub fn may_be_sealed(attributes: &Attributes) -> bool {
         attributes.contains_key(seal::MEMBER)
     }
 
     /// Returns this store without checks against the inventory.
     #[must_use]
+    #[doc(hidden)]
     pub fn without_seal(&self) -> Self {
         Self {
             seal: None,

@@ -103,6 +103,7 @@ impl Store {
     /// # Errors
     ///
     /// [`CreateError`].
+    #[doc(hidden)]
     pub async fn begin_create_replacing_leftovers(&self) -> Result<Creation, CreateError> {
         let store = self.without_overlay();
         if store.folder().is_some() || store.read_marker().await?.is_none() {
@@ -147,6 +148,7 @@ impl Store {
     /// # Errors
     ///
     /// [`CreateError`] if the store cannot be read.
+    #[doc(hidden)]
     pub async fn is_unfinished(&self) -> Result<bool, CreateError> {
         let store = self.without_overlay();
         Ok(store.read_marker().await?.is_some() && store.version(&head_key()?).await?.is_none())

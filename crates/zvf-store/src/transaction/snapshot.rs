@@ -34,6 +34,7 @@ impl Store {
     /// # Errors
     ///
     /// [`TransactionError`].
+    #[doc(hidden)]
     pub async fn snapshot(&self) -> Result<Option<(Self, Bytes)>, TransactionError> {
         let store = self.without_overlay();
         let Some(head) = store.see_head(head_key()?).await? else {
@@ -54,6 +55,7 @@ impl Store {
     /// # Errors
     ///
     /// [`ReadError`] if the head cannot be read.
+    #[doc(hidden)]
     pub async fn is_snapshot_current(&self) -> Result<bool, ReadError> {
         let Some(snapshot) = self.snapshot_state() else {
             return Ok(true);
@@ -75,6 +77,7 @@ impl Store {
     /// # Errors
     ///
     /// [`SnapshotError::Changed`] if the reads may be of several transactions.
+    #[doc(hidden)]
     pub async fn confirm_snapshot(&self) -> Result<(), SnapshotError> {
         match self.confirm_snapshot_now() {
             Some(confirmed) => confirmed,
@@ -87,6 +90,7 @@ impl Store {
 
     /// Confirms reads as [`confirm_snapshot`](Self::confirm_snapshot) does, if that takes no
     /// request; `None` otherwise.
+    #[doc(hidden)]
     pub fn confirm_snapshot_now(&self) -> Option<Result<(), SnapshotError>> {
         let Some(snapshot) = self.snapshot_state() else {
             return Some(Ok(()));

@@ -21,6 +21,7 @@ impl Store {
     ///
     /// [`TransactionError`] when the journal cannot be read. A root that is not JSON is not an error
     /// here.
+    #[doc(hidden)]
     pub async fn committed_view(&self, root: &[u8]) -> Result<Self, TransactionError> {
         let store = self.without_view();
         let Some(state) = State::if_json(root)? else {

@@ -5,8 +5,9 @@ use core::time::Duration;
 use serde_json::{Value as Json, json};
 use zvf::{
     CreateOptions, Dataset, Editor, Error, GeometryKind, OpenOptions, OutOfBounds, Profile, Query,
-    Store, WritePlan,
+    Store,
 };
+use zvf_build::WritePlan;
 use zvf_model::error_chain::error_chain;
 use zvf_model::key::Key;
 use zvf_store::{Read, SimulatedNetwork};

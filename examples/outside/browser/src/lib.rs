@@ -1,18 +1,23 @@
-//! Finds and decodes the vertices in a box of a store without compression. It does no I/O: the page
-//! around it fetches two files of metadata and then the cells, with `fetch` of JavaScript.
+//! Finds and decodes the vertices in a box of a store. It does no I/O: the page around it fetches two
+//! files of metadata and then the cells, with `fetch` of JavaScript.
 
 use std::error::Error;
 
+use zvf_codecs::{ChunkCodecs, DecodedSize};
 use zvf_format::numeric::{NumericRows, Value};
 use zvf_format::vlen::VlenFrame;
 use zvf_model::array::{Presence, Vertices};
 use zvf_model::{grid::Bounds, key::Key, root::RootMetadata, zarr::Array, zarr::Node};
+
+/// Maximum size of a decoded cell in bytes.
+const MAX_CELL: u64 = 64 << 20;
 
 /// Level 0 of a store.
 pub struct Level {
     root: RootMetadata,
     node: Key,
     array: Array,
+    codecs: ChunkCodecs,
     presence: Presence,
     vertices: Vertices,
 }
@@ -28,7 +33,8 @@ impl Level {
         let array = array.as_array().ok_or("0/vertices is not an array")?.clone();
         let presence = Presence::parse(&key, &array, root.chunk_shape.axes())?.value;
         let vertices = Vertices::parse(&key, &array.attributes)?.value;
-        Ok(Self { root, node, array, presence, vertices })
+        let codecs = ChunkCodecs::new(&array.codecs)?;
+        Ok(Self { root, node, array, codecs, presence, vertices })
     }
 
     /// Returns the paths of the cells in a box, which the page fetches at once.
@@ -40,8 +46,9 @@ impl Level {
     }
 
     /// Returns the coordinates of a cell, vertex after vertex.
-    pub fn positions(&self, cell: &[u8]) -> Result<Vec<f64>, Box<dyn Error>> {
-        let cell = VlenFrame::parse(cell)?.only().ok_or("not one cell")?;
+    pub fn positions(&self, cell: Vec<u8>) -> Result<Vec<f64>, Box<dyn Error>> {
+        let cell = self.codecs.decode(cell.into(), DecodedSize::AtMost(MAX_CELL))?;
+        let cell = VlenFrame::parse(&cell)?.only().ok_or("not one cell")?;
         let axes = u32::try_from(self.root.chunk_shape.axes())?;
         let rows = NumericRows::parse(cell, self.vertices.dtype, axes.try_into()?)?;
         let value = |at: usize| match rows.value(at / axes as usize, (at % axes as usize) as u32) {

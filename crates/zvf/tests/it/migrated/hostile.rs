@@ -233,7 +233,8 @@ fn a_cancelled_migration_leaves_no_store() {
 
 #[test]
 fn a_created_store_survives_migration_and_back() {
-    use zvf::{Design, Geometry, GeometryKind, NumericColumn, WritePlan};
+    use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+    use zvf_build::WritePlan;
     let rows = (0_u8..60).map(f32::from);
     let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
     geometry.part_offsets = Some(vec![0, 7, 20]);

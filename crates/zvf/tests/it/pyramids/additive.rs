@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use zvf::{
     AutoLevels, Column, CreateOptions, Dataset, Design, Geometry, GeometryKind, LevelChoice,
-    NumericColumn, PyramidLevels, PyramidOptions, Query, Store, WritePlan, build_pyramid,
+    NumericColumn, PyramidLevels, PyramidOptions, Query, Store, build_pyramid,
 };
+use zvf_build::WritePlan;
 use zvf_model::{key::Key, level::LevelId};
 use zvf_testkit::stores::Random;
 
