@@ -93,10 +93,10 @@ fn features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks `zvf-codecs` without any feature and with the zstd decoder in Rust. The tests of that
+/// Checks `zvf-codecs` with a few features, such as the zstd decoder in Rust. The tests of that
 /// decoder have run with all features.
 fn codec_features() -> Result<Done> {
-    for features in ["", "gzip", "ruzstd", "gzip,ruzstd", "zstd"] {
+    for features in ["gzip", "ruzstd", "gzip,ruzstd", "zstd"] {
         let clippy = cargo("clippy --locked --package zvf-codecs --no-default-features --features");
         clippy.arg(features).words("-- -D warnings").run()?;
     }
