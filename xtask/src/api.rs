@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::{metadata, options::Options, run::cargo, stage::Done, workspace};
 
 /// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 14] = [
+const LIBRARIES: [&str; 15] = [
     "zvf",
     "zvf-arrow",
     "zvf-build",
@@ -31,6 +31,7 @@ const LIBRARIES: [&str; 14] = [
     "zvf-model",
     "zvf-pages",
     "zvf-precomputed",
+    "zvf-serve",
     "zvf-query",
     "zvf-render",
     "zvf-store",

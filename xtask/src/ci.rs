@@ -51,6 +51,7 @@ pub(crate) fn all() -> Stages {
             ("conformance: migrated stores", "conformance --migrated"),
             ("conformance: files", "conformance --files"),
             ("conformance: precomputed", "conformance --precomputed"),
+            ("Neuroglancer in Chromium", "conformance --viewer"),
             ("conformance: golden data", "conformance --golden"),
             ("public items", "api --check"),
         ])

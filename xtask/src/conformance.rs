@@ -52,6 +52,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     if options.flag("precomputed") {
         return precomputed::exported();
     }
+    if options.flag("viewer") {
+        return precomputed::drawn();
+    }
     if options.flag("b2nd") {
         return b2nd::both_ways(options.number("cases")?, options.number("seed")?);
     }
@@ -67,6 +70,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         pyramids::levels(seed)?,
         migrated::migrated()?,
         precomputed::exported()?,
+        precomputed::drawn()?,
         files::both_ways()?,
         b2nd::both_ways(None, seed)?,
         runners::check()?,

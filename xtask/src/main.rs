@@ -67,7 +67,8 @@ Comparison with other implementations:
     --pyramids         only levels that `zvf pyramid` writes
     --migrated         only recorded stores, migrated to 0.9
     --files            only files of the field, both ways
-    --precomputed      only exports for Neuroglancer, read by other programs
+    --precomputed      only layers for Neuroglancer, exported and served, read by other programs
+    --viewer           only layers drawn in Neuroglancer, in headless Chromium
     --random           only random stores, both ways
       --cases N        number of stores (default 40)
     --b2nd             only Blosc2 arrays, both ways

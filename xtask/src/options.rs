@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 19] = [
+const FLAGS: [&str; 20] = [
     "b2nd",
     "check",
     "compat",
@@ -24,6 +24,7 @@ const FLAGS: [&str; 19] = [
     "runners",
     "stores",
     "wheel",
+    "viewer",
 ];
 const VALUES: [&str; 10] = [
     "cases",

@@ -12,6 +12,8 @@ use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser, Subcommand};
 use zvf_model::error_chain::error_chain;
 
+#[cfg(feature = "serve")]
+use crate::commands::serve::{self, ServeArgs};
 #[cfg(feature = "render")]
 use crate::commands::{
     demo::{self, DemoArgs},
@@ -91,6 +93,8 @@ enum Command {
     #[cfg(feature = "render")]
     Render(Box<RenderArgs>),
     Export(ExportArgs),
+    #[cfg(feature = "serve")]
+    Serve(Box<ServeArgs>),
     Tet(Box<TetArgs>),
     B2nd(Box<B2ndArgs>),
     Doctor(DoctorArgs),
@@ -105,11 +109,20 @@ enum Command {
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
     let cli = Cli::parse();
-    // The process that starts tasks reports the signal.
-    if !matches!(cli.command, Command::Task { .. }) {
+    if !handles_signals(&cli.command) {
         end_on_signals();
     }
     ExitCode::from(finish(cli))
+}
+
+/// Returns whether a command handles signals itself, or leaves them to the process that started it.
+fn handles_signals(command: &Command) -> bool {
+    match command {
+        Command::Task { .. } => true,
+        #[cfg(feature = "serve")]
+        Command::Serve(_) => true,
+        _ => false,
+    }
 }
 
 /// Runs a command line in another program, as the script of the Python package, and returns the
@@ -204,6 +217,8 @@ fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
         #[cfg(feature = "render")]
         Command::Render(args) => block_on(render::run(&args)),
         Command::Export(args) => block_on(export::run(&args)),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(&args),
         Command::Tet(args) => tet::run(&args),
         Command::B2nd(args) => b2nd::run(&args),
         Command::Doctor(args) => block_on(doctor::run(&args)),

@@ -20,5 +20,7 @@ pub mod query;
 #[cfg(feature = "render")]
 pub(crate) mod render;
 pub(crate) mod sample;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod tet;
 pub mod validate;

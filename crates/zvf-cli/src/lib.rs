@@ -6,7 +6,6 @@
 //! |---|---|
 //! | [`commands`] | one module per verb: arguments, work, text and JSON output |
 //! | [`formats`] | files of geometry: csv, npz, arrow, parquet, ply, obj |
-//! | [`precomputed`] | sources of Neuroglancer: the conversion for `zvf export precomputed` |
 //! | [`arguments`] | arguments that several commands share |
 //! | `editing` | the session that `append`, `edit`, `delete` and `compact` share |
 //! | `dense` | dense arrays (`.tet`, `.b2nd`, `.npy`, Zarr) for `tet`, `b2nd` and `sample` |
@@ -29,8 +28,6 @@ mod worker_pool;
 pub mod arguments;
 pub mod commands;
 pub mod formats;
-pub mod precomputed;
 
 pub use cli::{CommandFailure, CommandReport, command, report, run, run_in_program};
-pub use progress::ProgressMeter;
 pub use stop::StopFlag;

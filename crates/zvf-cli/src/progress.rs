@@ -1,7 +1,6 @@
 //! A progress line on standard error for work that takes longer than a second.
 
 use std::{
-    fmt,
     io::{self, IsTerminal},
     sync::{
         Arc,
@@ -13,7 +12,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use zvf::{Dataset, Progress, Store};
+use zvf::{Dataset, Store};
 
 use crate::display::{count_noun, group_digits};
 
@@ -30,41 +29,20 @@ const SPINNER: usize = 2;
 const BAR_COLUMNS: usize = 55;
 
 /// Counter of finished parts, which the worker sets and [`ProgressLine`] shows.
-#[derive(Clone, Default)]
-pub struct ProgressMeter(Arc<Counts>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProgressMeter(Arc<Counts>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Counts {
     done: AtomicU64,
     total: AtomicU64,
-    listener: Option<Progress>,
-}
-
-impl fmt::Debug for ProgressMeter {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_tuple("ProgressMeter")
-            .field(&self.get())
-            .finish()
-    }
 }
 
 impl ProgressMeter {
-    /// Creates a meter that passes its counts on.
-    pub fn new(listener: Option<Progress>) -> Self {
-        Self(Arc::new(Counts {
-            listener,
-            ..Counts::default()
-        }))
-    }
-
     /// Records that `done` of `total` parts are finished.
     pub(crate) fn set(&self, done: u64, total: u64) {
         self.0.done.store(done, Ordering::Relaxed);
         self.0.total.store(total, Ordering::Relaxed);
-        if let Some(listener) = &self.0.listener {
-            listener(done, total);
-        }
     }
 
     /// Returns finished parts and total, both 0 before the total is known.

@@ -4,12 +4,12 @@ use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf_cli::{
-    CommandFailure, ProgressMeter, StopFlag,
+    CommandFailure, StopFlag,
     commands::query::{SaveError, save},
     formats::{OutputFile, OutputFileError, ResultWriteError},
-    precomputed::{ExportError, ExportOptions, LayerKind, export},
 };
 use zvf_model::error_chain::error_chain;
+use zvf_serve::{ExportError, ExportOptions, LayerError, LayerKind, export};
 
 use crate::{
     dataset::PyDataset,
@@ -44,7 +44,7 @@ impl IntoException for SaveError {
 impl IntoException for ExportError {
     fn into_exception(self, py: Python<'_>) -> PyErr {
         let class = match self {
-            Self::Store(error) => return error.into_exception(py),
+            Self::Layer(LayerError::Store(error)) => return error.into_exception(py),
             Self::Exists(_) => "ExistsError",
             Self::Folder { .. } | Self::File { .. } => "AccessError",
             _ => "InputError",
@@ -88,9 +88,11 @@ pub(crate) fn export_precomputed<'py>(
     let progress = ProgressCallback::new(given.take("progress")?);
     let mut options = ExportOptions::default();
     for word in given.get::<Vec<String>>("layers")?.into_iter().flatten() {
-        let layer = LayerKind::ALL.into_iter().find(|one| one.folder() == word);
+        let layer = LayerKind::OF_STORES
+            .into_iter()
+            .find(|one| one.folder() == word);
         let unknown = || {
-            let words = LayerKind::ALL.map(LayerKind::folder).join(", ");
+            let words = LayerKind::OF_STORES.map(LayerKind::folder).join(", ");
             PyValueError::new_err(format!("there is no layer {word:?}; use {words}"))
         };
         options.layers.push(layer.ok_or_else(unknown)?);
@@ -99,12 +101,17 @@ pub(crate) fn export_precomputed<'py>(
     options.sharded = given.get("sharded")?.unwrap_or(false);
     let url: Option<String> = given.get("url")?;
     given.finish()?;
-    let meter = ProgressMeter::new(progress.counter());
+    let counter = progress.counter();
     let address = dataset.get().address();
     let dataset = dataset.get().current();
-    let work = || export(&dataset, &folder, &options, meter);
+    let report = |done, of| {
+        if let Some(counter) = &counter {
+            counter(done, of);
+        }
+    };
+    let work = || export(&dataset, &folder, &options, &report);
     let report = engine::run_with_progress(py, work, &progress)?;
-    let layers = report.layers.iter();
+    let layers = report.view.layers().iter();
     let layers = layers.map(|layer| (layer.kind.folder(), layer.items));
     let found = PyDict::new(py);
     found.set_item("layers", layers.collect::<Vec<_>>())?;

@@ -102,7 +102,7 @@ pub use io::{
     ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,
     SealError, WriteError, coalesce,
 };
-pub use store::{Activity, Follow, OpenOptions, Store};
+pub use store::{Activity, Follow, ObjectStat, OpenOptions, Store};
 pub use threads::{spawn_blocking, spawn_cpu};
 pub use transaction::{
     CommitError, CommitReport, CreateError, Creation, RecordError, SnapshotError, Transaction,

@@ -31,6 +31,7 @@ mod read;
 mod sealed;
 mod sizes;
 mod snapshot;
+mod stat;
 mod write;
 mod write_hook;
 
@@ -40,6 +41,7 @@ use write_hook::WriteHook;
 
 pub use activity::Activity;
 pub use options::{Follow, OpenOptions};
+pub use stat::ObjectStat;
 
 pub(crate) use crate::io::{RESERVED_FOLDER, is_reserved};
 pub(crate) use list::ReservedFile;

@@ -1,10 +1,19 @@
-//! Stores exported as sources of Neuroglancer, and read by other programs.
+//! Stores as sources of Neuroglancer, exported and served, read by other programs.
 
 use anyhow::Result;
 
-use crate::{metadata, python, run, stage::Done};
+use crate::{
+    metadata, python,
+    run::{self, exists},
+    stage::Done,
+};
 
-/// Exports stores of every kind and compares what cloud-volume, tensorstore and the reader of
+/// Attempts to draw: software rendering on a busy machine may miss a limit of time.
+const ATTEMPTS: usize = 2;
+const NO_BROWSER: &str = "chromium or chromedriver is missing: nothing was drawn; install the Debian packages chromium \
+     and chromium-driver";
+
+/// Exports and serves stores of every kind, and compares what cloud-volume, tensorstore and the reader of
 /// Neuroglancer find with the answers of queries.
 pub(crate) fn exported() -> Result<Done> {
     let Some(python) = python::precomputed()? else {
@@ -13,5 +22,30 @@ pub(crate) fn exported() -> Result<Done> {
     let ours = run::built_here("--bin zvf")?;
     let script = python::running(&python, "precomputed.py").arg(ours);
     script.arg(metadata::stores()?.join("precomputed")).run()?;
+    Ok(Done::Passed)
+}
+
+/// Draws served and exported stores in Neuroglancer in a browser.
+pub(crate) fn drawn() -> Result<Done> {
+    if !exists("chromium") || !exists("chromedriver") {
+        return Ok(Done::Skipped(NO_BROWSER.to_owned()));
+    }
+    let Some(python) = python::precomputed()? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    let ours = run::built_here("--bin zvf")?;
+    let folder = metadata::stores()?.join("viewer");
+    let draw = || {
+        python::running(&python, "viewer.py")
+            .arg(&ours)
+            .arg(&folder)
+    };
+    for _ in 1..ATTEMPTS {
+        match draw().run() {
+            Ok(()) => return Ok(Done::Passed),
+            Err(error) => println!("{error:#}; once more"),
+        }
+    }
+    draw().run()?;
     Ok(Done::Passed)
 }

@@ -53,6 +53,16 @@ const BENCH: &[&str] = &[
     "zvf-build",
     "zvf-store",
 ];
+/// The server shows dense arrays beside stores.
+const SERVE: &[&str] = &[
+    "zvf",
+    "zvf-dense",
+    "zvf-format",
+    "zvf-model",
+    "zvf-precomputed",
+    "zvf-query",
+    "zvf-store",
+];
 /// The Python package offers the crates beside the façade as well.
 const PYTHON: &[&str] = &[
     "zvf-format",
@@ -65,6 +75,7 @@ const PYTHON: &[&str] = &[
     "zvf-dense",
     "zvf-files",
     "zvf-render",
+    "zvf-serve",
     "zvf-cli",
 ];
 const LAYERS_0_4: &[&str] = &[
@@ -189,8 +200,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "zvf-serve",
-        uses: ABOVE_FACADE,
-        external: ANYTHING,
+        uses: SERVE,
+        external: External::Without(&["object_store", "zarrs", "icechunk"], &[]),
     },
     Rule {
         name: "zvf-cli",

@@ -4,11 +4,11 @@ use std::{error::Error, path::PathBuf};
 
 use serde_json::{Value, json};
 use zvf::{Dataset, OpenOptions};
+use zvf_serve::{ExportOptions, ExportReport, LayerKind, export};
 
 use crate::{
     display::{count_noun, group_digits},
     outcome::CommandOutcome,
-    precomputed::{ExportOptions, ExportReport, LayerKind, export},
     progress::{ProgressLine, ProgressMeter},
 };
 
@@ -45,7 +45,7 @@ struct PrecomputedArgs {
     sharded: bool,
     /// Layers to write; by default all that the kind of geometry has.
     #[arg(long, value_name = "LAYER", value_enum, value_delimiter = ',')]
-    layers: Vec<LayerKind>,
+    layers: Vec<LayerArg>,
     /// Attributes to write, by name; by default all.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     properties: Option<Vec<String>>,
@@ -63,6 +63,30 @@ struct PrecomputedArgs {
     anonymous: bool,
 }
 
+/// A kind of layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum LayerArg {
+    /// Points, lines or polylines with properties and a spatial index.
+    Annotations,
+    /// A skeleton per object.
+    Skeletons,
+    /// A mesh per object.
+    Meshes,
+    /// Properties of objects without a shape.
+    Segments,
+}
+
+impl From<LayerArg> for LayerKind {
+    fn from(layer: LayerArg) -> Self {
+        match layer {
+            LayerArg::Annotations => Self::Annotations,
+            LayerArg::Skeletons => Self::Skeletons,
+            LayerArg::Meshes => Self::Meshes,
+            LayerArg::Segments => Self::Segments,
+        }
+    }
+}
+
 /// Runs the export.
 pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let ExportTarget::Precomputed(arguments) = &arguments.target;
@@ -71,12 +95,17 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
     let meter = ProgressMeter::default();
     let message = format!("exporting {}", arguments.store);
     let progress = ProgressLine::with_meter(arguments.quiet, message, meter.clone());
-    let choices = ExportOptions {
-        layers: arguments.layers.clone(),
-        properties: arguments.properties.clone(),
-        sharded: arguments.sharded,
-    };
-    let report = export(&dataset, &arguments.output, &choices, meter).await?;
+    let layers: Vec<LayerKind> = arguments
+        .layers
+        .iter()
+        .map(|layer| (*layer).into())
+        .collect();
+    let choices = ExportOptions::new()
+        .layers(layers)
+        .properties(arguments.properties.clone())
+        .sharded(arguments.sharded);
+    let report = |done, total| meter.set(done, total);
+    let report = export(&dataset, &arguments.output, &choices, &report).await?;
     drop(progress);
     let mut done = CommandOutcome::from(match (arguments.json, arguments.quiet) {
         (true, _) => serde_json::to_string_pretty(&object(arguments, &report))?,
@@ -96,7 +125,7 @@ fn link(arguments: &PrecomputedArgs, report: &ExportReport) -> Option<String> {
 }
 
 fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {
-    let layers = report.layers.iter().map(|layer| {
+    let layers = report.view.layers().iter().map(|layer| {
         json!({
             "layer": layer.kind.folder(),
             "folder": arguments.output.join(layer.kind.folder()),
@@ -114,12 +143,12 @@ fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {
 }
 
 fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
-    let layers = report.layers.iter().map(|layer| {
+    let layers = report.view.layers().iter().map(|layer| {
         let items = match layer.kind {
             LayerKind::Annotations => count_noun(layer.items, "annotation", "annotations"),
             LayerKind::Skeletons => count_noun(layer.items, "skeleton", "skeletons"),
             LayerKind::Meshes => count_noun(layer.items, "mesh", "meshes"),
-            LayerKind::Segments => count_noun(layer.items, "segment", "segments"),
+            _ => count_noun(layer.items, "segment", "segments"),
         };
         format!(
             "{}/{}: {items}",

@@ -51,6 +51,8 @@ mod tables;
 mod tet;
 mod validate;
 
+#[cfg(all(unix, feature = "serve"))]
+mod serve;
 #[cfg(feature = "http")]
 mod servers;
 #[cfg(feature = "http")]

@@ -102,6 +102,15 @@ fn number(count: u64) -> f64 {
 
 #[expect(
     clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate"
+)]
+fn rounded_up(count: f64) -> u64 {
+    count.ceil() as u64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
     reason = "annotations have 32-bit coordinates"
 )]
 fn narrow(value: f64) -> f32 {
@@ -188,7 +197,7 @@ impl SpatialSampler {
 
     /// Returns the levels, with about `limit` annotations in the fullest cell of each but the last.
     pub fn finish(mut self, limit: u64) -> SpatialLevels {
-        let mut thresholds = Vec::new();
+        let (mut thresholds, mut expected) = (Vec::new(), Vec::new());
         let mut remaining = 1.0_f64;
         for grid in &self.grids {
             let fullest = number(self.fullest(grid)) * remaining;
@@ -197,6 +206,7 @@ impl SpatialSampler {
             } else {
                 number(limit) / fullest
             };
+            expected.push(rounded_up(fullest * share));
             remaining *= 1.0 - share;
             thresholds.push(1.0 - remaining);
             if remaining <= 0.0 {
@@ -207,6 +217,7 @@ impl SpatialSampler {
         SpatialLevels {
             grids: self.grids,
             thresholds,
+            expected,
         }
     }
 
@@ -233,9 +244,16 @@ pub struct SpatialLevels {
     grids: Vec<SpatialGrid>,
     /// The share of annotations on this level and the coarser ones.
     thresholds: Vec<f64>,
+    /// The mean number of annotations in the fullest cell of each level.
+    expected: Vec<u64>,
 }
 
 impl SpatialLevels {
+    /// Returns about how many annotations the fullest cell of a level has: the mean of all hashes.
+    pub fn expected(&self, level: usize) -> u64 {
+        self.expected.get(level).copied().unwrap_or(1).max(1)
+    }
+
     /// Returns the grids, the coarsest first.
     pub fn grids(&self) -> &[SpatialGrid] {
         &self.grids

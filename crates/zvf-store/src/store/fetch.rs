@@ -382,7 +382,7 @@ fn request_error(read: &Read, failure: Failure) -> ReadError {
     read_error(read, failure)
 }
 
-fn read_error(read: &Read, failure: Failure) -> ReadError {
+pub(super) fn read_error(read: &Read, failure: Failure) -> ReadError {
     let key = read.key.clone();
     if message_contains(&failure, "but object was only") || status(&failure) == Some(416) {
         return ReadError::truncated(read, None);

@@ -84,7 +84,11 @@ fn write_command(
     }
     if !examples.trim().is_empty() {
         let examples: Vec<&str> = examples.trim().lines().map(str::trim).collect();
-        writeln!(page, "\n```sh\n{}\n```", examples.join("\n")).unwrap();
+        let kind = match command.get_name() {
+            "serve" => "sh not run: ends with Ctrl-C",
+            _ => "sh",
+        };
+        writeln!(page, "\n```{kind}\n{}\n```", examples.join("\n")).unwrap();
     }
     if let Some(code) = python.remove(name.as_str()) {
         writeln!(page, "\n```python\n{code}\n```").unwrap();

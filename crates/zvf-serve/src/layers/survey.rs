@@ -2,12 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use zvf::{Query, QueryResult};
+use zvf::QueryResult;
 use zvf_format::numeric::NumericRows;
-use zvf_query::Selection;
 
 use super::{
-    Export, ExportError,
+    LayerError, Reading,
     attributes::{AttributeSurvey, narrow},
     segments::SegmentTable,
 };
@@ -30,10 +29,10 @@ pub(crate) struct StoreSurvey {
 
 /// Reads the store once.
 pub(crate) async fn survey(
-    work: &Export<'_>,
+    reading: &Reading<'_>,
     notes: &mut Vec<String>,
-) -> Result<StoreSurvey, ExportError> {
-    let rank = work.space.rank();
+) -> Result<StoreSurvey, LayerError> {
+    let rank = reading.space.rank();
     let mut survey = StoreSurvey {
         vertices: 0,
         parts: 0,
@@ -46,10 +45,11 @@ pub(crate) async fn survey(
         segments: SegmentTable::default(),
         has_objects: false,
     };
-    let report = work
+    let report = reading
         .dataset
-        .batches(&query(work), |batch| {
+        .batches(&reading.query(), |batch| {
             survey.add(&batch);
+            (reading.report)(survey.vertices, reading.vertices);
             ControlFlow::Continue(())
         })
         .await?;
@@ -60,7 +60,7 @@ pub(crate) async fn survey(
         .zip(&survey.upper)
         .any(|(lo, hi)| lo > hi);
     if survey.vertices == 0 || is_empty {
-        return Err(ExportError::Empty);
+        return Err(LayerError::Empty);
     }
     survey.segments.finish(notes);
     let far = survey.lower.iter().chain(&survey.upper);
@@ -78,15 +78,6 @@ pub(crate) async fn survey(
         ));
     }
     Ok(survey)
-}
-
-/// Returns the query for the whole store with the chosen attributes.
-pub(crate) fn query(work: &Export<'_>) -> Query {
-    let columns = match &work.options.properties {
-        None => Selection::All,
-        Some(names) => Selection::Named(names.iter().map(|name| (None, name.clone())).collect()),
-    };
-    Query::new().columns(columns)
 }
 
 impl StoreSurvey {

@@ -4,16 +4,14 @@ use zvf::{Column, ColumnValues};
 use zvf_format::numeric::{Kind, Value};
 use zvf_precomputed::{SegmentProperties, SegmentProperty, SegmentPropertyValues, property_ids};
 
-use super::{Export, ExportError, ExportedLayer, LayerKind};
-
 /// The viewer reads properties as one document.
 const MOST_SEGMENTS: usize = 1_000_000;
 /// Segments that a viewer shows at first.
 pub(crate) const SHOWN: usize = 500;
 /// The id of the only segment of a store without objects. The viewer treats 0 as background.
-pub(super) const ONLY: u64 = 1;
+pub(crate) const ONLY: u64 = 1;
 /// The folder of the properties, below that of a layer.
-const FOLDER: &str = "properties";
+pub(crate) const PROPERTIES: &str = "properties";
 
 /// The objects of a store with their attributes.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +77,14 @@ impl SegmentTable {
         ids.take(SHOWN).collect()
     }
 
-    /// Returns the document.
+    /// Returns the document as JSON; `None` if there are no properties.
+    pub(crate) fn to_json(&self) -> Option<String> {
+        match self.columns.as_slice() {
+            [] => None,
+            _ => self.document().to_json(),
+        }
+    }
+
     fn document(&self) -> SegmentProperties {
         let rows: Vec<usize> = (0..self.ids.len())
             .filter(|row| self.ids.get(*row).is_some_and(|id| *id >= 0))
@@ -113,24 +118,6 @@ impl SegmentTable {
             }
         }
         SegmentProperties { ids, properties }
-    }
-
-    /// Writes the properties below a folder and returns the name of theirs; `None` if there are
-    /// no properties.
-    pub(crate) fn write(
-        &self,
-        work: &Export<'_>,
-        layer: LayerKind,
-    ) -> Result<Option<String>, ExportError> {
-        if self.columns.is_empty() {
-            return Ok(None);
-        }
-        let Some(json) = self.document().to_json() else {
-            return Ok(None);
-        };
-        let path = format!("{}/{FOLDER}/info", layer.folder());
-        work.output.write(&path, json.as_bytes())?;
-        Ok(Some(FOLDER.to_owned()))
     }
 }
 
@@ -189,26 +176,4 @@ fn number_type(kind: Kind, low: f64, high: f64) -> Option<&'static str> {
         Kind::Complex64 | Kind::Complex128 => return None,
         _ => "float32",
     })
-}
-
-/// Writes the properties as a layer of their own, to which annotations are related.
-pub(crate) fn write_layer(
-    work: &Export<'_>,
-    segments: &SegmentTable,
-) -> Result<Option<ExportedLayer>, ExportError> {
-    if segments.columns.is_empty() {
-        return Ok(None);
-    }
-    let Some(json) = segments.document().to_json() else {
-        return Ok(None);
-    };
-    let path = format!("{}/info", LayerKind::Segments.folder());
-    work.output.write(&path, json.as_bytes())?;
-    Ok(Some(ExportedLayer {
-        kind: LayerKind::Segments,
-        items: u64::try_from(segments.ids.len()).unwrap_or(u64::MAX),
-        shader: None,
-        shown: Vec::new(),
-        is_related: false,
-    }))
 }

@@ -181,6 +181,12 @@ impl PropertyPlan {
         plan
     }
 
+    /// Returns the names of the columns.
+    #[cfg(feature = "server")]
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
     /// Prepares the columns of a batch.
     pub(crate) fn bind<'a>(&'a self, columns: &'a [Column]) -> BoundProperties<'a> {
         let bound = self.columns.iter().map(|survey| {

@@ -1,0 +1,240 @@
+//! `zvf serve`: answers the requests of Neuroglancer.
+
+use std::{
+    error::Error,
+    io::{self, Write},
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::json;
+use zvf::{Dataset, Follow, OpenOptions};
+use zvf_serve::{HOSTED_VIEWER, LayerSource, ServeError, ServeOptions, Server, store_name};
+
+use crate::{
+    dense::{self, MemoryArgs},
+    outcome::CommandOutcome,
+    progress::{ProgressLine, ProgressMeter},
+};
+
+/// The port that is tried first, so that links stay valid.
+const PORT: u16 = 9393;
+/// Extensions of dense arrays.
+const DENSE: [&str; 6] = [".tet", ".b2nd", ".cat", ".npy", ".nii", ".nii.gz"];
+
+/// Serve stores to Neuroglancer, and print a link that shows them
+///
+/// Points, lines and streamlines become annotations; paths, skeletons and graphs become skeletons;
+/// meshes become meshes; dense arrays with three axes become volumes. Layers are computed when the
+/// viewer asks for them, and show changes of a store when the page is reloaded. Stores whose boxes
+/// overlap are drawn in one panel, and others beside each other. Ctrl-C ends the server.
+///
+/// The server answers requests from this machine only, and pages from the address of the viewer
+/// only, unless --bind and --allow-origin say otherwise. It never writes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf serve tracts.zv scan.nii.gz
+  zvf serve *.zv --client neuroglancer/static/client
+  zvf serve tracts.zv --bind 0.0.0.0 --token 7c9e6679f7425")]
+pub(crate) struct ServeArgs {
+    /// Stores and dense arrays: folders, .zip files, addresses that this build supports.
+    #[arg(required = true)]
+    stores: Vec<String>,
+    /// Address to listen on. 0.0.0.0 makes the stores readable for every machine that reaches this
+    /// one, and needs --token.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    bind: IpAddr,
+    /// Port to listen on; by default 9393, or a free one if it is taken.
+    #[arg(long)]
+    port: Option<u16>,
+    /// Secret that the path of each request must begin with; printed links contain it.
+    #[arg(long, value_name = "TEXT")]
+    token: Option<String>,
+    /// Name of this machine in links; requests to it are answered.
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// Origin whose pages may read answers, besides that of the viewer; * stands for all.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Address of the Neuroglancer instance that the link opens.
+    #[arg(long, value_name = "URL", default_value = HOSTED_VIEWER)]
+    neuroglancer: String,
+    /// Folder of a Neuroglancer client to serve, so that no internet is needed: static/client in the
+    /// Python package neuroglancer.
+    #[arg(long, value_name = "DIR", conflicts_with = "neuroglancer")]
+    client: Option<PathBuf>,
+    /// Edge of a voxel of dense arrays, with a unit: 0.5mm, 40nm.
+    #[arg(long, value_name = "LENGTH", default_value = "1mm", value_parser = length)]
+    voxel_size: f64,
+    /// Print the link, the address and the state of the viewer as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress, and print nothing but the link and errors.
+    #[arg(long)]
+    quiet: bool,
+    /// Send unsigned requests, for public buckets.
+    #[arg(long)]
+    anonymous: bool,
+}
+
+/// Serves until a signal.
+pub(crate) fn run(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(16)
+        .enable_all()
+        .build()?;
+    runtime.block_on(serve(arguments))
+}
+
+async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let meter = ProgressMeter::default();
+    let message = format!("reading {}", arguments.stores.join(", "));
+    let progress = ProgressLine::with_meter(arguments.quiet, message, meter.clone());
+    let report = move |done, total| meter.set(done, total);
+    let port = arguments.port.unwrap_or(PORT);
+    let server = match bind(arguments, port, &report).await {
+        Err(error) if arguments.port.is_none() && is_in_use(&*error) => {
+            bind(arguments, 0, &report).await
+        }
+        bound => bound,
+    }?;
+    drop(progress);
+    if !arguments.quiet && !arguments.json {
+        for note in server.notes() {
+            anstream::eprintln!("note: {note}");
+        }
+        if !arguments.bind.is_loopback() {
+            anstream::eprintln!(
+                "note: every machine that reaches this one, and knows the link, can read these \
+                 stores"
+            );
+        }
+    }
+    let line = match arguments.json {
+        true => json!({
+            "neuroglancer": server.link(),
+            "address": server.address(),
+            "state": serde_json::from_str::<serde_json::Value>(&server.state())?,
+            "notes": server.notes(),
+        })
+        .to_string(),
+        false => server.link(),
+    };
+    {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{line}")?;
+        out.flush()?;
+    }
+    server.run(stopped()).await;
+    Ok(CommandOutcome::from(String::new()))
+}
+
+/// Opens the sources and binds the server.
+async fn bind(
+    arguments: &ServeArgs,
+    port: u16,
+    report: &(dyn Fn(u64, u64) + Send + Sync),
+) -> Result<Server, Box<dyn Error>> {
+    let options = ServeOptions::new()
+        .bind(SocketAddr::new(arguments.bind, port))
+        .token(arguments.token.clone())
+        .hosts(arguments.host.clone())
+        .origins(arguments.allow_origin.clone())
+        .viewer(arguments.neuroglancer.as_str())
+        .client(arguments.client.clone());
+    let mut sources = Vec::new();
+    for store in &arguments.stores {
+        sources.push(source(arguments, store).await?);
+    }
+    Ok(Server::bind(sources, &options, report).await?)
+}
+
+async fn source(arguments: &ServeArgs, address: &str) -> Result<LayerSource, Box<dyn Error>> {
+    let lower = address.to_ascii_lowercase();
+    if let Some(extension) = DENSE.iter().find(|extension| lower.ends_with(*extension)) {
+        let name = store_name(&address[..address.len().saturating_sub(extension.len())]);
+        return volume(arguments, &name, address);
+    }
+    let options = OpenOptions::default()
+        .anonymous(arguments.anonymous)
+        .follow(Follow::Never);
+    match Dataset::open_with(address, &options).await {
+        Ok(dataset) => Ok(LayerSource::store(store_name(address), dataset)),
+        // A folder with a Zarr array.
+        Err(error) if Path::new(address).is_dir() => {
+            volume(arguments, &store_name(address), address).map_err(|_| error.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn volume(arguments: &ServeArgs, name: &str, address: &str) -> Result<LayerSource, Box<dyn Error>> {
+    let array = dense::open(Path::new(address), None, MemoryArgs::default())?;
+    Ok(LayerSource::volume(
+        name,
+        Arc::from(array),
+        arguments.voxel_size,
+    ))
+}
+
+fn is_in_use(error: &(dyn Error + 'static)) -> bool {
+    match error.downcast_ref() {
+        Some(ServeError::Bind { source, .. }) => source.kind() == io::ErrorKind::AddrInUse,
+        _ => false,
+    }
+}
+
+/// Parses a length and returns it in metres.
+fn length(text: &str) -> Result<f64, String> {
+    let wanted = "a length with a unit, such as 0.5mm, 40nm or 2um";
+    let start = text
+        .find(|letter: char| letter.is_alphabetic() && letter != 'e' && letter != 'E')
+        .ok_or(wanted)?;
+    let (number, unit) = text.split_at(start);
+    let number: f64 = number.trim().parse().map_err(|_| wanted)?;
+    let unit = match unit {
+        "nm" => 1e-9,
+        "um" | "µm" => 1e-6,
+        "mm" => 1e-3,
+        "cm" => 1e-2,
+        "m" => 1.0,
+        _ => return Err(wanted.to_owned()),
+    };
+    let metres = number * unit;
+    let is_length = metres.is_finite() && metres > 0.0;
+    is_length.then_some(metres).ok_or_else(|| wanted.to_owned())
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn stopped() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    // Without a handler, the system ends the process.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_have_units() {
+        assert_eq!(length("0.5mm"), Ok(0.5e-3));
+        assert_eq!(length("40 nm"), Ok(40.0 * 1e-9));
+        for text in ["", "5", "mm", "5 miles", "-1mm", "0mm", "nanmm"] {
+            assert!(length(text).is_err(), "{text}");
+        }
+    }
+}

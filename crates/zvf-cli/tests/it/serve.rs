@@ -1,0 +1,80 @@
+//! `zvf serve`, as a user runs it. `crates/zvf-serve` tests the protocol and the layers.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::stores::Bench;
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,z,fa\n1,2,3,0.5\n4,5,6,0.25\n7,8,8,1\n");
+    bench.says(&[
+        "create", "@a.zv", "--kind", "points", "--from", "@a.csv", "--quiet",
+    ]);
+    bench
+}
+
+#[test]
+fn a_server_prints_its_link_and_ends_with_sigint() {
+    let bench = bench();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_zvf"))
+        .arg("serve")
+        .arg(bench.path("a.zv"))
+        .args(["--port", "0", "--json", "--quiet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    let started: Value = serde_json::from_str(&line).unwrap();
+    let address = started["address"].as_str().unwrap();
+    let link = started["neuroglancer"].as_str().unwrap();
+    assert!(link.ends_with(&format!("#!{address}/state.json")), "{link}");
+    assert_eq!(started["state"]["layers"][0]["name"], "a");
+    let host = address.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let request = "GET /a/annotations/info HTTP/1.1\r\nConnection: close";
+    write!(stream, "{request}\r\nHost: {host}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("\"annotation_type\":\"point\""), "{answer}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn what_cannot_be_served_is_refused() {
+    let bench = bench();
+    let why = bench.refused(&["serve", "@b.zv", "--port", "0"]);
+    assert!(why.contains("b.zv does not exist"), "{why}");
+    let why = bench.refused(&["serve", "@a.zv", "--port", "0", "--bind", "0.0.0.0"]);
+    assert!(
+        why.contains("other machines can reach") && why.contains("--token"),
+        "{why}"
+    );
+    let why = bench.refused(&["serve", "@a.zv", "--port", "0", "--token", "short"]);
+    assert!(why.contains("8 to 128"), "{why}");
+    bench.file("empty.csv", "x,y,z\n");
+    bench.says(&[
+        "create",
+        "@c.zv",
+        "--kind",
+        "points",
+        "--from",
+        "@empty.csv",
+        "--quiet",
+    ]);
+    let why = bench.refused(&["serve", "@c.zv", "--port", "0"]);
+    assert!(why.contains("nothing to show"), "{why}");
+}

@@ -1,0 +1,240 @@
+//! A store as a folder of static files for Neuroglancer.
+
+mod annotations;
+mod meshes;
+mod objects;
+mod output;
+mod skeletons;
+mod spill;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use zvf::Dataset;
+use zvf_precomputed::{PrecomputedError, ShardError};
+
+use crate::{
+    layers::{Layer, LayerError, LayerKind, Reading, space::ViewerSpace, survey},
+    view::{ServedView, StoreView, store_name, viewer_link, viewer_state},
+};
+use output::OutputFolder;
+
+/// Choices of an export.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ExportOptions {
+    /// The layers; all that the kind of geometry has if empty.
+    pub layers: Vec<LayerKind>,
+    /// Names of the attributes to write; all if `None`.
+    pub properties: Option<Vec<String>>,
+    /// Whether small indexes are written as shards, too.
+    pub sharded: bool,
+}
+
+impl ExportOptions {
+    /// Creates the default choices: all layers with all attributes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the layers.
+    #[must_use]
+    pub fn layers(mut self, layers: impl Into<Vec<LayerKind>>) -> Self {
+        self.layers = layers.into();
+        self
+    }
+
+    /// Sets the attributes by name.
+    #[must_use]
+    pub fn properties(mut self, names: Option<Vec<String>>) -> Self {
+        self.properties = names;
+        self
+    }
+
+    /// Sets whether small indexes are written as shards.
+    #[must_use]
+    pub fn sharded(mut self, sharded: bool) -> Self {
+        self.sharded = sharded;
+        self
+    }
+}
+
+/// What an export wrote.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExportReport {
+    /// The layers, their bounds and units.
+    pub view: StoreView,
+    /// Files written.
+    pub files: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Things that a user should know, such as rounded values.
+    pub notes: Vec<String>,
+}
+
+impl ExportReport {
+    /// Returns a link to Neuroglancer that shows the folder, served at `url`. Layers are named after
+    /// the address of the store.
+    pub fn viewer_link(&self, store: &str, url: &str) -> String {
+        let name = store_name(store);
+        let served = ServedView {
+            name: &name,
+            url,
+            view: &self.view,
+        };
+        viewer_link(None, &viewer_state(&[served]))
+    }
+}
+
+/// An error of [`export`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The folder exists.
+    #[error("{} exists; name another folder, or remove it", .0.display())]
+    Exists(PathBuf),
+    /// The folder cannot be created or moved to its place.
+    #[error("the folder {} cannot be written", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("{} cannot be written", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The store cannot be converted.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// A shard cannot be written.
+    #[error("a shard cannot be written")]
+    Shard(#[from] ShardError),
+    /// A record is too large.
+    #[error("an annotation has more than 4 GiB")]
+    Record,
+    /// The store has none of the wanted layers.
+    #[error("the store has no layer of the kinds {0}; it can be exported as {1}")]
+    NoLayer(String, String),
+    /// A grid has too many cells.
+    #[error("a cell of the spatial index has no code")]
+    Cell(#[from] zvf_precomputed::MortonError),
+}
+
+impl From<zvf::Error> for ExportError {
+    fn from(error: zvf::Error) -> Self {
+        Self::Layer(error.into())
+    }
+}
+
+impl From<PrecomputedError> for ExportError {
+    fn from(error: PrecomputedError) -> Self {
+        Self::Layer(error.into())
+    }
+}
+
+/// An export in progress.
+struct Export<'a> {
+    reading: Reading<'a>,
+    options: &'a ExportOptions,
+    output: &'a OutputFolder,
+}
+
+/// Writes a store into a new folder. The folder appears when it is complete. `report` is called with
+/// the number of finished parts, and of all parts, which may grow.
+///
+/// # Errors
+///
+/// [`ExportError`]. The folder does not exist then.
+pub async fn export(
+    dataset: &Dataset,
+    target: &Path,
+    options: &ExportOptions,
+    report: &(dyn Fn(u64, u64) + Send + Sync),
+) -> Result<ExportReport, ExportError> {
+    let possible = LayerKind::of(dataset);
+    let kinds: Vec<LayerKind> = match options.layers.as_slice() {
+        [] => possible.clone(),
+        chosen => possible
+            .iter()
+            .copied()
+            .filter(|kind| chosen.contains(kind))
+            .collect(),
+    };
+    if kinds.is_empty() {
+        let names = |kinds: &[LayerKind]| -> String {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.folder()).collect();
+            names.join(", ")
+        };
+        return Err(ExportError::NoLayer(
+            names(&options.layers),
+            names(&possible),
+        ));
+    }
+    let output = OutputFolder::create(target)?;
+    let space = ViewerSpace::of(dataset);
+    let work = Export {
+        reading: Reading {
+            dataset,
+            properties: options.properties.as_deref(),
+            space: &space,
+            report,
+            vertices: 0,
+        },
+        options,
+        output: &output,
+    };
+    let mut notes = space.notes.clone();
+    let survey = survey::survey(&work.reading, &mut notes).await?;
+    let mut layers = Vec::new();
+    for kind in kinds {
+        let layer = match kind {
+            LayerKind::Annotations => Some(annotations::write(&work, &survey, &mut notes).await?),
+            LayerKind::Skeletons => Some(skeletons::write(&work, &survey, &mut notes).await?),
+            LayerKind::Meshes => Some(meshes::write(&work, &survey, &mut notes).await?),
+            LayerKind::Segments => write_segments(&work, &survey.segments)?,
+            LayerKind::Volume => None,
+        };
+        layers.extend(layer);
+    }
+    notes.dedup();
+    let files = output.publish()?;
+    Ok(ExportReport {
+        view: StoreView {
+            layers,
+            lower: survey.lower,
+            upper: survey.upper,
+            space,
+        },
+        files: files.files,
+        bytes: files.bytes,
+        notes,
+    })
+}
+
+/// Writes the properties of objects as a layer of their own, to which annotations are related.
+fn write_segments(
+    work: &Export<'_>,
+    segments: &crate::layers::segments::SegmentTable,
+) -> Result<Option<Layer>, ExportError> {
+    let Some(json) = segments.to_json() else {
+        return Ok(None);
+    };
+    let path = format!("{}/info", LayerKind::Segments.folder());
+    work.output.write(&path, json.as_bytes())?;
+    Ok(Some(Layer {
+        kind: LayerKind::Segments,
+        items: u64::try_from(segments.ids.len()).unwrap_or(u64::MAX),
+        shader: None,
+        shown: Vec::new(),
+        is_related: false,
+    }))
+}

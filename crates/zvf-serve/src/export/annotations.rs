@@ -1,0 +1,300 @@
+//! Annotations as files.
+
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use rayon::prelude::*;
+use zvf_precomputed::{
+    AnnotationInfo, AnnotationKind, AnnotationList, PropertyValue, RecordLayout, ShardBuilder,
+    ShardEncoding, ShardingSpec, compressed_morton_code,
+};
+
+use super::{
+    Export, ExportError,
+    output::{OrderedIndex, sharding},
+    spill::{PartitionId, Spill, SpillEntry},
+};
+use crate::layers::{
+    Layer, LayerKind,
+    annotations::{AnnotationPlan, AnnotationSink, IdScheme},
+    survey::StoreSurvey,
+};
+
+/// Buckets of an index that is not in shards.
+const BUCKETS: u64 = 64;
+
+/// Writes the annotations of points, lines or paths.
+pub(super) async fn write(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<Layer, ExportError> {
+    let reading = &work.reading;
+    let plan = AnnotationPlan::new(reading, survey, IdScheme::Running, notes).await?;
+    let mut sink = IndexWriter::new(work, survey, &plan)?;
+    let mut rows = plan.rows();
+    let mut failed = None;
+    let query = reading.query();
+    reading
+        .dataset
+        .batches(&query, |batch| {
+            (reading.report)(rows.next, plan.count);
+            match rows.add(&batch, &mut sink) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+        .await?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    plan.note_skipped(rows.skipped, notes);
+    let items = sink.annotations;
+    sink.finish()?;
+    Ok(Layer {
+        kind: LayerKind::Annotations,
+        items,
+        shader: plan.shader.clone(),
+        shown: Vec::new(),
+        is_related: survey.has_objects,
+    })
+}
+
+/// The indexes of annotations.
+struct IndexWriter<'a> {
+    work: &'a Export<'a>,
+    plan: &'a AnnotationPlan,
+    info: AnnotationInfo,
+    by_id: OrderedIndex<'a>,
+    spill: Spill,
+    annotations: u64,
+    record: Vec<u8>,
+}
+
+impl<'a> IndexWriter<'a> {
+    fn new(
+        work: &'a Export<'a>,
+        survey: &StoreSurvey,
+        plan: &'a AnnotationPlan,
+    ) -> Result<Self, ExportError> {
+        let rank = work.reading.space.rank();
+        let count = plan.count;
+        let geometry = survey
+            .vertices
+            .saturating_mul(u64::try_from(rank).unwrap_or(8) * 4);
+        let fixed = RecordLayout::new(AnnotationKind::Point, 0, &plan.properties).record_size();
+        let fixed = u64::try_from(fixed.unwrap_or(0))
+            .unwrap_or(u64::MAX)
+            .saturating_add(16);
+        let bytes = geometry.saturating_add(count.saturating_mul(fixed));
+        let sharded = work.options.sharded;
+        let mut info = plan.info(&work.reading.space.dimensions);
+        info.by_id_sharding = sharding(sharded, count, || {
+            // A record is too small to gain from compression.
+            ShardingSpec::for_consecutive(count, bytes).data_encoding(ShardEncoding::Raw)
+        });
+        for level in &mut info.spatial {
+            let cells = level
+                .grid_shape
+                .iter()
+                .fold(1_u64, |cells, n| cells.saturating_mul(*n));
+            let cells = cells.min(count);
+            level.sharding = sharding(sharded, cells, || ShardingSpec::for_any(cells, bytes));
+        }
+        let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+        for relationship in &mut info.relationships {
+            relationship.sharding =
+                sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
+        }
+        let folder = LayerKind::Annotations.folder();
+        let folder = format!("{folder}/{}", info.by_id);
+        let by_id = OrderedIndex::new(work.output, folder, info.by_id_sharding);
+        Ok(Self {
+            work,
+            plan,
+            info,
+            by_id,
+            spill: Spill::new(work.output.scratch()?),
+            annotations: 0,
+            record: Vec::new(),
+        })
+    }
+
+    /// Groups the entries, writes the indexes, and the document last.
+    fn finish(mut self) -> Result<(), ExportError> {
+        self.by_id.finish()?;
+        let (info, work) = (&self.info, self.work);
+        let limits: Vec<AtomicU64> = info.spatial.iter().map(|_| AtomicU64::new(1)).collect();
+        let partitions = self.spill.partitions();
+        let done = AtomicU64::new(0);
+        let total = u64::try_from(partitions.len()).unwrap_or(u64::MAX);
+        partitions.par_iter().try_for_each(|partition| {
+            let largest = write_partition(work, info, &self.spill, *partition)?;
+            if let Some(limit) = limits.get(partition.index) {
+                limit.fetch_max(largest, Ordering::Relaxed);
+            }
+            let done = done.fetch_add(1, Ordering::Relaxed);
+            (work.reading.report)(done, total);
+            Ok::<_, ExportError>(())
+        })?;
+        for (level, limit) in self.info.spatial.iter_mut().zip(limits) {
+            level.limit = limit.into_inner();
+        }
+        let path = format!("{}/info", LayerKind::Annotations.folder());
+        self.work
+            .output
+            .write(&path, self.info.to_json().as_bytes())
+    }
+}
+
+impl AnnotationSink for IndexWriter<'_> {
+    type Error = ExportError;
+
+    fn push(
+        &mut self,
+        id: u64,
+        coordinates: &[f32],
+        values: &[PropertyValue],
+        object: Option<i64>,
+    ) -> Result<(), ExportError> {
+        let mut record = core::mem::take(&mut self.record);
+        record.clear();
+        self.plan.layout.write(coordinates, values, &mut record)?;
+        let index = self.plan.levels.level_of(id);
+        let grid = self.plan.levels.grids().get(index);
+        let spec = self
+            .info
+            .spatial
+            .get(index)
+            .and_then(|level| level.sharding);
+        if let Some(grid) = grid {
+            let cells = match self.info.kind {
+                AnnotationKind::Point => vec![grid.cell_of(coordinates)],
+                _ => grid.cells_of_path(coordinates),
+            };
+            for cell in cells {
+                let key = linear(&cell, &grid.shape);
+                let shard = match spec {
+                    Some(spec) => {
+                        spec.locate(compressed_morton_code(&cell, &grid.shape)?)
+                            .shard
+                    }
+                    None => key % BUCKETS,
+                };
+                let partition = PartitionId { index, shard };
+                let record = record.as_slice();
+                self.spill.push(partition, SpillEntry { key, id, record })?;
+            }
+        }
+        let object = object.and_then(|object| u64::try_from(object).ok());
+        if let (Some(relationship), Some(key)) = (self.info.relationships.first(), object) {
+            let shard = match relationship.sharding {
+                Some(spec) => spec.locate(key).shard,
+                None => key % BUCKETS,
+            };
+            let index = self.info.spatial.len();
+            let entry = SpillEntry {
+                key,
+                id,
+                record: &record,
+            };
+            self.spill.push(PartitionId { index, shard }, entry)?;
+        }
+        if !self.info.relationships.is_empty() {
+            RecordLayout::write_related(object.as_slice(), &mut record)?;
+        }
+        self.by_id.push(id, &record)?;
+        self.annotations = self.annotations.saturating_add(1);
+        self.record = record;
+        Ok(())
+    }
+}
+
+/// Writes the lists of a partition and returns the number of annotations in the longest.
+fn write_partition(
+    work: &Export<'_>,
+    info: &AnnotationInfo,
+    spill: &Spill,
+    partition: PartitionId,
+) -> Result<u64, ExportError> {
+    let spilled = spill.read(partition)?;
+    let entries = spilled.entries();
+    let level = info.spatial.get(partition.index);
+    let (key, spec) = match (level, info.relationships.first()) {
+        (Some(level), _) => (&level.key, level.sharding),
+        (None, Some(relationship)) => (&relationship.key, relationship.sharding),
+        (None, None) => return Ok(0),
+    };
+    let folder = format!("{}/{key}", LayerKind::Annotations.folder());
+    let mut shard = spec.map(|spec| (spec, ShardBuilder::new(spec, partition.shard)));
+    let mut longest = 0;
+    for group in entries.chunk_by(|a, b| a.key == b.key) {
+        let Some(key) = group.first().map(|entry| entry.key) else {
+            continue;
+        };
+        let ids: Vec<u64> = group.iter().map(|entry| entry.id).collect();
+        let list = AnnotationList::join(group.iter().map(|entry| entry.record), &ids);
+        longest = longest.max(u64::try_from(ids.len()).unwrap_or(u64::MAX));
+        let cell = level.map(|level| cell_at(key, &level.grid_shape));
+        match (&mut shard, &cell, level) {
+            (Some((_, shard)), Some(cell), Some(level)) => {
+                shard.push(compressed_morton_code(cell, &level.grid_shape)?, &list)?;
+            }
+            (Some((_, shard)), ..) => shard.push(key, &list)?,
+            (None, Some(cell), _) => {
+                let name: Vec<String> = cell.iter().map(u64::to_string).collect();
+                work.output
+                    .write(&format!("{folder}/{}", name.join("_")), &list)?;
+            }
+            (None, None, _) => work.output.write(&format!("{folder}/{key}"), &list)?,
+        }
+    }
+    if let Some((spec, shard)) = shard.filter(|(_, shard)| !shard.is_empty()) {
+        let path = format!("{folder}/{}", spec.file_name(partition.shard));
+        work.output.write(&path, &shard.finish())?;
+    }
+    Ok(longest)
+}
+
+/// Numbers the cells of a grid.
+fn linear(cell: &[u64], shape: &[u64]) -> u64 {
+    let axes = cell.iter().zip(shape);
+    axes.fold(0, |at, (along, extent)| {
+        at.saturating_mul(*extent).saturating_add(*along)
+    })
+}
+
+/// Returns the cell with this number.
+fn cell_at(mut number: u64, shape: &[u64]) -> Vec<u64> {
+    let mut cell: Vec<u64> = shape
+        .iter()
+        .rev()
+        .map(|extent| {
+            let along = number.checked_rem(*extent).unwrap_or(0);
+            number = number.checked_div(*extent).unwrap_or(0);
+            along
+        })
+        .collect();
+    cell.reverse();
+    cell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_have_numbers() {
+        let shape = [3, 1, 4];
+        let numbers: Vec<u64> = (0..12)
+            .map(|at| linear(&cell_at(at, &shape), &shape))
+            .collect();
+        assert_eq!(numbers, (0..12).collect::<Vec<_>>());
+        assert_eq!(linear(&[2, 0, 3], &shape), 11);
+    }
+}

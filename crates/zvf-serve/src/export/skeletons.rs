@@ -1,0 +1,219 @@
+//! Skeletons as files.
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+use zvf::QueryResult;
+use zvf_precomputed::{ShardBuilder, ShardingSpec, Skeleton, SkeletonInfo};
+
+use super::{
+    Export, ExportError, objects,
+    output::sharding,
+    spill::{PartitionId, Spill, SpillEntry},
+};
+use crate::layers::{
+    Layer, LayerKind,
+    segments::{ONLY, PROPERTIES},
+    shapes::{note_dropped, shapes},
+    skeletons::SkeletonLayer,
+    survey::{StoreSurvey, paths},
+};
+
+/// Writes a skeleton for each object.
+pub(super) async fn write(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<Layer, ExportError> {
+    let layer = SkeletonLayer::new(&work.reading, survey, notes)?;
+    let sink = SkeletonSink::new(work, survey, layer.info.clone())?;
+    match layer.is_path {
+        true => write_paths(work, survey, &layer, sink, notes).await,
+        false => write_shapes(work, survey, &layer, sink, notes).await,
+    }
+}
+
+async fn write_shapes(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    layer: &SkeletonLayer,
+    mut sink: SkeletonSink<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Layer, ExportError> {
+    let mut dropped = 0_u64;
+    objects::for_each_group(work, survey, |batch| {
+        for shape in shapes(batch, survey.has_objects, &mut dropped) {
+            match layer.of_shape(batch, &shape) {
+                Some(skeleton) => sink.push(shape.object, &skeleton)?,
+                None => dropped = dropped.saturating_add(1),
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    note_dropped(dropped, notes);
+    sink.finish(survey, layer)
+}
+
+/// Skeletons that are being written.
+struct SkeletonSink<'a> {
+    work: &'a Export<'a>,
+    info: SkeletonInfo,
+    spill: Spill,
+    skeletons: u64,
+}
+
+impl<'a> SkeletonSink<'a> {
+    /// Creates the layer for the objects of a survey.
+    fn new(
+        work: &'a Export<'a>,
+        survey: &StoreSurvey,
+        mut info: SkeletonInfo,
+    ) -> Result<Self, ExportError> {
+        let components = info
+            .vertex_attributes
+            .iter()
+            .map(|attribute| u64::from(attribute.components));
+        let row = components.sum::<u64>().saturating_add(5).saturating_mul(4);
+        let bytes = survey.vertices.saturating_mul(row);
+        let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+        let sharded = work.options.sharded;
+        info.sharding = sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
+        let folder = LayerKind::Skeletons.folder();
+        if let Some(json) = survey.segments.to_json() {
+            let path = format!("{folder}/{PROPERTIES}/info");
+            work.output.write(&path, json.as_bytes())?;
+        }
+        Ok(Self {
+            work,
+            info,
+            spill: Spill::new(work.output.scratch()?),
+            skeletons: 0,
+        })
+    }
+
+    /// Adds the skeleton of an object.
+    fn push(&mut self, object: u64, skeleton: &Skeleton) -> Result<(), ExportError> {
+        let value = skeleton.encode(&self.info.vertex_attributes)?;
+        self.skeletons = self.skeletons.saturating_add(1);
+        let Some(spec) = self.info.sharding else {
+            let path = format!("{}/{object}", LayerKind::Skeletons.folder());
+            return self.work.output.write(&path, &value);
+        };
+        let shard = spec.locate(object).shard;
+        let entry = SpillEntry {
+            key: object,
+            id: 0,
+            record: &value,
+        };
+        self.spill.push(PartitionId { index: 0, shard }, entry)
+    }
+
+    /// Writes the shards, and the document last.
+    fn finish(self, survey: &StoreSurvey, layer: &SkeletonLayer) -> Result<Layer, ExportError> {
+        let folder = LayerKind::Skeletons.folder();
+        if let Some(spec) = self.info.sharding {
+            self.spill
+                .partitions()
+                .par_iter()
+                .try_for_each(|partition| {
+                    let spilled = self.spill.read(*partition)?;
+                    let mut shard = ShardBuilder::new(spec, partition.shard);
+                    for entry in spilled.entries() {
+                        shard.push(entry.key, entry.record)?;
+                    }
+                    let path = format!("{folder}/{}", spec.file_name(partition.shard));
+                    self.work.output.write(&path, &shard.finish())
+                })?;
+        }
+        let path = format!("{folder}/info");
+        self.work
+            .output
+            .write(&path, self.info.to_json().as_bytes())?;
+        let shown = match survey.has_objects {
+            true => survey.segments.shown(),
+            false => vec![ONLY],
+        };
+        Ok(Layer {
+            kind: LayerKind::Skeletons,
+            items: self.skeletons,
+            shader: layer.shader.clone(),
+            shown,
+            is_related: false,
+        })
+    }
+}
+
+async fn write_paths(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    layer: &SkeletonLayer,
+    mut sink: SkeletonSink<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Layer, ExportError> {
+    let mut open: Option<(i64, Skeleton)> = None;
+    let (mut failed, mut skipped, mut done) = (None, 0_u64, 0_u64);
+    let query = work.reading.query();
+    work.reading
+        .dataset
+        .batches(&query, |batch| {
+            (work.reading.report)(done, survey.vertices);
+            let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
+            done = done.saturating_add(rows);
+            match add_paths(&batch, layer, &mut open, &mut sink, &mut skipped) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+        .await?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if let Some((object, skeleton)) = open {
+        push_object(object, &skeleton, &mut sink)?;
+    }
+    if skipped > 0 {
+        notes.push(format!(
+            "{skipped} paths left out of the skeletons: coordinates that are not finite"
+        ));
+    }
+    sink.finish(survey, layer)
+}
+
+fn push_object(
+    object: i64,
+    skeleton: &Skeleton,
+    sink: &mut SkeletonSink<'_>,
+) -> Result<(), ExportError> {
+    match u64::try_from(object) {
+        Ok(id) if !skeleton.positions.is_empty() => sink.push(id, skeleton),
+        _ => Ok(()),
+    }
+}
+
+/// Adds the paths of a batch to the skeletons of their objects, which follow each other.
+fn add_paths(
+    batch: &QueryResult,
+    layer: &SkeletonLayer,
+    open: &mut Option<(i64, Skeleton)>,
+    sink: &mut SkeletonSink<'_>,
+    skipped: &mut u64,
+) -> Result<(), ExportError> {
+    for path in paths(batch) {
+        if open
+            .as_ref()
+            .is_some_and(|(object, _)| *object != path.object)
+            && let Some((object, skeleton)) = open.take()
+        {
+            push_object(object, &skeleton, sink)?;
+        }
+        let (_, skeleton) = open.get_or_insert_with(|| (path.object, layer.empty()));
+        if !layer.push_path(batch, path.start..path.end, skeleton)? {
+            *skipped = skipped.saturating_add(1);
+        }
+    }
+    Ok(())
+}

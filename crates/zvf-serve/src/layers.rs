@@ -1,0 +1,144 @@
+//! Stores as layers of Neuroglancer: annotations, skeletons, meshes and properties of segments.
+
+pub(crate) mod annotations;
+pub(crate) mod attributes;
+pub(crate) mod segments;
+pub(crate) mod shaders;
+pub(crate) mod shapes;
+pub(crate) mod skeletons;
+pub(crate) mod space;
+pub(crate) mod survey;
+
+use zvf::{Dataset, Query};
+use zvf_model::root::GeometryType;
+use zvf_precomputed::PrecomputedError;
+use zvf_query::Selection;
+
+use space::ViewerSpace;
+
+/// A kind of layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum LayerKind {
+    /// Points, lines or polylines with properties and a spatial index.
+    Annotations,
+    /// A skeleton per object.
+    Skeletons,
+    /// A mesh per object.
+    Meshes,
+    /// Properties of objects without a shape.
+    Segments,
+    /// The values of a dense array.
+    Volume,
+}
+
+impl LayerKind {
+    /// The kinds of layers of stores.
+    pub const OF_STORES: [Self; 4] = [
+        Self::Annotations,
+        Self::Skeletons,
+        Self::Meshes,
+        Self::Segments,
+    ];
+
+    /// Returns the name of the folder.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Annotations => "annotations",
+            Self::Skeletons => "skeletons",
+            Self::Meshes => "meshes",
+            Self::Segments => "segments",
+            Self::Volume => "volume",
+        }
+    }
+
+    /// Returns the layers that the first kind of geometry of a store has.
+    pub(crate) fn of(dataset: &Dataset) -> Vec<Self> {
+        let kind = dataset.root().geometry_kinds.first();
+        let is_solid = ViewerSpace::of(dataset).nanometres().is_some();
+        let layers: &[Self] = match kind {
+            Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline)
+                if is_solid =>
+            {
+                &[Self::Annotations, Self::Skeletons]
+            }
+            Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline) => {
+                &[Self::Annotations]
+            }
+            Some(GeometryType::Skeleton | GeometryType::Graph) => &[Self::Skeletons],
+            Some(GeometryType::Mesh) => &[Self::Meshes],
+            _ => &[Self::Annotations, Self::Segments],
+        };
+        layers.to_vec()
+    }
+}
+
+/// A layer of a store.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Layer {
+    /// The kind.
+    pub kind: LayerKind,
+    /// Annotations, or segments.
+    pub items: u64,
+    /// Code that colours the layer.
+    pub shader: Option<String>,
+    /// The first segments, which a viewer shows.
+    pub shown: Vec<u64>,
+    /// Whether annotations name the segments that they belong to.
+    pub is_related: bool,
+}
+
+/// An error of the conversion of a store to layers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayerError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] zvf::Error),
+    /// A value does not fit the format.
+    #[error("a value cannot be encoded")]
+    Value(#[from] PrecomputedError),
+    /// The store has nothing to show.
+    #[error("the store has no vertex with finite coordinates, so that there is nothing to show")]
+    Empty,
+    /// Skeletons and meshes of a store whose axes are not three axes of space.
+    #[error("skeletons and meshes need three axes of space, but the store has {0}")]
+    Axes(usize),
+    /// An answer that would take too much memory.
+    #[error("{0} has more than {1} bytes; export the store, or build a coarser level of it")]
+    TooLarge(&'static str, usize),
+    /// An object that is too large to draw.
+    #[error(
+        "the object has {0} vertices, and at most {1} are drawn; build a coarser level of the store"
+    )]
+    TooManyVertices(u64, usize),
+}
+
+/// A callback for progress: the number of finished parts, and of all parts, which may grow.
+pub(crate) type Report<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
+
+/// A store that is converted.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) dataset: &'a Dataset,
+    /// Names of the attributes to read; all if `None`.
+    pub(crate) properties: Option<&'a [String]>,
+    pub(crate) space: &'a ViewerSpace,
+    pub(crate) report: &'a Report<'a>,
+    /// About how many vertices the store has.
+    pub(crate) vertices: u64,
+}
+
+impl Reading<'_> {
+    /// Returns the query for the whole store with the chosen attributes.
+    pub(crate) fn query(&self) -> Query {
+        let columns = match self.properties {
+            None => Selection::All,
+            Some(names) => {
+                Selection::Named(names.iter().map(|name| (None, name.clone())).collect())
+            }
+        };
+        Query::new().columns(columns)
+    }
+}

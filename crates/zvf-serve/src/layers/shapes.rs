@@ -1,0 +1,147 @@
+//! The vertices and links of each object, and meshes of triangles.
+
+use std::collections::HashMap;
+
+use zvf::QueryResult;
+use zvf_precomputed::LegacyMeshFragment;
+
+use super::{attributes::narrow, segments::ONLY, survey::finite};
+
+/// Notes elements that no object holds whole.
+pub(crate) fn note_dropped(dropped: u64, notes: &mut Vec<String>) {
+    if dropped > 0 {
+        notes.push(format!(
+            "{dropped} vertices, links or objects left out: outside of objects, between objects, \
+             or with coordinates that are not finite"
+        ));
+    }
+}
+
+/// Returns a mesh of triangles in nanometres; `None` if a coordinate is not finite.
+pub(crate) fn mesh_of(
+    batch: &QueryResult,
+    shape: &ObjectShape,
+    scale: [f64; 3],
+) -> Option<LegacyMeshFragment> {
+    let mut positions = positions(batch, &shape.rows)?;
+    for point in &mut positions {
+        for (along, scale) in point.iter_mut().zip(scale) {
+            *along = narrow(f64::from(*along) * scale);
+        }
+    }
+    let triangles = shape.links.iter().flat_map(|face| fan(face));
+    Some(LegacyMeshFragment {
+        positions,
+        triangles: triangles.collect(),
+    })
+}
+
+/// Divides a polygon into triangles around its first corner.
+fn fan(face: &[u32]) -> Vec<[u32; 3]> {
+    let Some((first, others)) = face.split_first() else {
+        return Vec::new();
+    };
+    let pairs = others.windows(2);
+    let triangles = pairs.filter_map(|pair| match pair {
+        [a, b] => Some([*first, *a, *b]),
+        _ => None,
+    });
+    triangles.collect()
+}
+
+/// The vertices and links of an object in a result.
+pub(crate) struct ObjectShape {
+    pub(crate) object: u64,
+    /// Rows of the result.
+    pub(crate) rows: Vec<usize>,
+    /// Links as places in `rows`.
+    pub(crate) links: Vec<Vec<u32>>,
+}
+
+/// Divides a result by object.
+pub(crate) fn shapes(
+    batch: &QueryResult,
+    has_objects: bool,
+    dropped: &mut u64,
+) -> Vec<ObjectShape> {
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    let mut shapes: Vec<ObjectShape> = Vec::new();
+    let mut owners: Vec<Option<RowPlace>> = Vec::with_capacity(batch.positions.len());
+    let ids = batch.object_ids.as_ref();
+    for row in 0..batch.positions.len() {
+        let object = match has_objects {
+            true => ids.and_then(|ids| u64::try_from(*ids.get(row)?).ok()),
+            false => Some(ONLY),
+        };
+        let Some(object) = object else {
+            *dropped = dropped.saturating_add(1);
+            owners.push(None);
+            continue;
+        };
+        let at = *places.entry(object).or_insert_with(|| {
+            shapes.push(ObjectShape {
+                object,
+                rows: Vec::new(),
+                links: Vec::new(),
+            });
+            shapes.len().saturating_sub(1)
+        });
+        let Some(shape) = shapes.get_mut(at) else {
+            continue;
+        };
+        let place = u32::try_from(shape.rows.len()).unwrap_or(u32::MAX);
+        owners.push(Some(RowPlace { shape: at, place }));
+        shape.rows.push(row);
+    }
+    let links = batch.links.as_ref();
+    let width = links.and_then(|links| usize::try_from(links.width).ok());
+    let ends = links.map(|links| links.ends.as_slice()).unwrap_or_default();
+    for link in ends.chunks_exact(width.unwrap_or(2).max(1)) {
+        let places = link.iter().map(|end| {
+            let row = usize::try_from(end.saturating_sub(batch.first_row)).ok()?;
+            owners.get(row).copied().flatten()
+        });
+        let places: Option<Vec<RowPlace>> = places.collect();
+        let first = places.as_ref().and_then(|places| places.first().copied());
+        let same = places
+            .zip(first)
+            .filter(|(places, first)| places.iter().all(|place| place.shape == first.shape));
+        match same.and_then(|(places, first)| Some((places, shapes.get_mut(first.shape)?))) {
+            Some((places, shape)) => {
+                shape
+                    .links
+                    .push(places.iter().map(|place| place.place).collect());
+            }
+            None => *dropped = dropped.saturating_add(1),
+        }
+    }
+    shapes
+}
+
+/// The place of a row in the shape of its object.
+#[derive(Clone, Copy)]
+struct RowPlace {
+    shape: usize,
+    place: u32,
+}
+
+/// Returns the positions of rows; `None` if a coordinate is not finite.
+pub(crate) fn positions(batch: &QueryResult, rows: &[usize]) -> Option<Vec<[f32; 3]>> {
+    let view = batch.positions.view()?;
+    let points = rows
+        .iter()
+        .map(|row| <[f32; 3]>::try_from(finite(&view, *row, 3)?).ok());
+    points.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polygons_become_triangles() {
+        assert_eq!(fan(&[5, 6, 7]), [[5, 6, 7]]);
+        assert_eq!(fan(&[5, 6, 7, 8]), [[5, 6, 7], [5, 7, 8]]);
+        assert!(fan(&[5, 6]).is_empty());
+    }
+}

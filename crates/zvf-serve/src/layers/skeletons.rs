@@ -1,0 +1,165 @@
+//! Skeletons: their attributes, and paths as skeletons.
+
+use zvf::QueryResult;
+use zvf_precomputed::{
+    AttributeType, IDENTITY, PrecomputedError, Skeleton, SkeletonInfo, VertexAttribute,
+};
+
+use super::{
+    LayerError, Reading,
+    attributes::{SkeletonPlan, narrow},
+    segments::PROPERTIES,
+    shaders::skeleton_shader,
+    shapes::{self, ObjectShape},
+    survey::{StoreSurvey, finite},
+};
+
+/// The form of the skeletons of a store.
+#[derive(Debug)]
+pub(crate) struct SkeletonLayer {
+    pub(crate) info: SkeletonInfo,
+    pub(crate) shader: Option<String>,
+    columns: SkeletonPlan,
+    pub(crate) is_path: bool,
+}
+
+impl SkeletonLayer {
+    /// Plans the skeletons of a store.
+    pub(crate) fn new(
+        reading: &Reading<'_>,
+        survey: &StoreSurvey,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, LayerError> {
+        let scale = reading.space.nanometres();
+        let scale = scale.ok_or_else(|| LayerError::Axes(reading.space.rank()))?;
+        let mut transform = IDENTITY;
+        for (at, along) in [0, 5, 10].into_iter().zip(scale) {
+            if let Some(place) = transform.get_mut(at) {
+                *place = along;
+            }
+        }
+        let direction = survey.is_path.then(|| VertexAttribute {
+            id: "dir".to_owned(),
+            data_type: AttributeType::Float32,
+            components: 3,
+        });
+        let columns = SkeletonPlan::new(&survey.vertex, direction.as_slice(), notes);
+        let shader = match columns.attributes.last() {
+            Some(orientation) if survey.is_path => {
+                let id = &orientation.id;
+                Some(format!("void main() {{ emitRGB(abs(prop_{id}())); }}"))
+            }
+            _ => skeleton_shader(&columns.attributes),
+        };
+        let properties = survey.segments.to_json().map(|_| PROPERTIES.to_owned());
+        Ok(Self {
+            info: SkeletonInfo {
+                transform,
+                vertex_attributes: columns.attributes.clone(),
+                segment_properties: properties,
+                sharding: None,
+            },
+            shader,
+            columns,
+            is_path: survey.is_path,
+        })
+    }
+
+    /// Returns a skeleton without vertices.
+    pub(crate) fn empty(&self) -> Skeleton {
+        Skeleton {
+            attributes: vec![Vec::new(); self.columns.attributes.len()],
+            ..Skeleton::default()
+        }
+    }
+
+    /// Returns the skeleton of a shape; `None` if a coordinate is not finite.
+    pub(crate) fn of_shape(&self, batch: &QueryResult, shape: &ObjectShape) -> Option<Skeleton> {
+        let mut skeleton = self.empty();
+        skeleton.positions = shapes::positions(batch, &shape.rows)?;
+        self.columns
+            .push(&batch.vertex, &shape.rows, &mut skeleton.attributes);
+        let edges = shape
+            .links
+            .iter()
+            .filter_map(|link| link.as_slice().first_chunk());
+        skeleton.edges = edges.copied().collect();
+        Some(skeleton)
+    }
+
+    /// Adds a path of a batch to a skeleton, and returns whether its coordinates are finite.
+    pub(crate) fn push_path(
+        &self,
+        batch: &QueryResult,
+        rows: std::ops::Range<usize>,
+        skeleton: &mut Skeleton,
+    ) -> Result<bool, LayerError> {
+        let Some(view) = batch.positions.view() else {
+            return Ok(false);
+        };
+        let point = |row| <[f32; 3]>::try_from(finite(&view, row, 3)?).ok();
+        let points: Option<Vec<[f32; 3]>> = rows.clone().map(point).collect();
+        let Some(points) = points else {
+            return Ok(false);
+        };
+        let first = u32::try_from(skeleton.positions.len());
+        let first = first.map_err(|_| PrecomputedError::Count("vertices"))?;
+        let count = u32::try_from(points.len()).unwrap_or(u32::MAX);
+        let last = first.saturating_add(count).saturating_sub(1);
+        skeleton
+            .edges
+            .extend((first..last).map(|row| [row, row.saturating_add(1)]));
+        let rows: Vec<usize> = rows.collect();
+        self.columns
+            .push(&batch.vertex, &rows, &mut skeleton.attributes);
+        if let Some(directions) = skeleton.attributes.last_mut() {
+            let numbers = tangents(&points).into_iter().flatten();
+            directions.extend(numbers.flat_map(f32::to_le_bytes));
+        }
+        skeleton.positions.extend_from_slice(&points);
+        Ok(true)
+    }
+
+    /// Returns the skeleton that the paths of a result form.
+    #[cfg(feature = "server")]
+    pub(crate) fn of_paths(&self, batch: &QueryResult) -> Result<Skeleton, LayerError> {
+        let mut skeleton = self.empty();
+        for path in super::survey::paths(batch) {
+            self.push_path(batch, path.start..path.end, &mut skeleton)?;
+        }
+        Ok(skeleton)
+    }
+}
+
+/// Returns the unit direction at each point, from its neighbours.
+fn tangents(points: &[[f32; 3]]) -> Vec<[f32; 3]> {
+    let directions = (0..points.len()).map(|at| {
+        let before = points.get(at.saturating_sub(1));
+        let after = points.get(at.saturating_add(1)).or(points.get(at));
+        let ends = before.zip(after);
+        let along = ends.map_or([0.0; 3], |(from, to)| {
+            let [ax, ay, az] = from.map(f64::from);
+            let [bx, by, bz] = to.map(f64::from);
+            [bx - ax, by - ay, bz - az]
+        });
+        let length = along.iter().map(|part| part * part).sum::<f64>().sqrt();
+        along.map(|part| narrow(part / length.max(f64::MIN_POSITIVE)))
+    });
+    directions.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tangents_are_unit_vectors() {
+        let points = [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 2.0, 0.0]];
+        let half = 0.5_f32.sqrt();
+        assert_eq!(
+            tangents(&points),
+            [[1.0, 0.0, 0.0], [half, half, 0.0], [0.0, 1.0, 0.0]]
+        );
+        assert_eq!(tangents(&[[1.0; 3]]), [[0.0; 3]]);
+    }
+}

@@ -1,0 +1,35 @@
+//! Zarr Vectors stores in Neuroglancer: a server of live layers, and an export to static files.
+//!
+//! | geometry | layers |
+//! |---|---|
+//! | points | annotations, properties of segments |
+//! | lines, polylines, streamlines | annotations, skeletons |
+//! | skeletons, graphs | skeletons |
+//! | meshes | meshes of one resolution |
+//! | dense arrays with three axes | volumes |
+//!
+//! ```no_run
+//! use zvf::Dataset;
+//! use zvf_serve::{LayerSource, ServeOptions, Server};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let tracts = Dataset::open("tracts.zv").await?;
+//! let sources = vec![LayerSource::store("tracts", tracts)];
+//! let server = Server::bind(sources, &ServeOptions::new(), &|_, _| {}).await?;
+//! println!("{}", server.link());
+//! server.run(std::future::pending()).await;
+//! # Ok(()) }
+//! ```
+
+mod export;
+mod layers;
+#[cfg(feature = "server")]
+mod server;
+mod view;
+
+pub use export::{ExportError, ExportOptions, ExportReport, export};
+pub use layers::{Layer, LayerError, LayerKind};
+#[cfg(feature = "server")]
+pub use server::{LayerSource, ServeError, ServeOptions, Server};
+pub use view::{HOSTED_VIEWER, ServedView, StoreView, store_name, viewer_link, viewer_state};

@@ -1,0 +1,651 @@
+//! The HTTP server.
+
+mod cache;
+mod cells;
+mod live;
+mod live_store;
+mod reply;
+mod request;
+mod site;
+mod viewer_client;
+mod volume;
+
+use std::{
+    convert::Infallible,
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::future::{Either, select};
+use hyper::{
+    HeaderMap, Method, Response, StatusCode,
+    body::Incoming,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderName, VARY,
+    },
+    http::request::Parts,
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_io_timeout::TimeoutStream;
+use zvf::Dataset;
+use zvf_dense::DenseArray;
+
+use crate::{layers::Report, view::HOSTED_VIEWER};
+use cache::AnswerCache;
+use live_store::LiveStore;
+use reply::{Body, Reply, set, set_common};
+use request::{Request, RequestRules, origin};
+use site::{ServedSource, Site};
+use viewer_client::ViewerClient;
+use volume::VolumeSource;
+
+/// Connections that are open at once. Others wait.
+const MOST_CONNECTIONS: usize = 256;
+/// Requests that are answered at once. Others wait.
+const MOST_REQUESTS: usize = 64;
+/// Time for an answer, including the wait.
+const ANSWER_TIME: Duration = Duration::from_mins(2);
+/// Time in which a client sends the headers of a request.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+/// Time in which a client takes a part of an answer.
+const WRITE_TIME: Duration = Duration::from_secs(30);
+/// Time for which an idle connection stays open.
+const IDLE_TIME: Duration = Duration::from_mins(2);
+/// Time for the last answers at the end.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
+const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
+const EXPOSED: &str = "Content-Range, Content-Length, Content-Encoding, Accept-Ranges, ETag";
+
+/// Choices of a [`Server`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServeOptions {
+    /// The address on which the server listens: a free port of the loopback interface by default.
+    pub bind: SocketAddr,
+    /// A secret that the path of every request begins with. Other addresses than those of the
+    /// loopback interface require one.
+    pub token: Option<String>,
+    /// Further names of this server that requests may have in the `Host` header.
+    pub hosts: Vec<String>,
+    /// Further origins whose pages may read answers; `*` stands for all.
+    pub origins: Vec<String>,
+    /// The address of the viewer that links lead to.
+    pub viewer: String,
+    /// A folder with the files of a viewer, which is then served and linked to.
+    pub client: Option<PathBuf>,
+    /// Bytes of answers that are kept.
+    pub cache: usize,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            token: None,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            viewer: HOSTED_VIEWER.to_owned(),
+            client: None,
+            cache: 64 << 20,
+        }
+    }
+}
+
+impl ServeOptions {
+    /// Creates the default choices.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the address on which the server listens.
+    #[must_use]
+    pub fn bind(mut self, address: SocketAddr) -> Self {
+        self.bind = address;
+        self
+    }
+
+    /// Sets the secret that the path of every request begins with.
+    #[must_use]
+    pub fn token(mut self, token: Option<String>) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// Sets further names of this server.
+    #[must_use]
+    pub fn hosts(mut self, names: Vec<String>) -> Self {
+        self.hosts = names;
+        self
+    }
+
+    /// Sets further origins whose pages may read answers.
+    #[must_use]
+    pub fn origins(mut self, origins: Vec<String>) -> Self {
+        self.origins = origins;
+        self
+    }
+
+    /// Sets the address of the viewer that links lead to.
+    #[must_use]
+    pub fn viewer(mut self, address: impl Into<String>) -> Self {
+        self.viewer = address.into();
+        self
+    }
+
+    /// Sets the folder of the viewer that is served.
+    #[must_use]
+    pub fn client(mut self, folder: Option<PathBuf>) -> Self {
+        self.client = folder;
+        self
+    }
+
+    /// Sets the bytes of answers that are kept.
+    #[must_use]
+    pub fn cache(mut self, bytes: usize) -> Self {
+        self.cache = bytes;
+        self
+    }
+}
+
+/// An error of [`Server::bind`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A source cannot be shown.
+    #[error("{name} cannot be shown")]
+    Source {
+        /// The name of the source.
+        name: String,
+        /// The cause.
+        source: Box<dyn core::error::Error + Send + Sync>,
+    },
+    /// The address cannot be bound.
+    #[error("{address} cannot be bound")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The address is reachable from other machines, and there is no token.
+    #[error(
+        "other machines can reach {0}; set a token (--token), which the path of each request begins with"
+    )]
+    Token(SocketAddr),
+    /// The token cannot stand in a path.
+    #[error("a token has 8 to 128 letters, digits, hyphens and underscores")]
+    TokenText,
+    /// The folder has no viewer.
+    #[error("{} has no viewer", folder.display())]
+    Client {
+        /// The folder.
+        folder: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// Something to serve.
+#[derive(Debug)]
+pub struct LayerSource {
+    name: String,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Store(Box<Dataset>),
+    Volume {
+        array: Arc<dyn DenseArray>,
+        voxel: f64,
+    },
+}
+
+impl LayerSource {
+    /// Creates a source of the layers of a store.
+    pub fn store(name: impl Into<String>, dataset: Dataset) -> Self {
+        Self {
+            name: name.into(),
+            content: Content::Store(Box::new(dataset)),
+        }
+    }
+
+    /// Creates a source of the values of a dense array with three axes, whose voxels have an edge of
+    /// `voxel` metres.
+    pub fn volume(name: impl Into<String>, array: Arc<dyn DenseArray>, voxel: f64) -> Self {
+        Self {
+            name: name.into(),
+            content: Content::Volume { array, voxel },
+        }
+    }
+
+    async fn open(self, report: &Report<'_>) -> Result<ServedSource, ServeError> {
+        let Self { name, content } = self;
+        let failed = |source| ServeError::Source {
+            name: name.clone(),
+            source,
+        };
+        match content {
+            Content::Store(dataset) => {
+                match LiveStore::open(name.clone(), *dataset, report).await {
+                    Ok(store) => Ok(ServedSource::Store(Box::new(store))),
+                    Err(error) => Err(failed(Box::new(error))),
+                }
+            }
+            Content::Volume { array, voxel } => {
+                match VolumeSource::new(name.clone(), array, voxel) {
+                    Ok(volume) => Ok(ServedSource::Volume(volume)),
+                    Err(error) => Err(failed(Box::new(error))),
+                }
+            }
+        }
+    }
+}
+
+/// A server of layers that listens on an address.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    site: Site,
+    rules: RequestRules,
+    /// Origins whose pages may read answers.
+    origins: Vec<String>,
+    requests: Semaphore,
+}
+
+impl Server {
+    /// Reads the sources once, for the bounds and ranges that a viewer needs, and listens. `report`
+    /// is called with the vertices read so far.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError`].
+    pub async fn bind(
+        sources: Vec<LayerSource>,
+        options: &ServeOptions,
+        report: &(dyn Fn(u64, u64) + Send + Sync),
+    ) -> Result<Self, ServeError> {
+        let address = options.bind;
+        let is_loopback = address.ip().is_loopback();
+        match &options.token {
+            None if !is_loopback => return Err(ServeError::Token(address)),
+            Some(token) if !is_token(token) => return Err(ServeError::TokenText),
+            _ => {}
+        }
+        let client = match &options.client {
+            None => None,
+            Some(folder) => {
+                let opened = ViewerClient::open(folder);
+                let folder = || folder.clone();
+                Some(opened.map_err(|source| ServeError::Client {
+                    folder: folder(),
+                    source,
+                })?)
+            }
+        };
+        let failed = |source| ServeError::Bind { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        let mut served: Vec<ServedSource> = Vec::new();
+        for mut source in sources {
+            source.name = free_name(&source.name, &served);
+            served.push(source.open(report).await?);
+        }
+        let port = bound.port();
+        let host = match options.hosts.first() {
+            Some(host) => with_port(host, port),
+            None if bound.ip().is_unspecified() => format!("127.0.0.1:{port}"),
+            None => bound.to_string(),
+        };
+        let own = format!("http://{host}");
+        let mut origins = options.origins.clone();
+        origins.extend([own.clone(), origin_of(&options.viewer)]);
+        let mut hosts = vec![
+            host,
+            format!("127.0.0.1:{port}"),
+            format!("localhost:{port}"),
+        ];
+        hosts.push(format!("[::1]:{port}"));
+        for name in &options.hosts {
+            hosts.extend([name.clone(), with_port(name, port)]);
+        }
+        // The token keeps out whoever lets another name point to this machine.
+        let is_named = is_loopback || !options.hosts.is_empty();
+        let token = options.token.as_ref();
+        let prefix = token.map_or_else(String::new, |token| format!("/{token}"));
+        Ok(Self {
+            listener,
+            shared: Arc::new(Shared {
+                site: Site {
+                    sources: served,
+                    client,
+                    cache: AnswerCache::new(options.cache),
+                    address: format!("{own}{prefix}"),
+                    viewer: options.viewer.clone(),
+                },
+                rules: RequestRules {
+                    hosts: is_named.then_some(hosts),
+                    token: options.token.clone(),
+                },
+                origins,
+                requests: Semaphore::new(MOST_REQUESTS),
+            }),
+        })
+    }
+
+    /// Returns the address of the server, with its token.
+    pub fn address(&self) -> &str {
+        &self.shared.site.address
+    }
+
+    /// Returns the link that opens the viewer with all layers.
+    pub fn link(&self) -> String {
+        self.shared.site.link()
+    }
+
+    /// Returns the state of the viewer, as JSON.
+    pub fn state(&self) -> String {
+        self.shared.site.state()
+    }
+
+    /// Returns what a user should know about each source, with its name: rounded values, for
+    /// example.
+    pub fn notes(&self) -> Vec<String> {
+        let sources = self.shared.site.sources.iter();
+        let notes = sources.flat_map(|source| match source {
+            ServedSource::Store(store) => {
+                let layers = store.layers();
+                let notes = layers.notes.iter();
+                notes
+                    .map(|note| format!("{}: {note}", store.name))
+                    .collect()
+            }
+            ServedSource::Volume(_) => Vec::new(),
+        });
+        notes.collect()
+    }
+
+    /// Answers requests until `stop` completes, then finishes the answers that were begun.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let Self { listener, shared } = self;
+        let warming = tokio::spawn(warm(Arc::clone(&shared)));
+        let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let (closing, closed) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        let mut stop = pin!(stop);
+        loop {
+            let next = pin!(accept(&listener, &connections));
+            let accepted = match select(next, &mut stop).await {
+                Either::Left((accepted, _)) => accepted,
+                Either::Right(_) => break,
+            };
+            let Some((stream, permit)) = accepted else {
+                continue;
+            };
+            while tasks.try_join_next().is_some() {}
+            let (shared, closed) = (Arc::clone(&shared), closed.clone());
+            tasks.spawn(async move {
+                serve(stream, shared, closed).await;
+                drop(permit);
+            });
+        }
+        warming.abort();
+        drop(listener);
+        // Without receivers, there is no connection to tell.
+        let _ = closing.send(true);
+        let all = async { while tasks.join_next().await.is_some() {} };
+        // Slow clients are cut off.
+        let _ = timeout(DRAIN_TIME, all).await;
+    }
+}
+
+/// Computes what the first requests to all sources need. Requests report errors.
+async fn warm(shared: Arc<Shared>) {
+    for source in &shared.site.sources {
+        if let ServedSource::Store(store) = source {
+            let _ = store.layers().warm().await;
+        }
+    }
+}
+
+/// Waits for a connection and a place for it.
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let permit = Arc::clone(connections).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, permit)),
+        Err(_) => {
+            // The process has too many open files, for example.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            None
+        }
+    }
+}
+
+/// Answers the requests of a connection.
+async fn serve(stream: TcpStream, shared: Arc<Shared>, mut closed: watch::Receiver<bool>) {
+    // Answers are written at once.
+    let _ = stream.set_nodelay(true);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(WRITE_TIME));
+    stream.set_read_timeout(Some(IDLE_TIME));
+    let stopping = closed.clone();
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
+        async move {
+            let (parts, _) = request.into_parts();
+            Ok::<_, Infallible>(shared.respond(&parts, stopping).await)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_headers(64)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+    let mut connection = pin!(connection);
+    let is_closing = pin!(closed.changed());
+    // A client that breaks off is not an error of the server.
+    if let Either::Right(_) = select(connection.as_mut(), is_closing).await {
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+}
+
+impl Shared {
+    async fn respond(&self, parts: &Parts, stopping: watch::Receiver<bool>) -> Response<Body> {
+        let mut response = match self.preflight(parts) {
+            Some(response) => response,
+            None => match self.rules.accept(parts) {
+                Ok(request) => self.answer(&request, stopping).await.respond(&request),
+                Err(refusal) => {
+                    let request = Request {
+                        is_head: false,
+                        path: Vec::new(),
+                        span: None,
+                        if_none_match: None,
+                    };
+                    Reply::from(refusal).respond(&request)
+                }
+            },
+        };
+        set_common(&mut response);
+        self.allow_origin(&parts.headers, &mut response);
+        response
+    }
+
+    async fn answer(&self, request: &Request, mut stopping: watch::Receiver<bool>) -> Reply {
+        let answer = async {
+            let Ok(_permit) = self.requests.acquire().await else {
+                return Reply::not_found();
+            };
+            self.site.answer(&request.path).await
+        };
+        match timeout(ANSWER_TIME, answer).await {
+            // A stream of events ends with the server.
+            Ok(Reply::Events(pieces)) => {
+                let stop = async move {
+                    let _ = stopping.changed().await;
+                };
+                Reply::Events(Box::pin(futures_util::StreamExt::take_until(
+                    pieces,
+                    Box::pin(stop),
+                )))
+            }
+            Ok(reply) => reply,
+            Err(_) => Reply::Failed(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the answer took too long; build coarser levels of the store, or export it"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// Answers the question of a browser whether a script may send a request.
+    fn preflight(&self, parts: &Parts) -> Option<Response<Body>> {
+        if parts.method != Method::OPTIONS || self.rules.check_host(parts).is_err() {
+            return None;
+        }
+        let empty = Reply::document(reply::TEXT, "");
+        let mut response = empty.respond(&Request {
+            is_head: true,
+            path: Vec::new(),
+            span: None,
+            if_none_match: None,
+        });
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        response.headers_mut().clear();
+        if self.is_allowed(&parts.headers) {
+            set(
+                &mut response,
+                ACCESS_CONTROL_ALLOW_METHODS,
+                "GET, HEAD, OPTIONS",
+            );
+            set(
+                &mut response,
+                ACCESS_CONTROL_ALLOW_HEADERS,
+                "authorization, if-none-match, range",
+            );
+            set(&mut response, ACCESS_CONTROL_MAX_AGE, "600");
+            set(&mut response, PRIVATE_NETWORK, "true");
+        }
+        Some(response)
+    }
+
+    fn is_allowed(&self, headers: &HeaderMap) -> bool {
+        origin(headers).is_some_and(|origin| {
+            let mut allowed = self.origins.iter();
+            allowed.any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
+        })
+    }
+
+    /// Lets the pages of allowed origins read an answer.
+    fn allow_origin(&self, headers: &HeaderMap, response: &mut Response<Body>) {
+        set(response, VARY, "Origin");
+        if let (Some(origin), true) = (origin(headers), self.is_allowed(headers)) {
+            set(response, ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            set(response, ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        }
+    }
+}
+
+/// Returns whether a token can stand in a path and is not easily guessed.
+fn is_token(token: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (8..=128).contains(&token.len()) && token.bytes().all(is_plain)
+}
+
+/// Returns a name that no other source has, and that no path of the site has.
+fn free_name(name: &str, served: &[ServedSource]) -> String {
+    let is_free = |name: &str| {
+        !["v", "events", "state.json"].contains(&name)
+            && served.iter().all(|source| source.name() != name)
+    };
+    let name: String = name
+        .chars()
+        .map(|letter| match letter {
+            '/' | '\\' => '_',
+            letter if letter.is_control() => '_',
+            letter => letter,
+        })
+        .collect();
+    let name = match name.as_str() {
+        "" | "." | ".." => "store".to_owned(),
+        _ => name,
+    };
+    if is_free(&name) {
+        return name;
+    }
+    let mut number = 2_u64;
+    loop {
+        let other = format!("{name}_{number}");
+        if is_free(&other) {
+            return other;
+        }
+        number = number.saturating_add(1);
+    }
+}
+
+fn with_port(host: &str, port: u16) -> String {
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| {
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    if has_port {
+        host.to_owned()
+    } else {
+        format!("{host}:{port}")
+    }
+}
+
+/// Returns the scheme and host of an address.
+fn origin_of(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let host = rest.split('/').next().unwrap_or(rest);
+    format!("{scheme}://{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_parts_of_addresses() {
+        assert_eq!(origin_of("https://host:8/a/b#c"), "https://host:8");
+        assert_eq!(origin_of("https://host"), "https://host");
+    }
+
+    #[test]
+    fn tokens_stand_in_paths() {
+        assert!(is_token("abc-DEF_123"));
+        for token in ["", "short", "with space", "a/bcdefghi"] {
+            assert!(!is_token(token), "{token}");
+        }
+    }
+
+    #[test]
+    fn hosts_get_a_port() {
+        assert_eq!(with_port("lab.example", 80), "lab.example:80");
+        assert_eq!(with_port("lab.example:8080", 80), "lab.example:8080");
+    }
+}

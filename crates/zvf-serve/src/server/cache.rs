@@ -1,0 +1,158 @@
+//! Encoded answers, kept up to a number of bytes.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+
+/// Bookkeeping of an entry, in bytes.
+const OVERHEAD: usize = 128;
+
+/// The answer for a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum KnownAnswer {
+    Bytes(Bytes),
+    /// The path leads nowhere.
+    Nothing,
+}
+
+impl KnownAnswer {
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Nothing => 0,
+        }
+    }
+}
+
+impl From<Option<Bytes>> for KnownAnswer {
+    fn from(bytes: Option<Bytes>) -> Self {
+        bytes.map_or(Self::Nothing, Self::Bytes)
+    }
+}
+
+impl From<KnownAnswer> for Option<Bytes> {
+    fn from(known: KnownAnswer) -> Self {
+        match known {
+            KnownAnswer::Bytes(bytes) => Some(bytes),
+            KnownAnswer::Nothing => None,
+        }
+    }
+}
+
+/// The least recently used answers are dropped when a new one exceeds the limit.
+#[derive(Debug)]
+pub(super) struct AnswerCache {
+    limit: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: HashMap<String, Entry>,
+    /// Keys by the time of their last use.
+    uses: BTreeMap<u64, String>,
+    clock: u64,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    value: KnownAnswer,
+    used: u64,
+}
+
+impl AnswerCache {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<KnownAnswer> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State {
+            entries,
+            uses,
+            clock,
+            ..
+        } = &mut *state;
+        let entry = entries.get_mut(key)?;
+        *clock = clock.saturating_add(1);
+        if let Some(key) = uses.remove(&entry.used) {
+            uses.insert(*clock, key);
+        }
+        entry.used = *clock;
+        Some(entry.value.clone())
+    }
+
+    pub(super) fn put(&self, key: String, value: KnownAnswer) {
+        let size = size_of(&key, &value);
+        if size > self.limit / 4 {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.remove(&key);
+        while state.bytes.saturating_add(size) > self.limit {
+            let Some((_, oldest)) = state.uses.pop_first() else {
+                break;
+            };
+            state.remove(&oldest);
+        }
+        state.clock = state.clock.saturating_add(1);
+        let used = state.clock;
+        state.bytes = state.bytes.saturating_add(size);
+        state.uses.insert(used, key.clone());
+        state.entries.insert(key, Entry { value, used });
+    }
+}
+
+impl State {
+    fn remove(&mut self, key: &str) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.uses.remove(&entry.used);
+            let size = size_of(key, &entry.value);
+            self.bytes = self.bytes.saturating_sub(size);
+        }
+    }
+}
+
+fn size_of(key: &str, value: &KnownAnswer) -> usize {
+    // The key is stored twice.
+    let keys = key.len().saturating_mul(2);
+    value.len().saturating_add(keys).saturating_add(OVERHEAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_answers_go_first() {
+        let answer = || KnownAnswer::Bytes(Bytes::from(vec![0; 200]));
+        let cache = AnswerCache::new(1000 + 4 * (OVERHEAD + 2));
+        for key in ["a", "b", "c", "d"] {
+            cache.put(key.to_owned(), answer());
+        }
+        assert!(cache.get("a").is_some());
+        cache.put("e".to_owned(), answer());
+        cache.put("e".to_owned(), answer());
+        assert!(cache.get("a").is_some() && cache.get("e").is_some());
+        assert!(cache.get("b").is_none());
+    }
+
+    #[test]
+    fn large_answers_are_not_kept() {
+        let cache = AnswerCache::new(1000);
+        cache.put(
+            "a".to_owned(),
+            KnownAnswer::Bytes(Bytes::from(vec![0; 600])),
+        );
+        assert!(cache.get("a").is_none());
+        cache.put("b".to_owned(), KnownAnswer::Nothing);
+        assert_eq!(cache.get("b"), Some(KnownAnswer::Nothing));
+    }
+}

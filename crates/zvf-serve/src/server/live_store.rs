@@ -1,0 +1,196 @@
+//! A store that is served, at its present state.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use hyper::StatusCode;
+use tokio::sync::Mutex as AsyncMutex;
+use zvf::Dataset;
+use zvf_model::{error_chain::error_chain, key::Key};
+use zvf_store::Read;
+
+use super::{
+    cache::AnswerCache,
+    live::LiveLayers,
+    reply::{BINARY, JSON, Pieces, Reply},
+};
+use crate::layers::{LayerError, Report};
+
+/// Time between two looks whether the store has changed.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Bytes of an object that are in memory at once.
+const PIECE: u64 = 4 << 20;
+
+/// A store and its layers.
+#[derive(Debug)]
+pub(super) struct LiveStore {
+    pub(super) name: String,
+    current: Mutex<Current>,
+    /// Held while the layers of a new state are planned.
+    refreshing: AsyncMutex<()>,
+}
+
+#[derive(Debug)]
+struct Current {
+    layers: Arc<LiveLayers>,
+    /// Counts the states, so that answers of an earlier one are not taken from the cache.
+    state: u64,
+    checked: Instant,
+}
+
+impl LiveStore {
+    pub(super) async fn open(
+        name: String,
+        dataset: Dataset,
+        report: &Report<'_>,
+    ) -> Result<Self, LayerError> {
+        let layers = LiveLayers::new(dataset, report).await?;
+        Ok(Self {
+            name,
+            current: Mutex::new(Current {
+                layers: Arc::new(layers),
+                state: 0,
+                checked: Instant::now(),
+            }),
+            refreshing: AsyncMutex::new(()),
+        })
+    }
+
+    pub(super) fn layers(&self) -> Arc<LiveLayers> {
+        Arc::clone(&self.lock().layers)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the last look is long ago, and notes the present one.
+    fn is_due(&self) -> bool {
+        let mut current = self.lock();
+        let is_due = current.checked.elapsed() >= CHECK_INTERVAL;
+        if is_due {
+            current.checked = Instant::now();
+        }
+        is_due
+    }
+
+    /// Plans the layers anew if the store has changed.
+    async fn refresh(&self) -> Result<(), LayerError> {
+        let _held = self.refreshing.lock().await;
+        let layers = self.layers();
+        if layers.dataset.is_current().await? {
+            return Ok(());
+        }
+        let mut dataset = layers.dataset.clone();
+        dataset.reload().await?;
+        let layers = Arc::new(LiveLayers::new(dataset, &|_, _| {}).await?);
+        let mut current = self.lock();
+        current.layers = layers;
+        current.state = current.state.saturating_add(1);
+        Ok(())
+    }
+
+    /// Answers a request for a file of a layer.
+    pub(super) async fn layer_file(&self, path: &[&str], cache: &AnswerCache) -> Reply {
+        if self.is_due()
+            && let Err(error) = self.refresh().await
+        {
+            return failure(&error);
+        }
+        match self.cached(path, cache).await {
+            // The state that was opened is gone: the present one has an answer.
+            Err(LayerError::Store(zvf::Error::Changed { .. })) => {
+                if let Err(error) = self.refresh().await {
+                    return failure(&error);
+                }
+                self.cached(path, cache).await
+            }
+            answer => answer,
+        }
+        .map_or_else(
+            |error| failure(&error),
+            |bytes| match bytes {
+                Some(bytes) if path.last() == Some(&"info") => Reply::document(JSON, bytes),
+                Some(bytes) => Reply::document(BINARY, bytes),
+                None => Reply::not_found(),
+            },
+        )
+    }
+
+    async fn cached(
+        &self,
+        path: &[&str],
+        cache: &AnswerCache,
+    ) -> Result<Option<Bytes>, LayerError> {
+        let (layers, state) = {
+            let current = self.lock();
+            (Arc::clone(&current.layers), current.state)
+        };
+        let key = format!("{}/{state}/{}", self.name, path.join("/"));
+        if let Some(known) = cache.get(&key) {
+            return Ok(known.into());
+        }
+        let answer = layers.answer(path).await?;
+        cache.put(key, answer.clone().into());
+        Ok(answer)
+    }
+
+    /// Answers a request for an object of the store itself.
+    pub(super) async fn object(&self, path: &[&str]) -> Reply {
+        let Ok(key) = Key::parse(&path.join("/")) else {
+            return Reply::not_found();
+        };
+        let store = self.layers().dataset.store().clone();
+        let stat = match store.stat(&key).await {
+            Ok(Some(stat)) => stat,
+            Ok(None) => return Reply::not_found(),
+            Err(error) => {
+                let status = match error.is_transient() {
+                    true => StatusCode::SERVICE_UNAVAILABLE,
+                    false => StatusCode::INTERNAL_SERVER_ERROR,
+                };
+                return Reply::Failed(status, error_chain(&error));
+            }
+        };
+        let read = move |start: u64, end: u64| -> Pieces {
+            let step = usize::try_from(PIECE).unwrap_or(usize::MAX);
+            let pieces = (start..end).step_by(step).map(move |from| {
+                let (store, key) = (store.clone(), key.clone());
+                let to = from.saturating_add(PIECE).min(end);
+                async move {
+                    let read = store.read_one(Read::bounded(key, from..to)).await;
+                    match read {
+                        Ok(Some(bytes)) => Ok(bytes),
+                        Ok(None) => Err(std::io::ErrorKind::NotFound.into()),
+                        Err(error) => Err(std::io::Error::other(error)),
+                    }
+                }
+            });
+            stream::iter(pieces).buffered(1).boxed()
+        };
+        let is_json = path.last() == Some(&"zarr.json");
+        Reply::Object {
+            content_type: if is_json { JSON } else { BINARY },
+            size: stat.size,
+            e_tag: stat.e_tag.map(|tag| match tag.starts_with('"') {
+                true => tag,
+                false => format!("\"{tag}\""),
+            }),
+            read: Box::new(read),
+        }
+    }
+}
+
+/// Returns the answer to a request that failed.
+pub(super) fn failure(error: &LayerError) -> Reply {
+    let status = match error {
+        LayerError::TooLarge(..) | LayerError::TooManyVertices(..) => StatusCode::PAYLOAD_TOO_LARGE,
+        LayerError::Store(error) if error.is_retryable() => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    Reply::Failed(status, error_chain(error))
+}

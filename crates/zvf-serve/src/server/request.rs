@@ -1,0 +1,256 @@
+//! Requests: their path, their headers, and who may ask.
+
+use hyper::{
+    HeaderMap, Method,
+    header::{AUTHORIZATION, HOST, HeaderName, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE},
+    http::{request::Parts, uri::Authority},
+};
+
+/// The longest path that is answered.
+const MOST_PATH: usize = 4096;
+
+/// A part of an object that a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ByteSpan {
+    /// From the first to the last byte, both included.
+    Bounded(u64, u64),
+    /// From this byte to the end.
+    From(u64),
+    /// The last bytes.
+    Last(u64),
+}
+
+/// A request that may be answered.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) is_head: bool,
+    /// Decoded segments of the path, without the token.
+    pub(super) path: Vec<String>,
+    pub(super) span: Option<ByteSpan>,
+    pub(super) if_none_match: Option<String>,
+}
+
+/// A request that is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Another method than GET, HEAD and OPTIONS.
+    Method,
+    /// A path that is too long or not encoded well.
+    Path,
+    /// A host name that is not that of this server.
+    Host,
+    /// No token, or another one.
+    Token,
+}
+
+/// The rules for requests.
+#[derive(Clone, Debug)]
+pub(super) struct RequestRules {
+    /// Names in the `Host` header, with the port where it is not that of the scheme; any if `None`.
+    pub(super) hosts: Option<Vec<String>>,
+    pub(super) token: Option<String>,
+}
+
+impl RequestRules {
+    /// Checks a request.
+    pub(super) fn accept(&self, parts: &Parts) -> Result<Request, Refusal> {
+        let is_head = parts.method == Method::HEAD;
+        if !is_head && parts.method != Method::GET {
+            return Err(Refusal::Method);
+        }
+        self.check_host(parts)?;
+        let mut path = segments(parts.uri.path())?;
+        if let Some(token) = &self.token {
+            let is_first = path.first().is_some_and(|first| is_equal(first, token));
+            let bearer = text(&parts.headers, AUTHORIZATION)
+                .and_then(|header| header.strip_prefix("Bearer "))
+                .is_some_and(|given| is_equal(given, token));
+            match (is_first, bearer) {
+                (true, _) => drop(path.remove(0)),
+                (false, true) => {}
+                (false, false) => return Err(Refusal::Token),
+            }
+        }
+        let span = text(&parts.headers, RANGE).and_then(span);
+        // Without dates and weak tags, a conditional range is answered whole.
+        let span = span.filter(|_| !parts.headers.contains_key(IF_RANGE));
+        Ok(Request {
+            is_head,
+            path,
+            span,
+            if_none_match: text(&parts.headers, IF_NONE_MATCH).map(str::to_owned),
+        })
+    }
+
+    /// Refuses names that another site may let point to this machine.
+    pub(super) fn check_host(&self, parts: &Parts) -> Result<(), Refusal> {
+        let Some(hosts) = &self.hosts else {
+            return Ok(());
+        };
+        let authority = parts.uri.authority().map(Authority::as_str);
+        let host = text(&parts.headers, HOST).or(authority);
+        let is_ours =
+            host.is_some_and(|host| hosts.iter().any(|own| own.eq_ignore_ascii_case(host)));
+        if is_ours { Ok(()) } else { Err(Refusal::Host) }
+    }
+}
+
+/// Returns the origin that a script names.
+pub(super) fn origin(headers: &HeaderMap) -> Option<&str> {
+    text(headers, ORIGIN)
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Compares in a time that depends on the length only.
+fn is_equal(given: &str, token: &str) -> bool {
+    let (given, token) = (given.as_bytes(), token.as_bytes());
+    let differences = given.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && differences == 0
+}
+
+/// Returns the decoded segments of a path. Empty segments are left out.
+fn segments(path: &str) -> Result<Vec<String>, Refusal> {
+    if path.len() > MOST_PATH {
+        return Err(Refusal::Path);
+    }
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(|segment| decoded(segment).ok_or(Refusal::Path))
+        .collect()
+}
+
+/// Undoes percent encoding. Returns `None` for names that could lead out of a folder.
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            byte => byte,
+        });
+    }
+    let name = String::from_utf8(bytes).ok()?;
+    let is_safe = name != "."
+        && name != ".."
+        && !name.contains(['/', '\\', '\0'])
+        && !name.chars().any(char::is_control);
+    is_safe.then_some(name)
+}
+
+/// Reads a header with one range; `None` for others, which are ignored.
+fn span(header: &str) -> Option<ByteSpan> {
+    let (first, last) = header.strip_prefix("bytes=")?.split_once('-')?;
+    let number = |digits: &str| {
+        let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| digits.parse::<u64>().unwrap_or(u64::MAX))
+    };
+    match (first, last) {
+        ("", last) => Some(ByteSpan::Last(number(last)?)),
+        (first, "") => Some(ByteSpan::From(number(first)?)),
+        (first, last) => {
+            let (first, last) = (number(first)?, number(last)?);
+            (first <= last).then_some(ByteSpan::Bounded(first, last))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::http;
+
+    use super::*;
+
+    fn parts(uri: &str, headers: &[(&str, &str)]) -> Parts {
+        let mut request = http::Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn rules(token: Option<&str>) -> RequestRules {
+        RequestRules {
+            hosts: Some(vec!["127.0.0.1:80".to_owned()]),
+            token: token.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        let host = [("host", "127.0.0.1:80")];
+        let path = |uri| {
+            rules(None)
+                .accept(&parts(uri, &host))
+                .map(|request| request.path)
+        };
+        assert_eq!(
+            path("/a/b%20c//"),
+            Ok(vec!["a".to_owned(), "b c".to_owned()])
+        );
+        for uri in [
+            "/../a",
+            "/a/%2e%2E",
+            "/a%2fb",
+            "/a%5cb",
+            "/%00",
+            "/%zz",
+            "/%f",
+            "/%ff",
+        ] {
+            assert_eq!(path(uri), Err(Refusal::Path), "{uri}");
+        }
+        assert_eq!(path(&format!("/{}", "a".repeat(5000))), Err(Refusal::Path));
+    }
+
+    #[test]
+    fn other_host_names_are_refused() {
+        for host in ["evil.example:80", "127.0.0.1", "127.0.0.1:81"] {
+            let refused = rules(None).accept(&parts("/", &[("host", host)]));
+            assert_eq!(refused.unwrap_err(), Refusal::Host, "{host}");
+        }
+        assert_eq!(
+            rules(None).accept(&parts("/", &[])).unwrap_err(),
+            Refusal::Host
+        );
+    }
+
+    #[test]
+    fn tokens_open_the_server() {
+        let host = ("host", "127.0.0.1:80");
+        let rules = rules(Some("secret"));
+        for uri in ["/a", "/", "/secre/a", "/secrets/a"] {
+            let refused = rules.accept(&parts(uri, &[host]));
+            assert_eq!(refused.unwrap_err(), Refusal::Token, "{uri}");
+        }
+        let path = |uri, headers: &[_]| rules.accept(&parts(uri, headers)).unwrap().path;
+        assert_eq!(path("/secret/a", &[host]), ["a"]);
+        assert_eq!(
+            path("/a", &[host, ("authorization", "Bearer secret")]),
+            ["a"]
+        );
+    }
+
+    #[test]
+    fn ranges_are_read() {
+        assert_eq!(span("bytes=0-9"), Some(ByteSpan::Bounded(0, 9)));
+        assert_eq!(span("bytes=5-"), Some(ByteSpan::From(5)));
+        assert_eq!(span("bytes=-5"), Some(ByteSpan::Last(5)));
+        for header in [
+            "bytes=9-0",
+            "bytes=-",
+            "bytes=+1-2",
+            "bytes=0-1,3-4",
+            "items=0-1",
+            "0-1",
+        ] {
+            assert_eq!(span(header), None, "{header}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The state of a viewer: its layers, and the place from which they are seen.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+use zvf_precomputed::{Dimension, Dimensions};
+
+use crate::layers::{Layer, LayerKind, space::ViewerSpace};
+
+/// The instance of Neuroglancer that its authors host.
+pub const HOSTED_VIEWER: &str = "https://neuroglancer-demo.appspot.com";
+/// Stores whose extents differ by a larger factor are not drawn in one panel.
+const MOST_RATIO: f64 = 4.0;
+
+/// The layers of a store, and the box and units of its coordinates.
+#[derive(Clone, Debug)]
+pub struct StoreView {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+    pub(crate) space: ViewerSpace,
+}
+
+impl StoreView {
+    /// Returns the layers.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Returns the extent along the longest axis of space, in metres, and the box along each axis.
+    fn boxes(&self) -> Vec<(&Dimension, f64, f64)> {
+        let ends = self.lower.iter().zip(&self.upper);
+        let axes = self.space.dimensions.0.iter().zip(ends);
+        axes.map(|(axis, (lo, hi))| (axis, lo * axis.scale, hi * axis.scale))
+            .collect()
+    }
+
+    fn widest(&self) -> f64 {
+        let spaces = self
+            .boxes()
+            .into_iter()
+            .filter(|(axis, ..)| axis.unit == "m");
+        let widest = spaces.map(|(_, lo, hi)| hi - lo).fold(0.0, f64::max);
+        if widest > 0.0 { widest } else { 1e-9 }
+    }
+
+    /// Returns whether the boxes of two stores meet and have extents of one order.
+    fn is_beside(&self, other: &Self) -> bool {
+        let ratio = self.widest() / other.widest();
+        let theirs = other.boxes();
+        let meets = self.boxes().into_iter().all(|(axis, lo, hi)| {
+            let same = theirs
+                .iter()
+                .find(|(other, ..)| other.name == axis.name && other.unit == axis.unit);
+            same.is_none_or(|(_, from, to)| *from <= hi && lo <= *to)
+        });
+        meets && (1.0 / MOST_RATIO..=MOST_RATIO).contains(&ratio)
+    }
+}
+
+/// A store with the name and the address under which its layers are served.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedView<'a> {
+    /// The name, which names of layers begin with.
+    pub name: &'a str,
+    /// Address of the folder of its layers.
+    pub url: &'a str,
+    /// Its layers.
+    pub view: &'a StoreView,
+}
+
+/// Returns the address of a viewer that shows a state; that of [`HOSTED_VIEWER`] without `viewer`.
+pub fn viewer_link(viewer: Option<&str>, state: &str) -> String {
+    let viewer = viewer.unwrap_or(HOSTED_VIEWER);
+    let mut link = format!("{}/#!", viewer.trim_end_matches('/'));
+    for byte in state.bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-_.~:/".contains(&byte);
+        match is_plain {
+            true => link.push(char::from(byte)),
+            // Writing into a string does not fail.
+            false => drop(write!(link, "%{byte:02X}")),
+        }
+    }
+    link
+}
+
+/// Returns the last part of an address without the extension of stores: a name for its layers.
+pub fn store_name(address: &str) -> String {
+    let name = address.trim_end_matches(['/', '\\']);
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let extensions = [".zv", ".zvr", ".zarr", ".zarrvectors", ".zip"];
+    let stem = |name: &str| {
+        let stripped = extensions
+            .iter()
+            .find_map(|extension| name.strip_suffix(extension));
+        stripped.map(str::to_owned)
+    };
+    // A zip file may be named after the folder that it holds: tracts.zv.zip.
+    let once = stem(name).unwrap_or_else(|| name.to_owned());
+    stem(&once).unwrap_or(once)
+}
+
+/// Returns the state that shows stores. Those whose boxes meet are drawn together, and others in
+/// panels beside each other.
+pub fn viewer_state(stores: &[ServedView<'_>]) -> String {
+    let mut groups: Vec<Vec<&ServedView<'_>>> = Vec::new();
+    for store in stores {
+        let beside = groups
+            .iter_mut()
+            .find(|group| group.iter().any(|other| store.view.is_beside(other.view)));
+        match beside {
+            Some(group) => group.push(store),
+            None => groups.push(vec![store]),
+        }
+    }
+    let dimensions = dimensions(stores);
+    let is_shared = groups.iter().any(|group| group.len() > 1);
+    let layers = stores.iter().flat_map(|store| {
+        let layers = store.view.layers.iter();
+        layers.map(move |layer| layer_state(store, layer, is_shared))
+    });
+    let layers: Vec<Value> = layers.collect();
+    let mut state = Map::new();
+    state.insert("showAxisLines".to_owned(), false.into());
+    state.insert("layers".to_owned(), layers.into());
+    let first = groups.first().map(|group| camera(group, &dimensions));
+    if let Some(camera) = first {
+        state.insert("position".to_owned(), camera.centre.into());
+        state.insert("projectionScale".to_owned(), (camera.widest * 1.4).into());
+        state.insert(
+            "crossSectionScale".to_owned(),
+            (camera.widest / 600.0).into(),
+        );
+    }
+    let layout = match groups.as_slice() {
+        [] | [_] => Value::from("3d"),
+        groups => panels(groups, &dimensions),
+    };
+    state.insert("layout".to_owned(), layout);
+    // The order of axes counts, which a map may change.
+    let state = Value::Object(state).to_string();
+    let members = state.strip_prefix('{').unwrap_or(&state);
+    format!("{{\"dimensions\":{},{members}", dimensions.to_json())
+}
+
+/// Returns the axes of all stores, with the units of the first that has them.
+fn dimensions(stores: &[ServedView<'_>]) -> Dimensions {
+    let mut axes: Vec<Dimension> = Vec::new();
+    for store in stores {
+        for axis in &store.view.space.dimensions.0 {
+            if axes.iter().all(|known| known.name != axis.name) {
+                axes.push(axis.clone());
+            }
+        }
+    }
+    Dimensions(axes)
+}
+
+/// The place from which a group of stores is seen, in the units of the state.
+struct Camera {
+    centre: Vec<f64>,
+    widest: f64,
+}
+
+fn camera(group: &[&ServedView<'_>], dimensions: &Dimensions) -> Camera {
+    let boxes: Vec<_> = group.iter().flat_map(|store| store.view.boxes()).collect();
+    let ends = |axis: &Dimension| {
+        let same = boxes.iter().filter(|(other, ..)| other.name == axis.name);
+        same.fold(None, |ends: Option<(f64, f64)>, (_, lo, hi)| {
+            let (from, to) = ends.unwrap_or((*lo, *hi));
+            Some((from.min(*lo), to.max(*hi)))
+        })
+    };
+    let centre = dimensions.0.iter().map(|axis| {
+        let (lo, hi) = ends(axis).unwrap_or((0.0, 0.0));
+        f64::midpoint(lo, hi) / axis.scale
+    });
+    let widest = dimensions.0.iter().filter_map(|axis| {
+        let (lo, hi) = ends(axis).filter(|_| axis.unit == "m")?;
+        Some(hi - lo)
+    });
+    let widest = widest.fold(0.0, f64::max);
+    let scale = dimensions.0.iter().find(|axis| axis.unit == "m");
+    let scale = scale.map_or(1.0, |axis| axis.scale);
+    Camera {
+        centre: centre.collect(),
+        widest: if widest > 0.0 { widest / scale } else { 1.0 },
+    }
+}
+
+/// Returns a layout with a panel for each group, in rows of about as many as there are rows.
+fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
+    let side = groups.len().isqrt();
+    let columns = if side.saturating_mul(side) < groups.len() {
+        side.saturating_add(1)
+    } else {
+        side
+    };
+    let rows = groups.chunks(columns.max(1)).map(|row| {
+        let row = row.iter().map(|group| {
+            let Camera { centre, widest } = camera(group, dimensions);
+            let names = group.iter().flat_map(|store| {
+                let layers = store.view.layers.iter();
+                layers.map(|layer| layer_name(layer, store.name))
+            });
+            json!({
+                "type": "viewer",
+                "layout": "3d",
+                "layers": names.collect::<Vec<_>>(),
+                "position": {"link": "unlinked", "value": centre},
+                "projectionScale": {"link": "unlinked", "value": widest * 1.4},
+                "projectionOrientation": {"link": "unlinked"},
+            })
+        });
+        json!({"type": "row", "children": row.collect::<Vec<_>>()})
+    });
+    json!({"type": "column", "children": rows.collect::<Vec<_>>()})
+}
+
+fn layer_name(layer: &Layer, name: &str) -> String {
+    match layer.kind {
+        LayerKind::Annotations | LayerKind::Volume => name.to_owned(),
+        kind => format!("{name} {}", kind.folder()),
+    }
+}
+
+/// Returns the state of a layer. Surfaces that share a panel with other stores are transparent.
+fn layer_state(store: &ServedView<'_>, layer: &Layer, is_shared: bool) -> Value {
+    let ServedView { name, url, view } = store;
+    let mut state = Map::new();
+    let url = url.trim_end_matches('/');
+    let source = format!("precomputed://{url}/{}", layer.kind.folder());
+    state.insert("name".to_owned(), layer_name(layer, name).into());
+    state.insert("source".to_owned(), source.into());
+    match layer.kind {
+        LayerKind::Annotations => {
+            state.insert("type".to_owned(), "annotation".into());
+            if let Some(shader) = &layer.shader {
+                state.insert("shader".to_owned(), shader.as_str().into());
+            }
+            let is_related =
+                |other: &&Layer| matches!(other.kind, LayerKind::Segments | LayerKind::Skeletons);
+            let related = view.layers.iter().find(is_related);
+            if let Some(related) = related.filter(|_| layer.is_related) {
+                let linked = json!({"object": layer_name(related, name)});
+                state.insert("linkedSegmentationLayer".to_owned(), linked);
+            }
+        }
+        LayerKind::Skeletons | LayerKind::Meshes | LayerKind::Segments => {
+            let segments: Vec<String> = layer.shown.iter().map(ToString::to_string).collect();
+            state.insert("type".to_owned(), "segmentation".into());
+            state.insert("segments".to_owned(), segments.into());
+            state.insert("hideSegmentZero".to_owned(), false.into());
+            if layer.kind == LayerKind::Meshes && is_shared {
+                state.insert("objectAlpha".to_owned(), 0.3.into());
+            }
+            if let Some(shader) = &layer.shader {
+                let skeletons = json!({"mode3d": "lines", "shader": shader});
+                state.insert("skeletonRendering".to_owned(), skeletons);
+            }
+            // Annotations show the same paths at any distance; skeletons are loaded whole.
+            let is_annotated = |layer: &Layer| layer.kind == LayerKind::Annotations;
+            if layer.kind == LayerKind::Skeletons && view.layers.iter().any(is_annotated) {
+                state.insert("visible".to_owned(), false.into());
+            }
+        }
+        LayerKind::Volume => {
+            state.insert("type".to_owned(), "image".into());
+            if let Some(shader) = &layer.shader {
+                state.insert("shader".to_owned(), shader.as_str().into());
+            }
+        }
+    }
+    Value::Object(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(lower: f64, upper: f64, unit: f64) -> StoreView {
+        let axes = ["x", "y", "z"].map(|name| Dimension {
+            name: name.to_owned(),
+            scale: unit,
+            unit: "m".to_owned(),
+        });
+        StoreView {
+            layers: vec![Layer {
+                kind: LayerKind::Annotations,
+                items: 1,
+                shader: None,
+                shown: Vec::new(),
+                is_related: false,
+            }],
+            lower: vec![lower; 3],
+            upper: vec![upper; 3],
+            space: ViewerSpace {
+                dimensions: Dimensions(axes.to_vec()),
+                notes: Vec::new(),
+            },
+        }
+    }
+
+    fn state_of(views: &[StoreView]) -> Value {
+        let stores: Vec<ServedView<'_>> = views
+            .iter()
+            .map(|view| ServedView {
+                name: "a",
+                url: "http://h",
+                view,
+            })
+            .collect();
+        serde_json::from_str(&viewer_state(&stores)).unwrap()
+    }
+
+    #[test]
+    fn stores_in_one_place_share_a_panel() {
+        // 1 to 3 mm, and 2000 to 4000 µm.
+        let state = state_of(&[view(1.0, 3.0, 1e-3), view(2000.0, 4000.0, 1e-6)]);
+        assert_eq!(state["layout"], "3d");
+        let centre: Vec<f64> = serde_json::from_value(state["position"].clone()).unwrap();
+        assert!(
+            centre.iter().all(|at| (at - 2.5).abs() < 1e-9),
+            "{centre:?}"
+        );
+    }
+
+    #[test]
+    fn stores_apart_have_panels() {
+        let state = state_of(&[
+            view(0.0, 1.0, 1e-3),
+            view(5.0, 6.0, 1e-3),
+            view(0.0, 1e-6, 1e-3),
+        ]);
+        let rows = state["layout"]["children"].as_array().unwrap();
+        let counts: Vec<usize> = rows
+            .iter()
+            .map(|row| row["children"].as_array().unwrap().len())
+            .collect();
+        assert_eq!(counts, [2, 1]);
+        let second = &rows[0]["children"][1]["position"]["value"][0];
+        assert_eq!(second.as_f64(), Some(5.5));
+    }
+
+    #[test]
+    fn names_of_stores_have_no_extension() {
+        for address in [
+            "tracts",
+            "a/tracts.zv",
+            "s3://b/tracts.zv/",
+            "C:\\tracts.zv.zip",
+        ] {
+            assert_eq!(store_name(address), "tracts", "{address}");
+        }
+    }
+
+    #[test]
+    fn links_are_percent_encoded() {
+        assert_eq!(
+            viewer_link(Some("http://h/"), "{\"a\"}"),
+            "http://h/#!%7B%22a%22%7D"
+        );
+    }
+}

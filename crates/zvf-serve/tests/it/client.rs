@@ -1,0 +1,150 @@
+//! A client that sends requests byte by byte, and a server to talk to.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{Read, Write as _},
+    net::{SocketAddr, TcpStream},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+use zvf::{Dataset, Follow, OpenOptions};
+use zvf_serve::{LayerSource, ServeOptions, Server};
+
+/// A running server. Dropping it stops it.
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) path: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl TestServer {
+    /// Serves stores by name.
+    pub(crate) fn start(stores: &[(&str, &str)], options: ServeOptions) -> Self {
+        let stores: Vec<(String, String)> = stores
+            .iter()
+            .map(|(name, address)| ((*name).to_owned(), (*address).to_owned()))
+            .collect();
+        let (stop, stopped) = oneshot::channel();
+        let (started, start) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let mut sources = Vec::new();
+                for (name, address) in &stores {
+                    let options = OpenOptions::default().follow(Follow::Never);
+                    let dataset = Dataset::open_with(address.as_str(), &options).await;
+                    sources.push(LayerSource::store(name, dataset.unwrap()));
+                }
+                let server = Server::bind(sources, &options, &|_, _| {}).await.unwrap();
+                started.send(server.address().to_owned()).unwrap();
+                let stop = async move {
+                    let _ = stopped.await;
+                };
+                server.run(stop).await;
+            });
+        });
+        let url = start.recv().unwrap();
+        let rest = url.strip_prefix("http://").unwrap();
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        Self {
+            address: host.parse().unwrap(),
+            path: path.to_owned(),
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// Stops the server and waits for its last answers.
+    pub(crate) fn stop(&mut self) {
+        if let (Some(stop), Some(thread)) = (self.stop.take(), self.thread.take()) {
+            let _ = stop.send(());
+            thread.join().unwrap();
+        }
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_mins(1)))
+            .unwrap();
+        stream
+    }
+
+    /// Sends a request with headers and returns the answer.
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut stream = self.connect();
+        let host = self.address.to_string();
+        let has_host = headers.iter().any(|(name, _)| *name == "Host");
+        let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !has_host {
+            write!(request, "Host: {host}\r\n").unwrap();
+        }
+        for (name, value) in headers {
+            write!(request, "{name}: {value}\r\n").unwrap();
+        }
+        request.push_str("\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        Answer::read(&mut stream)
+    }
+
+    /// Returns the body at a path, which must exist.
+    pub(crate) fn get(&self, path: &str) -> Vec<u8> {
+        let answer = self.ask("GET", path, &[]);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.body
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// An answer of the server.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    /// Reads until the server closes the connection.
+    pub(crate) fn read(stream: &mut TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        let end = end.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&bytes)));
+        let head = std::str::from_utf8(&bytes[..end]).unwrap();
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap();
+        let headers = lines.map(|line| {
+            let (name, value) = line.split_once(": ").unwrap();
+            (name.to_ascii_lowercase(), value.to_owned())
+        });
+        let headers: BTreeMap<String, String> = headers.collect();
+        assert_eq!(headers.get("transfer-encoding"), None);
+        Self {
+            status: status.parse().unwrap(),
+            headers,
+            body: bytes[end + 4..].to_vec(),
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}

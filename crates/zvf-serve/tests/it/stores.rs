@@ -1,0 +1,121 @@
+//! Stores to serve.
+
+use zvf::{Column, CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
+
+/// A folder with stores.
+pub(crate) struct TestStores {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl TestStores {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn address(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Creates a store with chunks of 25 units and returns its address.
+    pub(crate) fn create(&self, name: &str, kind: GeometryKind, geometry: &Geometry) -> String {
+        let address = self.address(name);
+        let design = Design::new(kind).chunk_shape([25.0; 3]);
+        let options = CreateOptions::default();
+        let created = zvf::create(address.as_str(), geometry, design, &options);
+        block_on(created).unwrap();
+        address
+    }
+}
+
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(work)
+}
+
+/// Returns numbers between 0 and 100 that look random.
+fn spread(count: u32) -> impl Iterator<Item = f32> {
+    (0..count).map(|at| {
+        let hash = at.wrapping_mul(2_654_435_761) >> 8;
+        f32::from(u16::try_from(hash % 50_000).unwrap()) / 500.0
+    })
+}
+
+/// Returns points with an object and a number each; a third of them lie close together.
+pub(crate) fn points(count: u32) -> Geometry {
+    let positions = spread(count * 3).enumerate().map(|(at, along)| {
+        if (at / 3) % 3 == 0 {
+            40.0 + along * 0.05
+        } else {
+            along
+        }
+    });
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.object_ids = Some((0..count).map(|at| i64::from(at / 50)).collect());
+    let numbers = (0..count).map(|at| f32::from(u16::try_from(at % 1000).unwrap()));
+    geometry.vertex = vec![Column::new("depth", NumericColumn::float32(1, numbers))];
+    geometry
+}
+
+/// Returns paths of `length` points.
+pub(crate) fn paths(count: u32, length: u32) -> Geometry {
+    let starts: Vec<f32> = spread(count * 3).collect();
+    let mut positions = Vec::new();
+    for path in 0..usize::try_from(count).unwrap() {
+        for step in 0..u16::try_from(length).unwrap() {
+            for axis in 0..3 {
+                let pace = f32::from(u16::try_from(path % 7 + axis).unwrap());
+                positions.push(starts[path * 3 + axis] * 0.6 + f32::from(step) * 0.4 * pace);
+            }
+        }
+    }
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.part_offsets = Some((0..=count).map(|at| u64::from(at * length)).collect());
+    geometry.part_objects = Some((0..count).map(i64::from).collect());
+    geometry
+}
+
+/// Returns trees: each vertex of an object but the first has an earlier one as its parent.
+pub(crate) fn trees(count: u32, size: u32) -> Geometry {
+    let vertices = count * size;
+    let mut geometry = Geometry::new(NumericColumn::float32(3, spread(vertices * 3)));
+    geometry.object_ids = Some((0..vertices).map(|at| i64::from(at / size)).collect());
+    geometry.links = (0..vertices)
+        .filter(|at| at % size > 0)
+        .flat_map(|at| {
+            let parent = at - at % size + (at % size - 1) / 2;
+            [i64::from(at), i64::from(parent)]
+        })
+        .collect();
+    let radii = spread(vertices);
+    geometry.vertex = vec![Column::new("radius", NumericColumn::float32(1, radii))];
+    geometry
+}
+
+/// Returns a surface of triangles over a square grid, as one object.
+pub(crate) fn surface(side: u32) -> Geometry {
+    let positions = (0..side * side).flat_map(|at| {
+        let [x, y] = [at % side, at / side].map(|along| f32::from(u16::try_from(along).unwrap()));
+        [x, y, (x * 0.3).sin() * 5.0 + 50.0]
+    });
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.link_width = 3;
+    geometry.links = (0..side - 1)
+        .flat_map(|y| (0..side - 1).map(move |x| i64::from(y * side + x)))
+        .flat_map(|corner| {
+            let side = i64::from(side);
+            [
+                corner,
+                corner + 1,
+                corner + side,
+                corner + 1,
+                corner + side + 1,
+                corner + side,
+            ]
+        })
+        .collect();
+    geometry
+}

@@ -1,0 +1,202 @@
+"""Shows stores of `zvf serve` and static exports in Neuroglancer in headless Chromium.
+
+The viewer is that of the Python package neuroglancer. Each layer must become ready and draw: a
+screenshot has many more coloured pixels than that of the viewer without layers, and neither the
+console nor the status line nor the server reports an error. The screenshots stay in the folder.
+
+    viewer.py ZVF FOLDER
+"""
+
+import functools
+import http.server
+import json
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import unquote
+
+import neuroglancer
+import numpy as np
+from PIL import Image
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+
+from precomputed import Serving, run
+
+CLIENT = Path(neuroglancer.__file__).parent / "static" / "client"
+WAIT = 180
+# Pixels of a screenshot of 1000 × 800 that a drawn layer colours at least.
+COLOURED = 300
+QUIET = ["favicon", "GPU stall", "GL Driver Message", "Automatic fallback to software WebGL"]
+
+
+class Browser:
+    def __init__(self, size=(1000, 800)):
+        options = Options()
+        options.page_load_strategy = "none"
+        for flag in [
+            "--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--disable-gpu-sandbox",
+            "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--disable-dev-shm-usage",
+            "--disable-quic", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync", f"--window-size={size[0]},{size[1]}",
+        ]:
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        options.binary_location = shutil.which("chromium")
+        self.driver = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
+
+    def open(self, link):
+        """Opens a link in a new page and waits for the viewer."""
+        self.driver.get("about:blank")
+        self.driver.get(link)
+        self.wait(lambda: self.driver.execute_script("return !!window.viewer"), "viewer")
+
+    def wait(self, is_done, what, seconds=WAIT):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if is_done():
+                return
+            time.sleep(0.5)
+        log = [entry["message"] for entry in self.driver.get_log("browser")]
+        raise SystemExit(f"{what} is not ready after {seconds} s; {self.status()} {log[-5:]}")
+
+    def layers(self):
+        script = "return viewer.layerManager.managedLayers.map(l => [l.name, l.isReady(), l.visible])"
+        return self.driver.execute_script(script)
+
+    def status(self):
+        return self.driver.execute_script(
+            "return [...document.querySelectorAll('.neuroglancer-status-container li')]"
+            ".map(e => e.textContent)")
+
+    def show_only(self, name):
+        """Hides all layers but one."""
+        self.driver.execute_script(
+            "for (const l of viewer.layerManager.managedLayers) l.setVisible(l.name === arguments[0])",
+            name)
+
+    def restore(self, state):
+        self.driver.execute_script("viewer.state.restoreState(arguments[0])", state)
+
+    def picture(self, path):
+        self.driver.save_screenshot(str(path))
+        return np.asarray(Image.open(path).convert("RGB")).astype(int)
+
+    def errors(self):
+        entries = self.driver.get_log("browser")
+        wrong = [e["message"] for e in entries if e["level"] == "SEVERE"]
+        return [text for text in wrong if not any(known in text for known in QUIET)]
+
+
+def coloured(picture):
+    """Counts pixels that are neither grey nor dark, below the bars at the top."""
+    body = picture[60:]
+    return int(((body.max(2) > 60) & (body.max(2) - body.min(2) > 25)).sum())
+
+
+def bright(picture):
+    return int((picture[60:].max(2) > 90).sum())
+
+
+def settled(browser, path, count):
+    """Takes pictures until two in a row have as many pixels."""
+    before, end = -1, time.monotonic() + WAIT
+    while time.monotonic() < end:
+        picture = browser.picture(path)
+        now = count(picture)
+        if now > COLOURED and abs(now - before) <= 0.01 * now:
+            return picture
+        before = now
+        time.sleep(1)
+    return picture
+
+
+def check(browser, link, folder, prefix):
+    """Draws each layer of a link alone and returns the pixels that each colours."""
+    browser.open(link)
+    browser.wait(lambda: browser.layers() and all(ready for _, ready, visible in browser.layers() if visible),
+                 "the layers")
+    counts = {}
+    for name in [name for name, *_ in browser.layers()]:
+        if name.endswith(" segments"):
+            continue
+        browser.show_only(name)
+        browser.wait(lambda: all(ready for _, ready, visible in browser.layers() if visible), name)
+        picture = settled(browser, folder / f"{prefix}-{name.replace(' ', '-')}.png", coloured)
+        counts[name] = coloured(picture)
+        assert counts[name] > COLOURED, f"{prefix}: {name} draws {counts[name]} pixels"
+    wrong = [text for text in browser.status() if "rror" in text or "Cannot" in text]
+    assert not wrong, (prefix, wrong)
+    assert not browser.errors(), browser.errors()
+    return counts
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A plain file server for other origins."""
+
+    def end_headers(self):
+        self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def main():
+    zvf, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    run(zvf, "demo", folder / "demo", "--small", "--quiet")
+    stores = sorted((folder / "demo").glob("*.zv"))
+    scan = folder / "scan.npy"
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 48)] * 3, indexing="ij"))
+    np.save(scan, (np.exp(-3 * (grid**2).sum(0)) * 250).astype("u1"))
+    browser = Browser()
+    try:
+        with Serving(zvf, stores, "--client", CLIENT) as served:
+            counts = check(browser, served["neuroglancer"], folder, "served")
+            # All stores at first sight.
+            browser.open(served["neuroglancer"])
+            browser.wait(lambda: browser.layers() and all(r for _, r, v in browser.layers() if v), "all")
+            picture = settled(browser, folder / "served.png", coloured)
+            assert coloured(picture) > 4 * COLOURED, coloured(picture)
+            browser.restore(served["state"] | {"layers": [], "layout": "3d"})
+            time.sleep(3)
+            empty = coloured(browser.picture(folder / "empty.png"))
+            assert empty < COLOURED, empty
+        with Serving(zvf, [scan], "--client", CLIENT) as served:
+            browser.open(served["neuroglancer"])
+            browser.wait(lambda: browser.layers() and all(r for _, r, _ in browser.layers()), "volume")
+            picture = settled(browser, folder / "volume.png", bright)
+            assert bright(picture) > 4 * COLOURED, bright(picture)
+        # A static export from a plain file server, in the viewer of another server.
+        exports = folder / "exports"
+        exports.mkdir()
+        handler = functools.partial(Quiet, directory=str(exports))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_address[1]}"
+            with Serving(zvf, stores[:1], "--client", CLIENT) as served:
+                viewer = served["neuroglancer"].split("#!")[0]
+                for store in stores:
+                    out = exports / store.stem
+                    report = json.loads(run(zvf, "export", "precomputed", store, out, "--json",
+                                            "--url", f"{url}/{store.stem}"))
+                    state = report["neuroglancer"].split("#!")[1]
+                    (exports / f"{store.stem}.json").write_bytes(
+                        json.dumps(json.loads(unquote(state))).encode())
+                    link = f"{viewer}#!{url}/{store.stem}.json"
+                    counts |= {f"exported {name}": count
+                               for name, count in check(browser, link, folder, "exported").items()}
+            server.shutdown()
+    finally:
+        browser.driver.quit()
+    text = ", ".join(f"{name} {count}" for name, count in counts.items())
+    print(f"viewer: coloured pixels: {text}")
+
+
+if __name__ == "__main__":
+    main()
