@@ -19,17 +19,17 @@ pl: Any = pytest.importorskip("polars")
 def test_a_result_is_a_table() -> None:
     result = zvf.open("tracts.zv").query()
     table = pa.table(result)
-    assert table.column_names == ["x", "y", "z", "part", "object", "vertex.fa"]
+    assert table.column_names == ["x", "y", "z", "part", "object_id", "vertex.fa"]
     assert table["x"].to_pylist() == [0, 1, 2, 9, 8]
     assert table["part"].to_pylist() == [0, 0, 0, 1, 1]
-    assert table["object"].to_pylist() == [3, 3, 3, 8, 8]
+    assert table["object_id"].to_pylist() == [3, 3, 3, 8, 8]
     assert table.schema.metadata[b"axes"] == b'["x", "y", "z"]'
     # The attribute is the memory of the result.
     values = table["vertex.fa"].chunk(0).buffers()[1]
     assert values.address == result.vertex["fa"].ctypes.data
     frame = pl.DataFrame(result)
     assert pl.from_arrow(result).struct.unnest().equals(frame)
-    assert frame.filter(pl.col("vertex.fa") > 0.6)["object"].to_list() == [8, 8]
+    assert frame.filter(pl.col("vertex.fa") > 0.6)["object_id"].to_list() == [8, 8]
     del result
     gc.collect()
     assert frame["vertex.fa"].sum() == pytest.approx(3.0)

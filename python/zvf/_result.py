@@ -175,10 +175,10 @@ class Result:
         """Return a table for pyarrow, polars, DuckDB and others that take Arrow data.
 
         The columns are those of the files that `zvf query -o` writes. `vertices` has a column for
-        each axis, then `row_id` if the query asks for it, then `part` and `object` for paths, or
-        `object_id`, then `vertex.NAME` and
-        `fragment.NAME`. `objects` has `object_id` and `object.NAME`. `links` has `links`, a list of
-        rows of vertices, and `link.NAME`. A result itself is the table of its vertices.
+        each axis, then `row_id` if the query asks for it, `part` for paths, `object_id`,
+        `vertex.NAME` and `fragment.NAME`. `objects` has `object_id` and `object.NAME`. `links` has
+        `links`, a list of rows of vertices, and `link.NAME`. A result itself is the table of its
+        vertices.
 
         >>> zvf.open("tracts.zv").query().table("objects")
         Table(2 rows, object_id, object.length)
@@ -204,7 +204,7 @@ class Result:
             rows = np.diff(self.part_offsets)
             parts = np.arange(len(rows), dtype=np.int64)
             columns.append(column("part", np.repeat(parts, rows)))
-            columns.append(column("object", np.repeat(self.part_objects, rows)))
+            columns.append(column("object_id", np.repeat(self.part_objects, rows)))
         elif self.object_ids is not None:
             columns.append(column("object_id", self.object_ids))
         columns += self.vertex._columns("vertex") + self.fragment._columns("fragment")

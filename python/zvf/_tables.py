@@ -22,7 +22,8 @@ def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str
     """Return the arrays of a table.
 
     The columns with the names of axes are coordinates. `object_id`, or for paths `part` and
-    `object`, group the rows; all others are attributes of vertices.
+    `object_id`, group the rows; all others are attributes of vertices. Older tables have `object`
+    in the place of `object_id`.
     """
     columns = dict(columns_of("source", table))
     names = list(axes) if axes else [name for name in AXES if name in columns]
@@ -40,7 +41,7 @@ def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str
         objects = groups.get("object", groups.get("object_id"))
         parts = groups.get("part", objects)
         if parts is None:
-            raise ValueError("paths need a column part or object, which tells the rows of a path")
+            raise ValueError("paths need a column part or object_id, which tells the rows of a path")
         if objects is None:
             objects = parts
         changes = (parts[1:] != parts[:-1]) | (objects[1:] != objects[:-1])

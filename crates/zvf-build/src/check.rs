@@ -7,7 +7,10 @@ use crate::{
     error::BuildError,
     geometry::{Geometry, GeometryKind},
 };
-use zvf_model::column::{Column, ColumnValues};
+use zvf_model::{
+    column::{Column, ColumnValues},
+    zarr::MAX_RANK,
+};
 
 /// Limit of readers on the number of objects.
 const MOST_OBJECTS: i64 = 1 << 26;
@@ -27,6 +30,12 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
     let vertices = geometry.vertices();
     if vertices == 0 {
         return Err(BuildError::Empty);
+    }
+    if geometry.axes() > MAX_RANK {
+        return Err(BuildError::PositionAxes {
+            vertices,
+            axes: geometry.axes(),
+        });
     }
     if u32::try_from(vertices).is_err() {
         return Err(BuildError::TooManyVertices(vertices));
@@ -86,6 +95,10 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
     if design.crs.as_ref().is_some_and(|crs| !crs.is_object()) {
         return Err(BuildError::Crs);
     }
+    let mut scopes = design.attribute_specs.keys();
+    if let Some(scope) = scopes.find(|scope| !SCOPES.contains(&scope.as_str())) {
+        return Err(BuildError::AttributeScope(scope.clone()));
+    }
     if let Some(axes) = &design.axes {
         let (expected, found) = (geometry.axes(), axes.len());
         if expected != found {
@@ -103,6 +116,9 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
     }
     Ok(())
 }
+
+/// Scopes of attributes.
+const SCOPES: [&str; 5] = ["vertex", "fragment", "link", "object", "group"];
 
 fn needs(kind: &'static str, what: &'static str) -> BuildError {
     BuildError::MissingInput { kind, what }
@@ -163,6 +179,9 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
         } else {
             Err(no_place(kind, "link attributes"))
         };
+    }
+    if design.kind == GeometryKind::Mesh && geometry.links.is_empty() {
+        return Err(needs(kind, "links"));
     }
     let expected = match design.kind {
         GeometryKind::Mesh if (3..=8).contains(&width) => None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
+use zvf_model::root::AttributeDeclarations;
 
 use crate::{geometry::GeometryKind, parametric::FormulaSet};
 
@@ -190,6 +191,8 @@ pub struct Design {
     pub crs: Option<Value>,
     /// Name of the collection.
     pub name: Option<String>,
+    /// Units, descriptions and channel names of attributes.
+    pub attribute_specs: AttributeDeclarations,
     /// Parametric objects.
     pub parametric: Option<FormulaSet>,
     /// Headers of source files, by format.
@@ -227,6 +230,7 @@ impl Design {
             axes: None,
             crs: None,
             name: None,
+            attribute_specs: AttributeDeclarations::new(),
             parametric: None,
             headers: BTreeMap::new(),
         }

@@ -39,7 +39,10 @@ pub enum BuildError {
     #[error("positions cannot be of type {0:?}; use floats or integers")]
     PositionKind(Kind),
     /// A coordinate is infinite or NaN.
-    #[error("vertex {vertex} has a coordinate of {value} on axis {axis}")]
+    #[error(
+        "vertex {vertex} has a coordinate of {value} on axis {axis}, and positions are finite; \
+         remove the vertex (vertices and axes count from 0)"
+    )]
     NotFinite {
         /// The vertex.
         vertex: usize,
@@ -145,6 +148,17 @@ pub enum BuildError {
         /// Unsupported input.
         what: &'static str,
     },
+    /// Positions have more axes than a store can have.
+    #[error(
+        "positions have {vertices} rows of {axes} coordinates, and a vertex has 1 to 32; \
+         transpose them if they have a column for each vertex"
+    )]
+    PositionAxes {
+        /// Number of rows.
+        vertices: usize,
+        /// Number of coordinates in a row.
+        axes: usize,
+    },
     /// A required input is missing.
     #[error("{kind} need {what}")]
     MissingInput {
@@ -190,7 +204,10 @@ pub enum BuildError {
         width: usize,
     },
     /// A link end is not the index of a vertex.
-    #[error("link {link} refers to vertex {vertex}, but there are {vertices} vertices")]
+    #[error(
+        "link {link} refers to vertex {vertex}, but there are {vertices} vertices; \
+         they count from 0"
+    )]
     LinkEndOutOfRange {
         /// Index of the link.
         link: usize,
@@ -336,4 +353,9 @@ pub enum BuildError {
         "the coordinate reference system is not a JSON object; give PROJJSON, or an object with a name"
     )]
     Crs,
+    /// A declaration of an attribute names an unknown scope.
+    #[error(
+        "{0:?} is no scope of attributes; declare them under vertex, fragment, link, object or group"
+    )]
+    AttributeScope(String),
 }

@@ -32,6 +32,9 @@ pub(crate) fn root(
     if let Some(bins) = &space.bins {
         put("base_bin_shape", json!(bins.shape().extents()));
     }
+    if !design.attribute_specs.is_empty() {
+        put("attribute_specs", json!(design.attribute_specs));
+    }
     let bins = space.bins.as_ref();
     let bin = bins.map_or(space.chunk.extents(), |bins| bins.shape().extents());
     let half: Vec<f64> = bin.iter().map(|extent| extent / 2.0).collect();

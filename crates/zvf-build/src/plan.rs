@@ -160,22 +160,25 @@ impl WritePlan {
             layout.chunk_of = Vec::new();
         }
         let current = design.profile == Profile::V09;
-        let columns = |given: &mut Vec<Column>, tag| {
+        let columns = |given: &mut Vec<Column>, scope, tag| {
             let attributes = if settles {
                 core::mem::take(given)
             } else {
                 given.clone()
             };
             let attributes = attributes.into_iter();
-            let columns = attributes.map(|attribute| StoredColumn::of(attribute, tag, current));
-            columns.collect::<Result<Vec<_>, _>>()
+            let columns = attributes.map(|attribute| {
+                let column = StoredColumn::of(attribute, tag, current)?;
+                Ok(column.with_channel_names(&design.attribute_specs, scope))
+            });
+            columns.collect::<Result<Vec<_>, BuildError>>()
         };
         let bytes = geometry.positions.bytes.len() as u64;
         let shard = sharding::shard(&design, &grid.1, layout.chunks.len() as u64, bytes)?;
         let mut plan = Self {
-            vertex: columns(&mut geometry.vertex, "attribute")?,
-            fragment: columns(&mut geometry.fragment, "fragment_attribute")?,
-            link: columns(&mut geometry.link, "link_attribute")?,
+            vertex: columns(&mut geometry.vertex, "vertex", "attribute")?,
+            fragment: columns(&mut geometry.fragment, "fragment", "fragment_attribute")?,
+            link: columns(&mut geometry.link, "link", "link_attribute")?,
             axes: match &design.axes {
                 Some(axes) => axes.clone(),
                 None => metadata::default_axes(geometry.axes()),

@@ -9,7 +9,10 @@ use zvf_format::{
 };
 
 use crate::error::BuildError;
-use zvf_model::column::{Column, ColumnValues, NumericColumn};
+use zvf_model::{
+    column::{Column, ColumnValues, NumericColumn},
+    root::AttributeDeclarations,
+};
 
 /// Attribute whose values are stored in cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +57,25 @@ impl StoredColumn {
             numbers,
             attributes,
         })
+    }
+
+    /// Names the channels as a declaration of the attribute does, if it has their number.
+    pub(crate) fn with_channel_names(mut self, specs: &AttributeDeclarations, scope: &str) -> Self {
+        let declared = || {
+            specs
+                .get(scope)?
+                .get(&self.name)?
+                .get("channel_names")?
+                .as_array()
+        };
+        let is_complete = |names: &&Vec<Value>| {
+            names.len() == self.numbers.row_len() && names.iter().all(Value::is_string)
+        };
+        if let Some(names) = declared().filter(is_complete) {
+            let names = Value::Array(names.clone());
+            self.attributes.insert("channel_names".to_owned(), names);
+        }
+        self
     }
 
     /// Copies the bytes of the given rows in order.

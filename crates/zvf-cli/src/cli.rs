@@ -40,7 +40,7 @@ use crate::{
         tet::{self, TetArgs},
         validate::{self, ValidateArgs},
     },
-    hint::open_hint,
+    hint::{file_hint, open_hint},
     interrupt::end_on_signals,
     outcome::CommandOutcome,
     stop::{self, StopFlag},
@@ -267,7 +267,8 @@ fn print_text(text: &str) -> io::Result<()> {
 /// Returns an error with its sources and, if no command has added one, a hint.
 fn describe(error: &(dyn Error + 'static)) -> String {
     let message = error_chain(error);
-    match error.downcast_ref().and_then(open_hint) {
+    let hint = error.downcast_ref().and_then(open_hint);
+    match hint.or_else(|| file_hint(error)) {
         Some(hint) => format!("{message}; {hint}"),
         None => message,
     }

@@ -1,4 +1,4 @@
-//! Numbers as text.
+//! Numbers and words as text.
 
 /// Formats a number with blanks between groups of three digits.
 pub(crate) fn group_digits(n: u64) -> String {
@@ -29,6 +29,44 @@ pub(crate) fn shell_word(word: &str) -> String {
     }
 }
 
+/// Formats a number that was widened from float32 or less with its own digits, not those of the
+/// wide type.
+pub(crate) fn narrow_float(value: f64) -> String {
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "it was widened from an f32 or less"
+    )]
+    let value = value as f32;
+    format!("{value:?}")
+}
+
+/// Formats a bound of narrow floats with few digits, so that the box of the printed numbers still
+/// contains all vertices: the text is the bound itself, or lies on its outer side.
+pub(crate) fn narrow_bound(bound: f64, is_outside: impl Fn(f64) -> bool) -> String {
+    let exact = bound.to_string();
+    let is_narrow = |text: &str| text.parse::<f32>().ok().map(f64::from) == Some(bound);
+    let rounded = (8..16).map(|digits| format!("{bound:.digits$e}"));
+    let texts = [narrow_float(bound)].into_iter().chain(rounded);
+    let mut values = texts.filter_map(|text| text.parse::<f64>().ok());
+    match values.find(|value| *value == bound || is_outside(*value)) {
+        Some(value) if is_narrow(&exact) => value.to_string(),
+        _ => exact,
+    }
+}
+
+/// Escapes control characters of a text from a store, which could control the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::new();
+    for character in text.chars() {
+        match character.is_control() {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
+    shown
+}
+
 /// Converts a length to 64 bits.
 pub(crate) fn len_u64(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
@@ -43,6 +81,19 @@ mod tests {
         assert_eq!(group_digits(0), "0");
         assert_eq!(group_digits(999), "999");
         assert_eq!(group_digits(1000), "1 000");
+    }
+
+    #[test]
+    fn narrow_floats_show_their_own_digits() {
+        assert_eq!(narrow_float(f64::from(0.3_f32)), "0.3");
+        let wide = f64::from(-57.014_183_f32);
+        let lower = narrow_bound(wide, |value| value < wide);
+        assert_eq!(lower, "-57.014183044434");
+        let upper = narrow_bound(wide, |value| value > wide);
+        assert_eq!(upper, "-57.014183");
+        // A bound that is no narrow float is printed as it is.
+        assert_eq!(narrow_bound(0.1, |value| value < 0.1), "0.1");
+        assert_eq!(narrow_bound(12.5, |value| value < 12.5), "12.5");
     }
 
     #[test]

@@ -31,10 +31,10 @@
 //!
 //! # Columns of tables
 //!
-//! Vertices have one column per axis, then `row_id` if the query asks for it, then `object_id` or, for paths, `part` and `object`, then
+//! Vertices have one column per axis, then `row_id` if the query asks for it, for paths `part`, then `object_id`, then
 //! `vertex.NAME` and `fragment.NAME`. When a table is read, the axes are the columns x, y, z and w,
 //! the columns that the schema names, or the columns that the user names; a column without a scope
-//! is an attribute of vertices. Consecutive rows with equal `part` and `object` (or `object_id`)
+//! is an attribute of vertices. Consecutive rows with equal `part` and `object_id`
 //! form one path.
 //!
 //! Links have `links`, the rows of their ends counted from 0, then `link.NAME`. Objects have
@@ -79,6 +79,7 @@ mod output_file;
 mod output_table;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod per_object;
 mod ply;
 #[cfg(feature = "arrow")]
 mod record_batch;
@@ -183,21 +184,25 @@ pub fn read(
     if let Format::Field(_) = file.format() {
         return contained(file.path(), || field::read(file, options));
     }
-    let mut arrays = match file.format() {
-        Format::Npz => contained(file.path(), || npz::read(file, options))?,
+    let (mut arrays, renames) = match file.format() {
+        Format::Npz => {
+            let arrays = contained(file.path(), || npz::read(file, options))?;
+            (arrays, options.renames.clone())
+        }
         _ => read_tables(file, options)?,
     };
-    let mut renaming = Renaming::new(&options.renames);
+    let mut renaming = Renaming::new(&renames);
     renaming.apply(&mut arrays);
     renaming.finish(file.path())?;
     interchange::assemble(arrays, options)
 }
 
-/// Reads the table of vertices and, where they exist, the tables of links, objects and groups.
+/// Reads the table of vertices and, where they exist, the tables of links, objects and groups. Returns
+/// them with the renames of attributes.
 fn read_tables(
     file: &InputFile,
     options: &GeometryReadOptions,
-) -> Result<InterchangeArrays, GeometryReadError> {
+) -> Result<(InterchangeArrays, Vec<Rename>), GeometryReadError> {
     let missing = options.missing;
     let (description, described) = read_description(file)?;
     let mut table = read_table(file, missing)?;
@@ -206,6 +211,7 @@ fn read_tables(
     {
         table.axes = description.axis_names();
     }
+    let renames = table.rename_structure(&options.renames);
     let mut arrays = input_table::vertices(table, options)?;
     arrays.files.push(file.path().to_path_buf());
     if let Some(description) = description {
@@ -234,7 +240,7 @@ fn read_tables(
         arrays.files.push(groups.path().to_path_buf());
     }
     arrays.files.extend(described);
-    Ok(arrays)
+    Ok((arrays, renames))
 }
 
 /// Reads `NAME.metadata.json` beside a table of csv. Other formats hold the description.
@@ -268,7 +274,9 @@ fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, Ge
     })
 }
 
-/// Writes a query result with a description of its store. `ply` and `obj` hold no description.
+/// Writes a query result with a description of its store. `ply` holds only
+/// comments of it, and `obj` nothing. If
+/// the name of the file has a placeholder for an object, each object gets a file.
 ///
 /// Beside the result this holds two numbers per vertex of a path, one per end of a link, and the
 /// buffer of the format: 65 536 rows for Arrow, one million for Parquet.
@@ -284,6 +292,18 @@ pub fn write(
     file: &OutputFile,
 ) -> Result<WrittenFiles, ResultWriteError> {
     consistency::check(answer)?;
+    match file.of_objects() {
+        Some(files) => per_object::write(answer, description, file, files),
+        None => write_one(answer, description, file),
+    }
+}
+
+/// Writes a query result to one file, and the files beside it.
+fn write_one(
+    answer: &QueryResult,
+    description: &StoreDescription,
+    file: &OutputFile,
+) -> Result<WrittenFiles, ResultWriteError> {
     if let Format::Field(_) = file.format() {
         let mut sink = FieldSink::create(file, description)?;
         sink.write(answer)?;
@@ -293,7 +313,7 @@ pub fn write(
     let left_out = match file.format() {
         Format::Csv => csv::write(answer, description, &mut staged)?,
         Format::Npz => npz::write(answer, description, &mut staged)?,
-        Format::Ply => ply::write(answer, &mut staged)?,
+        Format::Ply => ply::write(answer, description, &mut staged)?,
         Format::Obj => obj::write(answer, &mut staged)?,
         #[cfg(feature = "arrow")]
         Format::Arrow => arrow::write(answer, description, &mut staged)?,

@@ -1,6 +1,6 @@
 //! Hints: what to do next after an error, in the words of the command line.
 
-use std::{borrow::Cow, error::Error, fs};
+use std::{borrow::Cow, error::Error, fs, io, path::Path};
 
 use zvf::{Bbox, Dataset};
 use zvf_build::{BuildError, edit::EditError};
@@ -8,7 +8,7 @@ use zvf_model::{detection::GenerationError, error_chain::error_chain};
 use zvf_query::QueryError;
 use zvf_store::{CreateError, OpenError};
 
-use crate::display::shell_word;
+use crate::{display::shell_word, formats::InputFile};
 
 /// Maximum number of stores in a folder that a hint names.
 const MAX_NAMED_STORES: usize = 8;
@@ -135,7 +135,16 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
         BuildError::MissingInput {
             what: "part_offsets",
             ..
-        } => Some("give a table a column part or object_id, which marks the rows of a path".into()),
+        } => Some(
+            "give a table a column part or object_id, which marks the rows of a path, or name it \
+             with --rename COLUMN=object_id"
+                .into(),
+        ),
+        BuildError::MissingInput { what: "links", .. } => Some(
+            "give an npz file an array links with the corners of each face, or a table \
+             NAME.links.csv beside NAME.csv"
+                .into(),
+        ),
         _ => None,
     }
 }
@@ -188,6 +197,12 @@ pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
         zvf::Error::Open(OpenError::Feature { feature, .. }) => {
             format!("rebuild zvf with it: cargo install --path crates/zvf-cli --features {feature}")
         }
+        zvf::Error::Open(OpenError::NotAFolder(file)) if InputFile::parse(file).is_ok() => {
+            let store = Path::new(file).with_extension("zv");
+            let store = shell_word(&store.to_string_lossy());
+            let file = shell_word(file);
+            format!("make a store of it: zvf create {store} --from {file}")
+        }
         zvf::Error::NoStore { exists: false, .. } => {
             "give the folder that holds the store's zarr.json".to_owned()
         }
@@ -207,6 +222,26 @@ pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Returns a hint for an error of the file system, if a command can only be repeated after a change
+/// of the disk.
+pub(crate) fn file_hint(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = error;
+    let kind = loop {
+        match cause.downcast_ref::<io::Error>() {
+            Some(error) => break error.kind(),
+            None => cause = cause.source()?,
+        }
+    };
+    let text = match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "the disk is full: free space on it, then run the command again"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only: write to another folder",
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 /// Adds a hint to the error of a query, in the words of the options of `zvf query`.

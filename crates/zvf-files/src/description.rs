@@ -22,7 +22,8 @@ pub struct FileDescription {
     pub axes: Vec<AxisSpec>,
     /// Coordinate reference system.
     pub crs: Option<Value>,
-    /// Header, from which the same file can be written again.
+    /// Header, from which the same file can be written again. An empty one still tells the format of
+    /// the file.
     pub header: FileHeader,
     /// Size of the geometry in bytes, at least approximately.
     pub bytes: u64,
@@ -61,7 +62,7 @@ impl FileDescription {
         if design.crs.is_none() {
             design.crs.clone_from(&self.crs);
         }
-        if design.headers.is_empty() && !self.header.is_empty() {
+        if design.headers.is_empty() {
             let name = self.format.header_name().to_owned();
             design.headers = BTreeMap::from([(name, self.header.clone())]);
         }

@@ -109,6 +109,11 @@ impl FileFormat {
         self != Self::Glb
     }
 
+    /// Returns whether further files belong to a file of the format.
+    pub fn takes_further_files(self) -> bool {
+        matches!(self, Self::Tck | Self::Swc | Self::Gii | Self::FreeSurfer)
+    }
+
     /// Returns the name of the header in a store.
     pub fn header_name(self) -> &'static str {
         match self {

@@ -63,12 +63,9 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         FileFormat::Glb => return Err(FileFault::Extension(EXTENSIONS).of(path)),
     };
     options.check(path, reader.description())?;
-    let takes_more = matches!(
-        format,
-        FileFormat::Tck | FileFormat::Swc | FileFormat::Gii | FileFormat::FreeSurfer
-    );
-    if !options.with.is_empty() && !takes_more {
-        return Err(FileFault::Unsupported("no further files belong to this format").of(path));
+    if !options.with.is_empty() && !format.takes_further_files() {
+        let why = "no further files belong to this format; read each file by itself";
+        return Err(FileFault::Unsupported(why).of(path));
     }
     Ok(reader)
 }

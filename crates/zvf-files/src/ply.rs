@@ -21,12 +21,12 @@
 //! |---|---|
 //! | `vertex` | x, y, z are coordinates, in their type |
 //! | its `red`, `green`, `blue`, `alpha`; `nx`, `ny`, `nz`; `NAME_0`, `NAME_1`, … | `rgb`, `rgba`; `normal`; `NAME`, if they follow each other and have one type |
-//! | its `object_id`; `part` and `object` | the object of each vertex; paths, as `zvf query -o` writes them |
+//! | its `object_id`, `part` | the object of each vertex; paths, as `zvf query -o` writes them |
 //! | its other properties | vertex attributes |
 //! | `face` with `vertex_indices` or `vertex_index` | polygons; other properties are link attributes |
 //! | `edge` with `vertex1`, `vertex2` | links of a graph, in a file without faces |
 //!
-//! Other lists and elements are left out, with a note.
+//! Comments are kept in the header. Other lists and elements are left out, with a note.
 
 mod columns;
 mod header;
@@ -69,6 +69,12 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         }
     }
     values.finish()?;
+    match header.comments {
+        Some(comments) => content.comments = comments,
+        None => content
+            .notes
+            .push("comments are longer than 12 KiB and are not kept".to_owned()),
+    }
     content.finish(path)
 }
 
@@ -79,6 +85,8 @@ struct PlyContent {
     polygons: PolygonList,
     of_faces: PropertyColumns,
     edges: PropertyColumns,
+    comments: Vec<String>,
+    notes: Vec<String>,
     left_out: Vec<String>,
 }
 
@@ -147,7 +155,8 @@ impl PlyContent {
                 .map_err(in_file)?;
             GeometryKind::Mesh
         } else if let Some(parts) = parts {
-            let objects = self.vertices.take_integers("object");
+            // Files of older versions name the object of a path so.
+            let objects = self.vertices.take_integers("object").or(object_ids.clone());
             add_paths(&mut geometry, &parts, objects.as_deref());
             GeometryKind::Polylines
         } else if let [Some(one), Some(two)] = ends {
@@ -180,6 +189,13 @@ impl PlyContent {
             return Err(FileFault::NotFinite(value).of(path));
         }
         let mut description = FileDescription::new(FileFormat::Ply, kind).axes_xyz(None);
+        if !self.comments.is_empty() {
+            let comments = std::mem::take(&mut self.comments);
+            description
+                .header
+                .insert("comments".to_owned(), comments.into());
+        }
+        description.notes.append(&mut self.notes);
         self.left_out.append(&mut self.vertices.left_out);
         if !self.left_out.is_empty() {
             description

@@ -13,6 +13,8 @@
 //! invalid field becomes a note. Capabilities are informational names; readers ignore unknown ones,
 //! as the format requires.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::{
@@ -158,6 +160,12 @@ pub struct LegacySharding {
     /// Chunks a shard.
     pub size: Option<u64>,
 }
+
+/// Declarations of attributes, by scope and name.
+///
+/// Stores keep all members. `unit` and `description` are texts; `channel_names`, a list of texts,
+/// names the channels of the attribute.
+pub type AttributeDeclarations = BTreeMap<String, BTreeMap<String, Attributes>>;
 
 /// Metadata of the root of a store.
 ///

@@ -14,10 +14,14 @@ pub fn closest<'a>(name: &str, present: impl IntoIterator<Item = &'a str>) -> Op
     let name = name.to_lowercase();
     let slips = |other: &str| strsim::damerau_levenshtein(&name, &other.to_lowercase());
     let near = present.into_iter().map(|other| (slips(other), other));
-    // One typing error in a name of two letters leaves half of it; a distance of more than a third
-    // means another name.
-    let near =
-        near.filter(|(slips, _)| *slips <= 1 || slips.saturating_mul(3) <= name.chars().count());
+    // One typing error in a name of two letters leaves half of it; a distance of more than a third,
+    // or of the whole name, means another name.
+    let letters = name.chars().count();
+    let near = near.filter(|(slips, _)| match slips {
+        0 => true,
+        1 => letters > 1,
+        slips => slips.saturating_mul(3) <= letters,
+    });
     let (_, other) = near.min_by_key(|(slips, _)| *slips)?;
     Some(other)
 }
@@ -33,6 +37,8 @@ mod tests {
         assert_eq!(closest("raduis", present), Some("radius"));
         assert_eq!(closest("x", present), Some("X"));
         assert_eq!(closest("curvature", present), None);
+        // Another letter is another name.
+        assert_eq!(closest("β", present), None);
         assert_eq!(closest("fa", []), None);
     }
 }

@@ -92,7 +92,7 @@ pub use zvf_model::{
     error_kind::ErrorKind,
     generation::Generation,
     level::LevelId,
-    root::GeometryType,
+    root::{AttributeDeclarations, GeometryType},
 };
 pub use zvf_query::{
     BatchOptions, BatchStream, Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NO_OBJECT,

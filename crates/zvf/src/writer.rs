@@ -4,7 +4,7 @@ pub(crate) mod cell_writer;
 pub(crate) mod encode;
 mod streamed;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -62,7 +62,8 @@ pub struct CreateOptions {
     pub overwrite: bool,
     /// Called after each task.
     pub progress: Option<Progress>,
-    /// Called once with the expected size of the store, before anything is written.
+    /// Called with the expected size of the store, before anything is written. Input that is read in
+    /// batches is first estimated from a sample, and again once all rows were read twice.
     pub check: Option<PlanCheck>,
     /// Maximum number of bytes of geometry held by [`create_from_source`]. Default: 1 GiB.
     pub memory: Option<u64>,
@@ -167,9 +168,31 @@ fn create_whole(
     Box::pin(async move {
         let design = named(design, location.address());
         let plan = run(move || Ok(WritePlan::new_consuming(geometry, design)?)).await?;
+        let folder = NewFolder::at(location.address());
         let store = location.create(&options.open)?;
-        create_in(&store, plan, options).await
+        folder.keep_if(create_in(&store, plan, options).await)
     })
+}
+
+/// A folder that does not exist before a creation, and has to be gone after one that failed.
+struct NewFolder(Option<PathBuf>);
+
+impl NewFolder {
+    /// Takes the folder at an address, if it is a path at which nothing exists.
+    fn at(address: Option<&str>) -> Self {
+        let path = address.map(|address| address.strip_prefix("file://").unwrap_or(address));
+        let path = path.filter(|path| !path.contains("://"));
+        Self(path.map(PathBuf::from).filter(|path| !path.exists()))
+    }
+
+    /// Removes the folder if the creation failed and left it empty.
+    fn keep_if<T, E>(self, created: Result<T, E>) -> Result<T, E> {
+        if let (Err(_), Some(folder)) = (&created, &self.0) {
+            // Removes no folder with contents: these are marked, and the next creation deletes them.
+            let _ = std::fs::remove_dir(folder);
+        }
+        created
+    }
 }
 
 /// Names a collection without a name after its folder.
@@ -201,8 +224,10 @@ pub async fn create_from_plan(
     plan: WritePlan,
     options: &CreateOptions,
 ) -> Result<WriteReport, Error> {
-    let store = location.into().create(&options.open)?;
-    Ok(create_in(&store, plan, options).await?)
+    let location = location.into();
+    let folder = NewFolder::at(location.address());
+    let store = location.create(&options.open)?;
+    Ok(folder.keep_if(create_in(&store, plan, options).await)?)
 }
 
 fn create_in<'a>(

@@ -5,16 +5,20 @@ use std::collections::BTreeSet;
 use zvf_format::numeric::Kind;
 
 use crate::{
+    bounds,
     design::{AxisSpec, Design},
+    error::BuildError,
     geometry::Geometry,
     link_placement::LinkPlacement,
     metadata::Encoding,
     objects::ObjectRows,
     plan::{CellCounts, PlanEstimate, WritePlan},
-    spatial_layout::SpatialLayout,
+    sizing::FragmentKind,
+    spatial_layout::{self, SpatialLayout},
     stored_column::StoredColumn,
     vertex_layout::VertexLayout,
 };
+use zvf_model::column::NumericColumn;
 
 /// Decisions shared by all partitions of a store.
 #[derive(Clone, Debug)]
@@ -92,11 +96,63 @@ impl Outline {
     /// Estimates the size of the store that the partitions form, with vertices in these chunks.
     /// Links between chunks are not counted.
     pub fn estimate(&self, vertices: u64, chunks: &[Vec<i64>]) -> PlanEstimate {
+        self.estimate_of(vertices, chunks.len() as u64, self.shards_of(chunks))
+    }
+
+    /// Estimates the size of the store from a sample of the vertices, before all are divided. The
+    /// number of chunks is derived from how often two vertices of the sample share one. It is exact
+    /// if the sample holds all vertices, and otherwise too low where some chunks are much fuller than
+    /// others.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when a vertex has no chunk.
+    pub fn estimate_sampled(
+        &self,
+        sample: NumericColumn,
+        vertices: u64,
+    ) -> Result<PlanEstimate, BuildError> {
+        let sample = match bounds::bounded(Geometry::new(sample), &self.design) {
+            Ok((inside, _)) => inside.positions,
+            Err(BuildError::AllOutside) => NumericColumn::new(self.positions.0, 1),
+            Err(error) => return Err(error),
+        };
+        let rows = sample.len() as u64;
+        if rows == 0 {
+            return Ok(self.estimate_of(0, 0, 0));
+        }
+        let fragments = FragmentKind::of_geometry(self.has_objects);
+        let assigned = spatial_layout::assign(&sample, &self.space, fragments, None)?;
+        let mut counts = vec![0_u64; assigned.chunks.len()];
+        for chunk in &assigned.chunk_of {
+            counts[*chunk as usize] += 1;
+        }
+        let sampled = counts.len() as u64;
+        let pairs: u64 = counts.iter().map(|count| count * (count - 1)).sum();
+        // Vertices in the chunk of a vertex, besides itself: those of the sample, scaled.
+        let others = u128::from(pairs) * u128::from(vertices) / u128::from(rows) / u128::from(rows);
+        let spread = u128::from(vertices) / (others + 1);
+        let chunks = match rows < vertices {
+            true => sampled.max(u64::try_from(spread).unwrap_or(u64::MAX)),
+            false => sampled,
+        };
+        let shards = match self.shard {
+            None => chunks,
+            Some(_) => self.shards_of(&assigned.chunks),
+        };
+        Ok(self.estimate_of(vertices, chunks, shards))
+    }
+
+    fn shards_of(&self, chunks: &[Vec<i64>]) -> u64 {
         let shards: BTreeSet<Vec<u64>> = chunks.iter().map(|chunk| self.shard_of(chunk)).collect();
+        shards.len() as u64
+    }
+
+    fn estimate_of(&self, vertices: u64, chunks: u64, shards: u64) -> PlanEstimate {
         let counts = CellCounts {
             vertices,
-            chunks: chunks.len() as u64,
-            shards: shards.len() as u64,
+            chunks,
+            shards,
             arrays: (2 + self.fields.len()) as u64,
             link_cells: 0,
             row: self.row_size() as u64,

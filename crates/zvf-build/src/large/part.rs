@@ -114,8 +114,7 @@ impl Outline {
     ///
     /// [`BuildError`] when a name is not valid in a key.
     pub fn arrays(&self) -> Result<Vec<Output>, BuildError> {
-        let current = self.design.profile == Profile::V09;
-        let columns = self.fields.iter().map(|field| field.column(&[], current));
+        let columns = self.fields.iter().map(|field| self.empty_column(field));
         plan::rest(&self.plan(Found {
             vertices: 0,
             vertex: columns.collect::<Result<_, _>>()?,
@@ -248,6 +247,14 @@ impl Outline {
             result,
             tasks,
         })
+    }
+}
+
+impl Outline {
+    /// Returns a column without rows, for its node.
+    pub(super) fn empty_column(&self, field: &Field) -> Result<StoredColumn, BuildError> {
+        let column = field.column(&[], self.design.profile == Profile::V09)?;
+        Ok(column.with_channel_names(&self.design.attribute_specs, "vertex"))
     }
 }
 

@@ -322,11 +322,8 @@ impl Partitioner {
             layout.manifests = Manifests::by_object(objects.ids.len(), &entries);
         }
         let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0));
-        let current = outline.design.profile == crate::Profile::V09;
-        let vertex = outline
-            .fields
-            .iter()
-            .map(|field| field.column(&[], current));
+        let vertex = outline.fields.iter();
+        let vertex = vertex.map(|field| outline.empty_column(field));
         Ok(outline.plan(Found {
             vertices,
             vertex: vertex.collect::<Result<Vec<StoredColumn>, _>>()?,

@@ -124,6 +124,11 @@ impl GeometrySurvey {
         self.vertices
     }
 
+    /// Returns the coordinates of some vertices, evenly spread over the batches.
+    pub fn sample(&self) -> Option<&NumericColumn> {
+        self.sample.as_ref()
+    }
+
     /// Decides shapes, bounds and grid.
     ///
     /// # Errors

@@ -74,7 +74,9 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
         ProgressLine::with_message(arguments.quiet || arguments.json, move || message.clone());
     let lossless = LosslessTarget::new(&arguments.to, arguments.strict)?;
     let is_field = |format: Format| matches!(format, Format::Field(_));
-    let is_streamed = is_field(arguments.from.format()) && is_field(arguments.to.format());
+    let is_streamed = is_field(arguments.from.format())
+        && is_field(arguments.to.format())
+        && arguments.to.of_objects().is_none();
     let mut converted = if is_streamed {
         in_batches(arguments, lossless.file())?
     } else {

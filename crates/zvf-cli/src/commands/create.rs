@@ -1,6 +1,7 @@
 //! `zvf create`: writes a file of geometry as a store.
 
 mod arguments;
+mod declarations;
 mod field;
 mod output;
 mod plan_check;
@@ -18,10 +19,12 @@ use crate::{
     progress::{ProgressLine, ProgressMeter},
 };
 
+use declarations::AttributeNames;
 use plan_check::PausableProgress;
 use rounding_check::{MeasuredSource, RoundingCheck};
 
 pub use arguments::{CreateArgs, CreateUsageError};
+pub use declarations::DeclarationError;
 pub use output::CreateOutput;
 pub use write::{CreateSettings, CreateSettingsError, CreateSummary};
 
@@ -35,7 +38,7 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     if let Some(mut stream) = streamed(arguments, kind)? {
         stream.description().complete(&mut design, None);
         let report = CreateOutput::new(&arguments.out, kind);
-        return create_large(arguments, &design, &mut stream, report).await;
+        return create_large(arguments, design, &mut stream, report).await;
     }
     let name = arguments.input.from.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
@@ -58,6 +61,7 @@ async fn create_whole(
     if design.crs.is_none() {
         design.crs.clone_from(&input.crs);
     }
+    arguments.declare(&mut design, &AttributeNames::of(&input.geometry))?;
     let out = arguments.out.clone();
     let vertices = len_u64(input.geometry.vertices());
     let vertices = count_noun(vertices, "vertex", "vertices");
@@ -112,10 +116,11 @@ fn streamed(
 /// Writes a store from a file that is read in batches.
 async fn create_large(
     arguments: &CreateArgs,
-    design: &Design,
+    mut design: Design,
     stream: &mut (dyn GeometrySource + Send),
     mut report: CreateOutput,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
+    arguments.declare(&mut design, &AttributeNames::of_source(stream)?)?;
     let meter = ProgressMeter::default();
     let what = format!("writing {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
@@ -126,7 +131,7 @@ async fn create_large(
         check: &mut rounding,
         is_measured: false,
     };
-    let created = write::create_from(&arguments.out, &mut source, design, &how).await?;
+    let created = write::create_from(&arguments.out, &mut source, &design, &how).await?;
     progress.finish();
     report.created(created);
     report.warn(rounding.warning(&[]));

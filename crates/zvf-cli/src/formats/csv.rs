@@ -25,7 +25,7 @@ use super::{
     staged::{Sink, Staged},
 };
 use infer::{InferredValues, TypeInference};
-use record::{CsvRecord, RecordReader};
+use record::{CsvField, CsvRecord, RecordReader};
 
 /// Reads a table.
 pub(super) fn read_table(
@@ -156,14 +156,12 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
             names: Vec::new(),
         };
         let names = match reader.record()? {
-            Some(names) => names.fields().map(|field| field.text.to_owned()).collect(),
+            Some(names) => names.fields().map(column_name).collect(),
             None => return Err(reader.error(CsvError::Empty)),
         };
         reader.names = names;
-        if let [name] = &reader.names[..]
-            && let Some(separator) = [';', '\t'].into_iter().find(|mark| name.contains(*mark))
-        {
-            return Err(reader.error(CsvError::Separator(separator)));
+        if let Some(fault) = header_fault(&reader.names) {
+            return Err(reader.error(fault));
         }
         let mut inferred = HashSet::new();
         if let Some(name) = reader.names.iter().find(|name| !inferred.insert(*name)) {
@@ -214,6 +212,28 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
             source,
         }
     }
+}
+
+/// Returns the name of a column. Blanks around it are not part of it, unless it is quoted.
+fn column_name(field: CsvField<'_>) -> String {
+    match field.is_quoted {
+        true => field.text.to_owned(),
+        false => field.text.trim().to_owned(),
+    }
+}
+
+/// Returns what is wrong with the names of columns.
+fn header_fault(names: &[String]) -> Option<CsvError> {
+    if let [name] = names {
+        let mut marks = [';', '\t', ' '].into_iter();
+        let mark = marks.find(|mark| name.contains(*mark));
+        return mark.map(CsvError::Separator);
+    }
+    if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+        return Some(CsvError::NoNames(names.join(",")));
+    }
+    let unnamed = names.iter().position(String::is_empty)?;
+    Some(CsvError::Unnamed(unnamed.saturating_add(1)))
 }
 
 pub(super) fn write(

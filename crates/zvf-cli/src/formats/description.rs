@@ -15,13 +15,14 @@
 //! | `axes` | list of objects with `name`, `type` and `unit` |
 //! | `crs` | coordinate reference system, as stored |
 //! | `name` | name of the collection |
+//! | `attributes` | units, descriptions and channel names of attributes, by scope and name |
 //! | `headers` | headers of source files, by format |
 //! | `transaction` | number of the transaction to which row ids belong |
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf::{AxisSpec, Column, Design};
+use zvf::{AttributeDeclarations, AxisSpec, Column, Design, Scope};
 
 /// Description of a store: everything of an interchange file that is not a row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +36,8 @@ pub struct StoreDescription {
     pub crs: Option<Value>,
     /// Name of the collection.
     pub name: Option<String>,
+    /// Units, descriptions and channel names of attributes.
+    pub attributes: AttributeDeclarations,
     /// Headers of source files, by format.
     pub headers: BTreeMap<String, Map<String, Value>>,
     /// Number of the transaction to which row ids belong.
@@ -57,6 +60,7 @@ impl StoreDescription {
         let is_empty = self.axes.is_empty()
             && self.crs.is_none()
             && self.name.is_none()
+            && self.attributes.is_empty()
             && self.headers.is_empty()
             && self.transaction.is_none();
         if is_empty {
@@ -81,6 +85,9 @@ impl StoreDescription {
         }
         if let Some(name) = &self.name {
             put("name", name.clone().into());
+        }
+        if !self.attributes.is_empty() {
+            put("attributes", json!(self.attributes));
         }
         if !self.headers.is_empty() {
             put("headers", json!(self.headers));
@@ -127,6 +134,9 @@ impl StoreDescription {
                 description.axes.push(described);
             }
         }
+        if let Some(scopes) = object.get("attributes") {
+            description.attributes = attributes(scopes)?;
+        }
         if let Some(headers) = object.get("headers") {
             let headers = headers.as_object().ok_or("headers is not an object")?;
             for (format, header) in headers {
@@ -162,7 +172,61 @@ impl StoreDescription {
         if design.headers.is_empty() {
             design.headers.clone_from(&self.headers);
         }
+        for (scope, attributes) in &self.attributes {
+            let declared = design.attribute_specs.entry(scope.clone()).or_default();
+            for (name, members) in attributes {
+                let declared = declared.entry(name.clone()).or_default();
+                for (member, value) in members {
+                    if !declared.contains_key(member) {
+                        declared.insert(member.clone(), value.clone());
+                    }
+                }
+            }
+        }
     }
+
+    /// Moves the declaration of an attribute that is stored in another scope.
+    pub(super) fn move_attribute(&mut self, from: &str, to: &str, name: &str) {
+        let of_scope = self.attributes.get_mut(from);
+        if let Some(declared) = of_scope.and_then(|attributes| attributes.remove(name)) {
+            let of_scope = self.attributes.entry(to.to_owned()).or_default();
+            of_scope.entry(name.to_owned()).or_insert(declared);
+        }
+    }
+
+    /// Gives a declaration of an attribute another name.
+    pub(super) fn rename_attribute(&mut self, scope: &str, old: &str, new: &str) {
+        if old == new {
+            return;
+        }
+        if let Some(attributes) = self.attributes.get_mut(scope)
+            && let Some(declared) = attributes.remove(old)
+        {
+            attributes.insert(new.to_owned(), declared);
+        }
+    }
+}
+
+/// Parses declarations of attributes.
+fn attributes(scopes: &Value) -> Result<AttributeDeclarations, String> {
+    let scopes = scopes.as_object().ok_or("attributes is not an object")?;
+    let mut parsed = AttributeDeclarations::new();
+    for (scope, attributes) in scopes {
+        if !Scope::ALL.iter().any(|known| known.name() == scope) {
+            return Err(format!("attributes has {scope:?}, which is no scope"));
+        }
+        let attributes = attributes.as_object();
+        let attributes =
+            attributes.ok_or_else(|| format!("attributes.{scope} is not an object"))?;
+        for (name, members) in attributes {
+            let members = members.as_object().cloned();
+            let members =
+                members.ok_or_else(|| format!("attributes.{scope}.{name} is not an object"))?;
+            let of_scope = parsed.entry(scope.clone()).or_default();
+            of_scope.insert(name.clone(), members);
+        }
+    }
+    Ok(parsed)
 }
 
 #[cfg(test)]
@@ -179,6 +243,10 @@ mod tests {
         let header = json!({"voxel_to_rasmm": [[1.0, 0.5]]});
         let header = header.as_object().unwrap().clone();
         description.headers.insert("trk".to_owned(), header);
+        let fa = json!({"unit": "1", "description": "anisotropy", "channel_names": ["a", "b"]});
+        let fa = fa.as_object().unwrap().clone();
+        let vertex = BTreeMap::from([("fa".to_owned(), fa)]);
+        description.attributes.insert("vertex".to_owned(), vertex);
         description.transaction = Some(3);
         let text = description.text("0").unwrap();
         assert_eq!(StoreDescription::parse(&text), Ok(description));
@@ -196,6 +264,12 @@ mod tests {
             (
                 r#"{"headers": {"trk": 1}}"#,
                 "the header trk is not an object",
+            ),
+            (r#"{"attributes": 1}"#, "attributes is not an object"),
+            (r#"{"attributes": {"node": {}}}"#, "which is no scope"),
+            (
+                r#"{"attributes": {"vertex": {"fa": "x"}}}"#,
+                "attributes.vertex.fa is not an object",
             ),
         ] {
             let found = StoreDescription::parse(text).unwrap_err();

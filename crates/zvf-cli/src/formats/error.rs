@@ -37,12 +37,12 @@ pub enum GeometryReadError {
         reason: String,
     },
     /// The file is not a zip file, or is damaged.
-    #[error("{} is not a readable npz file", path.display())]
+    #[error("{} is no npz file, or is cut off or damaged", path.display())]
     Zip {
         /// The file.
         path: PathBuf,
-        /// The cause.
-        source: zip::result::ZipError,
+        /// The cause, in the words of the library.
+        error: zip::result::ZipError,
     },
     /// An array of an npz file cannot be read.
     #[error("{}: array {array}", path.display())]
@@ -85,10 +85,15 @@ pub enum GeometryReadError {
         source: ColumnError,
     },
     /// The file has no positions.
-    #[error("{} has no array named positions, with one row for each vertex", path.display())]
+    #[error(
+        "{} has no array named positions, with one row for each vertex; it has {}",
+        path.display(), list(arrays)
+    )]
     NoPositions {
         /// The file.
         path: PathBuf,
+        /// The existing arrays.
+        arrays: Vec<String>,
     },
     /// No column is an axis.
     #[error(
@@ -123,6 +128,17 @@ pub enum GeometryReadError {
         path: PathBuf,
         /// The column.
         column: String,
+        /// The existing columns.
+        columns: Vec<String>,
+    },
+    /// A table of links names no ends.
+    #[error(
+        "{} has no columns links[0] and links[1], the rows of the ends of each link, from 0; it has {}",
+        path.display(), list(columns)
+    )]
+    NoEnds {
+        /// The file.
+        path: PathBuf,
         /// The existing columns.
         columns: Vec<String>,
     },
@@ -194,6 +210,14 @@ fn meant(name: &str, columns: &[String]) -> String {
     other.map_or_else(String::new, |other| format!("; did you mean {other}?"))
 }
 
+/// Lists names; `nothing` without any.
+fn list(names: &[String]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        names => names.join(", "),
+    }
+}
+
 /// Returns an example for `--axes`: the first three columns.
 fn example(columns: &[String]) -> String {
     let first: Vec<&str> = columns.iter().take(3).map(String::as_str).collect();
@@ -252,7 +276,7 @@ pub enum ColumnError {
         found: usize,
     },
     /// An unexpected number of dimensions.
-    #[error("has {found} dimensions, not {expected}")]
+    #[error("is an array with {found} dimensions instead of {expected}")]
     Dimensions {
         /// Expected number.
         expected: usize,
@@ -304,6 +328,14 @@ pub enum CsvError {
         "fields are separated by {0:?}; save the file with commas as separators and decimal points"
     )]
     Separator(char),
+    /// The first line has numbers.
+    #[error(
+        "the first line must name the columns, and has {0}; add a line such as x,y,z before it"
+    )]
+    NoNames(String),
+    /// A column has no name.
+    #[error("column {0} has no name; give it one or remove it, in pandas with to_csv(index=False)")]
+    Unnamed(usize),
     /// A line has more or fewer fields than the first line.
     #[error("has {found} fields, but the first line names {expected} columns")]
     Fields {
@@ -485,6 +517,12 @@ pub enum ResultWriteError {
         /// The items.
         what: String,
     },
+    /// A name with a placeholder for objects, and a result without objects.
+    #[error(
+        "{} stands for a file for each object, but no vertex has an object; write the name without {{object}} and {{name}}",
+        .0.display()
+    )]
+    NoObjects(PathBuf),
     /// A file of `zvf-files` cannot be written.
     #[error(transparent)]
     Field(#[from] zvf_files::FileError),

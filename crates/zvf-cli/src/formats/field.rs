@@ -40,10 +40,8 @@ pub(crate) fn described(of: &FileDescription) -> StoreDescription {
     let mut description = StoreDescription::new(of.kind.name());
     description.axes.clone_from(&of.axes);
     description.crs.clone_from(&of.crs);
-    if !of.header.is_empty() {
-        let name = of.format.header_name().to_owned();
-        description.headers.insert(name, of.header.clone());
-    }
+    let name = of.format.header_name().to_owned();
+    description.headers.insert(name, of.header.clone());
     description
 }
 

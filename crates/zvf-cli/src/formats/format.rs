@@ -70,6 +70,11 @@ impl Format {
         !matches!(self, Self::Ply | Self::Obj | Self::Field(_))
     }
 
+    /// Returns whether the format holds a header of the store.
+    pub(crate) fn has_header(self) -> bool {
+        self == Self::Ply || self.is_readable()
+    }
+
     /// Returns whether geometry can be read from the format.
     pub fn is_readable(self) -> bool {
         match self {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use zvf::{ColumnValues, NumericColumn};
 
 use super::{
-    ColumnError, GeometryReadError, GeometryReadOptions, StoreDescription,
+    ColumnError, GeometryReadError, GeometryReadOptions, Rename, StoreDescription,
     column::{FileColumn, join_channels},
     interchange::{GroupMembers, InterchangeArrays, LinkRows},
 };
@@ -48,6 +48,24 @@ impl InputTable {
         columns.map(|column| column.label.clone()).collect()
     }
 
+    /// Gives the columns of paths and objects the names that mean them. Returns the renames that are
+    /// left.
+    pub(super) fn rename_structure(&mut self, renames: &[Rename]) -> Vec<Rename> {
+        let mut left = renames.to_vec();
+        left.retain(|rename| {
+            let is_structure = ["object_id", "part"].contains(&rename.new.as_str());
+            let mut columns = self.columns.iter_mut();
+            match columns.find(|column| is_structure && column.label == rename.old) {
+                None => true,
+                Some(column) => {
+                    column.label.clone_from(&rename.new);
+                    false
+                }
+            }
+        });
+        left
+    }
+
     /// Removes the columns of the axes and returns the coordinates with the names of the axes.
     fn positions(
         &mut self,
@@ -84,6 +102,7 @@ impl InputTable {
             Some(column) => column.error(error),
             None => GeometryReadError::NoPositions {
                 path: self.file.to_path_buf(),
+                arrays: names.clone(),
             },
         });
         Ok((numbers?, names))
@@ -159,7 +178,14 @@ pub(super) fn add_links(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
 ) -> Result<(), GeometryReadError> {
-    arrays.links = Some(LinkRows::from_column(&table.need("links")?)?);
+    let columns = table.names();
+    let ends = table
+        .take("links")
+        .ok_or_else(|| GeometryReadError::NoEnds {
+            path: table.file.to_path_buf(),
+            columns,
+        })?;
+    arrays.links = Some(LinkRows::from_column(&ends)?);
     for column in table.columns {
         let name = scoped(&column, "link")?;
         arrays.link.push(column.named(&name));

@@ -1,7 +1,7 @@
 //! The interchange arrays: the content of a file in any format, and the geometry it forms.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::PathBuf,
     sync::Arc,
 };
@@ -107,7 +107,7 @@ pub(super) fn assemble(
     geometry.part_objects = arrays.part_objects;
     geometry.object_ids = arrays.object_ids;
     if options.kind.is_paths() && geometry.part_offsets.is_none() {
-        paths_of_object_runs(&mut geometry);
+        notes.extend(paths_of_object_runs(&mut geometry));
     }
     if let Some(links) = arrays.links {
         geometry.link_width = links.width;
@@ -118,14 +118,25 @@ pub(super) fn assemble(
     geometry.link = attributes(arrays.link);
     geometry.object = attributes(arrays.object);
     geometry.group = attributes(arrays.group);
+    let mut description = arrays.description;
+    let of_fragments: Vec<String> = arrays
+        .fragment
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect();
     notes.extend(fragments(arrays.fragment, &mut geometry)?);
+    for name in of_fragments {
+        if geometry.vertex.iter().any(|column| column.name == name) {
+            description.move_attribute("fragment", "vertex", &name);
+        }
+    }
     let group_names = groups(arrays.groups, &mut geometry)?;
     Ok(GeometryInput {
         geometry,
         group_names,
         axes: arrays.axes,
         crs: arrays.crs,
-        description: arrays.description,
+        description,
         files: arrays.files,
         notes,
     })
@@ -163,21 +174,28 @@ fn attributes(columns: Vec<NamedColumn>) -> Vec<Column> {
     columns.collect()
 }
 
-/// Makes a path of each run of vertices that belong to one object.
-fn paths_of_object_runs(geometry: &mut Geometry) {
-    let Some(ids) = geometry.object_ids.take() else {
-        return;
-    };
+/// Makes a path of each run of vertices that belong to one object. Returns a note if an object has
+/// several runs, which may be a mistake.
+fn paths_of_object_runs(geometry: &mut Geometry) -> Option<String> {
+    let ids = geometry.object_ids.take()?;
+    let mut seen = HashSet::new();
+    let mut again = None;
     let mut offsets = vec![0];
     let mut objects = Vec::new();
     let mut end = 0;
     for run in ids.chunk_by(|one, next| one == next) {
         objects.extend(run.first());
+        again = again.or(run.first().filter(|id| !seen.insert(**id)).copied());
         end += len_u64(run.len());
         offsets.push(end);
     }
     geometry.part_offsets = Some(offsets);
     geometry.part_objects = Some(objects);
+    again.map(|id| {
+        format!(
+            "the rows of object {id} and perhaps others do not follow each other, and each run of rows is a path; sort the rows by object_id if an object is one path"
+        )
+    })
 }
 
 /// Returns the object of each vertex; empty if the geometry has no objects.

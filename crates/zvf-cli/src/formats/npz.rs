@@ -194,6 +194,10 @@ fn arrays_by_name(
     let positions = positions.into_iter().next();
     let (positions, dimensions) = positions.ok_or_else(|| GeometryReadError::NoPositions {
         path: path.to_path_buf(),
+        arrays: columns
+            .iter()
+            .map(|(column, _)| column.label.clone())
+            .collect(),
     })?;
     check_dimensions(&positions, dimensions, 2)?;
     let mut arrays = InterchangeArrays::new(positions.numbers()?.clone());
@@ -271,9 +275,9 @@ pub(super) type MemberSpan = Option<(u64, u64)>;
 /// Returns the location of each array in the file, by name.
 pub(super) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, GeometryReadError> {
     let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
-    let in_zip = |source| GeometryReadError::Zip {
+    let in_zip = |error| GeometryReadError::Zip {
         path: path.to_path_buf(),
-        source,
+        error,
     };
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
     let mut places = Vec::with_capacity(archive.len());
@@ -303,9 +307,9 @@ fn members(
     let length = file.metadata().map_err(in_file)?.len();
     let in_zip = |source| match source {
         zip::result::ZipError::Io(error) => GeometryReadError::file(path, error),
-        source => {
+        error => {
             let path = path.to_path_buf();
-            GeometryReadError::Zip { path, source }
+            GeometryReadError::Zip { path, error }
         }
     };
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use zvf_files::{FileFormat, ObjectFiles};
+
 use super::Format;
 
 /// A file to write, in an existing folder.
@@ -30,8 +32,26 @@ impl OutputFile {
         if !format.is_built() {
             return Err(OutputFileError::NotBuilt(format));
         }
+        if let Some(word) = unknown_placeholder(&path) {
+            return Err(OutputFileError::Placeholder(word));
+        }
         check_writable(&path)?;
         Ok(Self { path, format })
+    }
+
+    /// Returns the names of the files of objects, if the name has a placeholder. Writers of swc
+    /// divide objects by themselves.
+    pub(crate) fn of_objects(&self) -> Option<ObjectFiles> {
+        let is_divided = self.format != Format::Field(FileFormat::Swc);
+        ObjectFiles::parse(&self.path).filter(|_| is_divided)
+    }
+
+    /// Returns a file of the same format at another path.
+    pub(super) fn at(&self, path: PathBuf) -> Self {
+        Self {
+            path,
+            format: self.format,
+        }
     }
 
     /// Checks an argument of the command line as [`new`](Self::new) does.
@@ -67,6 +87,21 @@ impl OutputFile {
     }
 }
 
+/// Returns a word in braces that is no placeholder for an object.
+fn unknown_placeholder(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy();
+    let words = name.split('{').skip(1);
+    let words = words.filter_map(|rest| rest.split_once('}').map(|(word, _)| word));
+    let is_word = |word: &&str| {
+        let mut letters = word.chars();
+        !word.is_empty() && letters.all(|c| c.is_alphanumeric() || "_.".contains(c))
+    };
+    let mut unknown = words
+        .filter(is_word)
+        .filter(|word| !["object", "name"].contains(word));
+    unknown.next().map(str::to_owned)
+}
+
 /// Returns the folder of a file; `.` if the path has none.
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
@@ -100,6 +135,11 @@ pub enum OutputFileError {
     /// This build lacks the format.
     #[error("this build of zvf cannot write {0}; rebuild it with the feature `{0}`")]
     NotBuilt(Format),
+    /// A word in braces that stands for nothing.
+    #[error(
+        "{{{0}}} stands for nothing; in the name of a file, {{object}} is the id of an object and {{name}} its attribute name"
+    )]
+    Placeholder(String),
     /// The folder does not exist.
     #[error("the folder {} does not exist; create it first", .0.display())]
     NoFolder(PathBuf),

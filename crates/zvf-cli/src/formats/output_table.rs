@@ -9,6 +9,7 @@ use zvf::{
 use zvf_format::numeric::NumericRows;
 
 use super::{ResultWriteError, StoreDescription};
+use crate::display::narrow_float;
 
 /// Columns with an equal number of rows.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl<'a> OutputTable<'a> {
                 }
             }
             columns.push(integers("part", Cow::Owned(numbers), 1));
-            columns.push(integers("object", Cow::Owned(objects), 1));
+            columns.push(integers("object_id", Cow::Owned(objects), 1));
         }
         push(&mut columns, "vertex", &answer.vertex)?;
         push(&mut columns, "fragment", &answer.fragment)?;
@@ -289,13 +290,7 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
     if is_wide {
         return write!(out, "{value:?}");
     }
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        reason = "it was widened from an f32 or less"
-    )]
-    let value = value as f32;
-    write!(out, "{value:?}")
+    out.write_str(&narrow_float(value))
 }
 
 /// Returns one column per axis.

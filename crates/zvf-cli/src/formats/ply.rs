@@ -18,13 +18,14 @@ use zvf::{
 };
 
 use super::{
-    Format, OutputTable, ResultWriteError,
+    Format, OutputTable, ResultWriteError, StoreDescription,
     output_table::OutputColumn,
     staged::{Sink, Staged},
 };
 
 pub(super) fn write(
     answer: &QueryResult,
+    description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
     let vertices = OutputTable::vertices(answer)?;
@@ -70,6 +71,10 @@ pub(super) fn write(
             super::level_names(answer),
             vertices.rows
         );
+        for comment in comments(description) {
+            header.push_str(comment);
+            header.push('\n');
+        }
         header.push_str(&element.header());
         if let Some((first, rows)) = ends {
             header.push_str(&links_header(first.channels(), rows));
@@ -97,6 +102,16 @@ pub(super) fn write(
         Ok(())
     })?;
     Ok(left_out)
+}
+
+/// Returns the comments of a file that the store comes from, without lines that would change the
+/// meaning of the header.
+fn comments(description: &StoreDescription) -> impl Iterator<Item = &str> {
+    let header = description.headers.get("ply");
+    let lines = header.and_then(|header| header.get("comments")?.as_array());
+    let lines = lines.into_iter().flatten().filter_map(|line| line.as_str());
+    let is_comment = |line: &&str| line.starts_with("comment ") || line.starts_with("obj_info ");
+    lines.filter(move |line| is_comment(line) && !line.contains(char::is_control))
 }
 
 /// Returns the first vertex of each step of each path.

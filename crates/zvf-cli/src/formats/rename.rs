@@ -58,9 +58,12 @@ impl<'r> Renaming<'r> {
 
     /// Renames the attributes of arrays.
     pub(super) fn apply(&mut self, arrays: &mut InterchangeArrays) {
+        let description = &mut arrays.description;
         let mut apply = |scope: &str, columns: &mut [NamedColumn]| {
             for (name, _) in columns {
-                *name = self.name(scope, name);
+                let new = self.name(scope, name);
+                description.rename_attribute(scope, name, &new);
+                *name = new;
             }
         };
         apply("vertex", &mut arrays.vertex);

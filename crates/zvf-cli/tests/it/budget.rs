@@ -205,7 +205,7 @@ fn paths_with_shared_vertices_are_written_completely() {
     let mut lines = table.lines();
     let titles: Vec<&str> = lines.next().unwrap().split(',').collect();
     let place = |name: &str| titles.iter().position(|title| *title == name).unwrap();
-    let [x, y, object] = ["x", "y", "object"].map(place);
+    let [x, y, object] = ["x", "y", "object_id"].map(place);
     for (line, (id, at)) in lines.by_ref().zip(&rows) {
         let cells: Vec<&str> = line.split(',').collect();
         let position = [x, y].map(|at| cells[at].parse::<f32>().map(f64::from).unwrap());

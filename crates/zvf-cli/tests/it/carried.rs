@@ -115,6 +115,23 @@ fn design(kind: GeometryKind) -> Design {
     let header = json!({"dimensions": [2, 3], "voxel_order": "RAS"});
     let header = header.as_object().unwrap().clone();
     design.headers.insert("trk".to_owned(), header);
+    for (scope, name, spec) in [
+        (
+            "vertex",
+            "rgb",
+            json!({"channel_names": ["r", "g", "b"], "description": "Färbung"}),
+        ),
+        (
+            "object",
+            "size",
+            json!({"unit": "micrometer", "precision": 0.5}),
+        ),
+        ("group", "weight", json!({"description": "of the group"})),
+    ] {
+        let spec = spec.as_object().unwrap().clone();
+        let of_scope = design.attribute_specs.entry(scope.to_owned()).or_default();
+        of_scope.insert(name.to_owned(), spec);
+    }
     design
 }
 
@@ -167,6 +184,10 @@ async fn every_kind_in_every_format_keeps_everything() {
             assert_eq!(metadata["axes"][2]["type"], "time");
             assert_eq!(metadata["name"], "Präparat 7");
             assert_eq!(metadata["headers"]["trk"]["voxel_order"], "RAS");
+            let attributes = &metadata["attributes"];
+            assert_eq!(attributes["vertex"]["rgb"]["channel_names"][2], "b");
+            assert_eq!(attributes["object"]["size"]["precision"], 0.5);
+            assert_eq!(attributes["group"]["weight"]["description"], "of the group");
             for end in [&["csv"], &typed()[..]].concat() {
                 let (file, copy) = (path(&format!("a.{end}")), path(&format!("{end}.zv")));
                 run(&["query", &source, "-o", &file]);
@@ -289,4 +310,66 @@ async fn clipped_paths_become_objects_of_their_own() {
         );
         assert_eq!(found["a.groups.csv"], "group,object_id\n0,5\n0,9\n");
     }
+}
+
+/// Declarations follow the attributes: new names, attributes that are not selected, and options.
+#[tokio::test]
+async fn declarations_of_attributes_follow_the_attributes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let source = path("source.zv");
+    store(&source, GeometryKind::Points, 1).await;
+    let attributes = |store: &str| {
+        let info: Value = serde_json::from_str(&run(&["info", store, "--json"])).unwrap();
+        let list = info["attributes"].as_array().unwrap().clone();
+        move |name: &str| {
+            list.iter()
+                .find(|it| it["name"] == name)
+                .cloned()
+                .unwrap_or_default()
+        }
+    };
+    let of = attributes(&source);
+    assert_eq!(of("rgb")["channel_names"], json!(["r", "g", "b"]));
+    assert_eq!(of("rgb")["description"], "Färbung");
+    assert_eq!(of("size")["unit"], "micrometer");
+    for file in ["a.npz", "a.csv"] {
+        let (file, copy) = (path(file), path(&format!("{file}.zv")));
+        run(&["query", &source, "--select", "rgb", "-o", &file]);
+        let create = ["create", &copy, "--kind", "points", "--from", &file];
+        let more = ["--rename", "rgb=colour", "--attribute-unit", "colour=nit"];
+        run(&[&create[..], &more].concat());
+        let of = attributes(&copy);
+        assert_eq!(of("size"), Value::Null);
+        assert_eq!(of("colour")["description"], "Färbung");
+        assert_eq!(of("colour")["unit"], "nit");
+        assert_eq!(of("colour")["channel_names"], json!(["r", "g", "b"]));
+        let shown = run(&["info", &copy]);
+        assert!(shown.contains("× 3 (r, g, b)  nit   Färbung"), "{shown}");
+        // Also if the rows are read in batches.
+        let large = path(&format!("{file}.large.zv"));
+        let create = ["create", &large, "--kind", "points", "--from", &file];
+        let more = ["--memory", "1KiB", "--describe", "vertex.rgb= new "];
+        if file.ends_with("npz") {
+            run(&[&create[..], &more].concat());
+            let of = attributes(&large);
+            assert_eq!(of("rgb")["description"], "new");
+            assert_eq!(of("rgb")["channel_names"], json!(["r", "g", "b"]));
+        }
+        let create = [
+            "create",
+            &path("no.zv"),
+            "--kind",
+            "points",
+            "--from",
+            &file,
+        ];
+        let output = zvf(&[&create[..], &["--describe", "rbg=red"]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        let expected = "rbg is no attribute of the file, which has vertex.rgb";
+        assert!(said.contains(expected), "{said}");
+    }
+    let report = run(&["validate", &source]);
+    assert!(!report.contains("attribute_specs"), "{report}");
 }

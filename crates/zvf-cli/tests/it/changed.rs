@@ -7,7 +7,7 @@ use crate::{
     stores::{Bench, KINDS, tables},
 };
 
-const PATHS: &str = "x,y,z,part,object,vertex.fa\n\
+const PATHS: &str = "x,y,z,part,object_id,vertex.fa\n\
     0.0,0.0,0.0,0,5,0.5\n12.0,1.0,1.0,0,5,1.5\n13.0,1.0,1.0,0,5,1.5\n\
     3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n";
 const OBJECTS: &str = "object_id,object.length\n5,10.5\n8,2.5\n";
@@ -51,7 +51,7 @@ fn append_adds_objects() {
         assert_eq!(found[key], *value, "{key}");
     }
     assert!(found["bytes_written"].as_u64() > Some(0));
-    let expected = "x,y,z,part,object,vertex.fa\n\
+    let expected = "x,y,z,part,object_id,vertex.fa\n\
         1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n\
         object_id,object.length\n6,3.0\n8,2.5\ngroup,object_id\n1,8\n1,6\n";
     assert_eq!(bench.answer("@a.zv", &["--group", "1"]), expected);
@@ -69,7 +69,7 @@ fn objects_without_ids_get_new_ones() {
     );
     let found = bench.json(&["append", "@a.zv", "--from", "@b.csv"]);
     assert_eq!(found["object_ids"], json!([9, 10]));
-    let expected = "x,y,z,part,object,vertex.fa\n3.0,3.0,3.0,0,10,3.0\n6.0,4.0,4.0,0,10,4.0\n\
+    let expected = "x,y,z,part,object_id,vertex.fa\n3.0,3.0,3.0,0,10,3.0\n6.0,4.0,4.0,0,10,4.0\n\
         object_id,object.length\n10,\n";
     assert_eq!(bench.answer("@a.zv", &["--object", "10"]), expected);
 }
@@ -105,7 +105,7 @@ fn geometry_outside_the_bounds_is_rejected_dropped_or_expands_them() {
     assert_eq!(found["object_ids"], json!([7, 10]));
     let info = bench.json(&["info", "@a.zv"]);
     assert_eq!(info["bounds"][1], json!([25.0, 4.0, 4.0]));
-    let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,7,2.0\n25.0,2.0,2.0,0,7,2.0\n\
+    let expected = "x,y,z,part,object_id,vertex.fa\n1.0,1.0,1.0,0,7,2.0\n25.0,2.0,2.0,0,7,2.0\n\
         object_id,object.length\n7,\n";
     assert_eq!(bench.answer("@a.zv", &["--object", "7"]), expected);
 }
@@ -222,7 +222,8 @@ fn edit_replaces_objects() {
         let file = format!("@eight.{end}");
         bench.says(&["query", "@a.zv", "--object", "8", "-o", &file, "--quiet"]);
         if end == "csv" {
-            let moved = "x,y,z,part,object,vertex.fa\n3.5,3.0,3.0,0,8,9.0\n11.0,4.0,4.0,0,8,3.5\n";
+            let moved =
+                "x,y,z,part,object_id,vertex.fa\n3.5,3.0,3.0,0,8,9.0\n11.0,4.0,4.0,0,8,3.5\n";
             bench.file("eight.csv", moved);
             bench.file("eight.objects.csv", "object_id,object.length\n8,7.75\n");
         }
@@ -267,7 +268,7 @@ fn edit_splits_and_merges() {
         (&found["object_ids"], &found["removed"]),
         (&json!([5, 9]), &json!(3))
     );
-    let expected = "x,y,z,part,object,vertex.fa\n12.0,1.0,1.0,0,9,1.0\n13.0,1.0,1.0,0,9,1.0\n\
+    let expected = "x,y,z,part,object_id,vertex.fa\n12.0,1.0,1.0,0,9,1.0\n13.0,1.0,1.0,0,9,1.0\n\
         object_id,object.length\n9,\n";
     assert_eq!(bench.answer("@a.zv", &["--object", "9"]), expected);
     bench.file("c.csv", "x,y,z,object_id,fa\n0,0,0,5,1\n13,1,1,5,1\n");
@@ -281,7 +282,7 @@ fn edit_splits_and_merges() {
         (&found["vertices"], &found["removed"]),
         (&json!(2), &json!(4))
     );
-    let expected = "x,y,z,part,object,vertex.fa\n0.0,0.0,0.0,0,5,1.0\n13.0,1.0,1.0,0,5,1.0\n\
+    let expected = "x,y,z,part,object_id,vertex.fa\n0.0,0.0,0.0,0,5,1.0\n13.0,1.0,1.0,0,5,1.0\n\
         3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n5\n8\n\
         group,object_id\n0,5\n0,8\n1,8\n";
     assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
@@ -449,7 +450,7 @@ fn compact_keeps_the_content() {
         (&found["transaction"], &found["chunks"]),
         (&json!(3), &json!(1))
     );
-    let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n\
+    let expected = "x,y,z,part,object_id,vertex.fa\n1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n\
         3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n6\n8\n\
         group,object_id\n0,8\n1,8\n";
     assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);

@@ -157,7 +157,11 @@ fn objects_and_groups_are_written_to_files_of_their_own() {
 fn paths_and_links_are_lists() {
     each(&paths(), "", |batch, _| {
         check(batch, "part", &Int64Array::from(vec![0, 0, 0, 1, 2, 2]));
-        check(batch, "object", &Int64Array::from(vec![4, 4, 4, 9, 9, 9]));
+        check(
+            batch,
+            "object_id",
+            &Int64Array::from(vec![4, 4, 4, 9, 9, 9]),
+        );
     });
     each(&graph(), "", |batch, _| {
         check(batch, "x", &Int16Array::from(vec![2, 12, 22, 32]));

@@ -31,7 +31,7 @@ fn objects_and_groups_are_tables_of_their_own() {
 #[test]
 fn rows_of_paths_name_part_and_object() {
     let expected = "\
-x,y,part,object
+x,y,part,object_id
 0.0,0.5,0,4
 1.0,1.5,0,4
 2.0,2.5,0,4

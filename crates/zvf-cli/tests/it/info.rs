@@ -49,7 +49,7 @@ fn info_prints_json() {
             "behind": false, "additive": false});
     let attribute = |scope: &str, name: &str, kind: &str, channels: Option<u64>| {
         json!({"scope": scope, "name": name, "type": kind, "channels": channels,
-            "channel_names": [], "unit": null, "categories": null})
+            "channel_names": [], "unit": null, "description": null, "categories": null})
     };
     let axis = |name: &str| json!({"name": name, "type": "space", "unit": null});
     let expected = json!({
@@ -180,7 +180,7 @@ fn info_describes_attributes_groups_and_space() {
     assert_eq!(json["axis_details"][1]["unit"], "micrometer");
     let expected = json!({
         "scope": "vertex", "name": "big", "type": "int64", "channels": 1, "channel_names": [],
-        "unit": null, "categories": null, "range": [-9_007_199_254_740_993_i64, 8], "nulls": 0,
+        "unit": null, "description": null, "categories": null, "range": [-9_007_199_254_740_993_i64, 8], "nulls": 0,
     });
     assert_eq!(json["attributes"][0], expected);
 }

@@ -25,6 +25,9 @@ mod drawn;
 mod embedded;
 mod export;
 mod files;
+mod first_files;
+#[cfg(target_os = "linux")]
+mod full_disk;
 // The pages write Parquet, and their blocks need `sh`.
 #[cfg(all(unix, feature = "parquet"))]
 mod guide;
@@ -48,6 +51,8 @@ mod sample;
 mod shared;
 mod stores;
 mod tables;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod tet;
 mod validate;
 

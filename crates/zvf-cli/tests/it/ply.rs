@@ -267,7 +267,7 @@ fn paths_are_edges_between_neighbours() {
     let found = elements(&paths());
     assert_eq!(
         found[0].properties,
-        ["double x", "double y", "int part", "int object"]
+        ["double x", "double y", "int part", "int object_id"]
     );
     assert_eq!(found[0].rows[5], [0.1, 5.5, 2.0, 9.0]);
     assert_eq!(found[1].name, "edge");

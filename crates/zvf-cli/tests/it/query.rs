@@ -109,7 +109,7 @@ fn the_nearest_paths_and_links_have_distances() {
     let bench = Bench::new();
     bench.file(
         "p.csv",
-        "x,y,z,part,object\n0,0,0,0,5\n9,0,0,0,5\n0,4,0,1,8\n9,4,0,1,8\n",
+        "x,y,z,part,object_id\n0,0,0,0,5\n9,0,0,0,5\n0,4,0,1,8\n9,4,0,1,8\n",
     );
     let create = [
         "create",
@@ -121,8 +121,9 @@ fn the_nearest_paths_and_links_have_distances() {
     ];
     bench.says(&[&create[..], &["--quiet"]].concat());
     let found = bench.answer("@p.zv", &["--nearest", "5,3,0", "--k", "2"]);
-    let objects = "object_id,object.distance\n8,1.0\n5,3.0\n";
-    assert!(found.ends_with(objects), "{found}");
+    let expected = "x,y,z,part,object_id,fragment.distance\n0,4,0,0,8,1.0\n9,4,0,0,8,1.0\n\
+        0,0,0,1,5,3.0\n9,0,0,1,5,3.0\nobject_id,object.distance\n8,1.0\n5,3.0\n";
+    assert_eq!(found, expected);
     let json = bench.json(&["query", "@p.zv", "--nearest", "5,3,0", "--k", "2"]);
     assert_eq!(json["distances"], serde_json::json!([1.0, 3.0]));
     bench.file("g.csv", "x,y,z\n0,0,0\n9,0,0\n0,4,0\n9,4,0\n");
@@ -149,4 +150,81 @@ fn axes_are_columns_of_predicates() {
     let says = bench.refused(&["query", "@a.zv", "--where", "größe > 12"]);
     let expected = "there is no attribute größe; there is x, y, z, a";
     assert!(says.contains(expected), "{says}");
+}
+
+/// Two meshes, one of which has a name, and paths of two objects.
+fn of_objects() -> Bench {
+    let bench = Bench::new();
+    bench.file(
+        "m.csv",
+        "x,y,z,object_id,a\n0,0,0,3,1\n1,0,0,3,2\n0,1,0,3,3\n5,5,5,8,4\n6,5,5,8,5\n5,6,5,8,6\n",
+    );
+    bench.file(
+        "m.links.csv",
+        "links[0],links[1],links[2]\n0,1,2\n3,4,5\n2,3,4\n",
+    );
+    bench.file("m.objects.csv", "object_id,object.name\n3,soma\n8,../x\n");
+    bench.file("m.groups.csv", "group,object_id\n0,3\n0,8\n1,8\n");
+    let create = [
+        "create", "@m.zv", "--kind", "mesh", "--from", "@m.csv", "--quiet",
+    ];
+    bench.says(&create);
+    bench.file(
+        "p.csv",
+        "x,y,part,object_id\n0.0,0.0,0,5\n9.0,0.0,0,5\n9.0,1.0,0,5\n0.0,1.0,0,5\n0.0,4.0,1,8\n9.0,4.0,1,8\n",
+    );
+    let create = ["create", "@p.zv", "--kind", "polylines", "--from", "@p.csv"];
+    bench.says(&create);
+    bench
+}
+
+#[test]
+fn each_object_gets_a_file_in_every_format() {
+    let bench = of_objects();
+    let said = bench.json(&["query", "@m.zv", "-o", "@m_{name}.csv"]);
+    assert_eq!(
+        said["left_out"],
+        serde_json::json!(["1 link: between objects"])
+    );
+    let read = |name: &str| fs::read_to_string(bench.path(name)).unwrap();
+    assert_eq!(
+        read("m_soma.links.csv"),
+        "links[0],links[1],links[2]\n0,1,2\n"
+    );
+    // The name of the other object would lead to another folder.
+    let expected = "x,y,z,object_id,vertex.a\n5,5,5,8,4\n5,6,5,8,6\n6,5,5,8,5\n";
+    assert_eq!(read("m_8.csv"), expected);
+    assert_eq!(read("m_8.links.csv"), "links[0],links[1],links[2]\n0,2,1\n");
+    assert_eq!(read("m_8.objects.csv"), "object_id,object.name\n8,../x\n");
+    assert_eq!(read("m_8.groups.csv"), "group,object_id\n0,8\n1,8\n");
+
+    bench.json(&["query", "@m.zv", "-o", "@{object}.ply", "--select", "a"]);
+    let back = ["create", "@8.zv", "--from", "@8.ply"];
+    assert_eq!(bench.json(&back)["vertices"], 3);
+
+    // A path that leaves the box and returns gives two parts.
+    let clip = ["--bbox", "-1,-1,5,9", "--mode", "clip"];
+    bench.json(&[&["query", "@p.zv", "-o", "@path_{object}.csv"][..], &clip].concat());
+    let found = read("path_5.csv");
+    let expected = "x,y,part,object_id\n0.0,0.0,0,5\n5.0,0.0,0,5\n5.0,1.0,1,5\n0.0,1.0,1,5\n";
+    assert_eq!(found, expected);
+    assert_eq!(read("path_8.csv").lines().count(), 3);
+}
+
+#[test]
+fn files_of_objects_have_distinct_and_known_names() {
+    let bench = of_objects();
+    let says = bench.refused(&["query", "@m.zv", "-o", "@m_{id}.ply"]);
+    assert!(says.contains("{id} stands for nothing"), "{says}");
+    assert!(says.contains("{object} is the id of an object"), "{says}");
+    bench.file("p.objects.csv", "object_id,object.name\n5,a\n8,a\n");
+    let create = ["create", "@q.zv", "--kind", "polylines", "--from", "@p.csv"];
+    bench.says(&create);
+    let says = bench.refused(&["query", "@q.zv", "-o", "@{name}.csv"]);
+    assert!(says.contains("use {object} in the name"), "{says}");
+    assert!(!bench.path("a.csv").exists());
+    bench.file("c.csv", "x,y\n0,0\n");
+    bench.says(&["create", "@c.zv", "--kind", "points", "--from", "@c.csv"]);
+    let says = bench.refused(&["query", "@c.zv", "-o", "@{object}.csv"]);
+    assert!(says.contains("no vertex has an object"), "{says}");
 }

@@ -125,7 +125,7 @@ pub(crate) const KINDS: [(&str, [(&str, &str); 4]); 8] = [
         [
             (
                 "a.csv",
-                "x,y,z,part,object,vertex.fa\n0.0,0.0,0.0,0,5,0.5\n12.0,1.0,1.0,0,5,1.5\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n",
+                "x,y,z,part,object_id,vertex.fa\n0.0,0.0,0.0,0,5,0.5\n12.0,1.0,1.0,0,5,1.5\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n",
             ),
             ("", ""),
             ("a.objects.csv", "object_id,object.length\n5,10.5\n8,2.5\n"),
@@ -137,7 +137,7 @@ pub(crate) const KINDS: [(&str, [(&str, &str); 4]); 8] = [
         [
             (
                 "a.csv",
-                "x,y,z,part,object,vertex.fa\n0.0,0.0,0.0,0,5,0.5\n12.0,1.0,1.0,0,5,1.5\n13.0,1.0,1.0,0,5,1.5\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n",
+                "x,y,z,part,object_id,vertex.fa\n0.0,0.0,0.0,0,5,0.5\n12.0,1.0,1.0,0,5,1.5\n13.0,1.0,1.0,0,5,1.5\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n",
             ),
             ("", ""),
             ("a.objects.csv", "object_id,object.length\n5,10.5\n8,2.5\n"),
@@ -149,7 +149,7 @@ pub(crate) const KINDS: [(&str, [(&str, &str); 4]); 8] = [
         [
             (
                 "a.csv",
-                "x,y,z,part,object,vertex.kind\n0.0,0.0,0.0,0,5,a\n12.0,1.0,1.0,0,5,b\n13.0,1.0,1.0,0,5,a\n3.0,3.0,3.0,1,8,c\n4.0,4.0,4.0,1,8,a\n",
+                "x,y,z,part,object_id,vertex.kind\n0.0,0.0,0.0,0,5,a\n12.0,1.0,1.0,0,5,b\n13.0,1.0,1.0,0,5,a\n3.0,3.0,3.0,1,8,c\n4.0,4.0,4.0,1,8,a\n",
             ),
             ("", ""),
             ("a.objects.csv", "object_id,object.length\n5,10.5\n8,2.5\n"),

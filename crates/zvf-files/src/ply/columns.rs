@@ -98,8 +98,9 @@ impl PropertyColumns {
     pub(super) fn positions(&mut self) -> Result<NumericColumn, FileFault> {
         let take = |name| {
             let expected = "the element vertex has to have x, y and z";
-            self.take(name)
-                .ok_or_else(|| FileFault::field("a property", name, expected))
+            self.take(name).ok_or_else(|| {
+                FileFault::field("the element vertex", format!("without {name}"), expected)
+            })
         };
         let [x, y, z] = ["x", "y", "z"].map(take);
         Ok(joined(&[x?, y?, z?]))

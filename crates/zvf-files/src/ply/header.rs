@@ -4,6 +4,8 @@ use zvf::numeric::Kind;
 
 use crate::{FileError, FileFault, FilePlace, input::ByteReader};
 
+/// Bytes of comments that are kept.
+const KEPT: usize = 12 << 10;
 /// Upper bound on the number of lines.
 const MOST_LINES: u64 = 1 << 16;
 /// Upper bound on the length of a line.
@@ -39,6 +41,9 @@ pub(super) struct ElementDeclaration {
 pub(super) struct PlyHeader {
     pub(super) form: PlyForm,
     pub(super) elements: Vec<ElementDeclaration>,
+    /// Lines `comment` and `obj_info`, without those that `zvf query -o` adds; `None` if they are
+    /// longer than 12 KiB.
+    pub(super) comments: Option<Vec<String>>,
     /// Number of lines.
     pub(super) lines: u64,
 }
@@ -65,6 +70,8 @@ impl PlyHeader {
         let mut bytes = Vec::new();
         let mut form = None;
         let mut elements: Vec<ElementDeclaration> = Vec::new();
+        let mut comments = Vec::new();
+        let mut length = 0_usize;
         for line in 1..=MOST_LINES {
             file.line(&mut bytes)?;
             let in_line = |fault: FileFault| fault.at(&path, FilePlace::Line(line));
@@ -98,10 +105,17 @@ impl PlyHeader {
                     return Ok(Self {
                         form,
                         elements,
+                        comments: (length <= KEPT).then_some(comments),
                         lines: line,
                     });
                 }
-                ["comment" | "obj_info", ..] | [] => {}
+                ["comment", "level", _] | [] => {}
+                ["comment" | "obj_info", ..] => {
+                    length = length.saturating_add(text.len());
+                    if length <= KEPT {
+                        comments.push(text.trim().to_owned());
+                    }
+                }
                 ["format", name, "1.0"] if form.is_none() => {
                     form = Some(match *name {
                         "ascii" => PlyForm::Ascii,

@@ -9,14 +9,11 @@ use serde_json::Value;
 use zvf::{Column, QueryResult, numeric::Kind};
 
 use crate::{
-    FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, FileHeader, GroupTables, ObjectFiles, ResultDescription, ResultWriter,
+    WrittenResult,
     values::{AxisOrder, narrow, numbers, to_f64},
     writer::{OutputSink, groups_left_out},
 };
-
-/// Placeholders in a name, for a file of each object.
-const OBJECT: &str = "{object}";
-const NAME: &str = "{name}";
 
 /// An SWC file, or one for each object.
 #[derive(Debug)]
@@ -285,20 +282,11 @@ impl ResultWriter for SwcWriter {
     fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
         self.left_out.extend(groups_left_out(tables, "swc"));
         let objects = self.objects();
-        let text = self.path.to_string_lossy().into_owned();
         let mut files = Vec::new();
-        if text.contains(OBJECT) || text.contains(NAME) {
+        if let Some(mut of_objects) = ObjectFiles::parse(&self.path) {
             for (object, rows) in &objects {
-                let name = self.names.get(object).filter(|name| is_file_name(name));
-                let name = name.cloned().unwrap_or_else(|| object.to_string());
-                let path = text
-                    .replace(OBJECT, &object.to_string())
-                    .replace(NAME, &name);
-                let path = PathBuf::from(path);
-                if files.contains(&path) {
-                    let why = "two objects have one name; use {object} in the name of the file";
-                    return Err(FileFault::Unsupported(why).of(&path));
-                }
+                let name = self.names.get(object).map(String::as_str);
+                let path = of_objects.path(*object, name)?;
                 files.push(self.file(&path, &[(*object, rows)])?);
             }
         } else {
@@ -313,14 +301,4 @@ impl ResultWriter for SwcWriter {
             left_out: self.left_out,
         })
     }
-}
-
-/// Returns whether a name of an object can be the name of a file.
-fn is_file_name(name: &str) -> bool {
-    let is_plain = |c: char| !c.is_control() && !matches!(c, '/' | '\\');
-    !name.is_empty()
-        && name != ".."
-        && name != "."
-        && name.len() <= 200
-        && name.chars().all(is_plain)
 }

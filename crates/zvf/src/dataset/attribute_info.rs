@@ -14,6 +14,7 @@ use zvf_model::{
     layout::ArrayRole,
     level::LevelId,
     metadata::Attributes,
+    root::AttributeDeclarations,
     zarr::Node,
 };
 use zvf_query::{LevelChoice, Query, QueryError, QueryResult, Selection, predicate::Scope};
@@ -41,6 +42,8 @@ pub struct AttributeInfo {
     pub channel_names: Vec<String>,
     /// Unit of the values, where the store declares one.
     pub unit: Option<String>,
+    /// Description of the attribute, where the store has one.
+    pub description: Option<String>,
     /// Number of distinct words of a text, where the metadata list them.
     pub categories: Option<u64>,
 }
@@ -147,14 +150,14 @@ impl Dataset {
             data_type: "unknown".to_owned(),
             channels: None,
             channel_names: Vec::new(),
-            unit: declared_unit(self.root().attribute_specs.as_ref(), scope, name),
+            unit: None,
+            description: None,
             categories: None,
         };
         let node = self.attribute_node(level, scope, name).await?;
-        let attributes = node.as_ref().map(|(_, node)| node.attributes());
-        if let Some(unit) = attributes.and_then(unit) {
-            info.unit = Some(unit);
-        }
+        let spec = self.attribute_spec(scope, name, node.as_ref().map(|(_, node)| node));
+        let text = |member: &str| spec.get(member).and_then(Json::as_str).map(str::to_owned);
+        (info.unit, info.description) = (text("unit"), text("description"));
         match scope {
             Scope::Object | Scope::Group => {
                 let none: Option<&[u64]> = Some(&[]);
@@ -199,6 +202,65 @@ impl Dataset {
             }
         }
         Ok(info)
+    }
+
+    /// Returns the declarations of attributes of a level: units, descriptions, names of channels, and
+    /// what else the root declares of them. Takes a round trip for the metadata, unless the root has
+    /// a copy of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`] if the metadata cannot be read.
+    pub fn attribute_specs<'a>(
+        &'a self,
+        level: LevelId,
+        attributes: &'a [(Scope, String)],
+    ) -> BoxFuture<'a, Result<AttributeDeclarations, Error>> {
+        boxed(self.at_one_state(move |dataset| {
+            Box::pin(async move {
+                let nodes = attributes
+                    .iter()
+                    .map(|(scope, name)| dataset.attribute_node(level, *scope, name));
+                let nodes = try_join_all(nodes).await?;
+                let mut specs = AttributeDeclarations::new();
+                for ((scope, name), node) in attributes.iter().zip(nodes) {
+                    let node = node.as_ref().map(|(_, node)| node);
+                    let spec = dataset.attribute_spec(*scope, name, node);
+                    if !spec.is_empty() {
+                        let of_scope = specs.entry(scope.name().to_owned()).or_default();
+                        of_scope.insert(name.clone(), spec);
+                    }
+                }
+                Ok(specs)
+            })
+        }))
+    }
+
+    /// Returns the declaration of an attribute in the root, with that of its node.
+    fn attribute_spec(&self, scope: Scope, name: &str, node: Option<&Node>) -> Attributes {
+        let specs = self.root().attribute_specs.as_ref();
+        let of_root = specs.and_then(|specs| specs.get(scope.name())?.get(name)?.as_object());
+        let mut spec = of_root.cloned().unwrap_or_default();
+        let members = [
+            ("unit", ["unit", "units"]),
+            ("description", ["description", "long_name"]),
+        ];
+        for (member, spellings) in members {
+            let declared = node.into_iter().map(Node::attributes).chain(of_root);
+            let texts = declared.flat_map(|at| spellings.map(|spelling| at.get(spelling)));
+            let mut texts = texts.flatten().filter(|text| text.is_string()).cloned();
+            if let Some(text) = texts.next() {
+                spec.insert(member.to_owned(), text);
+            }
+        }
+        let names = node.and_then(|node| node.attributes().get("channel_names")?.as_array());
+        let mut numbered = names.into_iter().flatten().zip(0_usize..);
+        if let Some(names) = names
+            && numbered.any(|(name, at)| *name != format!("ch{at}"))
+        {
+            spec.insert("channel_names".to_owned(), names.clone().into());
+        }
+        spec
     }
 
     /// Returns the node that declares the type of an attribute; `None` if there is none.
@@ -338,16 +400,4 @@ impl Dataset {
             })
         }))
     }
-}
-
-/// Returns the unit that the attributes of a node declare.
-fn unit(attributes: &Attributes) -> Option<String> {
-    let unit = attributes.get("unit").or_else(|| attributes.get("units"));
-    unit.and_then(Json::as_str).map(str::to_owned)
-}
-
-/// Returns the unit that the root declares for an attribute.
-fn declared_unit(specs: Option<&Attributes>, scope: Scope, name: &str) -> Option<String> {
-    let spec = specs?.get(scope.name())?.get(name)?.as_object()?;
-    unit(spec)
 }

@@ -24,7 +24,7 @@ use crate::{
     location::Location,
     task_runner::scratch_error,
     writer::{
-        CreateOptions, WriteReport,
+        CreateOptions, NewFolder, WriteReport,
         cell_writer::{CellWriter, Destination},
         conclude, copies_nodes,
         encode::{self, Arrays},
@@ -157,7 +157,12 @@ fn create_streamed<'a>(
         }
         source.rewind().map_err(Failure::Source)?;
         let vertices = survey.vertices();
+        let sample = survey.sample().cloned();
         let outline = survey.outline()?;
+        // Before the second pass, which copies all rows to the disk.
+        if let (Some(check), Some(sample)) = (&options.check, sample) {
+            check(&outline.estimate_sampled(sample, vertices)?).map_err(Failure::Declined)?;
+        }
         let bytes = vertices.saturating_mul(outline.row_size() as u64);
         let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
         let parts = match &options.runner {
@@ -171,6 +176,7 @@ fn create_streamed<'a>(
             source,
         })?;
         // Before the second pass, so that an existing store is an error early.
+        let folder = NewFolder::at(location.address());
         let store = location.create(&options.open)?;
         let address = store.to_string();
         let creation = store.begin_create().await;
@@ -200,7 +206,7 @@ fn create_streamed<'a>(
                 made.map(|(plan, written)| (root(&plan), written))
             }
         };
-        conclude(&store, creation, made).await
+        folder.keep_if(conclude(&store, creation, made).await)
     })
 }
 

@@ -8,7 +8,11 @@ use zvf::{
     numeric::Kind,
 };
 
-use super::{CreateOutput, CreateSettings, plan_check::PlanCheckOptions};
+use super::{
+    CreateOutput, CreateSettings,
+    declarations::{self, AttributeNames, Declaration, DeclarationError},
+    plan_check::PlanCheckOptions,
+};
 use crate::{
     arguments::{
         GeometryFileArgs, crs, name_of, named,
@@ -110,12 +114,22 @@ pub struct CreateArgs {
     axes: Option<Axes>,
     /// Coordinate reference system: a code such as EPSG:25832, a name, WKT, PROJJSON, or @FILE.
     ///
-    /// By default that of the file, if it is an Arrow or Parquet file of zvf.
+    /// By default that of the file, if it has one: .las, .laz, and the .npz, .csv, .arrow and
+    /// .parquet files of zvf.
     #[arg(long, value_name = "CRS", help_heading = "Space", value_parser = crs::parse)]
     crs: Option<Value>,
     /// Name of the collection.
     #[arg(long, help_heading = "Space")]
     name: Option<String>,
+
+    /// Unit of an attribute, as radius=micrometer or object.length=mm; may be repeated.
+    #[arg(long, value_name = "NAME=UNIT", help_heading = "Attributes",
+        value_parser = declarations::parse)]
+    attribute_unit: Vec<Declaration>,
+    /// Description of an attribute, as 'fa=fractional anisotropy'; may be repeated.
+    #[arg(long, value_name = "NAME=TEXT", help_heading = "Attributes",
+        value_parser = declarations::parse)]
+    describe: Vec<Declaration>,
 
     /// Keep the order of the two ends of each link.
     #[arg(long, help_heading = "Links")]
@@ -190,7 +204,8 @@ pub enum CreateUsageError {
     Kind(Format),
     /// Further files are given for a format without any.
     #[error(
-        "--with is of no use for {0} files; it goes with .tck, .swc, .gii and FreeSurfer surfaces"
+        "--with is of no use for {0} files; it goes with .tck, .swc, .gii and FreeSurfer surfaces; \
+         to join several files, create a store from the first and add the others with zvf append"
     )]
     With(Format),
     /// An option that is for tables only.
@@ -201,6 +216,9 @@ pub enum CreateUsageError {
         /// The format.
         format: Format,
     },
+    /// A declaration of no attribute, or of several.
+    #[error(transparent)]
+    Attribute(#[from] DeclarationError),
     /// Options with different numbers of axes.
     #[error("{one} has {of_one} axes and {other} has {of_other}; give a value for each axis")]
     Axes {
@@ -216,6 +234,22 @@ pub enum CreateUsageError {
 }
 
 impl CreateArgs {
+    /// Completes the declarations of attributes in a design, and drops those of other attributes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CreateUsageError::Attribute`] if an option names no attribute or several.
+    pub(super) fn declare(
+        &self,
+        design: &mut Design,
+        names: &AttributeNames,
+    ) -> Result<(), CreateUsageError> {
+        names.retain(design);
+        names.declare(design, "unit", &self.attribute_unit)?;
+        names.declare(design, "description", &self.describe)?;
+        Ok(())
+    }
+
     /// Returns the kind of a file that does not determine it.
     ///
     /// # Errors

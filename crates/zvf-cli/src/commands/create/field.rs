@@ -6,7 +6,7 @@ use zvf_files::GeometryReader;
 
 use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
 use crate::{
-    formats::{GeometryReadError, input_of, open_field},
+    formats::{Format, GeometryReadError, input_of, open_field},
     outcome::CommandOutcome,
     progress::ProgressLine,
 };
@@ -22,6 +22,12 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         let format = file.format();
         return Err(CreateUsageError::Table { option, format }.into());
     }
+    if let Format::Field(format) = file.format()
+        && !format.takes_further_files()
+        && !arguments.with.is_empty()
+    {
+        return Err(CreateUsageError::With(file.format()).into());
+    }
     let name = file.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
     let mut reader = open_field(file, arguments.kind, &arguments.with)?;
@@ -36,7 +42,7 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         let mut report = CreateOutput::new(&arguments.out, kind);
         let files = files.iter().map(|file| file.display().to_string());
         report.read_files(files.collect(), &description.notes);
-        return create_large(arguments, &design, reader.as_mut(), report).await;
+        return create_large(arguments, design, reader.as_mut(), report).await;
     }
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
     drop(progress);

@@ -58,6 +58,13 @@ pub(super) struct PausableProgress {
     meter: ProgressMeter,
 }
 
+/// What earlier calls of the check have done: input that is read in batches is checked twice.
+#[derive(Clone, Copy, Debug, Default)]
+struct CheckedPlan {
+    is_confirmed: bool,
+    is_printed: bool,
+}
+
 impl PausableProgress {
     /// Shows `what` with a bar of the parts that `meter` counts.
     pub(super) fn start(options: PlanCheckOptions, what: String, meter: ProgressMeter) -> Self {
@@ -74,10 +81,12 @@ impl PausableProgress {
     pub(super) fn check(&self) -> PlanCheck {
         let (current, options) = (Arc::clone(&self.current), self.options);
         let (what, meter) = (self.what.clone(), self.meter.clone());
+        let earlier = Mutex::new(CheckedPlan::default());
         Arc::new(move |estimate| {
+            let mut earlier = earlier.lock().unwrap_or_else(PoisonError::into_inner);
             let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
             drop(current.take());
-            check(estimate, options)?;
+            check(estimate, options, &mut earlier)?;
             *current = Some(ProgressLine::with_meter(
                 options.quiet,
                 what.clone(),
@@ -101,16 +110,20 @@ impl PausableProgress {
 fn check(
     estimate: &PlanEstimate,
     options: PlanCheckOptions,
+    earlier: &mut CheckedPlan,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let is_large = estimate.files > LARGE_FILES || estimate.bytes > LARGE_BYTES;
-    if let Some(error) = many_files(estimate).filter(|_| !options.yes) {
+    let is_confirmed = options.yes || earlier.is_confirmed;
+    if let Some(error) = many_files(estimate).filter(|_| !is_confirmed) {
         let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
         if can_ask && ask(&error)? {
+            earlier.is_confirmed = true;
             return Ok(());
         }
         return Err(error.into());
     }
-    if is_large && !options.quiet {
+    if is_large && !options.quiet && !earlier.is_printed && !earlier.is_confirmed {
+        earlier.is_printed = true;
         anstream::eprintln!("{}", plan_text(estimate));
     }
     Ok(())
@@ -169,4 +182,26 @@ fn ask(error: &ManyFilesError) -> io::Result<bool> {
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Input that is read in batches is checked twice: what was confirmed is not asked again.
+    #[test]
+    fn a_confirmed_plan_is_accepted_again() {
+        let mut estimate = PlanEstimate::default();
+        (estimate.vertices, estimate.chunks, estimate.files) = (20_000, 20_000, 60_000);
+        estimate.chunk_shape = vec![0.5; 3];
+        let options = PlanCheckOptions {
+            yes: false,
+            quiet: true,
+        };
+        let mut earlier = CheckedPlan::default();
+        // Tests do not run on a terminal.
+        assert!(check(&estimate, options, &mut earlier).is_err());
+        earlier.is_confirmed = true;
+        assert!(check(&estimate, options, &mut earlier).is_ok());
+    }
 }

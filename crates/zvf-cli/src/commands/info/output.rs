@@ -8,7 +8,7 @@ use zvf_model::root::Axis;
 
 use super::description::StoreDescription;
 use crate::{
-    display::{count_noun, group_digits},
+    display::{count_noun, group_digits, narrow_bound, narrow_float, printable},
     text_table,
 };
 
@@ -79,6 +79,7 @@ fn attribute_object(attribute: &AttributeInfo, range: Option<&ValueRange>) -> Va
         "channels": attribute.channels,
         "channel_names": attribute.channel_names,
         "unit": attribute.unit,
+        "description": attribute.description,
         "categories": attribute.categories,
     });
     if let (Some(range), Some(object)) = (range, object.as_object_mut()) {
@@ -109,7 +110,7 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
     writeln!(text, "{address}")?;
     let mut line = |title: &str, value: &str| writeln!(text, "  {title:10}  {value}");
     if let Some(name) = &description.name {
-        line("name", name)?;
+        line("name", &printable(name))?;
     }
     let mut generation = info.generation.to_string();
     if generation != info.profile {
@@ -131,6 +132,8 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
     if let Some(crs) = &description.crs {
         line("crs", &crs_text(crs))?;
     }
+    let positions = description.positions.as_ref();
+    let is_narrow = positions.is_some_and(|positions| is_narrow(positions.dtype));
     match &info.bounds {
         None => {
             let axes = description.axes.iter().map(axis_text);
@@ -144,6 +147,13 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
                 let kind = axis.kind.as_deref().filter(|kind| *kind != "space");
                 let kind = kind.map(|kind| format!(" ({kind})"));
                 let (unit, kind) = (unit.unwrap_or_default(), kind.unwrap_or_default());
+                let (lower, upper) = match is_narrow {
+                    true => (
+                        narrow_bound(*lower, |value| value < *lower),
+                        narrow_bound(*upper, |value| value > *upper),
+                    ),
+                    false => (lower.to_string(), upper.to_string()),
+                };
                 line(
                     title,
                     &format!("{} {lower} to {upper}{unit}{kind}", axis.name),
@@ -214,6 +224,10 @@ fn attribute_rows(description: &StoreDescription) -> Vec<Vec<String>> {
         .attributes
         .iter()
         .any(|(info, _)| info.unit.is_some());
+    let has_descriptions = description
+        .attributes
+        .iter()
+        .any(|(info, _)| info.description.is_some());
     let has_ranges = description
         .attributes
         .iter()
@@ -221,6 +235,7 @@ fn attribute_rows(description: &StoreDescription) -> Vec<Vec<String>> {
     let mut titles = vec!["attribute", "type"];
     titles.extend(has_units.then_some("unit"));
     titles.extend(has_ranges.then_some("range"));
+    titles.extend(has_descriptions.then_some("description"));
     let mut rows = vec![titles.into_iter().map(str::to_owned).collect()];
     for (attribute, range) in &description.attributes {
         let mut row = vec![
@@ -228,9 +243,25 @@ fn attribute_rows(description: &StoreDescription) -> Vec<Vec<String>> {
             type_text(attribute),
         ];
         if has_units {
-            row.push(attribute.unit.clone().unwrap_or_default());
+            row.push(attribute.unit.as_deref().map(printable).unwrap_or_default());
         }
-        row.extend(range.as_ref().map(range_text));
+        if has_ranges {
+            row.push(
+                range
+                    .as_ref()
+                    .map(|range| range_text(attribute, range))
+                    .unwrap_or_default(),
+            );
+        }
+        if has_descriptions {
+            row.push(
+                attribute
+                    .description
+                    .as_deref()
+                    .map(printable)
+                    .unwrap_or_default(),
+            );
+        }
         rows.push(row);
     }
     rows
@@ -252,10 +283,16 @@ fn type_text(attribute: &AttributeInfo) -> String {
     parts.join(" ")
 }
 
-fn range_text(range: &ValueRange) -> String {
-    let plain = |value: numeric::Value| match number(value) {
-        Value::String(text) => text,
-        value => value.to_string(),
+/// Returns whether numbers of a type have fewer digits than float64.
+fn is_narrow(data_type: &str) -> bool {
+    matches!(data_type, "float16" | "float32")
+}
+
+fn range_text(attribute: &AttributeInfo, range: &ValueRange) -> String {
+    let plain = |value: numeric::Value| match (value, number(value)) {
+        (numeric::Value::Float(value), _) if is_narrow(&attribute.data_type) => narrow_float(value),
+        (_, Value::String(text)) => text,
+        (_, value) => value.to_string(),
     };
     let limits = range
         .limits

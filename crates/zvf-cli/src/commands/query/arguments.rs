@@ -105,7 +105,7 @@ pub struct QueryArgs {
     /// Write all rows to a file: .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc,
     /// .stl, .las, .laz, .gii or .glb.
     ///
-    /// A .swc file name with {object} or {name} stands for a file for each object.
+    /// A file name with {object} or {name} stands for a file for each object: 'neuron_{name}.ply'.
     #[arg(short, long, value_name = "FILE", help_heading = "Output", value_parser = OutputFile::parse)]
     pub(super) output: Option<OutputFile>,
     /// Write no file if its format cannot hold everything.

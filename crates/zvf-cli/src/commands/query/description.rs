@@ -113,6 +113,26 @@ impl Described {
         }
     }
 
+    /// Adds units, descriptions and channel names of the attributes that the file holds.
+    pub(super) async fn read_attributes(&mut self, dataset: &Dataset, answer: &QueryResult) {
+        let families = [
+            (Scope::Vertex, &answer.vertex),
+            (Scope::Fragment, &answer.fragment),
+            (Scope::Link, &answer.link),
+            (Scope::Object, &answer.object),
+            (Scope::Group, &self.description.group),
+        ];
+        let names = families.into_iter().flat_map(|(scope, columns)| {
+            let names = columns.iter().map(|column| column.name.clone());
+            names.map(move |name| (scope, name))
+        });
+        let names: Vec<(Scope, String)> = names.collect();
+        match dataset.attribute_specs(answer.level, &names).await {
+            Ok(specs) => self.description.attributes = specs,
+            Err(error) => self.left_out.push(format!("units of attributes: {error}")),
+        }
+    }
+
     /// Adds the headers of source files.
     pub(super) async fn read_headers(&mut self, dataset: &Dataset) {
         match dataset.session().headers().await {

@@ -3,7 +3,7 @@
 use zvf::QueryResult;
 
 use crate::{
-    display::{count_noun, len_u64},
+    display::{count_noun, len_u64, printable},
     formats::{OutputColumn, OutputTable, ResultWriteError},
     text_table,
 };
@@ -86,11 +86,7 @@ fn readable(text: &str) -> String {
             shown.push('…');
             break;
         }
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
+        shown.push(character);
     }
-    shown
+    printable(&shown)
 }

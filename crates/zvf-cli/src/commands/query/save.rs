@@ -43,8 +43,9 @@ pub async fn save(
     if query.row_ids && !target.format().is_interchange() {
         return Err(SaveError::RowIds(target.format()));
     }
-    // The nearest are one result, which is ordered by distance.
-    if matches!(target.format(), Format::Field(_)) && query.nearest.is_none() {
+    // The nearest are one result, which is ordered by distance, and objects are divided as a whole.
+    let is_whole = query.nearest.is_some() || target.of_objects().is_some();
+    if matches!(target.format(), Format::Field(_)) && !is_whole {
         field::write(dataset, query, target, is_strict, &mut report).await?;
         return Ok(report);
     }
@@ -55,6 +56,9 @@ pub async fn save(
     // Formats of pictures have no groups.
     if target.format().is_readable() && query.geometry.is_none() {
         described.read_groups(dataset, &mut answer).await;
+        described.read_attributes(dataset, &answer).await;
+    }
+    if target.format().has_header() && query.geometry.is_none() {
         described.read_headers(dataset).await;
     }
     let lossless = LosslessTarget::new(target, is_strict)?;
@@ -78,13 +82,14 @@ pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<QueryResu
     Ok(answer)
 }
 
-/// Adds the distances of a nearest query as a column: of vertices for points, of links, or, for
-/// paths, of objects, each with the distance of its nearest path.
+/// Adds the distances of a nearest query as columns: of vertices for points, of links, or, for
+/// paths, of the fragments of each vertex, with the distance of their path, and of objects, with that
+/// of their nearest path.
 fn add_distances(answer: &mut QueryResult) {
     let Some(distances) = &answer.distances else {
         return;
     };
-    let (columns, values) = match (&answer.parts, &answer.links) {
+    match (&answer.parts, &answer.links) {
         (Some(parts), _) => {
             let of_object = |id: &i64| {
                 let of_parts = parts.objects.iter().zip(distances);
@@ -92,12 +97,22 @@ fn add_distances(answer: &mut QueryResult) {
                 own.map(|(_, distance)| *distance).reduce(f64::min)
             };
             let objects = answer.objects.iter();
-            let values = objects.map(|id| of_object(id).unwrap_or(f64::NAN));
-            (&mut answer.object, values.collect())
+            let of_objects = objects.map(|id| of_object(id).unwrap_or(f64::NAN));
+            let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
+            let of_vertices = spans.zip(distances).flat_map(|((start, end), distance)| {
+                let rows = usize::try_from(end.saturating_sub(*start)).unwrap_or(0);
+                std::iter::repeat_n(*distance, rows)
+            });
+            add_distance(&mut answer.fragment, of_vertices.collect());
+            add_distance(&mut answer.object, of_objects.collect());
         }
-        (None, Some(_)) => (&mut answer.link, distances.clone()),
-        (None, None) => (&mut answer.vertex, distances.clone()),
-    };
+        (None, Some(_)) => add_distance(&mut answer.link, distances.clone()),
+        (None, None) => add_distance(&mut answer.vertex, distances.clone()),
+    }
+}
+
+/// Adds a column of distances, under a name that no attribute has.
+fn add_distance(columns: &mut Vec<Column>, values: Vec<f64>) {
     let is_taken = |name: &str| columns.iter().any(|column| column.name == name);
     let names = ["distance", "nearest_distance"].map(str::to_owned);
     let more = (2_u32..).map(|number| format!("nearest_distance_{number}"));

@@ -147,7 +147,9 @@ impl NpzStream {
         let mut renaming = Renaming::new(&options.renames);
         renaming.apply(&mut small);
         for (name, _) in &mut vertex {
-            *name = renaming.name("vertex", name);
+            let new = renaming.name("vertex", name);
+            small.description.rename_attribute("vertex", name, &new);
+            *name = new;
         }
         renaming.finish(path)?;
         let small = interchange::assemble(small, options)?;

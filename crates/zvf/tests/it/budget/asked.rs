@@ -65,9 +65,9 @@ fn object_queries_count_only_fragments_of_these_objects() {
     }
 }
 
-/// The budget is applied before the filter, which then drops some of the chosen vertices.
+/// A coarser level that lacks an attribute is neither skipped nor filled with nulls.
 #[test]
-fn filters_apply_after_the_budget() {
+fn attributes_that_a_level_lacks_are_errors() {
     let (made, max) = made(StoreKind::Points);
     let dataset = block_on(open(&made.fine));
     let whole = ask(&dataset, &Query::new().level(VertexBudget::new(max)));

@@ -5,11 +5,11 @@ use std::{
     error::Error,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use zvf::{CreateOptions, GeometrySource, OpenOptions, TaskRunner};
-use zvf_build::{Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
 
 use super::random;
 use crate::block_on;
@@ -185,5 +185,69 @@ fn batches_make_the_same_store() {
             check(seed, kind, Profile::V09);
             check(seed, kind, Profile::V08);
         }
+    }
+}
+
+/// A source that counts its passes.
+struct Passes {
+    source: Cut,
+    ended: usize,
+}
+
+impl GeometrySource for Passes {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        let batch = self.source.next(vertices)?;
+        self.ended += usize::from(batch.is_none());
+        Ok(batch)
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.source.rewind()
+    }
+
+    fn tables(&self) -> Geometry {
+        self.source.tables()
+    }
+}
+
+/// The first estimate comes from a sample, before the rows are read again and copied.
+#[test]
+fn a_refused_plan_costs_one_pass() {
+    for (side, chunk, chunks) in [
+        (150_u16, 0.5, 22_500_u64),
+        (500, 10.0, 2_500),
+        (500, 1.0, 250_000),
+    ] {
+        let rows =
+            (0..side).flat_map(|y| (0..side).flat_map(move |x| [f32::from(x), f32::from(y)]));
+        let all = Geometry::new(NumericColumn::float32(2, rows));
+        let vertices = all.vertices() as u64;
+        let mut source = Passes {
+            source: Cut { all, next: 0 },
+            ended: 0,
+        };
+        let found = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&found);
+        let options = CreateOptions::default().check(Arc::new(move |estimate| {
+            *told.lock().unwrap() = Some(estimate.clone());
+            Err("not wanted".into())
+        }));
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("a.zv").display().to_string();
+        let design = Design::new(GeometryKind::Points).chunk_shape([chunk; 2]);
+        let written = zvf::create_from_source(&at, &mut source, design, &options);
+        let error = block_on(written).unwrap_err();
+        assert!(error.to_string().contains("not wanted"), "{error}");
+        assert_eq!(source.ended, 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let estimate = found.lock().unwrap().clone().unwrap();
+        assert_eq!(estimate.vertices, vertices);
+        // Within a tenth, and exact if the sample is everything.
+        let error = estimate.chunks.abs_diff(chunks);
+        let is_exact = vertices <= 100_000;
+        assert!(
+            error * 10 <= chunks && (error == 0 || !is_exact),
+            "{estimate:?}"
+        );
     }
 }

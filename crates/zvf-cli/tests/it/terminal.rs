@@ -1,0 +1,103 @@
+//! Questions on a terminal, which `script` of util-linux provides.
+
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use crate::{stores::Bench, text};
+
+const QUESTION: &str = "Write it anyway? [y/N]";
+
+/// Runs a command on a terminal with `answer` as input. Returns the exit code and everything that it
+/// prints; `None` without `script`.
+#[track_caller]
+fn on_terminal(bench: &Bench, line: &[&str], answer: &str) -> Option<(i32, String)> {
+    let words = line.iter().map(|word| match word.strip_prefix('@') {
+        Some(name) => format!("'{}'", bench.path(name).display()),
+        None => format!("'{word}'"),
+    });
+    let words: Vec<String> = words.collect();
+    let command = format!("'{}' {}", env!("CARGO_BIN_EXE_zvf"), words.join(" "));
+    let script = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut script = match script {
+        Ok(script) => script,
+        Err(error) => {
+            eprintln!("SKIPPED: script cannot be started: {error}; install util-linux");
+            return None;
+        }
+    };
+    script
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(answer.as_bytes())
+        .unwrap();
+    let output = script.wait_with_output().unwrap();
+    let said = [text(&output.stdout), text(&output.stderr)].concat();
+    Some((output.status.code().unwrap(), said))
+}
+
+/// Writes 20 000 points, evenly spread.
+fn spread(bench: &Bench) {
+    let rows = (0..20_000).map(|row| format!("{},{},{},1\n", row % 40, row / 40 % 40, row / 1600));
+    bench.file("a.csv", &format!("x,y,z,a\n{}", rows.collect::<String>()));
+}
+
+const SHAPE: [&str; 2] = ["--chunk-shape", "0.5,0.5,0.5"];
+
+#[test]
+fn absurd_plans_are_confirmed_on_a_terminal() {
+    let bench = Bench::new();
+    spread(&bench);
+    let create = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    for answer in ["n\n", "\n", "maybe\n"] {
+        let Some((code, said)) = on_terminal(&bench, &[&create[..], &SHAPE].concat(), answer)
+        else {
+            return;
+        };
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("60 000 files of 20 000 chunks"), "{said}");
+        assert!(said.contains(QUESTION), "{said}");
+        assert!(!bench.path("a.zv").exists());
+    }
+    // After a yes, the creation goes on, and finds that there is a store: 60 000 files take long.
+    bench.says(&[&create[..], &["--quiet"]].concat());
+    for answer in ["y\n", "YES\n"] {
+        let line = [&create[..], &SHAPE].concat();
+        let Some((code, said)) = on_terminal(&bench, &line, answer) else {
+            return;
+        };
+        assert_eq!(code, 2, "{said}");
+        assert_eq!(said.matches(QUESTION).count(), 1, "{said}");
+        assert!(said.contains("there is a store already"), "{said}");
+    }
+}
+
+/// Input that is read in batches is confirmed before it is read again.
+#[test]
+fn input_in_batches_is_confirmed_before_its_second_pass() {
+    let bench = Bench::new();
+    spread(&bench);
+    let create = ["create", "@a.zv", "--kind", "points", "--quiet"];
+    bench.says(&[&create[..], &["--from", "@a.csv"]].concat());
+    bench.says(&["query", "@a.zv", "-o", "@a.npz", "--quiet"]);
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.npz"];
+    let line = [&line[..], &["--memory", "100KiB"], &SHAPE].concat();
+    for (answer, sentence) in [
+        ("n\n", "60 000 files of 20 000 chunks"),
+        ("y\n", "there is a store already"),
+    ] {
+        let Some((code, said)) = on_terminal(&bench, &line, answer) else {
+            return;
+        };
+        assert_eq!(code, 2, "{said}");
+        assert_eq!(said.matches(QUESTION).count(), 1, "{said}");
+        assert!(said.contains(sentence), "{said}");
+    }
+}
