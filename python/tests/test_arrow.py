@@ -42,7 +42,7 @@ def test_a_result_is_a_table() -> None:
 def test_duckdb_queries_a_result() -> None:
     result = zvf.open("tracts.zv").query()
     rows = duckdb.sql(
-        'select object, count(*), round(avg("vertex.fa"), 3) from result group by object order by 1'
+        'select object_id, count(*), round(avg("vertex.fa"), 3) from result group by object_id order by 1'
     )
     assert rows.fetchall() == [(3, 3, 0.5), (8, 2, 0.75)]
     objects = result.table("objects")

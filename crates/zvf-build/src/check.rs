@@ -180,9 +180,6 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
             Err(no_place(kind, "link attributes"))
         };
     }
-    if design.kind == GeometryKind::Mesh && geometry.links.is_empty() {
-        return Err(needs(kind, "links"));
-    }
     let expected = match design.kind {
         GeometryKind::Mesh if (3..=8).contains(&width) => None,
         GeometryKind::Mesh => Some("3 to 8"),

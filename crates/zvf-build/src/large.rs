@@ -17,6 +17,7 @@ mod outline;
 mod part;
 mod piece;
 mod splitter;
+mod state;
 mod survey;
 
 pub use outline::Outline;

@@ -4,7 +4,6 @@ use std::{
     error::Error,
     ffi::OsString,
     io::{self, Write},
-    path::PathBuf,
     process::ExitCode,
 };
 
@@ -37,6 +36,7 @@ use crate::{
         pyramid::{self, PyramidArgs},
         query::{self, QueryArgs},
         sample::{self, SampleArgs},
+        task::{self, TaskArgs},
         tet::{self, TetArgs},
         validate::{self, ValidateArgs},
     },
@@ -77,12 +77,7 @@ enum Command {
     Validate(ValidateArgs),
     Create(Box<CreateArgs>),
     Convert(FileConvertArgs),
-    /// Run a task of another process.
-    #[command(hide = true)]
-    Task {
-        /// Task file.
-        file: PathBuf,
-    },
+    Task(TaskArgs),
     Append(AppendArgs),
     Edit(EditArgs),
     Delete(Box<DeleteArgs>),
@@ -118,7 +113,7 @@ pub fn run() -> ExitCode {
 /// Returns whether a command handles signals itself, or leaves them to the process that started it.
 fn handles_signals(command: &Command) -> bool {
     match command {
-        Command::Task { .. } => true,
+        Command::Task(args) => args.is_of_pool(),
         #[cfg(feature = "serve")]
         Command::Serve(_) => true,
         _ => false,
@@ -206,7 +201,7 @@ fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
         Command::Validate(args) => block_on(validate::run(&args)),
         Command::Create(args) => block_on(create::run(&args)),
         Command::Convert(args) => convert::run(&args),
-        Command::Task { file } => block_on(create::run_task(&file)),
+        Command::Task(args) => block_on(task::run(&args)),
         Command::Append(args) => block_on(append::run(&args)),
         Command::Edit(args) => block_on(edit::run(&args)),
         Command::Delete(args) => block_on(delete::run(&args)),

@@ -22,5 +22,6 @@ pub(crate) mod render;
 pub(crate) mod sample;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
+pub(crate) mod task;
 pub(crate) mod tet;
 pub mod validate;

@@ -49,7 +49,7 @@ pub(crate) fn narrow_bound(bound: f64, is_outside: impl Fn(f64) -> bool) -> Stri
     let rounded = (8..16).map(|digits| format!("{bound:.digits$e}"));
     let texts = [narrow_float(bound)].into_iter().chain(rounded);
     let mut values = texts.filter_map(|text| text.parse::<f64>().ok());
-    match values.find(|value| *value == bound || is_outside(*value)) {
+    match values.find(|value| value.total_cmp(&bound).is_eq() || is_outside(*value)) {
         Some(value) if is_narrow(&exact) => value.to_string(),
         _ => exact,
     }

@@ -27,6 +27,8 @@ pub(crate) enum Operation {
     Attributes,
     Compact,
     Migrate,
+    /// `zvf task plan … create`.
+    Plan,
     Pyramid,
     Sample,
 }
@@ -82,6 +84,12 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
         E::Create { source, .. } => match (operation, source) {
             (Operation::Migrate, CreateError::AlreadyExists) => {
                 Some("replace it with --overwrite".into())
+            }
+            (Operation::Plan, CreateError::AlreadyExists) => {
+                Some("delete it first, or choose another address".into())
+            }
+            (Operation::Plan, CreateError::Leftovers) => {
+                Some("discard it with --restart, or run and commit its plan".into())
             }
             _ => create_hint(source).map(Hint::from),
         },

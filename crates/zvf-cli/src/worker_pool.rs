@@ -17,7 +17,7 @@ use zvf::TaskRunner;
 /// Maximum number of times that a failing task is started.
 const MAX_ATTEMPTS: usize = 3;
 
-/// The program that runs `zvf task FILE`, unless it is this one.
+/// The program that runs `zvf task file FILE`, unless it is this one.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Sets the program that runs tasks. Later calls have no effect.
@@ -25,7 +25,7 @@ pub(crate) fn set_program(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
 
-/// A fixed number of concurrent processes, each of which runs `zvf task FILE`.
+/// A fixed number of concurrent processes, each of which runs `zvf task file FILE`.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     workers: usize,
@@ -78,7 +78,10 @@ fn run_task(zvf: &Path, task: &Path) -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..MAX_ATTEMPTS {
         let mut process = Command::new(zvf);
-        process.arg("task").arg(task).stdin(Stdio::null());
+        process
+            .args(["task", "file"])
+            .arg(task)
+            .stdin(Stdio::null());
         match process.output() {
             Ok(output) if output.status.success() => return Ok(()),
             Ok(output) => {

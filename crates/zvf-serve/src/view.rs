@@ -133,7 +133,8 @@ pub fn viewer_state(stores: &[ServedView<'_>]) -> String {
         );
     }
     let layout = match groups.as_slice() {
-        [] | [_] => Value::from("3d"),
+        [] => Value::from("3d"),
+        [group] => Value::from(layout_of(group)),
         groups => panels(groups, &dimensions),
     };
     state.insert("layout".to_owned(), layout);
@@ -205,16 +206,26 @@ fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
             });
             json!({
                 "type": "viewer",
-                "layout": "3d",
+                "layout": layout_of(group),
                 "layers": names.collect::<Vec<_>>(),
                 "position": {"link": "unlinked", "value": centre},
                 "projectionScale": {"link": "unlinked", "value": widest * 1.4},
+                "crossSectionScale": {"link": "unlinked", "value": widest / 600.0},
                 "projectionOrientation": {"link": "unlinked"},
             })
         });
         json!({"type": "row", "children": row.collect::<Vec<_>>()})
     });
     json!({"type": "column", "children": rows.collect::<Vec<_>>()})
+}
+
+/// Returns the layout of a panel: volumes are drawn in a cross-section beside the view in space.
+fn layout_of(group: &[&ServedView<'_>]) -> &'static str {
+    let mut layers = group.iter().flat_map(|store| &store.view.layers);
+    match layers.any(|layer| layer.kind == LayerKind::Volume) {
+        true => "xy-3d",
+        false => "3d",
+    }
 }
 
 fn layer_name(layer: &Layer, name: &str) -> String {

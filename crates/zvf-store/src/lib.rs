@@ -9,6 +9,7 @@
 //! | [`CellArray::encode`], [`CellArray::encode_shard`] | encode cells and shards |
 //! | [`Store::create`], [`Store::begin_create`] | open a store for writing, create one atomically |
 //! | [`Store::begin`] | change many objects in a [`Transaction`] |
+//! | [`Store::resume_create`], [`Store::resume_transaction`], [`JobFiles`] | continue what another process began |
 //!
 //! [`Store::read`] plans all requests of a batch before it sends the first one. Equal reads share a
 //! request, nearby ranges of an object are merged ([`coalesce`]), and no request is made for the
@@ -105,8 +106,8 @@ pub use io::{
 pub use store::{Activity, Follow, ObjectStat, OpenOptions, Store};
 pub use threads::{spawn_blocking, spawn_cpu};
 pub use transaction::{
-    CommitError, CommitReport, CreateError, Creation, RecordError, SnapshotError, Transaction,
-    TransactionError,
+    CommitError, CommitReport, CreateError, Creation, JobFiles, RecordError, SnapshotError,
+    Transaction, TransactionError,
 };
 pub use zvf_codecs::{
     ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, ShardEntryError,

@@ -34,10 +34,12 @@ mod apply;
 mod commit;
 mod conflict;
 mod creation;
+mod creation_marker;
 mod empty_folders;
 mod error;
 mod head;
 mod id;
+mod job;
 mod journal;
 mod layout;
 mod lock;
@@ -71,6 +73,7 @@ use sealing::{SealChanges, SealUpdate};
 
 pub use creation::Creation;
 pub use error::{CommitError, CreateError, RecordError, TransactionError};
+pub use job::JobFiles;
 pub use snapshot::SnapshotError;
 
 /// Changes to a store that become visible together or not at all.
@@ -133,8 +136,10 @@ pub struct Transaction {
     stale: BTreeSet<Key>,
     /// Number of staged objects so far, which names the next one.
     staged_count: u64,
-    /// Identifier of this part of a transaction of another process.
+    /// Identifier of this process's part of a transaction that several processes work on.
     part: Option<TransactionId>,
+    /// Another process commits the transaction.
+    is_part: bool,
     finished: bool,
 }
 
@@ -175,6 +180,7 @@ impl Store {
             stale: BTreeSet::new(),
             staged_count: 0,
             part: None,
+            is_part: false,
             finished: false,
         })
     }
@@ -339,9 +345,9 @@ impl Transaction {
         if self.finished {
             return Ok(());
         }
-        let mut staged = match self.part {
-            Some(_) => self.puts.into_values().map(|put| put.staged).collect(),
-            None => {
+        let mut staged = match self.is_part {
+            true => self.puts.into_values().map(|put| put.staged).collect(),
+            false => {
                 let folder = transaction_folder(&self.id)?;
                 self.store.reserved_keys(&folder).await?
             }

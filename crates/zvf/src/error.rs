@@ -14,6 +14,8 @@ use zvf_store::{
 };
 
 use crate::failure::Failure;
+#[cfg(feature = "write")]
+use crate::task_plan_error::TaskPlanError;
 
 /// The error of every operation on a store.
 ///
@@ -128,6 +130,14 @@ pub enum Error {
     Attribute(#[source] Cause),
     /// Coarser levels cannot be built as requested.
     Pyramid(#[source] Cause),
+    /// A plan of tasks cannot be used.
+    #[cfg(feature = "write")]
+    Tasks {
+        /// The address of the plan, or of the store that it is for.
+        address: String,
+        /// The problem.
+        source: TaskPlanError,
+    },
     /// Another writer changed the same part of the store first. Nothing was changed.
     Conflict(#[source] CommitError),
     /// The transaction was not committed, or was committed but not yet applied in full.
@@ -157,6 +167,12 @@ impl Error {
             | Self::Unchangeable { .. } => ErrorKind::Unsupported,
             #[cfg(feature = "write")]
             Self::Rejected(_) | Self::Edit(_) => ErrorKind::InvalidInput,
+            #[cfg(feature = "write")]
+            Self::Tasks { source, .. } => match source {
+                TaskPlanError::Absent => ErrorKind::NotFound,
+                TaskPlanError::Outdated | TaskPlanError::Missing { .. } => ErrorKind::Conflict,
+                _ => ErrorKind::InvalidInput,
+            },
             Self::NotGeometry(_)
             | Self::Unnamed
             | Self::Severed { .. }
@@ -272,6 +288,8 @@ impl fmt::Display for Error {
             Self::Create { address, source } => {
                 return with_causes(f, &format!("{address} cannot be created"), source);
             }
+            #[cfg(feature = "write")]
+            Self::Tasks { address, source } => return with_causes(f, address, source),
             Self::Unchangeable { address, profile } => {
                 return write!(
                     f,
@@ -416,6 +434,8 @@ impl From<Failure> for Error {
             F::Source(error) => Self::Source(error),
             F::Declined(error) => Self::Declined(error),
             F::Create { address, source } => Self::Create { address, source },
+            #[cfg(feature = "write")]
+            F::Plan { address, source } => Self::Tasks { address, source },
             F::Unchangeable { address, profile } => Self::Unchangeable { address, profile },
             #[cfg(feature = "write")]
             F::Edit(error) => Self::Edit(error),

@@ -26,6 +26,9 @@ use zvf_store::{
     ReadError, TransactionError, WriteError,
 };
 
+#[cfg(feature = "write")]
+use crate::task_plan_error::TaskPlanError;
+
 /// The cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
 #[cfg_attr(
@@ -383,6 +386,15 @@ pub(crate) enum Failure {
     /// Geometry cannot be read.
     #[error("the geometry cannot be read")]
     Source(#[source] Box<dyn core::error::Error + Send + Sync>),
+    /// A plan of tasks cannot be used.
+    #[cfg(feature = "write")]
+    #[error("{address}")]
+    Plan {
+        /// The plan, or the store that it is for.
+        address: String,
+        /// The problem.
+        source: TaskPlanError,
+    },
     /// Parts cannot be kept between two passes.
     #[error("{path} cannot be used for what does not fit in memory")]
     Scratch {

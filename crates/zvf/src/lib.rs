@@ -59,6 +59,8 @@ mod failure;
 mod fetch_dataset;
 #[cfg(feature = "write")]
 mod geometry;
+#[cfg(feature = "write")]
+mod job;
 mod location;
 #[cfg(feature = "write")]
 mod migrate;
@@ -76,6 +78,10 @@ mod run_task;
 mod seal;
 #[cfg(feature = "write")]
 mod stale;
+#[cfg(feature = "write")]
+mod task_plan;
+#[cfg(feature = "write")]
+mod task_plan_error;
 #[cfg(feature = "write")]
 mod task_runner;
 #[cfg(feature = "validate")]
@@ -117,6 +123,10 @@ pub use geometry::IntoGeometry;
 pub use run_task::run_task;
 #[cfg(feature = "write")]
 pub use seal::seal;
+#[cfg(feature = "write")]
+pub use task_plan::{TaskKind, TaskPlan, TaskPlanOptions, TaskStatus, plan_create, plan_pyramid};
+#[cfg(feature = "write")]
+pub use task_plan_error::TaskPlanError;
 #[cfg(feature = "write")]
 pub use task_runner::TaskRunner;
 #[cfg(feature = "write")]

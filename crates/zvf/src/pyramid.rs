@@ -46,7 +46,7 @@ use self::{
     source::{Known, SortedLinks, Source},
 };
 use crate::{
-    dataset::Dataset, error::Error, failure::Failure, location::Location, nodes,
+    dataset::Dataset, error::Error, failure::Failure, job::PlannedJob, location::Location, nodes,
     options::option_setters, task_runner::TaskRunner, writer::encode::text,
 };
 
@@ -290,15 +290,40 @@ pub async fn build_pyramid(
     Ok(make(&store, options, 0).await?)
 }
 
+/// Plans the first level that does not exist, to be built by about `tasks` parts of a job. Returns
+/// `None` if all levels exist.
+pub(crate) async fn plan_level(
+    store: &Store,
+    options: &PyramidOptions,
+    tasks: usize,
+) -> Result<Option<(LevelId, PlannedJob)>, Failure> {
+    let (_, planned) = levels(store, options, 0, Some(tasks)).await?;
+    Ok(planned)
+}
+
 /// Builds the levels after `first`.
-fn make<'a>(
+async fn make(
+    store: &Store,
+    options: &PyramidOptions,
+    first: u32,
+) -> Result<PyramidReport, Failure> {
+    Ok(levels(store, options, first, None).await?.0)
+}
+
+/// Levels that were built, and the one that was planned.
+type Levels = (PyramidReport, Option<(LevelId, PlannedJob)>);
+
+/// Builds the levels after `first`, or plans the first of them that does not exist in `tasks`
+/// parts.
+fn levels<'a>(
     store: &'a Store,
     options: &'a PyramidOptions,
     first: u32,
-) -> BoxFuture<'a, Result<PyramidReport, Failure>> {
+    tasks: Option<usize>,
+) -> BoxFuture<'a, Result<Levels, Failure>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
-        if let Some(made) = once(store, options).await? {
+        if let Some(made) = once(store, options, tasks).await? {
             return Ok(made);
         }
         let mut made = PyramidReport::default();
@@ -335,6 +360,9 @@ fn make<'a>(
                 let present = dataset.level_metadata(target).await?;
                 let info = Box::pin(crate::dataset::count_level(&dataset, &present)).await?;
                 (info.vertices.unwrap_or(0), info.chunks)
+            } else if let Some(tasks) = tasks {
+                let planning = plan_at(&source, target, &design, &coarsening, options, tasks);
+                return Ok((made, Some((target, Box::pin(planning).await?))));
             } else {
                 let making = level_at(&source, target, &design, &coarsening, options);
                 let level = Box::pin(making).await?;
@@ -353,12 +381,16 @@ fn make<'a>(
                 break;
             }
         }
-        Ok(made)
+        Ok((made, None))
     })
 }
 
 /// Builds additive levels, which contain each point once, if requested.
-async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidReport>, Failure> {
+async fn once(
+    store: &Store,
+    options: &PyramidOptions,
+    tasks: Option<usize>,
+) -> Result<Option<Levels>, Failure> {
     let is_asked = match &options.levels {
         PyramidLevels::Auto(automatic) => automatic.additive,
         PyramidLevels::Explicit(levels) => levels.iter().any(|level| level.additive),
@@ -396,10 +428,27 @@ async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidR
             made.existing += 1;
             continue;
         }
+        if let Some(tasks) = tasks {
+            let planned = plan_at(&source, target, design, &coarsening, options, tasks).await?;
+            return Ok(Some((made, Some((target, planned)))));
+        }
         let level = level_at(&source, target, design, &coarsening, options).await?;
         made.levels.push(level);
     }
-    Ok(Some(made))
+    Ok(Some((made, None)))
+}
+
+/// Plans a level from a source, to be built by a job.
+async fn plan_at(
+    source: &Source<'_>,
+    target: LevelId,
+    design: &LevelDesign,
+    coarsening: &Coarsening,
+    options: &PyramidOptions,
+    tasks: usize,
+) -> Result<PlannedJob, Failure> {
+    let build = begin_level(source, target, design, coarsening, options).await?;
+    tasks::plan(build, source.dataset.store(), tasks).await
 }
 
 /// Builds a level from a source.
@@ -411,6 +460,25 @@ async fn level_at(
     options: &PyramidOptions,
 ) -> Result<LevelReport, Failure> {
     let start = Instant::now();
+    let build = begin_level(source, target, design, coarsening, options).await?;
+    match fill(build).await {
+        Ok((mut build, root)) => commit_level(&mut build, &root, start).await,
+        Err((transaction, error)) => {
+            // The next writer deletes leftovers.
+            let _ = transaction.abort().await;
+            Err(error)
+        }
+    }
+}
+
+/// Begins a level: checks that it may be built, and deletes the levels that it replaces.
+async fn begin_level<'a>(
+    source: &'a Source<'a>,
+    target: LevelId,
+    design: &'a LevelDesign,
+    coarsening: &Coarsening,
+    options: &'a PyramidOptions,
+) -> Result<Build<'a>, Failure> {
     let dataset = source.dataset;
     let form = form(dataset).await?;
     let present: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
@@ -423,38 +491,37 @@ async fn level_at(
     let mut transaction = dataset.store().begin().await?;
     clear::levels(dataset.store(), &mut transaction, target, &present).await?;
     let kept = kept(source, design).await?;
-    let build = Build::new(
+    Build::new(
         source,
         options,
         (design, coarsening),
         kept,
         (form, transaction, target),
-    )?;
-    match fill(build).await {
-        Ok((mut build, root)) => {
-            let committed = build.transaction().commit(&root).await?;
-            build.count_written();
-            let tally = &build.tally;
-            Ok(LevelReport {
-                level: build.target,
-                method: design.method.name(),
-                vertices: tally.rows,
-                named: tally.names,
-                chunks: tally.chunks,
-                objects: source.objects.as_ref().map(|_| tally.present),
-                links: tally.links,
-                bytes: tally.bytes,
-                error: tally.error,
-                seconds: start.elapsed().as_secs_f64(),
-                transaction: committed.transaction,
-            })
-        }
-        Err((transaction, error)) => {
-            // The next writer deletes leftovers.
-            let _ = transaction.abort().await;
-            Err(error)
-        }
-    }
+    )
+}
+
+/// Commits a level.
+async fn commit_level(
+    build: &mut Build<'_>,
+    root: &[u8],
+    start: Instant,
+) -> Result<LevelReport, Failure> {
+    let committed = build.transaction().commit(root).await?;
+    build.count_written();
+    let tally = &build.tally;
+    Ok(LevelReport {
+        level: build.target,
+        method: build.design.method.name(),
+        vertices: tally.rows,
+        named: tally.names,
+        chunks: tally.chunks,
+        objects: build.source.objects.as_ref().map(|_| tally.present),
+        links: tally.links,
+        bytes: tally.bytes,
+        error: tally.error,
+        seconds: start.elapsed().as_secs_f64(),
+        transaction: committed.transaction,
+    })
 }
 
 /// Returns the objects that a level keeps, by row; `None` keeps all.
@@ -508,7 +575,12 @@ async fn fill(mut build: Build<'_>) -> Result<(Build<'_>, bytes::Bytes), (Transa
 async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Failure> {
     let sorted: SortedLinks = build.source.sorted_links(&build.scale);
     build.chunks(&sorted).await?;
-    build.crossing(&sorted).await?;
+    stage_rest(build, &sorted).await
+}
+
+/// Stages what spans chunks, after all chunks.
+async fn stage_rest(build: &mut Build<'_>, sorted: &SortedLinks) -> Result<bytes::Bytes, Failure> {
+    build.crossing(sorted).await?;
     build.deep_links().await?;
     build.object_index().await?;
     build.tables().await?;

@@ -24,8 +24,8 @@ use self::{
     encode::{Arrays, encoded},
 };
 
-pub(crate) use streamed::run_part;
 pub use streamed::{GeometrySource, create_from_source};
+pub(crate) use streamed::{job, run_part};
 
 /// The result of creating a store.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -18,12 +18,6 @@ impl Outline {
     /// Serializes the outline with the chunks by number.
     pub fn to_json(&self, chunks: &[Vec<i64>]) -> Value {
         let design = &self.design;
-        let compression = match design.compression {
-            CellCompression::None => json!(null),
-            CellCompression::Zstd(level) => json!(["zstd", level]),
-            CellCompression::Blosc => json!(["blosc"]),
-            CellCompression::Gzip(level) => json!(["gzip", level]),
-        };
         let fields = self.fields.iter().map(|field| {
             json!({
                 "name": field.name,
@@ -36,7 +30,7 @@ impl Outline {
         json!({
             "kind": design.kind.name(),
             "profile": design.profile.name(),
-            "compression": compression,
+            "compression": compression(design.compression),
             "checksum": design.has_checksums(),
             "directed": design.directed,
             "duplicate": design.duplicate,
@@ -73,14 +67,7 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
     design.profile = Profile::ALL
         .into_iter()
         .find(|all| Some(all.name()) == text("profile"))?;
-    let level = json["compression"].get(1).and_then(Value::as_i64);
-    design.compression = match (json["compression"].get(0).and_then(Value::as_str), level) {
-        (None, _) => CellCompression::None,
-        (Some("zstd"), Some(level)) => CellCompression::Zstd(level.try_into().ok()?),
-        (Some("gzip"), Some(level)) => CellCompression::Gzip(level.try_into().ok()?),
-        (Some("blosc"), _) => CellCompression::Blosc,
-        _ => return None,
-    };
+    design.compression = read_compression(&json["compression"])?;
     design.checksums = if json["checksum"].as_bool()? {
         CellChecksums::On
     } else {
@@ -117,6 +104,28 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
     Some((outline, chunks.collect::<Option<_>>()?))
 }
 
+/// Serializes a compression; `null` is none.
+pub(super) fn compression(compression: CellCompression) -> Value {
+    match compression {
+        CellCompression::None => json!(null),
+        CellCompression::Zstd(level) => json!(["zstd", level]),
+        CellCompression::Blosc => json!(["blosc"]),
+        CellCompression::Gzip(level) => json!(["gzip", level]),
+    }
+}
+
+/// Parses the output of `compression`.
+pub(super) fn read_compression(json: &Value) -> Option<CellCompression> {
+    let level = json.get(1).and_then(Value::as_i64);
+    Some(match (json.get(0).and_then(Value::as_str), level) {
+        (None, _) => CellCompression::None,
+        (Some("zstd"), Some(level)) => CellCompression::Zstd(level.try_into().ok()?),
+        (Some("gzip"), Some(level)) => CellCompression::Gzip(level.try_into().ok()?),
+        (Some("blosc"), _) => CellCompression::Blosc,
+        _ => return None,
+    })
+}
+
 fn field(json: &Value) -> Option<Field> {
     let numbers = match &json["numbers"] {
         Value::Null => None,
@@ -133,19 +142,19 @@ fn field(json: &Value) -> Option<Field> {
     })
 }
 
-fn numeric(json: &Value) -> Option<Kind> {
+pub(super) fn numeric(json: &Value) -> Option<Kind> {
     Dtype::parse(json.as_str()?).ok().map(Dtype::kind)
 }
 
-fn floats(json: &Value) -> Option<Vec<f64>> {
+pub(super) fn floats(json: &Value) -> Option<Vec<f64>> {
     json.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-fn integers(json: &Value) -> Option<Vec<i64>> {
+pub(super) fn integers(json: &Value) -> Option<Vec<i64>> {
     json.as_array()?.iter().map(Value::as_i64).collect()
 }
 
-fn naturals(json: &Value) -> Option<Vec<u64>> {
+pub(super) fn naturals(json: &Value) -> Option<Vec<u64>> {
     json.as_array()?.iter().map(Value::as_u64).collect()
 }
 

@@ -64,7 +64,7 @@ impl Piece {
     }
 }
 
-fn numbers<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+pub(super) fn numbers<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     bytes.chunks_exact(N).map(|bytes| {
         let mut number = [0; N];
         number.copy_from_slice(bytes);
@@ -72,7 +72,7 @@ fn numbers<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     })
 }
 
-fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], BuildError> {
+pub(super) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], BuildError> {
     let (first, rest) = bytes.split_at_checked(count).ok_or_else(cut)?;
     *bytes = rest;
     Ok(first)

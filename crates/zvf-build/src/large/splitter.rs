@@ -27,19 +27,19 @@ use zvf_model::column::{Column, ColumnValues, NumericColumn};
 /// Splits batches, in the order of the survey, into partitions.
 #[derive(Debug)]
 pub struct Partitioner {
-    outline: Outline,
-    parts: usize,
-    numbers: HashMap<Vec<i64>, u32>,
-    chunks: Vec<Vec<i64>>,
+    pub(super) outline: Outline,
+    pub(super) parts: usize,
+    pub(super) numbers: HashMap<Vec<i64>, u32>,
+    pub(super) chunks: Vec<Vec<i64>>,
     /// Rows and fragments of each chunk so far.
-    ends: Vec<(u64, u32)>,
+    pub(super) ends: Vec<(u64, u32)>,
     /// Ids of paths in input order.
-    paths: Vec<i64>,
+    pub(super) paths: Vec<i64>,
     /// Runs of paths in order: path, chunk, fragment number.
-    stretches: Vec<(u32, u32, u32)>,
-    words: Vec<HashMap<String, u32>>,
+    pub(super) stretches: Vec<(u32, u32, u32)>,
+    pub(super) words: Vec<HashMap<String, u32>>,
     /// Number of vertices before the current batch.
-    first: u64,
+    pub(super) first: u64,
 }
 
 impl Partitioner {

@@ -27,7 +27,7 @@ pub struct GeometryReadingArgs {
     links: Option<InputFile>,
     /// New name for an attribute whose name in the file cannot be stored; may be repeated.
     ///
-    /// In tables also for the columns object_id and part: --rename track=object_id.
+    /// In tables also for the columns `object_id` and `part`: `--rename track=object_id`.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     rename: Vec<Rename>,
     /// Treatment of missing numbers: refuse the file, or store NaN, which makes integers floats.

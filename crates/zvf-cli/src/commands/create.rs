@@ -8,13 +8,14 @@ mod plan_check;
 mod rounding_check;
 mod write;
 
-use std::{error::Error, path::Path};
+use std::error::Error;
 
-use zvf::{AxisSpec, Design, GeometryKind, GeometrySource, OpenOptions};
+use zvf::{AxisSpec, Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
 
 use crate::{
     display::{count_noun, len_u64},
     formats::{self, Format, GeometryInput, NpzStream},
+    hint::{Operation, with_hint},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
 };
@@ -26,6 +27,7 @@ use rounding_check::{MeasuredSource, RoundingCheck};
 pub use arguments::{CreateArgs, CreateUsageError};
 pub use declarations::DeclarationError;
 pub use output::CreateOutput;
+pub(crate) use write::use_threads;
 pub use write::{CreateSettings, CreateSettingsError, CreateSummary};
 
 /// Reads a file and writes its geometry as a store.
@@ -83,10 +85,42 @@ async fn create_whole(
     Ok(arguments.done(&report)?)
 }
 
-/// Runs a task that another process assigned.
-pub(crate) async fn run_task(file: &Path) -> Result<CommandOutcome, Box<dyn Error>> {
-    zvf::run_task(file, &OpenOptions::default()).await?;
-    Ok(CommandOutcome::default())
+/// Plans the creation of a store by tasks. Returns the plan and warnings.
+pub(crate) async fn plan(
+    arguments: &CreateArgs,
+    tasks: &TaskPlanOptions,
+) -> Result<(TaskPlan, Vec<String>), Box<dyn Error>> {
+    let options = arguments.options();
+    if options.overwrite || options.workers.is_some() {
+        return Err(CreateUsageError::Planned.into());
+    }
+    let (mut design, mut source): (Design, Box<dyn GeometrySource>);
+    if let Format::Field(_) = arguments.input.from.format() {
+        let reader;
+        (design, reader) = field::open(arguments)?;
+        source = reader;
+    } else {
+        let kind = arguments.requested_kind()?;
+        design = arguments.design(kind)?;
+        let stream = NpzStream::open(&arguments.input.from, &arguments.reading(kind))?;
+        let stream = stream.map_err(CreateSettingsError::NotPlanned)?;
+        stream.description().complete(&mut design, None);
+        source = Box::new(stream);
+    }
+    let meter = ProgressMeter::default();
+    let what = format!("planning {}", arguments.out);
+    let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
+    let how = options.how(meter, progress.check())?;
+    let mut rounding = RoundingCheck::new(design.dtype);
+    let mut source = MeasuredSource {
+        source: source.as_mut(),
+        check: &mut rounding,
+        is_measured: false,
+    };
+    let planned = zvf::plan_create(&arguments.out, &mut source, design, &how, tasks).await;
+    let planned = planned.map_err(|error| with_hint(Operation::Plan, error))?;
+    progress.finish();
+    Ok((planned, rounding.warning(&[]).into_iter().collect()))
 }
 
 /// Size of the vertices, in bytes, above which a file is read in batches.

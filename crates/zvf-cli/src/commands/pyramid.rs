@@ -9,7 +9,7 @@ use std::{
 
 use zvf::{
     AutoLevels, CrossLevel, MethodKind, ObjectSelection, PyramidLevels, PyramidOptions,
-    ShardingPolicy,
+    ShardingPolicy, TaskPlan, TaskPlanOptions,
     coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
 };
 
@@ -159,6 +159,8 @@ enum PyramidUsageError {
         "{0:?} is not a choice of objects; use random, length, coverage, group or attribute:NAME"
     )]
     Choice(String),
+    #[error("a plan of tasks has neither --refresh nor --workers; leave them out")]
+    Planned,
 }
 
 /// Builds the levels.
@@ -188,6 +190,18 @@ pub(crate) async fn run(arguments: &PyramidArgs) -> Result<CommandOutcome, Box<d
         true => format!("{:#}", report.object()),
         false => report.text(),
     }))
+}
+
+/// Plans the first level that does not exist.
+pub(crate) async fn plan(
+    arguments: &PyramidArgs,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Box<dyn Error>> {
+    if arguments.refresh || arguments.workers.is_some() {
+        return Err(PyramidUsageError::Planned.into());
+    }
+    let planned = zvf::plan_pyramid(&arguments.store, &options(arguments)?, tasks).await;
+    planned.map_err(|error| with_hint(Operation::Pyramid, error))
 }
 
 fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {

@@ -1,4 +1,5 @@
 //! Commands on a full disk: a small file system in memory, which only root can mount.
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::{fs, path::Path, process::Command};
 

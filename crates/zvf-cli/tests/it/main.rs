@@ -51,6 +51,8 @@ mod sample;
 mod shared;
 mod stores;
 mod tables;
+#[cfg(unix)]
+mod tasks;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod tet;
@@ -58,7 +60,7 @@ mod validate;
 
 #[cfg(all(unix, feature = "serve"))]
 mod serve;
-#[cfg(feature = "http")]
+#[cfg(all(unix, feature = "http"))]
 mod servers;
 #[cfg(feature = "http")]
 mod web;

@@ -16,10 +16,12 @@ fn every_command_has_a_page() {
         .collect();
     let command = zvf_cli::command();
     let mut wanted = BTreeSet::from(["zvf.1".to_owned()]);
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        wanted.insert(format!("zvf-{}.1", sub.get_name()));
-        for verb in sub.get_subcommands() {
-            wanted.insert(format!("zvf-{}-{}.1", sub.get_name(), verb.get_name()));
+    let mut commands: Vec<(String, &clap::Command)> = vec![("zvf".to_owned(), &command)];
+    while let Some((name, command)) = commands.pop() {
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let name = format!("{name}-{}", sub.get_name());
+            wanted.insert(format!("{name}.1"));
+            commands.push((name, sub));
         }
     }
     assert_eq!(found, wanted);

@@ -65,16 +65,4 @@ fn what_cannot_be_served_is_refused() {
     );
     let why = bench.refused(&["serve", "@a.zv", "--port", "0", "--token", "short"]);
     assert!(why.contains("8 to 128"), "{why}");
-    bench.file("empty.csv", "x,y,z\n");
-    bench.says(&[
-        "create",
-        "@c.zv",
-        "--kind",
-        "points",
-        "--from",
-        "@empty.csv",
-        "--quiet",
-    ]);
-    let why = bench.refused(&["serve", "@c.zv", "--port", "0"]);
-    assert!(why.contains("nothing to show"), "{why}");
 }

@@ -4,7 +4,7 @@ use std::{env, fs, path::Path};
 
 use serde_json::Value;
 
-use crate::zvf;
+use crate::{tasks, zvf};
 
 fn json(arguments: &[&str]) -> Value {
     let output = zvf(arguments);
@@ -64,4 +64,74 @@ fn stores_in_a_bucket_give_the_results_of_a_folder() {
         "servers: zvf info, zvf query and zvf validate: {} stores in a bucket as on disk",
         names.len()
     );
+}
+
+/// Tasks that are killed and run twice build the same store in a bucket as on disk, and leave
+/// nothing behind.
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+#[expect(clippy::print_stdout, reason = "`xtask servers` shows this line")]
+fn tasks_build_the_same_store_in_a_bucket_as_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let npz = tasks::input(folder.path(), "points");
+    let design = [
+        "--kind=points",
+        "--chunk-shape=8,8,8",
+        "--name=n",
+        "--from",
+        &npz,
+    ];
+    let ask = |words: &[&str]| {
+        let output = zvf(words);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {error}");
+    };
+    let place = format!("s3://stores/tasks-{}", std::process::id());
+    let (disk, bucket) = (at("disk.zv"), format!("{place}/bucket.zv"));
+    let plan = format!("{place}/plan.json");
+    ask(&[&["create", &disk][..], &design].concat());
+    let planned = ["task", "plan", &plan, "--tasks=4", "create", &bucket];
+    ask(&[&planned[..], &design].concat());
+    let mut numbers = tasks::Numbers(3);
+    let mut killed = tasks::schedule(&plan, &mut numbers);
+    ask(&["task", "commit", &plan]);
+    assert_eq!(files(&disk), files(&bucket));
+    ask(&["pyramid", &disk, "--levels=1"]);
+    ask(&[
+        "task",
+        "plan",
+        &plan,
+        "--tasks=4",
+        "pyramid",
+        &bucket,
+        "--levels=1",
+    ]);
+    killed += tasks::schedule(&plan, &mut numbers);
+    ask(&["task", "commit", &plan]);
+    assert_eq!(files(&disk), files(&bucket));
+    println!(
+        "servers: zvf task: a store and a level in a bucket as on disk, {killed} tasks killed"
+    );
+}
+
+/// Returns the objects of a store but the root, whose transaction has a unique name.
+fn files(address: &str) -> Vec<(String, Vec<u8>)> {
+    let work = async {
+        let store = zvf::OpenOptions::default().open(address).unwrap();
+        let root = zvf_model::key::Key::root();
+        let found = store.list_all(&root, 1 << 20).await.unwrap();
+        let names = found.into_iter().map(|file| file.name);
+        let names: Vec<String> = names.filter(|name| name != "zarr.json").collect();
+        let keys = names
+            .iter()
+            .map(|name| zvf_store::Read::full(zvf_model::key::Key::parse(name).unwrap()));
+        let bytes = store.read(&keys.collect::<Vec<_>>()).await.unwrap();
+        let bytes = bytes.into_iter().map(|bytes| bytes.unwrap().to_vec());
+        names.into_iter().zip(bytes).collect()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(work)
 }

@@ -1,4 +1,5 @@
 //! Questions on a terminal, which `script` of util-linux provides.
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::{
     io::Write as _,

@@ -11,9 +11,10 @@ use zvf_model::{
 
 use super::{
     CreateError, TransactionError, check_key,
+    creation_marker::is_job,
     head::{NodeCopyUpdate, State},
     id::TransactionId,
-    layout::{creation_marker_key, head_key},
+    layout::{creation_marker_key, head_key, reserved_folder},
     lock::FolderLock,
     node_copy::{NodeChanges, has_copy},
     sealing::SealChanges,
@@ -41,9 +42,11 @@ use crate::{io::Precondition, seal::SealEntry, store::Store};
 /// ```
 #[derive(Debug)]
 pub struct Creation {
-    store: Store,
-    id: TransactionId,
-    lock: Option<FolderLock>,
+    pub(super) store: Store,
+    pub(super) id: TransactionId,
+    pub(super) lock: Option<FolderLock>,
+    /// Contents of the marker that reserves the place for this creation.
+    pub(super) marker: Bytes,
     /// The nodes for the node copy, if one is written.
     nodes: Option<Mutex<NodeChanges>>,
     /// The entries of the inventory, if one is written.
@@ -69,14 +72,15 @@ impl Store {
             let lock = store.try_lock()?.ok_or(CreateError::InProgress)?;
             store.check_no_root().await?;
             store.check_marked_or_empty().await?;
-            if store.read_marker().await?.is_some() {
-                store.clear().await?;
-                store.sweep_temporary_files(&lock, Duration::ZERO).await?;
-                store.remove_empty(&lock).await;
-            } else {
-                // A process that died before it wrote a file may have made folders.
-                store.remove_empty(&lock).await;
-                store.put_marker(&id, &Precondition::None).await?;
+            match store.read_marker().await? {
+                // Its processes take no lock.
+                Some(marker) if is_job(&marker) => return Err(CreateError::Leftovers),
+                Some(_) => store.clear_folder(&lock).await?,
+                None => {
+                    // A process that died before it wrote a file may have made folders.
+                    store.remove_empty(&lock).await;
+                    store.put_marker(&id, &Precondition::None).await?;
+                }
             }
             let lock = Some(lock);
             return Ok(Creation::new(store, id, lock));
@@ -95,10 +99,11 @@ impl Store {
     }
 
     /// Begins to create a store as [`begin_create`](Self::begin_create) does, but takes over an
-    /// unfinished creation in a bucket and deletes its objects.
+    /// unfinished creation in a bucket, or one that was [suspended](Creation::suspend), and deletes
+    /// its objects.
     ///
-    /// In a bucket there is no way to tell whether the other process is still running. If it is,
-    /// its commit fails with [`CreateError::TakenOver`].
+    /// There is no way to tell whether its processes are still running. If they are, its commit
+    /// fails with [`CreateError::TakenOver`].
     ///
     /// # Errors
     ///
@@ -106,14 +111,23 @@ impl Store {
     #[doc(hidden)]
     pub async fn begin_create_replacing_leftovers(&self) -> Result<Creation, CreateError> {
         let store = self.without_overlay();
-        if store.folder().is_some() || store.read_marker().await?.is_none() {
+        let marker = store.read_marker().await?;
+        let is_job = marker.as_deref().is_some_and(is_job);
+        if marker.is_none() || (store.folder().is_some() && !is_job) {
             return store.begin_create().await;
         }
         store.check_no_root().await?;
+        let lock = match store.folder() {
+            Some(_) => Some(store.try_lock()?.ok_or(CreateError::InProgress)?),
+            None => None,
+        };
         let id = TransactionId::random();
         store.put_marker(&id, &Precondition::None).await?;
-        store.clear().await?;
-        Ok(Creation::new(store, id, None))
+        match &lock {
+            Some(lock) => store.clear_folder(lock).await?,
+            None => store.clear().await?,
+        }
+        Ok(Creation::new(store, id, lock))
     }
 
     /// Checks that there is no root.
@@ -172,12 +186,24 @@ impl Store {
         Ok(put.is_some())
     }
 
-    /// Deletes everything but the marker.
+    /// Deletes everything but the marker and the lock.
     async fn clear(&self) -> Result<(), CreateError> {
         let keys = self.list_all(&Key::root(), usize::MAX).await?;
         let keys = keys.iter().map(|file| Key::parse(&file.name));
-        let keys: Vec<Key> = keys.collect::<Result<_, KeyError>>()?;
+        let mut keys: Vec<Key> = keys.collect::<Result<_, KeyError>>()?;
+        // The files of jobs are in folders; the marker and the lock are not.
+        let folder = reserved_folder()?;
+        let reserved = self.reserved_keys(&folder).await?.into_iter();
+        keys.extend(reserved.filter(|key| key.parent().as_ref() != Some(&folder)));
         Ok(self.delete_many(keys).await?)
+    }
+
+    /// Deletes everything but the marker and the lock, and on disk temporary files and folders.
+    async fn clear_folder(&self, lock: &FolderLock) -> Result<(), CreateError> {
+        self.clear().await?;
+        self.sweep_temporary_files(lock, Duration::ZERO).await?;
+        self.remove_empty(lock).await;
+        Ok(())
     }
 }
 
@@ -188,10 +214,21 @@ fn is_of_store(folder: &str) -> bool {
 
 impl Creation {
     fn new(store: Store, id: TransactionId, lock: Option<FolderLock>) -> Self {
+        let marker = Bytes::copy_from_slice(id.as_str().as_bytes());
+        Self::continuing(store, id, lock, marker)
+    }
+
+    pub(super) fn continuing(
+        store: Store,
+        id: TransactionId,
+        lock: Option<FolderLock>,
+        marker: Bytes,
+    ) -> Self {
         Self {
             store,
             id,
             lock,
+            marker,
             nodes: None,
             seal: None,
         }
@@ -254,10 +291,12 @@ impl Creation {
     /// or was first.
     pub async fn commit(self, root: &[u8]) -> Result<(), CreateError> {
         let store = &self.store;
-        if self.lock.is_none()
-            && store.read_marker().await?.as_deref() != Some(self.id.as_str().as_bytes())
-        {
+        if self.lock.is_none() && store.read_marker().await?.as_ref() != Some(&self.marker) {
             return Err(CreateError::TakenOver);
+        }
+        if let Some(lock) = self.lock.as_ref().filter(|_| is_job(&self.marker)) {
+            // Processes of the job may have been killed.
+            store.sweep_temporary_files(lock, Duration::ZERO).await?;
         }
         let initial = State::default();
         let root = match &self.nodes {
@@ -322,12 +361,9 @@ impl Creation {
     ///
     /// [`CreateError`]. Objects that are left are still marked.
     pub async fn abort(self) -> Result<(), CreateError> {
-        self.store.clear().await?;
-        if let Some(lock) = &self.lock {
-            self.store
-                .sweep_temporary_files(lock, Duration::ZERO)
-                .await?;
-            self.store.remove_empty(lock).await;
+        match &self.lock {
+            Some(lock) => self.store.clear_folder(lock).await?,
+            None => self.store.clear().await?,
         }
         self.store.delete(&creation_marker_key()?).await?;
         if let Some(lock) = self.lock {

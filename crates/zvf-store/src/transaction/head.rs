@@ -49,6 +49,12 @@ impl Head {
         self.state.pending && self.state.id.as_ref() == Some(id)
     }
 
+    /// Returns whether transaction `id` is the last one.
+    pub(super) fn is_of(&self, id: &str) -> bool {
+        let last = self.state.id.as_ref();
+        last.is_some_and(|last| last.as_str() == id)
+    }
+
     /// Returns the document without the pending mark.
     pub(super) fn without_pending_mark(&self) -> Result<Bytes, TransactionError> {
         let state = State {

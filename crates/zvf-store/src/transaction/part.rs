@@ -83,6 +83,7 @@ impl Store {
         part.id = TransactionId::parse(id).ok_or(TransactionError::Finished)?;
         // A part that runs twice stages its objects under different names.
         part.part = Some(TransactionId::random());
+        part.is_part = true;
         Ok(part)
     }
 }
@@ -101,7 +102,7 @@ impl Transaction {
 
     /// Checks that this is an open transaction and not a part of one.
     pub(super) fn check_committable(&self) -> Result<(), TransactionError> {
-        if self.part.is_some() {
+        if self.is_part {
             return Err(TransactionError::Finished);
         }
         self.check_open()

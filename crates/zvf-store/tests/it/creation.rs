@@ -260,3 +260,88 @@ fn a_created_store_starts_at_transaction_0() {
         });
     });
 }
+
+/// Plans a creation: leaves it with a file for its tasks. Returns its identifier.
+async fn planned(store: &Store) -> String {
+    let creation = store.begin_create_replacing_leftovers().await.unwrap();
+    let id = creation.id().to_owned();
+    let files = store.job_files(&id).unwrap();
+    files.put("input", "1".into()).await.unwrap();
+    creation.suspend().await.unwrap();
+    id
+}
+
+#[test]
+fn a_suspended_creation_excludes_others_and_is_continued() {
+    Place::each(|place, killer| {
+        let store = place.open(killer);
+        block_on(async {
+            let first = planned(&store).await;
+            let error = store.begin_create().await.unwrap_err();
+            assert!(matches!(error, CreateError::Leftovers), "{error:?}");
+            store.check_suspended(&first).await.unwrap();
+            // Only on request is it replaced, with its files.
+            let id = planned(&store).await;
+            for error in [
+                store.check_suspended(&first).await.unwrap_err(),
+                store.resume_create(&first).await.unwrap_err(),
+            ] {
+                assert!(matches!(error, CreateError::TakenOver), "{error:?}");
+            }
+            let old = store.job_files(&first).unwrap();
+            assert!(old.sizes().await.unwrap().is_empty());
+            let task = vec![(key("0/a"), "task".into())];
+            place.open(killer).put_many(task).await.unwrap();
+
+            let creation = store.resume_create(&id).await.unwrap();
+            let end = vec![(key("0/b"), "end".into())];
+            creation.put_many(end).await.unwrap();
+            creation.commit(ROOT).await.unwrap();
+            assert_eq!(names(&store).await, ["0/a", "0/b", "zarr.json"]);
+            let error = store.resume_create(&id).await.unwrap_err();
+            assert!(matches!(error, CreateError::AlreadyExists), "{error:?}");
+            let files = store.job_files(&id).unwrap();
+            assert_eq!(files.get("input").await.unwrap(), Some("1".into()));
+            files.delete_all().await.unwrap();
+            assert_eq!(files.get("input").await.unwrap(), None);
+        });
+        if cfg!(unix)
+            && let Some(path) = place.path()
+        {
+            assert!(!path.join(".zvf").exists(), "something is left");
+        }
+    });
+}
+
+#[test]
+fn a_commit_of_a_suspended_creation_may_die_anywhere_and_be_repeated() {
+    Place::each(|place, killer| {
+        for at in 1.. {
+            let place = place.another(killer);
+            let store = place.open(killer);
+            let id = block_on(planned(&store));
+            let commit = async {
+                let creation = place.open(killer).resume_create(&id).await?;
+                creation.put_many(vec![(key("0/a"), "a".into())]).await?;
+                creation.commit(ROOT).await
+            };
+            let survived = killer.survives(at, commit).is_some();
+            block_on(async {
+                match store.resume_create(&id).await {
+                    Ok(creation) => {
+                        let objects = vec![(key("0/a"), "a".into())];
+                        creation.put_many(objects).await.unwrap();
+                        creation.commit(ROOT).await.unwrap();
+                    }
+                    Err(error) => {
+                        assert!(matches!(error, CreateError::AlreadyExists), "{error:?}");
+                    }
+                }
+                assert_eq!(names(&store).await, ["0/a", "zarr.json"]);
+            });
+            if survived {
+                break;
+            }
+        }
+    });
+}

@@ -3,28 +3,33 @@
 use std::{
     fs,
     io::Write as _,
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Instant,
 };
 
 use serde_json::{Map, Value, json};
 use zvf_build::coarsen::FragmentReference;
 use zvf_model::{grid::ChunkCoord, level::LevelId};
-use zvf_store::OpenOptions;
+use zvf_store::{OpenOptions, Store, Transaction};
 
 use super::{
-    CrossLevel, PyramidOptions,
+    CrossLevel, LevelDesign, LevelReport, PyramidOptions,
     build::Build,
+    clear, commit_level,
     design::Coarsening,
     form,
     shards::Groups,
     source::{SortedLinks, Source},
-    stats,
+    stage_rest, stats,
     tally::{Part, Tally, farther},
 };
 use crate::{
     dataset::Dataset,
     failure::Failure,
+    job::{Job, PlannedJob},
+    task_plan_error::TaskPlanError,
     task_runner::{TaskRunner, read_json, scratch_error, write_json},
     writer::run,
 };
@@ -39,12 +44,7 @@ impl Build<'_> {
         runner: Arc<dyn TaskRunner>,
         groups: &Groups,
     ) -> Result<(), Failure> {
-        if !self.shared.form.is_current() {
-            return Err(Failure::NoPyramid {
-                why: "only levels of stores of 0.9 are shared among processes; make them in one, or \
-                      `zvf migrate` the store",
-            });
-        }
+        self.check_shared()?;
         let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
             path: std::env::temp_dir().display().to_string(),
             source,
@@ -71,15 +71,50 @@ impl Build<'_> {
                 .ok_or_else(|| no_task(&result))?;
             let rows = Path::new(rows);
             let rows = fs::read(rows).map_err(|source| scratch_error(rows, source))?;
-            let staged = attributes["staged"].to_string();
-            self.transaction().merge_staged(staged.as_bytes()).await?;
-            let tally = tally(&attributes["tally"], &rows);
-            let tally = tally.ok_or_else(|| no_task(&result))?;
-            self.tally.append(tally);
+            self.merge(&attributes, &rows, || no_task(&result)).await?;
         }
         self.writer.expect(groups.len());
         self.writer.done(groups.len());
         Ok(())
+    }
+
+    /// Adds the result of a task.
+    async fn merge(
+        &mut self,
+        attributes: &Value,
+        rows: &[u8],
+        invalid: impl Fn() -> Failure,
+    ) -> Result<(), Failure> {
+        let staged = attributes["staged"].to_string();
+        self.transaction().merge_staged(staged.as_bytes()).await?;
+        let tally = tally(&attributes["tally"], rows).ok_or_else(invalid)?;
+        self.tally.append(tally);
+        Ok(())
+    }
+
+    /// Adds the results of a job.
+    async fn collect(&mut self, job: &Job, parts: usize) -> Result<(), Failure> {
+        let invalid = || job.problem(TaskPlanError::Invalid);
+        for part in 0..parts {
+            let result = job.result(part).await?;
+            let (length, rest) = result.split_first_chunk().ok_or_else(invalid)?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| invalid())?;
+            let (attributes, rows) = rest.split_at_checked(length).ok_or_else(invalid)?;
+            let attributes: Value = serde_json::from_slice(attributes).map_err(|_| invalid())?;
+            self.merge(&attributes, rows, invalid).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the chunks of the level can be built by tasks.
+    pub(super) fn check_shared(&self) -> Result<(), Failure> {
+        if self.shared.form.is_current() {
+            return Ok(());
+        }
+        Err(Failure::NoPyramid {
+            why: "only levels of stores of 0.9 are shared among processes; make them in one, or \
+                  `zvf migrate` the store",
+        })
     }
 
     /// Returns the description that all tasks of the level share.
@@ -102,6 +137,107 @@ impl Build<'_> {
     }
 }
 
+/// A level that tasks build, as [`Build::attributes`] describes it.
+struct LevelTask {
+    transaction: String,
+    base: u64,
+    source: LevelId,
+    target: LevelId,
+    design: LevelDesign,
+    coarsening: Coarsening,
+    kept: Option<Vec<bool>>,
+    options: PyramidOptions,
+}
+
+impl LevelTask {
+    /// Parses a description; `None` if it is invalid.
+    fn parse(level: &Value) -> Option<Self> {
+        let text = |member: &str| level[member].as_str();
+        let number = |member: &str| u32::try_from(level[member].as_u64()?).ok();
+        let recipe = stats::recipe(level.as_object()?)?;
+        let kept = match &level["kept"] {
+            Value::Null => None,
+            kept => {
+                let kept = kept.as_array()?.iter();
+                let kept = kept.map(|kept| Some(kept.as_u64()? == 1));
+                Some(kept.collect::<Option<_>>()?)
+            }
+        };
+        Some(Self {
+            transaction: text("transaction")?.to_owned(),
+            base: level["base"].as_u64()?,
+            source: LevelId::new(number("source")?),
+            target: LevelId::new(number("target")?),
+            design: recipe.design,
+            coarsening: Coarsening {
+                rules: recipe.rules.clone(),
+                is_again: level["is_again"].as_bool()?,
+            },
+            kept,
+            options: PyramidOptions {
+                rules: recipe.rules,
+                cross_level: CrossLevel::named(text("cross_level")?)?,
+                depth: match &level["depth"] {
+                    Value::Null => None,
+                    _ => Some(number("depth")?),
+                },
+                ..PyramidOptions::default()
+            },
+        })
+    }
+
+    /// Checks that the store is as it was when the level was planned.
+    fn check_base(&self, transaction: &Transaction) -> Result<(), Failure> {
+        match transaction.base() == self.base {
+            true => Ok(()),
+            false => Err(Failure::NoPyramid {
+                why: "another writer changed the store; build the level again",
+            }),
+        }
+    }
+
+    /// Builds the chunks of a range. Returns the result and its row numbers.
+    async fn run(
+        &self,
+        store: &Store,
+        range: Range<usize>,
+        invalid: impl Fn() -> Failure,
+    ) -> Result<(Value, Vec<u8>), Failure> {
+        let store = store.without_node_copy();
+        let transaction = store.join_transaction(&self.transaction).await?;
+        self.check_base(&transaction)?;
+        let dataset = Dataset::open_store(store).await?;
+        let source = Source::open(&dataset, self.source, &self.coarsening).await?;
+        let form = form(&dataset).await?;
+        let mut build = Build::new(
+            &source,
+            &self.options,
+            (&self.design, &self.coarsening),
+            self.kept.clone(),
+            (form, transaction, self.target),
+        )?;
+        let sorted: SortedLinks = source.sorted_links(&build.scale);
+        let groups = build.chunk_groups();
+        if range.end > groups.len() {
+            return Err(invalid());
+        }
+        build.make_groups(&sorted, groups, range).await?;
+        let mut rows = Vec::new();
+        build.count_written();
+        let tally = told(&build.tally, &mut rows);
+        let staged = build.transaction().staged_journal();
+        let staged: Value = serde_json::from_slice(&staged).map_err(|_| invalid())?;
+        Ok((json!({"tally": tally, "staged": staged}), rows))
+    }
+}
+
+/// Returns the range of chunks between two members; `None` if it is invalid.
+fn range(attributes: &Value) -> Option<Range<usize>> {
+    let at = |member: &str| usize::try_from(attributes[member].as_u64()?).ok();
+    let range = at("first")?..at("end")?;
+    (range.start <= range.end).then_some(range)
+}
+
 /// Builds the chunks of a task.
 pub(crate) async fn run_task(attributes: &Value, open: &OpenOptions) -> Result<(), Failure> {
     let name = |member: &str| attributes[member].as_str().map(PathBuf::from);
@@ -110,70 +246,10 @@ pub(crate) async fn run_task(attributes: &Value, open: &OpenOptions) -> Result<(
     };
     let level = read_json(&path)?;
     let missing = || no_task(&path);
-    let text = |member: &str| level[member].as_str().ok_or_else(missing);
-    let number = |attributes: &Value| {
-        attributes
-            .as_u64()
-            .and_then(|number| u32::try_from(number).ok())
-    };
-    let id = |member: &str| number(&level[member]).map(LevelId::new).ok_or_else(missing);
-    let recipe = level.as_object().and_then(stats::recipe);
-    let recipe = recipe.ok_or_else(missing)?;
-    let address = text("address")?;
-    let store = open.open(address)?.without_node_copy();
-    let transaction = store.join_transaction(text("transaction")?).await?;
-    if level["base"].as_u64() != Some(transaction.base()) {
-        return Err(Failure::NoPyramid {
-            why: "another writer changed the store; build the level again",
-        });
-    }
-    let options = PyramidOptions {
-        rules: recipe.rules,
-        cross_level: CrossLevel::named(text("cross_level")?).ok_or_else(missing)?,
-        depth: match &level["depth"] {
-            Value::Null => None,
-            depth => Some(number(depth).ok_or_else(missing)?),
-        },
-        open: open.clone(),
-        ..PyramidOptions::default()
-    };
-    let coarsening = Coarsening {
-        rules: options.rules.clone(),
-        is_again: level["is_again"].as_bool().ok_or_else(missing)?,
-    };
-    let kept = match &level["kept"] {
-        Value::Null => None,
-        kept => {
-            let kept = kept.as_array().ok_or_else(missing)?.iter();
-            let kept = kept.map(|kept| Some(kept.as_u64()? == 1));
-            Some(kept.collect::<Option<_>>().ok_or_else(missing)?)
-        }
-    };
-    let dataset = Dataset::open_store(store).await?;
-    let source = Source::open(&dataset, id("source")?, &coarsening).await?;
-    let form = form(&dataset).await?;
-    let mut build = Build::new(
-        &source,
-        &options,
-        (&recipe.design, &coarsening),
-        kept,
-        (form, transaction, id("target")?),
-    )?;
-    let sorted: SortedLinks = source.sorted_links(&build.scale);
-    let groups = build.chunk_groups();
-    let at = |member: &str| {
-        attributes[member]
-            .as_u64()
-            .and_then(|at| usize::try_from(at).ok())
-    };
-    let range = at("first")
-        .zip(at("end"))
-        .filter(|(_, end)| *end <= groups.len());
-    let (first, end) = range.ok_or_else(missing)?;
-    build.make_groups(&sorted, groups, first..end).await?;
-    let mut bytes = Vec::new();
-    build.count_written();
-    let tally = told(&build.tally, &mut bytes);
+    let store = open.open(level["address"].as_str().ok_or_else(missing)?)?;
+    let task = LevelTask::parse(&level).ok_or_else(missing)?;
+    let range = range(attributes).ok_or_else(missing)?;
+    let (mut made, bytes) = task.run(&store, range, missing).await?;
     // If a task runs twice at the same time, the result names the rows file of the run that wrote
     // it.
     let folder = result.parent().unwrap_or(Path::new("."));
@@ -183,12 +259,86 @@ pub(crate) async fn run_task(attributes: &Value, open: &OpenOptions) -> Result<(
         Ok(rows.keep()?.1)
     });
     let rows = kept.map_err(|source| scratch_error(&result, source))?;
-    let staged = build.transaction().staged_journal();
-    let staged: Value = serde_json::from_slice(&staged).map_err(|_| no_task(&result))?;
-    write_json(
-        &result.with_extension("json"),
-        &json!({"tally": tally, "rows": rows, "staged": staged}),
-    )
+    made["rows"] = json!(rows);
+    write_json(&result.with_extension("json"), &made)
+}
+
+/// Plans a level whose chunks tasks build: describes it in the files of a job.
+pub(super) async fn plan(
+    mut build: Build<'_>,
+    store: &Store,
+    tasks: usize,
+) -> Result<PlannedJob, Failure> {
+    build.check_shared()?;
+    let groups = build.chunk_groups();
+    let ranges = groups.cut(tasks).into_iter();
+    let ranges: Vec<Value> = ranges
+        .map(|range| json!({"first": range.start, "end": range.end}))
+        .collect();
+    let parts = ranges.len();
+    let mut level = build.attributes();
+    level["ranges"] = Value::Array(ranges);
+    let id = build.transaction().id().to_owned();
+    Job::open(store, &id)?.describe(&level).await?;
+    Ok(PlannedJob { id, parts })
+}
+
+/// Builds the chunks of parts of a job.
+pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), Failure> {
+    let job = Job::open(store, id)?;
+    let invalid = || job.problem(TaskPlanError::Invalid);
+    let level = job.description().await?;
+    let task = LevelTask::parse(&level).ok_or_else(invalid)?;
+    for part in parts {
+        let range = level["ranges"].get(*part).and_then(range);
+        let made = task.run(store, range.ok_or_else(invalid)?, invalid).await;
+        let (made, rows) = made.map_err(|error| outdated(&job, error))?;
+        let made = made.to_string();
+        let mut result = (made.len() as u64).to_le_bytes().to_vec();
+        result.extend(made.bytes());
+        result.extend(rows);
+        job.put_result(*part, result.into()).await?;
+    }
+    Ok(())
+}
+
+/// Commits a level from the results of all parts.
+pub(crate) async fn commit(store: &Store, id: &str) -> Result<LevelReport, Failure> {
+    let start = Instant::now();
+    let job = Job::open(store, id)?;
+    let invalid = || job.problem(TaskPlanError::Invalid);
+    let level = job.description().await?;
+    let task = LevelTask::parse(&level).ok_or_else(invalid)?;
+    let parts = level["ranges"].as_array().ok_or_else(invalid)?.len();
+    let store = store.without_node_copy();
+    let mut transaction = store.resume_transaction(id).await?;
+    let checked = task.check_base(&transaction);
+    checked.map_err(|error| outdated(&job, error))?;
+    let dataset = Dataset::open_store(store).await?;
+    let source = Source::open(&dataset, task.source, &task.coarsening).await?;
+    let present: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
+    clear::levels(dataset.store(), &mut transaction, task.target, &present).await?;
+    let mut build = Build::new(
+        &source,
+        &task.options,
+        (&task.design, &task.coarsening),
+        task.kept.clone(),
+        (form(&dataset).await?, transaction, task.target),
+    )?;
+    build.collect(&job, parts).await?;
+    let sorted: SortedLinks = source.sorted_links(&build.scale);
+    let root = stage_rest(&mut build, &sorted).await?;
+    commit_level(&mut build, &root, start).await
+}
+
+/// Replaces the error of a changed store by that of an outdated plan.
+fn outdated(job: &Job, error: Failure) -> Failure {
+    match error {
+        Failure::NoPyramid { why } if why.starts_with("another writer") => {
+            job.problem(TaskPlanError::Outdated)
+        }
+        error => error,
+    }
 }
 
 fn no_task(path: &Path) -> Failure {

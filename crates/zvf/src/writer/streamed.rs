@@ -1,5 +1,6 @@
 //! Creation of stores from geometry that exceeds memory.
 
+pub(crate) mod job;
 mod task;
 
 use core::error::Error as StdError;
@@ -11,6 +12,7 @@ use std::{
 };
 use zvf_model::column::ColumnValues;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use zvf_build::{
     Design, Geometry, WritePlan,
@@ -132,44 +134,21 @@ fn create_streamed<'a>(
     options: &'a CreateOptions,
 ) -> BoxFuture<'a, Result<WriteReport, Failure>> {
     Box::pin(async move {
-        let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
-        let tables = source.tables();
-        let speaks =
-            tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
         let design = named(design, location.address());
         let copies = copies_nodes(design.profile, options.node_copy);
-        let mut survey = GeometrySurvey::new(design, speaks)?;
-        let row = |geometry: &Geometry| {
-            let attributes = geometry
-                .vertex
-                .iter()
-                .map(|attribute| match &attribute.values {
-                    ColumnValues::Numeric(numbers) => numbers.row_size(),
-                    ColumnValues::Dictionary { .. } => 48,
-                });
-            geometry.positions.row_size() + attributes.sum::<usize>() + 8
-        };
-        // The first batch determines the size of a vertex.
-        let mut batch = 1 << 16;
-        while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
-            batch = within(memory / COPIES / row(&geometry) as u64);
-            survey.add(&geometry)?;
-        }
-        source.rewind().map_err(Failure::Source)?;
-        let vertices = survey.vertices();
-        let sample = survey.sample().cloned();
-        let outline = survey.outline()?;
-        // Before the second pass, which copies all rows to the disk.
-        if let (Some(check), Some(sample)) = (&options.check, sample) {
-            check(&outline.estimate_sampled(sample, vertices)?).map_err(Failure::Declined)?;
-        }
-        let bytes = vertices.saturating_mul(outline.row_size() as u64);
-        let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
+        let survey = Survey::of(source, design, options)?;
+        let parts = survey.parts(options);
         let parts = match &options.runner {
             // Several parts per process, so that all processes are busy until the end.
             Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
             None => parts,
         };
+        let tables = source.tables();
+        let Survey {
+            outline,
+            batch,
+            vertices,
+        } = survey;
         let mut splitter = Partitioner::new(outline, parts);
         let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
             path: std::env::temp_dir().display().to_string(),
@@ -208,6 +187,68 @@ fn create_streamed<'a>(
         };
         folder.keep_if(conclude(&store, creation, made).await)
     })
+}
+
+/// The decisions of the first pass.
+struct Survey {
+    outline: Outline,
+    /// Number of vertices in a batch of the second pass.
+    batch: usize,
+    vertices: u64,
+}
+
+impl Survey {
+    /// Reads the source once, rewinds it, and has the caller check the estimate.
+    fn of(
+        source: &mut dyn GeometrySource,
+        design: Design,
+        options: &CreateOptions,
+    ) -> Result<Self, Failure> {
+        let memory = memory(options);
+        let tables = source.tables();
+        let speaks =
+            tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
+        let mut survey = GeometrySurvey::new(design, speaks)?;
+        let row = |geometry: &Geometry| {
+            let attributes = geometry
+                .vertex
+                .iter()
+                .map(|attribute| match &attribute.values {
+                    ColumnValues::Numeric(numbers) => numbers.row_size(),
+                    ColumnValues::Dictionary { .. } => 48,
+                });
+            geometry.positions.row_size() + attributes.sum::<usize>() + 8
+        };
+        // The first batch determines the size of a vertex.
+        let mut batch = 1 << 16;
+        while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
+            batch = within(memory / COPIES / row(&geometry) as u64);
+            survey.add(&geometry)?;
+        }
+        source.rewind().map_err(Failure::Source)?;
+        let vertices = survey.vertices();
+        let sample = survey.sample().cloned();
+        let outline = survey.outline()?;
+        // Before the second pass, which copies all rows to the disk.
+        if let (Some(check), Some(sample)) = (&options.check, sample) {
+            check(&outline.estimate_sampled(sample, vertices)?).map_err(Failure::Declined)?;
+        }
+        Ok(Self {
+            outline,
+            batch,
+            vertices,
+        })
+    }
+
+    /// Returns the number of parts that fit into memory one by one.
+    fn parts(&self, options: &CreateOptions) -> usize {
+        let bytes = self.vertices.saturating_mul(self.outline.row_size() as u64);
+        within(bytes.saturating_mul(COPIES).div_ceil(memory(options)))
+    }
+}
+
+fn memory(options: &CreateOptions) -> u64 {
+    options.memory.unwrap_or(MEMORY).max(1 << 10)
 }
 
 /// Runs the second pass: appends rows to the files of their parts.
@@ -259,20 +300,7 @@ impl Making<'_> {
                 results
             }
         };
-        let (plan, objects) = run(move || {
-            let plan = splitter.finish(results, tables)?;
-            let outputs = plan.rest()?;
-            let arrays = Arrays::of(&outputs)?;
-            let objects = encode::encoded(&arrays, outputs)?;
-            Ok((plan, objects))
-        })
-        .await?;
-        self.writer.put(objects).await?;
-        let written = WriteReport {
-            summary: plan.summary(),
-            ..self.writer.take_report()
-        };
-        Ok((plan, written))
+        complete(&self.writer, splitter, results, tables).await
     }
 
     /// Makes the parts one after another, each on all cores.
@@ -286,13 +314,37 @@ impl Making<'_> {
         let shared = Shared::new(outline, chunks)?;
         self.writer.expect(pieces.len());
         for path in pieces {
-            results.push(shared.make(path, &self.writer).await?);
+            let own = path.clone();
+            results.push(shared.make(move || read(&own), &self.writer).await?);
             // The pieces of a finished part are not read again.
             std::fs::remove_file(path).map_err(|source| scratch_error(path, source))?;
             self.writer.done(1);
         }
         Ok(results)
     }
+}
+
+/// Writes the shared nodes and tables, after all parts.
+async fn complete<D: Destination>(
+    writer: &CellWriter<D>,
+    splitter: Partitioner,
+    results: Vec<PartitionResult>,
+    tables: Geometry,
+) -> Result<(WritePlan, WriteReport), Failure> {
+    let (plan, objects) = run(move || {
+        let plan = splitter.finish(results, tables)?;
+        let outputs = plan.rest()?;
+        let arrays = Arrays::of(&outputs)?;
+        let objects = encode::encoded(&arrays, outputs)?;
+        Ok((plan, objects))
+    })
+    .await?;
+    writer.put(objects).await?;
+    let written = WriteReport {
+        summary: plan.summary(),
+        ..writer.take_report()
+    };
+    Ok((plan, written))
 }
 
 /// The state that all parts share.
@@ -312,19 +364,14 @@ impl Shared {
         })
     }
 
-    /// Makes the part of these pieces. A part that is made again is equal.
+    /// Makes the part of the pieces that `read` returns. A part that is made again is equal.
     async fn make<D: Destination>(
         &self,
-        pieces: &Path,
+        read: impl FnOnce() -> Result<Bytes, Failure> + Send + 'static,
         writer: &CellWriter<D>,
     ) -> Result<PartitionResult, Failure> {
         let (of, by_number) = (Arc::clone(&self.outline), Arc::clone(&self.chunks));
-        let path = pieces.to_path_buf();
-        let part = run(move || {
-            let bytes = std::fs::read(&path).map_err(|source| scratch_error(&path, source))?;
-            Ok(of.part(&bytes, &by_number)?)
-        })
-        .await?;
+        let part = run(move || Ok(of.part(&read()?, &by_number)?)).await?;
         let part = Arc::new(part);
         let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
         let make = move |task| encode::encoded(&to, of.run(task)?);
@@ -342,6 +389,12 @@ fn arrays(outline: &Outline) -> Result<Arrays, Failure> {
 
 fn file(folder: &Path, part: usize) -> PathBuf {
     folder.join(part.to_string())
+}
+
+/// Reads the pieces of a part.
+fn read(path: &Path) -> Result<Bytes, Failure> {
+    let bytes = std::fs::read(path).map_err(|source| scratch_error(path, source))?;
+    Ok(bytes.into())
 }
 
 fn append(path: &Path, bytes: &[u8]) -> Result<(), Failure> {

@@ -219,6 +219,12 @@ pub enum CreateUsageError {
     /// A declaration of no attribute, or of several.
     #[error(transparent)]
     Attribute(#[from] DeclarationError),
+    /// An option that a plan of tasks does not have.
+    #[error(
+        "a plan of tasks has neither --overwrite nor --workers; delete the old store first, and let \
+         a scheduler run the tasks"
+    )]
+    Planned,
     /// Options with different numbers of axes.
     #[error("{one} has {of_one} axes and {other} has {of_other}; give a value for each axis")]
     Axes {

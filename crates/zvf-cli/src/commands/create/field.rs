@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use zvf::Design;
 use zvf_files::GeometryReader;
 
 use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
@@ -15,6 +16,22 @@ use crate::{
 const MEMORY: u64 = 1 << 30;
 /// Copies of the geometry in memory while a store is planned as a whole.
 const COPIES: u64 = 6;
+
+/// Opens a file to be read in batches, and designs its store.
+pub(super) fn open(
+    arguments: &CreateArgs,
+) -> Result<(Design, Box<dyn GeometryReader>), Box<dyn Error>> {
+    let file = &arguments.input.from;
+    if let Some(option) = arguments.input.options.table_option() {
+        let format = file.format();
+        return Err(CreateUsageError::Table { option, format }.into());
+    }
+    let reader = open_field(file, arguments.kind, &arguments.with)?;
+    let kind = arguments.kind.unwrap_or(reader.description().kind);
+    let mut design = arguments.design(kind)?;
+    reader.description().complete(&mut design);
+    Ok((design, reader))
+}
 
 pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let file = &arguments.input.from;

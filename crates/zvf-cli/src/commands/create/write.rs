@@ -3,8 +3,10 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{
-    Column, ColumnValues, CreateOptions, Design, Geometry, GeometrySource, PlanCheck, WriteReport,
+    Column, ColumnValues, CreateOptions, Design, Geometry, GeometryKind, GeometrySource, PlanCheck,
+    WriteReport,
 };
+use zvf_build::BuildError;
 
 use crate::{
     display::len_u64,
@@ -54,6 +56,9 @@ pub enum CreateSettingsError {
         "the work cannot be shared among processes: {0}; leave out --workers, or use --threads"
     )]
     NotShared(WholeFile),
+    /// The work cannot be divided into tasks.
+    #[error("the work cannot be divided into tasks: {0}; use `zvf create` without a plan")]
+    NotPlanned(WholeFile),
 }
 
 impl CreateSettings {
@@ -139,6 +144,14 @@ pub(super) async fn create(
     design: &Design,
     how: &CreateOptions,
 ) -> Result<CreateSummary, Box<dyn Error>> {
+    // The library also writes meshes without faces, but a file without them is incomplete.
+    if design.kind == GeometryKind::Mesh && geometry.links.is_empty() {
+        let missing = BuildError::MissingInput {
+            kind: design.kind.name(),
+            what: "links",
+        };
+        return created(Err(zvf::Error::Rejected(missing)));
+    }
     let written = zvf::create(out, geometry, design.clone(), how).await;
     created(written)
 }
@@ -162,9 +175,7 @@ impl CreateSettings {
         check: PlanCheck,
     ) -> Result<CreateOptions, CreateSettingsError> {
         if let Some(threads) = self.threads {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            pool.build_global()
-                .map_err(|_| CreateSettingsError::Threads(threads))?;
+            use_threads(threads)?;
         }
         let mut how = CreateOptions::default();
         how.runner = self
@@ -180,6 +191,13 @@ impl CreateSettings {
         how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
         Ok(how)
     }
+}
+
+/// Sets the number of threads of this process.
+pub(crate) fn use_threads(threads: usize) -> Result<(), CreateSettingsError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build_global()
+        .map_err(|_| CreateSettingsError::Threads(threads))
 }
 
 fn created(written: Result<WriteReport, zvf::Error>) -> Result<CreateSummary, Box<dyn Error>> {

@@ -12,7 +12,15 @@ const PAGE: &str = "docs/cli.md";
 /// The Python of commands, which `python/tests/test_guide.py` runs.
 const PYTHON: &str = include_str!("commands.py");
 /// Commands about the command line itself, and demonstrations: Python has no counterpart.
-const WITHOUT_PYTHON: [&str; 6] = ["completions", "demo", "doctor", "export", "man", "task"];
+const WITHOUT_PYTHON: [&str; 7] = [
+    "completions",
+    "demo",
+    "doctor",
+    "export",
+    "man",
+    "task",
+    "serve",
+];
 
 const HEAD: &str = "\
 # Commands
@@ -112,7 +120,10 @@ fn write_command(
             }
         }
     }
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+    // Those have sections of their own.
+    let is_plan = name == "zvf task plan";
+    let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    for sub in subs.filter(|_| !is_plan) {
         write_command(sub, &name, depth + 1, python, page);
     }
 }

@@ -281,9 +281,53 @@ exec "$ZVF_PROGRAM" "$@"
 "#;
 
 /// Creates the programs that blocks run, which take precedence over those of the system.
+/// Runs the jobs at once, the tasks of an array from the last to the first, and each of them twice,
+/// as a scheduler does after it lost a node.
+const SBATCH: &str = r#"#!/bin/sh
+set -eu
+array= wrap=
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --array=0-*) array=${1#--array=0-} ;;
+    --wrap) shift; wrap=$1 ;;
+    --parsable | --mem=* | --dependency=afterok:*) ;;
+    *) echo "sbatch: unknown option $1" >&2; exit 1 ;;
+    esac
+    shift
+done
+if [ -n "$array" ]; then
+    for task in $(seq "$array" -1 0); do
+        for attempt in 1 2; do SLURM_ARRAY_TASK_ID=$task sh -euc "$wrap" >&2; done
+    done
+else
+    sh -euc "$wrap" >&2
+fi
+echo $$
+"#;
+
+/// Runs the command of an indexed job for each index.
+const KUBECTL: &str = r#"#!/bin/sh
+set -eu
+case "$1" in
+apply)
+    count=$(sed -n 's/^ *completions: //p' "$3")
+    command=$(sed -n "s/^ *command: \[sh, -c, '\(.*\)'\]$/\1/p" "$3")
+    [ -n "$command" ] || { echo "kubectl: no command" >&2; exit 1; }
+    for index in $(seq 0 $((count - 1))); do JOB_COMPLETION_INDEX=$index sh -euc "$command"; done ;;
+wait) ;;
+*) echo "kubectl: unknown command $1" >&2; exit 1 ;;
+esac
+"#;
+
 pub(super) fn programs(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
-    for (name, script) in [("cargo", CARGO), ("zvf", ZVF)] {
+    let scripts = [
+        ("cargo", CARGO),
+        ("zvf", ZVF),
+        ("sbatch", SBATCH),
+        ("kubectl", KUBECTL),
+    ];
+    for (name, script) in scripts {
         let program = folder.join(name);
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

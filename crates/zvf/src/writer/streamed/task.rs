@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf_build::large::{Outline, PartitionResult};
 use zvf_store::OpenOptions;
 
-use super::Shared;
+use super::{Shared, read};
 use crate::{
     failure::Failure,
     task_runner::{read_json, write_json},
@@ -68,7 +68,8 @@ pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Fai
     let store = open.create(text("address"))?;
     let shared = Shared::new(outline, chunks)?;
     let writer = CellWriter::new(store);
-    let part = shared.make(Path::new(text("pieces")), &writer).await?;
+    let pieces = PathBuf::from(text("pieces"));
+    let part = shared.make(move || read(&pieces), &writer).await?;
     let written = writer.take_report();
     let result = json!({
         "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,

@@ -1,0 +1,248 @@
+//! `zvf task`: work divided into tasks for the scheduler of a cluster.
+
+use std::{error::Error, path::PathBuf};
+
+use serde_json::{Value, json};
+use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanOptions};
+
+use super::{
+    create::{self, CreateArgs},
+    pyramid::{self, PyramidArgs},
+};
+use crate::{
+    display::{count_noun, len_u64},
+    outcome::CommandOutcome,
+};
+
+/// Number of missing tasks that the text names.
+const MAX_NAMED: usize = 20;
+
+/// Divide the creation of a store, or of a coarser level, into tasks for a scheduler
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A plan is one file, on disk or in a bucket. Its tasks run in any order, on any machine that reaches
+the store, may be killed and may run twice. The store appears, or changes, with the commit.
+
+Examples:
+  zvf task plan plan.json --tasks 2 create large.zv --from tracts.trk
+  zvf task run plan.json --index 0
+  zvf task run plan.json --index 1
+  zvf task status plan.json
+  zvf task commit plan.json"
+)]
+pub(crate) struct TaskArgs {
+    #[command(subcommand)]
+    verb: TaskCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum TaskCommand {
+    Plan(PlanArgs),
+    Run(RunArgs),
+    Status(StatusArgs),
+    Commit(CommitArgs),
+    /// Run a task of a process of this machine.
+    #[command(hide = true)]
+    File {
+        /// Task file.
+        file: PathBuf,
+    },
+}
+
+impl TaskArgs {
+    /// Returns whether another process of `zvf` runs this one and reports its end.
+    pub(crate) fn is_of_pool(&self) -> bool {
+        matches!(self.verb, TaskCommand::File { .. })
+    }
+}
+
+/// Write a plan: reads the input, and reserves the place of a new store
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "After `create` and `pyramid` stand the arguments of `zvf create` and `zvf pyramid`. A plan of `pyramid`
+is for the first level that does not exist; plan again after its commit. A plan with 0 tasks means
+that all levels exist."
+)]
+struct PlanArgs {
+    /// Plan to write: a file or an address.
+    plan: String,
+    /// Number of tasks.
+    #[arg(long, value_name = "N", default_value_t = 16,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: u32,
+    /// Discard an unfinished creation of the same store, such as that of an earlier plan.
+    #[arg(long)]
+    restart: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    job: PlannedCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum PlannedCommand {
+    Create(Box<CreateArgs>),
+    Pyramid(Box<PyramidArgs>),
+}
+
+/// Run one task of a plan
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A task that is done is not repeated, and one that another process runs at the same time leaves the
+same result."
+)]
+struct RunArgs {
+    /// Plan: a file or an address.
+    plan: String,
+    /// Number of the task, from 0.
+    #[arg(long, value_name = "N")]
+    index: usize,
+    /// Number of threads; by default one per processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show which tasks of a plan are missing; exits with 1 if any is
+#[derive(Debug, clap::Args)]
+struct StatusArgs {
+    /// Plan: a file or an address.
+    plan: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Publish the result after all tasks, and delete what the tasks shared
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Fails if a task is missing, or the store was changed since the plan was made. Repeating a commit has
+no effect."
+)]
+struct CommitArgs {
+    /// Plan: a file or an address.
+    plan: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: &TaskArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    match &arguments.verb {
+        TaskCommand::Plan(args) => plan(args).await,
+        TaskCommand::Run(args) => run_one(args).await,
+        TaskCommand::Status(args) => status(args).await,
+        TaskCommand::Commit(args) => commit(args).await,
+        TaskCommand::File { file } => {
+            zvf::run_task(file, &OpenOptions::default()).await?;
+            Ok(CommandOutcome::default())
+        }
+    }
+}
+
+async fn plan(arguments: &PlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let mut options = TaskPlanOptions::default();
+    options.tasks = usize::try_from(arguments.tasks).ok();
+    options.replaces_unfinished = arguments.restart;
+    let (plan, warnings) = match &arguments.job {
+        PlannedCommand::Create(args) => create::plan(args, &options).await?,
+        PlannedCommand::Pyramid(args) => (pyramid::plan(args, &options).await?, Vec::new()),
+    };
+    plan.write(&arguments.plan, &OpenOptions::default()).await?;
+    let text = match plan.tasks() {
+        0 => format!("{}: all levels exist", plan.store()),
+        tasks => {
+            let tasks = count_noun(len_u64(tasks), "task", "tasks");
+            format!("{}: {tasks} to {}", arguments.plan, work(&plan))
+        }
+    };
+    let mut outcome = outcome(arguments.json, &described(&arguments.plan, &plan), text);
+    outcome.warnings = warnings;
+    Ok(outcome)
+}
+
+async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    if let Some(threads) = arguments.threads {
+        create::use_threads(usize::from(threads))?;
+    }
+    let open = OpenOptions::default();
+    let plan = TaskPlan::read(&arguments.plan, &open).await?;
+    let index = arguments.index;
+    let is_new = plan.run(index, &open).await?;
+    let text = match is_new {
+        true => format!("{}: task {index} is done", arguments.plan),
+        false => format!("{}: task {index} was done already", arguments.plan),
+    };
+    let report = json!({"plan": arguments.plan, "task": index, "repeated": !is_new});
+    Ok(outcome(arguments.json, &report, text))
+}
+
+async fn status(arguments: &StatusArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let open = OpenOptions::default();
+    let plan = TaskPlan::read(&arguments.plan, &open).await?;
+    let status = plan.status(&open).await?;
+    let missing = status.missing.len();
+    let done = status.tasks.saturating_sub(missing);
+    let mut text = format!(
+        "{}: {done} of {} tasks are done",
+        arguments.plan, status.tasks
+    );
+    if missing > 0 {
+        let named: Vec<String> = status.missing.iter().map(ToString::to_string).collect();
+        let shown = named.get(..MAX_NAMED).unwrap_or(&named).join(", ");
+        let more = if missing > MAX_NAMED { ", …" } else { "" };
+        text = format!("{text}; missing: {shown}{more}");
+    } else if status.is_committed {
+        text.push_str(", and the result is committed");
+    }
+    let mut report = described(&arguments.plan, &plan);
+    report["missing"] = json!(status.missing);
+    let mut outcome = outcome(arguments.json, &report, text);
+    outcome.is_negative = missing > 0;
+    Ok(outcome)
+}
+
+async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let plan = TaskPlan::commit(&arguments.plan, &OpenOptions::default()).await?;
+    let mut report = described(&arguments.plan, &plan);
+    let mut text = format!("{}: committed", plan.store());
+    let counts = plan.report().cloned().unwrap_or_default();
+    for (name, noun, nouns) in [
+        ("vertices", "vertex", "vertices"),
+        ("chunks", "chunk", "chunks"),
+    ] {
+        if let Some(count) = counts.get(name).and_then(Value::as_u64) {
+            text = format!("{text}, {}", count_noun(count, noun, nouns));
+        }
+    }
+    report["report"] = Value::Object(counts);
+    Ok(outcome(arguments.json, &report, text))
+}
+
+fn outcome(json: bool, report: &Value, text: String) -> CommandOutcome {
+    CommandOutcome::from(match json {
+        true => format!("{report:#}"),
+        false => text,
+    })
+}
+
+fn described(address: &str, plan: &TaskPlan) -> Value {
+    json!({
+        "plan": address,
+        "job": plan.kind().name(),
+        "store": plan.store(),
+        "level": plan.level(),
+        "tasks": plan.tasks(),
+        "committed": plan.is_committed(),
+    })
+}
+
+fn work(plan: &TaskPlan) -> String {
+    match (plan.kind(), plan.level()) {
+        (TaskKind::Pyramid, Some(level)) => format!("build level {level} of {}", plan.store()),
+        (kind, _) => format!("{} {}", kind.name(), plan.store()),
+    }
+}

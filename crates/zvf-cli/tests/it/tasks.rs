@@ -1,0 +1,352 @@
+//! Plans of tasks that a fake scheduler runs: in random order, some twice at once, some killed.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+fn zvf(words: &[&str]) -> Command {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_zvf"));
+    process.args(words).stdin(Stdio::null());
+    process
+}
+
+/// Runs a command that succeeds; returns its standard output.
+#[track_caller]
+fn run(words: &[&str]) -> String {
+    let output = zvf(words).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that fails; returns its exit code and error.
+#[track_caller]
+fn fail(words: &[&str]) -> (Option<i32>, String) {
+    let output = zvf(words).output().unwrap();
+    assert!(!output.status.success(), "{words:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), stderr)
+}
+
+fn json(words: &[&str]) -> Value {
+    serde_json::from_str(&run(words)).unwrap()
+}
+
+/// A sequence of numbers that looks random and is the same in every run.
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(end).unwrap()).unwrap()
+    }
+}
+
+/// Runs the tasks of a plan as a bad cluster would: in random order, each task started twice at
+/// once and often killed, until the plan says that nothing is missing. Returns the number of
+/// killed processes.
+pub(crate) fn schedule(plan: &str, numbers: &mut Numbers) -> usize {
+    let start = |task: usize| -> Child {
+        let mut process = zvf(&["task", "run", plan, "--index", &task.to_string()]);
+        process.stdout(Stdio::null()).stderr(Stdio::null());
+        process.spawn().unwrap()
+    };
+    let mut killed = 0;
+    for round in 0.. {
+        let status = zvf(&["task", "status", plan, "--json"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&status.stdout).unwrap();
+        let missing = report["missing"].as_array().unwrap();
+        assert_eq!(status.status.success(), missing.is_empty());
+        let mut missing: Vec<usize> = missing
+            .iter()
+            .map(|task| usize::try_from(task.as_u64().unwrap()).unwrap())
+            .collect();
+        if missing.is_empty() {
+            return killed;
+        }
+        while !missing.is_empty() {
+            let task = missing.swap_remove(numbers.below(missing.len()));
+            let mut both = [start(task), start(task)];
+            // After a few rounds the cluster works.
+            if round < 5 && numbers.below(3) > 0 {
+                let delay = u64::try_from(numbers.below(40)).unwrap();
+                thread::sleep(Duration::from_millis(delay));
+                for child in both.iter_mut().take(1 + numbers.below(2)) {
+                    child.kill().unwrap();
+                }
+            }
+            for child in &mut both {
+                let ended = child.wait().unwrap();
+                // SIGKILL; the others ended before it.
+                killed += usize::from(ended.signal() == Some(9));
+            }
+        }
+    }
+    killed
+}
+
+fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            files(&entry.path(), &format!("{name}/"), found);
+        } else {
+            found.insert(name, fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+/// Checks that two stores have equal files. Transactions have unique names, so of stores with
+/// `transactions` those parts are left out.
+#[track_caller]
+fn check_equal(one: &str, other: &str, transactions: bool) {
+    let read = |store: &str| {
+        let mut found = BTreeMap::new();
+        files(Path::new(store), "", &mut found);
+        if transactions {
+            let reserved: Vec<&String> = found
+                .keys()
+                .filter(|name| name.starts_with(".zvf/"))
+                .collect();
+            assert!(
+                reserved
+                    .iter()
+                    .all(|name| name.starts_with(".zvf/log/") || *name == ".zvf/lock"),
+                "{reserved:?}"
+            );
+            found.retain(|name, _| !name.starts_with(".zvf/"));
+            let root = found.get_mut("zarr.json").unwrap();
+            let mut json: Value = serde_json::from_slice(root).unwrap();
+            json["attributes"]["zvf"]["id"] = Value::Null;
+            *root = json.to_string().into_bytes();
+        }
+        found
+    };
+    let (one, other) = (read(one), read(other));
+    assert!(one.len() > 20);
+    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&one), names(&other));
+    let differ = one
+        .iter()
+        .filter(|(name, bytes)| other.get(*name) != Some(*bytes));
+    let differ: Vec<&String> = differ.map(|(name, _)| name).collect();
+    assert!(differ.is_empty(), "{differ:?}");
+}
+
+/// Writes an npz file of a kind by way of a store.
+pub(crate) fn input(folder: &Path, kind: &str) -> String {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let rows = (0..900).map(|at| {
+        let (path, step) = (at / 20, f64::from(at % 20));
+        let word = ["soma", "axon", ""][usize::try_from(at % 3).unwrap()];
+        format!("{},{path}.5,1.25,{path},0.{at},{word}\n", step * 1.5)
+    });
+    let header = "x,y,z,object_id,v,word\n".to_owned();
+    let csv: String = [header].into_iter().chain(rows).collect();
+    fs::write(at("a.csv"), csv).unwrap();
+    run(&[
+        "create",
+        &at("a.zv"),
+        "--from",
+        &at("a.csv"),
+        "--kind",
+        kind,
+    ]);
+    run(&["query", &at("a.zv"), "-o", &at("a.npz")]);
+    at("a.npz")
+}
+
+#[test]
+fn a_bad_cluster_builds_the_same_stores_as_one_process() {
+    for (kind, more, seed) in [
+        ("points", &["--shard=2,2,2", "--seal"][..], 7),
+        ("streamlines", &["--crs", "EPSG:25832", "--step-links"], 11),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let npz = input(folder.path(), kind);
+        let design = [
+            "--from",
+            &npz,
+            "--kind",
+            kind,
+            "--chunk-shape=8,8,8",
+            "--name=n",
+        ];
+        let design = [&design[..], more].concat();
+        run(&[&["create", &at("one.zv")][..], &design].concat());
+        let plan = at("jobs/plan.json");
+        let many = at("many.zv");
+        let words = [
+            "task",
+            "plan",
+            &plan,
+            "--tasks=5",
+            "--json",
+            "create",
+            &many,
+        ];
+        let planned = json(&[&words[..], &design].concat());
+        assert_eq!(planned["tasks"], 5);
+        assert_eq!(planned["committed"], false);
+        let (_, said) = fail(&["info", &many]);
+        assert!(said.contains("is not complete"), "{said}");
+        let (code, said) = fail(&["task", "commit", &plan]);
+        assert!(said.contains("of 5 tasks are not done"), "{said}");
+        assert_eq!(code, Some(2));
+        let mut numbers = Numbers(seed);
+        let mut killed = schedule(&plan, &mut numbers);
+        let report = json(&["task", "commit", &plan, "--json"]);
+        assert_eq!(report["report"]["vertices"], 900);
+        check_equal(&at("one.zv"), &many, false);
+        // What a scheduler repeats after the commit has no effect.
+        assert_eq!(
+            json(&["task", "run", &plan, "--index=3", "--json"])["repeated"],
+            true
+        );
+        assert_eq!(json(&["task", "commit", &plan, "--json"]), report);
+        assert_eq!(
+            json(&["task", "status", &plan, "--json"])["committed"],
+            true
+        );
+        check_equal(&at("one.zv"), &many, false);
+
+        run(&["pyramid", &at("one.zv"), "--levels=2"]);
+        for level in [1, 2] {
+            let words = ["task", "plan", &plan, "--tasks=4", "--json"];
+            let planned = json(&[&words[..], &["pyramid", &many, "--levels=2"]].concat());
+            assert_eq!(planned["level"], level);
+            killed += schedule(&plan, &mut numbers);
+            let report = json(&["task", "commit", &plan, "--json"]);
+            assert_eq!(report["report"]["level"], level);
+            assert_eq!(report, json(&["task", "commit", &plan, "--json"]));
+        }
+        check_equal(&at("one.zv"), &many, true);
+        let words = [
+            "task",
+            "plan",
+            &plan,
+            "--json",
+            "pyramid",
+            &many,
+            "--levels=2",
+        ];
+        let planned = json(&words);
+        assert_eq!(
+            (&planned["tasks"], &planned["committed"]),
+            (&0.into(), &true.into())
+        );
+        run(&["task", "commit", &plan]);
+        run(&["validate", &many, "--level=4"]);
+        assert!(killed > 0, "no task was killed");
+    }
+}
+
+#[test]
+fn unfinished_plans_are_replaced_on_request_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let npz = input(folder.path(), "points");
+    let (one, two, store) = (at("one.json"), at("two.json"), at("new.zv"));
+    let create = [
+        "create",
+        &store,
+        "--from",
+        &npz,
+        "--kind=points",
+        "--chunk-shape=8,8,8",
+    ];
+    let plan = |to: &str, more: &[&str]| {
+        let words = ["task", "plan", to, "--tasks=2"];
+        zvf(&[&words[..], more, &create].concat()).output().unwrap()
+    };
+    assert!(plan(&one, &[]).status.success());
+    run(&["task", "run", &one, "--index=0"]);
+    // Neither another plan nor `zvf create` discards the work.
+    let refused = plan(&two, &[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("--restart"),
+        "{said}"
+    );
+    let (_, said) = fail(&create);
+    assert!(said.contains("--overwrite"), "{said}");
+    assert_eq!(json_of_failure(&one)["missing"], serde_json::json!([1]));
+    // A new plan does, on request; the old one says so.
+    assert!(plan(&two, &["--restart"]).status.success());
+    for verb in [
+        &["run", &one, "--index=1"][..],
+        &["commit", &one],
+        &["status", &one],
+    ] {
+        let (code, said) = fail(&[&["task"][..], verb].concat());
+        assert!(said.contains("plan again"), "{said}");
+        assert_eq!(code, Some(2));
+    }
+    let (_, said) = fail(&["task", "run", &two, "--index=2"]);
+    assert!(
+        said.contains("the plan has 2 tasks, counted from 0"),
+        "{said}"
+    );
+    for index in ["--index=1", "--index=0"] {
+        run(&["task", "run", &two, index]);
+    }
+    run(&["task", "commit", &two]);
+    let (_, said) = fail(&["task", "status", &at("none.json")]);
+    assert!(said.contains("there is no plan"), "{said}");
+    fs::write(
+        at("bad.json"),
+        "{\"zvf_task_plan\": 1, \"tasks\": 0, \"parts\": 1}",
+    )
+    .unwrap();
+    let (_, said) = fail(&["task", "status", &at("bad.json")]);
+    assert!(said.contains("it is not a plan"), "{said}");
+
+    // A level is not committed after another change of the store.
+    run(&[
+        "task",
+        "plan",
+        &one,
+        "--tasks=1",
+        "pyramid",
+        &store,
+        "--levels=1",
+    ]);
+    run(&["delete", &store, "--object", "0"]);
+    for verb in [&["run", &one, "--index=0"][..], &["commit", &one]] {
+        let (_, said) = fail(&[&["task"][..], verb].concat());
+        assert!(
+            said.contains("plan again") || said.contains("not done"),
+            "{said}"
+        );
+    }
+    let (_, said) = fail(&[
+        "task",
+        "plan",
+        &two,
+        "create",
+        &at("x.zv"),
+        "--from",
+        &at("a.csv"),
+        "--kind=points",
+    ]);
+    assert!(said.contains("cannot be divided into tasks"), "{said}");
+}
+
+/// The status of a plan with missing tasks.
+fn json_of_failure(plan: &str) -> Value {
+    let output = zvf(&["task", "status", plan, "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    serde_json::from_slice(&output.stdout).unwrap()
+}

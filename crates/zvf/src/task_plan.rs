@@ -1,0 +1,526 @@
+//! Plans of tasks for schedulers of clusters.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use zvf_build::Design;
+use zvf_model::key::Key;
+use zvf_store::{CreateError, OpenError, OpenOptions, Read, Store};
+
+use crate::{
+    error::{Error, boxed},
+    failure::Failure,
+    job::{Job, PlannedJob},
+    location::Location,
+    pyramid::{self, PyramidOptions, tasks as level_tasks},
+    task_plan_error::TaskPlanError,
+    writer::{CreateOptions, GeometrySource, job as creation},
+};
+
+/// Version of the file, in its member `zvf_task_plan`.
+const VERSION: u64 = 1;
+/// Default number of tasks.
+const TASKS: usize = 16;
+
+/// The work that a plan distributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TaskKind {
+    /// Creation of a store.
+    Create,
+    /// One coarser level of a store.
+    Pyramid,
+}
+
+impl TaskKind {
+    /// Returns the name in the file and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Pyramid => "pyramid",
+        }
+    }
+}
+
+/// Options of [`plan_create`] and [`plan_pyramid`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskPlanOptions {
+    /// Number of tasks. A task may have nothing to do. Default: 16.
+    pub tasks: Option<usize>,
+    /// Replaces an unfinished creation of the same store, such as that of an earlier plan.
+    pub replaces_unfinished: bool,
+}
+
+/// Work on a store, divided into independent tasks that other processes run.
+///
+/// A plan is one JSON file, on disk or in any store. [`run`](Self::run) does one task, on any
+/// machine that reaches the store. A task may be killed, and may run again or twice at once. After
+/// all tasks, [`commit`](Self::commit) publishes the result, which equals that of
+/// [`create_from_source`](crate::create_from_source) or
+/// [`build_pyramid`](crate::build_pyramid) byte for byte. Until then readers see no change.
+///
+/// ```
+/// use zvf::{AutoLevels, Design, Geometry, GeometryKind, NumericColumn, OpenOptions};
+/// use zvf::{PyramidOptions, TaskPlan, plan_pyramid};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let plan = folder.path().join("plan.json").display().to_string();
+/// let positions = (0..3000).map(|at| at as f32);
+/// let points = Geometry::new(NumericColumn::float32(3, positions));
+/// zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
+///
+/// let open = OpenOptions::default();
+/// let mut levels = AutoLevels::default();
+/// levels.levels = Some(1);
+/// let options = PyramidOptions::new().levels(levels);
+/// let planned = plan_pyramid(address, &options, &Default::default()).await?;
+/// planned.write(&plan, &open).await?;
+///
+/// let planned = TaskPlan::read(&plan, &open).await?;
+/// for index in 0..planned.tasks() {
+///     planned.run(index, &open).await?;
+/// }
+/// assert!(TaskPlan::commit(&plan, &open).await?.is_committed());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskPlan {
+    kind: TaskKind,
+    store: String,
+    /// Identifier of the creation or transaction.
+    id: String,
+    /// Level that is built.
+    level: Option<u32>,
+    parts: usize,
+    tasks: usize,
+    /// Report of the commit.
+    committed: Option<Map<String, Value>>,
+}
+
+/// The progress of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskStatus {
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Tasks that are not done, ascending.
+    pub missing: Vec<usize>,
+    /// Whether the result is published.
+    pub is_committed: bool,
+}
+
+/// Plans the creation of a store. Reads the geometry twice, partitions it into the reserved folder
+/// of the store, and reserves the place.
+///
+/// The options `overwrite`, `runner` and `progress` are not used.
+///
+/// # Errors
+///
+/// See [`create_from_source`](crate::create_from_source).
+pub fn plan_create<'a>(
+    address: &'a str,
+    source: &'a mut dyn GeometrySource,
+    design: Design,
+    options: &'a CreateOptions,
+    tasks: &'a TaskPlanOptions,
+) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    boxed(async move {
+        let address = absolute(address);
+        let store = Location::from(&address).create(&options.open)?;
+        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let replaces = tasks.replaces_unfinished;
+        let planned =
+            creation::plan(&store, &address, source, design, options, count, replaces).await?;
+        Ok(TaskPlan::new(TaskKind::Create, address, planned, count))
+    })
+}
+
+/// Plans the first coarser level of a store that does not exist. A plan without tasks that is
+/// [committed](TaskPlan::is_committed) means that all levels exist.
+///
+/// The options `runner` and `progress` are not used.
+///
+/// # Errors
+///
+/// See [`build_pyramid`](crate::build_pyramid).
+pub fn plan_pyramid<'a>(
+    address: &'a str,
+    options: &'a PyramidOptions,
+    tasks: &'a TaskPlanOptions,
+) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    boxed(async move {
+        let address = absolute(address);
+        let store = Location::from(&address).open(&options.open)?;
+        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let planned = pyramid::plan_level(&store, options, count).await?;
+        Ok(match planned {
+            Some((level, planned)) => TaskPlan {
+                level: Some(level.number()),
+                ..TaskPlan::new(TaskKind::Pyramid, address, planned, count)
+            },
+            None => {
+                let (id, parts) = (String::new(), 0);
+                let nothing = PlannedJob { id, parts };
+                TaskPlan {
+                    committed: Some(Map::new()),
+                    ..TaskPlan::new(TaskKind::Pyramid, address, nothing, 0)
+                }
+            }
+        })
+    })
+}
+
+impl TaskPlan {
+    fn new(kind: TaskKind, store: String, planned: PlannedJob, tasks: usize) -> Self {
+        Self {
+            kind,
+            store,
+            id: planned.id,
+            level: None,
+            parts: planned.parts,
+            tasks,
+            committed: None,
+        }
+    }
+
+    /// Returns the work that the plan distributes.
+    pub fn kind(&self) -> TaskKind {
+        self.kind
+    }
+
+    /// Returns the address of the store.
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// Returns the level that is built; `None` for a creation.
+    pub fn level(&self) -> Option<u32> {
+        self.level
+    }
+
+    /// Returns the number of tasks.
+    pub fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// Returns whether the result is published.
+    pub fn is_committed(&self) -> bool {
+        self.committed.is_some()
+    }
+
+    /// Returns the counts that [`commit`](Self::commit) reported; `None` before it.
+    pub fn report(&self) -> Option<&Map<String, Value>> {
+        self.committed.as_ref()
+    }
+
+    /// Returns the plan as JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "zvf_task_plan": VERSION,
+            "job": self.kind.name(),
+            "store": self.store,
+            "id": self.id,
+            "level": self.level,
+            "parts": self.parts,
+            "tasks": self.tasks,
+            "committed": self.committed,
+        })
+    }
+
+    /// Parses the output of [`to_json`](Self::to_json).
+    ///
+    /// # Errors
+    ///
+    /// [`TaskPlanError::Invalid`].
+    pub fn from_json(json: &Value) -> Result<Self, TaskPlanError> {
+        parse(json).ok_or(TaskPlanError::Invalid)
+    }
+
+    /// Reads a plan: the path of a file, or the address of an object.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when there is no plan at the address.
+    pub fn read<'a>(address: &'a str, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
+        boxed(read(address, open))
+    }
+
+    /// Writes the plan to a file or an object, which appears whole.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the address cannot be written.
+    pub fn write<'a>(
+        &'a self,
+        address: &'a str,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        boxed(write(self, address, open))
+    }
+
+    /// Runs one task, counted from 0. Returns whether there was something to do: a task that is
+    /// done already is not repeated.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when there is no such task, or the store was changed or replaced since the
+    /// plan was made; [`Error`] when the store cannot be written.
+    pub fn run<'a>(
+        &'a self,
+        index: usize,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        boxed(async move {
+            if index >= self.tasks {
+                let tasks = self.tasks;
+                return Err(problem(&self.store, TaskPlanError::NoTask { index, tasks }));
+            }
+            if self.is_committed() {
+                return Ok(false);
+            }
+            let store = self.open(open)?;
+            let done = Job::open(&store, &self.id)?.done().await?;
+            let parts = (index..self.parts).step_by(self.tasks);
+            let parts: Vec<usize> = parts.filter(|part| !done.contains(part)).collect();
+            if parts.is_empty() {
+                return Ok(false);
+            }
+            match self.kind {
+                TaskKind::Create => creation::run_parts(&store, &self.id, &parts).await?,
+                TaskKind::Pyramid => level_tasks::run_parts(&store, &self.id, &parts).await?,
+            }
+            Ok(true)
+        })
+    }
+
+    /// Returns the tasks that are done and missing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when the store was replaced since the plan was made; [`Error`] when the
+    /// store cannot be read.
+    pub fn status<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<TaskStatus, Error>> {
+        boxed(async move {
+            let missing = match self.is_committed() {
+                true => Vec::new(),
+                false => self.missing(&self.open(open)?).await?,
+            };
+            Ok(TaskStatus {
+                tasks: self.tasks,
+                missing,
+                is_committed: self.is_committed(),
+            })
+        })
+    }
+
+    /// Publishes the result of the plan at an address, and records that in the plan. Returns the
+    /// plan with its [report](Self::report). Repeating a commit has no effect.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when a task is not done, or the store was changed or replaced since the
+    /// plan was made; [`Error`] when the store or the plan cannot be written. The commit may then
+    /// be repeated.
+    pub fn commit<'a>(
+        address: &'a str,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Self, Error>> {
+        boxed(async move {
+            let mut plan = read(address, open).await?;
+            if !plan.is_committed() {
+                plan.committed = Some(plan.publish(&plan.open(open)?).await?);
+                write(&plan, address, open).await?;
+            }
+            // The files tell a repeated commit that this one published the result, so they are
+            // deleted after the plan is written.
+            plan.delete_files(open).await?;
+            Ok(plan)
+        })
+    }
+
+    /// Publishes the result of a plan that is in memory only, and returns the plan with its
+    /// [report](Self::report). It may be repeated until [`clean`](Self::clean).
+    ///
+    /// # Errors
+    ///
+    /// See [`commit`](Self::commit).
+    pub fn commit_in_memory<'a>(
+        &'a self,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Self, Error>> {
+        boxed(async move {
+            let mut plan = self.clone();
+            if !plan.is_committed() {
+                plan.committed = Some(plan.publish(&plan.open(open)?).await?);
+            }
+            Ok(plan)
+        })
+    }
+
+    /// Deletes what the tasks shared, after [`commit_in_memory`](Self::commit_in_memory).
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the store cannot be written.
+    pub fn clean<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
+        boxed(self.delete_files(open))
+    }
+
+    async fn delete_files(&self, open: &OpenOptions) -> Result<(), Failure> {
+        match self.is_committed() && self.parts > 0 {
+            true => Job::open(&self.open(open)?, &self.id)?.delete().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Publishes the result and returns the report.
+    async fn publish(&self, store: &Store) -> Result<Map<String, Value>, Failure> {
+        let missing = self.missing(store).await?;
+        if !missing.is_empty() {
+            let tasks = self.tasks;
+            return Err(problem(
+                &self.store,
+                TaskPlanError::Missing { missing, tasks },
+            ));
+        }
+        let report = match self.kind {
+            TaskKind::Create if self.is_published(store).await? => Value::Null,
+            TaskKind::Pyramid if store.is_last_transaction(&self.id).await? => Value::Null,
+            TaskKind::Create => {
+                let written = Box::pin(creation::commit(store, &self.id)).await?;
+                json!({
+                    "vertices": written.summary.vertices,
+                    "objects": written.summary.objects,
+                    "chunks": written.summary.chunks,
+                    "chunk_shape": written.summary.chunk_shape,
+                    "bytes_written": written.bytes,
+                })
+            }
+            TaskKind::Pyramid => {
+                let level = Box::pin(level_tasks::commit(store, &self.id)).await?;
+                json!({
+                    "level": level.level.number(),
+                    "vertices": level.vertices,
+                    "objects": level.objects,
+                    "chunks": level.chunks,
+                    "bytes_written": level.bytes,
+                    "transaction": level.transaction,
+                })
+            }
+        };
+        Ok(report.as_object().cloned().unwrap_or_default())
+    }
+
+    /// Returns whether the creation is complete. Its process died before it deleted the files of
+    /// the job, which no other creation keeps.
+    async fn is_published(&self, store: &Store) -> Result<bool, Failure> {
+        match store.check_suspended(&self.id).await {
+            Ok(()) => Ok(false),
+            Err(CreateError::AlreadyExists) => Ok(true),
+            Err(source) => Err(Failure::Create {
+                address: self.store.clone(),
+                source,
+            }),
+        }
+    }
+
+    async fn missing(&self, store: &Store) -> Result<Vec<usize>, Failure> {
+        let done = Job::open(store, &self.id)?.done().await?;
+        let parts = (0..self.parts).filter(|part| !done.contains(part));
+        let tasks: BTreeSet<usize> = parts.map(|part| part % self.tasks.max(1)).collect();
+        Ok(tasks.into_iter().collect())
+    }
+
+    fn open(&self, open: &OpenOptions) -> Result<Store, Failure> {
+        let location = Location::from(&self.store);
+        match self.kind {
+            TaskKind::Create => location.create(open),
+            TaskKind::Pyramid => location.open(open),
+        }
+    }
+}
+
+fn problem(address: &str, source: TaskPlanError) -> Failure {
+    Failure::Plan {
+        address: address.to_owned(),
+        source,
+    }
+}
+
+async fn read(address: &str, open: &OpenOptions) -> Result<TaskPlan, Failure> {
+    let problem = |source| problem(address, source);
+    let (folder, name) = split(address).map_err(problem)?;
+    let store = match open.open(&folder) {
+        Err(OpenError::NotFound(_)) => return Err(problem(TaskPlanError::Absent)),
+        opened => opened?,
+    };
+    let found = store.read(&[Read::full(name)]).await?;
+    let found = found.into_iter().next().flatten();
+    let bytes = found.ok_or_else(|| problem(TaskPlanError::Absent))?;
+    let json = serde_json::from_slice(&bytes);
+    let json = json.map_err(|_| problem(TaskPlanError::Invalid))?;
+    TaskPlan::from_json(&json).map_err(problem)
+}
+
+async fn write(plan: &TaskPlan, address: &str, open: &OpenOptions) -> Result<(), Failure> {
+    let place = split(address).map_err(|source| problem(address, source));
+    let (folder, name) = place?;
+    let text = format!("{:#}\n", plan.to_json());
+    let store = open.create(&folder)?;
+    Ok(store.put_many(vec![(name, Bytes::from(text))]).await?)
+}
+
+fn parse(json: &Value) -> Option<TaskPlan> {
+    if json["zvf_task_plan"].as_u64()? != VERSION {
+        return None;
+    }
+    let count = |member: &str| usize::try_from(json[member].as_u64()?).ok();
+    let kind = json["job"].as_str()?;
+    let mut kinds = [TaskKind::Create, TaskKind::Pyramid].into_iter();
+    let (parts, tasks) = (count("parts")?, count("tasks")?);
+    // Task numbers of parts count from 0 to `tasks`.
+    (tasks > 0 || parts == 0).then_some(())?;
+    Some(TaskPlan {
+        kind: kinds.find(|known| known.name() == kind)?,
+        store: json["store"].as_str()?.to_owned(),
+        id: json["id"].as_str()?.to_owned(),
+        level: match &json["level"] {
+            Value::Null => None,
+            level => Some(u32::try_from(level.as_u64()?).ok()?),
+        },
+        parts,
+        tasks,
+        committed: match &json["committed"] {
+            Value::Null => None,
+            report => Some(report.as_object()?.clone()),
+        },
+    })
+}
+
+/// Returns a path as an absolute one, because tasks may run in other folders. Addresses with a
+/// scheme are returned as they are.
+fn absolute(address: &str) -> String {
+    let has_scheme = address.contains(':');
+    match std::path::absolute(address) {
+        Ok(path) if !has_scheme => path.display().to_string(),
+        _ => address.to_owned(),
+    }
+}
+
+/// Splits an address into those of its folder and the name in it.
+fn split(address: &str) -> Result<(String, Key), TaskPlanError> {
+    let address = absolute(address);
+    let (folder, name) = address
+        .rsplit_once(['/', std::path::MAIN_SEPARATOR])
+        .ok_or(TaskPlanError::Invalid)?;
+    let folder = if folder.is_empty() { "/" } else { folder };
+    let name = Key::parse(name).ok().filter(|name| !name.is_root());
+    Ok((folder.to_owned(), name.ok_or(TaskPlanError::Invalid)?))
+}

@@ -1,0 +1,33 @@
+//! Problems of plans of tasks.
+
+/// Problem of a plan of tasks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskPlanError {
+    /// There is no plan at the address.
+    #[error("there is no plan; write it with `zvf task plan`")]
+    Absent,
+    /// The file is not a plan, or is damaged.
+    #[error("it is not a plan that `zvf task plan` of this version wrote")]
+    Invalid,
+    /// The plan has fewer tasks.
+    #[error("there is no task {index}; the plan has {tasks} tasks, counted from 0")]
+    NoTask {
+        /// The requested task.
+        index: usize,
+        /// Number of tasks.
+        tasks: usize,
+    },
+    /// Not every task is done.
+    #[error("{} of {tasks} tasks are not done, the first is {}; run them and commit again",
+        missing.len(), missing.first().copied().unwrap_or_default())]
+    Missing {
+        /// The missing tasks.
+        missing: Vec<usize>,
+        /// Number of tasks.
+        tasks: usize,
+    },
+    /// The store was changed, replaced or swept since the plan was made.
+    #[error("the store was changed or replaced since the plan was made; plan again")]
+    Outdated,
+}

@@ -1,0 +1,179 @@
+//! Creation of a store by a job.
+
+use serde_json::{Value, json};
+use zvf_build::{
+    Design,
+    large::{Outline, PartitionResult, Partitioner},
+};
+use zvf_store::{CreateError, Creation, Store};
+
+use super::{GeometrySource, Shared, Survey, complete, file, read, split};
+use crate::{
+    failure::Failure,
+    job::{Job, PlannedJob},
+    task_plan_error::TaskPlanError,
+    task_runner::scratch_error,
+    writer::{CreateOptions, WriteReport, cell_writer::CellWriter, copies_nodes, named, root, run},
+};
+
+/// Plans the creation of a store: partitions the geometry and reserves the place. `parts` is a lower
+/// bound on the number of parts.
+pub(crate) async fn plan(
+    store: &Store,
+    name: &str,
+    source: &mut dyn GeometrySource,
+    design: Design,
+    options: &CreateOptions,
+    parts: usize,
+    replaces_leftovers: bool,
+) -> Result<PlannedJob, Failure> {
+    let design = named(design, Some(name));
+    let has_copy = copies_nodes(design.profile, options.node_copy);
+    let survey = Survey::of(source, design, options)?;
+    let begun = match replaces_leftovers {
+        true => store.begin_create_replacing_leftovers().await,
+        false => store.begin_create().await,
+    };
+    let creation = begun.map_err(|source| failed(store, source))?;
+    let flags = json!({"node_copy": has_copy, "seal": options.seal});
+    let planned = Box::pin(stage(
+        store, &creation, source, survey, options, parts, flags,
+    ));
+    match planned.await {
+        Ok(planned) => {
+            let suspended = creation.suspend().await;
+            suspended.map_err(|source| failed(store, source))?;
+            Ok(planned)
+        }
+        Err(error) => {
+            // Leftovers are marked, and the next creation at this address deletes them.
+            let _ = creation.abort().await;
+            Err(error)
+        }
+    }
+}
+
+async fn stage(
+    store: &Store,
+    creation: &Creation,
+    source: &mut dyn GeometrySource,
+    survey: Survey,
+    options: &CreateOptions,
+    parts: usize,
+    mut description: Value,
+) -> Result<PlannedJob, Failure> {
+    let parts = survey.parts(options).max(parts);
+    let (batch, vertices) = (survey.batch, survey.vertices);
+    let tables = source.tables();
+    let mut splitter = Partitioner::new(survey.outline, parts);
+    let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
+        path: std::env::temp_dir().display().to_string(),
+        source,
+    })?;
+    split(source, &mut splitter, batch, scratch.path())?;
+    let (outline, chunks) = splitter.settled();
+    if let Some(check) = &options.check {
+        check(&outline.estimate(vertices, &chunks)).map_err(Failure::Declined)?;
+    }
+    let job = Job::open(store, creation.id())?;
+    let mut count = 0;
+    for part in 0..splitter.parts() {
+        let path = file(scratch.path(), part);
+        if path.exists() {
+            job.put(&pieces(count), read(&path)?).await?;
+            std::fs::remove_file(&path).map_err(|source| scratch_error(&path, source))?;
+            count += 1;
+        }
+    }
+    let outline = outline.to_json(&chunks).to_string();
+    job.put("outline", outline.into()).await?;
+    job.put("state", splitter.to_bytes(&tables).into()).await?;
+    description["parts"] = json!(count);
+    job.describe(&description).await?;
+    Ok(PlannedJob {
+        id: creation.id().to_owned(),
+        parts: count,
+    })
+}
+
+/// Checks that the creation of a job is neither complete nor replaced.
+pub(crate) async fn check(store: &Store, id: &str) -> Result<(), Failure> {
+    match store.check_suspended(id).await {
+        Err(CreateError::AlreadyExists | CreateError::TakenOver) => {
+            Err(Job::open(store, id)?.problem(TaskPlanError::Outdated))
+        }
+        checked => checked.map_err(|source| failed(store, source)),
+    }
+}
+
+/// Writes the cells of parts.
+pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), Failure> {
+    let job = Job::open(store, id)?;
+    check(store, id).await?;
+    let outline = serde_json::from_slice(&job.get("outline").await?);
+    let outline = outline.map_err(|_| job.problem(TaskPlanError::Invalid))?;
+    let (outline, chunks) = Outline::from_json(&outline)?;
+    let shared = Shared::new(outline, chunks)?;
+    for part in parts {
+        let bytes = job.get(&pieces(*part)).await?;
+        let writer = CellWriter::new(store.clone());
+        let made = shared.make(move || Ok(bytes), &writer).await?;
+        let written = writer.take_report();
+        let result = json!({
+            "part": made.to_json(), "objects": written.objects, "bytes": written.bytes,
+        });
+        job.put_result(*part, result.to_string().into()).await?;
+    }
+    Ok(())
+}
+
+/// Completes the store from the results of all parts.
+pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failure> {
+    let job = Job::open(store, id)?;
+    check(store, id).await?;
+    let invalid = || job.problem(TaskPlanError::Invalid);
+    let description = job.description().await?;
+    let flag = |name: &str| description[name].as_bool().ok_or_else(invalid);
+    let (has_copy, is_sealed) = (flag("node_copy")?, flag("seal")?);
+    let parts = description["parts"].as_u64().ok_or_else(invalid)?;
+    let parts = usize::try_from(parts).map_err(|_| invalid())?;
+    let state = job.get("state").await?;
+    let (splitter, tables) = run(move || Ok(Partitioner::from_bytes(&state)?)).await?;
+    let mut written = WriteReport::default();
+    let mut results = Vec::new();
+    for part in 0..parts {
+        let result: Value =
+            serde_json::from_slice(&job.result(part).await?).map_err(|_| invalid())?;
+        results.push(PartitionResult::from_json(&result["part"])?);
+        written.objects += result["objects"].as_u64().unwrap_or(0);
+        written.bytes += result["bytes"].as_u64().unwrap_or(0);
+    }
+    let creation = store.resume_create(id).await;
+    let mut creation = creation.map_err(|source| failed(store, source))?;
+    if has_copy {
+        creation.write_node_copy();
+    }
+    if is_sealed {
+        creation.write_seal();
+    }
+    let writer = CellWriter::new(&creation);
+    writer.count(&written);
+    let (plan, mut written) = complete(&writer, splitter, results, tables).await?;
+    let root = root(&plan);
+    written.objects += 1;
+    written.bytes += root.len() as u64;
+    let committed = creation.commit(&root).await;
+    committed.map_err(|source| failed(store, source))?;
+    Ok(written)
+}
+
+fn failed(store: &Store, source: CreateError) -> Failure {
+    Failure::Create {
+        address: store.to_string(),
+        source,
+    }
+}
+
+fn pieces(part: usize) -> String {
+    format!("pieces-{part}")
+}
