@@ -74,7 +74,8 @@ fn packaged(folder: &Path) -> Result<Vec<PathBuf>> {
         if unpacked.exists() {
             fs::remove_dir_all(&unpacked)?;
         }
-        let unpack = program("tar").words("-xzf").arg(folder.join(archive));
+        // Packages have old times, by which cargo would take changed sources for those it has built.
+        let unpack = program("tar").words("-xzmf").arg(folder.join(archive));
         unpack.arg("-C").arg(&folder).run()?;
         Ok(unpacked)
     });
