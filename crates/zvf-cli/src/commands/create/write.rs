@@ -144,8 +144,8 @@ pub(super) async fn create(
     design: &Design,
     how: &CreateOptions,
 ) -> Result<CreateSummary, Box<dyn Error>> {
-    // The library also writes meshes without faces, but a file without them is incomplete.
-    if design.kind == GeometryKind::Mesh && geometry.links.is_empty() {
+    // Meshes may have no faces, but a file without any array of links has 2 ends for a link.
+    if design.kind == GeometryKind::Mesh && geometry.links.is_empty() && geometry.link_width == 2 {
         let missing = BuildError::MissingInput {
             kind: design.kind.name(),
             what: "links",
