@@ -187,6 +187,10 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
         _ => Some("2"),
     };
     if let Some(expected) = expected {
+        // Faces have no default number of corners, so that input without faces has none.
+        if design.kind == GeometryKind::Mesh && geometry.links.is_empty() {
+            return Err(needs(kind, "links"));
+        }
         return Err(BuildError::LinkWidth {
             kind,
             expected,

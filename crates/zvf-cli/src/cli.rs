@@ -152,7 +152,7 @@ pub fn report(arguments: Vec<OsString>, stop: &StopFlag) -> Result<CommandReport
     }
 }
 
-/// What a command prints.
+/// The output of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandReport {
@@ -160,7 +160,7 @@ pub struct CommandReport {
     pub text: String,
     /// Lines for standard error.
     pub warnings: Vec<String>,
-    /// Whether the command ran, but its answer is no.
+    /// True for a negative result, such as findings of `zvf validate`: exit code 1.
     pub is_negative: bool,
 }
 

@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(lower, "-57.014183044434");
         let upper = narrow_bound(wide, |value| value > wide);
         assert_eq!(upper, "-57.014183");
-        // A bound that is no narrow float is printed as it is.
+        // A bound that is not a float32 is printed unchanged.
         assert_eq!(narrow_bound(0.1, |value| value < 0.1), "0.1");
         assert_eq!(narrow_bound(12.5, |value| value < 12.5), "12.5");
     }

@@ -25,7 +25,7 @@ pub(crate) fn set_program(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
 
-/// A fixed number of concurrent processes, each of which runs `zvf task file FILE`.
+/// A fixed number of concurrent processes that run `zvf task file FILE`.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     workers: usize,

@@ -87,7 +87,7 @@ fn groups(tables: &Geometry) -> Vec<ObjectGroup> {
     groups.collect()
 }
 
-/// What batches have in common.
+/// State that the batches of a result share.
 #[derive(Debug)]
 struct ResultState {
     tables: Geometry,

@@ -272,7 +272,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Reads the sources once, for the bounds and ranges that a viewer needs, and listens. `report`
+    /// Reads the sources for the bounds and ranges that a viewer needs, and listens. `report`
     /// is called with the vertices read so far.
     ///
     /// # Errors

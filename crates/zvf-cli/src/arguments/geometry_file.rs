@@ -19,7 +19,7 @@ pub struct GeometryFileArgs {
     pub(crate) options: GeometryReadingArgs,
 }
 
-/// How to read a file of geometry.
+/// Arguments for reading a file of geometry.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GeometryReadingArgs {
     /// Table of links, if it is not beside the file.

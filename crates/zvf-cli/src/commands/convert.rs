@@ -57,7 +57,7 @@ pub(crate) struct FileConvertArgs {
 /// Number of vertices of a batch.
 const BATCH: usize = 1 << 18;
 
-/// What was converted.
+/// A finished conversion.
 struct Converted {
     vertices: u64,
     notes: Vec<String>,

@@ -45,7 +45,7 @@ pub(crate) struct EditArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Attributes", requires = "attributes",
         value_parser = named(TableKey::ALL, TableKey::name))]
     key: Option<TableKey>,
-    /// Replace existing attributes of another type, of which rows that the table lacks are lost.
+    /// Replace existing attributes of another type. Rows that are not in the table lose their value.
     #[arg(long, help_heading = "Attributes", requires = "attributes")]
     replace: bool,
     /// Transaction to which the row ids belong, if the table does not say so; fails if the store is

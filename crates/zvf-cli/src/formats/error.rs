@@ -535,7 +535,7 @@ pub enum ResultWriteError {
     Lossy {
         /// The file.
         path: PathBuf,
-        /// What would be left out.
+        /// Contents that the format cannot hold.
         left_out: Vec<String>,
     },
     /// The zip file cannot be written.

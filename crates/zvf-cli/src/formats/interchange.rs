@@ -21,7 +21,7 @@ pub(super) struct InterchangeArrays {
     pub(super) axes: Option<Vec<String>>,
     pub(super) crs: Option<serde_json::Value>,
     pub(super) positions: NumericColumn,
-    /// Whether the file has addresses of vertices, which mean nothing in another store.
+    /// True if the file has row ids, which are valid in the original store only.
     pub(super) has_row_ids: bool,
     pub(super) object_ids: Option<Vec<i64>>,
     pub(super) part_offsets: Option<Vec<u64>>,

@@ -152,7 +152,7 @@ fn axes_are_columns_of_predicates() {
     assert!(says.contains(expected), "{says}");
 }
 
-/// Two meshes, one of which has a name, and paths of two objects.
+/// Creates a store of two meshes, one with a name, and a store of two paths.
 fn of_objects() -> Bench {
     let bench = Bench::new();
     bench.file(

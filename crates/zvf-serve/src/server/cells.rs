@@ -1,11 +1,7 @@
 //! Cells of the spatial index of annotations: computed when they are asked for, and the coarse ones
 //! of all requests in one pass.
 
-use std::{
-    collections::HashMap,
-    ops::ControlFlow,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{collections::HashMap, ops::ControlFlow};
 
 use bytes::Bytes;
 use tokio::sync::OnceCell;
@@ -35,8 +31,6 @@ pub(super) struct LiveAnnotations {
     /// The document, with limits that are not exact.
     info: AnnotationInfo,
     kept: OnceCell<KeptCells>,
-    /// Passes over the store, which tests count.
-    passes: AtomicU64,
 }
 
 /// The cells of the coarse levels.
@@ -99,7 +93,6 @@ impl LiveAnnotations {
             info: plan.info(dimensions),
             plan,
             kept: OnceCell::new(),
-            passes: AtomicU64::new(0),
         }
     }
 
@@ -243,7 +236,6 @@ impl LiveAnnotations {
 
     async fn kept(&self, dataset: &Dataset) -> Result<&KeptCells, LayerError> {
         let read = || async {
-            self.passes.fetch_add(1, Ordering::Relaxed);
             let mut sink = KeptSink::new(&self.plan);
             self.each(dataset, &self.query().owners(false), &mut sink)
                 .await?;

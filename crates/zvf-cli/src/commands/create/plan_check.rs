@@ -58,7 +58,7 @@ pub(super) struct PausableProgress {
     meter: ProgressMeter,
 }
 
-/// What earlier calls of the check have done: input that is read in batches is checked twice.
+/// State between calls of the check, which runs twice for input in batches.
 #[derive(Clone, Copy, Debug, Default)]
 struct CheckedPlan {
     is_confirmed: bool,

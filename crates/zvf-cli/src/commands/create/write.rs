@@ -3,10 +3,8 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{
-    Column, ColumnValues, CreateOptions, Design, Geometry, GeometryKind, GeometrySource, PlanCheck,
-    WriteReport,
+    Column, ColumnValues, CreateOptions, Design, Geometry, GeometrySource, PlanCheck, WriteReport,
 };
-use zvf_build::BuildError;
 
 use crate::{
     display::len_u64,
@@ -144,14 +142,6 @@ pub(super) async fn create(
     design: &Design,
     how: &CreateOptions,
 ) -> Result<CreateSummary, Box<dyn Error>> {
-    // Meshes may have no faces, but a file without any array of links has 2 ends for a link.
-    if design.kind == GeometryKind::Mesh && geometry.links.is_empty() && geometry.link_width == 2 {
-        let missing = BuildError::MissingInput {
-            kind: design.kind.name(),
-            what: "links",
-        };
-        return created(Err(zvf::Error::Rejected(missing)));
-    }
     let written = zvf::create(out, geometry, design.clone(), how).await;
     created(written)
 }
