@@ -34,24 +34,53 @@ pub fn array_of(column: Column) -> Result<ArrayRef, ConversionError> {
     let nulls = column.nulls.map(valid);
     match column.values {
         ColumnValues::Numeric(numbers) => numeric(&column.name, numbers, nulls),
-        ColumnValues::Dictionary { mut codes, words } => {
-            let bytes: usize = words.iter().map(String::len).sum();
-            if bytes > MAX_WORD_BYTES {
-                return Err(ConversionError::Words(column.name));
-            }
-            let len = u32::try_from(words.len()).unwrap_or(u32::MAX);
-            let has_nulls = codes.iter().any(|code| *code >= len);
-            let nulls =
-                nulls.or_else(|| has_nulls.then(|| codes.iter().map(|code| *code < len).collect()));
-            // Readers may look up the code of a null row.
-            for code in codes.iter_mut().filter(|code| **code >= len) {
-                *code = 0;
-            }
-            let keys = PrimitiveArray::<UInt32Type>::try_new(codes.into(), nulls)?;
-            let words = StringArray::from_iter_values(words.iter());
-            Ok(Arc::new(DictionaryArray::try_new(keys, Arc::new(words))?))
+        ColumnValues::Dictionary { codes, words } => {
+            text(codes, nulls, words_of(&column.name, &words)?)
         }
     }
+}
+
+/// Converts words to the values of a dictionary, for [`text_of`].
+///
+/// # Errors
+///
+/// [`ConversionError::Words`] for more than 2 GiB of words.
+pub fn words_of(name: &str, words: &[String]) -> Result<ArrayRef, ConversionError> {
+    let bytes: usize = words.iter().map(String::len).sum();
+    if bytes > MAX_WORD_BYTES {
+        return Err(ConversionError::Words(name.to_owned()));
+    }
+    Ok(Arc::new(StringArray::from_iter_values(words.iter())))
+}
+
+/// Converts rows of text to an Arrow array. Several arrays can share the `words`. A row is null if
+/// its code is beyond the words, or if `nulls` has it.
+///
+/// # Errors
+///
+/// [`ConversionError::Arrow`] if there is not one null flag for each code.
+pub fn text_of(
+    codes: Vec<u32>,
+    nulls: Option<Vec<bool>>,
+    words: &ArrayRef,
+) -> Result<ArrayRef, ConversionError> {
+    text(codes, nulls.map(valid), Arc::clone(words))
+}
+
+fn text(
+    mut codes: Vec<u32>,
+    nulls: Option<NullBuffer>,
+    words: ArrayRef,
+) -> Result<ArrayRef, ConversionError> {
+    let len = u32::try_from(words.len()).unwrap_or(u32::MAX);
+    let has_nulls = codes.iter().any(|code| *code >= len);
+    let nulls = nulls.or_else(|| has_nulls.then(|| codes.iter().map(|code| *code < len).collect()));
+    // Readers may look up the code of a null row.
+    for code in codes.iter_mut().filter(|code| **code >= len) {
+        *code = 0;
+    }
+    let keys = PrimitiveArray::<UInt32Type>::try_new(codes.into(), nulls)?;
+    Ok(Arc::new(DictionaryArray::try_new(keys, words)?))
 }
 
 fn valid(nulls: Vec<bool>) -> NullBuffer {
@@ -167,6 +196,35 @@ pub(crate) fn text_type() -> DataType {
     DataType::Dictionary(DataType::UInt32.into(), DataType::Utf8.into())
 }
 
+/// Returns the column without rows of a type, as [`column_of`] converts it.
+///
+/// # Errors
+///
+/// [`ConversionError::Type`] for a type that [`column_of`] does not convert.
+pub fn empty_column_of(name: &str, of: &DataType) -> Result<Column, ConversionError> {
+    let is_text = |of: &DataType| {
+        matches!(
+            of,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+        )
+    };
+    let values = match of {
+        DataType::Dictionary(_, words) if is_text(words.as_ref()) => None,
+        DataType::FixedSizeList(item, width) => {
+            let width = u32::try_from(*width).ok().filter(|width| *width > 0);
+            Some(kind_of(item.data_type()).zip(width))
+        }
+        of if is_text(of) => None,
+        of => Some(kind_of(of).map(|kind| (kind, 1))),
+    };
+    let values = match values {
+        None => ColumnValues::text([None::<&str>; 0]),
+        Some(Some((kind, width))) => NumericColumn::new(kind, width).into(),
+        Some(None) => return Err(unsupported(name, of)),
+    };
+    Ok(Column::new(name, values))
+}
+
 /// Converts an Arrow array to a column: numbers, lists of equally many numbers, and text, plain or
 /// with a dictionary.
 ///
@@ -179,7 +237,7 @@ pub fn column_of(name: &str, array: &ArrayRef) -> Result<Column, ConversionError
     let nulls = nulls.map(|valid| valid.iter().map(|is_valid| !is_valid).collect());
     let values = match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-            ColumnValues::text(texts(name, array)?)
+            ColumnValues::text(texts(name, array, |_| true)?)
         }
         DataType::Dictionary(key, _) => match **key {
             DataType::Int8 => words::<Int8Type>(name, array)?,
@@ -190,7 +248,7 @@ pub fn column_of(name: &str, array: &ArrayRef) -> Result<Column, ConversionError
             DataType::UInt16 => words::<UInt16Type>(name, array)?,
             DataType::UInt32 => words::<UInt32Type>(name, array)?,
             DataType::UInt64 => words::<UInt64Type>(name, array)?,
-            _ => return Err(unsupported(name, array)),
+            _ => return Err(unsupported(name, array.data_type())),
         },
         _ => ColumnValues::Numeric(numbers_of(name, array)?),
     };
@@ -212,7 +270,7 @@ pub fn numbers_of(name: &str, array: &ArrayRef) -> Result<NumericColumn, Convers
         return plain(name, array, 1);
     };
     let width = u32::try_from(*width).ok().filter(|width| *width > 0);
-    let width = width.ok_or_else(|| unsupported(name, array))?;
+    let width = width.ok_or_else(|| unsupported(name, array.data_type()))?;
     let values = array.as_fixed_size_list().values();
     if values.null_count() > 0 {
         return Err(ConversionError::Nulls(name.to_owned()));
@@ -221,24 +279,12 @@ pub fn numbers_of(name: &str, array: &ArrayRef) -> Result<NumericColumn, Convers
 }
 
 fn plain(name: &str, array: &ArrayRef, width: u32) -> Result<NumericColumn, ConversionError> {
-    let kind = match array.data_type() {
-        DataType::Boolean => {
-            let bytes = array.as_boolean().values().iter().map(u8::from).collect();
-            return Ok(NumericColumn::new(Kind::Bool, width).with_bytes(bytes));
-        }
-        DataType::Int8 => Kind::Int8,
-        DataType::Int16 => Kind::Int16,
-        DataType::Int32 => Kind::Int32,
-        DataType::Int64 => Kind::Int64,
-        DataType::UInt8 => Kind::UInt8,
-        DataType::UInt16 => Kind::UInt16,
-        DataType::UInt32 => Kind::UInt32,
-        DataType::UInt64 => Kind::UInt64,
-        DataType::Float16 => Kind::Float16,
-        DataType::Float32 => Kind::Float32,
-        DataType::Float64 => Kind::Float64,
-        _ => return Err(unsupported(name, array)),
-    };
+    let kind = kind_of(array.data_type());
+    let kind = kind.ok_or_else(|| unsupported(name, array.data_type()))?;
+    if kind == Kind::Bool {
+        let bytes = array.as_boolean().values().iter().map(u8::from).collect();
+        return Ok(NumericColumn::new(kind, width).with_bytes(bytes));
+    }
     let data = array.to_data();
     let (start, len) = (data.offset(), data.len());
     let (start, len) = (
@@ -254,12 +300,47 @@ fn plain(name: &str, array: &ArrayRef, width: u32) -> Result<NumericColumn, Conv
     Ok(NumericColumn::new(kind, width).with_bytes(bytes))
 }
 
+/// Returns the type of numbers; `None` for other types.
+fn kind_of(of: &DataType) -> Option<Kind> {
+    Some(match of {
+        DataType::Boolean => Kind::Bool,
+        DataType::Int8 => Kind::Int8,
+        DataType::Int16 => Kind::Int16,
+        DataType::Int32 => Kind::Int32,
+        DataType::Int64 => Kind::Int64,
+        DataType::UInt8 => Kind::UInt8,
+        DataType::UInt16 => Kind::UInt16,
+        DataType::UInt32 => Kind::UInt32,
+        DataType::UInt64 => Kind::UInt64,
+        DataType::Float16 => Kind::Float16,
+        DataType::Float32 => Kind::Float32,
+        DataType::Float64 => Kind::Float64,
+        _ => return None,
+    })
+}
+
 fn words<K: ArrowDictionaryKeyType>(
     name: &str,
     array: &ArrayRef,
 ) -> Result<ColumnValues, ConversionError> {
     let dictionary = array.as_dictionary::<K>();
-    let texts = texts(name, dictionary.values())?;
+    let values = dictionary.values();
+    // A dictionary that batches share may be longer than a batch, which needs some words only.
+    let is_used = (values.len() > array.len()).then(|| {
+        let mut is_used = vec![false; values.len()];
+        for key in (0..array.len()).filter_map(|row| dictionary.key(row)) {
+            if let Some(is_used) = is_used.get_mut(key) {
+                *is_used = true;
+            }
+        }
+        is_used
+    });
+    let is_used = |at: usize| {
+        is_used
+            .as_ref()
+            .is_none_or(|used| used.get(at) == Some(&true))
+    };
+    let texts = texts(name, values, is_used)?;
     let mut words = Vec::with_capacity(texts.len());
     let mut codes_of_words = Vec::with_capacity(texts.len());
     for text in texts {
@@ -283,22 +364,41 @@ fn words<K: ArrowDictionaryKeyType>(
     })
 }
 
-fn texts(name: &str, array: &ArrayRef) -> Result<Vec<Option<String>>, ConversionError> {
-    fn owned<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<Option<String>> {
-        texts.map(|text| text.map(str::to_owned)).collect()
-    }
-    match array.data_type() {
-        DataType::Utf8 => Ok(owned(array.as_string::<i32>().iter())),
-        DataType::LargeUtf8 => Ok(owned(array.as_string::<i64>().iter())),
-        DataType::Utf8View => Ok(owned(array.as_string_view().iter())),
-        _ => Err(unsupported(name, array)),
-    }
+/// Returns texts; `None` for those that are not wanted.
+fn texts(
+    name: &str,
+    array: &ArrayRef,
+    is_wanted: impl Fn(usize) -> bool,
+) -> Result<Vec<Option<String>>, ConversionError> {
+    let text =
+        |(at, text): (usize, Option<&str>)| text.filter(|_| is_wanted(at)).map(str::to_owned);
+    Ok(match array.data_type() {
+        DataType::Utf8 => array
+            .as_string::<i32>()
+            .iter()
+            .enumerate()
+            .map(text)
+            .collect(),
+        DataType::LargeUtf8 => array
+            .as_string::<i64>()
+            .iter()
+            .enumerate()
+            .map(text)
+            .collect(),
+        DataType::Utf8View => array
+            .as_string_view()
+            .iter()
+            .enumerate()
+            .map(text)
+            .collect(),
+        _ => return Err(unsupported(name, array.data_type())),
+    })
 }
 
-fn unsupported(name: &str, array: &ArrayRef) -> ConversionError {
+fn unsupported(name: &str, found: &DataType) -> ConversionError {
     ConversionError::Type {
         column: name.to_owned(),
-        found: array.data_type().clone(),
+        found: found.clone(),
         expected: "numbers, lists of equally many numbers, or text",
     }
 }

@@ -54,6 +54,6 @@ mod error;
 mod schemas;
 
 pub use batches::ResultBatches;
-pub use columns::{array_of, column_of, numbers_of};
+pub use columns::{array_of, column_of, empty_column_of, numbers_of, text_of, words_of};
 pub use error::ConversionError;
 pub use schemas::ResultSchemas;

@@ -86,6 +86,7 @@ const LAYERS_0_4: &[&str] = &[
     "zvf-build",
     "zvf-store",
     "zvf",
+    "zvf-arrow",
     "zvf-dense",
     "zvf-precomputed",
     "zvf-render",

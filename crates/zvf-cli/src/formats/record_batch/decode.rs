@@ -2,17 +2,10 @@
 
 use std::{collections::HashSet, path::Path, sync::Arc};
 
-use arrow_array::{
-    Array, ArrowPrimitiveType, BooleanArray, RecordBatch,
-    cast::AsArray,
-    types::{
-        ArrowDictionaryKeyType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
-        Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-    },
-};
-use arrow_schema::{DataType, Schema};
-use zvf::{ColumnValues, NumericColumn, numeric::Kind};
-use zvf_format::numeric::{ByteOrder, Element, encode};
+use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
+use arrow_schema::Schema;
+use zvf::{ColumnValues, NumericColumn};
+use zvf_arrow::{column_of, empty_column_of, numbers_of};
 
 use crate::formats::{
     ColumnError, GeometryReadError, MissingPolicy, StoreDescription,
@@ -58,12 +51,12 @@ impl TableBuilder {
             if !seen.insert(label.clone()) {
                 return Err(fail(&label, ColumnError::Twice));
             }
-            let values = match ColumnShape::of(field.data_type()) {
-                Some(ColumnShape::Text) => DecodedRows::Text(Vec::new()),
-                Some(ColumnShape::Numbers(kind, columns)) => {
-                    DecodedRows::Numbers(NumericColumn::new(kind, columns))
-                }
-                None => {
+            let values = match empty_column_of(&label, field.data_type()) {
+                Ok(column) => match column.values {
+                    ColumnValues::Numeric(numbers) => DecodedRows::Numbers(numbers),
+                    ColumnValues::Dictionary { .. } => DecodedRows::Text(Vec::new()),
+                },
+                Err(_) => {
                     let found = field.data_type().to_string();
                     return Err(fail(&label, ColumnError::Kind(found)));
                 }
@@ -95,7 +88,7 @@ impl TableBuilder {
 
     pub(in super::super) fn push(&mut self, batch: &RecordBatch) -> Result<(), GeometryReadError> {
         for (growing, array) in self.columns.iter_mut().zip(batch.columns()) {
-            let pushed = growing.push(array.as_ref());
+            let pushed = growing.push(array);
             pushed.map_err(|source| GeometryReadError::Column {
                 path: self.file.to_path_buf(),
                 column: growing.label.clone(),
@@ -140,73 +133,31 @@ impl TableBuilder {
     }
 }
 
-/// Type of a column.
-enum ColumnShape {
-    Text,
-    /// Numbers of a type, and their number per row.
-    Numbers(Kind, u32),
-}
-
-impl ColumnShape {
-    /// Returns the type of a column; `None` for unsupported types.
-    fn of(found: &DataType) -> Option<Self> {
-        if let DataType::FixedSizeList(item, size) = found {
-            let size = u32::try_from(*size).ok().filter(|size| *size > 0)?;
-            return Some(Self::Numbers(kind(item.data_type())?, size));
-        }
-        match found {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Self::Text),
-            DataType::Dictionary(_, values) => matches!(
-                **values,
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-            )
-            .then_some(Self::Text),
-            found => Some(Self::Numbers(kind(found)?, 1)),
-        }
-    }
-}
-
-fn kind(found: &DataType) -> Option<Kind> {
-    Some(match found {
-        DataType::Boolean => Kind::Bool,
-        DataType::Int8 => Kind::Int8,
-        DataType::Int16 => Kind::Int16,
-        DataType::Int32 => Kind::Int32,
-        DataType::Int64 => Kind::Int64,
-        DataType::UInt8 => Kind::UInt8,
-        DataType::UInt16 => Kind::UInt16,
-        DataType::UInt32 => Kind::UInt32,
-        DataType::UInt64 => Kind::UInt64,
-        DataType::Float16 => Kind::Float16,
-        DataType::Float32 => Kind::Float32,
-        DataType::Float64 => Kind::Float64,
-        _ => return None,
-    })
-}
-
 impl ColumnBuilder {
     /// Adds the rows of a batch.
-    fn push(&mut self, array: &dyn Array) -> Result<(), ColumnError> {
+    fn push(&mut self, array: &ArrayRef) -> Result<(), ColumnError> {
         let foreign = || ColumnError::Kind(array.data_type().to_string());
         match &mut self.values {
-            DecodedRows::Text(texts) => texts.extend(text(array).ok_or_else(foreign)?),
+            DecodedRows::Text(texts) => {
+                let column = column_of(&self.label, array).map_err(|_| foreign())?;
+                texts.extend(column.texts().map(|text| text.map(str::to_owned)));
+            }
             DecodedRows::Numbers(numbers) => {
-                let (rows, values) = match array.as_fixed_size_list_opt() {
-                    None => (array.len(), None),
-                    Some(list) => {
-                        let size = usize::try_from(list.value_length()).unwrap_or(0);
-                        let length = list.len().saturating_mul(size);
-                        let values = list.values();
-                        let values = values.slice(0, length.min(values.len()));
-                        (list.len(), Some(values))
-                    }
-                };
-                let flat = values.as_deref().unwrap_or(array);
-                let bytes = bytes(flat, numbers.kind).ok_or_else(foreign)?;
-                if bytes.len() != rows.saturating_mul(numbers.row_size()) {
+                let values = array.as_fixed_size_list_opt().map(|list| {
+                    let size = usize::try_from(list.value_length()).unwrap_or(0);
+                    let length = list.len().saturating_mul(size);
+                    let values = list.values();
+                    values.slice(0, length.min(values.len()))
+                });
+                // Numbers inside of a list may be null, which makes their row null.
+                let flat = values.as_ref().unwrap_or(array);
+                let read = numbers_of(&self.label, flat).map_err(|_| foreign())?;
+                let rows = array.len();
+                let size = rows.saturating_mul(numbers.row_size());
+                if read.kind != numbers.kind || read.bytes.len() != size {
                     return Err(foreign());
                 }
-                numbers.bytes.extend(bytes);
+                numbers.bytes.extend(read.bytes);
                 let columns = numbers.row_len();
                 let missing = (0..rows).map(|row| {
                     let first = row.saturating_mul(columns);
@@ -218,86 +169,4 @@ impl ColumnBuilder {
         }
         Ok(())
     }
-}
-
-/// The numbers of an array, the least significant byte first; anything where they
-/// are missing.
-fn bytes(array: &dyn Array, kind: Kind) -> Option<Vec<u8>> {
-    match kind {
-        Kind::Bool => {
-            let array: &BooleanArray = array.as_boolean_opt()?;
-            Some(array.values().iter().map(u8::from).collect())
-        }
-        Kind::Int8 => of::<Int8Type>(array),
-        Kind::Int16 => of::<Int16Type>(array),
-        Kind::Int32 => of::<Int32Type>(array),
-        Kind::Int64 => of::<Int64Type>(array),
-        Kind::UInt8 => of::<UInt8Type>(array),
-        Kind::UInt16 => of::<UInt16Type>(array),
-        Kind::UInt32 => of::<UInt32Type>(array),
-        Kind::UInt64 => of::<UInt64Type>(array),
-        Kind::Float16 => of::<Float16Type>(array),
-        Kind::Float32 => of::<Float32Type>(array),
-        Kind::Float64 => of::<Float64Type>(array),
-        Kind::Complex64 | Kind::Complex128 => None,
-    }
-}
-
-fn of<T>(array: &dyn Array) -> Option<Vec<u8>>
-where
-    T: ArrowPrimitiveType,
-    T::Native: Element,
-{
-    let values = array.as_primitive_opt::<T>()?.values();
-    Some(encode(values, ByteOrder::Little))
-}
-
-/// The texts of an array; `None` when it holds something else.
-fn text(array: &dyn Array) -> Option<Vec<Option<String>>> {
-    match array.data_type() {
-        DataType::Dictionary(key, _) => match &**key {
-            DataType::Int8 => words::<Int8Type>(array),
-            DataType::Int16 => words::<Int16Type>(array),
-            DataType::Int32 => words::<Int32Type>(array),
-            DataType::Int64 => words::<Int64Type>(array),
-            DataType::UInt8 => words::<UInt8Type>(array),
-            DataType::UInt16 => words::<UInt16Type>(array),
-            DataType::UInt32 => words::<UInt32Type>(array),
-            DataType::UInt64 => words::<UInt64Type>(array),
-            _ => None,
-        },
-        DataType::LargeUtf8 => Some(owned(array.as_string_opt::<i64>()?.iter())),
-        DataType::Utf8View => Some(owned(array.as_string_view_opt()?.iter())),
-        _ => Some(owned(array.as_string_opt::<i32>()?.iter())),
-    }
-}
-
-fn words<K: ArrowDictionaryKeyType>(array: &dyn Array) -> Option<Vec<Option<String>>> {
-    let array = array.as_dictionary_opt::<K>()?;
-    let words = array.values().as_ref();
-    // Not all words: a dictionary may be longer than a batch.
-    let word: Box<dyn Fn(usize) -> String> = match words.data_type() {
-        DataType::LargeUtf8 => {
-            let words = words.as_string_opt::<i64>()?;
-            Box::new(|at| words.value(at).to_owned())
-        }
-        DataType::Utf8View => {
-            let words = words.as_string_view_opt()?;
-            Box::new(|at| words.value(at).to_owned())
-        }
-        _ => {
-            let words = words.as_string_opt::<i32>()?;
-            Box::new(|at| words.value(at).to_owned())
-        }
-    };
-    let rows = (0..array.len()).map(|row| {
-        let at = array.key(row);
-        let at = at.filter(|at| *at < words.len() && words.is_valid(*at))?;
-        Some(word(at))
-    });
-    Some(rows.collect())
-}
-
-fn owned<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<Option<String>> {
-    texts.map(|text| text.map(str::to_owned)).collect()
 }

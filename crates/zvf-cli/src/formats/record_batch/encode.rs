@@ -2,18 +2,11 @@
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeListArray,
-    PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
-    types::{
-        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-        UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-    },
-};
-use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use zvf::{QueryResult, numeric::Kind};
-use zvf_format::numeric::{Element, NumericRows};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use zvf::{Column, ColumnValues, NumericColumn, QueryResult};
+use zvf_arrow::{ConversionError, array_of, text_of, words_of};
+use zvf_format::numeric::NumericRows;
 
 use crate::formats::{
     OutputTable, ResultWriteError, StoreDescription,
@@ -27,8 +20,6 @@ use crate::formats::{
 pub(super) const METADATA_KEY: &str = "zvf";
 /// Number of rows of a batch.
 const BATCH_ROWS: usize = 1 << 16;
-/// Maximum size of a dictionary in bytes: offsets of UTF-8 arrays have 31 bits.
-const MAX_TEXT_BYTES: usize = (1 << 31) - 1;
 
 /// A table with its schema, divided into batches.
 pub(in super::super) struct RecordBatches<'a> {
@@ -37,11 +28,10 @@ pub(in super::super) struct RecordBatches<'a> {
     columns: Vec<EncodedColumn<'a>>,
 }
 
-/// A column with its type and, for text, the dictionary that all batches share.
+/// A column with, for text, the dictionary that all batches share.
 struct EncodedColumn<'a> {
     column: &'a OutputColumn<'a>,
     dictionary: Option<ArrayRef>,
-    channels: i32,
 }
 
 impl<'a> RecordBatches<'a> {
@@ -51,7 +41,8 @@ impl<'a> RecordBatches<'a> {
     ) -> Result<Self, ResultWriteError> {
         let columns = table.columns.iter().map(EncodedColumn::of);
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        let fields: Vec<Field> = columns.iter().map(EncodedColumn::field).collect();
+        let fields = columns.iter().map(EncodedColumn::field);
+        let fields = fields.collect::<Result<Vec<Field>, _>>()?;
         Ok(Self {
             table,
             schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
@@ -66,14 +57,15 @@ impl<'a> RecordBatches<'a> {
     /// Encodes the batches one by one; none for an empty table.
     pub(in super::super) fn iter(
         &self,
-    ) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + '_ {
+    ) -> impl Iterator<Item = Result<RecordBatch, ResultWriteError>> + '_ {
         let starts = (0..self.table.rows).step_by(BATCH_ROWS);
         starts.map(|start| {
             let end = start.saturating_add(BATCH_ROWS).min(self.table.rows);
             let arrays = self.columns.iter().map(|column| column.array(start..end));
             let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
             let rows = RecordBatchOptions::new().with_row_count(Some(end.saturating_sub(start)));
-            RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows)
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows);
+            Ok(batch?)
         })
     }
 }
@@ -119,175 +111,78 @@ fn metadata(answer: &QueryResult, description: &StoreDescription) -> HashMap<Str
 
 impl<'a> EncodedColumn<'a> {
     fn of(column: &'a OutputColumn<'a>) -> Result<Self, ResultWriteError> {
-        let mut dictionary: Option<ArrayRef> = None;
-        if let OutputCells::Words { words, .. } = &column.cells {
-            let bytes = words.iter().map(String::len).sum::<usize>();
-            if bytes > MAX_TEXT_BYTES {
-                return Err(ResultWriteError::Words(column.name.clone()));
-            }
-            dictionary = Some(Arc::new(StringArray::from_iter_values(words.iter())));
-        }
-        let channels = i32::try_from(column.channels());
-        let channels = channels.map_err(|_| ResultWriteError::Channels(column.name.clone()))?;
-        Ok(Self {
-            column,
-            dictionary,
-            channels,
-        })
+        let dictionary = match &column.cells {
+            OutputCells::Words { words, .. } => Some(words_of(&column.name, words)),
+            OutputCells::Numbers { .. } | OutputCells::Integers { .. } => None,
+        };
+        let dictionary = dictionary.transpose().map_err(write_error)?;
+        Ok(Self { column, dictionary })
     }
 
-    fn field(&self) -> Field {
+    fn field(&self) -> Result<Field, ResultWriteError> {
+        let data_type = self.array(0..0)?.data_type().clone();
         let name = self.column.name.as_str();
-        let one = match self.column.kind() {
-            None => DataType::Dictionary(DataType::UInt32.into(), DataType::Utf8.into()),
-            Some(Kind::Complex64) => DataType::FixedSizeList(item(DataType::Float32), 2),
-            Some(Kind::Complex128) => DataType::FixedSizeList(item(DataType::Float64), 2),
-            Some(kind) => plain(kind),
-        };
-        let all = match self.channels {
-            1 => one,
-            channels => DataType::FixedSizeList(item(one), channels),
-        };
-        Field::new(name, all, self.column.may_miss())
+        Ok(Field::new(name, data_type, self.column.may_miss()))
     }
 
-    fn array(&self, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
-        let nulls = self.column.may_miss().then(|| {
-            let valid = rows.clone().map(|row| !self.column.is_null(row));
-            NullBuffer::from(valid.collect::<Vec<bool>>())
-        });
-        // With several channels, the row is null and not its numbers.
-        let (outer, inner) = match self.channels {
-            1 => (None, nulls),
-            _ => (nulls, None),
-        };
-        let channels = self.column.channels();
-        let one: ArrayRef = match &self.column.cells {
+    fn array(&self, rows: Range<usize>) -> Result<ArrayRef, ResultWriteError> {
+        let column = self.column;
+        let is_null = |row| column.is_null(row);
+        let nulls = column.may_miss();
+        let nulls = nulls.then(|| rows.clone().map(is_null).collect::<Vec<bool>>());
+        let width = u32::try_from(column.channels());
+        let width = width.map_err(|_| ResultWriteError::Channels(column.name.clone()))?;
+        let values: NumericColumn = match &column.cells {
+            OutputCells::Words { codes, words } => {
+                let codes = codes.get(rows).unwrap_or_default().to_vec();
+                let words = match &self.dictionary {
+                    Some(words) => Arc::clone(words),
+                    None => words_of(&column.name, words).map_err(write_error)?,
+                };
+                return text_of(codes, nulls, &words).map_err(write_error);
+            }
             OutputCells::Integers { values, channels } => {
                 let at = rows.start.saturating_mul(*channels)..rows.end.saturating_mul(*channels);
-                let values = values.get(at).unwrap_or_default().to_vec();
-                Arc::new(PrimitiveArray::<Int64Type>::try_new(values.into(), inner)?)
-            }
-            OutputCells::Words { codes, .. } => {
-                // The code of a null row may be beyond the dictionary.
-                let codes = rows.clone().map(|row| {
-                    let code = codes.get(row).filter(|_| !self.column.is_null(row));
-                    code.copied().unwrap_or(0)
-                });
-                let codes = ScalarBuffer::from(codes.collect::<Vec<u32>>());
-                let keys = PrimitiveArray::<UInt32Type>::try_new(codes, inner)?;
-                let words = self.dictionary.clone();
-                let words = words.unwrap_or_else(|| Arc::new(StringArray::new_null(0)));
-                Arc::new(DictionaryArray::try_new(keys, words)?)
+                let values = values.get(at).unwrap_or_default().iter().copied();
+                NumericColumn::from_values(width, values)
             }
             OutputCells::Numbers {
                 rows: view, first, ..
             } => {
-                let picked = ChannelRange {
-                    view: *view,
-                    first: *first,
-                    channels,
-                    rows,
-                };
-                picked.array(inner)?
+                let bytes = channel_bytes(*view, *first, column.channels(), rows);
+                NumericColumn::new(view.dtype().kind(), width).with_bytes(bytes)
             }
         };
-        match self.channels {
-            1 => Ok(one),
-            size => listed(one, size, outer),
-        }
+        let mut batch = Column::new(column.name.as_str(), ColumnValues::from(values));
+        batch.nulls = nulls;
+        array_of(batch).map_err(write_error)
     }
 }
 
-/// A range of channels of a range of rows.
-struct ChannelRange<'a> {
-    view: NumericRows<'a>,
+/// Returns the bytes of a range of channels of a range of rows.
+fn channel_bytes(
+    view: NumericRows<'_>,
     first: usize,
     channels: usize,
     rows: Range<usize>,
-}
-
-impl ChannelRange<'_> {
-    fn array(&self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
-        match self.view.dtype().kind() {
-            Kind::Bool => {
-                let values = BooleanBuffer::from(self.values::<bool>());
-                Ok(Arc::new(BooleanArray::new(values, nulls)))
-            }
-            Kind::Int8 => self.primitive::<Int8Type>(nulls),
-            Kind::Int16 => self.primitive::<Int16Type>(nulls),
-            Kind::Int32 => self.primitive::<Int32Type>(nulls),
-            Kind::Int64 => self.primitive::<Int64Type>(nulls),
-            Kind::UInt8 => self.primitive::<UInt8Type>(nulls),
-            Kind::UInt16 => self.primitive::<UInt16Type>(nulls),
-            Kind::UInt32 => self.primitive::<UInt32Type>(nulls),
-            Kind::UInt64 => self.primitive::<UInt64Type>(nulls),
-            Kind::Float16 => self.primitive::<Float16Type>(nulls),
-            Kind::Float32 => self.primitive::<Float32Type>(nulls),
-            Kind::Float64 => self.primitive::<Float64Type>(nulls),
-            Kind::Complex64 => {
-                let parts = self.values::<[f32; 2]>().into_flattened();
-                let parts = PrimitiveArray::<Float32Type>::try_new(parts.into(), None)?;
-                listed(Arc::new(parts), 2, nulls)
-            }
-            Kind::Complex128 => {
-                let parts = self.values::<[f64; 2]>().into_flattened();
-                let parts = PrimitiveArray::<Float64Type>::try_new(parts.into(), None)?;
-                listed(Arc::new(parts), 2, nulls)
-            }
-        }
+) -> Vec<u8> {
+    let size = view.dtype().size();
+    let width = usize::try_from(view.columns().get()).unwrap_or(usize::MAX);
+    let [row, before, len] = [width, first, channels].map(|count| count.saturating_mul(size));
+    let bytes = view.as_bytes();
+    if row == len {
+        let range = rows.start.saturating_mul(row)..rows.end.saturating_mul(row);
+        return bytes.get(range).unwrap_or_default().to_vec();
     }
-
-    fn primitive<T>(&self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError>
-    where
-        T: ArrowPrimitiveType,
-        T::Native: Element,
-    {
-        let values = self.values::<T::Native>();
-        Ok(Arc::new(PrimitiveArray::<T>::try_new(
-            values.into(),
-            nulls,
-        )?))
-    }
-
-    fn values<T: Element>(&self) -> Vec<T> {
-        let Some(elements) = self.view.elements::<T>() else {
-            return Vec::new();
-        };
-        let width = usize::try_from(self.view.columns().get()).unwrap_or(usize::MAX);
-        let rows = self.rows.clone();
-        let starts = rows.map(|row| row.saturating_mul(width).saturating_add(self.first));
-        let picked = starts.flat_map(|start| start..start.saturating_add(self.channels));
-        picked.filter_map(|at| elements.get(at)).collect()
-    }
+    let starts = rows.map(|at| at.saturating_mul(row).saturating_add(before));
+    let picked = starts.filter_map(|start| bytes.get(start..start.saturating_add(len)));
+    picked.flatten().copied().collect()
 }
 
-fn listed(values: ArrayRef, size: i32, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
-    let of = item(values.data_type().clone());
-    Ok(Arc::new(FixedSizeListArray::try_new(
-        of, size, values, nulls,
-    )?))
-}
-
-/// Returns the item field of a list. It is nullable, as most readers assume.
-fn item(of: DataType) -> Arc<Field> {
-    Arc::new(Field::new_list_field(of, true))
-}
-
-/// Returns Arrow's type of a real number.
-fn plain(kind: Kind) -> DataType {
-    match kind {
-        Kind::Bool => DataType::Boolean,
-        Kind::Int8 => DataType::Int8,
-        Kind::Int16 => DataType::Int16,
-        Kind::Int32 => DataType::Int32,
-        Kind::Int64 => DataType::Int64,
-        Kind::UInt8 => DataType::UInt8,
-        Kind::UInt16 => DataType::UInt16,
-        Kind::UInt32 => DataType::UInt32,
-        Kind::UInt64 => DataType::UInt64,
-        Kind::Float16 => DataType::Float16,
-        Kind::Float32 | Kind::Complex64 => DataType::Float32,
-        Kind::Float64 | Kind::Complex128 => DataType::Float64,
+fn write_error(error: ConversionError) -> ResultWriteError {
+    match error {
+        ConversionError::Words(column) => ResultWriteError::Words(column),
+        ConversionError::Arrow(error) => error.into(),
+        error => ArrowError::ExternalError(Box::new(error)).into(),
     }
 }
