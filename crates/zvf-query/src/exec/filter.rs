@@ -141,6 +141,11 @@ impl<'f> Filter<'f> {
         self.predicate.is_none() && self.area_mode == Mode::Touch
     }
 
+    /// Returns whether the predicate splits paths into the parts for which it is true.
+    pub(crate) fn splits_paths(&self) -> bool {
+        self.predicate.is_some() && self.predicate_mode == Mode::Clip
+    }
+
     /// Selects vertices of a chunk.
     pub(crate) fn select<'c>(
         &self,

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use zvf::Error;
 use zvf_query::{
     Clip, Query, QueryError, QueryResult, Selection,
-    geometry::{Mode, Sphere},
+    geometry::{Bbox, Mode, Sphere},
     predicate::Predicate,
 };
 use zvf_testkit::sample::cases;
@@ -241,6 +241,28 @@ fn objects_of_tiled_links_are_found_by_their_fragments() {
         let query = query.columns(Selection::none()).owners(false);
         check(&made, &query);
     }
+}
+
+/// The predicate splits a path before the region is tested: a part may lie within a box that other
+/// vertices of the path leave.
+#[test]
+fn parts_that_a_predicate_leaves_are_found_within_a_box() {
+    let made = make(&Recipe {
+        seed: 14_770_387_825_209_586_844,
+        kind: StoreKind::Lines,
+        profile: RecipeProfile::V080,
+        size: 3,
+        ..Recipe::default()
+    });
+    let bbox = Bbox::new(&[30.0, -0.149_723_962_182_179_1, 0.0], &[30.0, 2.0, 1.0]).unwrap();
+    let filter = "not soma and (soma or rgb[0] < 185)";
+    let mut query = Query::new()
+        .region(bbox)
+        .filter(Predicate::parse(filter).unwrap());
+    query.mode = Mode::Within;
+    query.predicate_mode = Mode::Clip;
+    query.clip = Clip::Drop;
+    check(&made, &query);
 }
 
 /// Guards against vacuous tests: random queries must often select a proper subset of a store.

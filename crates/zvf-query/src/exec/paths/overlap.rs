@@ -51,6 +51,22 @@ pub(super) fn overlap(
     mode: Mode,
 ) -> Overlap {
     let pieces = path.pieces.iter().map(|piece| known(*piece, work, loaded));
+    if mode == Mode::Within && work.filter.splits_paths() {
+        // A part that the predicate leaves may lie within the region although the path does not.
+        let mut positions = pieces.filter_map(|piece| match piece {
+            Known::Read(positions) => Some(positions),
+            Known::Elsewhere(_) => None,
+        });
+        let is_inside = |positions: Coordinates| {
+            let mut positions = positions.iter();
+            positions.any(|position| area.contains(Primitive::Point(position)))
+        };
+        return if positions.any(is_inside) {
+            Overlap::Possible
+        } else {
+            Overlap::None
+        };
+    }
     if mode == Mode::Within {
         let mut any = false;
         for piece in pieces {
