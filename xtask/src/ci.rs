@@ -33,21 +33,34 @@ pub(crate) fn all() -> Stages {
         .run("nostd", nostd::all)
         .run("programs outside of the workspace", outside::all)
         .run("rustdoc", rustdoc)
-        // These programs use one core each. The longest come first.
+        // These programs use one core each. The longest come first. A fixed seed generates the same
+        // data for each change, as in the tests.
         .run_beside(&[
             ("servers", "servers"),
             ("Python package", "python"),
             ("tests of zarr-vectors", "python --compat"),
             ("conformance: runners", "conformance --runners --check"),
-            ("conformance: stores of ours", "conformance --stores"),
+            (
+                "conformance: stores of ours",
+                "conformance --stores --seed 1",
+            ),
             ("fixtures --check", "fixtures --check"),
-            ("conformance: arrays of Blosc2", "conformance --b2nd"),
-            ("conformance: levels of ours", "conformance --pyramids"),
+            (
+                "conformance: arrays of Blosc2",
+                "conformance --b2nd --seed 1",
+            ),
+            (
+                "conformance: levels of ours",
+                "conformance --pyramids --seed 1",
+            ),
             (
                 "conformance: random stores",
-                "conformance --random --cases 10",
+                "conformance --random --cases 10 --seed 1",
             ),
-            ("conformance: Python reference", "conformance --reference"),
+            (
+                "conformance: Python reference",
+                "conformance --reference --seed 1",
+            ),
             ("conformance: migrated stores", "conformance --migrated"),
             ("conformance: files", "conformance --files"),
             ("conformance: precomputed", "conformance --precomputed"),

@@ -28,6 +28,11 @@ pub(crate) fn all() -> Stages {
         .run("conformance: Python reference", || {
             conformance::differential(RANDOM_BLOBS, None)
         })
+        .run_beside(&[
+            ("conformance: stores of ours", "conformance --stores"),
+            ("conformance: levels of ours", "conformance --pyramids"),
+            ("conformance: arrays of Blosc2", "conformance --b2nd"),
+        ])
         .run("servers", servers::all)
         .run("wheel of the Python package", package::wheel)
         .run("fuzz", || fuzz::each(FUZZ_SECONDS));
