@@ -97,10 +97,8 @@ pub(crate) fn set_nan(
     if !nulls.contains(&true) {
         return Ok(());
     }
-    let nan: &[u8] = match numbers.kind {
-        Kind::Float32 => &f32::NAN.to_le_bytes(),
-        Kind::Float64 => &f64::NAN.to_le_bytes(),
-        _ => return Err(BuildError::NullInteger(name.to_owned())),
+    let Some(nan) = numbers.kind.nan() else {
+        return Err(BuildError::NullInteger(name.to_owned()));
     };
     let size = numbers.row_size();
     let rows = numbers.bytes.chunks_exact_mut(size).zip(nulls);
@@ -429,6 +427,16 @@ mod tests {
         let values = stored.numbers.to_vec::<f32>().unwrap();
         assert!(values[0].is_nan());
         assert!((values[1] - 2.5).abs() < f32::EPSILON);
+        let halves = NumericColumn {
+            bytes: vec![0x00, 0x3e, 0x00, 0x41],
+            ..NumericColumn::new(Kind::Float16, 1)
+        };
+        let column = Column {
+            nulls: Some(vec![true, false]),
+            ..Column::new("radius", halves)
+        };
+        let stored = StoredColumn::of(column, "attribute", true).unwrap();
+        assert_eq!(stored.numbers.bytes, [0x00, 0x7e, 0x00, 0x41]);
     }
 
     #[test]

@@ -6,13 +6,14 @@ mod rows;
 use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
+    num::NonZeroU32,
     sync::Arc,
 };
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::Output;
-use zvf_format::numeric::{Dtype, Kind, NumericRows};
+use zvf_format::numeric::{Dtype, Kind, NumericRows, Value as Number};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
     generation::Generation,
@@ -479,14 +480,15 @@ impl Batch {
         dtype: Dtype,
         axes: usize,
     ) -> Result<(), Failure> {
-        let columns = u32::try_from(axes)
+        let axes: Option<NonZeroU32> = u32::try_from(axes)
             .ok()
             .and_then(|axes| axes.try_into().ok());
         let broken = || Failure::Attribute {
             name: format!("0/vertices/{chunk}"),
             why: "its size is not a whole number of positions",
         };
-        let rows = NumericRows::parse(cell, dtype, columns.ok_or_else(broken)?);
+        let axes = axes.ok_or_else(broken)?;
+        let rows = NumericRows::parse(cell, dtype, axes);
         let rows = rows.map_err(|_| broken())?;
         match dtype.kind() {
             Kind::Float32 => {
@@ -500,10 +502,12 @@ impl Batch {
                     .extend(values.iter().flat_map(zvf_format::numeric::Elements::iter));
             }
             _ => {
-                return Err(Failure::Attribute {
-                    name: "0/vertices".to_owned(),
-                    why: "positions are neither float32 nor float64",
-                });
+                let columns = 0..axes.get();
+                let places =
+                    (0..rows.rows()).flat_map(|row| columns.clone().map(move |at| (row, at)));
+                let values =
+                    places.map(|(row, at)| rows.value(row, at).map_or(f64::NAN, Number::to_f64));
+                self.positions.extend(values);
             }
         }
         self.rows.push((chunk.clone(), rows.rows()));

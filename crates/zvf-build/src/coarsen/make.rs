@@ -439,15 +439,12 @@ impl AggregatedAttribute {
 
     /// Returns the encoded null value.
     fn fill(&self) -> Vec<u8> {
-        use zvf_format::numeric::Kind;
-        match (self.missing, self.dtype.kind()) {
-            (Some(code), kind) => code.to_le_bytes()[..kind.size().min(8)].to_vec(),
-            (None, Kind::Float32) => f32::NAN.to_le_bytes().to_vec(),
-            (None, Kind::Float64) => f64::NAN.to_le_bytes().to_vec(),
-            (None, Kind::Float16) => half::f16::NAN.to_le_bytes().to_vec(),
-            (None, Kind::Complex64) => f32::NAN.to_le_bytes().repeat(2),
-            (None, Kind::Complex128) => f64::NAN.to_le_bytes().repeat(2),
-            (None, kind) => vec![0; kind.size()],
+        let kind = self.dtype.kind();
+        match self.missing {
+            Some(code) => code.to_le_bytes()[..kind.size().min(8)].to_vec(),
+            None => kind
+                .nan()
+                .map_or_else(|| vec![0; kind.size()], <[u8]>::to_vec),
         }
     }
 

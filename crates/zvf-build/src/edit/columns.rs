@@ -287,10 +287,5 @@ fn filler(numbers: &NumericColumn, attributes: &Map<String, Value>) -> Option<Ve
         let bytes = code.to_le_bytes();
         return bytes.get(..numbers.kind.size()).map(<[u8]>::to_vec);
     }
-    let nan = match numbers.kind {
-        Kind::Float32 => f32::NAN.to_le_bytes().to_vec(),
-        Kind::Float64 => f64::NAN.to_le_bytes().to_vec(),
-        _ => return None,
-    };
-    Some(nan.repeat(numbers.row_len()))
+    Some(numbers.kind.nan()?.repeat(numbers.row_len()))
 }

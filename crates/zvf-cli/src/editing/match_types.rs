@@ -1,5 +1,6 @@
 //! Conversion of numbers from csv, which has no types, to the types of a store.
 
+use half::f16;
 use zvf::{Column, ColumnValues, Geometry, NumericColumn, QueryResult, numeric::Kind};
 
 /// Converts attributes to the types of the attributes of `like` with equal names. Values that do
@@ -53,6 +54,7 @@ fn fitted(numbers: &NumericColumn, kind: Kind) -> Option<NumericColumn> {
 
 fn put(number: Number, kind: Kind, bytes: &mut Vec<u8>) -> Option<()> {
     match kind {
+        Kind::Float16 => bytes.extend(f16::from_f64(number.float()).to_le_bytes()),
         Kind::Float32 => bytes.extend(single(number.float()).to_le_bytes()),
         Kind::Float64 => bytes.extend(number.float().to_le_bytes()),
         Kind::Int8 => bytes.extend(number.whole::<i8>()?.to_le_bytes()),
@@ -108,6 +110,8 @@ mod tests {
         let numbers = NumericColumn::float64(1, [0.1, 3.0]);
         let expected = NumericColumn::float32(1, [0.1, 3.0]);
         assert_eq!(fitted(&numbers, Kind::Float32), Some(expected));
+        let half = fitted(&numbers, Kind::Float16).unwrap();
+        assert_eq!(half.bytes, [0x66, 0x2e, 0x00, 0x42]);
         assert_eq!(fitted(&numbers, Kind::Int16), None);
         let whole = fitted(&NumericColumn::float64(1, [-2.0, 3.0]), Kind::Int16);
         assert_eq!(whole.unwrap().bytes, [254, 255, 3, 0]);

@@ -169,7 +169,7 @@ pub(super) fn fill_missing(
     if policy == MissingPolicy::Reject {
         return Err(ColumnError::Missing(row));
     }
-    let Some(nan) = nan(numbers.kind) else {
+    let Some(nan) = numbers.kind.nan() else {
         return floats(&numbers, Some(missing));
     };
     let mut numbers = numbers;
@@ -215,14 +215,4 @@ fn exact(value: i64) -> Option<f64> {
     let high = i32::try_from(value >> 32).ok()?;
     let low = u32::try_from(value & 0xffff_ffff).ok()?;
     Some(f64::from(high) * 4_294_967_296.0 + f64::from(low))
-}
-
-/// Returns the bytes of a NaN; `None` for kinds without NaN.
-fn nan(kind: Kind) -> Option<Vec<u8>> {
-    match kind {
-        Kind::Float16 => Some(0x7e00_u16.to_le_bytes().to_vec()),
-        Kind::Float32 | Kind::Complex64 => Some(f32::NAN.to_le_bytes().to_vec()),
-        Kind::Float64 | Kind::Complex128 => Some(f64::NAN.to_le_bytes().to_vec()),
-        _ => None,
-    }
 }

@@ -89,6 +89,28 @@ fn sampled_values_are_returned_with_the_vertices() {
     }
 }
 
+#[test]
+fn positions_of_16_bits_are_sampled() {
+    let bench = bench();
+    let mut table = "x,y,z\n".to_owned();
+    for at in 0..500_u16 {
+        // Quarters are exact in 16 bits.
+        let [x, y, z] = [37_u16, 23, 11].map(|step| f64::from(at * step % 36) / 4.0);
+        writeln!(table, "{x},{y},{z}").unwrap();
+    }
+    bench.file("h.csv", &table);
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@h.csv"];
+    let form = ["--dtype", "float16", "--chunk-shape", "4,4,4", "--quiet"];
+    bench.says(&[&line[..], &form].concat());
+    let done = bench.json(&["sample", "@a.zv", "@v.npy", "--into", "v"]);
+    assert_eq!(done["vertices"], 500);
+    is_valid(&bench);
+    for row in rows(&bench) {
+        let expected = row[0] * 100.0 + row[1] * 10.0 + row[2];
+        assert!((row[3] - expected).abs() < 1e-3, "{row:?}, not {expected}");
+    }
+}
+
 /// Twelve chunks along x: sorted by name, the eleventh would follow the first.
 #[test]
 fn each_block_is_read_once_over_all_batches() {

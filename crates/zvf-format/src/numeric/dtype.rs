@@ -51,6 +51,29 @@ impl Kind {
         self.spec().2
     }
 
+    /// Returns a NaN, little-endian; complex numbers have two parts. `None` for integers and bool.
+    ///
+    /// ```
+    /// use zvf_format::numeric::Kind;
+    ///
+    /// assert_eq!(Kind::Float32.nan(), Some(f32::NAN.to_le_bytes().as_slice()));
+    /// assert_eq!(Kind::Int32.nan(), None);
+    /// ```
+    pub fn nan(self) -> Option<&'static [u8]> {
+        const SINGLE: [u8; 4] = f32::NAN.to_le_bytes();
+        const DOUBLE: [u8; 8] = f64::NAN.to_le_bytes();
+        const SINGLES: [[u8; 4]; 2] = [SINGLE; 2];
+        const DOUBLES: [[u8; 8]; 2] = [DOUBLE; 2];
+        match self {
+            Self::Float16 => Some(&[0x00, 0x7e]),
+            Self::Float32 => Some(&SINGLE),
+            Self::Float64 => Some(&DOUBLE),
+            Self::Complex64 => Some(SINGLES.as_flattened()),
+            Self::Complex128 => Some(DOUBLES.as_flattened()),
+            _ => None,
+        }
+    }
+
     /// Returns the array protocol's code.
     fn code(self) -> &'static str {
         self.spec().1

@@ -59,11 +59,9 @@ impl LinkValues {
     pub(super) fn new(metadata: Option<&CellAttribute>) -> Self {
         let kind = metadata.map_or(Kind::UInt8, |metadata| metadata.dtype.kind());
         // The fill value is NaN if the type has it.
-        let fill = match kind {
-            Kind::Float32 => f32::NAN.to_le_bytes().to_vec(),
-            Kind::Float64 => f64::NAN.to_le_bytes().to_vec(),
-            kind => vec![0; kind.size()],
-        };
+        let fill = kind
+            .nan()
+            .map_or_else(|| vec![0; kind.size()], <[u8]>::to_vec);
         Self {
             fill,
             ..Self::default()

@@ -174,7 +174,7 @@ impl NpzWriter<'_, '_> {
                     let rows =
                         rows.ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
                     self.numbers(&name, rows, column)?;
-                    nan(rows.dtype().kind()).is_none() && column.nulls.is_some()
+                    rows.dtype().kind().nan().is_none() && column.nulls.is_some()
                 }
                 ColumnValues::Dictionary { codes, words } => {
                     self.words(&name, codes, words, column)?;
@@ -212,7 +212,7 @@ impl NpzWriter<'_, '_> {
             }
             return Ok(());
         }
-        let (Some(nan), Some(_)) = (nan(kind), &column.nulls) else {
+        let (Some(nan), Some(_)) = (kind.nan(), &column.nulls) else {
             return self.put(bytes);
         };
         let row_size = kind.size().saturating_mul(width(rows)).max(1);
@@ -274,17 +274,5 @@ fn text_of(width: usize) -> NumpyDtype {
     NumpyDtype::Unicode {
         width: u32::try_from(width).unwrap_or(u32::MAX),
         order: ByteOrder::Little,
-    }
-}
-
-/// Returns the bytes of NaN; `None` for integers and bools.
-fn nan(kind: Kind) -> Option<Vec<u8>> {
-    match kind {
-        Kind::Float16 => Some(0x7e00_u16.to_le_bytes().to_vec()),
-        Kind::Float32 => Some(f32::NAN.to_le_bytes().to_vec()),
-        Kind::Float64 => Some(f64::NAN.to_le_bytes().to_vec()),
-        Kind::Complex64 => Some(f32::NAN.to_le_bytes().repeat(2)),
-        Kind::Complex128 => Some(f64::NAN.to_le_bytes().repeat(2)),
-        _ => None,
     }
 }
