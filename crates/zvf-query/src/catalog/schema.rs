@@ -55,6 +55,13 @@ impl Schema {
         Arc::clone(all)
     }
 
+    /// Returns whether rows of some array are read by themselves, after the fragment index, and not
+    /// in whole cells beside it.
+    pub(crate) fn has_rows_in_part(&self) -> bool {
+        let mut attributes = self.vertex.iter();
+        self.vertices.is_plain() || attributes.any(|attribute| attribute.array.is_plain())
+    }
+
     /// Returns the size of a position in bytes.
     pub(crate) fn row(&self) -> u64 {
         let row = self.dtype.size().saturating_mul(self.axes);

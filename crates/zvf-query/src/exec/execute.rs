@@ -58,8 +58,14 @@ impl PlanNode {
                 let _ = emit(result);
                 Ok(())
             }),
-            // Only operators above a source and scans below one are left: they have no rows.
-            _ => Box::pin(async { Ok(()) }),
+            // These are above a source or below one, and have no rows of their own.
+            Operator::ObjectScan(_)
+            | Operator::LinkScan(_)
+            | Operator::Filter
+            | Operator::Clip
+            | Operator::Limit(_)
+            | Operator::Gather
+            | Operator::ObjectColumns => Box::pin(async { Ok(()) }),
         }
     }
 }

@@ -21,15 +21,16 @@ pub(crate) struct PlanNode {
 
 /// A step of a physical plan.
 ///
-/// A closed set rather than a trait: the planner, the executor and `EXPLAIN` match on it, so
-/// the compiler finds what a new operator lacks.
+/// A closed set rather than a trait. The executor, the pipelines and `EXPLAIN` match on it without
+/// default arms, so the compiler points out what a new operator lacks there. Sources apply the
+/// operators above them by name: see "Adding an operator" in CONTRIBUTING.md.
 #[derive(Debug)]
 pub(crate) enum Operator {
     /// Reads, in order, the chunks that neither the region nor the lists of chunks exclude.
     ChunkScan(ChunkScan),
     /// Reads the chunks that the paths or points of its objects go through.
     PathScan(PathScan),
-    /// Reads manifests of objects.
+    /// Reads manifests of objects, and selects objects by id, group and predicate.
     ObjectScan(ObjectScan),
     /// Reads cells of links.
     LinkScan(LinkScan),

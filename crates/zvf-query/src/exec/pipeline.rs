@@ -39,7 +39,16 @@ impl<'p> Pipeline<'p> {
                 Operator::Clip => pipeline.clips = true,
                 Operator::Limit(rows) => pipeline.limit = Some(*rows),
                 Operator::Gather => {}
-                _ => return pipeline,
+                Operator::ChunkScan(_)
+                | Operator::PathScan(_)
+                | Operator::ObjectScan(_)
+                | Operator::LinkScan(_)
+                | Operator::GeometryScan(_)
+                | Operator::Empty(_)
+                | Operator::LinkJoin
+                | Operator::StreamedLinkJoin
+                | Operator::Nearest(_)
+                | Operator::LevelJump(_) => return pipeline,
             }
             let Some(input) = node.inputs.first() else {
                 return pipeline;

@@ -403,13 +403,19 @@ impl PlanNode {
         match &self.operator {
             Operator::ObjectScan(ObjectScan::Selected) if query.query.groups.is_some() => {
                 push("manifests of the members of the groups", true);
+                if query.filter.looks_at_objects() {
+                    push("attributes of objects in the predicate", true);
+                }
             }
-            Operator::ChunkScan(_) if query.selects_objects() => {
+            Operator::ObjectScan(ObjectScan::Selected) if query.filter.looks_at_objects() => {
+                push("attributes of objects in the predicate", true);
+            }
+            Operator::ChunkScan(scan) if query.selects_objects() => {
                 push(
                     "fragment indexes of the chunks the objects are in, and links between these",
                     true,
                 );
-                push("their rows there", true);
+                push("their rows there", scan.schema.has_rows_in_part());
             }
             Operator::ChunkScan(_) if query.shape == Shape::Points => {
                 push("the rows of the bins that the region touches", false);
@@ -429,13 +435,13 @@ impl PlanNode {
                         "fragment indexes of other chunks that the paths go through",
                         true,
                     );
-                    push("their rows there", true);
+                    push("their rows there", scan.schema.has_rows_in_part());
                 } else if !is_path || query.all_at_once(&scan.schema)?.is_empty() {
                     push(
                         "fragment indexes of the chunks that the objects are in",
                         true,
                     );
-                    push("their rows there", true);
+                    push("their rows there", scan.schema.has_rows_in_part());
                 }
             }
             Operator::ObjectColumns if !query.shown.object.is_empty() => {
@@ -445,7 +451,18 @@ impl PlanNode {
                 push("links between the levels", true);
                 push("the vertices they lead to", true);
             }
-            _ => {}
+            Operator::ObjectScan(_)
+            | Operator::ChunkScan(_)
+            | Operator::LinkScan(_)
+            | Operator::GeometryScan(_)
+            | Operator::Empty(_)
+            | Operator::Filter
+            | Operator::Clip
+            | Operator::Limit(_)
+            | Operator::Gather
+            | Operator::LinkJoin
+            | Operator::Nearest(_)
+            | Operator::ObjectColumns => {}
         }
         Ok(())
     }

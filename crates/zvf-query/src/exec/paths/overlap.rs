@@ -1,4 +1,5 @@
-//! Conservative overlap test for partially loaded paths.
+//! Tests of partially loaded paths against a region: rejects, confirms, or leaves open until more
+//! is loaded.
 
 use zvf_model::grid::ChunkCoord;
 
