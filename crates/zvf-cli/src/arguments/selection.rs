@@ -30,10 +30,10 @@ pub struct SelectionArgs {
     k: u64,
     /// Treatment of items that cross the border of the region or that --where selects in part.
     ///
-    /// `touch` selects every item that enters the region, whole; `clip` cuts items at the border;
-    /// `within` selects items that lie entirely inside. For --where on vertices, `touch` selects
-    /// every item with such a vertex, whole; `clip` only rows for which it is true; `within` items
-    /// all of whose vertices are such. Default: `touch` for the region, `clip` for --where.
+    /// Region: `touch`, the default, selects every item that enters it, whole; `clip` cuts items at
+    /// the border; `within` selects items that lie inside. --where on vertices: `clip`, the default,
+    /// selects the vertices for which it is true; `touch` every item with such a vertex, whole;
+    /// `within` items whose vertices all satisfy it.
     #[arg(long, help_heading = "Region",
         value_parser = PossibleValuesParser::new(Mode::ALL.map(Mode::name))
             .map(|name| Mode::parse(&name).unwrap_or_default()))]
