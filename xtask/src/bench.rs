@@ -11,6 +11,7 @@ mod format;
 pub(crate) mod kernels;
 mod pyramids;
 mod reads;
+mod serve;
 mod speed;
 mod writes;
 
@@ -28,6 +29,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         Some("dense") => dense::run(further),
         Some("pyramids") => pyramids::run(further, options.flag("large")),
         Some("reads") => reads::run(further),
+        Some("serve") => serve::run(further, options.flag("quick")),
         Some("writes") => writes::run(further),
         Some("format") => {
             ensure!(further.is_empty(), "`bench format` takes nothing more");
@@ -35,7 +37,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         }
         Some(unknown) => {
             bail!(
-                "no bench {unknown}; there are `dense`, `format`, `kernels`, `pyramids`, `reads` and `writes`"
+                "no bench {unknown}; there are `dense`, `format`, `kernels`, `pyramids`, `reads`, `serve` and `writes`"
             )
         }
     }
