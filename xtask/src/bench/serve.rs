@@ -35,11 +35,16 @@ const CLIENTS: usize = 64;
 
 /// Measures the named kinds, or all, and prints a table.
 pub(super) fn run(names: &[String], quick: bool) -> Result<Done> {
-    let build = |package: &str, binary: &str| {
-        let build = cargo("build --quiet --locked --release --package").arg(package);
-        run::built(build.arg("--bin").arg(binary))
+    // One command, so that both are built with the same features of what they share.
+    let build = cargo("build --quiet --locked --release --package zvf-cli --bin zvf");
+    let built = run::built_all(build.words("--package zvf-bench --bin zvf-bench"))?;
+    let named = |name: &str| -> Result<PathBuf> {
+        let is_named = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name);
+        let path = built.iter().find(is_named);
+        path.cloned()
+            .with_context(|| format!("{name} was not built"))
     };
-    let (zvf, bench) = (build("zvf-cli", "zvf")?, build("zvf-bench", "zvf-bench")?);
+    let (zvf, bench) = (named("zvf")?, named("zvf-bench")?);
     let folder = metadata::scratch("xtask/serve-bench")?;
     let seconds = if quick { 5 } else { 60 };
     let mut rows = Vec::new();
