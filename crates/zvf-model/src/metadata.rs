@@ -10,6 +10,7 @@ use zvf_format::{
 };
 
 use crate::{
+    error_kind::ErrorKind,
     grid::{BinsError, GridError, ScaleError},
     key::{Key, KeyError},
 };
@@ -45,6 +46,17 @@ pub struct MetadataNote {
     pub fault: MetadataFault,
     /// The value assumed by the reader.
     pub assumed: Assumed,
+}
+
+impl MetadataError {
+    /// Returns the class of the error: [`ErrorKind::Damaged`], unless a newer version reads the
+    /// store.
+    pub fn kind(&self) -> ErrorKind {
+        match self.fault {
+            MetadataFault::Capabilities(_) => ErrorKind::Unsupported,
+            _ => ErrorKind::Damaged,
+        }
+    }
 }
 
 impl MetadataNote {
@@ -249,6 +261,9 @@ pub enum MetadataFault {
     /// A field with `must_understand` that is not supported.
     #[error("\"{0}\" must be understood to read the array, and is not")]
     Extension(Excerpt),
+    /// Capabilities that a reader has to implement, and this one does not.
+    #[error("the store requires {0}, which this version does not implement; use a newer version")]
+    Capabilities(Excerpt),
     /// A dtype that is not numeric.
     #[error("\"{found}\": {error}")]
     Dtype {

@@ -10,8 +10,9 @@
 //!
 //! Reading requires axes and chunk shape, and the format requires `bounds` and `geometry_types`: it
 //! is an error if one of them is missing, or if axes and chunk shape do not match. Any other
-//! invalid field becomes a note. Capabilities are informational names; readers ignore unknown ones,
-//! as the format requires.
+//! invalid field becomes a note. The names in `format_capabilities` are informational; readers ignore
+//! unknown ones, as the format requires. Those in `required_capabilities` are conditions: reading a
+//! root that requires an unknown capability is an error, because the answers would be incomplete.
 
 use std::collections::BTreeMap;
 
@@ -124,6 +125,14 @@ impl Default for CrossLevelStorage {
     }
 }
 
+/// Capabilities that a root may require, because this workspace implements them.
+pub const UNDERSTOOD_CAPABILITIES: &[&str] = &[
+    "fragment_index",
+    "multiscale_links",
+    "preserved_object_ids",
+    "shared_fragments",
+];
+
 /// Number of levels that cross-level links span by default.
 pub const DEFAULT_CROSS_LEVEL_DEPTH: i32 = 1;
 /// Default reduction factor.
@@ -178,6 +187,9 @@ pub struct RootMetadata {
     pub version: Option<Version>,
     /// Names of features that the store uses.
     pub capabilities: Vec<String>,
+    /// Names of features that a reader has to implement; all of them are
+    /// [understood](UNDERSTOOD_CAPABILITIES).
+    pub required_capabilities: Vec<String>,
     /// The axes of vertices; at least one.
     pub axes: Vec<Axis>,
     /// Extent of a chunk, with the same number of axes.
@@ -221,6 +233,7 @@ pub struct RootMetadata {
 const BLOCK: &[&str] = &[
     "zv_version",
     "format_capabilities",
+    "required_capabilities",
     "chunk_shape",
     "bounds",
     "geometry_types",
@@ -242,11 +255,13 @@ impl RootMetadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] if the block, axes, chunk shape, bounds or kinds are missing, or axes and
-    /// chunk shape are unusable.
+    /// [`MetadataError`] if the block, axes, chunk shape, bounds or kinds are missing, axes and
+    /// chunk shape are unusable, or the store requires a capability that is not understood.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let block = fields.require("zarr_vectors")?.fields()?;
+        // Before everything else: what an unknown capability changes is not known.
+        let required_capabilities = read_required(&block)?;
         let mut collected = Noter::default();
         let notes = &mut collected;
 
@@ -286,6 +301,7 @@ impl RootMetadata {
         Ok(Self {
             version,
             capabilities: capabilities.unwrap_or_default(),
+            required_capabilities,
             chunk_shape,
             bounds,
             geometry_kinds,
@@ -308,6 +324,12 @@ impl RootMetadata {
             axes,
             notes: collected.finish(),
         })
+    }
+
+    /// Returns whether the root lists a capability, as used or as required.
+    pub fn has_capability(&self, token: &str) -> bool {
+        let mut listed = self.capabilities.iter().chain(&self.required_capabilities);
+        listed.any(|listed| listed == token)
     }
 
     /// Returns the entry of a level in `multiscales`, the first if there are several.
@@ -477,6 +499,26 @@ fn read_dataset(item: &JsonField<'_>, rank: usize) -> Result<MultiscaleDataset, 
         }
     }
     Ok(dataset)
+}
+
+/// Reads the capabilities that a reader has to implement.
+fn read_required(block: &Fields<'_>) -> Result<Vec<String>, MetadataError> {
+    let Some(at) = block.get("required_capabilities") else {
+        return Ok(Vec::new());
+    };
+    let tokens = at.each(|item| item.text().map(str::to_owned))?;
+    let is_unknown = |token: &&String| !UNDERSTOOD_CAPABILITIES.contains(&token.as_str());
+    let unknown: Vec<&str> = tokens
+        .iter()
+        .filter(is_unknown)
+        .map(String::as_str)
+        .collect();
+    match unknown.is_empty() {
+        true => Ok(tokens),
+        false => Err(at.error(MetadataFault::Capabilities(Excerpt::of(
+            &unknown.join(", "),
+        )))),
+    }
 }
 
 fn read_sharding(fields: &Fields<'_>, notes: &mut Noter) -> Option<LegacySharding> {

@@ -218,7 +218,8 @@ impl QueryError {
         match self {
             Self::Damaged(damage) => damage.kind(),
             Self::Fetch(error) => error.kind(),
-            Self::Metadata(_) | Self::Name { .. } => ErrorKind::Damaged,
+            Self::Metadata(error) => error.kind(),
+            Self::Name { .. } => ErrorKind::Damaged,
             Self::NoLevel { .. }
             | Self::NoObject { .. }
             | Self::NoGroup { .. }

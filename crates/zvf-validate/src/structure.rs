@@ -5,6 +5,7 @@ use zvf_model::{
     key::Key,
     layout::{ChunkForm, Layout, LinkForm},
     level::LevelId,
+    metadata::MetadataFault,
     root::RootMetadata,
     zarr::Node,
 };
@@ -85,7 +86,11 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<StoreMetadata> {
     let parsed = match RootMetadata::parse(&root, attributes) {
         Ok(parsed) => Some(parsed),
         Err(error) => {
-            context.report_at(&metadata::ROOT_UNUSABLE, &root, &error.path, &error.fault);
+            let rule = match error.fault {
+                MetadataFault::Capabilities(_) => &metadata::REQUIRED_CAPABILITY,
+                _ => &metadata::ROOT_UNUSABLE,
+            };
+            context.report_at(rule, &root, &error.path, &error.fault);
             None
         }
     };

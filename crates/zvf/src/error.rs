@@ -67,7 +67,8 @@ pub enum Error {
     Generation(#[source] GenerationError),
     /// The operation needs a listing, and the store cannot list its contents.
     Unlistable(#[source] Cause),
-    /// The store uses a data type or codec that this build does not decode.
+    /// The store uses a data type or codec that this build does not decode, or a feature of the
+    /// format that this version does not implement.
     Unsupported(#[source] Cause),
     /// The store contradicts itself or the specification.
     Damaged(#[source] Cause),
@@ -453,6 +454,9 @@ impl From<Failure> for Error {
                     F::Cell(ref error) if error.is_over_budget() => Self::OverBudget,
                     F::Cell(ref error) if error.is_unsupported() => Self::Unsupported,
                     F::Array { ref source, .. } if source.is_unsupported() => Self::Unsupported,
+                    F::Metadata(ref error) if error.kind() == ErrorKind::Unsupported => {
+                        Self::Unsupported
+                    }
                     F::Cell(CellError::Interrupted { .. }) => return Self::Interrupted,
                     F::NotGeometry { .. } => Self::NotGeometry,
                     F::Attribute { .. } => Self::Attribute,

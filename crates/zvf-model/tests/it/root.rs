@@ -2,9 +2,10 @@
 
 use serde_json::{Value as Json, json};
 use zvf_model::{
+    error_kind::ErrorKind,
     level::{LevelId, LevelMetadata},
     metadata::MetadataNote,
-    root::{GeometryType, RootMetadata},
+    root::{GeometryType, RootMetadata, UNDERSTOOD_CAPABILITIES},
 };
 
 use crate::store::key;
@@ -110,6 +111,46 @@ fn unusable_metadata_is_an_error() {
     );
     json["multiscales"][0]["axes"] = json!([]);
     assert!(parse(&json).unwrap_err().contains("axes: 0 values, not 1"));
+}
+
+#[test]
+fn a_required_capability_must_be_understood() {
+    let place = "/zarr_vectors/required_capabilities";
+    let all = UNDERSTOOD_CAPABILITIES.to_vec();
+    let root = parse(&with(place, json!(all))).unwrap();
+    assert_eq!(root.required_capabilities, all);
+    assert!(root.notes.is_empty() && !root.unknown.contains_key("required_capabilities"));
+    assert!(root.has_capability("fragment_index") && !root.has_capability("other"));
+    for absent in [json!([]), Json::Null] {
+        let root = parse(&with(place, absent)).unwrap();
+        assert_eq!(root.required_capabilities, Vec::<String>::new());
+    }
+    refused(
+        place,
+        json!(["from_the_future", "fragment_index", "x\n"]),
+        "zarr_vectors.required_capabilities: the store requires from_the_future, x\\n, which this \
+         version does not implement; use a newer version",
+    );
+    refused(
+        place,
+        json!("fragment_index"),
+        "zarr_vectors.required_capabilities: text, not a list",
+    );
+    refused(
+        place,
+        json!(["fragment_index", 1]),
+        "zarr_vectors.required_capabilities[1]: a number, not text",
+    );
+    // The requirement is reported before faults that it may explain.
+    let mut json = with(place, json!(["from_the_future"]));
+    json["multiscales"] = json!("elsewhere");
+    let error = RootMetadata::parse(&key("zarr.json"), json.as_object().unwrap()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let error = RootMetadata::parse(
+        &key("zarr.json"),
+        with(place, json!({})).as_object().unwrap(),
+    );
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Damaged);
 }
 
 #[test]

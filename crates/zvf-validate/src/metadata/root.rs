@@ -78,6 +78,8 @@ fn fields(context: &Context<'_>, store: &StoreMetadata, key: &Key, root: &RootMe
     twice(context, key, &place("geometry_types"), kinds);
     let tokens = root.capabilities.iter().map(String::as_str);
     twice(context, key, &place("format_capabilities"), tokens);
+    let required = root.required_capabilities.iter().map(String::as_str);
+    twice(context, key, &place("required_capabilities"), required);
     for name in root.unknown.keys() {
         let message = "no version of the format defines this field";
         context.report_at(&rules::UNKNOWN_FIELD, key, place(name), message);

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::future::{try_join, try_join3};
 use zvf_model::{
     detection::{Detection, Evidence, GenerationError, NodeForm},
+    error_kind::ErrorKind,
     generation::Generation,
     key::Key,
     level::{LevelId, LevelMetadata},
@@ -124,6 +125,11 @@ pub(crate) async fn below(
         root.notes.extend(node.repeated());
         root
     });
+    let root = match root {
+        // The rest of such a store may be laid out in another way.
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error.into()),
+        root => root,
+    };
     let mut ids = root.as_ref().map_or_else(|_| Vec::new(), named);
     ids.sort_unstable();
     let first = ids.first().copied();

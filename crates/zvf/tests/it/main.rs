@@ -7,6 +7,7 @@
 
 mod budget;
 mod damage;
+mod drafts;
 mod extras;
 mod fetch;
 mod fetch_dataset;
