@@ -48,6 +48,16 @@ impl AttributeChunking {
     }
 }
 
+/// Relation of a level to the next coarser one, a draft of the format after 0.9.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refinement {
+    /// The level holds its whole content.
+    #[default]
+    Replace,
+    /// The level holds a part of its content, and the next coarser level holds the rest.
+    Add,
+}
+
 /// Metadata of a level.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -76,6 +86,8 @@ pub struct LevelMetadata {
     pub shared_fragments: bool,
     /// `true` if the fragments of every chunk are its rows in order, each once.
     pub fragments_tile: bool,
+    /// Relation to the next coarser level.
+    pub refinement: Refinement,
     /// Extent of a bin; `None` at level 0, where the root declares it.
     pub bin_shape: Option<ChunkShape>,
     /// Bin shape over that of level 0; `None` at level 0.
@@ -90,6 +102,9 @@ pub struct LevelMetadata {
 
 /// Attribute of levels that hold each point once.
 const ADDITIVE: &str = "zvf_additive";
+
+/// Capability that the root of a store with levels of [`Refinement::Add`] lists.
+pub const ADDITIVE_LEVELS: &str = "additive_levels";
 
 const FIELDS: &[&str] = &[
     "level",
@@ -106,6 +121,7 @@ const FIELDS: &[&str] = &[
     "inherited_num_objects",
     "shared_fragments",
     "fragments_tile",
+    "refinement",
     "bin_shape",
     "bin_size",
     "bin_ratio",
@@ -116,7 +132,8 @@ impl LevelMetadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] if the block is not an object or its chunk shape is unusable.
+    /// [`MetadataError`] if the block is not an object, its chunk shape is unusable, or its
+    /// refinement is unknown or contradictory.
     pub fn parse(
         key: &Key,
         level: LevelId,
@@ -170,6 +187,7 @@ impl LevelMetadata {
         let preserves_object_ids = flag("preserves_object_ids");
         let shared_fragments = flag("shared_fragments");
         let fragments_tile = flag("fragments_tile");
+        let refinement = read_refinement(&outer, &block)?;
         let (bin_shape, bin_ratio) = read_bins(&block, level, root, notes);
         Ok(Self {
             level,
@@ -188,6 +206,7 @@ impl LevelMetadata {
             inherited_num_objects: notes.field(&block, "inherited_num_objects", JsonField::u64),
             shared_fragments,
             fragments_tile,
+            refinement,
             bin_shape,
             bin_ratio,
             unknown: block.without(FIELDS),
@@ -200,8 +219,6 @@ impl LevelMetadata {
     /// coarser levels. Level 0 is always complete. An extension of this library, like stale levels;
     /// other readers ignore it.
     pub fn is_additive(&self) -> bool {
-        let is_additive =
-            |attributes: &Attributes| attributes.get(ADDITIVE) == Some(&Value::Bool(true));
         self.level != LevelId::FULL && (is_additive(&self.other) || is_additive(&self.unknown))
     }
 
@@ -263,6 +280,27 @@ impl LevelMetadata {
     pub fn bins(&self, root: &RootMetadata) -> Result<Bins, BinsError> {
         let chunk = self.effective_chunk_shape(root);
         Bins::new(chunk, self.effective_bin_shape(root).clone())
+    }
+}
+
+fn is_additive(attributes: &Attributes) -> bool {
+    attributes.get(ADDITIVE) == Some(&Value::Bool(true))
+}
+
+/// Reads the relation of a level to the next coarser one. A wrong value is an error, because the
+/// level might be a part of its content.
+fn read_refinement(outer: &Fields<'_>, block: &Fields<'_>) -> Result<Refinement, MetadataError> {
+    let Some(at) = block.get("refinement") else {
+        return Ok(Refinement::Replace);
+    };
+    match at.text()? {
+        "replace" => Ok(Refinement::Replace),
+        // The two forms of additive levels have different unions.
+        "add" if is_additive(outer.map()) || is_additive(block.map()) => {
+            Err(at.disagrees(ADDITIVE))
+        }
+        "add" => Ok(Refinement::Add),
+        other => Err(at.unknown_word(other, "\"replace\" or \"add\"")),
     }
 }
 

@@ -127,6 +127,7 @@ impl Default for CrossLevelStorage {
 
 /// Capabilities that a root may require, because this workspace implements them.
 pub const UNDERSTOOD_CAPABILITIES: &[&str] = &[
+    "additive_levels",
     "fragment_index",
     "multiscale_links",
     "preserved_object_ids",

@@ -366,6 +366,15 @@ pub enum Fault {
     /// It names a chunk that has no vertices.
     #[error("names chunk {0}, which has no vertices")]
     NoChunk(ChunkCoord),
+    /// A level that holds the rest of an additive level does not exist.
+    #[error("does not exist, but holds the rest of level {0}, which is additive")]
+    NoRest(LevelId),
+    /// An additive level in a store that does not declare additive levels.
+    #[error(
+        "is additive, but the root does not list the capability additive_levels, so that readers \
+         disagree about its content"
+    )]
+    UndeclaredAdditive,
     /// A number is out of range.
     #[error("a number is out of range")]
     Range,

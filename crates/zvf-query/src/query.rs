@@ -92,6 +92,9 @@ pub struct Query {
     /// Whether each vertex comes with its [address](crate::QueryResult::row_ids). Requires level 0, and no
     /// new vertices on a border.
     pub row_ids: bool,
+    /// Whether to read of an additive level only what that level stores, without the coarser levels
+    /// that complete it.
+    pub own_level: bool,
     /// Whether to skip damaged parts and list them in
     /// [`QueryResult::skipped`](crate::QueryResult::skipped) instead of failing.
     pub keep_going: bool,
@@ -114,7 +117,9 @@ pub enum Shape {
 /// Other choices skip it and report that in the notes of the result.
 ///
 /// Each point of additive levels is stored on one level: a query returns the points of such a level
-/// together with those of all coarser ones.
+/// together with those of all coarser ones. A level whose `refinement` is `add` is returned, whatever
+/// its geometry, together with the coarser levels that complete it. [`Query::own_level`] selects
+/// what the level itself stores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LevelChoice {
     /// The level with this number.
@@ -269,6 +274,7 @@ impl Default for Query {
             drill: None,
             geometry: None,
             row_ids: false,
+            own_level: false,
             keep_going: false,
         }
     }
@@ -383,6 +389,13 @@ impl Query {
     #[must_use]
     pub fn row_ids(mut self) -> Self {
         self.row_ids = true;
+        self
+    }
+
+    /// Reads of an additive level only what that level stores.
+    #[must_use]
+    pub fn own_level(mut self) -> Self {
+        self.own_level = true;
         self
     }
 

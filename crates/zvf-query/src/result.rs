@@ -25,14 +25,15 @@ pub const SEVERAL_OBJECTS: i64 = -2;
 /// * links by array, cell and row as stored; links of skeletons, some of which are implied by
 ///   fragments, by child;
 /// * the nearest to a position by distance, except for the vertices of links;
-/// * rows of several levels by level, the coarsest first.
+/// * rows of several levels by level, the coarsest first; the finest first where coarser levels
+///   complete it, with the links of each level after its vertices.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct QueryResult {
     /// The level; the finest where there are several.
     pub level: LevelId,
-    /// The rows of each level, the coarsest first, if the query has a budget or points are stored on
-    /// several levels. Empty otherwise, and in batches.
+    /// The rows of each level, in the order of rows, if the query has a budget or the content is
+    /// stored on several levels. Empty otherwise, and in batches.
     pub levels: Vec<LevelUse>,
     /// Number of vertices in earlier batches; 0 for a whole result. Row numbers in `parts` and
     /// `links` count from the start of the whole result.

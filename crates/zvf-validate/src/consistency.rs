@@ -11,6 +11,7 @@ use crate::{
     store::{LevelScope, StoreMetadata},
 };
 
+mod additive;
 mod chunks;
 mod extras;
 mod links;
@@ -131,6 +132,7 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> Store
         }
     }
     links::between_levels(context, store, root, &counted);
+    additive::check(context, store, root, &counted).await;
     extras::check(context, store, root, &counted).await;
     counted
 }

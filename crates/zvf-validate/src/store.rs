@@ -4,7 +4,7 @@ use zvf_model::{
     detection::Detection,
     key::Key,
     layout::{ArrayRole, Layout},
-    level::{LevelId, LevelMetadata},
+    level::{LevelId, LevelMetadata, Refinement},
     root::RootMetadata,
 };
 
@@ -55,6 +55,17 @@ impl StoreMetadata {
     /// Returns the level of a number.
     pub(crate) fn level(&self, id: LevelId) -> Option<&LevelNode> {
         self.levels.iter().find(|level| level.id == id)
+    }
+
+    /// Iterates over a level and the levels that complete it, finest first.
+    pub(crate) fn chain(&self, id: LevelId) -> impl Iterator<Item = &LevelNode> {
+        core::iter::successors(self.level(id), |level| {
+            let metadata = level.metadata.as_ref()?;
+            match metadata.refinement {
+                Refinement::Add => self.level(level.id.offset(1)?),
+                Refinement::Replace => None,
+            }
+        })
     }
 
     /// Returns the names of the nodes in a folder of a level, such as `vertex_attributes`.

@@ -18,7 +18,7 @@ use zvf_model::{
     detection::{Detection, Evidence},
     key::Key,
     layout::Layout,
-    level::{LevelId, LevelMetadata},
+    level::{ADDITIVE_LEVELS, LevelId, LevelMetadata, Refinement},
     metadata::Attributes,
     root::RootMetadata,
     zarr::Node,
@@ -170,11 +170,29 @@ impl Dataset {
             let address = store.to_string();
             let found = opening::committed(&store, &address).await?;
             let state = State::open(found, address).await?;
-            Ok(Self {
+            let dataset = Self {
                 state: Arc::new(state),
                 following: None,
-            })
+            };
+            dataset.check_whole_levels().await?;
+            Ok(dataset)
         })
+    }
+
+    /// Checks that every level holds its whole content, so that a level can be written from what
+    /// another level or its own arrays hold. Reads all levels if the root declares additive ones,
+    /// and otherwise the level that opening has read.
+    #[cfg(feature = "write")]
+    pub(crate) async fn check_whole_levels(&self) -> Result<(), Failure> {
+        let levels = match self.state.root.has_capability(ADDITIVE_LEVELS) {
+            true => self.all_levels().await?,
+            false => {
+                let first = self.state.ids.first();
+                let first = first.and_then(|id| self.reading().1.get(*id));
+                first.into_iter().collect()
+            }
+        };
+        levels.iter().try_for_each(check_whole_level)
     }
 
     /// Returns the address the store was opened at.
@@ -355,6 +373,18 @@ impl Dataset {
     fn absent(&self, level: LevelId) -> Failure {
         let address = self.state.address.clone();
         Failure::AbsentLevel { address, level }
+    }
+}
+
+/// Checks that a level holds its whole content.
+#[cfg(feature = "write")]
+pub(crate) fn check_whole_level(level: &LevelMetadata) -> Result<(), Failure> {
+    match level.refinement {
+        Refinement::Replace => Ok(()),
+        Refinement::Add => {
+            let level = nodes::child(&Key::root(), &level.level.to_string())?;
+            Err(Failure::AdditiveLevel { level })
+        }
     }
 }
 

@@ -458,6 +458,7 @@ impl From<Failure> for Error {
                         Self::Unsupported
                     }
                     F::Cell(CellError::Interrupted { .. }) => return Self::Interrupted,
+                    F::AdditiveLevel { .. } => Self::Unsupported,
                     F::NotGeometry { .. } => Self::NotGeometry,
                     F::Attribute { .. } => Self::Attribute,
                     F::NoPyramid { .. } | F::PyramidAttribute { .. } | F::PyramidBins { .. } => {

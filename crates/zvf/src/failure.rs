@@ -329,6 +329,15 @@ pub(crate) enum Failure {
         /// The profile.
         profile: &'static str,
     },
+    /// A level holds a part of its content, so that a change of it would be computed from a part.
+    #[error(
+        "{level}: the level is additive, coarser levels hold the rest of its content, and such \
+         stores cannot be changed; write what a query of it returns to a new store"
+    )]
+    AdditiveLevel {
+        /// The level.
+        level: Key,
+    },
     /// Replacing objects would drop links to other objects.
     #[error(
         "{links} links to other objects would be lost; name the objects at their other ends as well"

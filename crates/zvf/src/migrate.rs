@@ -24,7 +24,7 @@ use zvf_store::{CreateError, OpenOptions, Store};
 
 use crate::progress::Progress;
 use crate::{
-    dataset::Dataset,
+    dataset::{Dataset, check_whole_level},
     error::Error,
     failure::Failure,
     location::Location,
@@ -230,6 +230,8 @@ fn migrate_in<'a>(
     Box::pin(async move {
         let form = MigrationTarget::new(options.profile, options.compression, options.checksums)?;
         let source = source.surveyed().await?;
+        let levels = source.all_levels().await?;
+        levels.iter().try_for_each(check_whole_level)?;
         let copies = copies_nodes(options.profile, options.node_copy);
         let failed = |source| Failure::Create {
             address: store.to_string(),

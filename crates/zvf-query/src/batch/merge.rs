@@ -41,6 +41,9 @@ impl QueryResult {
         let (links_before, more_links) = (links(self.links.as_ref()), links(next.links.as_ref()));
         match (&mut self.links, next.links) {
             (Some(links), Some(next)) if links.ends.is_empty() => *links = next,
+            (Some(links), Some(next)) if next.width != links.width && !next.ends.is_empty() => {
+                return Err(QueryError::Mixed("links".to_owned()));
+            }
             (Some(links), Some(next)) => links.ends.extend(next.ends),
             (None, links) => self.links = links,
             _ => {}

@@ -100,6 +100,12 @@ impl Names {
         }
     }
 
+    /// Removes the names in a scope that another selection lacks.
+    pub(crate) fn keep_common(&mut self, scope: Scope, other: &Self) {
+        let other = other.of(scope);
+        self.of_mut(scope).retain(|name| other.contains(name));
+    }
+
     pub(crate) fn add(&mut self, scope: Scope, name: &str) {
         let names = self.of_mut(scope);
         if !names.iter().any(|other| other == name) {

@@ -16,6 +16,7 @@ use crate::{
     error::{Damage, Fault, QueryError},
     resolve::query::LevelQuery,
     result::ObjectGroup,
+    sync::lock,
 };
 
 /// Objects that a query looks at.
@@ -73,10 +74,16 @@ impl LevelQuery<'_> {
             match place {
                 Some(place) => places.push(place),
                 None if objects.is_incomplete() => {}
-                None => {
-                    let level = self.level.id();
-                    diagnostics.absent(&self.manifests()?, QueryError::NoObject { id, level })?;
-                }
+                None => match &self.absent {
+                    Some(absent) => {
+                        lock(absent).insert(id);
+                    }
+                    None => {
+                        let level = self.level.id();
+                        let error = QueryError::NoObject { id, level };
+                        diagnostics.absent(&self.manifests()?, error)?;
+                    }
+                },
             }
         }
         let holds = self.filtered_objects(&objects, diagnostics).await?;

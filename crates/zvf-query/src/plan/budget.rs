@@ -81,6 +81,9 @@ impl Session<'_> {
             // is not returned.
             alternatives.push(whole(levels));
         }
+        for parts in &mut alternatives {
+            self.order(parts).await?;
+        }
         // Paths and links that leave a region add vertices beyond those counted.
         let is_exact = query.region.is_none()
             || shape == Shape::Points && counted.values().all(LevelCount::is_exact);

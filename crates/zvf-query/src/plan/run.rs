@@ -1,15 +1,24 @@
 //! Running and counting queries.
 
 use core::{future::poll_fn, ops::ControlFlow, task::Poll};
-use std::{collections::BTreeSet, sync::Mutex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use futures_util::future::BoxFuture;
-use zvf_model::{error_kind::ErrorKind, fetch::FetchProblem, level::LevelId};
+use zvf_model::{
+    error_kind::ErrorKind, fetch::FetchProblem, key::Key, layout::ArrayRole, level::LevelId,
+};
 
 use super::gate::{Gate, lock};
 use crate::{
     batch::merge::{CollectedResult, over_budget},
-    catalog::{level::Session, schema::nameless},
+    catalog::{
+        chunked_array::child,
+        level::Session,
+        schema::{Names, nameless},
+    },
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::context::ExecContext,
@@ -294,6 +303,32 @@ impl Session<'_> {
         })
     }
 
+    /// Returns the attributes that every level with vertices has, for a query on levels that
+    /// complete each other.
+    async fn common_names(&self, query: &Query, parts: &[LevelPart]) -> Result<Names, QueryError> {
+        let mut common: Option<Names> = None;
+        for part in parts {
+            let query = part.query(query);
+            let plan = self.resolve(&query).await?;
+            let vertices = self.chunked_array(&plan.level, &ArrayRole::Vertices);
+            if vertices
+                .await?
+                .is_none_or(|vertices| vertices.count() == Some(0))
+            {
+                continue;
+            }
+            match &mut common {
+                None => common = Some(plan.shown),
+                Some(common) => {
+                    for scope in [Scope::Vertex, Scope::Fragment, Scope::Link] {
+                        common.keep_common(scope, &plan.shown);
+                    }
+                }
+            }
+        }
+        Ok(common.unwrap_or_default())
+    }
+
     /// Runs a query on each part, one after the other.
     async fn draw(
         &self,
@@ -306,13 +341,25 @@ impl Session<'_> {
         let mut levels = Vec::with_capacity(parts.len());
         let (mut first_row, mut left) = (0_u64, query.limit);
         let mut known = BTreeSet::new();
+        let is_union = self.is_union(parts).await?;
+        let common = match is_union && query.columns == Selection::All {
+            true => Some(self.common_names(query, parts).await?),
+            false => None,
+        };
+        // Objects that no level has had so far.
+        let mut absent: Option<BTreeSet<i64>> = None;
         for (at, part) in parts.iter().enumerate() {
             let mut query = part.query(query);
             query.limit = left;
             let before = first_row;
             let (mut groups, mut is_over) = (None, false);
+            let mut taken = 0_u64;
             let mut plan = self.resolve(&query).await?;
             plan.batching = batching;
+            plan.absent = is_union.then(Arc::default);
+            if let Some(common) = &common {
+                plan.show_common(common);
+            }
             if let (Some(ids), 0) = (&query.groups, at) {
                 groups = Some(plan.asked_groups(ids, diagnostics).await?);
             }
@@ -325,10 +372,18 @@ impl Session<'_> {
                         .iter_mut()
                         .for_each(|at| *at = at.saturating_add(first_row));
                 }
+                if let Some(links) = batch.links.as_mut().filter(|_| before > 0) {
+                    let ends = links.ends.iter_mut();
+                    ends.for_each(|end| *end = end.saturating_add(before));
+                }
                 if parts.len() > 1 {
                     batch.keep_new_objects(&mut known);
                 }
-                let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
+                let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+                let rows = count(batch.positions.len());
+                let paths = batch.parts.as_ref();
+                let limited = paths.map_or(rows, |parts| count(parts.objects.len()));
+                taken = taken.saturating_add(limited);
                 first_row = first_row.saturating_add(rows);
                 let flow = each(batch);
                 is_over = flow.is_break();
@@ -343,10 +398,22 @@ impl Session<'_> {
                 vertices,
                 chunks: part.counted.clone(),
             });
-            left = left.map(|left| left.saturating_sub(vertices));
-            if is_over || left == Some(0) {
-                break;
+            left = left.map(|left| left.saturating_sub(taken));
+            if let Some(here) = plan.absent.as_deref() {
+                let here = core::mem::take(&mut *crate::sync::lock(here));
+                absent = Some(match absent {
+                    None => here,
+                    Some(absent) => absent.intersection(&here).copied().collect(),
+                });
             }
+            if is_over || left == Some(0) {
+                return Ok(levels);
+            }
+        }
+        let level = parts.first().map_or(LevelId::FULL, |part| part.level);
+        for id in absent.unwrap_or_default() {
+            let index = child(&child(&Key::root(), &level.to_string())?, "object_index")?;
+            diagnostics.absent(&index, QueryError::NoObject { id, level })?;
         }
         Ok(levels)
     }

@@ -1,16 +1,29 @@
 //! The choice of levels that a query reads.
 
+use core::num::NonZeroU32;
 use std::collections::BTreeSet;
 
-use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_model::{
+    grid::ChunkCoord,
+    key::Key,
+    level::{ADDITIVE_LEVELS, LevelId, Refinement},
+    root::RootMetadata,
+};
 
 use crate::{
+    catalog::chunked_array::child,
     catalog::level::Session,
     diagnostics::Diagnostics,
-    error::QueryError,
+    error::{Damage, Fault, QueryError},
     query::{LevelChoice, Query, Shape},
     resolve::query::shape_of,
 };
+
+/// Maximum number of levels that complete each other, far above that of any pyramid. It bounds the
+/// requests of a query.
+const MAX_CHAIN: usize = 64;
+/// Maximum number of chunks of another level that the chunks of a query select.
+const MAX_CHUNKS: usize = 1 << 20;
 
 /// A level, or some chunks of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +55,8 @@ impl LevelPart {
     }
 }
 
-/// One level or parts of several, the coarsest first, that are read together.
+/// One level or parts of several that are read together: the coarsest first, or the finest first if
+/// they complete each other.
 pub(crate) type LevelParts = Vec<LevelPart>;
 
 /// The levels that a query may read.
@@ -84,18 +98,85 @@ impl Session<'_> {
             }
         }
         let is_told = drawn.len() > 1;
-        if is_told && (query.drill.is_some() || query.nearest.is_some()) {
+        if is_told && self.is_completed(id).await? {
+            check_union(query, self.root)?;
+        } else if is_told && (query.drill.is_some() || query.nearest.is_some()) {
             return Err(QueryError::Unsupported(
                 "points of an additive level are on all coarser ones as well: \
                  ask level 0 for the nearest and for what is linked",
             ));
         }
+        let mut parts = Vec::with_capacity(drawn.len());
+        for level in drawn {
+            parts.push(LevelPart {
+                chunks: self.chunks_at(query, id, level).await?,
+                ..LevelPart::whole(level)
+            });
+        }
+        self.order(&mut parts).await?;
         Ok(LevelPlan {
-            alternatives: vec![drawn.into_iter().map(LevelPart::whole).collect()],
+            alternatives: vec![parts],
             max: None,
             is_exact: false,
             is_told,
         })
+    }
+
+    /// Returns whether coarser levels complete a level.
+    pub(crate) async fn is_completed(&self, id: LevelId) -> Result<bool, QueryError> {
+        let level = self.level(id).await?;
+        Ok(level.metadata.refinement == Refinement::Add)
+    }
+
+    /// Returns whether parts are of several levels that complete each other.
+    pub(crate) async fn is_union(&self, parts: &[LevelPart]) -> Result<bool, QueryError> {
+        for part in parts.iter().filter(|_| parts.len() > 1) {
+            if self.is_completed(part.level).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Orders parts that complete each other: the finest first. Others stay coarsest first.
+    pub(crate) async fn order(&self, parts: &mut LevelParts) -> Result<(), QueryError> {
+        if self.is_union(parts).await? {
+            parts.sort_by_key(|part| part.level);
+        }
+        Ok(())
+    }
+
+    /// Returns the chunks of `level` that overlap the chunks of `of` that a query names, if levels
+    /// complete each other; `None` where the query applies as it is.
+    async fn chunks_at(
+        &self,
+        query: &Query,
+        of: LevelId,
+        level: LevelId,
+    ) -> Result<Option<Vec<ChunkCoord>>, QueryError> {
+        let Some(chunks) = &query.chunks else {
+            return Ok(None);
+        };
+        if level == of || !self.is_completed(of).await? {
+            return Ok(None);
+        }
+        let scales = (self.level(of).await?, self.level(level).await?);
+        let scales = (
+            scales.0.metadata.scale(self.root),
+            scales.1.metadata.scale(self.root),
+        );
+        let (Ok(from), Ok(to)) = scales else {
+            return Err(QueryError::Unsupported(
+                "the chunks of an additive level and of the levels that complete it have no common \
+                 multiple: select a region instead of chunks",
+            ));
+        };
+        overlapping(chunks, &from, &to)
+            .ok_or(QueryError::Unsupported(
+                "the chunks overlap too many chunks of the levels that complete an additive one: \
+                 select a region instead of chunks",
+            ))
+            .map(Some)
     }
 
     /// Returns the level that the query chooses.
@@ -150,12 +231,44 @@ impl Session<'_> {
         self.root.stale_levels().collect()
     }
 
+    /// Returns the levels that hold the content of a level, the coarsest first: those up to the
+    /// first that is not additive.
+    async fn chain(&self, id: LevelId) -> Result<Vec<LevelId>, QueryError> {
+        let mut chain = vec![id];
+        let mut level = self.level(id).await?;
+        while level.metadata.refinement == Refinement::Add {
+            let id = level.id();
+            if !self.root.has_capability(ADDITIVE_LEVELS) {
+                let node = Self::node_of(&level)?;
+                return Err(Damage::new(&node, Fault::UndeclaredAdditive).into());
+            }
+            let next = id.offset(1).filter(|_| chain.len() < MAX_CHAIN);
+            let next = next.ok_or_else(|| self.no_level(id))?;
+            level = match self.level(next).await {
+                Err(QueryError::NoLevel { .. }) => {
+                    let node = child(&Key::root(), &next.to_string())?;
+                    return Err(Damage::new(&node, Fault::NoRest(id)).into());
+                }
+                level => level?,
+            };
+            chain.push(next);
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+
     /// Returns the levels that are read together with this one, the coarsest first.
     pub(crate) async fn drawn_with(
         &self,
         query: &Query,
         id: LevelId,
     ) -> Result<Vec<LevelId>, QueryError> {
+        if query.own_level {
+            return Ok(vec![id]);
+        }
+        if self.is_completed(id).await? {
+            return self.chain(id).await;
+        }
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
         let alone = shape != Shape::Points || query.geometry.is_some();
         if alone || id == LevelId::FULL || !self.level(id).await?.metadata.is_additive() {
@@ -173,6 +286,59 @@ impl Session<'_> {
         let ids: BTreeSet<LevelId> = ids.chain([LevelId::FULL]).collect();
         ids.into_iter().rev().collect()
     }
+}
+
+/// Checks that a query can be answered from several levels that complete each other.
+fn check_union(query: &Query, root: &RootMetadata) -> Result<(), QueryError> {
+    let shape = query.shape.unwrap_or_else(|| shape_of(root));
+    let single = query.drill.is_some() || query.nearest.is_some() || query.geometry.is_some();
+    if single || shape == Shape::Links && query.limit.is_some() {
+        return Err(QueryError::Unsupported(
+            "the level is additive, so that its content is on coarser levels as well: the nearest, \
+             linked vertices, further geometries and a number of links are read of one level only; \
+             ask for all in a region, or for the level's own content",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the chunks of a level that overlap chunks of another one, ascending; `None` if there are
+/// too many. The scales are the extents of the chunks of both levels in a common unit. A chunk
+/// that is no chunk of the level is returned as it is.
+fn overlapping(
+    chunks: &[ChunkCoord],
+    from: &[NonZeroU32],
+    to: &[NonZeroU32],
+) -> Option<Vec<ChunkCoord>> {
+    let mut found = BTreeSet::new();
+    for chunk in chunks {
+        let Some(spatial) = chunk.spatial(from.len()) else {
+            found.insert(chunk.clone());
+            continue;
+        };
+        let leading = chunk.coords().len().saturating_sub(spatial.len());
+        let leading = chunk.coords().get(..leading).unwrap_or_default();
+        let mut all = vec![leading.to_vec()];
+        for (coord, (from, to)) in spatial.iter().zip(from.iter().zip(to)) {
+            let (from, to) = (i128::from(from.get()), i128::from(to.get()));
+            let start = i128::from(*coord).checked_mul(from)?;
+            let first = start.checked_div_euclid(to)?;
+            let end = start.checked_add(from)?.checked_sub(1)?;
+            let last = end.checked_div_euclid(to)?;
+            let count = usize::try_from(last.checked_sub(first)?.checked_add(1)?).ok()?;
+            let more = all.len().checked_mul(count)?.checked_add(found.len())?;
+            if more > MAX_CHUNKS {
+                return None;
+            }
+            let wider = all.iter().flat_map(|before| {
+                let coords = (first..=last).filter_map(|coord| i64::try_from(coord).ok());
+                coords.map(|coord| before.iter().copied().chain([coord]).collect())
+            });
+            all = wider.collect();
+        }
+        found.extend(all.into_iter().map(ChunkCoord::new));
+    }
+    Some(found.into_iter().collect())
 }
 
 /// Returns the note that a stale level was skipped.

@@ -2,7 +2,7 @@
 
 use core::{future::poll_fn, ops::ControlFlow, task::Poll};
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex},
 };
 
@@ -56,6 +56,8 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) cache: Option<Arc<ChunkCache>>,
     /// Division of the result into batches.
     pub(crate) batching: Batching,
+    /// Receives the ids of objects that the level lacks, if other levels may have them.
+    pub(crate) absent: Option<Arc<Mutex<BTreeSet<i64>>>>,
 }
 
 /// Division of a result into batches.
@@ -71,7 +73,26 @@ pub(crate) enum Batching {
     Stream(u64),
 }
 
+/// Returns the attributes that a result and its predicate read.
+fn with_filter(shown: &Names, filter: &ScopedPredicates) -> Names {
+    let mut read = shown.clone();
+    for scope in Scope::ALL {
+        for name in filter.names.of(scope) {
+            read.add(scope, name);
+        }
+    }
+    read
+}
+
 impl LevelQuery<'_> {
+    /// Leaves out attributes of vertices, fragments and links that other levels lack.
+    pub(crate) fn show_common(&mut self, common: &Names) {
+        for scope in [Scope::Vertex, Scope::Fragment, Scope::Link] {
+            self.shown.keep_common(scope, common);
+        }
+        self.read = with_filter(&self.shown, &self.filter);
+    }
+
     /// Yields once after a batch, if the result is streamed.
     pub(crate) async fn pause(&self) {
         let mut is_over = !matches!(self.batching, Batching::Stream(_));
@@ -138,13 +159,7 @@ impl<'s> Session<'s> {
                 ScopedPredicates::new(&predicate, axes)?
             }
         };
-        let mut read = shown.clone();
-        for scope in Scope::ALL {
-            let names = filter.names.of(scope);
-            for name in names {
-                read.add(scope, name);
-            }
-        }
+        let read = with_filter(&shown, &filter);
         let fetch = match query.goes_through_all() {
             true => self.fetch.bypass_cache(),
             false => self.fetch,
@@ -163,6 +178,7 @@ impl<'s> Session<'s> {
             read,
             cache: None,
             batching: Batching::default(),
+            absent: None,
         })
     }
 

@@ -4,6 +4,7 @@ use serde_json::json;
 use zvf_format::path::Delta;
 use zvf_model::{
     key::Key,
+    level::{ADDITIVE_LEVELS, Refinement},
     root::{CrossLevelStorage, RootMetadata},
 };
 
@@ -27,7 +28,11 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMet
         .iter()
         .filter_map(|level| level.metadata.as_ref());
     let shares = levels.clone().any(|level| level.shared_fragments);
-    let keeps = levels.any(|level| level.preserves_object_ids);
+    let keeps = levels.clone().any(|level| level.preserves_object_ids);
+    let adds = levels.any(|level| level.refinement == Refinement::Add);
+    if adds {
+        required(context, root);
+    }
     let facts = [
         (
             MULTISCALE_LINKS,
@@ -44,6 +49,7 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMet
             keeps,
             "a level declares that it preserves object ids",
         ),
+        (ADDITIVE_LEVELS, adds, "a level is additive"),
     ];
     let has = |token: &str| root.capabilities.iter().any(|given| given == token);
     let is_true = |token: &String| {
@@ -76,6 +82,22 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMet
         }
     }
     storage(context, root, &between);
+}
+
+/// Checks that a store with additive levels requires readers to know them.
+fn required(context: &Context<'_>, root: &RootMetadata) {
+    let listed = &root.required_capabilities;
+    if listed.iter().any(|token| token == ADDITIVE_LEVELS) {
+        return;
+    }
+    let mut right = listed.clone();
+    right.push(ADDITIVE_LEVELS.to_owned());
+    let (rule, path) = (
+        &rules::ADDITIVE_UNDECLARED,
+        ["zarr_vectors", "required_capabilities"],
+    );
+    let message = format!("{ADDITIVE_LEVELS:?} is missing: a level is additive");
+    context.report_attribute(rule, &Key::root(), &path, message, Some(json!(right)));
 }
 
 /// Compares the links between levels with the root's declaration.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use zvf_model::{
     array::ObjectIndex,
-    level::{AttributeChunking, LevelId, LevelMetadata},
+    level::{AttributeChunking, LevelId, LevelMetadata, Refinement},
     metadata::{MetadataFault, MetadataNote},
     root::RootMetadata,
 };
@@ -62,7 +62,26 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
             attribute_chunking(context, root, level, chunking);
         }
         inherited(context, store, level, metadata);
+        completion(context, store, level, metadata);
     }
+}
+
+/// Checks that the level that completes an additive one exists.
+fn completion(
+    context: &Context<'_>,
+    store: &StoreMetadata,
+    level: &LevelNode,
+    metadata: &LevelMetadata,
+) {
+    let next = level.id.offset(1);
+    let exists = next.is_some_and(|next| store.level(next).is_some());
+    if metadata.refinement == Refinement::Replace || exists {
+        return;
+    }
+    let next = next.map_or_else(String::new, |next| format!(" {next}"));
+    let message = format!("the level is additive, but level{next} does not exist");
+    let place = format!("attributes.{BLOCK}.refinement");
+    context.report_at(&rules::ADDITIVE_REST, &level.key, place, message);
 }
 
 /// Reports a tolerated fault, under a more specific rule where the field has one.

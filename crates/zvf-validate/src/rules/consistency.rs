@@ -237,4 +237,8 @@ rules! { Consistency;
     /// not see them.
     LINK_LEGACY_FORM = "ZV-L3-120", Error, "links in the form of an older generation",
         Advice("rewrite the store with `zvf migrate`");
+    /// An object has fragments in an additive level and in a coarser level that completes it.
+    /// Readers return it twice.
+    OBJECT_TWICE = "ZV-L3-121", Error, "an object in several levels that complete each other",
+        Advice("remove the object from the finer level");
 }

@@ -248,4 +248,12 @@ rules! { Metadata;
     /// refuse the store, because their answers would be incomplete.
     REQUIRED_CAPABILITY = "ZV-L2-071", Error, "an unknown required capability",
         Advice("read and validate the store with a newer version");
+    /// `refinement` declares that the next coarser level holds the rest of a level, but that level
+    /// does not exist. The level cannot be read.
+    ADDITIVE_REST = "ZV-L2-072", Error, "the rest of an additive level is missing",
+        Advice("restore the coarser level from a backup");
+    /// A level is additive, but `required_capabilities` does not list `additive_levels`. Readers that
+    /// do not know additive levels open the store and return a part of its content.
+    ADDITIVE_UNDECLARED = "ZV-L2-073", Error, "undeclared additive levels",
+        Repair("adds additive_levels to required_capabilities");
 }

@@ -6,7 +6,7 @@ mod coverage;
 use serde_json::Value;
 use zvf_model::{
     key::Key,
-    level::LevelId,
+    level::{LevelId, Refinement},
     root::{CrossLevelStorage, RootMetadata},
 };
 
@@ -49,8 +49,10 @@ pub(super) async fn check(
         };
         if let Some(finer) = &before {
             bins(context, finer, &step);
-            if !finer.is_stale && !step.is_stale {
-                vertices(context, finer, &step);
+            // What completes an additive level has other objects and vertices.
+            let is_rest = finer.scope.metadata.refinement == Refinement::Add;
+            if !finer.is_stale && !step.is_stale && !is_rest {
+                vertices(context, finer, &step, counted);
                 objects(context, finer, &step);
                 let view = LevelView {
                     context,
@@ -58,7 +60,9 @@ pub(super) async fn check(
                     scope: finer.scope,
                     counts: finer.counts,
                 };
-                coverage::check(&view, finer, &step).await;
+                if step.scope.metadata.refinement == Refinement::Replace {
+                    coverage::check(&view, finer, &step).await;
+                }
             }
         }
         before = Some(step);
@@ -112,13 +116,18 @@ async fn present(
     Some(present)
 }
 
-fn vertices(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
+/// Compares the vertices of a level with those of the next coarser one and of the levels that
+/// complete it.
+fn vertices(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>, counted: &StoreCounts) {
     let sum = |counts: &LevelCounts| {
         let rows = counts.chunks.values().map(|chunk| chunk.rows);
         rows.fold(0, u64::saturating_add)
     };
     let is_read = |counts: &LevelCounts| !counts.unread && counts.lost.is_empty();
-    let (fine, coarse) = (sum(finer.counts), sum(step.counts));
+    let fine = sum(finer.counts);
+    let chain = step.scope.store.chain(step.scope.level.id);
+    let coarse = chain.filter_map(|level| counted.levels.get(&level.id));
+    let coarse = coarse.map(sum).fold(0, u64::saturating_add);
     if is_read(finer.counts) && coarse > fine {
         let message = format!(
             "{coarse} vertices, but level {} has {fine}",
@@ -164,7 +173,9 @@ fn objects(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
             context.report(&rules::NEW_OBJECTS, key, message);
         }
     }
-    let is_made = metadata.coarsening_method.as_deref() == Some(PER_OBJECT);
+    // The share of an additive level includes the objects of the levels that complete it.
+    let is_made = metadata.coarsening_method.as_deref() == Some(PER_OBJECT)
+        && metadata.refinement == Refinement::Replace;
     if let Some(share) = metadata.object_sparsity.filter(|_| is_made) {
         sparsity(context, key, share, (rows, fine.count()), coarse.count());
     }

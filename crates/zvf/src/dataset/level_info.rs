@@ -12,7 +12,7 @@ use zvf_model::{
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, ChunkForm, CrossChunkForm, LinkForm, LinkOffsets},
-    level::{LevelId, LevelMetadata},
+    level::{LevelId, LevelMetadata, Refinement},
     zarr::{Array, Node},
 };
 use zvf_store::{CellRead, DecodedForm, Read};
@@ -49,8 +49,8 @@ pub struct LevelInfo {
     pub bytes: u64,
     /// True if a finer level changed after this level was built from it.
     pub is_behind: bool,
-    /// True if the points of the level are on no coarser level, so that a viewer draws both
-    /// together.
+    /// True if the level holds a part of its content and coarser levels hold the rest, so that a
+    /// viewer draws both together. Counts are those of the level itself.
     pub is_additive: bool,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Counter<'a> {
                 let mut stale = self.dataset.root().stale_levels();
                 stale.any(|level| level == self.level.level)
             },
-            is_additive: self.level.is_additive(),
+            is_additive: self.level.is_additive() || self.level.refinement == Refinement::Add,
         })
     }
 

@@ -24,7 +24,11 @@ use zvf_model::{
 use zvf_query::{CellLinks, LinkCells, ObjectSet, Session, StoredArray, predicate::Scope};
 
 use super::design::Coarsening;
-use crate::{dataset::Dataset, failure::Failure, nodes};
+use crate::{
+    dataset::{Dataset, check_whole_level},
+    failure::Failure,
+    nodes,
+};
 
 /// Size of a level that another level is built from.
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +146,7 @@ impl<'a> Source<'a> {
     ) -> Result<Self, Failure> {
         let session = dataset.session();
         let metadata = dataset.level_metadata(id).await?;
+        check_whole_level(&metadata)?;
         let (vertices, fragments) = join(
             session.stored_array(id, &ArrayRole::Vertices),
             session.stored_array(id, &ArrayRole::VertexFragments),

@@ -1,8 +1,11 @@
 //! Stores of drafts of the format after 0.9.2: each is read in full or refused.
 
+mod additive;
+
 use serde_json::{Value as Json, json};
 use zvf::{Dataset, Editor, Error, ErrorKind, OpenOptions};
-use zvf_store::Store;
+use zvf_model::key::Key;
+use zvf_store::{Read, Store};
 use zvf_testkit::golden::{Files, Golden};
 
 use crate::block_on;
@@ -23,6 +26,24 @@ fn change(files: &mut Files, key: &str, change: impl FnOnce(&mut Json)) {
     let mut json = serde_json::from_slice(bytes).unwrap();
     change(&mut json);
     *bytes = json.to_string().into_bytes();
+}
+
+/// Returns all files of a store.
+async fn files_of(store: &Store) -> Files {
+    let listed = store.list_all(&Key::root(), usize::MAX).await.unwrap();
+    let keys = listed.iter().map(|file| Key::parse(&file.name).unwrap());
+    let reads: Vec<Read> = keys.map(Read::full).collect();
+    let read = store.read(&reads).await.unwrap().into_iter();
+    let named = listed.into_iter().zip(read);
+    let files = named.map(|(file, bytes)| (file.name, bytes.unwrap().to_vec()));
+    files.collect()
+}
+
+/// Sets a field of the block of a level.
+fn set_level(files: &mut Files, level: u32, field: &str, value: Json) {
+    change(files, &format!("{level}/zarr.json"), |node| {
+        node["attributes"]["zarr_vectors_level"][field] = value;
+    });
 }
 
 /// Sets a field of the block of the root.
