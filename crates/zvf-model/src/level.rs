@@ -88,6 +88,10 @@ pub struct LevelMetadata {
     pub fragments_tile: bool,
     /// Relation to the next coarser level.
     pub refinement: Refinement,
+    /// `true` while the level is being built: its arrays do not list their chunks yet.
+    pub is_unfinished: bool,
+    /// `true` if the groups of links of every chunk are those of its fragments.
+    pub fragment_link_groups: bool,
     /// Extent of a bin; `None` at level 0, where the root declares it.
     pub bin_shape: Option<ChunkShape>,
     /// Bin shape over that of level 0; `None` at level 0.
@@ -122,6 +126,8 @@ const FIELDS: &[&str] = &[
     "shared_fragments",
     "fragments_tile",
     "refinement",
+    "zarr_vectors_presence",
+    "fragment_link_groups",
     "bin_shape",
     "bin_size",
     "bin_ratio",
@@ -132,8 +138,8 @@ impl LevelMetadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] if the block is not an object, its chunk shape is unusable, or its
-    /// refinement is unknown or contradictory.
+    /// [`MetadataError`] if the block is not an object, its chunk shape is unusable, its refinement
+    /// is unknown or contradictory, or its presence is unknown.
     pub fn parse(
         key: &Key,
         level: LevelId,
@@ -187,7 +193,9 @@ impl LevelMetadata {
         let preserves_object_ids = flag("preserves_object_ids");
         let shared_fragments = flag("shared_fragments");
         let fragments_tile = flag("fragments_tile");
+        let fragment_link_groups = flag("fragment_link_groups");
         let refinement = read_refinement(&outer, &block)?;
+        let is_unfinished = read_presence(&block)? || read_presence(&outer)?;
         let (bin_shape, bin_ratio) = read_bins(&block, level, root, notes);
         Ok(Self {
             level,
@@ -207,10 +215,12 @@ impl LevelMetadata {
             shared_fragments,
             fragments_tile,
             refinement,
+            is_unfinished,
+            fragment_link_groups,
             bin_shape,
             bin_ratio,
             unknown: block.without(FIELDS),
-            other: outer.without(&["zarr_vectors_level"]),
+            other: outer.without(&["zarr_vectors_level", "zarr_vectors_presence"]),
             notes: collected.finish(),
         })
     }
@@ -301,6 +311,18 @@ fn read_refinement(outer: &Fields<'_>, block: &Fields<'_>) -> Result<Refinement,
         }
         "add" => Ok(Refinement::Add),
         other => Err(at.unknown_word(other, "\"replace\" or \"add\"")),
+    }
+}
+
+/// Returns whether the chunks of a level are not listed yet. The draft does not tell whether the
+/// field is in the block or beside it.
+fn read_presence(fields: &Fields<'_>) -> Result<bool, MetadataError> {
+    let Some(at) = fields.get("zarr_vectors_presence") else {
+        return Ok(false);
+    };
+    match at.text()? {
+        "deferred" => Ok(true),
+        other => Err(at.unknown_word(other, "\"deferred\"")),
     }
 }
 

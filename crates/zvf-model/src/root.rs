@@ -129,6 +129,7 @@ impl Default for CrossLevelStorage {
 pub const UNDERSTOOD_CAPABILITIES: &[&str] = &[
     "additive_levels",
     "fragment_index",
+    "fragment_link_groups",
     "multiscale_links",
     "preserved_object_ids",
     "shared_fragments",
@@ -221,6 +222,9 @@ pub struct RootMetadata {
     pub coordinate_offset: Option<Vec<f64>>,
     /// The entries of levels, in file order.
     pub datasets: Vec<MultiscaleDataset>,
+    /// Chunks per shard along each axis, for arrays that are added later; a draft after 0.9.2.
+    /// The metadata of each array decides about that array.
+    pub shard_shape: Option<Vec<u64>>,
     /// Shards of stores up to 0.8.0.
     pub legacy_sharding: Option<LegacySharding>,
     /// Fields of `zarr_vectors` unknown to this crate.
@@ -248,6 +252,7 @@ const BLOCK: &[&str] = &[
     "base_bin_shape",
     "attribute_specs",
     "coordinate_offset",
+    "shard_shape",
 ];
 const BESIDE: &[&str] = &["zarr_vectors", "multiscales", "shard_layout", "shard_size"];
 
@@ -319,6 +324,7 @@ impl RootMetadata {
             }),
             coordinate_offset: notes.field(&block, "coordinate_offset", offset),
             datasets: read_datasets(&multiscale, rank, notes),
+            shard_shape: notes.field(&block, "shard_shape", |at| read_shard_shape(at, rank)),
             legacy_sharding: read_sharding(&fields, notes),
             unknown: block.without(BLOCK),
             other: fields.without(BESIDE),
@@ -519,6 +525,15 @@ fn read_required(block: &Fields<'_>) -> Result<Vec<String>, MetadataError> {
         false => Err(at.error(MetadataFault::Capabilities(Excerpt::of(
             &unknown.join(", "),
         )))),
+    }
+}
+
+/// Reads the chunks per shard along each axis: a list, or one number for all axes.
+fn read_shard_shape(at: &JsonField<'_>, rank: usize) -> Result<Vec<u64>, MetadataError> {
+    let chunks = |at: &JsonField<'_>| at.unsigned(1, u64::MAX);
+    match JsonKind::of(at.value()) {
+        JsonKind::List => at.exactly(rank, chunks),
+        _ => Ok(vec![chunks(at)?; rank]),
     }
 }
 

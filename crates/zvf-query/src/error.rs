@@ -59,6 +59,12 @@ pub enum QueryError {
         /// Levels that the root names.
         declared: Vec<LevelId>,
     },
+    /// The level is being built.
+    #[error(
+        "{0}: the level is being built, and its arrays do not list their chunks yet; \
+         read it when its writer has finished"
+    )]
+    Unfinished(Key),
     /// No level matches the request.
     #[error("no level is as fine: level 0 itself has a larger scale")]
     NoScale,
@@ -225,6 +231,7 @@ impl QueryError {
             | Self::NoGroup { .. }
             | Self::NoAttribute { .. }
             | Self::NoGeometry(_) => ErrorKind::NotFound,
+            Self::Unfinished(_) => ErrorKind::Conflict,
             Self::OverVertices { .. } | Self::OverBudget { .. } => ErrorKind::OverBudget,
             Self::Nameless(_) | Self::Unsupported(_) | Self::Draco(_) | Self::LegacyLinks(_) => {
                 ErrorKind::Unsupported

@@ -14,6 +14,7 @@ use crate::{
 mod additive;
 mod chunks;
 mod extras;
+mod link_groups;
 mod links;
 mod manifests;
 mod objects;
@@ -129,6 +130,7 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> Store
                 metadata,
             };
             links::check(context, scope, &mut counted).await;
+            link_groups::check(context, scope, &counted).await;
         }
     }
     links::between_levels(context, store, root, &counted);

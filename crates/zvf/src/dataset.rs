@@ -23,7 +23,7 @@ use zvf_model::{
     root::RootMetadata,
     zarr::Node,
 };
-use zvf_query::{LevelCache, Session};
+use zvf_query::{LevelCache, QueryError, Session};
 use zvf_store::{CellReader, OpenOptions, SnapshotError, Store};
 
 use self::{following::Following, node_copy_check::NodeCopyCheck, opening::Opened};
@@ -376,15 +376,27 @@ impl Dataset {
     }
 }
 
-/// Checks that a level holds its whole content.
+/// Checks that a level holds its whole content and is not being built.
 #[cfg(feature = "write")]
 pub(crate) fn check_whole_level(level: &LevelMetadata) -> Result<(), Failure> {
+    check_finished(level)?;
     match level.refinement {
         Refinement::Replace => Ok(()),
         Refinement::Add => {
             let level = nodes::child(&Key::root(), &level.level.to_string())?;
             Err(Failure::AdditiveLevel { level })
         }
+    }
+}
+
+/// Checks that the arrays of a level list their chunks.
+pub(crate) fn check_finished(level: &LevelMetadata) -> Result<(), Failure> {
+    match level.is_unfinished {
+        true => {
+            let key = nodes::child(&Key::root(), &level.level.to_string())?;
+            Err(QueryError::Unfinished(key).into())
+        }
+        false => Ok(()),
     }
 }
 

@@ -117,6 +117,12 @@ pub(crate) enum Failure {
         /// The cause.
         source: IndexError,
     },
+    /// An array does not list its chunks.
+    #[error("{node}: does not list its chunks")]
+    Unlisted {
+        /// The array.
+        node: Key,
+    },
     /// The cell of a listed chunk is missing.
     #[error("{node}: chunk {cell} is listed, but missing")]
     MissingCell {

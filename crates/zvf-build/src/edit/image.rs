@@ -154,7 +154,12 @@ impl LevelSnapshot {
             }
             let key = Key::parse(path).map_err(|error| damaged(path, error))?;
             let presence = zvf_model::array::Presence::parse(&key, &array, self.axes);
-            let presence = presence.map_err(|error| damaged(path, error))?.value;
+            let presence = presence.map_err(|error| damaged(path, error))?;
+            // An array without a list is not empty: a change would replace its cells.
+            if let Some(note) = presence.notes.first() {
+                return Err(damaged(path, &note.fault));
+            }
+            let presence = presence.value;
             let attributes = &array.attributes;
             let origin = attributes
                 .get("chunk_grid_origin")

@@ -125,8 +125,12 @@ impl LevelSnapshot {
                 .saturating_add(edits.added)
                 .saturating_sub(edits.removed);
             level["vertex_count"] = json!(vertices);
-            if let (false, Some(level)) = (tiles, level.as_object_mut()) {
-                level.remove("fragments_tile");
+            if let Some(level) = level.as_object_mut() {
+                if !tiles {
+                    level.remove("fragments_tile");
+                }
+                // Links and fragments may have changed; the claim is made by checking all of them.
+                level.remove("fragment_link_groups");
             }
         }
         self.recount_links(edits);

@@ -117,6 +117,8 @@ impl MigrationTarget {
             let all = json!(names);
             block.insert("arrays_present".to_owned(), all);
             block.remove("fragments_tile");
+            // Links are written anew, in an order that may differ from that of the fragments.
+            block.remove("fragment_link_groups");
             if facts.tiles && self.is_current() {
                 block.insert("fragments_tile".to_owned(), json!(true));
             }

@@ -132,17 +132,17 @@ impl Session<'_> {
     /// Opens a level. Takes one request on first use.
     pub(crate) async fn level(&self, id: LevelId) -> Result<Arc<Level>, QueryError> {
         let known = self.levels.lock().get(&id).cloned();
-        if let Some(level) = known {
-            return Ok(level);
-        }
         let key = child(&Key::root(), &id.to_string())?;
+        if let Some(level) = known {
+            return finished(key, level);
+        }
         let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
         let node = nodes.into_iter().next().flatten();
         let node = node.ok_or_else(|| self.no_level(id))?;
         let metadata = LevelMetadata::parse(&key, id, node.attributes(), self.root)?;
         let level = Arc::new(Level::new(metadata));
-        let mut levels = self.levels.lock();
-        Ok(Arc::clone(levels.entry(id).or_insert(level)))
+        let level = Arc::clone(self.levels.lock().entry(id).or_insert(level));
+        finished(key, level)
     }
 
     pub(crate) fn no_level(&self, level: LevelId) -> QueryError {
@@ -250,6 +250,14 @@ impl Session<'_> {
     /// Returns the key of a level's group.
     pub(crate) fn node_of(level: &Level) -> Result<Key, QueryError> {
         child(&Key::root(), &level.id().to_string())
+    }
+}
+
+/// Returns a level whose arrays list their chunks.
+fn finished(key: Key, level: Arc<Level>) -> Result<Arc<Level>, QueryError> {
+    match level.metadata.is_unfinished {
+        true => Err(QueryError::Unfinished(key)),
+        false => Ok(level),
     }
 }
 

@@ -18,7 +18,11 @@ const MULTISCALE_LINKS: &str = "multiscale_links";
 const SHARED_FRAGMENTS: &str = "shared_fragments";
 const PRESERVED_IDS: &str = "preserved_object_ids";
 /// Tokens that no metadata can contradict.
-const SILENT: [&str; 2] = ["fragment_index", "partitioned_cross_chunk_links"];
+const SILENT: [&str; 3] = [
+    "fragment_index",
+    "fragment_link_groups",
+    "partitioned_cross_chunk_links",
+];
 const PLACE: [&str; 2] = ["zarr_vectors", "format_capabilities"];
 
 pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {

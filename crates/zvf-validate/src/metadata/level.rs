@@ -63,6 +63,10 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
         }
         inherited(context, store, level, metadata);
         completion(context, store, level, metadata);
+        if metadata.is_unfinished {
+            let message = "the level is being built";
+            context.report(&rules::UNFINISHED_LEVEL, &level.key, message);
+        }
     }
 }
 

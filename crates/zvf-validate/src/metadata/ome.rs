@@ -109,7 +109,12 @@ fn repaired(store: &StoreMetadata, root: &RootMetadata, found: Option<&Value>) -
         }
         Value::Object(object)
     });
-    let world = json!([{"name": "world", "axes": axes.collect::<Vec<_>>()}]);
+    // Collections refer to the system by its id.
+    let world = systems(&ome).and_then(|systems| systems.first()?.as_object());
+    let mut world = world.cloned().unwrap_or_default();
+    world.insert("name".to_owned(), json!("world"));
+    world.insert("axes".to_owned(), json!(axes.collect::<Vec<_>>()));
+    let world = json!([world]);
     let mut attributes = ome
         .get("attributes")
         .and_then(Value::as_object)

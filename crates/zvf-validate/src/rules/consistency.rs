@@ -241,4 +241,8 @@ rules! { Consistency;
     /// Readers return it twice.
     OBJECT_TWICE = "ZV-L3-121", Error, "an object in several levels that complete each other",
         Advice("remove the object from the finer level");
+    /// `fragment_link_groups` declares that group k of the links of a chunk holds the links of its
+    /// fragment k, but it does not. Readers that rely on it return links of other objects.
+    LINK_GROUPS_CLAIM = "ZV-L3-122", Error, "fragment_link_groups is false",
+        Repair("removes fragment_link_groups");
 }

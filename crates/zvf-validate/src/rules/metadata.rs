@@ -256,4 +256,8 @@ rules! { Metadata;
     /// do not know additive levels open the store and return a part of its content.
     ADDITIVE_UNDECLARED = "ZV-L2-073", Error, "undeclared additive levels",
         Repair("adds additive_levels to required_capabilities");
+    /// `zarr_vectors_presence` declares that a level is being built, so that its arrays do not list
+    /// their chunks. Readers refuse the level.
+    UNFINISHED_LEVEL = "ZV-L2-074", Error, "an unfinished level",
+        Advice("finish writing the level, or delete it if its writer was interrupted");
 }

@@ -17,7 +17,7 @@ use zvf_model::{
 };
 use zvf_store::{CellRead, DecodedForm, Read};
 
-use super::{Dataset, object_count};
+use super::{Dataset, check_finished, object_count};
 use crate::{failure::Failure, nodes};
 
 /// Upper bound on the files of a level, above that of any known store.
@@ -80,6 +80,7 @@ enum Sizes {
 
 impl<'a> Counter<'a> {
     async fn new(dataset: &'a Dataset, level: &'a LevelMetadata) -> Result<Self, Failure> {
+        check_finished(level)?;
         let root = nodes::child(&Key::root(), &level.level.to_string())?;
         let files = dataset.store().list_all(&root, MOST_FILES).await?;
         Ok(Self {
@@ -278,7 +279,12 @@ impl<'a> Counter<'a> {
 
     /// Returns the sizes of chunks that are cells of one array.
     async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Failure> {
-        let presence = Presence::parse(key, array, self.arity)?.value;
+        let presence = Presence::parse(key, array, self.arity)?;
+        // Without the list the array would seem to be empty.
+        if !presence.notes.is_empty() {
+            return Err(Failure::Unlisted { node: key.clone() });
+        }
+        let presence = presence.value;
         let cells = nodes::cell_array(key, array.clone())?;
         let missing = |chunk: &ChunkCoord| Failure::MissingCell {
             node: key.clone(),

@@ -1,0 +1,269 @@
+//! Levels that are being built, the claim about groups of links, and fields that are kept.
+
+use serde_json::{Value as Json, json};
+use zvf::{
+    CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryKind,
+    MigrateOptions, NumericColumn, OutOfBounds, Query, ValidateOptions, repair, validate,
+};
+use zvf_build::WritePlan;
+use zvf_query::QueryError;
+use zvf_store::Store;
+use zvf_testkit::golden::Files;
+
+use super::{change, files_of, in_memory, recorded, set_level, set_root};
+use crate::block_on;
+
+async fn created(kind: GeometryKind, geometry: Geometry) -> Store {
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let mut design = Design::new(kind);
+    design.chunk_shape = Some(vec![10.0; 3]);
+    design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
+    let plan = WritePlan::new(geometry, design).unwrap();
+    let options = CreateOptions::default();
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
+    store
+}
+
+/// Removes the copy of the nodes, which a change by hand does not keep.
+fn without_copy(files: &mut Files) {
+    change(files, "zarr.json", |root| {
+        root["attributes"]
+            .as_object_mut()
+            .unwrap()
+            .remove("zvf_nodes");
+    });
+}
+
+fn json(files: &Files, key: &str) -> Json {
+    let (_, bytes) = files.iter().find(|(name, _)| name == key).unwrap();
+    serde_json::from_slice(bytes).unwrap()
+}
+
+async fn codes(store: &Store) -> Vec<&'static str> {
+    let report = validate(store.clone(), &ValidateOptions::default()).await;
+    let findings = report.unwrap().findings;
+    findings.iter().map(|found| found.rule.code).collect()
+}
+
+/// Triangles, each in an object of its own, all in one chunk.
+fn triangles(ids: &[i64]) -> Geometry {
+    let mut rows = Vec::new();
+    for id in ids {
+        let at = f32::from(u16::try_from(*id).unwrap());
+        rows.extend([at, 1.0, 1.0, at + 0.5, 1.0, 1.0, at, 2.0, 1.0]);
+    }
+    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
+    geometry.object_ids = Some(ids.iter().flat_map(|id| [*id; 3]).collect());
+    geometry.link_width = 3;
+    geometry.links = (0..i64::try_from(ids.len()).unwrap() * 3).collect();
+    geometry
+}
+
+/// A level that is being built is not empty, wherever the field stands.
+#[test]
+fn an_unfinished_level_is_refused() {
+    block_on(async {
+        let beside = |node: &mut Json| {
+            node["attributes"]["zarr_vectors_presence"] = json!("deferred");
+        };
+        let within = |node: &mut Json| {
+            node["attributes"]["zarr_vectors_level"]["zarr_vectors_presence"] = json!("deferred");
+        };
+        let changes: [&dyn Fn(&mut Json); 2] = [&beside, &within];
+        for place in changes {
+            let mut files = recorded("points_2d_bins");
+            change(&mut files, "0/zarr.json", place);
+            for array in ["0/vertices/zarr.json", "0/vertex_fragments/zarr.json"] {
+                change(&mut files, array, |node| {
+                    let attributes = node["attributes"].as_object_mut().unwrap();
+                    attributes.remove("nonempty_chunks");
+                });
+            }
+            let store = in_memory(&files);
+            let dataset = Dataset::open(store.clone()).await.unwrap();
+            let is_unfinished = |error: Error| {
+                let is = matches!(error, Error::Query(QueryError::Unfinished(_)));
+                assert!(is && error.kind() == ErrorKind::Conflict, "{error}");
+                assert!(error.to_string().starts_with("0: the level is being built"));
+            };
+            is_unfinished(dataset.query(&Query::new()).await.unwrap_err());
+            is_unfinished(dataset.query(&Query::new().keep_going()).await.unwrap_err());
+            is_unfinished(dataset.count(&Query::new()).await.unwrap_err());
+            is_unfinished(dataset.info().await.unwrap_err());
+            is_unfinished(Editor::open(store.clone()).await.unwrap_err());
+            let target = tempfile::tempdir().unwrap();
+            let target = target.path().join("new.zv").display().to_string();
+            let options = MigrateOptions::default();
+            let migrated = zvf::migrate(store.clone(), &target, &options).await;
+            is_unfinished(migrated.unwrap_err());
+            assert!(codes(&store).await.contains(&"ZV-L2-074"));
+        }
+        let mut files = recorded("points_2d_bins");
+        set_level(&mut files, 0, "zarr_vectors_presence", json!("later"));
+        let error = Dataset::open(in_memory(&files)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+    });
+}
+
+/// Without a list of chunks an array is not empty for any reader or writer.
+#[test]
+fn an_array_without_a_list_of_chunks_is_refused() {
+    block_on(async {
+        let mut files = recorded("points_2d_bins");
+        change(&mut files, "0/vertices/zarr.json", |node| {
+            let attributes = node["attributes"].as_object_mut().unwrap();
+            attributes.remove("nonempty_chunks");
+        });
+        let store = in_memory(&files);
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        let query = dataset.query(&Query::new()).await.unwrap_err();
+        let info = dataset.info().await.unwrap_err();
+        for error in [query, info] {
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+            assert!(error.to_string().contains("0/vertices"), "{error}");
+        }
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let point = Geometry::new(NumericColumn::float32(2, [1.0, 1.0]));
+        let error = editor
+            .append(&point, OutOfBounds::Reject)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("0/vertices"), "{error}");
+        assert_eq!(files_of(&store).await.len(), files.len());
+    });
+}
+
+#[test]
+fn a_claim_about_groups_of_links_is_checked_and_removed_by_changes() {
+    block_on(async {
+        let claimed = async |ids: &[i64]| {
+            let mut files = files_of(&created(GeometryKind::Mesh, triangles(ids)).await).await;
+            without_copy(&mut files);
+            set_level(&mut files, 0, "fragment_link_groups", json!(true));
+            set_root(
+                &mut files,
+                "format_capabilities",
+                json!(["fragment_link_groups"]),
+            );
+            files
+        };
+        // One object: the only group has the links of the only fragment.
+        let healthy = claimed(&[0]).await;
+        let store = in_memory(&healthy);
+        assert_eq!(codes(&store).await, Vec::<&str>::new());
+        // Two objects, but one group of links.
+        let damaged = in_memory(&claimed(&[0, 3]).await);
+        assert_eq!(codes(&damaged).await, ["ZV-L3-122"]);
+        let answer = Dataset::open(damaged.clone()).await.unwrap();
+        let answer = answer.query(&Query::new().objects([3])).await.unwrap();
+        assert_eq!(answer.positions.len(), 3);
+        repair(damaged.clone(), &ValidateOptions::default())
+            .await
+            .unwrap();
+        assert_eq!(codes(&damaged).await, Vec::<&str>::new());
+        // A change of the level ends the claim.
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let claim = async |store: &Store| {
+            let level = json(&files_of(store).await, "0/zarr.json");
+            level["attributes"]["zarr_vectors_level"]
+                .get("fragment_link_groups")
+                .cloned()
+        };
+        assert_eq!(claim(&store).await, Some(json!(true)));
+        editor
+            .append(&triangles(&[5]), OutOfBounds::Reject)
+            .await
+            .unwrap();
+        assert_eq!(claim(&store).await, None);
+        assert_eq!(codes(&store).await, Vec::<&str>::new());
+        // So does a migration.
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new.zv").display().to_string();
+        let options = MigrateOptions::default();
+        zvf::migrate(in_memory(&healthy), &target, &options)
+            .await
+            .unwrap();
+        let migrated = Dataset::open(&*target).await.unwrap();
+        assert_eq!(claim(migrated.store()).await, None);
+        assert_eq!(codes(migrated.store()).await, Vec::<&str>::new());
+    });
+}
+
+/// A store that requires the capability opens: its rows have the same meaning without the claim.
+#[test]
+fn groups_of_links_may_be_required() {
+    block_on(async {
+        let mut files = recorded("points_2d_bins");
+        set_root(
+            &mut files,
+            "required_capabilities",
+            json!(["fragment_link_groups"]),
+        );
+        Dataset::open(in_memory(&files)).await.unwrap();
+    });
+}
+
+#[test]
+fn declared_shards_and_the_id_of_the_world_survive_changes() {
+    block_on(async {
+        let points = |at: f32| Geometry::new(NumericColumn::float32(3, [at, 1.0, 1.0]));
+        let mut files = files_of(&created(GeometryKind::Points, points(1.0)).await).await;
+        without_copy(&mut files);
+        set_root(&mut files, "shard_shape", json!([2, 2, 1]));
+        change(&mut files, "zarr.json", |root| {
+            let scene = &mut root["attributes"]["ome"]["attributes"]["scene"];
+            scene["coordinateSystems"][0]["id"] = json!("world-1");
+        });
+        let store = in_memory(&files);
+        assert_eq!(codes(&store).await, Vec::<&str>::new());
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        assert_eq!(dataset.root().shard_shape, Some(vec![2, 2, 1]));
+        let editor = Editor::open(store.clone()).await.unwrap();
+        editor
+            .append(&points(15.0), OutOfBounds::Reject)
+            .await
+            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new.zv").display().to_string();
+        zvf::migrate(store.clone(), &target, &MigrateOptions::default())
+            .await
+            .unwrap();
+        let migrated = Dataset::open(&*target).await.unwrap();
+        for store in [&store, migrated.store()] {
+            let root = json(&files_of(store).await, "zarr.json");
+            let attributes = &root["attributes"];
+            assert_eq!(attributes["zarr_vectors"]["shard_shape"], json!([2, 2, 1]));
+            let world = &attributes["ome"]["attributes"]["scene"]["coordinateSystems"][0];
+            assert_eq!(world["id"], json!("world-1"));
+        }
+        // Repairs of the axes keep the id.
+        change(&mut files, "zarr.json", |root| {
+            let scene = &mut root["attributes"]["ome"]["attributes"]["scene"];
+            scene["coordinateSystems"][0]["axes"] = json!([]);
+        });
+        let store = in_memory(&files);
+        repair(store.clone(), &ValidateOptions::default())
+            .await
+            .unwrap();
+        let root = json(&files_of(&store).await, "zarr.json");
+        let world = &root["attributes"]["ome"]["attributes"]["scene"]["coordinateSystems"][0];
+        assert_eq!(
+            (&world["id"], world["axes"].as_array().unwrap().len()),
+            (&json!("world-1"), 3)
+        );
+        // One number counts for all axes; a wrong value is noted and ignored.
+        for (value, expected) in [
+            (json!(4), Some(vec![4; 3])),
+            (json!(0), None),
+            (json!([1, 2]), None),
+            (json!("x"), None),
+        ] {
+            let mut files = files.clone();
+            set_root(&mut files, "shard_shape", value);
+            let dataset = Dataset::open(in_memory(&files)).await.unwrap();
+            assert_eq!(dataset.root().shard_shape, expected);
+            assert_eq!(dataset.root().notes.is_empty(), expected.is_some());
+        }
+    });
+}
