@@ -61,6 +61,10 @@ pub enum Refinement {
 /// Metadata of a level.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the format, independent of the others"
+)]
 pub struct LevelMetadata {
     /// Its number, from its name.
     pub level: LevelId,

@@ -128,6 +128,7 @@ impl Default for CrossLevelStorage {
 /// Capabilities that a root may require, because this workspace implements them.
 pub const UNDERSTOOD_CAPABILITIES: &[&str] = &[
     "additive_levels",
+    "dense_manifests",
     "fragment_index",
     "fragment_link_groups",
     "multiscale_links",
@@ -222,6 +223,9 @@ pub struct RootMetadata {
     pub coordinate_offset: Option<Vec<f64>>,
     /// The entries of levels, in file order.
     pub datasets: Vec<MultiscaleDataset>,
+    /// Layout of the manifests of object indexes that are added later, a draft after 0.9.2. Each
+    /// index declares its own.
+    pub manifest_layout: Option<String>,
     /// Chunks per shard along each axis, for arrays that are added later; a draft after 0.9.2.
     /// The metadata of each array decides about that array.
     pub shard_shape: Option<Vec<u64>>,
@@ -253,6 +257,7 @@ const BLOCK: &[&str] = &[
     "attribute_specs",
     "coordinate_offset",
     "shard_shape",
+    "manifest_layout",
 ];
 const BESIDE: &[&str] = &["zarr_vectors", "multiscales", "shard_layout", "shard_size"];
 
@@ -324,6 +329,8 @@ impl RootMetadata {
             }),
             coordinate_offset: notes.field(&block, "coordinate_offset", offset),
             datasets: read_datasets(&multiscale, rank, notes),
+            manifest_layout: notes
+                .field(&block, "manifest_layout", |at| at.text().map(str::to_owned)),
             shard_shape: notes.field(&block, "shard_shape", |at| read_shard_shape(at, rank)),
             legacy_sharding: read_sharding(&fields, notes),
             unknown: block.without(BLOCK),

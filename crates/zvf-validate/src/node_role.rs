@@ -37,6 +37,8 @@ pub(crate) enum NodeRole<'a> {
     Blob,
     ObjectIndex,
     Manifests,
+    /// Spans or blocks of a dense object index.
+    ManifestRows,
     ObjectIds,
     ObjectAttribute(&'a str),
     Groups,
@@ -98,9 +100,12 @@ impl<'a> NodeRole<'a> {
             | Self::ObjectIndex
             | Self::GeometryIndex
             | Self::Parametric => NodeType::Group,
-            Self::Cell | Self::Shard | Self::Blob | Self::Manifests | Self::ObjectIds => {
-                NodeType::Array
-            }
+            Self::Cell
+            | Self::Shard
+            | Self::Blob
+            | Self::Manifests
+            | Self::ManifestRows
+            | Self::ObjectIds => NodeType::Array,
             Self::Groups => match layout.groups {
                 TableForm::Child => NodeType::Group,
                 TableForm::Array => NodeType::Array,
@@ -212,6 +217,7 @@ fn in_level<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
         | ["vertex_attributes" | "fragment_attributes", _, name] => cell(name),
         ["object_index"] => NodeRole::ObjectIndex,
         ["object_index", "manifests"] => NodeRole::Manifests,
+        ["object_index", "manifest_spans" | "manifest_blocks"] => NodeRole::ManifestRows,
         ["object_index", "object_ids"] => NodeRole::ObjectIds,
         ["object_index", "data" | "offsets"] => NodeRole::Blob,
         ["groups"] => NodeRole::Groups,

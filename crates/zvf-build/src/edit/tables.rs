@@ -86,6 +86,12 @@ impl Tables {
     ) -> Result<(), EditError> {
         if let Some(index) = index {
             let path = "0/object_index";
+            let layout = index.get("layout").and_then(Value::as_str);
+            if layout.is_some_and(|layout| !layout.starts_with("vlen_manifests_v")) {
+                return Err(EditError::Unsupported(
+                    "the object index is dense; migrate the store, which writes another index",
+                ));
+            }
             if index["sid_ndim"].as_u64() != Some(axes as u64) {
                 return Err(damaged(path, "chunk keys of another number of axes"));
             }

@@ -22,6 +22,9 @@ pub enum ObjectIndexLayout {
     Manifests,
     /// `vlen_manifests_v2`: `manifests` and `object_ids`.
     ManifestsWithIds,
+    /// `dense_manifests_v1`, a draft after 0.9.2: `manifest_spans`, `manifest_blocks` and
+    /// `object_ids`, which are arrays of numbers.
+    Dense,
 }
 
 /// Metadata of `object_index`.
@@ -58,6 +61,7 @@ impl ObjectIndex {
             Some(at) => match at.text()? {
                 "vlen_manifests_v1" => ObjectIndexLayout::Manifests,
                 "vlen_manifests_v2" => ObjectIndexLayout::ManifestsWithIds,
+                "dense_manifests_v1" => ObjectIndexLayout::Dense,
                 other => return Err(at.unknown_word(other, "a layout of manifests")),
             },
         };
@@ -71,7 +75,10 @@ impl ObjectIndex {
             num_objects,
             num_present: notes.field(&fields, "num_present", present),
             sid_ndim: usize::try_from(sid_ndim).unwrap_or(MAX_RANK),
-            ids_sorted: sorted.unwrap_or(layout != ObjectIndexLayout::ManifestsWithIds),
+            ids_sorted: sorted.unwrap_or(matches!(
+                layout,
+                ObjectIndexLayout::Open | ObjectIndexLayout::Manifests
+            )),
         };
         let notes = notes.finish();
         Ok(Noted { value, notes })

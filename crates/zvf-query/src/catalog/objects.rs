@@ -10,6 +10,7 @@ use zvf_model::grid::ChunkCoord;
 use crate::catalog::level::CachedLookup;
 
 mod builder;
+mod dense;
 mod ids;
 mod interner;
 mod lookup;

@@ -41,7 +41,7 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counted:
         let (Some(rows), [fragments, groups, links]) = (rows, cells) else {
             return;
         };
-        let ChunkGroups::Different(why) =
+        let ClaimCheck::Different(why) =
             compare(inside, chunk, (fragments, groups, links), rows.rows)
         else {
             return;
@@ -59,7 +59,7 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counted:
 }
 
 /// The result of comparing the groups of a chunk with its fragments.
-enum ChunkGroups {
+enum ClaimCheck {
     Same,
     Different(&'static str),
     /// A cell cannot be read.
@@ -72,37 +72,37 @@ fn compare(
     chunk: &ChunkCoord,
     (fragments, groups, links): (&CellPayload, &CellPayload, &CellPayload),
     rows: u64,
-) -> ChunkGroups {
+) -> ClaimCheck {
     let (Some(fragments), Some(links)) = (fragments.bytes(), links.bytes()) else {
-        return ChunkGroups::Unknown;
+        return ClaimCheck::Unknown;
     };
     let Some(groups) = groups.bytes() else {
         return match groups {
-            CellPayload::Absent => ChunkGroups::Different("its links are in no group"),
-            _ => ChunkGroups::Unknown,
+            CellPayload::Absent => ClaimCheck::Different("its links are in no group"),
+            _ => ClaimCheck::Unknown,
         };
     };
     let (Ok(fragments), Ok(groups)) = (
         FragmentIndex::parse(fragments),
         FragmentIndex::parse(groups),
     ) else {
-        return ChunkGroups::Unknown;
+        return ClaimCheck::Unknown;
     };
     let mut ends: Vec<u64> = Vec::new();
     let each = |record: LinkRecord<'_, ()>| ends.extend(record.ends.iter().map(|(_, row)| *row));
     if each_record(part, chunk, links, None, |_, _| (), each).is_err() {
-        return ChunkGroups::Unknown;
+        return ClaimCheck::Unknown;
     }
     if fragments.len() != groups.len() {
-        return ChunkGroups::Different("there are not as many groups as fragments");
+        return ClaimCheck::Different("there are not as many groups as fragments");
     }
     let links = ends.chunks_exact(part.width().get());
     let count = u64::try_from(links.len()).unwrap_or(u64::MAX);
     let Some(fragment_of) = assigned(&fragments, rows) else {
-        return ChunkGroups::Different("fragments share vertices");
+        return ClaimCheck::Different("fragments share vertices");
     };
     let Some(group_of) = assigned(&groups, count).filter(|all| !all.contains(&NONE)) else {
-        return ChunkGroups::Different("a link is in no group or in several");
+        return ClaimCheck::Different("a link is in no group or in several");
     };
     let is_inside = |(ends, group): (&[u64], &u32)| {
         ends.iter().all(|row| {
@@ -111,8 +111,8 @@ fn compare(
         })
     };
     match links.zip(&group_of).all(is_inside) {
-        true => ChunkGroups::Same,
-        false => ChunkGroups::Different("a group has a link with an end outside its fragment"),
+        true => ClaimCheck::Same,
+        false => ClaimCheck::Different("a group has a link with an end outside its fragment"),
     }
 }
 

@@ -1,6 +1,11 @@
 //! Manifests of a level, in row order.
 
-use zvf_format::{int64s::Int64s, manifest::ObjectManifest, open_rows::OpenRows};
+use zvf_format::{
+    int64s::Int64s,
+    manifest::{ObjectManifest, ObjectManifestBuilder},
+    numeric::{ByteOrder, Kind},
+    open_rows::OpenRows,
+};
 use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
     key::Key,
@@ -9,8 +14,12 @@ use zvf_model::{
 };
 
 use crate::{
-    batch::CellPayload, context::Context, rules::consistency as rules, store::LevelScope,
-    table_array::TableArray, tree::StoreTree,
+    batch::CellPayload,
+    context::Context,
+    rules::consistency as rules,
+    store::LevelScope,
+    table_array::{RowType, TableArray},
+    tree::StoreTree,
 };
 
 /// The opened object index of a level.
@@ -30,6 +39,11 @@ enum ManifestStorage {
     None,
     /// One item per manifest.
     Items(TableArray),
+    /// Spans of blocks, and blocks.
+    Dense {
+        spans: TableArray,
+        blocks: TableArray,
+    },
     /// Concatenated manifests and their offsets.
     Open {
         data: TableArray,
@@ -137,6 +151,25 @@ impl Manifests {
                 (None, _) => return missing("data"),
                 (_, None) => return missing("offsets"),
             },
+            ObjectIndexLayout::Dense => match (open("manifest_spans"), open("manifest_blocks")) {
+                (Some(spans), Some(blocks)) => {
+                    let columns = u64::try_from(index.sid_ndim).unwrap_or(u64::MAX);
+                    let arrays = [(&spans, 2), (&blocks, columns.saturating_add(1))];
+                    let is_wrong = |(array, columns): &(&TableArray, u64)| {
+                        array.columns != *columns
+                            || !matches!(array.row, RowType::Number(Kind::Int64, _))
+                    };
+                    if let Some((array, _)) = arrays.into_iter().find(is_wrong) {
+                        let message = "rows are not the 64-bit integers of a dense index";
+                        context.report(&rules::PART_NOT_CHECKED, &array.key, message);
+                        return None;
+                    }
+                    ManifestStorage::Dense { spans, blocks }
+                }
+                (None, None) if index.num_objects == 0 => ManifestStorage::None,
+                (None, _) => return missing("manifest_spans"),
+                (_, None) => return missing("manifest_blocks"),
+            },
             _ => match open("manifests") {
                 Some(items) => ManifestStorage::Items(items),
                 None if index.num_objects == 0 => ManifestStorage::None,
@@ -144,7 +177,7 @@ impl Manifests {
             },
         };
         let ids = match index.layout {
-            ObjectIndexLayout::ManifestsWithIds => open("object_ids"),
+            ObjectIndexLayout::ManifestsWithIds | ObjectIndexLayout::Dense => open("object_ids"),
             _ => None,
         };
         let of_ids = ids.as_ref().is_some_and(|ids| !is_int64(tree, &ids.key));
@@ -166,6 +199,7 @@ impl Manifests {
         match &self.held {
             ManifestStorage::None => Some(0),
             ManifestStorage::Items(items) => Some(items.len),
+            ManifestStorage::Dense { spans, .. } => Some(spans.len),
             ManifestStorage::Open { offsets, .. } => {
                 let bytes = offsets.len.checked_mul(offsets.row_size())?;
                 bytes.is_multiple_of(8).then(|| bytes.div_euclid(8))
@@ -180,10 +214,7 @@ impl Manifests {
         };
         let bytes = ids.all_bytes(context).await?;
         let numbers = Int64s::parse(&bytes).ok()?;
-        let big = matches!(
-            ids.row,
-            crate::table_array::RowType::Number(_, zvf_format::numeric::ByteOrder::Big)
-        );
+        let big = matches!(ids.row, RowType::Number(_, ByteOrder::Big));
         let number = |id: i64| if big { id.swap_bytes() } else { id };
         Some(Ids::Table(numbers.iter().map(number).collect()))
     }
@@ -231,6 +262,37 @@ impl Manifests {
                 };
                 items.each_cell(context, visit).await;
             }
+            ManifestStorage::Dense { spans, blocks } => {
+                let (Some(spanned), Some(rows)) = (
+                    dense_numbers(spans, context).await,
+                    dense_numbers(blocks, context).await,
+                ) else {
+                    return false;
+                };
+                let block = self.index.sid_ndim.saturating_add(1);
+                // Spans may overlap, so that a few bytes may name many blocks.
+                let mut left = context.fetch.budget() / 8;
+                for (row, span) in (0_u64..).zip(spanned.chunks_exact(2)) {
+                    let count = span.get(1).copied().unwrap_or_default();
+                    // More than there are is a fault of the row.
+                    let taken = u64::try_from(count).unwrap_or(0).min(blocks.len);
+                    let Some(rest) = left.checked_sub(taken) else {
+                        let message = "the spans name more blocks than the memory budget allows";
+                        context.report(&rules::CELL_NOT_CHECKED, &spans.key, message);
+                        return false;
+                    };
+                    left = rest;
+                    match dense_manifest(span, &rows, block) {
+                        Ok(manifest) => entry(&spans.key, row, &manifest),
+                        Err(message) => {
+                            let place = format!("row {row}");
+                            let rule = &rules::MANIFEST_UNREADABLE;
+                            context.report_at(rule, &spans.key, place, message);
+                            all = false;
+                        }
+                    }
+                }
+            }
             ManifestStorage::Open { data, offsets } => {
                 let (Some(bytes), Some(starts)) = (
                     data.all_bytes(context).await,
@@ -255,9 +317,46 @@ impl Manifests {
     }
 }
 
+/// Reads an array of 64-bit integers.
+async fn dense_numbers(array: &TableArray, context: &Context<'_>) -> Option<Vec<i64>> {
+    let bytes = array.all_bytes(context).await?;
+    let is_big = matches!(array.row, RowType::Number(_, ByteOrder::Big));
+    let (words, _) = bytes.as_chunks::<8>();
+    let number = |word: &[u8; 8]| match is_big {
+        true => i64::from_be_bytes(*word),
+        false => i64::from_le_bytes(*word),
+    };
+    Some(words.iter().map(number).collect())
+}
+
+/// Encodes the manifest of an object of a dense index, whose blocks are rows of `block` numbers.
+fn dense_manifest(span: &[i64], rows: &[i64], block: usize) -> Result<Vec<u8>, &'static str> {
+    let beyond = "the span reaches beyond the blocks";
+    let &[start, count] = span else {
+        return Err(beyond);
+    };
+    let mut manifest = ObjectManifestBuilder::new(block.saturating_sub(1));
+    let count = usize::try_from(count).map_err(|_| "the span has a negative number of blocks")?;
+    if count > 0 {
+        let start = usize::try_from(start).map_err(|_| "the span starts before the first block")?;
+        let place = |row: usize| row.checked_mul(block);
+        let end = start.checked_add(count).and_then(place).ok_or(beyond)?;
+        let rows = place(start).and_then(|start| rows.get(start..end));
+        for row in rows.ok_or(beyond)?.chunks_exact(block.max(1)) {
+            let (fragment, chunk) = row.split_last().ok_or(beyond)?;
+            let fragment = u32::try_from(*fragment);
+            let fragment =
+                fragment.map_err(|_| "a block names no fragment: its number is out of range")?;
+            let pushed = manifest.push_single(chunk, fragment);
+            pushed.map_err(|_| "the object has more blocks than a manifest may have")?;
+        }
+    }
+    Ok(manifest.finish())
+}
+
 /// Returns whether an array holds one int64 per row.
 fn is_int64(tree: &StoreTree, key: &Key) -> bool {
-    let int64 = zvf_model::zarr::DataType::Number(zvf_format::numeric::Kind::Int64);
+    let int64 = zvf_model::zarr::DataType::Number(Kind::Int64);
     let is = |array: &Array| array.rank() == 1 && array.data_type == int64;
     tree.array(key).is_some_and(is)
 }

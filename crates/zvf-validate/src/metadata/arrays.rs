@@ -29,6 +29,10 @@ impl NodeCheck<'_, '_> {
             | NodeRole::ParametricGroups => {
                 self.strings(array);
             }
+            NodeRole::ManifestRows => {
+                self.data_type(array, &number(Kind::Int64));
+                self.rank(array, 2..=2);
+            }
             NodeRole::ObjectIds => {
                 self.data_type(array, &number(Kind::Int64));
                 self.rank(array, 1..=1);

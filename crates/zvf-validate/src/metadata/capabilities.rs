@@ -18,7 +18,8 @@ const MULTISCALE_LINKS: &str = "multiscale_links";
 const SHARED_FRAGMENTS: &str = "shared_fragments";
 const PRESERVED_IDS: &str = "preserved_object_ids";
 /// Tokens that no metadata can contradict.
-const SILENT: [&str; 3] = [
+const SILENT: [&str; 4] = [
+    "dense_manifests",
     "fragment_index",
     "fragment_link_groups",
     "partitioned_cross_chunk_links",

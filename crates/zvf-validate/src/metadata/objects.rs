@@ -26,6 +26,9 @@ impl NodeCheck<'_, '_> {
             let message = "missing, although this generation requires it";
             self.context.report_at(rule, self.key, place, message);
         }
+        if index.layout == ObjectIndexLayout::Dense {
+            self.dense(index.sid_ndim);
+        }
         let rows = |name: &str| {
             let array = self.array_at(self.beside(name))?;
             Some((name.to_owned(), array.shape.first().copied()?))
@@ -34,6 +37,7 @@ impl NodeCheck<'_, '_> {
             ObjectIndexLayout::Open => vec![self.offsets()],
             ObjectIndexLayout::Manifests => vec![rows("manifests")],
             ObjectIndexLayout::ManifestsWithIds => vec![rows("manifests"), rows("object_ids")],
+            ObjectIndexLayout::Dense => vec![rows("manifest_spans"), rows("object_ids")],
         };
         let found: Vec<(String, u64)> = found.into_iter().flatten().collect();
         let wrong = found.iter().find(|(_, rows)| *rows != index.num_objects);
@@ -52,6 +56,30 @@ impl NodeCheck<'_, '_> {
                 Some(json!(rows)),
             ),
             false => self.context.report(rule, self.key, message),
+        }
+    }
+
+    /// Checks the arrays of a dense index.
+    fn dense(&self, sid_ndim: usize) {
+        let coordinates = u64::try_from(sid_ndim).unwrap_or(u64::MAX);
+        let columns = [
+            ("manifest_spans", 2),
+            ("manifest_blocks", coordinates.saturating_add(1)),
+        ];
+        for (name, expected) in columns {
+            let key = self.beside(name);
+            let array = self.array_at(key.clone());
+            let found = array.and_then(|array| array.shape.get(1));
+            if let (Some(key), Some(found)) = (key, found.filter(|found| **found != expected)) {
+                let message = format!("{found} columns, but a row has {expected} numbers");
+                self.context.report(&rules::ARRAY_SHAPE, &key, message);
+            }
+        }
+        if let Some(key) = self.beside("manifests")
+            && self.store.tree.exists(&key)
+        {
+            let message = "the layout of the index is dense, so that readers ignore manifests";
+            self.context.report(&rules::CONTRADICTION, &key, message);
         }
     }
 

@@ -151,6 +151,7 @@ impl LevelCheck<'_, '_> {
             ObjectIndexLayout::Open => &["data", "offsets"],
             ObjectIndexLayout::Manifests => &["manifests"],
             ObjectIndexLayout::ManifestsWithIds => &["manifests", "object_ids"],
+            ObjectIndexLayout::Dense => &["manifest_spans", "manifest_blocks", "object_ids"],
         };
         for name in needs {
             if self.has(&format!("object_index/{name}")) {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use zvf_format::{manifest::ObjectManifest, open_rows::OpenRows, vlen::VlenFrame};
 use zvf_model::{
-    array::ObjectIndex,
+    array::{ObjectIndex, ObjectIndexLayout},
     key::Key,
     layout::{ArrayRole, ObjectIndexForm},
     level::LevelId,
@@ -27,6 +27,12 @@ pub(crate) async fn present(
     level: LevelId,
     index: &ObjectIndex,
 ) -> Result<u64, Failure> {
+    if index.layout == ObjectIndexLayout::Dense {
+        let objects = dataset.session().object_list(level).await?;
+        let objects = objects.unwrap_or_default();
+        let present = (0..objects.len()).filter(|place| !objects.fragments(*place).is_empty());
+        return Ok(u64::try_from(present.count()).unwrap_or(u64::MAX));
+    }
     let sid_ndim = index.sid_ndim;
     let manifests = match table(dataset, level, &ArrayRole::Manifests).await {
         Err(Failure::MissingArray { .. }) if index.num_objects == 0 => return Ok(0),

@@ -1,6 +1,7 @@
 //! Stores of drafts of the format after 0.9.2: each is read in full or refused.
 
 mod additive;
+mod dense;
 mod fields;
 
 use serde_json::{Value as Json, json};

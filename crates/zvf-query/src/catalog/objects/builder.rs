@@ -62,6 +62,41 @@ impl ObjectsBuilder {
         self.end(row)
     }
 
+    /// Adds an object whose fragments are rows of a dense index: the coordinates of a chunk and the
+    /// fragment, as 64-bit integers.
+    pub(super) fn push_blocks(&mut self, row: u64, blocks: &[u8]) -> Result<(), ManifestFault> {
+        let size = self.sid_ndim.saturating_add(1).saturating_mul(8);
+        let mut last = None;
+        for block in blocks.chunks(size) {
+            self.check(self.fragments.len().saturating_add(1))?;
+            let fault = |fault| {
+                ManifestFault::Fault(Fault::Row {
+                    row,
+                    source: Box::new(fault),
+                })
+            };
+            let (chunk, fragment) = block
+                .split_last_chunk::<8>()
+                .ok_or_else(|| fault(Fault::Range))?;
+            let chunk = Int64s::parse(chunk).map_err(|error| fault(error.into()))?;
+            let fragment = u32::try_from(i64::from_le_bytes(*fragment));
+            let fragment = fragment.map_err(|_| fault(Fault::Range))?;
+            let number = match last {
+                Some(number) if self.numbers.is(number, chunk) => number,
+                _ => match self.numbers.find(chunk) {
+                    Some(number) => number,
+                    None => self.number(chunk)?,
+                },
+            };
+            last = Some(number);
+            self.fragments.push(ObjectFragment {
+                chunk: number,
+                fragment,
+            });
+        }
+        self.end(row)
+    }
+
     fn expand(&mut self, manifest: &[u8]) -> Result<(), ManifestFault> {
         let manifest = ObjectManifest::parse(manifest, self.sid_ndim)
             .map_err(|error| ManifestFault::Fault(error.into()))?;

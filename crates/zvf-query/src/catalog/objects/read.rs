@@ -60,6 +60,10 @@ impl Session<'_> {
                 self.open_objects(&table, data, offsets, diagnostics)
                     .await?
             }
+            Manifests::Dense { spans, blocks } => {
+                self.dense_objects(&table, spans, blocks, diagnostics)
+                    .await?
+            }
             Manifests::Items(manifests) => {
                 let manifests = (manifests, known.as_deref());
                 self.item_objects(level, &table, manifests, diagnostics)

@@ -69,6 +69,11 @@ impl Session<'_> {
         let Some(table) = self.object_index(&level).await? else {
             return Ok(None);
         };
+        if let Manifests::Dense { spans, blocks } = &table.manifests {
+            let (bytes, spans, ids) = self.dense_manifests(&table, spans, blocks).await?;
+            let open = Some((Bytes::from(bytes), spans));
+            return Ok(Some(StoredManifests { table, ids, open }));
+        }
         let ids = match &table.ids {
             None => ObjectIds::Rows(table.len()?),
             Some(array) => {
@@ -101,7 +106,7 @@ impl Session<'_> {
                 }
                 Some((Bytes::from(read.bytes), spans))
             }
-            Manifests::None | Manifests::Items(_) => None,
+            Manifests::None | Manifests::Items(_) | Manifests::Dense { .. } => None,
         };
         Ok(Some(StoredManifests { table, ids, open }))
     }

@@ -44,6 +44,8 @@ pub(super) enum Manifests {
     Items(ByteStringArray),
     /// All manifests concatenated.
     Open { data: RowArray, offsets: RowArray },
+    /// A start and a number of blocks per manifest, and a chunk and a fragment per block.
+    Dense { spans: RowArray, blocks: RowArray },
 }
 
 impl Session<'_> {
@@ -110,20 +112,25 @@ impl Session<'_> {
             let keys = keys.collect::<Result<Vec<_>, _>>()?;
             known.extend(more.into_iter().zip(self.fetch.nodes(&keys).await?));
         }
-        let mut nodes = names.iter().map(|name| known.remove(name).flatten());
-        let first = self.array_of(&key, names, 0, nodes.next().flatten())?;
-        let second = self.array_of(&key, names, 1, nodes.next().flatten())?;
-        object_table(key, index, first, second).map(Some)
+        let mut arrays = names
+            .iter()
+            .map(|name| self.array_of(&key, name, known.remove(name).flatten()));
+        let mut next = || arrays.next().transpose().map(Option::flatten);
+        let (first, second, third) = (next()?, next()?, next()?);
+        let table = match index.layout {
+            ObjectIndexLayout::Dense => dense_table(key, index, [first, second, third]),
+            _ => object_table(key, index, first, second),
+        };
+        table.map(Some)
     }
 
     fn array_of(
         &self,
         key: &Key,
-        names: &[&str],
-        at: usize,
+        name: &str,
         node: Option<Node>,
     ) -> Result<Option<AnyArray>, QueryError> {
-        let (Some(name), Some(node)) = (names.get(at), node) else {
+        let Some(node) = node else {
             return Ok(None);
         };
         let key = child(key, name)?;
@@ -201,12 +208,54 @@ fn object_table(
     Ok(table)
 }
 
+/// Assembles the arrays of a dense object index, of which each is required.
+fn dense_table(
+    key: Key,
+    index: ObjectIndex,
+    arrays: [Option<AnyArray>; 3],
+) -> Result<ObjectTable, QueryError> {
+    let objects = index.num_objects;
+    let mut table = ObjectTable {
+        node: key,
+        index,
+        manifests: Manifests::None,
+        ids: None,
+        notes: Vec::new(),
+    };
+    if objects == 0 && arrays.iter().all(Option::is_none) {
+        return Ok(table);
+    }
+    let columns = u64::try_from(table.index.sid_ndim).unwrap_or(u64::MAX);
+    let columns = [2, columns.saturating_add(1), 1];
+    let mut opened = Vec::with_capacity(arrays.len());
+    let names = names(ObjectIndexLayout::Dense).iter();
+    for ((array, name), columns) in arrays.into_iter().zip(names).zip(columns) {
+        let Some(array) = array else {
+            return Err(Damage::new(&child(&table.node, name)?, Fault::Missing).into());
+        };
+        let array = RowArray::new(array)?;
+        if array.kind() != Some(Kind::Int64) || array.columns != columns {
+            return Err(Damage::new(array.node(), Fault::Kind).into());
+        }
+        opened.push(array);
+    }
+    let mut opened = opened.into_iter();
+    if let (Some(spans), Some(blocks), Some(ids)) = (opened.next(), opened.next(), opened.next()) {
+        check_count(spans.node(), spans.rows, objects)?;
+        check_count(ids.node(), ids.rows, objects)?;
+        table.manifests = Manifests::Dense { spans, blocks };
+        table.ids = Some(ids);
+    }
+    Ok(table)
+}
+
 /// Returns the names of the arrays of a layout, that of manifests first.
 fn names(layout: ObjectIndexLayout) -> &'static [&'static str] {
     match layout {
         ObjectIndexLayout::Open => &["data", "offsets"],
         ObjectIndexLayout::Manifests => &["manifests"],
         ObjectIndexLayout::ManifestsWithIds => &["manifests", "object_ids"],
+        ObjectIndexLayout::Dense => &["manifest_spans", "manifest_blocks", "object_ids"],
     }
 }
 

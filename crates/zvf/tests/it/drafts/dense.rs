@@ -1,0 +1,356 @@
+//! Object indexes with the layout `dense_manifests_v1`.
+
+use serde_json::json;
+use zvf::{
+    CreateOptions, Dataset, Design, Editor, ErrorKind, Geometry, GeometryKind, LevelId,
+    MigrateOptions, NumericColumn, Query, ValidateOptions, validate,
+};
+use zvf_build::WritePlan;
+use zvf_store::Store;
+use zvf_testkit::golden::Files;
+
+use super::{change, files_of, in_memory, set_root};
+use crate::block_on;
+
+const INDEX: &str = "0/object_index";
+/// Rows of a chunk of the arrays.
+const ROWS: usize = 16;
+
+/// A dense index of chunks with three coordinates.
+#[derive(Clone, Default)]
+struct Dense {
+    ids: Vec<i64>,
+    spans: Vec<[i64; 2]>,
+    blocks: Vec<[i64; 4]>,
+}
+
+/// Creates polylines that cross chunks, without the copy of the nodes.
+async fn paths() -> Files {
+    let at = |n: u16| [f32::from(n) * 4.0, 1.0, 1.0];
+    let positions: Vec<f32> = (0..20).flat_map(at).collect();
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.part_offsets = Some(vec![0, 7, 12, 20]);
+    geometry.part_objects = Some(vec![10, 30, 40]);
+    let mut design = Design::new(GeometryKind::Polylines);
+    design.chunk_shape = Some(vec![10.0; 3]);
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
+    let options = CreateOptions::default();
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
+    let mut files = files_of(&store).await;
+    change(&mut files, "zarr.json", |root| {
+        root["attributes"]
+            .as_object_mut()
+            .unwrap()
+            .remove("zvf_nodes");
+    });
+    files
+}
+
+/// Returns the index of a store in the dense form: the blocks of the last object first, between
+/// blocks of no object, and an empty object 20.
+async fn index_of(files: &Files) -> Dense {
+    let dataset = Dataset::open(in_memory(files)).await.unwrap();
+    let objects = dataset
+        .session()
+        .object_list(LevelId::FULL)
+        .await
+        .unwrap()
+        .unwrap();
+    let unused = [7, 7, 7, 7];
+    let mut dense = Dense {
+        blocks: vec![unused],
+        ..Dense::default()
+    };
+    for place in (0..objects.len()).rev() {
+        let start = dense.blocks.len() as i64;
+        let fragments = objects.fragments(place);
+        for fragment in fragments {
+            let chunk = objects.chunk(fragment.chunk).unwrap().coords();
+            dense
+                .blocks
+                .push([chunk[0], chunk[1], chunk[2], fragment.fragment.into()]);
+        }
+        dense.ids.insert(0, objects.id(place).unwrap());
+        dense.spans.insert(0, [start, fragments.len() as i64]);
+    }
+    dense.blocks.push(unused);
+    // The start of an empty object is not read.
+    dense.ids.insert(1, 20);
+    dense.spans.insert(1, [-3, 0]);
+    dense
+}
+
+fn array<const N: usize>(files: &mut Files, name: &str, rows: &[[i64; N]], rank: usize) {
+    let row = [N][..rank - 1].to_vec();
+    let with_row = |first: usize| [vec![first], row.clone()].concat();
+    let node = json!({"zarr_format": 3, "node_type": "array", "shape": with_row(rows.len()),
+        "data_type": "int64", "fill_value": 0, "attributes": {},
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": with_row(ROWS)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]});
+    files.push((
+        format!("{INDEX}/{name}/zarr.json"),
+        node.to_string().into_bytes(),
+    ));
+    for (number, rows) in rows.chunks(ROWS).enumerate() {
+        // The last chunk is stored whole. A chunk of zeros is not stored.
+        let mut bytes: Vec<u8> = rows
+            .iter()
+            .flatten()
+            .flat_map(|n| n.to_le_bytes())
+            .collect();
+        bytes.resize(ROWS * N * 8, 0);
+        if bytes.iter().any(|byte| *byte != 0) {
+            let column = if rank > 1 { "/0" } else { "" };
+            files.push((format!("{INDEX}/{name}/c/{number}{column}"), bytes));
+        }
+    }
+}
+
+/// Replaces the index of a store by a dense one.
+fn with(files: &Files, dense: &Dense) -> Files {
+    let mut files = files.clone();
+    files.retain(|(key, _)| !key.starts_with("0/object_index/"));
+    let attributes = json!({"zv_array": "object_index", "num_objects": dense.ids.len(),
+        "num_present": dense.spans.iter().filter(|span| span[1] > 0).count(), "sid_ndim": 3,
+        "layout": "dense_manifests_v1", "object_ids_sorted": true});
+    let node = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+    files.push((format!("{INDEX}/zarr.json"), node.to_string().into_bytes()));
+    array(&mut files, "manifest_spans", &dense.spans, 2);
+    array(&mut files, "manifest_blocks", &dense.blocks, 2);
+    let ids: Vec<[i64; 1]> = dense.ids.iter().map(|id| [*id]).collect();
+    array(&mut files, "object_ids", &ids, 1);
+    set_root(
+        &mut files,
+        "format_capabilities",
+        json!(["dense_manifests"]),
+    );
+    set_root(
+        &mut files,
+        "required_capabilities",
+        json!(["dense_manifests"]),
+    );
+    set_root(&mut files, "manifest_layout", json!("dense"));
+    files
+}
+
+async fn findings(files: &Files) -> Vec<String> {
+    let report = validate(in_memory(files), &ValidateOptions::default()).await;
+    let findings = report.unwrap().findings;
+    let line = |found: &zvf::Finding| format!("{} {}", found.rule.code, found.message);
+    findings.iter().map(line).collect()
+}
+
+#[test]
+fn a_dense_index_answers_as_manifests_do() {
+    block_on(async {
+        let twin = paths().await;
+        let dense = index_of(&twin).await;
+        let files = with(&twin, &dense);
+        assert_eq!(findings(&files).await, Vec::<String>::new());
+        let twin = Dataset::open(in_memory(&twin)).await.unwrap();
+        let dataset = Dataset::open(in_memory(&files)).await.unwrap();
+        assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
+        for query in [
+            Query::new(),
+            Query::new().objects([40, 10]),
+            Query::new().region(zvf::Bbox::parse("5,0,0,30,9,9").unwrap()),
+            Query::new().shape(zvf::Shape::Points),
+        ] {
+            let expected = twin.query(&query).await.unwrap();
+            assert!(!expected.positions.is_empty());
+            assert_eq!(dataset.query(&query).await.unwrap(), expected);
+            // Also if the index is read for this query only.
+            let fresh = Dataset::open(in_memory(&files)).await.unwrap();
+            assert_eq!(fresh.query(&query).await.unwrap(), expected);
+        }
+        let empty = dataset.query(&Query::new().objects([20])).await.unwrap();
+        assert_eq!(empty.positions.len(), 0);
+        let error = dataset
+            .query(&Query::new().objects([21]))
+            .await
+            .unwrap_err();
+        assert!(error.is_not_found(), "{error}");
+        let info = dataset.info().await.unwrap();
+        assert_eq!(info.levels[0].objects, Some(3));
+    });
+}
+
+/// The last chunk of spans is absent: its objects are empty.
+#[test]
+fn an_absent_chunk_of_spans_has_empty_objects() {
+    block_on(async {
+        let twin = paths().await;
+        let mut dense = index_of(&twin).await;
+        for id in 100..100 + 2 * ROWS as i64 {
+            dense.ids.push(id);
+            dense.spans.push([0, 0]);
+        }
+        let files = with(&twin, &dense);
+        assert!(
+            !files
+                .iter()
+                .any(|(key, _)| key.ends_with("manifest_spans/c/2/0"))
+        );
+        assert_eq!(findings(&files).await, Vec::<String>::new());
+        let dataset = Dataset::open(in_memory(&files)).await.unwrap();
+        let twin = Dataset::open(in_memory(&twin)).await.unwrap();
+        let expected = twin.query(&Query::new()).await.unwrap();
+        assert_eq!(dataset.query(&Query::new()).await.unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_dense_index_is_migrated_and_not_edited() {
+    block_on(async {
+        let twin = paths().await;
+        let files = with(&twin, &index_of(&twin).await);
+        let store = in_memory(&files);
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let error = editor.remove(&[10]).await.unwrap_err();
+        assert!(
+            error.to_string().contains("the object index is dense"),
+            "{error}"
+        );
+        assert_eq!(files_of(&store).await.len(), files.len());
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new.zv").display().to_string();
+        zvf::migrate(store, &target, &MigrateOptions::default())
+            .await
+            .unwrap();
+        let migrated = Dataset::open(&*target).await.unwrap();
+        let twin = Dataset::open(in_memory(&twin)).await.unwrap();
+        let expected = twin.query(&Query::new()).await.unwrap();
+        assert_eq!(migrated.query(&Query::new()).await.unwrap(), expected);
+        let removed = Editor::open(&*target).await.unwrap().remove(&[10]).await;
+        removed.unwrap();
+    });
+}
+
+#[test]
+fn a_damaged_dense_index_is_an_error_that_names_the_row() {
+    block_on(async {
+        let twin = paths().await;
+        let healthy = index_of(&twin).await;
+        let blocks = healthy.blocks.len() as i64;
+        let query = Query::new();
+        for span in [
+            [blocks - 1, 2],
+            [-1, 1],
+            [0, -1],
+            [0, 1 << 62],
+            [i64::MAX, i64::MAX],
+            [1 << 60, 1],
+        ] {
+            let mut dense = healthy.clone();
+            dense.spans[2] = span;
+            let files = with(&twin, &dense);
+            let dataset = Dataset::open(in_memory(&files)).await.unwrap();
+            let error = dataset.query(&query).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+            let text = error.to_string();
+            assert!(
+                text.contains("manifest_spans") && text.contains("row 2"),
+                "{text}"
+            );
+            // Other objects are read if damage is skipped.
+            let kept = dataset.query(&Query::new().keep_going()).await.unwrap();
+            assert_eq!(
+                (kept.parts.unwrap().objects, kept.skipped.len()),
+                (vec![10, 40], 1)
+            );
+            let found = findings(&files).await;
+            assert!(
+                found.iter().any(|line| line.starts_with("ZV-L3-04")),
+                "{found:#?}"
+            );
+        }
+        for (column, value) in [(3, -1), (3, 1 << 40), (3, 9), (0, 99)] {
+            let mut dense = healthy.clone();
+            let first = usize::try_from(dense.spans[2][0]).unwrap();
+            dense.blocks[first][column] = value;
+            let files = with(&twin, &dense);
+            let dataset = Dataset::open(in_memory(&files)).await.unwrap();
+            let error = dataset.query(&query).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+            let found = findings(&files).await;
+            assert!(!found.is_empty(), "{column} {value}");
+        }
+        // Many spans of all blocks exceed the budget before they exceed memory.
+        let mut dense = healthy.clone();
+        dense.blocks.resize(1 << 14, [0, 0, 0, 0]);
+        dense.ids = (0..1 << 12).collect();
+        dense.spans = vec![[0, 1 << 14]; 1 << 12];
+        let files = with(&twin, &dense);
+        let options = zvf::OpenOptions::default().budget(8 << 20);
+        let store = options.from_memory(files.clone()).unwrap();
+        let error = Dataset::open_with(store, &options)
+            .await
+            .unwrap()
+            .query(&query)
+            .await;
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::OverBudget);
+    });
+}
+
+#[test]
+fn arrays_of_another_form_are_no_dense_index() {
+    let refused = async |files: &Files, about: &str| {
+        let dataset = Dataset::open(in_memory(files)).await.unwrap();
+        let error = dataset.query(&Query::new()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert!(error.to_string().contains(about), "{error}");
+        assert!(!findings(files).await.is_empty());
+    };
+    block_on(async {
+        let twin = paths().await;
+        let healthy = with(&twin, &index_of(&twin).await);
+        for name in ["manifest_spans", "manifest_blocks", "object_ids"] {
+            let prefix = format!("{INDEX}/{name}");
+            let mut files = healthy.clone();
+            files.retain(|(key, _)| !key.starts_with(&prefix));
+            refused(&files, name).await;
+            let mut files = healthy.clone();
+            change(&mut files, &format!("{prefix}/zarr.json"), |node| {
+                node["data_type"] = json!("int32");
+            });
+            refused(&files, name).await;
+        }
+        let mut files = healthy.clone();
+        change(
+            &mut files,
+            "0/object_index/manifest_blocks/zarr.json",
+            |node| {
+                node["shape"][1] = json!(3);
+                node["chunk_grid"]["configuration"]["chunk_shape"][1] = json!(3);
+            },
+        );
+        refused(&files, "manifest_blocks").await;
+        for (layout, about) in [
+            ("vlen_manifests_v2", "manifests: is missing"),
+            (
+                "dense_manifests_v9",
+                "\"dense_manifests_v9\" is not a layout",
+            ),
+        ] {
+            let mut files = healthy.clone();
+            change(&mut files, "0/object_index/zarr.json", |node| {
+                node["attributes"]["layout"] = json!(layout);
+            });
+            refused(&files, about).await;
+        }
+        let mut files = healthy.clone();
+        let node = files
+            .iter()
+            .find(|(key, _)| key == "0/object_index/object_ids/zarr.json");
+        let node = node.unwrap().1.clone();
+        files.push(("0/object_index/manifests/zarr.json".to_owned(), node));
+        let found = findings(&files).await;
+        assert!(
+            found.iter().any(|line| line.starts_with("ZV-L2-013")),
+            "{found:#?}"
+        );
+    });
+}
