@@ -44,6 +44,10 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own, with a setter"
+)]
 pub struct Query {
     /// The level to read.
     pub level: LevelChoice,

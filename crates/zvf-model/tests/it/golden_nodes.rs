@@ -194,6 +194,7 @@ fn read_attributes(store: &Store, file: &Key, node: &str, parsed: &Node) -> Read
                 ObjectIndexLayout::Open => ObjectIndexForm::Open,
                 ObjectIndexLayout::Manifests => ObjectIndexForm::Manifests,
                 ObjectIndexLayout::ManifestsWithIds => ObjectIndexForm::ManifestsWithIds,
+                ObjectIndexLayout::Dense => panic!("{}: no recorded index is dense", store.name),
             };
             assert_eq!(store.detect().layout.object_index, form, "{}", store.name);
             assert_eq!(

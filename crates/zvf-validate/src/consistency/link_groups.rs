@@ -89,7 +89,7 @@ fn compare(
         return ClaimCheck::Unknown;
     };
     let mut ends: Vec<u64> = Vec::new();
-    let each = |record: LinkRecord<'_, ()>| ends.extend(record.ends.iter().map(|(_, row)| *row));
+    let each = |record: LinkRecord<'_, ()>| ends.extend(record.ends.iter().map(|((), row)| *row));
     if each_record(part, chunk, links, None, |_, _| (), each).is_err() {
         return ClaimCheck::Unknown;
     }

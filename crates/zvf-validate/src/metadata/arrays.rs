@@ -29,10 +29,6 @@ impl NodeCheck<'_, '_> {
             | NodeRole::ParametricGroups => {
                 self.strings(array);
             }
-            NodeRole::ManifestRows => {
-                self.data_type(array, &number(Kind::Int64));
-                self.rank(array, 2..=2);
-            }
             NodeRole::ObjectIds => {
                 self.data_type(array, &number(Kind::Int64));
                 self.rank(array, 1..=1);
@@ -41,7 +37,7 @@ impl NodeCheck<'_, '_> {
                 self.data_type(array, &number(Kind::Float64));
                 self.rank(array, 2..=2);
             }
-            NodeRole::CompositeLinks(_) => {
+            NodeRole::CompositeLinks(_) | NodeRole::ManifestRows => {
                 self.data_type(array, &number(Kind::Int64));
                 self.rank(array, 2..=2);
             }

@@ -24,6 +24,10 @@ struct Dense {
     blocks: Vec<[i64; 4]>,
 }
 
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap()
+}
+
 /// Creates polylines that cross chunks, without the copy of the nodes.
 async fn paths() -> Files {
     let at = |n: u16| [f32::from(n) * 4.0, 1.0, 1.0];
@@ -64,7 +68,7 @@ async fn index_of(files: &Files) -> Dense {
         ..Dense::default()
     };
     for place in (0..objects.len()).rev() {
-        let start = dense.blocks.len() as i64;
+        let start = count(dense.blocks.len());
         let fragments = objects.fragments(place);
         for fragment in fragments {
             let chunk = objects.chunk(fragment.chunk).unwrap().coords();
@@ -73,7 +77,7 @@ async fn index_of(files: &Files) -> Dense {
                 .push([chunk[0], chunk[1], chunk[2], fragment.fragment.into()]);
         }
         dense.ids.insert(0, objects.id(place).unwrap());
-        dense.spans.insert(0, [start, fragments.len() as i64]);
+        dense.spans.insert(0, [start, count(fragments.len())]);
     }
     dense.blocks.push(unused);
     // The start of an empty object is not read.
@@ -184,7 +188,7 @@ fn an_absent_chunk_of_spans_has_empty_objects() {
     block_on(async {
         let twin = paths().await;
         let mut dense = index_of(&twin).await;
-        for id in 100..100 + 2 * ROWS as i64 {
+        for id in 100..100 + count(2 * ROWS) {
             dense.ids.push(id);
             dense.spans.push([0, 0]);
         }
@@ -234,7 +238,7 @@ fn a_damaged_dense_index_is_an_error_that_names_the_row() {
     block_on(async {
         let twin = paths().await;
         let healthy = index_of(&twin).await;
-        let blocks = healthy.blocks.len() as i64;
+        let blocks = count(healthy.blocks.len());
         let query = Query::new();
         for span in [
             [blocks - 1, 2],
