@@ -5,25 +5,33 @@
 //! | annotations | [`AnnotationInfo`] | [`Annotation`], [`AnnotationList`] |
 //! | skeletons | [`SkeletonInfo`] | [`Skeleton`] |
 //! | single-resolution meshes | [`LegacyMeshInfo`], [`LegacyMeshManifest`] | [`LegacyMeshFragment`] |
+//! | multi-resolution meshes | [`MultilodMeshInfo`] | [`MultilodManifest`], [`QuantizedMesh`] |
 //! | properties of segments | [`SegmentProperties`] | |
 //! | shards | [`ShardingSpec`] | [`ShardBuilder`], [`ShardFile`] |
 //!
-//! [`SpatialSampler`] divides annotations among the levels of a spatial index.
+//! [`SpatialSampler`] divides annotations among the levels of a spatial index, and [`CutMesh`] the
+//! triangles of a mesh among the nodes of an octree. The feature `draco` encodes and decodes the
+//! fragments of multi-resolution meshes.
 //!
 //! All numbers are little-endian. A decoder treats its bytes as hostile: it compares every count
 //! with the available bytes before it reserves memory, and returns a [`PrecomputedError`],
 //! [`ShardError`] or [`InfoError`] that names the place.
 //!
-//! Not supported: multi-resolution meshes, which need Draco, and volumes.
+//! Not supported: volumes.
 
 mod annotation;
 mod cursor;
 mod dimensions;
+#[cfg(feature = "draco")]
+mod draco_fragment;
 mod gzip;
 mod identifier;
 mod info_node;
 mod legacy_mesh;
+mod mesh_cut;
 mod morton;
+mod multilod_manifest;
+mod multilod_mesh;
 mod murmur;
 mod precomputed_error;
 mod segment_properties;
@@ -43,7 +51,10 @@ pub use dimensions::{Dimension, Dimensions};
 pub use identifier::{property_ids, shader_ids};
 pub use info_node::InfoError;
 pub use legacy_mesh::{LegacyMeshFragment, LegacyMeshInfo, LegacyMeshManifest};
+pub use mesh_cut::{CutFragment, CutMesh, MultilodMesh, QuantizedMesh, TriangleMesh};
 pub use morton::{MortonError, compressed_morton_code};
+pub use multilod_manifest::{FragmentPlace, ManifestLevel, MeshNode, MultilodManifest};
+pub use multilod_mesh::{MultilodMeshInfo, VertexBits};
 pub use murmur::murmurhash3_x86_128_low;
 pub use precomputed_error::PrecomputedError;
 pub use segment_properties::{SegmentProperties, SegmentProperty, SegmentPropertyValues};

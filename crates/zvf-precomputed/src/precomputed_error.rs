@@ -45,4 +45,22 @@ pub enum PrecomputedError {
         /// Bytes that the vertices need.
         wanted: usize,
     },
+    /// A part of the manifest of a multi-resolution mesh is not finite, not positive, or too large.
+    #[error("the {0} of a mesh cannot be used: it is not finite, not positive, or too large")]
+    Manifest(&'static str),
+    /// The nodes of a level of a multi-resolution mesh are not in Z order.
+    #[error("the nodes of level {0} are not in Z order, or one of them is there twice")]
+    NodeOrder(usize),
+    /// A node of a multi-resolution mesh is missing.
+    #[error("level {level} has no node {node:?}, in which a finer fragment lies")]
+    Parent {
+        /// The level.
+        level: usize,
+        /// The node.
+        node: [u32; 3],
+    },
+    /// Bytes are not a Draco mesh of triangles with integer positions, or a mesh cannot be written
+    /// as one.
+    #[error("the Draco mesh cannot be used: {0}")]
+    Draco(&'static str),
 }

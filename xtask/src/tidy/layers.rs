@@ -177,7 +177,13 @@ const RULES: &[Rule] = &[
     Rule {
         name: "zvf-precomputed",
         uses: &[],
-        external: External::Only(&["flate2", "serde_core", "serde_json", "thiserror"]),
+        external: External::Only(&[
+            "draco-core",
+            "flate2",
+            "serde_core",
+            "serde_json",
+            "thiserror",
+        ]),
     },
     Rule {
         name: "zvf-arrow",

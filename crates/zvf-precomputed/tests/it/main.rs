@@ -1,10 +1,13 @@
 //! Tests of the precomputed formats.
 
 mod annotations;
+#[cfg(feature = "draco")]
+mod draco;
 mod golden;
 mod hostile;
 mod identifiers;
 mod meshes;
+mod multilod;
 mod sampler;
 mod segments;
 mod shards;

@@ -1,0 +1,548 @@
+//! Meshes cut at the borders of the nodes of an octree.
+//!
+//! The vertices of a level are rounded to a lattice that all its nodes share, and triangles are cut
+//! in this lattice. An edge is cut at the same points in all its triangles, because the planes are
+//! taken in one order, and the point on an edge does not depend on its direction. So the fragments
+//! of a level fit together without gaps.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::{
+    PrecomputedError,
+    multilod_manifest::{ManifestLevel, MeshNode, MultilodManifest, parent_of, z_order},
+    multilod_mesh::VertexBits,
+    skeleton::{check_rows, count},
+};
+
+/// Halvings of the extent of a mesh at most.
+const MOST_DEPTH: u32 = 10;
+/// Parts to which a triangle may be cut, on average.
+const MOST_PARTS: f64 = 4.0;
+
+/// A point of the lattice of a level. Coordinates have fewer than 28 bits.
+type Point = [i64; 3];
+type Triangle = [Point; 3];
+
+/// A mesh of triangles.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TriangleMesh {
+    /// Positions of the vertices.
+    pub positions: Vec<[f32; 3]>,
+    /// Corners of the triangles.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+/// A mesh of triangles in a node: coordinates are steps from its lower corner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuantizedMesh {
+    /// Positions of the vertices.
+    pub positions: Vec<[u32; 3]>,
+    /// Corners of the triangles.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+/// The triangles of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutFragment {
+    /// Number of the level.
+    pub level: usize,
+    /// Place in the grid of the level.
+    pub node: [u32; 3],
+    /// The triangles.
+    pub mesh: QuantizedMesh,
+}
+
+/// A mesh with levels of detail, cut at the borders of nodes, and above level 0 at their middle
+/// planes.
+#[derive(Clone, Debug)]
+pub struct CutMesh {
+    chunk_extent: f32,
+    grid_origin: [f32; 3],
+    scales: Vec<f32>,
+    /// By level, then in Z order.
+    fragments: Vec<CutFragment>,
+}
+
+/// A manifest and the fragments that it lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultilodMesh {
+    /// The nodes and the sizes of their fragments.
+    pub manifest: MultilodManifest,
+    /// The fragments, one after the other.
+    pub data: Vec<u8>,
+}
+
+impl CutMesh {
+    /// Cuts a mesh, given at several levels of detail, the finest first. Nodes are cubes. Those of
+    /// level 0 have about `node_triangles` triangles at most, unless triangles are so long that
+    /// smaller nodes would multiply them.
+    ///
+    /// The scale of a level is the mean length of its edges. A level that has no fewer triangles
+    /// than the one before, or no longer edges, is left out. Triangles with two equal corners are
+    /// dropped. Returns `None` if no triangle is left.
+    ///
+    /// A vertex moves along each axis by at most half a step: the extent of a node of its level
+    /// divided by twice the largest coordinate of `bits`.
+    ///
+    /// # Errors
+    ///
+    /// [`PrecomputedError`] if a triangle names a missing vertex, or if coordinates are not finite
+    /// or their range exceeds that of 32-bit floats.
+    pub fn new(
+        levels: &[TriangleMesh],
+        bits: VertexBits,
+        node_triangles: usize,
+    ) -> Result<Option<Self>, PrecomputedError> {
+        let mut kept: Vec<&TriangleMesh> = Vec::new();
+        let mut scales: Vec<f32> = Vec::new();
+        for mesh in levels {
+            let scale = mesh.check()?;
+            let is_coarser = kept
+                .last()
+                .is_none_or(|finer| mesh.triangles.len() < finer.triangles.len());
+            if is_coarser && scales.last().is_none_or(|finer| scale > *finer) && scale > 0.0 {
+                kept.push(mesh);
+                scales.push(scale);
+            }
+        }
+        let Some(grid) = OctreeGrid::around(&kept, node_triangles)? else {
+            return Ok(None);
+        };
+        let mut fragments = Vec::new();
+        for (level, mesh) in kept.iter().enumerate() {
+            let cut = grid.level(level, bits).cut(mesh);
+            if cut.is_empty() {
+                scales.truncate(level);
+                break;
+            }
+            fragments.extend(
+                cut.into_iter()
+                    .map(|(node, mesh)| CutFragment { level, node, mesh }),
+            );
+        }
+        let cut = Self {
+            chunk_extent: grid.extent,
+            grid_origin: grid.origin,
+            scales,
+            fragments,
+        };
+        Ok((!cut.fragments.is_empty()).then_some(cut))
+    }
+
+    /// Returns the fragments in the order of the data.
+    pub fn fragments(&self) -> &[CutFragment] {
+        &self.fragments
+    }
+
+    /// Joins the encoded fragments, one for each of [`fragments`](Self::fragments).
+    ///
+    /// # Errors
+    ///
+    /// [`PrecomputedError`] if a fragment has more than 4 GiB.
+    pub fn join(&self, encoded: &[Vec<u8>]) -> Result<MultilodMesh, PrecomputedError> {
+        let levels = self.scales.iter().map(|scale| ManifestLevel {
+            scale: *scale,
+            ..ManifestLevel::default()
+        });
+        let mut levels: Vec<ManifestLevel> = levels.collect();
+        for (fragment, bytes) in self.fragments.iter().zip(encoded) {
+            let size = count(bytes.len(), "bytes of a fragment")?;
+            if let Some(level) = levels.get_mut(fragment.level) {
+                let position = fragment.node;
+                level.nodes.push(MeshNode { position, size });
+            }
+        }
+        let mut below: Vec<[u32; 3]> = Vec::new();
+        for level in &mut levels {
+            let known = level.nodes.iter().map(|node| node.position);
+            let known: BTreeSet<[u32; 3]> = known.collect();
+            let parents: BTreeSet<[u32; 3]> = below.iter().map(|node| parent_of(*node)).collect();
+            let missing = parents.difference(&known).map(|position| MeshNode {
+                position: *position,
+                size: 0,
+            });
+            level.nodes.extend(missing);
+            level.nodes.sort_by_key(|node| z_order(node.position));
+            below = level.nodes.iter().map(|node| node.position).collect();
+        }
+        Ok(MultilodMesh {
+            manifest: MultilodManifest {
+                chunk_shape: [self.chunk_extent; 3],
+                grid_origin: self.grid_origin,
+                levels,
+            },
+            data: encoded.concat(),
+        })
+    }
+}
+
+impl TriangleMesh {
+    /// Checks the rows of triangles and the coordinates, and returns the mean length of edges; 0
+    /// without triangles.
+    fn check(&self) -> Result<f32, PrecomputedError> {
+        let vertices = count(self.positions.len(), "vertices")?;
+        check_rows(self.triangles.as_flattened().iter().copied(), vertices)?;
+        let coordinates = self.positions.as_flattened();
+        if !coordinates.iter().all(|along| along.is_finite()) {
+            return Err(PrecomputedError::Manifest("position of a vertex"));
+        }
+        let (mut sum, mut edges) = (0.0, 0.0);
+        for [a, b, c] in self.corners() {
+            sum += distance(a, b) + distance(b, c) + distance(c, a);
+            edges += 3.0;
+        }
+        let mean = if edges > 0.0 { sum / edges } else { 0.0 };
+        Ok(narrow(mean))
+    }
+
+    /// Iterates over the corners of each triangle.
+    fn corners(&self) -> impl Iterator<Item = [[f32; 3]; 3]> + '_ {
+        let corner = |row: u32| self.positions.get(usize::try_from(row).ok()?).copied();
+        let triangles = self.triangles.iter();
+        triangles.filter_map(move |[a, b, c]| Some([corner(*a)?, corner(*b)?, corner(*c)?]))
+    }
+}
+
+/// The nodes of all levels of a mesh.
+struct OctreeGrid {
+    origin: [f32; 3],
+    /// Extent of a finest node along each axis.
+    extent: f32,
+    /// Finest nodes along each axis.
+    nodes: [i64; 3],
+}
+
+impl OctreeGrid {
+    /// Chooses the grid; `None` if all vertices are at one place.
+    fn around(
+        levels: &[&TriangleMesh],
+        node_triangles: usize,
+    ) -> Result<Option<Self>, PrecomputedError> {
+        let mut lower = [f32::INFINITY; 3];
+        let mut upper = [f32::NEG_INFINITY; 3];
+        for corner in levels.iter().flat_map(|mesh| mesh.corners()).flatten() {
+            for ((lower, upper), along) in lower.iter_mut().zip(&mut upper).zip(corner) {
+                *lower = lower.min(along);
+                *upper = upper.max(along);
+            }
+        }
+        let widths = lower.iter().zip(&upper);
+        let widths = widths.map(|(lower, upper)| f64::from(*upper) - f64::from(*lower));
+        let widest = widths.clone().fold(0.0, f64::max);
+        let Some(finest) = levels.first().filter(|_| widest > 0.0) else {
+            return Ok(None);
+        };
+        let triangles: usize = levels.iter().map(|mesh| mesh.triangles.len()).sum();
+        let most_parts = as_float(triangles) * MOST_PARTS;
+        let mut extent = widest;
+        for _ in 0..MOST_DEPTH {
+            if densest(finest, lower, extent) <= node_triangles {
+                break;
+            }
+            let half = extent / 2.0;
+            let parts: f64 = levels
+                .iter()
+                .zip(0_u32..)
+                .map(|(mesh, level)| parts(mesh, half * f64::from(level.saturating_sub(1)).exp2()))
+                .sum();
+            if parts > most_parts {
+                break;
+            }
+            extent = half;
+        }
+        let exact = extent;
+        let mut extent = narrow(exact);
+        if f64::from(extent) < exact {
+            extent = extent.next_up();
+        }
+        if !extent.is_finite() {
+            return Err(PrecomputedError::Manifest("extent"));
+        }
+        let mut nodes = widths.map(|width| as_integer((width / f64::from(extent)).ceil()).max(1));
+        Ok(Some(Self {
+            origin: lower,
+            extent,
+            nodes: [
+                nodes.next().unwrap_or(1),
+                nodes.next().unwrap_or(1),
+                nodes.next().unwrap_or(1),
+            ],
+        }))
+    }
+
+    fn level(&self, level: usize, bits: VertexBits) -> LevelGrid {
+        let shift = u32::try_from(level).unwrap_or(u32::MAX).min(62);
+        LevelGrid {
+            origin: self.origin,
+            extent: f64::from(self.extent) * f64::from(shift).exp2(),
+            nodes: self.nodes.map(|nodes| ((nodes - 1) >> shift) + 1),
+            last: i64::from(bits.last()),
+            middle: (level > 0).then_some(i64::from(bits.middle())),
+        }
+    }
+}
+
+/// Returns the most triangles whose centre lies in one node.
+fn densest(mesh: &TriangleMesh, origin: [f32; 3], extent: f64) -> usize {
+    let mut counts: HashMap<[i64; 3], usize> = HashMap::new();
+    for [a, b, c] in mesh.corners() {
+        let mut axes = a
+            .iter()
+            .zip(&b)
+            .zip(&c)
+            .zip(&origin)
+            .map(|(((a, b), c), origin)| {
+                let centre = (f64::from(*a) + f64::from(*b) + f64::from(*c)) / 3.0;
+                as_integer(((centre - f64::from(*origin)) / extent).floor())
+            });
+        let mut next = || axes.next().unwrap_or(0);
+        *counts.entry([next(), next(), next()]).or_default() += 1;
+    }
+    counts.into_values().max().unwrap_or(0)
+}
+
+/// Estimates the parts of triangles that planes at this distance cut.
+fn parts(mesh: &TriangleMesh, distance: f64) -> f64 {
+    let of = |[a, b, c]: [[f32; 3]; 3]| {
+        let spans = a.iter().zip(&b).zip(&c).map(|((a, b), c)| {
+            let widest = f64::from(a.max(*b).max(*c)) - f64::from(a.min(*b).min(*c));
+            widest / distance
+        });
+        let (sum, product) = spans.fold((0.0, 1.0), |(sum, product), span| {
+            (sum + span, product * (1.0 + span))
+        });
+        // A triangle is flat: it passes through fewer nodes than its box touches.
+        (1.0 + sum * sum).min(product)
+    };
+    mesh.corners().map(of).sum()
+}
+
+/// The lattice of a level.
+struct LevelGrid {
+    origin: [f32; 3],
+    /// Extent of a node.
+    extent: f64,
+    /// Nodes along each axis.
+    nodes: [i64; 3],
+    /// Steps of a node.
+    last: i64,
+    /// Step of the middle plane, at which triangles are cut.
+    middle: Option<i64>,
+}
+
+impl LevelGrid {
+    /// Returns the triangles of each node, in Z order.
+    fn cut(&self, mesh: &TriangleMesh) -> Vec<([u32; 3], QuantizedMesh)> {
+        let points = mesh
+            .positions
+            .iter()
+            .map(|position| self.lattice(*position));
+        let points: Vec<Point> = points.collect();
+        let point = |row: u32| points.get(usize::try_from(row).ok()?).copied();
+        let triangles = mesh.triangles.iter();
+        let triangles =
+            triangles.filter_map(|[a, b, c]| Some([point(*a)?, point(*b)?, point(*c)?]));
+        let mut triangles: Vec<Triangle> = triangles.filter(has_area).collect();
+        // Each turn makes another axis the first one.
+        for _ in 0..3 {
+            triangles = self.cut_first_axis(triangles);
+            for triangle in &mut triangles {
+                *triangle = triangle.map(|[x, y, z]| [y, z, x]);
+            }
+        }
+        let mut nodes: BTreeMap<u128, NodeMesh> = BTreeMap::new();
+        for triangle in triangles {
+            let Some(node) = self.node_of(&triangle) else {
+                continue;
+            };
+            let entry = nodes.entry(z_order(node));
+            entry
+                .or_insert_with(|| NodeMesh::new(node))
+                .push(&triangle, self.last);
+        }
+        let nodes = nodes.into_values();
+        nodes.map(|node| (node.position, node.mesh)).collect()
+    }
+
+    /// Rounds a position to the lattice.
+    fn lattice(&self, position: [f32; 3]) -> Point {
+        let axes = position.iter().zip(&self.origin).zip(&self.nodes);
+        let mut axes = axes.map(|((along, origin), nodes)| {
+            let along = f64::from(*along) - f64::from(*origin);
+            let steps = as_integer((along / self.extent * as_float_of(self.last)).round());
+            steps.clamp(0, nodes * self.last)
+        });
+        let mut next = || axes.next().unwrap_or(0);
+        [next(), next(), next()]
+    }
+
+    /// Returns the first plane beyond a coordinate.
+    fn plane_after(&self, along: i64) -> i64 {
+        let border = along.div_euclid(self.last) * self.last;
+        match self.middle.map(|middle| border + middle) {
+            Some(middle) if along < middle => middle,
+            _ => border + self.last,
+        }
+    }
+
+    fn cut_first_axis(&self, triangles: Vec<Triangle>) -> Vec<Triangle> {
+        let mut done = Vec::with_capacity(triangles.len());
+        let mut pending: Vec<Triangle> = Vec::new();
+        for triangle in triangles {
+            pending.push(triangle);
+            while let Some(triangle) = pending.pop() {
+                let [[a, ..], [b, ..], [c, ..]] = triangle;
+                let plane = self.plane_after(a.min(b).min(c));
+                if plane < a.max(b).max(c) {
+                    let (below, above) = split(&triangle, plane);
+                    // No plane lies between the lower end of the triangle and this one.
+                    done.extend(below);
+                    pending.extend(above);
+                } else {
+                    done.push(triangle);
+                }
+            }
+        }
+        done
+    }
+
+    /// Returns the node of a triangle that no border divides. A triangle in a border belongs to the
+    /// upper node.
+    fn node_of(&self, [a, b, c]: &Triangle) -> Option<[u32; 3]> {
+        let axes = a.iter().zip(b).zip(c).zip(&self.nodes);
+        let mut axes = axes.map(|(((a, b), c), nodes)| {
+            let lowest = *a.min(b).min(c);
+            u32::try_from(lowest.div_euclid(self.last).min(nodes - 1)).ok()
+        });
+        Some([axes.next()??, axes.next()??, axes.next()??])
+    }
+}
+
+/// The triangles of a node so far.
+struct NodeMesh {
+    position: [u32; 3],
+    mesh: QuantizedMesh,
+    rows: HashMap<[u32; 3], u32>,
+}
+
+impl NodeMesh {
+    fn new(position: [u32; 3]) -> Self {
+        Self {
+            position,
+            mesh: QuantizedMesh::default(),
+            rows: HashMap::new(),
+        }
+    }
+
+    fn push(&mut self, triangle: &Triangle, last: i64) {
+        let corners = triangle.map(|point| self.row(point, last));
+        if let [Some(a), Some(b), Some(c)] = corners {
+            self.mesh.triangles.push([a, b, c]);
+        }
+    }
+
+    /// Returns the row of a point of the lattice; `None` outside of the node.
+    fn row(&mut self, point: Point, last: i64) -> Option<u32> {
+        let mut axes = point.iter().zip(self.position).map(|(along, node)| {
+            let step = along - i64::from(node) * last;
+            u32::try_from(step).ok().filter(|_| step <= last)
+        });
+        let local = [axes.next()??, axes.next()??, axes.next()??];
+        let next = u32::try_from(self.mesh.positions.len()).ok()?;
+        let row = *self.rows.entry(local).or_insert(next);
+        if row == next {
+            self.mesh.positions.push(local);
+        }
+        Some(row)
+    }
+}
+
+/// Divides a triangle at a plane of the first axis into triangles below and above it.
+fn split(triangle: &Triangle, plane: i64) -> (Vec<Triangle>, Vec<Triangle>) {
+    let [a, b, c] = *triangle;
+    let (mut below, mut above) = (Vec::with_capacity(4), Vec::with_capacity(4));
+    for (from, to) in [(a, b), (b, c), (c, a)] {
+        let ([start, ..], [end, ..]) = (from, to);
+        if start <= plane {
+            below.push(from);
+        }
+        if start >= plane {
+            above.push(from);
+        }
+        if start.min(end) < plane && plane < start.max(end) {
+            let point = crossing(from, to, plane);
+            below.push(point);
+            above.push(point);
+        }
+    }
+    (fan(&below), fan(&above))
+}
+
+/// Returns the point of the lattice that is nearest to the place where an edge meets a plane of the
+/// first axis. The direction of the edge makes no difference.
+fn crossing(from: Point, to: Point, plane: i64) -> Point {
+    let (from, to) = if from <= to { (from, to) } else { (to, from) };
+    let ([start, y, z], [end, to_y, to_z]) = (from, to);
+    let (part, whole) = (plane - start, end - start);
+    // Half of the divisor makes the division round. Ordered points have `start < end` here.
+    let between = |from: i64, to: i64| {
+        let doubled = 2 * (to - from) * part + whole;
+        from + doubled.checked_div_euclid(2 * whole).unwrap_or(0)
+    };
+    [plane, between(y, to_y), between(z, to_z)]
+}
+
+/// Divides a ring of three or four points into triangles.
+fn fan(ring: &[Point]) -> Vec<Triangle> {
+    let Some((first, others)) = ring.split_first() else {
+        return Vec::new();
+    };
+    let pairs = others.windows(2);
+    let triangles = pairs.filter_map(|pair| match pair {
+        [a, b] => Some([*first, *a, *b]).filter(has_area),
+        _ => None,
+    });
+    triangles.collect()
+}
+
+/// Returns whether the corners are three points.
+fn has_area([a, b, c]: &Triangle) -> bool {
+    a != b && b != c && c != a
+}
+
+fn distance(a: [f32; 3], b: [f32; 3]) -> f64 {
+    let squares = a
+        .iter()
+        .zip(&b)
+        .map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounds, and becomes infinite beyond the range"
+)]
+fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the value is a whole number of steps of a grid; others saturate"
+)]
+fn as_integer(value: f64) -> i64 {
+    value as i64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a count of triangles, for an estimate"
+)]
+fn as_float(count: usize) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most 65535 steps")]
+fn as_float_of(steps: i64) -> f64 {
+    steps as f64
+}
