@@ -18,6 +18,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import DracoPy
 import numpy as np
 import tensorstore as ts
 from cloudvolume import CloudVolume
@@ -257,8 +258,22 @@ def copy_layer(url, out, truth):
                 copy(f"{url}/{key}", out / key, map(str, objects))
         case "neuroglancer_skeletons":
             copy(url, out, map(str, objects or [1]))
-        case "neuroglancer_legacy_mesh":
-            copy(url, out, [f"{id}{end}" for id in objects or [1] for end in [":0", ":0:0"]])
+        case "neuroglancer_multilod_draco":
+            names = [f"{id}{end}" for id in objects or [1] for end in [".index", ""]]
+            copy(url, out, names)
+            for name in names:
+                check_ranges(f"{url}/{name}", (out / name).read_bytes())
+
+
+def check_ranges(url, data):
+    """Compares parts of a file with the whole, as a viewer asks for them."""
+    third = len(data) // 3
+    for start, end in [(0, 1), (third, 2 * third), (len(data) - 1, len(data))]:
+        request = urllib.request.Request(url, headers={"Range": f"bytes={start}-{end - 1}"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            assert answer.status == 206
+            assert answer.headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(data)}"
+            assert answer.read() == data[start:end], url
 
 
 class Serving:
@@ -360,21 +375,147 @@ def check_skeletons(folder, truth):
     return len(ids_of(truth))
 
 
-def check_meshes(folder, truth):
-    info = json.loads((folder / "meshes/info").read_text())
-    read = volume(folder, mesh="meshes").mesh
+def scale_of(truth):
+    """Returns nanometres per unit of each axis."""
     unit = {"millimeter": 1e6, "micrometer": 1e3, "nanometer": 1, None: 1}
     axes = json.loads(str(truth["metadata"][0]))["axes"]
-    scale = np.array([unit[axis.get("unit")] for axis in axes])
-    for id in ids_of(truth):
-        mesh, rows = read.get(id, remove_duplicate_vertices=False), rows_of(truth, id)
-        mesh = mesh[id] if isinstance(mesh, dict) else mesh
-        want = truth["positions"][rows].astype("<f8") * scale
-        assert np.allclose(mesh.vertices, want, rtol=1e-6), id
-        faces = links_of(truth, rows)
-        assert np.array_equal(np.asarray(mesh.faces).reshape(-1, 3), faces), id
+    return np.array([unit[axis.get("unit")] for axis in axes])
+
+
+def area(points, faces):
+    corners = points[faces].astype("<f8")
+    return np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1).sum() / 2
+
+
+class Manifest:
+    """The manifest of a multi-resolution mesh, with its fragments."""
+
+    def __init__(self, binary, data):
+        self.chunk, self.origin = np.frombuffer(binary, "<f4", 6).reshape(2, 3)
+        (n,) = struct.unpack_from("<I", binary, 24)
+        self.scales = np.frombuffer(binary, "<f4", n, 28)
+        offsets = np.frombuffer(binary, "<f4", 3 * n, 28 + 4 * n)
+        counts = np.frombuffer(binary, "<u4", n, 28 + 16 * n)
+        assert (np.diff(self.scales) > 0).all() and (self.scales > 0).all() and not offsets.any()
+        at, start, self.levels = 28 + 20 * n, 0, []
+        for count in counts.tolist():
+            words = np.frombuffer(binary, "<u4", 4 * count, at).reshape(4, count)
+            at += 16 * count
+            ends = start + np.cumsum(words[3].astype("<i8"))
+            starts = np.concatenate([[start], ends[:-1]])
+            start = int(ends[-1])
+            self.levels.append((words[:3].T.astype("<i8"), [data[a:b] for a, b in zip(starts, ends)]))
+        assert (at, start) == (len(binary), len(data)), "bytes follow the manifest or the fragments"
+        for (nodes, fragments), (parents, _) in zip(self.levels, self.levels[1:]):
+            stored = {tuple(node >> 1) for node, data in zip(nodes, fragments) if data}
+            assert stored <= set(map(tuple, parents)), "a parent is missing"
+
+
+def coarsening(tables):
+    """Leaves out levels that have no fewer triangles than the one before, or no longer edges."""
+    kept, lengths = [], []
+    for table in tables:
+        level, rows, faces = table
+        corners = level["positions"][rows][faces].astype("<f8")
+        length = np.linalg.norm(corners - np.roll(corners, 1, 1), axis=2).mean()
+        if not kept or (len(faces) < len(kept[-1][2]) and length > lengths[-1]):
+            kept.append(table)
+            lengths.append(length)
+    return kept
+
+
+def check_level(manifest, level, positions, faces, last=65535):
+    """Compares the triangles of a level with those of a query, and returns them in steps."""
+    nodes, fragments = manifest.levels[level]
+    codes = [sum(((int(a) >> bit) & 1) << (3 * bit + axis) for axis, a in enumerate(node) for bit in range(20))
+             for node in nodes]
+    assert codes == sorted(set(codes)), "not in Z order"
+    points, corners, total = [], [], 0
+    for node, data in zip(nodes, fragments):
+        if not data:
+            continue
+        decoded = DracoPy.decode(data)
+        q = decoded.points.astype("<i8")
+        assert (q >= 0).all() and (q <= last).all()
+        if level > 0:
+            middle = (last + 1) // 2
+            sides = q[decoded.faces]
+            assert ((sides <= middle).all(1) | (sides >= middle).all(1)).all(), "crosses a middle plane"
+        points.append(q + node * last)
+        corners.append(decoded.faces.astype("<i8") + total)
+        total += len(q)
+    points, corners = np.concatenate(points), np.concatenate(corners)
+    extent = manifest.chunk.astype("<f8") * 2.0**level
+    used = positions[np.unique(faces)].astype("<f4")
+    steps = (used.astype("<f8") - manifest.origin) / extent * last
+    wanted = {tuple(row) for row in np.floor(steps + 0.5).astype("<i8").tolist()}
+    got = {tuple(row) for row in points.tolist()}
+    assert wanted <= got, f"{len(wanted - got)} vertices are missing"
+    cut = np.array(sorted(got - wanted)).reshape(-1, 3) % last
+    on_plane = (cut == 0) | ((level > 0) & (cut == (last + 1) // 2))
+    assert on_plane.any(1).all(), "a vertex that is neither of the store nor on a plane"
+    assert np.abs(np.floor(steps + 0.5) - steps).max() <= 0.5
+    # Each triangle has its corners in the lattice: the areas are equal but for the rounding.
+    found = area(points * extent / last, corners)
+    assert np.isclose(found, area(positions, faces), rtol=2e-3), (level, found, area(positions, faces))
+    edges = np.sort(np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]), 1)
+    places = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
+    open_edges = np.unique(np.sort(places[edges], 1), axis=0, return_counts=True)[1] % 2
+    given = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), 1)
+    given = np.unique(given, axis=0, return_counts=True)[1] % 2
+    assert given.any() or not open_edges.any(), "a closed surface has gaps"
+    return manifest.origin + points * extent / last
+
+
+def check_meshes(folder, truth, levels=()):
+    """Compares meshes with the results of queries of level 0 and the coarser levels."""
+    info = json.loads((folder / "meshes/info").read_text())
+    read = volume(folder, mesh="meshes").mesh
+    scale, ids = scale_of(truth), ids_of(truth)
+    is_legacy = info["@type"] == "neuroglancer_legacy_mesh"
+    if not is_legacy:
+        assert np.allclose(np.array(info["transform"]).reshape(3, 4), np.diag([*scale, 0])[:3])
+        if "sharding" in info:
+            index = Index(folder, {"key": "meshes", "sharding": info["sharding"]}).values()
+            assert sorted(index) == ids, "the shards have other keys"
+    for id in ids:
+        if is_legacy:
+            mesh, rows = read.get(id, remove_duplicate_vertices=False), rows_of(truth, id)
+            mesh = mesh[id] if isinstance(mesh, dict) else mesh
+            want = truth["positions"][rows].astype("<f8") * scale
+            assert np.allclose(mesh.vertices, want, rtol=1e-6), id
+            faces = links_of(truth, rows)
+            assert np.array_equal(np.asarray(mesh.faces).reshape(-1, 3), faces), id
+            continue
+        if "sharding" in info:
+            manifest, data = sharded_mesh(read, folder, id, index[id])
+        else:
+            manifest, data = [(folder / f"meshes/{id}{end}").read_bytes() for end in [".index", ""]]
+        manifest = Manifest(manifest, data)
+        tables = [(level, rows_of(level, id)) for level in [truth, *levels]]
+        tables = [(level, rows, links_of(level, rows)) for level, rows in tables if len(rows)]
+        tables = coarsening([table for table in tables if len(table[2])])
+        assert len(manifest.levels) == len(tables), (id, len(manifest.levels), len(tables))
+        for lod, (level, rows, faces) in enumerate(tables):
+            ours = check_level(manifest, lod, level["positions"][rows], faces)
+            theirs = read.get([id], lod=lod)[id]
+            theirs = np.asarray(theirs.vertices)
+            slack = 1e-6 * np.abs(ours * scale).max()
+            assert np.allclose(np.sort(theirs, 0), np.sort(ours * scale, 0), rtol=0, atol=slack), (id, lod)
+            CHECKED.add(f"level of detail {lod}")
+        if len(manifest.levels[0][1]) > 3:
+            CHECKED.add("octree")
     check_segments(folder / "meshes", info, truth)
-    return len(ids_of(truth))
+    return len(ids)
+
+
+def sharded_mesh(read, folder, id, binary):
+    """Returns the manifest of a mesh in shards, and the fragments directly before it."""
+    manifest = read.get_manifest(id)
+    size = int(sum(int(np.sum(sizes)) for sizes in manifest.fragment_offsets))
+    shard, start = (folder / manifest.path).read_bytes(), manifest.shard_offset
+    assert shard[start:start + len(binary)] == binary
+    return binary, shard[start - size:start]
 
 
 def check_segments(layer, info, truth):
@@ -431,12 +572,65 @@ def made(zvf, folder):
     }
     stores = []
     for name, kind, arrays in [("cloud", "points", cloud), ("forest", "skeletons", forest),
-                               ("segments", "lines", lines)]:
+                               ("segments", "lines", lines), ("bodies", "mesh", bodies())]:
         np.savez(folder / f"{name}.in.npz", **arrays)
         store = folder / f"{name}.zv"
         run(zvf, "create", store, "--kind", kind, "--from", folder / f"{name}.in.npz", "--quiet")
+        if kind == "mesh":
+            # Each level has fewer objects than the one before.
+            run(zvf, "pyramid", store, "--levels", "2", "--sparsity", "1.5,2", "--quiet")
         stores.append(store)
     return stores
+
+
+def grid_faces(rows, columns, is_closed):
+    """Returns the triangles of a grid of vertices, whose rows may close to a tube."""
+    at = np.arange(rows * columns).reshape(rows, columns)
+    right, below = np.roll(at, -1, 1), np.roll(at, -1, 0)
+    corner = np.roll(right, -1, 0)
+    keep = np.s_[:, :] if is_closed else np.s_[:-1, :-1]
+    quads = [part[keep].reshape(-1) for part in (at, right, corner, below)]
+    return np.concatenate([np.stack([quads[0], quads[1], quads[2]], 1), np.stack([quads[0], quads[2], quads[3]], 1)])
+
+
+def bodies():
+    """Returns meshes of several sizes: a torus of several nodes, a flat sheet, a tetrahedron, and
+    triangles that share edges at random."""
+    rows, columns = 240, 120
+    a, b = np.meshgrid(np.arange(rows) / rows * 2 * np.pi, np.arange(columns) / columns * 2 * np.pi, indexing="ij")
+    torus = np.stack([(30 + 10 * np.cos(b)) * np.cos(a), (30 + 10 * np.cos(b)) * np.sin(a), 10 * np.sin(b)], -1)
+    x, y = np.meshgrid(np.arange(40), np.arange(50), indexing="ij")
+    sheet = np.stack([x, y, np.zeros_like(x)], -1) * 0.5 + [0, 0, 20]
+    tetrahedron = np.array([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]]) + 40
+    seed = np.random.default_rng(3)
+    shards = seed.random((30, 3)) * 20 - 60
+    faces = seed.permuted(np.tile(np.arange(30), (50, 1)), axis=1)[:, :3]
+    parts = [
+        (torus.reshape(-1, 3), grid_faces(rows, columns, True)),
+        (sheet.reshape(-1, 3), grid_faces(40, 50, False)),
+        (tetrahedron, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])),
+        (shards, faces),
+    ]
+    first = np.cumsum([0] + [len(points) for points, _ in parts])
+    return {
+        "positions": np.concatenate([points for points, _ in parts]).astype("<f4") + np.float32([1000, -500, 200]),
+        "links": np.concatenate([faces + at for (_, faces), at in zip(parts, first)]),
+        "object_ids": np.repeat(np.arange(len(parts)), [len(points) for points, _ in parts]),
+        "objects": np.arange(len(parts)),
+        "object.volume": np.arange(len(parts)).astype("<f4"),
+    }
+
+
+def coarser_levels(zvf, store, folder):
+    """Returns the results of queries of the levels above 0."""
+    levels = json.loads(run(zvf, "info", store, "--json"))["levels"]
+    answers = []
+    for level in range(1, len(levels)):
+        answer = folder / f"{store.stem}.{level}.npz"
+        run(zvf, "query", store, "--level", level, "-o", answer)
+        with np.load(answer) as arrays:
+            answers.append({key: arrays[key] for key in arrays})
+    return answers
 
 
 def check_served(zvf, stores, folder, counts):
@@ -461,7 +655,7 @@ def check_served(zvf, stores, folder, counts):
                     case "skeletons":
                         count = check_skeletons(out, truth)
                     case "meshes":
-                        count = check_meshes(out, truth)
+                        count = check_meshes(out, truth, coarser_levels(zvf, store, folder))
                     case "segments":
                         check_segments(out / "segments", {"segment_properties": "."}, truth)
                         count = len(truth["objects"])
@@ -480,9 +674,11 @@ def main():
         run(zvf, "query", store, "-o", answer)
         with np.load(answer) as arrays:
             truth = {key: arrays[key] for key in arrays}
-        for form in ["files", "shards"]:
+        is_mesh = json.loads(run(zvf, "info", store, "--json"))["geometry"] == ["mesh"]
+        levels = coarser_levels(zvf, store, folder) if is_mesh else []
+        for form in ["files", "shards", "legacy"] if is_mesh else ["files", "shards"]:
             out = folder / f"{store.stem}.{form}"
-            options = ["--sharded"] if form == "shards" else []
+            options = {"files": [], "shards": ["--sharded"], "legacy": ["--mesh-format", "legacy"]}[form]
             report = json.loads(run(zvf, "export", "precomputed", store, out, "--json", *options))
             for layer in report["layers"]:
                 match layer["layer"]:
@@ -491,7 +687,7 @@ def main():
                     case "skeletons":
                         count = check_skeletons(out, truth)
                     case "meshes":
-                        count = check_meshes(out, truth)
+                        count = check_meshes(out, truth, levels)
                     case "segments":
                         info = {"segment_properties": "."}
                         check_segments(out / "segments", info, truth)
@@ -499,7 +695,8 @@ def main():
                 assert layer["items"] == count, (store, layer, count)
                 counts[layer["layer"]] += count
     check_served(zvf, stores, folder, counts)
-    assert "neuroglancer" in CHECKED
+    missing = {"neuroglancer", "octree", *(f"level of detail {level}" for level in range(3))} - CHECKED
+    assert not missing, missing
     text = ", ".join(f"{count} {layer}" for layer, count in sorted(counts.items()))
     print(f"precomputed: {len(stores)} stores as files, as shards and from a server: {text}")
 

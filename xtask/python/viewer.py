@@ -10,6 +10,7 @@ console nor the status line nor the server reports an error. The screenshots sta
 import functools
 import http.server
 import json
+import re
 import shutil
 import sys
 import threading
@@ -138,14 +139,38 @@ def check(browser, link, folder, prefix):
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A plain file server for other origins."""
+    """A plain file server for other origins, with ranges, in which fragments of meshes are read."""
 
     def end_headers(self):
         self.send_header("Access-Control-Allow-Origin", "*")
         super().end_headers()
 
+    def do_GET(self):
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
+        file = Path(self.translate_path(self.path))
+        if not asked or not file.is_file():
+            return super().do_GET()
+        data = file.read_bytes()
+        start, end = int(asked[1]), min(int(asked[2]) + 1, len(data))
+        self.send_response(206)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
+        self.send_header("Content-Length", str(end - start))
+        self.end_headers()
+        self.wfile.write(data[start:end])
+        self.ranges.append(self.path)
+
+    def do_OPTIONS(self):
+        self.send_response(204)
+        self.send_header("Access-Control-Allow-Headers", "range")
+        self.send_header("Access-Control-Allow-Methods", "GET, HEAD")
+        self.end_headers()
+
     def log_message(self, *_):
         pass
+
+    # The files of which parts were asked for.
+    ranges = []
 
 
 def main():
@@ -194,6 +219,7 @@ def main():
                     link = f"{viewer}#!{url}/{store.stem}.json"
                     counts |= {f"exported {name}": count
                                for name, count in check(browser, link, folder, "exported").items()}
+            assert any("/meshes/" in path for path in Quiet.ranges), "no fragment was asked for"
             server.shutdown()
     finally:
         browser.driver.quit()

@@ -83,6 +83,22 @@ impl ShardBuilder {
         }
     }
 
+    /// Adds a value directly behind other bytes, which no index lists and which stay as they are:
+    /// the manifest of a multi-resolution mesh behind its fragments.
+    ///
+    /// # Errors
+    ///
+    /// [`ShardError`] if the key belongs to another shard or was added before.
+    pub fn push_behind(&mut self, key: u64, before: &[u8], value: &[u8]) -> Result<(), ShardError> {
+        let size = self.values.len();
+        self.values.extend_from_slice(before);
+        let pushed = self.push(key, value);
+        if pushed.is_err() {
+            self.values.truncate(size);
+        }
+        pushed
+    }
+
     fn push_encoded(&mut self, key: u64, value: &[u8]) -> Result<(), ShardError> {
         let place = self.spec.locate(key);
         if place.shard != self.shard {

@@ -31,6 +31,20 @@ pub struct ExportOptions {
     pub properties: Option<Vec<String>>,
     /// Whether small indexes are written as shards, too.
     pub sharded: bool,
+    /// The form of meshes.
+    pub mesh_format: MeshFormat,
+}
+
+/// The form of meshes in an export.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MeshFormat {
+    /// An octree of Draco fragments for each object, with the levels of the store as levels of
+    /// detail.
+    #[default]
+    Draco,
+    /// A file of level 0 for each object, without compression: for programs that read no other form.
+    Legacy,
 }
 
 impl ExportOptions {
@@ -57,6 +71,13 @@ impl ExportOptions {
     #[must_use]
     pub fn sharded(mut self, sharded: bool) -> Self {
         self.sharded = sharded;
+        self
+    }
+
+    /// Sets the form of meshes.
+    #[must_use]
+    pub fn mesh_format(mut self, format: MeshFormat) -> Self {
+        self.mesh_format = format;
         self
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod annotations;
 pub(crate) mod attributes;
+pub(crate) mod meshes;
 pub(crate) mod segments;
 pub(crate) mod shaders;
 pub(crate) mod shapes;
@@ -24,7 +25,7 @@ pub enum LayerKind {
     Annotations,
     /// A skeleton per object.
     Skeletons,
-    /// A mesh per object.
+    /// A mesh per object, with levels of detail.
     Meshes,
     /// Properties of objects without a shape.
     Segments,

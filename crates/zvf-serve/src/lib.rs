@@ -5,7 +5,7 @@
 //! | points | annotations, properties of segments |
 //! | lines, polylines, streamlines | annotations, skeletons |
 //! | skeletons, graphs | skeletons |
-//! | meshes | meshes of one resolution |
+//! | meshes | meshes with the levels of the store as levels of detail |
 //! | dense arrays with three axes | volumes |
 //!
 //! ```no_run
@@ -28,7 +28,7 @@ mod layers;
 mod server;
 mod view;
 
-pub use export::{ExportError, ExportOptions, ExportReport, export};
+pub use export::{ExportError, ExportOptions, ExportReport, MeshFormat, export};
 pub use layers::{Layer, LayerError, LayerKind};
 #[cfg(feature = "server")]
 pub use server::{LayerSource, ServeError, ServeOptions, Server};

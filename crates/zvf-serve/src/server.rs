@@ -3,6 +3,7 @@
 mod cache;
 mod cells;
 mod live;
+mod live_meshes;
 mod live_store;
 mod reply;
 mod request;

@@ -4,7 +4,7 @@ use std::{error::Error, path::PathBuf};
 
 use serde_json::{Value, json};
 use zvf::{Dataset, OpenOptions};
-use zvf_serve::{ExportOptions, ExportReport, LayerKind, export};
+use zvf_serve::{ExportOptions, ExportReport, LayerKind, MeshFormat, export};
 
 use crate::{
     display::{count_noun, group_digits},
@@ -27,8 +27,8 @@ enum ExportTarget {
 /// Write a store as sources of Neuroglancer, which any static file server can serve
 ///
 /// Points, lines and polylines become annotations with properties and a spatial index; paths,
-/// skeletons and graphs become skeletons; meshes become meshes of a single resolution. Attributes
-/// of objects become properties of segments.
+/// skeletons and graphs become skeletons; meshes become meshes whose levels of detail are the levels
+/// of the store. Attributes of objects become properties of segments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf export precomputed tracts.zv tracts.precomputed
@@ -49,6 +49,10 @@ struct PrecomputedArgs {
     /// Attributes to write, by name; by default all.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     properties: Option<Vec<String>>,
+    /// Form of meshes: Draco fragments with levels of detail, or level 0 as a file for each object,
+    /// without compression.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    mesh_format: MeshFormatArg,
     /// Address at which the folder will be served; a link to Neuroglancer is printed.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -87,6 +91,25 @@ impl From<LayerArg> for LayerKind {
     }
 }
 
+/// A form of meshes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum MeshFormatArg {
+    /// Draco fragments with levels of detail.
+    #[default]
+    Draco,
+    /// Level 0 as a file for each object, without compression.
+    Legacy,
+}
+
+impl From<MeshFormatArg> for MeshFormat {
+    fn from(format: MeshFormatArg) -> Self {
+        match format {
+            MeshFormatArg::Draco => Self::Draco,
+            MeshFormatArg::Legacy => Self::Legacy,
+        }
+    }
+}
+
 /// Runs the export.
 pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let ExportTarget::Precomputed(arguments) = &arguments.target;
@@ -103,7 +126,8 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
     let choices = ExportOptions::new()
         .layers(layers)
         .properties(arguments.properties.clone())
-        .sharded(arguments.sharded);
+        .sharded(arguments.sharded)
+        .mesh_format(arguments.mesh_format.into());
     let report = |done, total| meter.set(done, total);
     let report = export(&dataset, &arguments.output, &choices, &report).await?;
     drop(progress);

@@ -1,39 +1,175 @@
 //! Meshes as files.
 
-use zvf_precomputed::{LegacyMeshInfo, LegacyMeshManifest};
+use rayon::prelude::*;
+use zvf::QueryResult;
+use zvf_precomputed::{
+    LegacyMeshFragment, LegacyMeshInfo, LegacyMeshManifest, ShardBuilder, ShardEncoding,
+    ShardingSpec,
+};
 
-use super::{Export, ExportError, objects};
+use super::{
+    Export, ExportError, MeshFormat, objects,
+    output::sharding,
+    spill::{PartitionId, Spill, SpillEntry},
+};
 use crate::layers::{
     Layer, LayerError, LayerKind,
+    attributes::narrow,
+    meshes::{EncodedMesh, MeshLevels, ObjectMesh, encode, mesh_info},
     segments::{ONLY, PROPERTIES},
     shapes::{mesh_of, note_dropped, shapes},
     survey::StoreSurvey,
 };
 
-/// Writes a mesh for each object, in a single resolution.
+/// Bytes of a vertex with its share of triangles, to choose the number of shards.
+const VERTEX: u64 = 8;
+
+/// Writes a mesh for each object.
 pub(super) async fn write(
     work: &Export<'_>,
     survey: &StoreSurvey,
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
-    let space = work.reading.space;
-    let scale = space.nanometres();
-    let scale = scale.ok_or_else(|| LayerError::Axes(space.rank()))?;
-    let folder = LayerKind::Meshes.folder();
-    let (mut dropped, mut meshes) = (0_u64, 0_u64);
     if !survey.vertex.columns.is_empty() {
         notes.push("attributes of vertices are left out: meshes have no place for them".to_owned());
     }
+    let folder = LayerKind::Meshes.folder();
+    if let Some(json) = survey.segments.to_json() {
+        let path = format!("{folder}/{PROPERTIES}/info");
+        work.output.write(&path, json.as_bytes())?;
+    }
+    let items = match work.options.mesh_format {
+        MeshFormat::Draco => write_levels(work, survey, notes).await?,
+        MeshFormat::Legacy => write_legacy(work, survey, notes).await?,
+    };
+    Ok(Layer {
+        kind: LayerKind::Meshes,
+        items,
+        shader: None,
+        shown: match survey.has_objects {
+            true => survey.segments.shown(),
+            false => vec![ONLY],
+        },
+        is_related: false,
+    })
+}
+
+/// Writes meshes with levels of detail and returns their number.
+async fn write_levels(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<u64, ExportError> {
+    let folder = LayerKind::Meshes.folder();
+    let mut info = mesh_info(&work.reading, survey)?;
+    let levels = MeshLevels::new(work.reading.dataset, survey, notes).await?;
+    let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+    let bytes = survey.vertices.saturating_mul(VERTEX);
+    info.sharding = sharding(work.options.sharded, objects, || {
+        // Fragments are read by ranges of the shard.
+        ShardingSpec::for_any(objects, bytes).data_encoding(ShardEncoding::Raw)
+    });
+    let mut sink = MeshSink {
+        work,
+        sharding: info.sharding,
+        spill: Spill::new(work.output.scratch()?),
+        meshes: 0,
+    };
+    let (mut dropped, mut empty) = (0_u64, 0_u64);
+    objects::for_each_group_of_levels(work, survey, &levels, |results| {
+        let meshes = levels.meshes(results, &mut dropped).into_par_iter();
+        let encoded = meshes.map(|mesh| {
+            let ObjectMesh { object, levels } = mesh;
+            Ok(encode(&levels)?.map(|encoded| (object, encoded)))
+        });
+        let encoded: Vec<Option<(u64, EncodedMesh)>> =
+            encoded.collect::<Result<_, LayerError>>()?;
+        for mesh in encoded {
+            match mesh {
+                Some((object, mesh)) => sink.push(object, &mesh)?,
+                None => empty = empty.saturating_add(1),
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    note_dropped(dropped, notes);
+    if empty > 0 {
+        notes.push(format!("{empty} objects without triangles left out"));
+    }
+    let meshes = sink.finish()?;
+    let path = format!("{folder}/info");
+    work.output.write(&path, info.to_json().as_bytes())?;
+    Ok(meshes)
+}
+
+/// Meshes that are being written.
+struct MeshSink<'a> {
+    work: &'a Export<'a>,
+    sharding: Option<ShardingSpec>,
+    spill: Spill,
+    meshes: u64,
+}
+
+impl MeshSink<'_> {
+    /// Adds the mesh of an object.
+    fn push(&mut self, object: u64, mesh: &EncodedMesh) -> Result<(), ExportError> {
+        self.meshes = self.meshes.saturating_add(1);
+        let Some(spec) = self.sharding else {
+            let path = format!("{}/{object}", LayerKind::Meshes.folder());
+            self.work.output.write(&path, &mesh.data)?;
+            return self
+                .work
+                .output
+                .write(&format!("{path}.index"), &mesh.manifest);
+        };
+        let shard = spec.locate(object).shard;
+        let entry = SpillEntry {
+            key: object,
+            // Where the manifest begins.
+            id: u64::try_from(mesh.data.len()).unwrap_or(u64::MAX),
+            record: &[mesh.data.as_slice(), &mesh.manifest].concat(),
+        };
+        self.spill.push(PartitionId { index: 0, shard }, entry)
+    }
+
+    /// Writes the shards and returns the number of meshes.
+    fn finish(self) -> Result<u64, ExportError> {
+        if let Some(spec) = self.sharding {
+            let folder = LayerKind::Meshes.folder();
+            let partitions = self.spill.partitions();
+            partitions.par_iter().try_for_each(|partition| {
+                let spilled = self.spill.read(*partition)?;
+                let mut shard = ShardBuilder::new(spec, partition.shard);
+                for entry in spilled.entries() {
+                    let end = usize::try_from(entry.id).unwrap_or(usize::MAX);
+                    let parts = entry.record.split_at_checked(end);
+                    let (data, manifest) = parts.ok_or(ExportError::Record)?;
+                    shard.push_behind(entry.key, data, manifest)?;
+                }
+                let path = format!("{folder}/{}", spec.file_name(partition.shard));
+                self.work.output.write(&path, &shard.finish())
+            })?;
+        }
+        Ok(self.meshes)
+    }
+}
+
+/// Writes meshes of level 0 in the single-resolution format and returns their number.
+async fn write_legacy(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<u64, ExportError> {
+    let scale = work.reading.space.nanometres();
+    let scale = scale.ok_or_else(|| LayerError::Axes(work.reading.space.rank()))?;
+    let folder = LayerKind::Meshes.folder();
+    let (mut dropped, mut meshes) = (0_u64, 0_u64);
     objects::for_each_group(work, survey, |batch| {
-        for shape in shapes(batch, survey.has_objects, &mut dropped) {
-            let Some(mesh) = mesh_of(batch, &shape, scale) else {
-                dropped = dropped.saturating_add(1);
-                continue;
-            };
-            let object = shape.object;
+        for (object, mesh) in legacy_meshes(batch, survey.has_objects, scale, &mut dropped) {
             let fragment = format!("{object}:0:0");
-            work.output
-                .write(&format!("{folder}/{fragment}"), &mesh.encode()?)?;
+            let path = format!("{folder}/{fragment}");
+            work.output.write(&path, &mesh.encode()?)?;
             let manifest = LegacyMeshManifest {
                 fragments: vec![fragment],
             };
@@ -45,24 +181,37 @@ pub(super) async fn write(
     })
     .await?;
     note_dropped(dropped, notes);
-    let properties = survey.segments.to_json();
-    if let Some(json) = &properties {
-        let path = format!("{folder}/{PROPERTIES}/info");
-        work.output.write(&path, json.as_bytes())?;
-    }
     let info = LegacyMeshInfo {
-        segment_properties: properties.map(|_| PROPERTIES.to_owned()),
+        segment_properties: survey.segments.to_json().map(|_| PROPERTIES.to_owned()),
     };
-    work.output
-        .write(&format!("{folder}/info"), info.to_json().as_bytes())?;
-    Ok(Layer {
-        kind: LayerKind::Meshes,
-        items: meshes,
-        shader: None,
-        shown: match survey.has_objects {
-            true => survey.segments.shown(),
-            false => vec![ONLY],
-        },
-        is_related: false,
-    })
+    let path = format!("{folder}/info");
+    work.output.write(&path, info.to_json().as_bytes())?;
+    Ok(meshes)
+}
+
+/// Returns the mesh of each object of a result, in nanometres.
+fn legacy_meshes(
+    batch: &QueryResult,
+    has_objects: bool,
+    scale: [f64; 3],
+    dropped: &mut u64,
+) -> Vec<(u64, LegacyMeshFragment)> {
+    let mut meshes = Vec::new();
+    for shape in shapes(batch, has_objects, dropped) {
+        let Some(mesh) = mesh_of(batch, &shape) else {
+            *dropped = dropped.saturating_add(1);
+            continue;
+        };
+        let mut positions = mesh.positions;
+        for (along, scale) in positions.iter_mut().flat_map(|at| at.iter_mut().zip(scale)) {
+            *along = narrow(f64::from(*along) * scale);
+        }
+        let triangles = mesh.triangles;
+        let fragment = LegacyMeshFragment {
+            positions,
+            triangles,
+        };
+        meshes.push((shape.object, fragment));
+    }
+    meshes
 }

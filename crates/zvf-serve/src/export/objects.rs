@@ -3,7 +3,7 @@
 use zvf::{Query, QueryResult};
 
 use super::{Export, ExportError};
-use crate::layers::survey::StoreSurvey;
+use crate::layers::{meshes::MeshLevels, survey::StoreSurvey};
 
 /// Vertices that are read at once.
 const AT_ONCE: u64 = 1 << 20;
@@ -14,25 +14,58 @@ pub(super) async fn for_each_group(
     survey: &StoreSurvey,
     mut each: impl FnMut(&QueryResult) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
-    if !survey.has_objects {
-        return each(&work.reading.dataset.query(&work.reading.query()).await?);
+    for group in groups(work, survey) {
+        (work.reading.report)(group.before, group.objects);
+        each(&work.reading.dataset.query(&group.query).await?)?;
     }
-    let ids: Vec<i64> = survey
-        .segments
-        .ids
-        .iter()
-        .copied()
-        .filter(|id| *id >= 0)
-        .collect();
+    Ok(())
+}
+
+/// Reads groups of objects on all levels of meshes, the finest first.
+pub(super) async fn for_each_group_of_levels(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    levels: &MeshLevels,
+    mut each: impl FnMut(&[QueryResult]) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
+    for group in groups(work, survey) {
+        (work.reading.report)(group.before, group.objects);
+        each(&levels.read(work.reading.dataset, &group.query).await?)?;
+    }
+    Ok(())
+}
+
+/// Objects that are read at once.
+struct ObjectGroup {
+    query: Query,
+    /// Objects of the groups before.
+    before: u64,
+    /// Objects of all groups.
+    objects: u64,
+}
+
+fn groups(work: &Export<'_>, survey: &StoreSurvey) -> Vec<ObjectGroup> {
+    if !survey.has_objects {
+        return vec![ObjectGroup {
+            query: work.reading.query(),
+            before: 0,
+            objects: 1,
+        }];
+    }
+    let ids = survey.segments.ids.iter().copied();
+    let ids: Vec<i64> = ids.filter(|id| *id >= 0).collect();
     let objects = u64::try_from(ids.len()).unwrap_or(u64::MAX).max(1);
     let average = survey.vertices.div_ceil(objects).max(1);
     let group = usize::try_from(AT_ONCE.div_ceil(average)).unwrap_or(1);
-    let mut done = 0_u64;
-    for ids in ids.chunks(group.clamp(1, 16_384)) {
-        (work.reading.report)(done, objects);
-        done = done.saturating_add(u64::try_from(ids.len()).unwrap_or(u64::MAX));
-        let query: Query = work.reading.query().objects(ids);
-        each(&work.reading.dataset.query(&query).await?)?;
-    }
-    Ok(())
+    let mut before = 0_u64;
+    let groups = ids.chunks(group.clamp(1, 16_384)).map(|ids| {
+        let group = ObjectGroup {
+            query: work.reading.query().objects(ids),
+            before,
+            objects,
+        };
+        before = before.saturating_add(u64::try_from(ids.len()).unwrap_or(u64::MAX));
+        group
+    });
+    groups.collect()
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use zvf::QueryResult;
-use zvf_precomputed::LegacyMeshFragment;
+use zvf_precomputed::TriangleMesh;
 
-use super::{attributes::narrow, segments::ONLY, survey::finite};
+use super::{segments::ONLY, survey::finite};
 
 /// Notes elements that no object holds whole.
 pub(crate) fn note_dropped(dropped: u64, notes: &mut Vec<String>) {
@@ -17,21 +17,11 @@ pub(crate) fn note_dropped(dropped: u64, notes: &mut Vec<String>) {
     }
 }
 
-/// Returns a mesh of triangles in nanometres; `None` if a coordinate is not finite.
-pub(crate) fn mesh_of(
-    batch: &QueryResult,
-    shape: &ObjectShape,
-    scale: [f64; 3],
-) -> Option<LegacyMeshFragment> {
-    let mut positions = positions(batch, &shape.rows)?;
-    for point in &mut positions {
-        for (along, scale) in point.iter_mut().zip(scale) {
-            *along = narrow(f64::from(*along) * scale);
-        }
-    }
+/// Returns a mesh of triangles; `None` if a coordinate is not finite.
+pub(crate) fn mesh_of(batch: &QueryResult, shape: &ObjectShape) -> Option<TriangleMesh> {
     let triangles = shape.links.iter().flat_map(|face| fan(face));
-    Some(LegacyMeshFragment {
-        positions,
+    Some(TriangleMesh {
+        positions: positions(batch, &shape.rows)?,
         triangles: triangles.collect(),
     })
 }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use zvf::Dataset;
-use zvf_precomputed::{LegacyMeshInfo, LegacyMeshManifest};
 
-use super::cells::LiveAnnotations;
+use super::{cells::LiveAnnotations, live_meshes::LiveMeshes};
 use crate::{
     layers::{
         Layer, LayerError, LayerKind, Reading, Report,
         annotations::{AnnotationPlan, IdScheme},
+        meshes::{MeshLevels, mesh_info},
         segments::{ONLY, PROPERTIES},
-        shapes::{ObjectShape, mesh_of, shapes},
+        shapes::{ObjectShape, shapes},
         skeletons::SkeletonLayer,
         space::ViewerSpace,
         survey::{self, StoreSurvey},
@@ -34,8 +34,7 @@ pub(super) struct LiveLayers {
     documents: HashMap<String, Bytes>,
     annotations: Option<LiveAnnotations>,
     skeletons: Option<SkeletonLayer>,
-    /// Nanometres per unit, if the store has meshes.
-    mesh_scale: Option<[f64; 3]>,
+    meshes: Option<LiveMeshes>,
     has_objects: bool,
 }
 
@@ -63,7 +62,7 @@ impl LiveLayers {
             documents,
             annotations,
             skeletons,
-            mesh_scale,
+            meshes,
         } = made;
         Ok(Self {
             view: StoreView {
@@ -77,7 +76,7 @@ impl LiveLayers {
             documents,
             annotations,
             skeletons,
-            mesh_scale,
+            meshes,
             has_objects: survey.has_objects,
         })
     }
@@ -150,32 +149,22 @@ impl LiveLayers {
         Ok(bytes.transpose()?.map(Bytes::from))
     }
 
+    /// Returns the fragments of an object, `<id>`, or its manifest, `<id>.index`.
     async fn mesh(&self, name: &str) -> Result<Option<Bytes>, LayerError> {
-        let Some(scale) = self.mesh_scale else {
+        let id = decimal(name.strip_suffix(".index").unwrap_or(name));
+        let (Some(meshes), Some(id)) = (&self.meshes, id) else {
             return Ok(None);
         };
-        let parts: Vec<Option<u64>> = name.split(':').map(decimal).collect();
-        match parts.as_slice() {
-            [Some(id), Some(0)] => {
-                if !self.has_object(*id).await? {
-                    return Ok(None);
-                }
-                let manifest = LegacyMeshManifest {
-                    fragments: vec![format!("{id}:0:0")],
-                };
-                Ok(Some(manifest.to_json().into()))
-            }
-            [Some(id), Some(0), Some(0)] => {
-                let Some(batch) = self.object(*id).await? else {
-                    return Ok(None);
-                };
-                let shape = self.shape(&batch, *id);
-                let mesh = shape.and_then(|shape| mesh_of(&batch, &shape, scale));
-                let bytes = mesh.map(|mesh| mesh.encode()).transpose()?;
-                Ok(bytes.map(Bytes::from))
-            }
-            _ => Ok(None),
+        if let Some(known) = meshes.known(name) {
+            return Ok(known.into());
         }
+        let _held = meshes.lock(id).await;
+        if let Some(known) = meshes.known(name) {
+            return Ok(known.into());
+        }
+        let query = self.query_within_limits(id).await?;
+        meshes.encode(&self.dataset, id, query).await?;
+        Ok(meshes.known(name).and_then(Into::into))
     }
 
     fn shape(&self, batch: &zvf::QueryResult, id: u64) -> Option<ObjectShape> {
@@ -201,15 +190,8 @@ impl LiveLayers {
         }
     }
 
-    async fn has_object(&self, id: u64) -> Result<bool, LayerError> {
-        match self.query_of(id) {
-            Some(query) => Ok(self.count(&query).await? > 0),
-            None => Ok(false),
-        }
-    }
-
-    /// Reads an object.
-    async fn object(&self, id: u64) -> Result<Option<zvf::QueryResult>, LayerError> {
+    /// Returns the query for an object; `None` if no object has this id or vertices.
+    async fn query_within_limits(&self, id: u64) -> Result<Option<zvf::Query>, LayerError> {
         let Some(query) = self.query_of(id) else {
             return Ok(None);
         };
@@ -218,9 +200,14 @@ impl LiveLayers {
             let most = usize::try_from(MOST_VERTICES).unwrap_or(usize::MAX);
             return Err(LayerError::TooManyVertices(vertices, most));
         }
-        match vertices {
-            0 => Ok(None),
-            _ => Ok(Some(self.dataset.query(&query).await?)),
+        Ok((vertices > 0).then_some(query))
+    }
+
+    /// Reads an object.
+    async fn object(&self, id: u64) -> Result<Option<zvf::QueryResult>, LayerError> {
+        match self.query_within_limits(id).await? {
+            Some(query) => Ok(Some(self.dataset.query(&query).await?)),
+            None => Ok(None),
         }
     }
 }
@@ -232,7 +219,7 @@ struct Made {
     documents: HashMap<String, Bytes>,
     annotations: Option<LiveAnnotations>,
     skeletons: Option<SkeletonLayer>,
-    mesh_scale: Option<[f64; 3]>,
+    meshes: Option<LiveMeshes>,
 }
 
 impl Made {
@@ -277,13 +264,10 @@ impl Made {
                 layer
             }
             LayerKind::Meshes => {
-                let scale = reading.space.nanometres();
-                let scale = scale.ok_or_else(|| LayerError::Axes(reading.space.rank()))?;
-                self.mesh_scale = Some(scale);
-                let has_properties = self.properties(folder, survey);
-                let info = LegacyMeshInfo {
-                    segment_properties: has_properties.then(|| PROPERTIES.to_owned()),
-                };
+                let info = mesh_info(reading, survey)?;
+                let levels = MeshLevels::new(reading.dataset, survey, notes).await?;
+                self.meshes = Some(LiveMeshes::new(levels));
+                self.properties(folder, survey);
                 self.document(format!("{folder}/info"), info.to_json());
                 Layer {
                     kind,
@@ -316,14 +300,11 @@ impl Made {
         self.documents.insert(path, json.into());
     }
 
-    /// Adds the properties of segments and returns whether there are any.
-    fn properties(&mut self, folder: &str, survey: &StoreSurvey) -> bool {
-        let json = survey.segments.to_json();
-        let has_properties = json.is_some();
-        if let Some(json) = json {
+    /// Adds the properties of segments, if there are any.
+    fn properties(&mut self, folder: &str, survey: &StoreSurvey) {
+        if let Some(json) = survey.segments.to_json() {
             self.document(format!("{folder}/{PROPERTIES}/info"), json);
         }
-        has_properties
     }
 }
 

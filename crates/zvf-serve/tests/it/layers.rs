@@ -1,10 +1,22 @@
 //! The layers of a server hold what the store holds.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    time::Duration,
+};
 
-use zvf::{Dataset, Editor, Geometry, GeometryKind, OutOfBounds, Query};
-use zvf_precomputed::{Annotation, AnnotationInfo, AnnotationList, RecordLayout};
-use zvf_serve::{ExportOptions, ServeOptions, export};
+use zvf::{
+    AutoLevels, Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds,
+    PyramidOptions, Query, build_pyramid,
+};
+use zvf_model::level::LevelId;
+use zvf_precomputed::{
+    Annotation, AnnotationInfo, AnnotationList, LegacyMeshFragment, LegacyMeshInfo,
+    MultilodManifest, MultilodMeshInfo, QuantizedMesh, RecordLayout, ShardFile,
+};
+use zvf_query::LevelChoice;
+use zvf_serve::{ExportOptions, MeshFormat, ServeOptions, export};
 
 use crate::{
     client::TestServer,
@@ -130,7 +142,7 @@ fn check_files(kind: GeometryKind, geometry: &Geometry, files: &[&str]) {
     let missing = files
         .last()
         .unwrap()
-        .replace("/0:", "/9:")
+        .replace("/0.", "/9.")
         .replace("/7", "/70000");
     assert_eq!(server.ask("GET", &format!("/a/{missing}"), &[]).status, 404);
 }
@@ -153,14 +165,177 @@ fn meshes_are_those_of_an_export() {
     check_files(
         GeometryKind::Mesh,
         &geometry,
-        &["meshes/info", "meshes/0:0:0", "meshes/0:0"],
+        &["meshes/info", "meshes/0", "meshes/0.index"],
     );
     geometry.object_ids = Some(vec![7; 400]);
     check_files(
         GeometryKind::Mesh,
         &geometry,
-        &["meshes/info", "meshes/7:0:0", "meshes/7:0"],
+        &["meshes/info", "meshes/7", "meshes/7.index"],
     );
+}
+
+/// Creates a store of a surface with coarser levels, in two objects.
+fn surface_with_levels(stores: &TestStores) -> String {
+    let mut geometry = surface(200);
+    geometry.object_ids = Some(vec![7; 40_000]);
+    let small = surface(4);
+    let offset = i64::try_from(geometry.positions.len()).unwrap();
+    let positions: Vec<f32> = [&geometry, &small]
+        .iter()
+        .flat_map(|geometry| geometry.positions.to_vec::<f32>().unwrap())
+        .collect();
+    geometry.positions = NumericColumn::float32(3, positions);
+    geometry
+        .links
+        .extend(small.links.iter().map(|row| row + offset));
+    geometry.object_ids.as_mut().unwrap().extend([8; 16]);
+    let address = stores.create("a.zv", GeometryKind::Mesh, &geometry);
+    let mut levels = AutoLevels::default();
+    levels.levels = Some(2);
+    let options = PyramidOptions::new().levels(levels);
+    block_on(build_pyramid(address.as_str(), &options)).unwrap();
+    address
+}
+
+/// Returns the lattice points of the fragments of a level, read by ranges.
+fn lattice(
+    manifest: &MultilodManifest,
+    level: usize,
+    read: impl Fn(u64, u64) -> Vec<u8>,
+) -> BTreeSet<[u32; 3]> {
+    let mut points = BTreeSet::new();
+    for place in manifest.fragments().filter(|place| place.level == level) {
+        let mesh = QuantizedMesh::decode(&read(place.start, place.end), 100_000).unwrap();
+        assert!(!mesh.triangles.is_empty());
+        points.extend(mesh.positions.iter().map(|q| {
+            let [x, y, z] = place.node.map(|along| along * 65_535);
+            [q[0] + x, q[1] + y, q[2] + z]
+        }));
+    }
+    points
+}
+
+/// Checks that the vertices of a level of an object are points of the lattice.
+#[track_caller]
+fn check_vertices(
+    dataset: &Dataset,
+    manifest: &MultilodManifest,
+    level: u32,
+    read: impl Fn(u64, u64) -> Vec<u8>,
+) {
+    let query = Query::new()
+        .objects([7])
+        .level(LevelChoice::Number(LevelId::new(level)));
+    let positions: Vec<f32> = block_on(dataset.query(&query))
+        .unwrap()
+        .positions
+        .to_vec()
+        .unwrap();
+    let points = lattice(manifest, usize::try_from(level).unwrap(), read);
+    assert!(points.len() * 3 >= positions.len());
+    let extent = f64::from(manifest.chunk_shape[0]) * f64::from(level).exp2();
+    for position in positions.chunks(3) {
+        let along = |axis: usize| {
+            let along = f64::from(position[axis]) - f64::from(manifest.grid_origin[axis]);
+            let steps = (along / extent * 65_535.0).round();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a test"
+            )]
+            let steps = steps as u32;
+            steps
+        };
+        let point = [along(0), along(1), along(2)];
+        assert!(points.contains(&point), "{position:?} {point:?}");
+    }
+}
+
+#[test]
+fn levels_of_meshes_are_those_of_the_store() {
+    let stores = TestStores::new();
+    let address = surface_with_levels(&stores);
+    let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+    let manifest = MultilodManifest::decode(&server.get("/a/meshes/7.index")).unwrap();
+    assert_eq!(manifest.levels.len(), 3);
+    assert!(manifest.levels[0].nodes.len() > 4);
+    let ranged = |start: u64, end: u64| {
+        let range = format!("bytes={start}-{}", end - 1);
+        let answer = server.ask("GET", "/a/meshes/7", &[("Range", &range)]);
+        assert_eq!(answer.status, 206);
+        let whole = format!("bytes {start}-{}/{}", end - 1, manifest.data_size());
+        assert_eq!(answer.header("content-range"), Some(whole.as_str()));
+        answer.body
+    };
+    for level in 0..3 {
+        check_vertices(&dataset, &manifest, level, ranged);
+    }
+    let small = MultilodManifest::decode(&server.get("/a/meshes/8.index")).unwrap();
+    assert_eq!(small.levels[0].nodes.len(), 1);
+    for path in ["9", "9.index", "7.x", "7.index.index", "07", "7:0", "-7"] {
+        let answer = server.ask("GET", &format!("/a/meshes/{path}"), &[]);
+        assert_eq!(answer.status, 404, "{path}");
+    }
+}
+
+#[test]
+fn shards_have_fragments_before_their_manifest() {
+    let stores = TestStores::new();
+    let address = surface_with_levels(&stores);
+    let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+    let exported = |name: &str, options: &ExportOptions| {
+        let out = stores.folder.path().join(name);
+        block_on(export(&dataset, &out, options, &|_, _| {})).unwrap();
+        out.join("meshes")
+    };
+    let files = exported("files", &ExportOptions::new());
+    let shards = exported("shards", &ExportOptions::new().sharded(true));
+    let info = MultilodMeshInfo::parse(&fs::read(shards.join("info")).unwrap()).unwrap();
+    let spec = info.sharding.unwrap();
+    for object in [7_u64, 8] {
+        let name = spec.file_name(spec.locate(object).shard);
+        let bytes = fs::read(shards.join(name)).unwrap();
+        let shard = ShardFile::parse(spec, &bytes).unwrap();
+        let manifest = shard.get(object, 1 << 20).unwrap().unwrap();
+        let data = fs::read(files.join(object.to_string())).unwrap();
+        let index = fs::read(files.join(format!("{object}.index"))).unwrap();
+        assert_eq!(manifest, index);
+        let both = [data, index].concat();
+        assert!(bytes.windows(both.len()).any(|part| part == both));
+    }
+    let legacy = ExportOptions::new().mesh_format(MeshFormat::Legacy);
+    let legacy = exported("legacy", &legacy);
+    LegacyMeshInfo::parse(&fs::read(legacy.join("info")).unwrap()).unwrap();
+    let fragment = fs::read(legacy.join("8:0:0")).unwrap();
+    let fragment = LegacyMeshFragment::decode(&fragment).unwrap();
+    assert_eq!(
+        (fragment.positions.len(), fragment.triangles.len()),
+        (16, 18)
+    );
+}
+
+#[test]
+fn objects_without_triangles_are_left_out_of_meshes() {
+    let stores = TestStores::new();
+    let mut geometry = surface(4);
+    geometry.object_ids = Some([vec![1; 8], vec![2; 8]].concat());
+    geometry.links.truncate(3);
+    let address = stores.create("a.zv", GeometryKind::Mesh, &geometry);
+    let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+    let out = stores.folder.path().join("out");
+    let report = block_on(export(&dataset, &out, &ExportOptions::new(), &|_, _| {})).unwrap();
+    assert_eq!(report.view.layers()[0].items, 1);
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("1 objects without triangles"))
+    );
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+    server.get("/a/meshes/1.index");
+    assert_eq!(server.ask("GET", "/a/meshes/2.index", &[]).status, 404);
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! The levels of detail of meshes, and their encoding.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use zvf::{Dataset, Query, QueryResult};
+use zvf_model::level::LevelId;
+use zvf_precomputed::{CutMesh, MultilodMeshInfo, TriangleMesh, VertexBits};
+use zvf_query::{LevelChoice, Selection};
+
+use super::{
+    LayerError, Reading,
+    segments::PROPERTIES,
+    shapes::{mesh_of, shapes},
+    survey::StoreSurvey,
+};
+
+/// About the most triangles of a finest node. A viewer loads and draws nodes as a whole.
+const NODE_TRIANGLES: usize = 16_384;
+/// Bits of coordinates in a node.
+const BITS: VertexBits = VertexBits::Sixteen;
+
+/// The levels of a store that are levels of detail of its meshes.
+#[derive(Clone, Debug)]
+pub(crate) struct MeshLevels {
+    /// Levels above 0, the finest first.
+    coarser: Vec<LevelId>,
+    has_objects: bool,
+}
+
+/// The levels of one object, the finest first.
+pub(crate) struct ObjectMesh {
+    pub(crate) object: u64,
+    pub(crate) levels: Vec<TriangleMesh>,
+}
+
+/// A manifest and the fragments of a mesh.
+pub(crate) struct EncodedMesh {
+    pub(crate) manifest: Vec<u8>,
+    pub(crate) data: Vec<u8>,
+}
+
+impl MeshLevels {
+    /// Chooses the levels. Those that do not show the objects of level 0 in their present form are
+    /// left out: edits have changed a finer level, or ids are not kept.
+    pub(crate) async fn new(
+        dataset: &Dataset,
+        survey: &StoreSurvey,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, LayerError> {
+        let stale: Vec<LevelId> = dataset.root().stale_levels().collect();
+        let mut coarser = Vec::new();
+        for id in dataset.levels().iter().filter(|id| **id != LevelId::FULL) {
+            let level = dataset.level(*id).await?;
+            if stale.contains(id) {
+                notes.push(format!(
+                    "level {id} is left out of the meshes: the store was changed after it was built"
+                ));
+            } else if survey.has_objects && !level.preserves_object_ids {
+                notes.push(format!(
+                    "level {id} is left out of the meshes: its objects have other ids"
+                ));
+            } else {
+                coarser.push(*id);
+            }
+        }
+        Ok(Self {
+            coarser,
+            has_objects: survey.has_objects,
+        })
+    }
+
+    /// Reads the same objects on all levels, the finest first.
+    pub(crate) async fn read(
+        &self,
+        dataset: &Dataset,
+        query: &Query,
+    ) -> Result<Vec<QueryResult>, LayerError> {
+        let mut results = vec![dataset.query(query).await?];
+        for level in &self.coarser {
+            // Attributes are not drawn, and a level may lack some.
+            let query = query.clone().columns(Selection::none());
+            let query = query.level(LevelChoice::Number(*level));
+            let result = match dataset.query(&query).await {
+                // The level lacks some of the objects.
+                Err(error) if error.is_not_found() => dataset.query(&query.keep_going()).await,
+                result => result,
+            };
+            match result {
+                Ok(result) => results.push(result),
+                // The level has no objects.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(results)
+    }
+
+    /// Divides what [`read`](Self::read) returned by object. Counts what is left out.
+    pub(crate) fn meshes(&self, results: &[QueryResult], dropped: &mut u64) -> Vec<ObjectMesh> {
+        let mut meshes: Vec<ObjectMesh> = Vec::new();
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        for (level, result) in results.iter().enumerate() {
+            let mut outside = 0_u64;
+            for shape in shapes(result, self.has_objects, &mut outside) {
+                let mesh = mesh_of(result, &shape);
+                let place = places.get(&shape.object).copied();
+                match (mesh, level, place.and_then(|at| meshes.get_mut(at))) {
+                    (Some(mesh), 0, None) => {
+                        places.insert(shape.object, meshes.len());
+                        meshes.push(ObjectMesh {
+                            object: shape.object,
+                            levels: vec![mesh],
+                        });
+                    }
+                    (Some(mesh), _, Some(known)) => known.levels.push(mesh),
+                    _ => outside = outside.saturating_add(1),
+                }
+            }
+            if level == 0 {
+                *dropped = dropped.saturating_add(outside);
+            }
+        }
+        meshes
+    }
+}
+
+/// Returns the document of multi-resolution meshes, without shards.
+pub(crate) fn mesh_info(
+    reading: &Reading<'_>,
+    survey: &StoreSurvey,
+) -> Result<MultilodMeshInfo, LayerError> {
+    let scale = reading.space.nanometres();
+    let [x, y, z] = scale.ok_or_else(|| LayerError::Axes(reading.space.rank()))?;
+    Ok(MultilodMeshInfo {
+        vertex_bits: BITS,
+        transform: [x, 0., 0., 0., 0., y, 0., 0., 0., 0., z, 0.],
+        segment_properties: survey.segments.to_json().map(|_| PROPERTIES.to_owned()),
+        ..MultilodMeshInfo::default()
+    })
+}
+
+/// Encodes a mesh on all cores; `None` if it has no triangles.
+pub(crate) fn encode(levels: &[TriangleMesh]) -> Result<Option<EncodedMesh>, LayerError> {
+    let Some(cut) = CutMesh::new(levels, BITS, NODE_TRIANGLES)? else {
+        return Ok(None);
+    };
+    let encoded = cut.fragments().par_iter();
+    let encoded = encoded.map(|fragment| fragment.mesh.encode());
+    let encoded: Vec<Vec<u8>> = encoded.collect::<Result<_, _>>()?;
+    let joined = cut.join(&encoded)?;
+    Ok(Some(EncodedMesh {
+        manifest: joined.manifest.encode()?,
+        data: joined.data,
+    }))
+}
