@@ -235,8 +235,11 @@ impl OctreeGrid {
         let triangles: usize = levels.iter().map(|mesh| mesh.triangles.len()).sum();
         let most_parts = as_float(triangles) * MOST_PARTS;
         let mut extent = widest;
-        for _ in 0..MOST_DEPTH {
-            if densest(finest, lower, extent) <= node_triangles {
+        for depth in 0..MOST_DEPTH {
+            // Eight nodes of each depth lie in one of the depth before.
+            let nodes = 8_usize.saturating_pow(depth);
+            let may_fit = finest.triangles.len() <= node_triangles.saturating_mul(nodes);
+            if may_fit && densest(finest, lower, extent) <= node_triangles {
                 break;
             }
             let half = extent / 2.0;
@@ -284,19 +287,17 @@ impl OctreeGrid {
 
 /// Returns the most triangles whose centre lies in one node.
 fn densest(mesh: &TriangleMesh, origin: [f32; 3], extent: f64) -> usize {
-    let mut counts: HashMap<[i64; 3], usize> = HashMap::new();
+    let mut counts: HashMap<u64, usize> = HashMap::new();
     for [a, b, c] in mesh.corners() {
-        let mut axes = a
-            .iter()
-            .zip(&b)
-            .zip(&c)
-            .zip(&origin)
-            .map(|(((a, b), c), origin)| {
-                let centre = (f64::from(*a) + f64::from(*b) + f64::from(*c)) / 3.0;
-                as_integer(((centre - f64::from(*origin)) / extent).floor())
-            });
-        let mut next = || axes.next().unwrap_or(0);
-        *counts.entry([next(), next(), next()]).or_default() += 1;
+        let axes = a.iter().zip(&b).zip(&c).zip(&origin);
+        let node = axes.fold(0_u64, |node, (((a, b), c), origin)| {
+            let centre = (f64::from(*a) + f64::from(*b) + f64::from(*c)) / 3.0;
+            let along = as_integer(((centre - f64::from(*origin)) / extent).floor());
+            // A mesh has at most 1024 nodes along an axis.
+            node << 16 | u64::try_from(along.clamp(0, 0xffff)).unwrap_or(0)
+        });
+        let count = counts.entry(node).or_default();
+        *count = count.saturating_add(1);
     }
     counts.into_values().max().unwrap_or(0)
 }
@@ -350,18 +351,18 @@ impl LevelGrid {
                 *triangle = triangle.map(|[x, y, z]| [y, z, x]);
             }
         }
-        let mut nodes: BTreeMap<u128, NodeMesh> = BTreeMap::new();
+        let mut nodes: BTreeMap<[u32; 3], NodeMesh> = BTreeMap::new();
         for triangle in triangles {
             let Some(node) = self.node_of(&triangle) else {
                 continue;
             };
-            let entry = nodes.entry(z_order(node));
-            entry
-                .or_insert_with(|| NodeMesh::new(node))
-                .push(&triangle, self.last);
+            let entry = nodes.entry(node).or_default();
+            entry.push(&triangle, node, self.last);
         }
-        let nodes = nodes.into_values();
-        nodes.map(|node| (node.position, node.mesh)).collect()
+        let nodes = nodes.into_iter().map(|(node, entry)| (node, entry.mesh));
+        let mut nodes: Vec<([u32; 3], QuantizedMesh)> = nodes.collect();
+        nodes.sort_by_cached_key(|(node, _)| z_order(*node));
+        nodes
     }
 
     /// Rounds a position to the lattice.
@@ -419,37 +420,33 @@ impl LevelGrid {
 }
 
 /// The triangles of a node so far.
+#[derive(Default)]
 struct NodeMesh {
-    position: [u32; 3],
     mesh: QuantizedMesh,
-    rows: HashMap<[u32; 3], u32>,
+    /// Rows of points, by their coordinates of 16 bits each.
+    rows: HashMap<u64, u32>,
 }
 
 impl NodeMesh {
-    fn new(position: [u32; 3]) -> Self {
-        Self {
-            position,
-            mesh: QuantizedMesh::default(),
-            rows: HashMap::new(),
-        }
-    }
-
-    fn push(&mut self, triangle: &Triangle, last: i64) {
-        let corners = triangle.map(|point| self.row(point, last));
+    fn push(&mut self, triangle: &Triangle, node: [u32; 3], last: i64) {
+        let corners = triangle.map(|point| self.row(point, node, last));
         if let [Some(a), Some(b), Some(c)] = corners {
             self.mesh.triangles.push([a, b, c]);
         }
     }
 
     /// Returns the row of a point of the lattice; `None` outside of the node.
-    fn row(&mut self, point: Point, last: i64) -> Option<u32> {
-        let mut axes = point.iter().zip(self.position).map(|(along, node)| {
+    fn row(&mut self, point: Point, node: [u32; 3], last: i64) -> Option<u32> {
+        let mut axes = point.iter().zip(node).map(|(along, node)| {
             let step = along - i64::from(node) * last;
             u32::try_from(step).ok().filter(|_| step <= last)
         });
         let local = [axes.next()??, axes.next()??, axes.next()??];
         let next = u32::try_from(self.mesh.positions.len()).ok()?;
-        let row = *self.rows.entry(local).or_insert(next);
+        let key = local
+            .iter()
+            .fold(0, |key, step| key << 16 | u64::from(*step));
+        let row = *self.rows.entry(key).or_insert(next);
         if row == next {
             self.mesh.positions.push(local);
         }
