@@ -21,6 +21,8 @@ use super::{
 
 /// Annotations in a cell that a viewer draws with ease.
 const LIMIT: u64 = 5000;
+/// Bytes of positions in a cell: fewer paths than [`LIMIT`] if they are long.
+const CELL_BYTES: u64 = 1 << 20;
 /// Points of a polyline that a viewer can pick.
 const MOST_POINTS: usize = 100_000;
 const RELATED: &str = "related_object";
@@ -215,9 +217,13 @@ async fn levels(reading: &Reading<'_>, survey: &StoreSurvey) -> Result<SpatialLe
     } else {
         survey.vertices
     };
-    let mut sampler = SpatialSampler::new(&lower, &upper, count, LIMIT);
-    if count <= LIMIT {
-        return Ok(sampler.finish(LIMIT));
+    let rank = u64::try_from(lower.len()).unwrap_or(1);
+    let position = rank.saturating_mul(4);
+    let bytes = survey.vertices.saturating_mul(position) / count.max(1);
+    let limit = (CELL_BYTES / bytes.max(1)).clamp(1, LIMIT);
+    let mut sampler = SpatialSampler::new(&lower, &upper, count, limit);
+    if count <= limit {
+        return Ok(sampler.finish(limit));
     }
     let query = reading.query().columns(Selection::none()).owners(false);
     reading
@@ -239,7 +245,7 @@ async fn levels(reading: &Reading<'_>, survey: &StoreSurvey) -> Result<SpatialLe
             ControlFlow::Continue(())
         })
         .await?;
-    Ok(sampler.finish(LIMIT))
+    Ok(sampler.finish(limit))
 }
 
 /// Returns bounds with a positive extent along every axis.

@@ -1,10 +1,13 @@
 //! Cells of the spatial index of annotations: computed when they are asked for, and the coarse ones
 //! of all requests in one pass.
 
-use std::{collections::HashMap, ops::ControlFlow};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::ControlFlow,
+};
 
 use bytes::Bytes;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 use zvf::{Bbox, Dataset, Mode, Query};
 use zvf_model::row_id::RowId;
 use zvf_precomputed::{
@@ -18,7 +21,11 @@ use crate::layers::{
 };
 
 /// Bytes of the coarse cells that are kept.
-const KEPT_BYTES: usize = 48 << 20;
+const KEPT_BYTES: usize = 32 << 20;
+/// Entries of the index of the finer cells of paths, of 8 bytes each.
+const MOST_INDEXED: usize = 4 << 20;
+/// Cells that are computed at once. Each may hold the paths of a cell and of its chunks.
+const AT_ONCE: usize = 2;
 /// The largest answer.
 const MOST_BYTES: usize = 64 << 20;
 /// Chunks whose boxes are kept, to find annotations by id.
@@ -31,6 +38,7 @@ pub(super) struct LiveAnnotations {
     /// The document, with limits that are not exact.
     info: AnnotationInfo,
     kept: OnceCell<KeptCells>,
+    turns: Semaphore,
 }
 
 /// The cells of the coarse levels.
@@ -40,6 +48,8 @@ struct KeptCells {
     /// Annotations in the fullest cell of each level.
     limits: Vec<u64>,
     cells: HashMap<CellKey, Bytes>,
+    /// The ids of the paths in each cell of finer levels; `None` if there are too many.
+    paths: Option<HashMap<CellKey, Vec<u64>>>,
     /// Boxes of the chunks, by the rank in addresses of points.
     chunks: HashMap<u64, (Vec<f32>, Vec<f32>)>,
 }
@@ -93,6 +103,7 @@ impl LiveAnnotations {
             info: plan.info(dimensions),
             plan,
             kept: OnceCell::new(),
+            turns: Semaphore::new(AT_ONCE),
         }
     }
 
@@ -131,11 +142,28 @@ impl LiveAnnotations {
         if level < kept.levels {
             return Ok(kept.cells.get(&CellKey { level, cell }).cloned());
         }
-        let query = self.query().region(box_of(grid, &cell)?);
-        let query = match self.plan.kind {
-            AnnotationKind::Point => query.owners(false),
-            _ => query.mode(Mode::Touch),
+        let key = CellKey { level, cell };
+        let query = match (self.plan.kind, &kept.paths) {
+            (AnnotationKind::Point, _) => {
+                let query = self.query().region(box_of(grid, &key.cell)?);
+                query.owners(false)
+            }
+            (_, Some(paths)) => {
+                let Some(ids) = paths.get(&key) else {
+                    return Ok(None);
+                };
+                let objects: BTreeSet<i64> =
+                    ids.iter().copied().filter_map(object_of_path).collect();
+                self.query().objects(Vec::from_iter(objects))
+            }
+            (_, None) => {
+                let query = self.query().region(box_of(grid, &key.cell)?);
+                query.mode(Mode::Touch)
+            }
         };
+        let CellKey { cell, .. } = key;
+        // The semaphore is never closed.
+        let _turn = self.turns.acquire().await.ok();
         let mut sink = CellSink {
             plan: &self.plan,
             level,
@@ -251,6 +279,10 @@ struct KeptSink<'a> {
     levels: usize,
     cells: HashMap<CellKey, ListEntries>,
     bytes: usize,
+    /// The paths of cells that are not kept.
+    paths: Option<HashMap<CellKey, Vec<u64>>>,
+    /// Entries of `paths`.
+    indexed: usize,
     chunks: HashMap<u64, (Vec<f32>, Vec<f32>)>,
     record: Vec<u8>,
 }
@@ -262,6 +294,8 @@ impl<'a> KeptSink<'a> {
             levels: plan.levels.grids().len(),
             cells: HashMap::new(),
             bytes: 0,
+            paths: (plan.kind != AnnotationKind::Point).then(HashMap::new),
+            indexed: 0,
             chunks: HashMap::new(),
             record: Vec::new(),
         }
@@ -272,9 +306,28 @@ impl<'a> KeptSink<'a> {
         while self.bytes > KEPT_BYTES && self.levels > 0 {
             self.levels = self.levels.saturating_sub(1);
             let levels = self.levels;
-            self.cells.retain(|key, _| key.level < levels);
+            let dropped: Vec<_> = self
+                .cells
+                .extract_if(|key, _| key.level >= levels)
+                .collect();
+            for (key, list) in dropped {
+                for (id, _) in list.ends {
+                    self.index(key.clone(), id);
+                }
+            }
             let sizes = self.cells.values().map(ListEntries::size);
             self.bytes = sizes.fold(0, usize::saturating_add);
+        }
+    }
+
+    /// Adds a path to the index of cells that are not kept.
+    fn index(&mut self, key: CellKey, id: u64) {
+        if let Some(paths) = &mut self.paths {
+            paths.entry(key).or_default().push(id);
+            self.indexed = self.indexed.saturating_add(1);
+        }
+        if self.indexed > MOST_INDEXED {
+            self.paths = None;
         }
     }
 
@@ -292,6 +345,7 @@ impl<'a> KeptSink<'a> {
             levels: self.levels,
             limits,
             cells: cells.map(|(key, list)| (key, list.encode())).collect(),
+            paths: self.paths,
             chunks: self.chunks,
         }
     }
@@ -327,10 +381,17 @@ impl AnnotationSink for KeptSink<'_> {
             self.add_to_chunk(id, coordinates);
         }
         let level = self.plan.levels.level_of(id);
-        let grid = self.plan.levels.grids().get(level);
-        let Some(grid) = grid.filter(|_| level < self.levels) else {
+        let Some(grid) = self.plan.levels.grids().get(level) else {
             return Ok(());
         };
+        if level >= self.levels {
+            if self.paths.is_some() {
+                for cell in cells_of(self.plan.kind, grid, coordinates) {
+                    self.index(CellKey { level, cell }, id);
+                }
+            }
+            return Ok(());
+        }
         self.record.clear();
         self.plan
             .layout

@@ -19,7 +19,7 @@ use crate::layers::{
 };
 
 /// Bytes of encoded meshes of a store that are kept.
-const KEPT: usize = 256 << 20;
+const KEPT: usize = 96 << 20;
 /// Largest encoded mesh: an object that is not kept would be encoded for each range.
 const MOST_BYTES: usize = 60 << 20;
 /// Objects that are encoded at once.
