@@ -89,6 +89,9 @@ pub struct ServeOptions {
     pub client: Option<PathBuf>,
     /// Bytes of answers that are kept.
     pub cache: usize,
+    /// Bytes of the coarse cells of annotations that are kept for each store. Finer cells are
+    /// computed when they are asked for.
+    pub coarse_cells: usize,
 }
 
 impl Default for ServeOptions {
@@ -101,6 +104,7 @@ impl Default for ServeOptions {
             viewer: HOSTED_VIEWER.to_owned(),
             client: None,
             cache: 64 << 20,
+            coarse_cells: 32 << 20,
         }
     }
 }
@@ -157,6 +161,13 @@ impl ServeOptions {
     #[must_use]
     pub fn cache(mut self, bytes: usize) -> Self {
         self.cache = bytes;
+        self
+    }
+
+    /// Sets the bytes of the coarse cells of annotations that are kept for each store.
+    #[must_use]
+    pub fn coarse_cells(mut self, bytes: usize) -> Self {
+        self.coarse_cells = bytes;
         self
     }
 }
@@ -233,7 +244,11 @@ impl LayerSource {
         }
     }
 
-    async fn open(self, report: &Report<'_>) -> Result<ServedSource, ServeError> {
+    async fn open(
+        self,
+        coarse_cells: usize,
+        report: &Report<'_>,
+    ) -> Result<ServedSource, ServeError> {
         let Self { name, content } = self;
         let failed = |source| ServeError::Source {
             name: name.clone(),
@@ -241,7 +256,7 @@ impl LayerSource {
         };
         match content {
             Content::Store(dataset) => {
-                match LiveStore::open(name.clone(), *dataset, report).await {
+                match LiveStore::open(name.clone(), *dataset, coarse_cells, report).await {
                     Ok(store) => Ok(ServedSource::Store(Box::new(store))),
                     Err(error) => Err(failed(Box::new(error))),
                 }
@@ -308,7 +323,7 @@ impl Server {
         let mut served: Vec<ServedSource> = Vec::new();
         for mut source in sources {
             source.name = free_name(&source.name, &served);
-            served.push(source.open(report).await?);
+            served.push(source.open(options.coarse_cells, report).await?);
         }
         let port = bound.port();
         let host = match options.hosts.first() {

@@ -20,8 +20,6 @@ use crate::layers::{
     annotations::{AnnotationPlan, AnnotationSink, object_of_path},
 };
 
-/// Bytes of the coarse cells that are kept.
-const KEPT_BYTES: usize = 32 << 20;
 /// Entries of the index of the finer cells of paths, of 8 bytes each.
 const MOST_INDEXED: usize = 4 << 20;
 /// Cells that are computed at once. Each may hold the paths of a cell and of its chunks.
@@ -38,6 +36,8 @@ pub(super) struct LiveAnnotations {
     /// The document, with limits that are not exact.
     info: AnnotationInfo,
     kept: OnceCell<KeptCells>,
+    /// The most bytes of `kept`.
+    most_kept: usize,
     turns: Semaphore,
 }
 
@@ -98,11 +98,13 @@ impl ListEntries {
 }
 
 impl LiveAnnotations {
-    pub(super) fn new(plan: AnnotationPlan, dimensions: &Dimensions) -> Self {
+    /// Creates annotations of which the given bytes of coarse cells are kept.
+    pub(super) fn new(plan: AnnotationPlan, dimensions: &Dimensions, most_kept: usize) -> Self {
         Self {
             info: plan.info(dimensions),
             plan,
             kept: OnceCell::new(),
+            most_kept,
             turns: Semaphore::new(AT_ONCE),
         }
     }
@@ -264,7 +266,7 @@ impl LiveAnnotations {
 
     async fn kept(&self, dataset: &Dataset) -> Result<&KeptCells, LayerError> {
         let read = || async {
-            let mut sink = KeptSink::new(&self.plan);
+            let mut sink = KeptSink::new(&self.plan, self.most_kept);
             self.each(dataset, &self.query().owners(false), &mut sink)
                 .await?;
             Ok(sink.finish())
@@ -276,6 +278,8 @@ impl LiveAnnotations {
 /// Collects the cells of the coarse levels while they fit the memory.
 struct KeptSink<'a> {
     plan: &'a AnnotationPlan,
+    /// The most bytes of cells.
+    most: usize,
     levels: usize,
     cells: HashMap<CellKey, ListEntries>,
     bytes: usize,
@@ -288,9 +292,10 @@ struct KeptSink<'a> {
 }
 
 impl<'a> KeptSink<'a> {
-    fn new(plan: &'a AnnotationPlan) -> Self {
+    fn new(plan: &'a AnnotationPlan, most: usize) -> Self {
         Self {
             plan,
+            most,
             levels: plan.levels.grids().len(),
             cells: HashMap::new(),
             bytes: 0,
@@ -303,7 +308,7 @@ impl<'a> KeptSink<'a> {
 
     /// Drops the finest level until the others fit.
     fn shrink(&mut self) {
-        while self.bytes > KEPT_BYTES && self.levels > 0 {
+        while self.bytes > self.most && self.levels > 0 {
             self.levels = self.levels.saturating_sub(1);
             let levels = self.levels;
             let dropped: Vec<_> = self

@@ -41,7 +41,11 @@ pub(super) struct LiveLayers {
 impl LiveLayers {
     /// Reads a store once for its bounds and the ranges of its attributes, and once for the density
     /// of its positions.
-    pub(super) async fn new(dataset: Dataset, report: &Report<'_>) -> Result<Self, LayerError> {
+    pub(super) async fn new(
+        dataset: Dataset,
+        coarse_cells: usize,
+        report: &Report<'_>,
+    ) -> Result<Self, LayerError> {
         let space = ViewerSpace::of(&dataset);
         let reading = Reading {
             dataset: &dataset,
@@ -52,7 +56,10 @@ impl LiveLayers {
         };
         let mut notes = space.notes.clone();
         let survey = survey::survey(&reading, &mut notes).await?;
-        let mut made = Made::default();
+        let mut made = Made {
+            coarse_cells,
+            ..Made::default()
+        };
         for kind in LayerKind::of(&dataset) {
             made.add(kind, &reading, &survey, &mut notes).await?;
         }
@@ -63,6 +70,7 @@ impl LiveLayers {
             annotations,
             skeletons,
             meshes,
+            ..
         } = made;
         Ok(Self {
             view: StoreView {
@@ -215,6 +223,8 @@ impl LiveLayers {
 /// Layers that were planned so far.
 #[derive(Default)]
 struct Made {
+    /// Bytes of the coarse cells of annotations that are kept.
+    coarse_cells: usize,
     layers: Vec<Layer>,
     documents: HashMap<String, Bytes>,
     annotations: Option<LiveAnnotations>,
@@ -246,7 +256,9 @@ impl Made {
                     shown: Vec::new(),
                     is_related: survey.has_objects,
                 };
-                self.annotations = Some(LiveAnnotations::new(plan, &reading.space.dimensions));
+                let dimensions = &reading.space.dimensions;
+                let annotations = LiveAnnotations::new(plan, dimensions, self.coarse_cells);
+                self.annotations = Some(annotations);
                 layer
             }
             LayerKind::Skeletons => {

@@ -29,6 +29,8 @@ const PIECE: u64 = 4 << 20;
 #[derive(Debug)]
 pub(super) struct LiveStore {
     pub(super) name: String,
+    /// Bytes of the coarse cells of annotations that are kept.
+    coarse_cells: usize,
     current: Mutex<Current>,
     /// Held while the layers of a new state are planned.
     refreshing: AsyncMutex<()>,
@@ -46,11 +48,13 @@ impl LiveStore {
     pub(super) async fn open(
         name: String,
         dataset: Dataset,
+        coarse_cells: usize,
         report: &Report<'_>,
     ) -> Result<Self, LayerError> {
-        let layers = LiveLayers::new(dataset, report).await?;
+        let layers = LiveLayers::new(dataset, coarse_cells, report).await?;
         Ok(Self {
             name,
+            coarse_cells,
             current: Mutex::new(Current {
                 layers: Arc::new(layers),
                 state: 0,
@@ -87,7 +91,7 @@ impl LiveStore {
         }
         let mut dataset = layers.dataset.clone();
         dataset.reload().await?;
-        let layers = Arc::new(LiveLayers::new(dataset, &|_, _| {}).await?);
+        let layers = Arc::new(LiveLayers::new(dataset, self.coarse_cells, &|_, _| {}).await?);
         let mut current = self.lock();
         current.layers = layers;
         current.state = current.state.saturating_add(1);

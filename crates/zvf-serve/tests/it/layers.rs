@@ -113,6 +113,11 @@ fn paths_are_listed_by_the_cells_they_touch() {
     let (info, found) = annotations(&server, "/a/annotations");
     assert!(info.spatial.len() > 1);
     assert!(found.keys().copied().eq(0..6000));
+    // Without kept cells, each is read by the ids of its paths.
+    let options = ServeOptions::new().coarse_cells(0);
+    let other = TestServer::start(&[("a", &address)], options);
+    let (_, read) = annotations(&other, "/a/annotations");
+    assert_eq!(read, found);
     let dataset = block_on(Dataset::open(address)).unwrap();
     let query = Query::new().objects([17]);
     let answer = block_on(dataset.query(&query)).unwrap();
