@@ -14,11 +14,13 @@ use core::fmt;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
+#[cfg(feature = "write")]
+use zvf_model::level::{ADDITIVE_LEVELS, Refinement};
 use zvf_model::{
     detection::{Detection, Evidence},
     key::Key,
     layout::Layout,
-    level::{ADDITIVE_LEVELS, LevelId, LevelMetadata, Refinement},
+    level::{LevelId, LevelMetadata},
     metadata::Attributes,
     root::RootMetadata,
     zarr::Node,
