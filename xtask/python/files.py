@@ -120,7 +120,7 @@ def surfaces(random):
         element = plyfile.PlyElement.describe(vertices, "vertex")
         plyfile.PlyData([element], text=text, byte_order=order).write(source)
         back = plyfile.PlyData.read(there_and_back(source, "ply"))["vertex"]
-        names = [back[name] for name in ("x", "y", "z", "weight", "rgb_0", "rgb_1", "rgb_2")]
+        names = [back[name] for name in ("x", "y", "z", "weight", "red", "green", "blue")]
         assert rows(names) == rows([vertices[name] for name in vertices.dtype.names]), source
         count(source.name)
 

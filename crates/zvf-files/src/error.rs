@@ -89,6 +89,16 @@ pub enum FileFault {
         /// Number declared.
         expected: u64,
     },
+    /// A file with values of vertices belongs to another surface.
+    #[error(
+        "has values of {found} vertices, and the surface has {vertices}; give the file of this surface"
+    )]
+    OtherSurface {
+        /// Number of values.
+        found: u64,
+        /// Vertices of the surface.
+        vertices: u64,
+    },
     /// A coordinate is NaN or infinite.
     #[error("a coordinate is {0}; stores hold finite coordinates only")]
     NotFinite(f64),

@@ -141,6 +141,8 @@ fn overlay_of(file: GiftiFile, path: &Path) -> SurfaceValues {
 
 fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, array: DataArray, metas: &[Value]) {
     let named = array.named("Name").map(str::trim);
+    // Some programs write the path of the file that the values come from.
+    let named = named.and_then(|name| name.rsplit(['/', '\\']).next());
     let named = named.filter(|name| !name.is_empty()).map(str::to_owned);
     let intent = array.intent.to_lowercase();
     let name = named.unwrap_or_else(|| match (count, intent.as_str()) {

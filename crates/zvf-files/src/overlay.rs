@@ -41,10 +41,9 @@ pub(crate) fn add(
             };
             if found != geometry.vertices() {
                 let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-                let fault = FileFault::Count {
-                    what: "values of vertices",
+                let fault = FileFault::OtherSurface {
                     found: count(found),
-                    expected: count(geometry.vertices()),
+                    vertices: count(geometry.vertices()),
                 };
                 return Err(fault.of(&path));
             }

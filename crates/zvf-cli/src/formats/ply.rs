@@ -155,6 +155,13 @@ where
     sink.write_all(&end.to_le_bytes())
 }
 
+/// Attributes whose channels have names that programs know.
+const FAMILIES: [(&str, &[&str]); 3] = [
+    ("rgba", &["red", "green", "blue", "alpha"]),
+    ("rgb", &["red", "green", "blue"]),
+    ("normal", &["nx", "ny", "nz"]),
+];
+
 /// The properties of vertices or links.
 #[derive(Default)]
 struct PlyElement<'a> {
@@ -203,9 +210,14 @@ impl<'a> PlyElement<'a> {
             .fold(name, |name, scope| name.strip_prefix(scope).unwrap_or(name));
         let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let name: String = name.chars().map(allowed).collect();
-        let mut name = match column.channels() {
-            1 => name,
-            _ => format!("{name}_{channel}"),
+        let family = FAMILIES
+            .iter()
+            .find(|(family, properties)| name == *family && column.channels() == properties.len());
+        let known = family.and_then(|(_, properties)| properties.get(channel));
+        let mut name = match (known, column.channels()) {
+            (Some(known), _) => (*known).to_owned(),
+            (None, 1) => name,
+            (None, _) => format!("{name}_{channel}"),
         };
         while !self.names.insert(name.clone()) {
             name.push('_');

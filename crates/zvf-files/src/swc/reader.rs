@@ -52,7 +52,13 @@ impl SwcReader {
             files.push(file);
         }
         let names: Vec<String> = paths.iter().map(|path| stem(path)).collect();
-        let ids = object_ids(&names);
+        let numbers = numeric_names(&names);
+        if numbers.is_none() && names.iter().any(|name| name.parse::<i64>().is_ok()) {
+            let note = "objects are numbered in the order of the file names, because these are not \
+                        all different numbers; object.name has the names";
+            description.notes.push(note.to_owned());
+        }
+        let ids = numbers.unwrap_or_else(|| crate::reader::ids_of(&names));
         let geometry = joined(&files, &ids, &names, &paths)?;
         keep_comments(&files, &ids, &mut description);
         if files.iter().any(|file| file.has_more_columns) {
@@ -89,14 +95,11 @@ fn stem(path: &Path) -> String {
     stem.map_or_else(|| name.clone(), str::to_owned)
 }
 
-/// Returns the ids of objects: the names, if they are different numbers, or their ranks.
-fn object_ids(names: &[String]) -> Vec<i64> {
-    let max = 1_i64 << 26;
+/// Returns the ids of objects: the names, if they are different numbers; `None` otherwise.
+fn numeric_names(names: &[String]) -> Option<Vec<i64>> {
     let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
-    let is_valid = |id: &i64| (0..max).contains(id);
-    let numbers = numbers.filter(|ids| ids.iter().all(is_valid));
-    let numbers = numbers.filter(|ids| ids.iter().collect::<BTreeSet<_>>().len() == ids.len());
-    numbers.unwrap_or_else(|| crate::reader::ids_of(names))
+    let numbers = numbers.filter(|ids| ids.iter().all(|id| *id >= 0));
+    numbers.filter(|ids| ids.iter().collect::<BTreeSet<_>>().len() == ids.len())
 }
 
 /// Joins the samples of all files.
@@ -205,5 +208,23 @@ fn keep_comments(files: &[SwcFile], ids: &[i64], description: &mut FileDescripti
         description
             .header
             .insert("comments".to_owned(), comments.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_different_numbers_are_ids() {
+        let ids = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            numeric_names(&names)
+        };
+        let large = [720_575_940_625_000_000, 17];
+        assert_eq!(ids(&["720575940625000000", "17"]), Some(large.to_vec()));
+        assert_eq!(ids(&["17", "017"]), None);
+        assert_eq!(ids(&["17", "-1"]), None);
+        assert_eq!(ids(&["17", "abc"]), None);
     }
 }
