@@ -139,6 +139,8 @@ fn binary<'a>(binaries: &'a [PathBuf], target: &str) -> Result<&'a Path> {
 fn run_target(target: &str, binary: &Path, corpus: &Path, seconds: u64) -> Result<String> {
     let crashes = metadata::scratch(&format!("fuzz/crashes/{target}"))?;
     let before = files(&crashes)?;
+    // Not every target has a corpus to begin with.
+    fs::create_dir_all(corpus.join(target))?;
     let output = program(binary)
         .words(LIMITS)
         .arg(format!("-max_total_time={seconds}"))
