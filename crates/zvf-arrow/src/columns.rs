@@ -364,7 +364,7 @@ fn words<K: ArrowDictionaryKeyType>(
     })
 }
 
-/// Returns texts; `None` for those that are not wanted.
+/// Returns the text of each row for which `is_wanted` holds, and `None` for others.
 fn texts(
     name: &str,
     array: &ArrayRef,
