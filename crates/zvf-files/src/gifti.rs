@@ -141,8 +141,7 @@ fn overlay_of(file: GiftiFile, path: &Path) -> SurfaceValues {
 
 fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, array: DataArray, metas: &[Value]) {
     let named = array.named("Name").map(str::trim);
-    // Some programs write the path of the file that the values come from.
-    let named = named.and_then(|name| name.rsplit(['/', '\\']).next());
+    let named = named.map(last_of_path);
     let named = named.filter(|name| !name.is_empty()).map(str::to_owned);
     let intent = array.intent.to_lowercase();
     let name = named.unwrap_or_else(|| match (count, intent.as_str()) {
@@ -154,6 +153,16 @@ fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, array: DataArray,
     let column = Column::new(name, ColumnValues::Numeric(array.values));
     overlay.columns.push(column);
     overlay.kept.push(kept);
+}
+
+/// Returns the last part of a path, which some programs write as the name of values; other names
+/// are returned unchanged.
+fn last_of_path(name: &str) -> &str {
+    let is_path = name.starts_with(['/', '.', '~']) || name.contains(":\\");
+    match name.rsplit(['/', '\\']).next() {
+        Some(last) if is_path => last,
+        _ => name,
+    }
 }
 
 /// Appends columns to each row.
@@ -171,4 +180,16 @@ fn join(rows: &mut NumericColumn, more: &NumericColumn) {
     }
     rows.bytes = bytes;
     rows.width = rows.width.saturating_add(more.width);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_shortened_and_other_names_are_kept() {
+        assert_eq!(last_of_path("../surf/lh.thickness"), "lh.thickness");
+        assert_eq!(last_of_path(r"C:\data\lh.curv"), "lh.curv");
+        assert_eq!(last_of_path("area/thickness"), "area/thickness");
+    }
 }
