@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     InfoError, PrecomputedError,
     cursor::{FieldReader, f32s, u32s},
-    info_node::InfoNode,
+    info_node::{InfoNode, add_references},
     skeleton::{check_rows, count},
 };
 
@@ -29,9 +29,7 @@ impl LegacyMeshInfo {
     pub fn to_json(&self) -> String {
         let mut info = Map::new();
         info.insert("@type".to_owned(), TYPE.into());
-        if let Some(folder) = &self.segment_properties {
-            info.insert("segment_properties".to_owned(), folder.as_str().into());
-        }
+        add_references(&mut info, self.segment_properties.as_deref(), None);
         Value::Object(info).to_string()
     }
 

@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::{InfoError, ShardingSpec, info_node::InfoNode, skeleton::IDENTITY};
+use crate::{
+    InfoError, ShardingSpec,
+    info_node::{InfoNode, add_references},
+    skeleton::IDENTITY,
+};
 
 const TYPE: &str = "neuroglancer_multilod_draco";
 
@@ -83,12 +87,8 @@ impl MultilodMeshInfo {
             "lod_scale_multiplier".to_owned(),
             self.lod_scale_multiplier.into(),
         );
-        if let Some(folder) = &self.segment_properties {
-            info.insert("segment_properties".to_owned(), folder.as_str().into());
-        }
-        if let Some(sharding) = &self.sharding {
-            info.insert("sharding".to_owned(), sharding.to_json());
-        }
+        let properties = self.segment_properties.as_deref();
+        add_references(&mut info, properties, self.sharding.as_ref());
         Value::Object(info).to_string()
     }
 

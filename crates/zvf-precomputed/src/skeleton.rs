@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     InfoError, PrecomputedError, ShardingSpec,
     cursor::{FieldReader, f32s, u32s},
-    info_node::InfoNode,
+    info_node::{InfoNode, add_references},
 };
 
 const TYPE: &str = "neuroglancer_skeletons";
@@ -117,12 +117,8 @@ impl SkeletonInfo {
         info.insert("@type".to_owned(), TYPE.into());
         info.insert("transform".to_owned(), self.transform.to_vec().into());
         info.insert("vertex_attributes".to_owned(), attributes.collect());
-        if let Some(folder) = &self.segment_properties {
-            info.insert("segment_properties".to_owned(), folder.as_str().into());
-        }
-        if let Some(sharding) = &self.sharding {
-            info.insert("sharding".to_owned(), sharding.to_json());
-        }
+        let properties = self.segment_properties.as_deref();
+        add_references(&mut info, properties, self.sharding.as_ref());
         Value::Object(info).to_string()
     }
 
