@@ -96,8 +96,7 @@ pub struct Query {
     /// Whether each vertex comes with its [address](crate::QueryResult::row_ids). Requires level 0, and no
     /// new vertices on a border.
     pub row_ids: bool,
-    /// Whether to read of an additive level only what that level stores, without the coarser levels
-    /// that complete it.
+    /// Whether an additive level is read alone, without the coarser levels that complete it.
     pub own_level: bool,
     /// Whether to skip damaged parts and list them in
     /// [`QueryResult::skipped`](crate::QueryResult::skipped) instead of failing.
@@ -396,7 +395,7 @@ impl Query {
         self
     }
 
-    /// Reads of an additive level only what that level stores.
+    /// Reads an additive level alone, without the coarser levels that complete it.
     #[must_use]
     pub fn own_level(mut self) -> Self {
         self.own_level = true;

@@ -132,17 +132,17 @@ impl Session<'_> {
     /// Opens a level. Takes one request on first use.
     pub(crate) async fn level(&self, id: LevelId) -> Result<Arc<Level>, QueryError> {
         let known = self.levels.lock().get(&id).cloned();
-        let key = child(&Key::root(), &id.to_string())?;
         if let Some(level) = known {
-            return finished(key, level);
+            return finished(level);
         }
+        let key = child(&Key::root(), &id.to_string())?;
         let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
         let node = nodes.into_iter().next().flatten();
         let node = node.ok_or_else(|| self.no_level(id))?;
         let metadata = LevelMetadata::parse(&key, id, node.attributes(), self.root)?;
         let level = Arc::new(Level::new(metadata));
         let level = Arc::clone(self.levels.lock().entry(id).or_insert(level));
-        finished(key, level)
+        finished(level)
     }
 
     pub(crate) fn no_level(&self, level: LevelId) -> QueryError {
@@ -253,10 +253,10 @@ impl Session<'_> {
     }
 }
 
-/// Returns a level whose arrays list their chunks.
-fn finished(key: Key, level: Arc<Level>) -> Result<Arc<Level>, QueryError> {
+/// Refuses a level that is being built: its arrays do not list their chunks yet.
+fn finished(level: Arc<Level>) -> Result<Arc<Level>, QueryError> {
     match level.metadata.is_unfinished {
-        true => Err(QueryError::Unfinished(key)),
+        true => Err(QueryError::Unfinished(Session::node_of(&level)?)),
         false => Ok(level),
     }
 }

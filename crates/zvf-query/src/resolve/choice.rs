@@ -146,8 +146,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns the chunks of `level` that overlap the chunks of `of` that a query names, if levels
-    /// complete each other; `None` where the query applies as it is.
+    /// Maps the chunks that a query names on the level `of` to the overlapping chunks of `level`.
+    /// Returns `None` if the query names no chunks, or if the levels do not complete each other.
     async fn chunks_at(
         &self,
         query: &Query,
@@ -303,8 +303,8 @@ fn check_union(query: &Query, root: &RootMetadata) -> Result<(), QueryError> {
 }
 
 /// Returns the chunks of a level that overlap chunks of another one, ascending; `None` if there are
-/// too many. The scales are the extents of the chunks of both levels in a common unit. A chunk
-/// that is no chunk of the level is returned as it is.
+/// too many. The scales are the extents of the chunks of both levels in a common unit. Coordinates with
+/// another number of axes are returned unchanged, because they name no chunk of either level.
 fn overlapping(
     chunks: &[ChunkCoord],
     from: &[NonZeroU32],

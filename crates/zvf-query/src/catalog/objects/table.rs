@@ -142,6 +142,17 @@ impl Session<'_> {
 }
 
 impl ObjectTable {
+    /// Creates a table without arrays.
+    fn new(node: Key, index: ObjectIndex) -> Self {
+        Self {
+            node,
+            index,
+            manifests: Manifests::None,
+            ids: None,
+            notes: Vec::new(),
+        }
+    }
+
     /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.index.num_objects
@@ -156,13 +167,7 @@ fn object_table(
     second: Option<AnyArray>,
 ) -> Result<ObjectTable, QueryError> {
     let objects = index.num_objects;
-    let mut table = ObjectTable {
-        node: key,
-        index,
-        manifests: Manifests::None,
-        ids: None,
-        notes: Vec::new(),
-    };
+    let mut table = ObjectTable::new(key, index);
     let names = names(table.index.layout);
     let Some(first) = first else {
         // Writers create no arrays for an index without objects.
@@ -208,20 +213,14 @@ fn object_table(
     Ok(table)
 }
 
-/// Assembles the arrays of a dense object index, of which each is required.
+/// Assembles the arrays of a dense object index. All of them are required.
 fn dense_table(
     key: Key,
     index: ObjectIndex,
     arrays: [Option<AnyArray>; 3],
 ) -> Result<ObjectTable, QueryError> {
     let objects = index.num_objects;
-    let mut table = ObjectTable {
-        node: key,
-        index,
-        manifests: Manifests::None,
-        ids: None,
-        notes: Vec::new(),
-    };
+    let mut table = ObjectTable::new(key, index);
     if objects == 0 && arrays.iter().all(Option::is_none) {
         return Ok(table);
     }
