@@ -98,7 +98,7 @@ impl ListEntries {
 }
 
 impl LiveAnnotations {
-    /// Creates annotations of which the given bytes of coarse cells are kept.
+    /// Creates annotations that keep at most `most_kept` bytes of coarse cells.
     pub(super) fn new(plan: AnnotationPlan, dimensions: &Dimensions, most_kept: usize) -> Self {
         Self {
             info: plan.info(dimensions),
