@@ -5,7 +5,7 @@ mod dense;
 mod fields;
 
 use serde_json::{Value as Json, json};
-use zvf::{Dataset, Editor, Error, ErrorKind, OpenOptions};
+use zvf::{Dataset, Editor, Error, ErrorKind, OpenOptions, ValidateOptions, validate};
 use zvf_model::key::Key;
 use zvf_store::{Read, Store};
 use zvf_testkit::golden::{Files, Golden};
@@ -28,6 +28,14 @@ fn change(files: &mut Files, key: &str, change: impl FnOnce(&mut Json)) {
     let mut json = serde_json::from_slice(bytes).unwrap();
     change(&mut json);
     *bytes = json.to_string().into_bytes();
+}
+
+/// Returns the codes and messages of validation.
+async fn findings(files: &Files) -> Vec<String> {
+    let report = validate(in_memory(files), &ValidateOptions::default()).await;
+    let findings = report.unwrap().findings;
+    let line = |found: &zvf::Finding| format!("{} {}", found.rule.code, found.message);
+    findings.iter().map(line).collect()
 }
 
 /// Returns all files of a store.

@@ -4,7 +4,7 @@ use serde_json::json;
 use zvf::{
     BatchOptions, Bbox, Column, CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry,
     GeometryKind, LevelChoice, LevelId, MigrateOptions, NumericColumn, PyramidOptions, Query,
-    QueryResult, Shape, ValidateOptions, build_pyramid, validate,
+    QueryResult, Shape, build_pyramid,
 };
 use zvf_build::WritePlan;
 use zvf_model::grid::ChunkCoord;
@@ -12,7 +12,7 @@ use zvf_query::{QueryError, VertexBudget, geometry::Position};
 use zvf_store::Store;
 use zvf_testkit::golden::Files;
 
-use super::{change, files_of, in_memory, set_level, set_root};
+use super::{change, files_of, findings, in_memory, set_level, set_root};
 use crate::block_on;
 
 const CHUNK: f64 = 10.0;
@@ -456,13 +456,6 @@ fn stores_with_additive_levels_are_not_changed() {
             assert_eq!(files_of(&store).await, before);
         }
     });
-}
-
-async fn findings(files: &Files) -> Vec<String> {
-    let report = validate(in_memory(files), &ValidateOptions::default()).await;
-    let findings = report.unwrap().findings;
-    let line = |found: &zvf::Finding| format!("{} {}", found.rule.code, found.message);
-    findings.iter().map(line).collect()
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use serde_json::json;
 use zvf::{
     CreateOptions, Dataset, Design, Editor, ErrorKind, Geometry, GeometryKind, LevelId,
-    MigrateOptions, NumericColumn, Query, ValidateOptions, validate,
+    MigrateOptions, NumericColumn, Query,
 };
 use zvf_build::WritePlan;
 use zvf_store::Store;
 use zvf_testkit::golden::Files;
 
-use super::{change, files_of, in_memory, set_root};
+use super::{change, files_of, findings, in_memory, set_root};
 use crate::block_on;
 
 const INDEX: &str = "0/object_index";
@@ -138,13 +138,6 @@ fn with(files: &Files, dense: &Dense) -> Files {
     );
     set_root(&mut files, "manifest_layout", json!("dense"));
     files
-}
-
-async fn findings(files: &Files) -> Vec<String> {
-    let report = validate(in_memory(files), &ValidateOptions::default()).await;
-    let findings = report.unwrap().findings;
-    let line = |found: &zvf::Finding| format!("{} {}", found.rule.code, found.message);
-    findings.iter().map(line).collect()
 }
 
 #[test]
