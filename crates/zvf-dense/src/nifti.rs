@@ -38,7 +38,9 @@ pub struct NiftiArray {
     voxels: NpyArray,
     dtype: NumpyDtype,
     scaling: Option<Scaling>,
+    voxel_to_world: Option<Affine>,
     world_to_voxel: Option<Affine>,
+    unit: f64,
     transform: NiftiTransform,
 }
 
@@ -108,9 +110,27 @@ impl NiftiArray {
                 None => stored,
             }),
             scaling,
+            voxel_to_world: header.voxel_to_world,
             world_to_voxel: header.world_to_voxel,
+            unit: header.unit,
             transform: header.transform,
         })
+    }
+
+    /// Returns the map from voxel indices to positions. The index of a voxel is that of its centre.
+    ///
+    /// # Errors
+    ///
+    /// [`NiftiError::Singular`] if the transform cannot be inverted.
+    pub fn voxel_to_world(&self) -> Result<&Affine, DenseError> {
+        self.world_to_voxel()?;
+        self.voxel_to_world.as_ref().ok_or_else(|| self.singular())
+    }
+
+    /// Returns the length of a unit of positions in metres: a millimetre unless the header names
+    /// another unit.
+    pub fn metres_per_unit(&self) -> f64 {
+        self.unit
     }
 
     /// Returns the map from positions to voxel indices: the inverse of the header's transform.
@@ -119,9 +139,11 @@ impl NiftiArray {
     ///
     /// [`NiftiError::Singular`] if the transform cannot be inverted.
     pub fn world_to_voxel(&self) -> Result<&Affine, DenseError> {
-        let singular = || NiftiError::Singular(self.transform.name());
-        let map = self.world_to_voxel.as_ref();
-        map.ok_or_else(|| DenseError::nifti(self.name(), singular()))
+        self.world_to_voxel.as_ref().ok_or_else(|| self.singular())
+    }
+
+    fn singular(&self) -> DenseError {
+        DenseError::nifti(self.name(), NiftiError::Singular(self.transform.name()))
     }
 
     /// Returns the field of the header that defines the map.

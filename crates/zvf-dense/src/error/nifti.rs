@@ -29,7 +29,8 @@ pub enum NiftiError {
     },
     /// The map from voxels to positions cannot be inverted.
     #[error(
-        "has a {0} that cannot be inverted; give the map from positions to voxels with --affine"
+        "has a {0} that cannot be inverted; give the map from positions to voxels (zvf sample \
+         --affine) or the size of voxels (zvf serve --voxel-size)"
     )]
     Singular(&'static str),
 }

@@ -44,8 +44,11 @@ pub(super) struct NiftiHeader {
     pub(super) start: u64,
     /// Slope and intercept, if they change values.
     pub(super) scaling: Option<(f64, f64)>,
+    pub(super) voxel_to_world: Option<Affine>,
     /// `None` if the transform cannot be inverted.
     pub(super) world_to_voxel: Option<Affine>,
+    /// Metres per unit of positions.
+    pub(super) unit: f64,
     pub(super) transform: NiftiTransform,
 }
 
@@ -62,6 +65,8 @@ struct StoredHeader {
     /// b, c and d of the quaternion, then the offset.
     quaternion: [f64; 6],
     rows: [f64; 12],
+    /// Codes of the units of length and time.
+    units: i32,
 }
 
 impl NiftiHeader {
@@ -98,13 +103,17 @@ impl NiftiHeader {
         let intercept = Some(fields.intercept).filter(|value| value.is_finite());
         let (transform, matrix) = fields.voxel_to_world();
         let inverse = inverted(&matrix).and_then(|inverse| Affine::of(&inverse).ok());
+        let mut forward = matrix.to_vec();
+        forward.extend([0.0, 0.0, 0.0, 1.0]);
         Ok(Self {
             order,
             kind,
             shape: fields.shape()?,
             start: fields.vox_offset,
             scaling: is_scaled.then(|| (fields.slope, intercept.unwrap_or(0.0))),
+            voxel_to_world: Affine::of(&forward).ok(),
             world_to_voxel: inverse,
+            unit: fields.unit(),
             transform,
         })
     }
@@ -129,6 +138,7 @@ impl StoredHeader {
             sform_code: view.i16(254)?.into(),
             quaternion: all(256, 4, |at| view.f32(at))?,
             rows: all(280, 4, |at| view.f32(at))?,
+            units: view.slice(123, 1)?.iter().copied().map(i32::from).sum(),
         })
     }
 
@@ -150,6 +160,7 @@ impl StoredHeader {
             sform_code: view.i32(348)?,
             quaternion: all(352, 8, |at| view.f64(at))?,
             rows: all(400, 8, |at| view.f64(at))?,
+            units: view.i32(500)?,
         })
     }
 
@@ -168,6 +179,15 @@ impl StoredHeader {
             shape.push(1);
         }
         Ok(shape)
+    }
+
+    /// Returns metres per unit of length, which is a millimetre unless the header names another.
+    fn unit(&self) -> f64 {
+        match self.units & 7 {
+            1 => 1.0,
+            3 => 1e-6,
+            _ => 1e-3,
+        }
     }
 
     /// Returns the rows of the map from voxel indices to positions.

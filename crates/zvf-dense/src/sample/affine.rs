@@ -104,6 +104,11 @@ impl Affine {
         self.axes
     }
 
+    /// Returns the rows of the matrix without the last one, in row-major order.
+    pub fn rows(&self) -> &[f64] {
+        &self.rows
+    }
+
     /// Maps a position and iterates over the resulting coordinates.
     pub(super) fn apply<'a>(&'a self, position: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let rows = self.rows.chunks_exact(self.axes.saturating_add(1));

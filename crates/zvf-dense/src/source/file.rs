@@ -34,7 +34,7 @@ impl FileSource {
 
 impl FileSource {
     /// Takes an open file of known length, with a name for messages.
-    pub(crate) fn of_file(name: &str, file: File, len: u64) -> Self {
+    pub fn of_file(name: &str, file: File, len: u64) -> Self {
         let name = name.to_owned();
         Self { name, len, file }
     }
