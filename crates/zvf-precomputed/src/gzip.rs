@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
 /// Float coordinates compress little; higher levels cost three times the time for 1 % of the size.
-const LEVEL: u32 = 3;
+const LEVEL: u32 = 2;
 
 pub(crate) fn compress(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(LEVEL));

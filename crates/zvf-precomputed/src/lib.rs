@@ -42,7 +42,7 @@ mod skeleton;
 pub use annotation::{
     info::{AnnotationInfo, Relationship, SpatialLevel},
     kind::AnnotationKind,
-    list::AnnotationList,
+    list::{AnnotationList, ListWriter},
     property::{PropertySpec, PropertyType, PropertyValue, ValueLabel},
     record::{Annotation, RecordLayout},
     sampler::{SpatialGrid, SpatialLevels, SpatialSampler},

@@ -73,3 +73,52 @@ impl AnnotationList {
         Ok(Self { annotations, ids })
     }
 }
+
+/// A list that is written record by record into one buffer.
+///
+/// ```
+/// use zvf_precomputed::{AnnotationList, ListWriter};
+///
+/// let mut list = ListWriter::with_capacity(2, 6);
+/// for (id, record) in [(7, b"one"), (9, b"two")] {
+///     list.push(id).extend_from_slice(record);
+/// }
+/// let joined = AnnotationList::join([&b"one"[..], b"two"], &[7, 9]);
+/// assert_eq!(list.finish(), joined);
+/// ```
+#[derive(Clone, Debug)]
+pub struct ListWriter {
+    bytes: Vec<u8>,
+    ids: Vec<u64>,
+}
+
+impl ListWriter {
+    /// Creates an empty list with room for annotations whose records have this many bytes.
+    pub fn with_capacity(annotations: usize, records: usize) -> Self {
+        let ids = annotations.saturating_mul(size_of::<u64>());
+        let room = records.saturating_add(ids).saturating_add(size_of::<u64>());
+        let mut bytes = Vec::with_capacity(room);
+        bytes.extend_from_slice(&0_u64.to_le_bytes());
+        Self {
+            bytes,
+            ids: Vec::with_capacity(annotations),
+        }
+    }
+
+    /// Adds an annotation. The caller appends its record to the returned buffer.
+    pub fn push(&mut self, id: u64) -> &mut Vec<u8> {
+        self.ids.push(id);
+        &mut self.bytes
+    }
+
+    /// Returns the bytes of the file or value.
+    pub fn finish(self) -> Vec<u8> {
+        let Self { mut bytes, ids } = self;
+        let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+        if let Some(first) = bytes.first_chunk_mut() {
+            *first = count.to_le_bytes();
+        }
+        bytes.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+        bytes
+    }
+}

@@ -135,8 +135,10 @@ fn narrow(value: f64) -> f32 {
 #[derive(Clone, Debug)]
 pub struct SpatialSampler {
     grids: Vec<SpatialGrid>,
-    /// Annotations in each cell of the finest grid.
-    counts: HashMap<Vec<u64>, u64>,
+    /// Points in each cell of the finest grid.
+    points: HashMap<Vec<u64>, u64>,
+    /// Paths that touch each cell, of each grid.
+    paths: Vec<HashMap<Vec<u64>, u64>>,
 }
 
 impl SpatialSampler {
@@ -181,26 +183,38 @@ impl SpatialSampler {
             }
         }
         Self {
+            points: HashMap::new(),
+            paths: vec![HashMap::new(); grids.len()],
             grids,
-            counts: HashMap::new(),
         }
     }
 
-    /// Counts an annotation at this point; for a path, one of its points.
+    /// Counts a point.
     pub fn count(&mut self, point: &[f32]) {
         let Some(finest) = self.grids.last() else {
             return;
         };
-        let count = self.counts.entry(finest.cell_of(point)).or_default();
+        let count = self.points.entry(finest.cell_of(point)).or_default();
         *count = count.saturating_add(1);
+    }
+
+    /// Counts a path, which stands for `weight` paths, in each cell that it touches.
+    pub fn count_path(&mut self, coordinates: &[f32], weight: u64) {
+        for (grid, counts) in self.grids.iter().zip(&mut self.paths) {
+            for cell in grid.cells_of_path(coordinates) {
+                let count = counts.entry(cell).or_default();
+                *count = count.saturating_add(weight);
+            }
+        }
     }
 
     /// Returns the levels, with about `limit` annotations in the fullest cell of each but the last.
     pub fn finish(mut self, limit: u64) -> SpatialLevels {
         let (mut thresholds, mut expected) = (Vec::new(), Vec::new());
         let mut remaining = 1.0_f64;
-        for grid in &self.grids {
-            let fullest = number(self.fullest(grid)) * remaining;
+        for (grid, paths) in self.grids.iter().zip(&self.paths) {
+            let paths = paths.values().copied().max().unwrap_or(0);
+            let fullest = number(self.most_points(grid).max(paths)) * remaining;
             let share = if fullest <= number(limit) {
                 1.0
             } else {
@@ -221,11 +235,11 @@ impl SpatialSampler {
         }
     }
 
-    /// Returns the largest count of a cell of a grid.
-    fn fullest(&self, grid: &SpatialGrid) -> u64 {
+    /// Returns the largest number of points in a cell of a grid.
+    fn most_points(&self, grid: &SpatialGrid) -> u64 {
         let finest = self.grids.last().map(|finest| finest.shape.as_slice());
         let mut counts: HashMap<Vec<u64>, u64> = HashMap::new();
-        for (cell, count) in &self.counts {
+        for (cell, count) in &self.points {
             let axes = cell.iter().zip(finest.unwrap_or_default()).zip(&grid.shape);
             let coarse = axes.map(|((at, fine), coarse)| {
                 let ratio = fine.checked_div(*coarse).unwrap_or(1).max(1);
@@ -261,7 +275,12 @@ impl SpatialLevels {
 
     /// Returns the level of an annotation: a place in [`grids`](Self::grids).
     pub fn level_of(&self, id: u64) -> usize {
-        let rank = Self::rank(id);
+        self.level_of_rank(Self::rank(id))
+    }
+
+    /// Returns the level of an annotation with this rank in [0, 1): the lowest ranks are on the
+    /// coarsest level.
+    pub fn level_of_rank(&self, rank: f64) -> usize {
         let coarser = self.thresholds.partition_point(|share| *share <= rank);
         coarser.min(self.grids.len().saturating_sub(1))
     }
