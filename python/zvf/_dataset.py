@@ -203,7 +203,7 @@ class Dataset:
     ) -> PrecomputedReport:
         """Write the store as sources of Neuroglancer, which any static file server can serve.
 
-        `PrecomputedOptions` lists the arguments.
+        `folder` is a new folder, or the address of an empty prefix of a bucket. `PrecomputedOptions` lists the arguments.
 
         >>> zvf.open("tracts.zv").export_precomputed("tracts.precomputed").layers
         [('annotations', 2), ('skeletons', 2)]

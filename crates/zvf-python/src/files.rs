@@ -9,7 +9,7 @@ use zvf_cli::{
     formats::{OutputFile, OutputFileError, ResultWriteError},
 };
 use zvf_model::error_chain::error_chain;
-use zvf_serve::{ExportError, ExportOptions, LayerError, LayerKind, export};
+use zvf_serve::{ExportError, ExportOptions, ExportTarget, LayerError, LayerKind, export};
 
 use crate::{
     dataset::PyDataset,
@@ -77,7 +77,6 @@ pub(crate) fn save_result<'py>(
 
 /// Writes a store as sources of Neuroglancer.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "extracted from a path")]
 pub(crate) fn export_precomputed<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
@@ -109,10 +108,14 @@ pub(crate) fn export_precomputed<'py>(
             counter(done, of);
         }
     };
-    let work = || export(&dataset, &folder, &options, &report);
+    let target = match folder.to_str() {
+        Some(address) => ExportTarget::parse(address),
+        None => ExportTarget::from(folder),
+    };
+    let work = || export(&dataset, target, &options, &report);
     let report = engine::run_with_progress(py, work, &progress)?;
     let layers = report.view.layers().iter();
-    let layers = layers.map(|layer| (layer.kind.folder(), layer.items));
+    let layers = layers.map(|layer| (layer.folder(), layer.items));
     let found = PyDict::new(py);
     found.set_item("layers", layers.collect::<Vec<_>>())?;
     found.set_item("files", report.files)?;

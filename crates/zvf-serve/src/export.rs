@@ -1,4 +1,4 @@
-//! A store as a folder of static files for Neuroglancer.
+//! A store as static files for Neuroglancer, in a folder or a bucket.
 
 mod annotations;
 mod meshes;
@@ -12,14 +12,51 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::{Value, json};
 use zvf::Dataset;
+use zvf_model::{key::Key, level::LevelId};
 use zvf_precomputed::{PrecomputedError, ShardError};
 
 use crate::{
-    layers::{Layer, LayerError, LayerKind, Reading, space::ViewerSpace, survey},
+    layers::{
+        Layer, LayerError, LayerKind, Reading, skeletons::coarser, space::ViewerSpace, survey,
+    },
     view::{ServedView, StoreView, store_name, viewer_link, viewer_state},
 };
-use output::OutputFolder;
+use output::ExportOutput;
+
+/// Where an export is written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExportTarget {
+    /// A folder, which must not exist.
+    Folder(PathBuf),
+    /// A prefix of a bucket, by its address, such as `s3://bucket/tracts`. It must be empty, or hold an
+    /// interrupted export of the same store with the same options, which is then continued.
+    Bucket(String),
+}
+
+impl ExportTarget {
+    /// Parses an address: a text that contains `://` names a bucket, and any other a folder.
+    pub fn parse(text: &str) -> Self {
+        match text.contains("://") {
+            true => Self::Bucket(text.to_owned()),
+            false => Self::Folder(PathBuf::from(text)),
+        }
+    }
+}
+
+impl From<PathBuf> for ExportTarget {
+    fn from(folder: PathBuf) -> Self {
+        Self::Folder(folder)
+    }
+}
+
+impl From<&Path> for ExportTarget {
+    fn from(folder: &Path) -> Self {
+        Self::Folder(folder.to_path_buf())
+    }
+}
 
 /// Choices of an export.
 #[derive(Clone, Debug, Default)]
@@ -133,6 +170,23 @@ pub enum ExportError {
         /// The cause.
         source: io::Error,
     },
+    /// A bucket cannot be read or written.
+    #[error("{address} cannot be read or written")]
+    Bucket {
+        /// The address of the target.
+        address: String,
+        /// The cause.
+        source: Box<dyn core::error::Error + Send + Sync>,
+    },
+    /// The bucket has objects below the address.
+    #[error("{0} is not empty; name another address, or delete its objects")]
+    NotEmpty(String),
+    /// The bucket has a part of another export.
+    #[error(
+        "{0} holds an unfinished export of another state of the store, or with other options; \
+         delete its objects, or name another address"
+    )]
+    Unfinished(String),
     /// The store cannot be converted.
     #[error(transparent)]
     Layer(#[from] LayerError),
@@ -150,6 +204,15 @@ pub enum ExportError {
     Cell(#[from] zvf_precomputed::MortonError),
 }
 
+impl ExportError {
+    fn bucket(address: &str, source: impl core::error::Error + Send + Sync + 'static) -> Self {
+        Self::Bucket {
+            address: address.to_owned(),
+            source: Box::new(source),
+        }
+    }
+}
+
 impl From<zvf::Error> for ExportError {
     fn from(error: zvf::Error) -> Self {
         Self::Layer(error.into())
@@ -163,21 +226,24 @@ impl From<PrecomputedError> for ExportError {
 }
 
 /// An export in progress.
+#[derive(Clone, Copy)]
 struct Export<'a> {
     reading: Reading<'a>,
     options: &'a ExportOptions,
-    output: &'a OutputFolder,
+    output: &'a ExportOutput,
 }
 
-/// Writes a store into a new folder. The folder appears when it is complete. `report` is called with
-/// the number of finished parts, and of all parts, which may grow.
+/// Writes a store as static files. A folder appears when it is complete; in a bucket, the `info`
+/// documents of the layers do. `report` is called with the number of finished parts, and of all
+/// parts, which may grow.
 ///
 /// # Errors
 ///
-/// [`ExportError`]. The folder does not exist then.
+/// [`ExportError`]. A folder does not exist then. A bucket keeps what was uploaded, for the same
+/// export to continue.
 pub async fn export(
     dataset: &Dataset,
-    target: &Path,
+    target: impl Into<ExportTarget>,
     options: &ExportOptions,
     report: &(dyn Fn(u64, u64) + Send + Sync),
 ) -> Result<ExportReport, ExportError> {
@@ -200,16 +266,10 @@ pub async fn export(
             names(&possible),
         ));
     }
-    let output = OutputFolder::create(target)?;
+    let output = ExportOutput::create(&target.into(), &source(dataset, options).await?).await?;
     let space = ViewerSpace::of(dataset);
     let work = Export {
-        reading: Reading {
-            dataset,
-            properties: options.properties.as_deref(),
-            space: &space,
-            report,
-            vertices: 0,
-        },
+        reading: Reading::new(dataset, options.properties.as_deref(), &space, report),
         options,
         output: &output,
     };
@@ -219,7 +279,14 @@ pub async fn export(
     for kind in kinds {
         let layer = match kind {
             LayerKind::Annotations => Some(annotations::write(&work, &survey, &mut notes).await?),
-            LayerKind::Skeletons => Some(skeletons::write(&work, &survey, &mut notes).await?),
+            LayerKind::Skeletons => {
+                layers.push(skeletons::write(&work, &survey, &mut notes).await?);
+                for (reading, survey) in coarser(&work.reading, &survey, &mut notes).await? {
+                    let work = Export { reading, ..work };
+                    layers.push(skeletons::write(&work, &survey, &mut notes).await?);
+                }
+                None
+            }
             LayerKind::Meshes => Some(meshes::write(&work, &survey, &mut notes).await?),
             LayerKind::Segments => write_segments(&work, &survey.segments)?,
             LayerKind::Volume => None,
@@ -227,7 +294,7 @@ pub async fn export(
         layers.extend(layer);
     }
     notes.dedup();
-    let files = output.publish()?;
+    let files = output.publish().await?;
     Ok(ExportReport {
         view: StoreView {
             layers,
@@ -239,6 +306,31 @@ pub async fn export(
         bytes: files.bytes,
         notes,
     })
+}
+
+/// Describes what is exported: two exports with equal descriptions write equal files.
+async fn source(dataset: &Dataset, options: &ExportOptions) -> Result<Value, ExportError> {
+    let root = match Key::parse("zarr.json") {
+        Ok(key) => {
+            let stat = dataset.store().stat(&key).await;
+            stat.map_err(|source| ExportError::bucket(dataset.address(), source))?
+        }
+        Err(_) => None,
+    };
+    let layers: Vec<&str> = options.layers.iter().map(|kind| kind.folder()).collect();
+    Ok(json!({
+        "unfinished_export": true,
+        "zvf": env!("CARGO_PKG_VERSION"),
+        "store": {
+            "address": dataset.address(),
+            "transaction": dataset.transaction(),
+            "root": root.map(|root| json!({"size": root.size, "e_tag": root.e_tag})),
+        },
+        "layers": layers,
+        "properties": options.properties,
+        "sharded": options.sharded,
+        "mesh_format": format!("{:?}", options.mesh_format),
+    }))
 }
 
 /// Writes the properties of objects as a layer of their own, to which annotations are related.
@@ -253,9 +345,11 @@ fn write_segments(
     work.output.write(&path, json.as_bytes())?;
     Ok(Some(Layer {
         kind: LayerKind::Segments,
+        level: LevelId::FULL,
         items: u64::try_from(segments.ids.len()).unwrap_or(u64::MAX),
         shader: None,
         shown: Vec::new(),
         is_related: false,
+        transform: None,
     }))
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod annotations;
 pub(crate) mod attributes;
+pub(crate) mod coarse_first;
+pub(crate) mod levels;
 pub(crate) mod meshes;
 pub(crate) mod segments;
 pub(crate) mod shaders;
@@ -11,9 +13,9 @@ pub(crate) mod space;
 pub(crate) mod survey;
 
 use zvf::{Dataset, Query};
-use zvf_model::root::GeometryType;
+use zvf_model::{level::LevelId, root::GeometryType};
 use zvf_precomputed::PrecomputedError;
-use zvf_query::Selection;
+use zvf_query::{LevelChoice, Selection};
 
 use space::ViewerSpace;
 
@@ -53,6 +55,14 @@ impl LayerKind {
         }
     }
 
+    /// Returns the name of the folder of a coarser level.
+    pub(crate) fn folder_of(self, level: LevelId) -> String {
+        match level {
+            LevelId::FULL => self.folder().to_owned(),
+            level => format!("{}_level{level}", self.folder()),
+        }
+    }
+
     /// Returns the layers that the first kind of geometry of a store has.
     pub(crate) fn of(dataset: &Dataset) -> Vec<Self> {
         let kind = dataset.root().geometry_kinds.first();
@@ -80,6 +90,8 @@ impl LayerKind {
 pub struct Layer {
     /// The kind.
     pub kind: LayerKind,
+    /// The level of the store that the layer shows.
+    pub level: LevelId,
     /// Annotations, or segments.
     pub items: u64,
     /// Code that colours the layer.
@@ -88,6 +100,26 @@ pub struct Layer {
     pub shown: Vec<u64>,
     /// Whether annotations name the segments that they belong to.
     pub is_related: bool,
+    /// How the viewer moves the layer, which is drawn as it is stored otherwise.
+    pub(crate) transform: Option<SourceTransform>,
+}
+
+impl Layer {
+    /// Returns the name of the folder.
+    pub fn folder(&self) -> String {
+        self.kind.folder_of(self.level)
+    }
+}
+
+/// An affine map of the coordinates x, y and z of a source.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceTransform {
+    /// Factors of the input coordinates, and a shift, for each output coordinate.
+    pub(crate) rows: [[f64; 4]; 3],
+    /// Units of the input coordinates, in metres.
+    pub(crate) input: [f64; 3],
+    /// Unit of the output coordinates, in metres.
+    pub(crate) output: f64,
 }
 
 /// An error of the conversion of a store to layers.
@@ -109,6 +141,12 @@ pub enum LayerError {
     /// An answer that would take too much memory.
     #[error("{0} has more than {1} bytes; export the store, or build a coarser level of it")]
     TooLarge(&'static str, usize),
+    /// A temporary file cannot be written or read.
+    #[error("a temporary file cannot be used")]
+    Temporary(#[source] std::io::Error),
+    /// The process ends while a request is answered.
+    #[error("the answer was interrupted")]
+    Ended,
     /// An object that is too large to draw.
     #[error(
         "the object has {0} vertices, and at most {1} are drawn; build a coarser level of the store"
@@ -126,13 +164,29 @@ pub(crate) struct Reading<'a> {
     /// Names of the attributes to read; all if `None`.
     pub(crate) properties: Option<&'a [String]>,
     pub(crate) space: &'a ViewerSpace,
+    /// The level that is read.
+    pub(crate) level: LevelId,
     pub(crate) report: &'a Report<'a>,
-    /// About how many vertices the store has.
-    pub(crate) vertices: u64,
 }
 
-impl Reading<'_> {
-    /// Returns the query for the whole store with the chosen attributes.
+impl<'a> Reading<'a> {
+    /// Begins to read level 0.
+    pub(crate) fn new(
+        dataset: &'a Dataset,
+        properties: Option<&'a [String]>,
+        space: &'a ViewerSpace,
+        report: &'a Report<'a>,
+    ) -> Self {
+        Self {
+            dataset,
+            properties,
+            space,
+            level: LevelId::FULL,
+            report,
+        }
+    }
+
+    /// Returns the query for the whole level with the chosen attributes.
     pub(crate) fn query(&self) -> Query {
         let columns = match self.properties {
             None => Selection::All,
@@ -140,6 +194,7 @@ impl Reading<'_> {
                 Selection::Named(names.iter().map(|name| (None, name.clone())).collect())
             }
         };
-        Query::new().columns(columns)
+        let level = LevelChoice::Number(self.level);
+        Query::new().columns(columns).level(level)
     }
 }

@@ -28,8 +28,8 @@ mod layers;
 mod server;
 mod view;
 
-pub use export::{ExportError, ExportOptions, ExportReport, MeshFormat, export};
+pub use export::{ExportError, ExportOptions, ExportReport, ExportTarget, MeshFormat, export};
 pub use layers::{Layer, LayerError, LayerKind};
 #[cfg(feature = "server")]
-pub use server::{LayerSource, ServeError, ServeOptions, Server};
+pub use server::{LayerSource, ServeError, ServeOptions, Server, VoxelMap, VoxelMapError};
 pub use view::{HOSTED_VIEWER, ServedView, StoreView, store_name, viewer_link, viewer_state};

@@ -52,6 +52,7 @@ use request::{Request, RequestRules, origin};
 use site::{ServedSource, Site};
 use viewer_client::ViewerClient;
 use volume::VolumeSource;
+pub use volume::{VoxelMap, VoxelMapError};
 
 /// Connections that are open at once. Others wait.
 const MOST_CONNECTIONS: usize = 256;
@@ -89,8 +90,8 @@ pub struct ServeOptions {
     pub client: Option<PathBuf>,
     /// Bytes of answers that are kept.
     pub cache: usize,
-    /// Bytes of the coarse cells of annotations that are kept for each store. Finer cells are
-    /// computed when they are asked for.
+    /// Bytes of memory for the annotations of each store: for the coarse cells of points, or for an
+    /// index of the paths in each cell. Finer cells are computed when they are asked for.
     pub coarse_cells: usize,
 }
 
@@ -164,7 +165,7 @@ impl ServeOptions {
         self
     }
 
-    /// Sets the bytes of the coarse cells of annotations that are kept for each store.
+    /// Sets the bytes of memory for the annotations of each store.
     #[must_use]
     pub fn coarse_cells(mut self, bytes: usize) -> Self {
         self.coarse_cells = bytes;
@@ -222,7 +223,7 @@ enum Content {
     Store(Box<Dataset>),
     Volume {
         array: Arc<dyn DenseArray>,
-        voxel: f64,
+        map: VoxelMap,
     },
 }
 
@@ -235,12 +236,12 @@ impl LayerSource {
         }
     }
 
-    /// Creates a source of the values of a dense array with three axes, whose voxels have an edge of
-    /// `voxel` metres.
-    pub fn volume(name: impl Into<String>, array: Arc<dyn DenseArray>, voxel: f64) -> Self {
+    /// Creates a source of the values of a dense array with three axes, whose voxels are placed by
+    /// `map`.
+    pub fn volume(name: impl Into<String>, array: Arc<dyn DenseArray>, map: VoxelMap) -> Self {
         Self {
             name: name.into(),
-            content: Content::Volume { array, voxel },
+            content: Content::Volume { array, map },
         }
     }
 
@@ -261,12 +262,10 @@ impl LayerSource {
                     Err(error) => Err(failed(Box::new(error))),
                 }
             }
-            Content::Volume { array, voxel } => {
-                match VolumeSource::new(name.clone(), array, voxel) {
-                    Ok(volume) => Ok(ServedSource::Volume(volume)),
-                    Err(error) => Err(failed(Box::new(error))),
-                }
-            }
+            Content::Volume { array, map } => match VolumeSource::new(name.clone(), array, &map) {
+                Ok(volume) => Ok(ServedSource::Volume(volume)),
+                Err(error) => Err(failed(Box::new(error))),
+            },
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
+use zvf_model::level::LevelId;
 use zvf_precomputed::{Dimension, Dimensions};
 
-use crate::layers::{Layer, LayerKind, space::ViewerSpace};
+use crate::layers::{Layer, LayerKind, SourceTransform, space::ViewerSpace};
 
 /// The instance of Neuroglancer that its authors host.
 pub const HOSTED_VIEWER: &str = "https://neuroglancer-demo.appspot.com";
@@ -231,8 +232,19 @@ fn layout_of(group: &[&ServedView<'_>]) -> &'static str {
 fn layer_name(layer: &Layer, name: &str) -> String {
     match layer.kind {
         LayerKind::Annotations | LayerKind::Volume => name.to_owned(),
-        kind => format!("{name} {}", kind.folder()),
+        kind if layer.level == LevelId::FULL => format!("{name} {}", kind.folder()),
+        kind => format!("{name} {} level {}", kind.folder(), layer.level),
     }
+}
+
+fn transform_json(transform: &SourceTransform) -> Value {
+    let [x, y, z] = transform.input;
+    let unit = transform.output;
+    json!({
+        "matrix": transform.rows,
+        "inputDimensions": {"x": [x, "m"], "y": [y, "m"], "z": [z, "m"]},
+        "outputDimensions": {"x": [unit, "m"], "y": [unit, "m"], "z": [unit, "m"]},
+    })
 }
 
 /// Returns the state of a layer. Surfaces that share a panel with other stores are transparent.
@@ -240,9 +252,13 @@ fn layer_state(store: &ServedView<'_>, layer: &Layer, is_shared: bool) -> Value 
     let ServedView { name, url, view } = store;
     let mut state = Map::new();
     let url = url.trim_end_matches('/');
-    let source = format!("precomputed://{url}/{}", layer.kind.folder());
+    let source = format!("precomputed://{url}/{}", layer.folder());
     state.insert("name".to_owned(), layer_name(layer, name).into());
-    state.insert("source".to_owned(), source.into());
+    let source = match &layer.transform {
+        None => source.into(),
+        Some(transform) => json!({"url": source, "transform": transform_json(transform)}),
+    };
+    state.insert("source".to_owned(), source);
     match layer.kind {
         LayerKind::Annotations => {
             state.insert("type".to_owned(), "annotation".into());
@@ -269,9 +285,12 @@ fn layer_state(store: &ServedView<'_>, layer: &Layer, is_shared: bool) -> Value 
                 let skeletons = json!({"mode3d": "lines", "shader": shader});
                 state.insert("skeletonRendering".to_owned(), skeletons);
             }
-            // Annotations show the same paths at any distance; skeletons are loaded whole.
+            // Annotations show the same paths at any distance, where skeletons are loaded whole, and
+            // level 0 shows the same objects.
             let is_annotated = |layer: &Layer| layer.kind == LayerKind::Annotations;
-            if layer.kind == LayerKind::Skeletons && view.layers.iter().any(is_annotated) {
+            let is_shown_otherwise = layer.level != LevelId::FULL
+                || layer.kind == LayerKind::Skeletons && view.layers.iter().any(is_annotated);
+            if is_shown_otherwise {
                 state.insert("visible".to_owned(), false.into());
             }
         }
@@ -298,10 +317,12 @@ mod tests {
         StoreView {
             layers: vec![Layer {
                 kind: LayerKind::Annotations,
+                level: LevelId::FULL,
                 items: 1,
                 shader: None,
                 shown: Vec::new(),
                 is_related: false,
+                transform: None,
             }],
             lower: vec![lower; 3],
             upper: vec![upper; 3],

@@ -1,10 +1,10 @@
 //! `zvf export`: writes a store in the form of another program.
 
-use std::{error::Error, path::PathBuf};
+use std::error::Error;
 
 use serde_json::{Value, json};
 use zvf::{Dataset, OpenOptions};
-use zvf_serve::{ExportOptions, ExportReport, LayerKind, MeshFormat, export};
+use zvf_serve::{ExportOptions, ExportReport, ExportTarget, Layer, LayerKind, MeshFormat, export};
 
 use crate::{
     display::{count_noun, group_digits},
@@ -16,11 +16,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     #[command(subcommand)]
-    target: ExportTarget,
+    form: ExportForm,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum ExportTarget {
+enum ExportForm {
     Precomputed(PrecomputedArgs),
 }
 
@@ -32,13 +32,15 @@ enum ExportTarget {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf export precomputed tracts.zv tracts.precomputed
-  zvf export precomputed tracts.zv lines.precomputed --sharded --layers annotations")]
+  zvf export precomputed tracts.zv lines.precomputed --sharded --layers annotations
+  zvf export precomputed tracts.zv s3://bucket/tracts --sharded")]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct PrecomputedArgs {
     /// Store: a folder, a .zip file, or an address that this build supports.
     store: String,
-    /// Folder to write; it must not exist.
-    output: PathBuf,
+    /// Folder to write, which must not exist, or address of an empty prefix of a bucket. The same
+    /// command continues an interrupted export to a bucket.
+    output: String,
     /// Write every index as shards. Without it, indexes of up to 10 000 values are a file for each
     /// value.
     #[arg(long)]
@@ -112,7 +114,7 @@ impl From<MeshFormatArg> for MeshFormat {
 
 /// Runs the export.
 pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let ExportTarget::Precomputed(arguments) = &arguments.target;
+    let ExportForm::Precomputed(arguments) = &arguments.form;
     let options = OpenOptions::default().anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let meter = ProgressMeter::default();
@@ -129,7 +131,8 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
         .sharded(arguments.sharded)
         .mesh_format(arguments.mesh_format.into());
     let report = |done, total| meter.set(done, total);
-    let report = export(&dataset, &arguments.output, &choices, &report).await?;
+    let target = ExportTarget::parse(&arguments.output);
+    let report = export(&dataset, target, &choices, &report).await?;
     drop(progress);
     let mut done = CommandOutcome::from(match (arguments.json, arguments.quiet) {
         (true, _) => serde_json::to_string_pretty(&object(arguments, &report))?,
@@ -148,11 +151,18 @@ fn link(arguments: &PrecomputedArgs, report: &ExportReport) -> Option<String> {
     Some(report.viewer_link(&arguments.store, url))
 }
 
+/// Returns the folder of a layer.
+fn folder(arguments: &PrecomputedArgs, layer: &Layer) -> String {
+    let output = arguments.output.trim_end_matches('/');
+    format!("{output}/{}", layer.folder())
+}
+
 fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {
     let layers = report.view.layers().iter().map(|layer| {
         json!({
             "layer": layer.kind.folder(),
-            "folder": arguments.output.join(layer.kind.folder()),
+            "level": layer.level.number(),
+            "folder": folder(arguments, layer),
             "items": layer.items,
         })
     });
@@ -174,11 +184,7 @@ fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
             LayerKind::Meshes => count_noun(layer.items, "mesh", "meshes"),
             _ => count_noun(layer.items, "segment", "segments"),
         };
-        format!(
-            "{}/{}: {items}",
-            arguments.output.display(),
-            layer.kind.folder()
-        )
+        format!("{}: {items}", folder(arguments, layer))
     });
     let mut lines: Vec<String> = layers.collect();
     lines.push(format!(

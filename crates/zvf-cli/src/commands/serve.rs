@@ -10,7 +10,9 @@ use std::{
 
 use serde_json::json;
 use zvf::{Dataset, Follow, OpenOptions};
-use zvf_serve::{HOSTED_VIEWER, LayerSource, ServeError, ServeOptions, Server, store_name};
+use zvf_serve::{
+    HOSTED_VIEWER, LayerSource, ServeError, ServeOptions, Server, VoxelMap, store_name,
+};
 
 use crate::{
     dense::{self, MemoryArgs},
@@ -20,6 +22,10 @@ use crate::{
 
 /// The port that is tried first, so that links stay valid.
 const PORT: u16 = 9393;
+/// Bytes that one query may take.
+const BUDGET: u64 = 256 << 20;
+/// Edge of a voxel in metres, unless it is known.
+const VOXEL_EDGE: f64 = 1e-3;
 /// Extensions of dense arrays.
 const DENSE: [&str; 6] = [".tet", ".b2nd", ".cat", ".npy", ".nii", ".nii.gz"];
 
@@ -64,9 +70,10 @@ pub(crate) struct ServeArgs {
     /// Python package neuroglancer.
     #[arg(long, value_name = "DIR", conflicts_with = "neuroglancer")]
     client: Option<PathBuf>,
-    /// Edge of a voxel of dense arrays, with a unit: 0.5mm, 40nm.
-    #[arg(long, value_name = "LENGTH", default_value = "1mm", value_parser = length)]
-    voxel_size: f64,
+    /// Edge of a voxel of dense arrays, with a unit: 0.5mm, 40nm. By default, the header places the
+    /// voxels of a NIfTI volume, and those of other arrays have an edge of 1 mm.
+    #[arg(long, value_name = "LENGTH", value_parser = length)]
+    voxel_size: Option<f64>,
     /// Print the link, the address and the state of the viewer as one JSON object.
     #[arg(long)]
     json: bool,
@@ -158,6 +165,7 @@ async fn source(arguments: &ServeArgs, address: &str) -> Result<LayerSource, Box
     }
     let options = OpenOptions::default()
         .anonymous(arguments.anonymous)
+        .budget(BUDGET)
         .follow(Follow::Never);
     match Dataset::open_with(address, &options).await {
         Ok(dataset) => Ok(LayerSource::store(store_name(address), dataset)),
@@ -170,12 +178,19 @@ async fn source(arguments: &ServeArgs, address: &str) -> Result<LayerSource, Box
 }
 
 fn volume(arguments: &ServeArgs, name: &str, address: &str) -> Result<LayerSource, Box<dyn Error>> {
-    let array = dense::open(Path::new(address), None, MemoryArgs::default())?;
-    Ok(LayerSource::volume(
-        name,
-        Arc::from(array),
-        arguments.voxel_size,
-    ))
+    let path = Path::new(address);
+    let edge = arguments.voxel_size;
+    if edge.is_none()
+        && let Some(volume) = dense::nifti(path, MemoryArgs::default())?
+    {
+        let (rows, _) = volume.voxel_to_world()?.rows().as_chunks();
+        let rows: [[f64; 4]; 3] = rows.try_into()?;
+        let map = VoxelMap::affine(rows, volume.metres_per_unit())?;
+        return Ok(LayerSource::volume(name, Arc::new(volume), map));
+    }
+    let array = dense::open(path, None, MemoryArgs::default())?;
+    let map = VoxelMap::cubes(edge.unwrap_or(VOXEL_EDGE));
+    Ok(LayerSource::volume(name, Arc::from(array), map))
 }
 
 fn is_in_use(error: &(dyn Error + 'static)) -> bool {

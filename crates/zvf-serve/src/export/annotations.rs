@@ -6,6 +6,7 @@ use std::{
 };
 
 use rayon::prelude::*;
+use zvf_model::level::LevelId;
 use zvf_precomputed::{
     AnnotationInfo, AnnotationKind, AnnotationList, PropertyValue, RecordLayout, ShardBuilder,
     ShardEncoding, ShardingSpec, compressed_morton_code,
@@ -58,10 +59,12 @@ pub(super) async fn write(
     sink.finish()?;
     Ok(Layer {
         kind: LayerKind::Annotations,
+        level: LevelId::FULL,
         items,
         shader: plan.shader.clone(),
         shown: Vec::new(),
         is_related: survey.has_objects,
+        transform: None,
     })
 }
 
@@ -165,7 +168,7 @@ impl AnnotationSink for IndexWriter<'_> {
         let mut record = core::mem::take(&mut self.record);
         record.clear();
         self.plan.layout.write(coordinates, values, &mut record)?;
-        let index = self.plan.levels.level_of(id);
+        let index = self.plan.level_of(id, coordinates, object);
         let grid = self.plan.levels.grids().get(index);
         let spec = self
             .info

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use zvf::QueryResult;
+use zvf_model::level::LevelId;
 use zvf_precomputed::{
     LegacyMeshFragment, LegacyMeshInfo, LegacyMeshManifest, ShardBuilder, ShardEncoding,
     ShardingSpec,
@@ -16,7 +17,7 @@ use crate::layers::{
     Layer, LayerError, LayerKind,
     attributes::narrow,
     meshes::{EncodedMesh, MeshLevels, ObjectMesh, encode, mesh_info},
-    segments::{ONLY, PROPERTIES},
+    segments::PROPERTIES,
     shapes::{mesh_of, note_dropped, shapes},
     survey::StoreSurvey,
 };
@@ -44,13 +45,12 @@ pub(super) async fn write(
     };
     Ok(Layer {
         kind: LayerKind::Meshes,
+        level: LevelId::FULL,
         items,
         shader: None,
-        shown: match survey.has_objects {
-            true => survey.segments.shown(),
-            false => vec![ONLY],
-        },
+        shown: survey.shown(),
         is_related: false,
+        transform: None,
     })
 }
 

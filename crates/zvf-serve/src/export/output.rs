@@ -1,128 +1,84 @@
-//! The folder of an export: files are written into a temporary folder beside it, which takes its
-//! place when everything is complete.
+//! The files of an export: in a temporary folder that takes its place when everything is complete, or
+//! in a bucket.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
-};
+mod bucket;
+mod staged_folder;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
 use tempfile::TempDir;
 use zvf_precomputed::{ShardBuilder, ShardingSpec};
 
-use super::ExportError;
+use super::{ExportError, ExportTarget};
+use bucket::Bucket;
+use staged_folder::StagedFolder;
 
 /// An index with more values than this is written as shards: a file each would strain file systems
 /// and buckets.
 const MOST_FILES: u64 = 10_000;
 
-/// A folder that is being written.
-pub(crate) struct OutputFolder {
-    target: PathBuf,
-    staged: TempDir,
+/// The files of an export that is being written.
+pub(crate) struct ExportOutput {
+    place: Place,
     files: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl OutputFolder {
-    /// Creates the temporary folder beside `target`, which must not exist.
-    pub(crate) fn create(target: &Path) -> Result<Self, ExportError> {
-        let failed = |source| ExportError::Folder {
-            folder: target.to_path_buf(),
-            source,
+enum Place {
+    Folder(StagedFolder),
+    Bucket(Bucket),
+}
+
+impl ExportOutput {
+    /// Begins an export. `source` describes what is exported: the same export to a bucket continues
+    /// an interrupted one.
+    pub(crate) async fn create(target: &ExportTarget, source: &Value) -> Result<Self, ExportError> {
+        let place = match target {
+            ExportTarget::Folder(folder) => Place::Folder(StagedFolder::create(folder)?),
+            ExportTarget::Bucket(address) => Place::Bucket(Bucket::open(address, source).await?),
         };
-        if fs::symlink_metadata(target).is_ok() {
-            return Err(ExportError::Exists(target.to_path_buf()));
-        }
-        let parent = match target.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(parent).map_err(failed)?;
-        let staged = tempfile::Builder::new()
-            .prefix(".zvf-export-")
-            .tempdir_in(parent)
-            .map_err(failed)?;
         Ok(Self {
-            target: target.to_path_buf(),
-            staged,
+            place,
             files: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         })
     }
 
-    /// Returns a folder for temporary files on the same file system.
+    /// Returns a folder for temporary files: that of the system if the export goes to a bucket.
     pub(crate) fn scratch(&self) -> Result<TempDir, ExportError> {
-        let scratch = tempfile::Builder::new()
-            .prefix(".scratch-")
-            .tempdir_in(self.staged.path());
-        scratch.map_err(|source| self.failed(source))
-    }
-
-    fn failed(&self, source: io::Error) -> ExportError {
-        ExportError::Folder {
-            folder: self.target.clone(),
-            source,
+        match &self.place {
+            Place::Folder(folder) => folder.scratch(),
+            Place::Bucket(_) => tempfile::tempdir().map_err(|source| ExportError::Folder {
+                folder: std::env::temp_dir(),
+                source,
+            }),
         }
     }
 
     /// Writes a file at a relative path.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), ExportError> {
-        let file = self.staged.path().join(path);
-        let written = match fs::write(&file, bytes) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => file
-                .parent()
-                .map_or(Ok(()), fs::create_dir_all)
-                .and_then(|()| fs::write(&file, bytes)),
-            written => written,
-        };
-        written.map_err(|source| ExportError::File {
-            file: self.target.join(path),
-            source,
-        })?;
+        match &self.place {
+            Place::Folder(folder) => folder.write(path, bytes)?,
+            Place::Bucket(bucket) => bucket.write(path, bytes)?,
+        }
         self.files.fetch_add(1, Ordering::Relaxed);
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.bytes.fetch_add(size, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Returns the number of files and of bytes written.
-    pub(crate) fn written(&self) -> ExportedFiles {
-        ExportedFiles {
-            files: self.files.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
+    /// Makes the files visible.
+    pub(crate) async fn publish(self) -> Result<ExportedFiles, ExportError> {
+        match self.place {
+            Place::Folder(folder) => folder.publish()?,
+            Place::Bucket(bucket) => bucket.publish().await?,
         }
+        Ok(ExportedFiles {
+            files: self.files.into_inner(),
+            bytes: self.bytes.into_inner(),
+        })
     }
-
-    /// Moves the folder to its place.
-    pub(crate) fn publish(self) -> Result<ExportedFiles, ExportError> {
-        let written = self.written();
-        let staged = self.staged.keep();
-        let moved = open_to_others(&staged).and_then(|()| fs::rename(&staged, &self.target));
-        match moved {
-            Ok(()) => Ok(written),
-            Err(source) => {
-                // The error of the move says more than that of a failed clean-up.
-                let _ = fs::remove_dir_all(&staged);
-                Err(ExportError::Folder {
-                    folder: self.target,
-                    source,
-                })
-            }
-        }
-    }
-}
-
-/// Gives a temporary folder, which only its owner may read, the usual permissions.
-#[cfg(unix)]
-fn open_to_others(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
-}
-
-#[cfg(not(unix))]
-fn open_to_others(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// Files and bytes of an export.
@@ -143,7 +99,7 @@ pub(crate) fn sharding(
 
 /// Values that arrive in the order of their shards, as files or shards of a folder.
 pub(crate) struct OrderedIndex<'a> {
-    output: &'a OutputFolder,
+    output: &'a ExportOutput,
     folder: String,
     sharding: Option<ShardingSpec>,
     open: Option<(u64, ShardBuilder)>,
@@ -151,7 +107,7 @@ pub(crate) struct OrderedIndex<'a> {
 
 impl<'a> OrderedIndex<'a> {
     pub(crate) fn new(
-        output: &'a OutputFolder,
+        output: &'a ExportOutput,
         folder: impl Into<String>,
         sharding: Option<ShardingSpec>,
     ) -> Self {

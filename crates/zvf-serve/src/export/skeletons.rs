@@ -13,7 +13,7 @@ use super::{
 };
 use crate::layers::{
     Layer, LayerKind,
-    segments::{ONLY, PROPERTIES},
+    segments::PROPERTIES,
     shapes::{note_dropped, shapes},
     skeletons::SkeletonLayer,
     survey::{StoreSurvey, paths},
@@ -58,6 +58,7 @@ async fn write_shapes(
 /// Skeletons that are being written.
 struct SkeletonSink<'a> {
     work: &'a Export<'a>,
+    folder: String,
     info: SkeletonInfo,
     spill: Spill,
     skeletons: u64,
@@ -79,13 +80,14 @@ impl<'a> SkeletonSink<'a> {
         let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
         let sharded = work.options.sharded;
         info.sharding = sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
-        let folder = LayerKind::Skeletons.folder();
+        let folder = LayerKind::Skeletons.folder_of(work.reading.level);
         if let Some(json) = survey.segments.to_json() {
             let path = format!("{folder}/{PROPERTIES}/info");
             work.output.write(&path, json.as_bytes())?;
         }
         Ok(Self {
             work,
+            folder,
             info,
             spill: Spill::new(work.output.scratch()?),
             skeletons: 0,
@@ -97,7 +99,7 @@ impl<'a> SkeletonSink<'a> {
         let value = skeleton.encode(&self.info.vertex_attributes)?;
         self.skeletons = self.skeletons.saturating_add(1);
         let Some(spec) = self.info.sharding else {
-            let path = format!("{}/{object}", LayerKind::Skeletons.folder());
+            let path = format!("{}/{object}", self.folder);
             return self.work.output.write(&path, &value);
         };
         let shard = spec.locate(object).shard;
@@ -111,7 +113,7 @@ impl<'a> SkeletonSink<'a> {
 
     /// Writes the shards, and the document last.
     fn finish(self, survey: &StoreSurvey, layer: &SkeletonLayer) -> Result<Layer, ExportError> {
-        let folder = LayerKind::Skeletons.folder();
+        let folder = &self.folder;
         if let Some(spec) = self.info.sharding {
             self.spill
                 .partitions()
@@ -130,16 +132,14 @@ impl<'a> SkeletonSink<'a> {
         self.work
             .output
             .write(&path, self.info.to_json().as_bytes())?;
-        let shown = match survey.has_objects {
-            true => survey.segments.shown(),
-            false => vec![ONLY],
-        };
         Ok(Layer {
             kind: LayerKind::Skeletons,
+            level: self.work.reading.level,
             items: self.skeletons,
             shader: layer.shader.clone(),
-            shown,
+            shown: survey.shown(),
             is_related: false,
+            transform: None,
         })
     }
 }

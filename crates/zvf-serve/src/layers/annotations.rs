@@ -1,6 +1,9 @@
 //! Points and paths as annotations.
 
-use std::{collections::HashMap, ops::ControlFlow};
+use std::{
+    collections::HashMap,
+    ops::{ControlFlow, Range},
+};
 
 use zvf::QueryResult;
 use zvf_precomputed::{
@@ -15,6 +18,7 @@ use zvf_query::predicate::Scope;
 use super::{
     LayerError, Reading,
     attributes::PropertyPlan,
+    coarse_first::{CoarseFirst, key_of_path, key_of_point},
     shaders::{annotation_shader, path_shader},
     survey::{StoreSurvey, finite, paths},
 };
@@ -22,7 +26,9 @@ use super::{
 /// Annotations in a cell that a viewer draws with ease.
 const LIMIT: u64 = 5000;
 /// Bytes of positions in a cell: fewer paths than [`LIMIT`] if they are long.
-const CELL_BYTES: u64 = 1 << 20;
+const CELL_BYTES: u64 = 2 << 20;
+/// Paths that are looked at to divide paths among levels: a regular sample of larger stores.
+const SAMPLE: u64 = 1 << 16;
 /// Points of a polyline that a viewer can pick.
 const MOST_POINTS: usize = 100_000;
 const RELATED: &str = "related_object";
@@ -66,6 +72,7 @@ pub(crate) struct AnnotationPlan {
     pub(crate) count: u64,
     pub(crate) shader: Option<String>,
     columns: PropertyPlan,
+    coarse_first: CoarseFirst,
     ids: IdScheme,
     rank: usize,
     lower: Vec<f64>,
@@ -115,11 +122,13 @@ impl AnnotationPlan {
         };
         let rank = reading.space.rank();
         let (lower, upper) = bounds(survey);
+        let (levels, coarse_first) = levels(reading, survey).await?;
         Ok(Self {
             kind,
             layout: RecordLayout::new(kind, rank, &properties),
             properties,
-            levels: levels(reading, survey).await?,
+            levels,
+            coarse_first,
             count: if survey.is_path {
                 survey.parts
             } else {
@@ -161,6 +170,19 @@ impl AnnotationPlan {
             by_id_sharding: None,
             spatial: levels.collect(),
         }
+    }
+
+    /// Returns the level of the spatial index on which an annotation is.
+    pub(crate) fn level_of(&self, id: u64, coordinates: &[f32], object: Option<i64>) -> usize {
+        if self.coarse_first.is_empty() {
+            return self.levels.level_of(id);
+        }
+        let key = match (self.kind, object) {
+            (AnnotationKind::Point, _) | (_, None) => key_of_point(coordinates),
+            (_, Some(object)) => key_of_path(object),
+        };
+        let rank = self.coarse_first.rank(key, SpatialLevels::rank(id));
+        self.levels.level_of_rank(rank)
     }
 
     /// Returns the attributes that are properties.
@@ -210,7 +232,10 @@ pub(crate) trait AnnotationSink {
 }
 
 /// Counts annotations in cells and divides them among levels.
-async fn levels(reading: &Reading<'_>, survey: &StoreSurvey) -> Result<SpatialLevels, LayerError> {
+async fn levels(
+    reading: &Reading<'_>,
+    survey: &StoreSurvey,
+) -> Result<(SpatialLevels, CoarseFirst), LayerError> {
     let (lower, upper) = bounds(survey);
     let count = if survey.is_path {
         survey.parts
@@ -223,29 +248,41 @@ async fn levels(reading: &Reading<'_>, survey: &StoreSurvey) -> Result<SpatialLe
     let limit = (CELL_BYTES / bytes.max(1)).clamp(1, LIMIT);
     let mut sampler = SpatialSampler::new(&lower, &upper, count, limit);
     if count <= limit {
-        return Ok(sampler.finish(limit));
+        return Ok((sampler.finish(limit), CoarseFirst::default()));
     }
+    let mut coarse_first = CoarseFirst::new(reading, survey).await?;
     let query = reading.query().columns(Selection::none()).owners(false);
+    let (step, mut seen) = (count.div_ceil(SAMPLE), 0_u64);
     reading
         .dataset
         .batches(&query, |batch| {
             let Some(view) = batch.positions.view() else {
                 return ControlFlow::Continue(());
             };
-            let mut count = |row| {
-                if let Some(point) = finite(&view, row, lower.len()) {
-                    sampler.count(&point);
-                }
-            };
+            let points =
+                |rows: Range<usize>| rows.filter_map(|row| finite(&view, row, lower.len()));
             if survey.is_path {
-                paths(&batch).for_each(|path| count(path.start));
+                for path in paths(&batch) {
+                    coarse_first.count(key_of_path(path.object));
+                    if seen.is_multiple_of(step) {
+                        let coordinates: Vec<Vec<f32>> = points(path.start..path.end).collect();
+                        sampler.count_path(&coordinates.concat(), step);
+                    }
+                    seen = seen.saturating_add(1);
+                }
             } else {
-                (0..view.rows()).for_each(count);
+                for point in points(0..view.rows()) {
+                    sampler.count(&point);
+                    if !coarse_first.is_empty() {
+                        coarse_first.count(key_of_point(&point));
+                    }
+                }
             }
             ControlFlow::Continue(())
         })
         .await?;
-    Ok(sampler.finish(limit))
+    coarse_first.finish(count);
+    Ok((sampler.finish(limit), coarse_first))
 }
 
 /// Returns bounds with a positive extent along every axis.

@@ -10,6 +10,7 @@ use zvf_query::{LevelChoice, Selection};
 
 use super::{
     LayerError, Reading,
+    levels::usable_levels,
     segments::PROPERTIES,
     shapes::{mesh_of, shapes},
     survey::StoreSurvey,
@@ -41,31 +42,18 @@ pub(crate) struct EncodedMesh {
 }
 
 impl MeshLevels {
-    /// Chooses the levels. Those that do not show the objects of level 0 in their present form are
-    /// left out: edits have changed a finer level, or ids are not kept.
+    /// Chooses the levels.
     pub(crate) async fn new(
         dataset: &Dataset,
         survey: &StoreSurvey,
         notes: &mut Vec<String>,
     ) -> Result<Self, LayerError> {
-        let stale: Vec<LevelId> = dataset.root().stale_levels().collect();
-        let mut coarser = Vec::new();
-        for id in dataset.levels().iter().filter(|id| **id != LevelId::FULL) {
-            let level = dataset.level(*id).await?;
-            if stale.contains(id) {
-                notes.push(format!(
-                    "level {id} is left out of the meshes: the store was changed after it was built"
-                ));
-            } else if survey.has_objects && !level.preserves_object_ids {
-                notes.push(format!(
-                    "level {id} is left out of the meshes: its objects have other ids"
-                ));
-            } else {
-                coarser.push(*id);
-            }
+        let levels = usable_levels(dataset, survey.has_objects).await?;
+        for (id, reason) in levels.left_out {
+            notes.push(format!("level {id} is left out of the meshes: {reason}"));
         }
         Ok(Self {
-            coarser,
+            coarser: levels.chosen,
             has_objects: survey.has_objects,
         })
     }

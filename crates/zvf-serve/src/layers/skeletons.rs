@@ -8,10 +8,11 @@ use zvf_precomputed::{
 use super::{
     LayerError, Reading,
     attributes::{SkeletonPlan, narrow},
+    levels::usable_levels,
     segments::PROPERTIES,
     shaders::skeleton_shader,
     shapes::{self, ObjectShape},
-    survey::{StoreSurvey, finite},
+    survey::{StoreSurvey, finite, survey},
 };
 
 /// The form of the skeletons of a store.
@@ -129,6 +130,36 @@ impl SkeletonLayer {
         }
         Ok(skeleton)
     }
+}
+
+/// Returns the coarser levels of skeletons and graphs, the finest first. Paths have none: their
+/// annotations show them at any distance.
+pub(crate) async fn coarser<'a>(
+    reading: &Reading<'a>,
+    full: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(Reading<'a>, StoreSurvey)>, LayerError> {
+    let mut found = Vec::new();
+    if full.is_path {
+        return Ok(found);
+    }
+    let levels = usable_levels(reading.dataset, full.has_objects).await?;
+    for (id, reason) in levels.left_out {
+        notes.push(format!("level {id} is left out of the skeletons: {reason}"));
+    }
+    for level in levels.chosen {
+        let reading = Reading { level, ..*reading };
+        match survey(&reading, notes).await {
+            Ok(survey) => found.push((reading, survey)),
+            Err(LayerError::Empty) => {
+                notes.push(format!(
+                    "level {level} is left out of the skeletons: it is empty"
+                ));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the unit direction at each point, from its neighbours.

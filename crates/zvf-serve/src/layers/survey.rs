@@ -8,7 +8,7 @@ use zvf_format::numeric::NumericRows;
 use super::{
     LayerError, Reading,
     attributes::{AttributeSurvey, narrow},
-    segments::SegmentTable,
+    segments::{ONLY, SegmentTable},
 };
 
 /// What the first pass found.
@@ -49,7 +49,7 @@ pub(crate) async fn survey(
         .dataset
         .batches(&reading.query(), |batch| {
             survey.add(&batch);
-            (reading.report)(survey.vertices, reading.vertices);
+            (reading.report)(survey.vertices, 0);
             ControlFlow::Continue(())
         })
         .await?;
@@ -81,6 +81,14 @@ pub(crate) async fn survey(
 }
 
 impl StoreSurvey {
+    /// Returns the segments that a viewer shows first.
+    pub(crate) fn shown(&self) -> Vec<u64> {
+        match self.has_objects {
+            true => self.segments.shown(),
+            false => vec![ONLY],
+        }
+    }
+
     fn add(&mut self, batch: &QueryResult) {
         let Some(view) = batch.positions.view() else {
             return;

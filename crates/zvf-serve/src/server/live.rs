@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use zvf::Dataset;
+use zvf_model::level::LevelId;
+use zvf_query::LevelChoice;
 
 use super::{cells::LiveAnnotations, live_meshes::LiveMeshes};
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
         meshes::{MeshLevels, mesh_info},
         segments::{ONLY, PROPERTIES},
         shapes::{ObjectShape, shapes},
-        skeletons::SkeletonLayer,
+        skeletons::{SkeletonLayer, coarser},
         space::ViewerSpace,
         survey::{self, StoreSurvey},
     },
@@ -33,9 +35,16 @@ pub(super) struct LiveLayers {
     /// Documents by path.
     documents: HashMap<String, Bytes>,
     annotations: Option<LiveAnnotations>,
-    skeletons: Option<SkeletonLayer>,
+    skeletons: HashMap<String, LiveSkeletons>,
     meshes: Option<LiveMeshes>,
     has_objects: bool,
+}
+
+/// The skeletons of a level.
+#[derive(Debug)]
+struct LiveSkeletons {
+    level: LevelId,
+    layer: SkeletonLayer,
 }
 
 impl LiveLayers {
@@ -47,13 +56,7 @@ impl LiveLayers {
         report: &Report<'_>,
     ) -> Result<Self, LayerError> {
         let space = ViewerSpace::of(&dataset);
-        let reading = Reading {
-            dataset: &dataset,
-            properties: None,
-            space: &space,
-            report,
-            vertices: 0,
-        };
+        let reading = Reading::new(&dataset, None, &space, report);
         let mut notes = space.notes.clone();
         let survey = survey::survey(&reading, &mut notes).await?;
         let mut made = Made {
@@ -97,6 +100,13 @@ impl LiveLayers {
         }
     }
 
+    /// Returns whether the answer for a path is worth a place in the cache.
+    pub(super) fn is_cached(&self, path: &[&str]) -> bool {
+        let annotations = self.annotations.as_ref();
+        let is_prepared = annotations.is_some_and(LiveAnnotations::is_prepared);
+        !(is_prepared && matches!(path, ["annotations", ..]))
+    }
+
     /// Returns the object at a path; `None` if there is none.
     pub(super) async fn answer(&self, path: &[&str]) -> Result<Option<Bytes>, LayerError> {
         if let Some(document) = self.documents.get(&path.join("/")) {
@@ -108,11 +118,11 @@ impl LiveLayers {
                 None => Ok(None),
             },
             ["annotations", index, name] => self.annotation(index, name).await,
-            ["skeletons", id] => match decimal(id) {
-                Some(id) => self.skeleton(id).await,
+            ["meshes", name] => self.mesh(name).await,
+            [folder, id] => match self.skeletons.get(*folder).zip(decimal(id)) {
+                Some((skeletons, id)) => self.skeleton(skeletons, id).await,
                 None => Ok(None),
             },
-            ["meshes", name] => self.mesh(name).await,
             _ => Ok(None),
         }
     }
@@ -139,13 +149,16 @@ impl LiveLayers {
         }
     }
 
-    async fn skeleton(&self, id: u64) -> Result<Option<Bytes>, LayerError> {
-        let Some(layer) = &self.skeletons else {
+    async fn skeleton(
+        &self,
+        skeletons: &LiveSkeletons,
+        id: u64,
+    ) -> Result<Option<Bytes>, LayerError> {
+        let layer = &skeletons.layer;
+        let Some(query) = self.query_within_limits(id, skeletons.level).await? else {
             return Ok(None);
         };
-        let Some(batch) = self.object(id).await? else {
-            return Ok(None);
-        };
+        let batch = self.dataset.query(&query).await?;
         let skeleton = match layer.is_path {
             true => Some(layer.of_paths(&batch)?),
             false => self
@@ -170,7 +183,7 @@ impl LiveLayers {
         if let Some(known) = meshes.known(name) {
             return Ok(known.into());
         }
-        let query = self.query_within_limits(id).await?;
+        let query = self.query_within_limits(id, LevelId::FULL).await?;
         meshes.encode(&self.dataset, id, query).await?;
         Ok(meshes.known(name).and_then(Into::into))
     }
@@ -182,8 +195,8 @@ impl LiveLayers {
     }
 
     /// Returns the query for an object; `None` if no object has this id.
-    fn query_of(&self, id: u64) -> Option<zvf::Query> {
-        let query = zvf::Query::new();
+    fn query_of(&self, id: u64, level: LevelId) -> Option<zvf::Query> {
+        let query = zvf::Query::new().level(LevelChoice::Number(level));
         match self.has_objects {
             true => Some(query.objects([i64::try_from(id).ok()?])),
             false => (id == ONLY).then_some(query),
@@ -199,8 +212,12 @@ impl LiveLayers {
     }
 
     /// Returns the query for an object; `None` if no object has this id or vertices.
-    async fn query_within_limits(&self, id: u64) -> Result<Option<zvf::Query>, LayerError> {
-        let Some(query) = self.query_of(id) else {
+    async fn query_within_limits(
+        &self,
+        id: u64,
+        level: LevelId,
+    ) -> Result<Option<zvf::Query>, LayerError> {
+        let Some(query) = self.query_of(id, level) else {
             return Ok(None);
         };
         let vertices = self.count(&query).await?;
@@ -209,14 +226,6 @@ impl LiveLayers {
             return Err(LayerError::TooManyVertices(vertices, most));
         }
         Ok((vertices > 0).then_some(query))
-    }
-
-    /// Reads an object.
-    async fn object(&self, id: u64) -> Result<Option<zvf::QueryResult>, LayerError> {
-        match self.query_within_limits(id).await? {
-            Some(query) => Ok(Some(self.dataset.query(&query).await?)),
-            None => Ok(None),
-        }
     }
 }
 
@@ -228,7 +237,7 @@ struct Made {
     layers: Vec<Layer>,
     documents: HashMap<String, Bytes>,
     annotations: Option<LiveAnnotations>,
-    skeletons: Option<SkeletonLayer>,
+    skeletons: HashMap<String, LiveSkeletons>,
     meshes: Option<LiveMeshes>,
 }
 
@@ -242,19 +251,17 @@ impl Made {
     ) -> Result<(), LayerError> {
         let folder = kind.folder();
         let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
-        let shown = || match survey.has_objects {
-            true => survey.segments.shown(),
-            false => vec![ONLY],
-        };
         let layer = match kind {
             LayerKind::Annotations => {
                 let plan = AnnotationPlan::new(reading, survey, IdScheme::Stored, notes).await?;
                 let layer = Layer {
                     kind,
+                    level: LevelId::FULL,
                     items: plan.count,
                     shader: plan.shader.clone(),
                     shown: Vec::new(),
                     is_related: survey.has_objects,
+                    transform: None,
                 };
                 let dimensions = &reading.space.dimensions;
                 let annotations = LiveAnnotations::new(plan, dimensions, self.coarse_cells);
@@ -262,18 +269,11 @@ impl Made {
                 layer
             }
             LayerKind::Skeletons => {
-                let skeletons = SkeletonLayer::new(reading, survey, notes)?;
-                self.document(format!("{folder}/info"), skeletons.info.to_json());
-                let layer = Layer {
-                    kind,
-                    items: objects.max(1),
-                    shader: skeletons.shader.clone(),
-                    shown: shown(),
-                    is_related: false,
-                };
-                self.properties(folder, survey);
-                self.skeletons = Some(skeletons);
-                layer
+                self.skeletons(reading, survey, notes)?;
+                for (reading, survey) in coarser(reading, survey, notes).await? {
+                    self.skeletons(&reading, &survey, notes)?;
+                }
+                return Ok(());
             }
             LayerKind::Meshes => {
                 let info = mesh_info(reading, survey)?;
@@ -283,10 +283,12 @@ impl Made {
                 self.document(format!("{folder}/info"), info.to_json());
                 Layer {
                     kind,
+                    level: LevelId::FULL,
                     items: objects.max(1),
                     shader: None,
-                    shown: shown(),
+                    shown: survey.shown(),
                     is_related: false,
+                    transform: None,
                 }
             }
             LayerKind::Segments => {
@@ -296,15 +298,44 @@ impl Made {
                 self.document(format!("{folder}/info"), json);
                 Layer {
                     kind,
+                    level: LevelId::FULL,
                     items: objects,
                     shader: None,
                     shown: Vec::new(),
                     is_related: false,
+                    transform: None,
                 }
             }
             LayerKind::Volume => return Ok(()),
         };
         self.layers.push(layer);
+        Ok(())
+    }
+
+    /// Adds the skeletons of a level.
+    fn skeletons(
+        &mut self,
+        reading: &Reading<'_>,
+        survey: &StoreSurvey,
+        notes: &mut Vec<String>,
+    ) -> Result<(), LayerError> {
+        let level = reading.level;
+        let layer = SkeletonLayer::new(reading, survey, notes)?;
+        let folder = LayerKind::Skeletons.folder_of(level);
+        self.document(format!("{folder}/info"), layer.info.to_json());
+        self.properties(&folder, survey);
+        let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+        self.layers.push(Layer {
+            kind: LayerKind::Skeletons,
+            level,
+            items: objects.max(1),
+            shader: layer.shader.clone(),
+            shown: survey.shown(),
+            is_related: false,
+            transform: None,
+        });
+        self.skeletons
+            .insert(folder, LiveSkeletons { level, layer });
         Ok(())
     }
 

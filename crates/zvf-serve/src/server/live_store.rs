@@ -139,7 +139,9 @@ impl LiveStore {
             return Ok(known.into());
         }
         let answer = layers.answer(path).await?;
-        cache.put(key, answer.clone().into());
+        if layers.is_cached(path) {
+            cache.put(key, answer.clone().into());
+        }
         Ok(answer)
     }
 

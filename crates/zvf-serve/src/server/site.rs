@@ -131,7 +131,7 @@ impl Site {
             let url = format!("{}/{}", self.address, encoded(name));
             let _ = write!(page, "<li>{}<ul>", escaped(name));
             for layer in source.view().layers() {
-                let folder = layer.kind.folder();
+                let folder = layer.folder();
                 let _ = write!(
                     page,
                     "<li>{folder}: <code>precomputed://{}/{folder}</code></li>",

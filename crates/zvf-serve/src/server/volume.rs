@@ -7,6 +7,7 @@ use hyper::StatusCode;
 use serde_json::json;
 use zvf_dense::{AxisRange, DenseArray, Hyperslab};
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
+use zvf_model::level::LevelId;
 use zvf_precomputed::{Dimension, Dimensions};
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
     reply::{BINARY, JSON, Reply},
 };
 use crate::{
-    layers::{Layer, LayerKind, space::ViewerSpace},
+    layers::{Layer, LayerKind, SourceTransform, space::ViewerSpace},
     view::StoreView,
 };
 
@@ -25,6 +26,66 @@ const MOST_SCALES: u32 = 3;
 /// Voxels along the longest axis that need no coarser scale.
 const FINE: u64 = 256;
 const NANOMETRES: f64 = 1e9;
+
+/// Where the voxels of a dense array with three axes are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VoxelMap {
+    /// Rows of the map from the index of a voxel's centre to a position.
+    rows: [[f64; 4]; 3],
+    /// The unit of positions, in metres.
+    unit: f64,
+}
+
+impl VoxelMap {
+    /// Places cubic voxels with an edge of this many metres. A corner of the first one is at the
+    /// origin.
+    pub fn cubes(edge: f64) -> Self {
+        Self {
+            rows: [
+                [1.0, 0.0, 0.0, 0.5],
+                [0.0, 1.0, 0.0, 0.5],
+                [0.0, 0.0, 1.0, 0.5],
+            ],
+            unit: edge,
+        }
+    }
+
+    /// Places voxels by an affine map, such as that of a NIfTI header: `rows` map the index of a
+    /// voxel, which is that of its centre, to a position in units of this many metres.
+    ///
+    /// # Errors
+    ///
+    /// [`VoxelMapError`] unless the numbers are finite, and each voxel has an extent along each axis.
+    pub fn affine(rows: [[f64; 4]; 3], unit: f64) -> Result<Self, VoxelMapError> {
+        let map = Self { rows, unit };
+        let numbers = rows.as_flattened().iter().chain([&unit]);
+        let edges = map.edges();
+        let is_solid = edges.iter().all(|edge| edge.is_normal()) && unit > 0.0;
+        match is_solid && numbers.copied().all(f64::is_finite) {
+            true => Ok(map),
+            false => Err(VoxelMapError),
+        }
+    }
+
+    /// Returns the extents of a voxel along its axes, in metres.
+    fn edges(&self) -> [f64; 3] {
+        core::array::from_fn(|axis| {
+            let column = self.rows.iter().filter_map(|row| row.get(axis));
+            column.map(|step| step * step).sum::<f64>().sqrt() * self.unit
+        })
+    }
+
+    /// Returns the rows of the map from corners of voxels, in voxels, to positions.
+    fn corner_rows(&self) -> [[f64; 4]; 3] {
+        self.rows
+            .map(|[x, y, z, shift]| [x, y, z, shift - (x + y + z) / 2.0])
+    }
+}
+
+/// A map of voxels that is not finite, or that gives voxels no volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the voxels have no volume, or are not at finite positions")]
+pub struct VoxelMapError;
 
 /// A dense array that is served.
 #[derive(Debug)]
@@ -48,11 +109,11 @@ pub(super) enum VolumeError {
 }
 
 impl VolumeSource {
-    /// Prepares an array whose voxels have an edge of `voxel` metres.
+    /// Prepares an array whose voxels are placed by `map`.
     pub(super) fn new(
         name: String,
         array: Arc<dyn DenseArray>,
-        voxel: f64,
+        map: &VoxelMap,
     ) -> Result<Self, VolumeError> {
         let shape = array.shape().to_vec();
         let [x, y, z] = shape.as_slice() else {
@@ -68,14 +129,15 @@ impl VolumeSource {
         let longest = *x.max(y).max(z);
         let coarse = (0..MOST_SCALES).find(|scale| longest >> scale <= FINE);
         let scales = coarse.map_or(MOST_SCALES, |scale| scale.saturating_add(1));
+        let edges = map.edges();
         let documents = (0..scales).map(|scale| {
             let step = 1_u64 << scale;
             let size: Vec<u64> = shape.iter().map(|extent| extent.div_ceil(step)).collect();
-            let edge = voxel * NANOMETRES * f64::from(1_u32 << scale);
+            let resolution = edges.map(|edge| edge * NANOMETRES * f64::from(1_u32 << scale));
             json!({
                 "key": scale.to_string(),
                 "size": size,
-                "resolution": [edge, edge, edge],
+                "resolution": resolution,
                 "voxel_offset": [0, 0, 0],
                 "chunk_sizes": [[CHUNK, CHUNK, CHUNK]],
                 "encoding": "raw",
@@ -89,7 +151,7 @@ impl VolumeSource {
             "scales": documents.collect::<Vec<_>>(),
         });
         Ok(Self {
-            view: view(&shape, voxel),
+            view: view(&shape, map),
             name,
             array,
             info: info.to_string().into(),
@@ -205,15 +267,30 @@ fn data_type(kind: Kind) -> Option<&'static str> {
     })
 }
 
-fn view(shape: &[u64], voxel: f64) -> StoreView {
+fn view(shape: &[u64], map: &VoxelMap) -> StoreView {
+    let rows = map.corner_rows();
+    // The box around a box: each row takes the ends of the axes by the signs of its factors.
+    let ends = rows.map(|[x, y, z, shift]| {
+        let axes = [x, y, z].into_iter().zip(shape);
+        axes.fold((shift, shift), |(lower, upper), (factor, extent)| {
+            let along = factor * number(*extent);
+            (lower + along.min(0.0), upper + along.max(0.0))
+        })
+    });
     let axes = ["x", "y", "z"].map(|name| Dimension {
         name: name.to_owned(),
-        scale: voxel,
+        scale: map.unit,
         unit: "m".to_owned(),
     });
+    let transform = SourceTransform {
+        rows,
+        input: map.edges(),
+        output: map.unit,
+    };
     StoreView {
         layers: vec![Layer {
             kind: LayerKind::Volume,
+            level: LevelId::FULL,
             items: 1,
             shader: Some(
                 "#uicontrol invlerp normalized\nvoid main() {\n  emitGrayscale(normalized());\n}"
@@ -221,9 +298,10 @@ fn view(shape: &[u64], voxel: f64) -> StoreView {
             ),
             shown: Vec::new(),
             is_related: false,
+            transform: Some(transform),
         }],
-        lower: vec![0.0; shape.len()],
-        upper: shape.iter().map(|extent| number(*extent)).collect(),
+        lower: ends.iter().map(|(lower, _)| *lower).collect(),
+        upper: ends.iter().map(|(_, upper)| *upper).collect(),
         space: ViewerSpace {
             dimensions: Dimensions(axes.to_vec()),
             notes: Vec::new(),
@@ -237,4 +315,67 @@ fn view(shape: &[u64], voxel: f64) -> StoreView {
 )]
 fn number(extent: u64) -> f64 {
     extent as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_dense::{MemorySource, npy::NpyArray};
+
+    use super::*;
+
+    fn source(map: &VoxelMap) -> VolumeSource {
+        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3, 4)}";
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        bytes.extend(format!("{header:<117}\n").bytes());
+        bytes.extend(0..24);
+        let source = MemorySource::new("v.npy", bytes);
+        let array = NpyArray::open(Arc::new(source), None).unwrap();
+        VolumeSource::new("v".to_owned(), Arc::new(array), map).unwrap()
+    }
+
+    #[test]
+    fn cubes_begin_at_the_origin() {
+        let volume = source(&VoxelMap::cubes(2e-3));
+        assert_eq!(volume.view.lower, [0.0; 3]);
+        assert_eq!(volume.view.upper, [2.0, 3.0, 4.0]);
+        let info: serde_json::Value = serde_json::from_slice(&volume.info).unwrap();
+        assert_eq!(info["scales"][0]["resolution"], json!([2e6, 2e6, 2e6]));
+    }
+
+    /// The first axis of voxels runs along -y in steps of 2, the second along x in steps of 3.
+    #[test]
+    fn an_affine_map_places_the_centres_of_voxels() {
+        let rows = [
+            [0.0, 3.0, 0.0, 10.0],
+            [-2.0, 0.0, 0.0, 20.0],
+            [0.0, 0.0, 1.0, 30.0],
+        ];
+        let map = VoxelMap::affine(rows, 1e-3).unwrap();
+        let volume = source(&map);
+        assert_eq!(volume.view.lower, [8.5, 17.0, 29.5]);
+        assert_eq!(volume.view.upper, [17.5, 21.0, 33.5]);
+        let info: serde_json::Value = serde_json::from_slice(&volume.info).unwrap();
+        assert_eq!(info["scales"][0]["resolution"], json!([2e6, 3e6, 1e6]));
+        let transform = volume.view.layers[0].transform.as_ref().unwrap();
+        assert_eq!(json!(transform.input), json!([2e-3, 3e-3, 1e-3]));
+        // The centre of voxel 1, 2, 3.
+        let centre = transform
+            .rows
+            .map(|[x, y, z, shift]| 1.5 * x + 2.5 * y + 3.5 * z + shift);
+        assert_eq!(json!(centre), json!([16.0, 18.0, 33.0]));
+    }
+
+    #[test]
+    fn flat_and_infinite_maps_are_refused() {
+        let mut rows = [
+            [1.0, 0.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0, 0.0],
+            [0.0, 0.0, 0.0, 0.0],
+        ];
+        assert_eq!(VoxelMap::affine(rows, 1.0), Err(VoxelMapError));
+        rows[2][2] = 1.0;
+        assert_eq!(VoxelMap::affine(rows, 0.0), Err(VoxelMapError));
+        rows[0][3] = f64::INFINITY;
+        assert_eq!(VoxelMap::affine(rows, 1.0), Err(VoxelMapError));
+    }
 }

@@ -13,10 +13,11 @@ use zvf::{
 use zvf_model::level::LevelId;
 use zvf_precomputed::{
     Annotation, AnnotationInfo, AnnotationList, LegacyMeshFragment, LegacyMeshInfo,
-    MultilodManifest, MultilodMeshInfo, QuantizedMesh, RecordLayout, ShardFile,
+    MultilodManifest, MultilodMeshInfo, QuantizedMesh, RecordLayout, ShardFile, Skeleton,
+    SkeletonInfo,
 };
 use zvf_query::LevelChoice;
-use zvf_serve::{ExportOptions, MeshFormat, ServeOptions, export};
+use zvf_serve::{ExportOptions, Layer, MeshFormat, ServeOptions, export};
 
 use crate::{
     client::TestServer,
@@ -113,11 +114,13 @@ fn paths_are_listed_by_the_cells_they_touch() {
     let (info, found) = annotations(&server, "/a/annotations");
     assert!(info.spatial.len() > 1);
     assert!(found.keys().copied().eq(0..6000));
-    // Without kept cells, each is read by the ids of its paths.
-    let options = ServeOptions::new().coarse_cells(0);
-    let other = TestServer::start(&[("a", &address)], options);
-    let (_, read) = annotations(&other, "/a/annotations");
-    assert_eq!(read, found);
+    // An index of the coarse levels alone, and none: the other cells are read by their boxes.
+    for bytes in [1 << 16, 0] {
+        let options = ServeOptions::new().coarse_cells(bytes);
+        let other = TestServer::start(&[("a", &address)], options);
+        let (_, read) = annotations(&other, "/a/annotations");
+        assert_eq!(read, found, "{bytes}");
+    }
     let dataset = block_on(Dataset::open(address)).unwrap();
     let query = Query::new().objects([17]);
     let answer = block_on(dataset.query(&query)).unwrap();
@@ -132,13 +135,84 @@ fn paths_are_listed_by_the_cells_they_touch() {
     assert_eq!(server.ask("GET", &second, &[]).status, 404);
 }
 
+/// Points of a coarser level are on the first level of the index, whether level 0 repeats them or not.
+#[test]
+fn points_of_coarser_levels_come_first() {
+    for is_additive in [false, true] {
+        let stores = TestStores::new();
+        let address = stores.create("a.zv", GeometryKind::Points, &points(12_000));
+        let mut levels = AutoLevels::default();
+        (levels.levels, levels.additive) = (Some(1), is_additive);
+        let options = PyramidOptions::new().levels(levels);
+        block_on(build_pyramid(address.as_str(), &options)).unwrap();
+        let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+        let query = Query::new().level(LevelChoice::Number(LevelId::new(1)));
+        let coarse = block_on(dataset.query(&query)).unwrap();
+        let coarse: Vec<f32> = coarse.positions.to_vec().unwrap();
+        let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+        let (info, found) = annotations(&server, "/a/annotations");
+        assert_eq!(found.len(), 12_000);
+        let layout = RecordLayout::of(&info);
+        let list = server.get("/a/annotations/spatial0/0_0_0");
+        let first = AnnotationList::decode(&list, &layout).unwrap();
+        let bits = |point: &[f32]| point.iter().map(|at| at.to_bits()).collect();
+        let coarse: BTreeSet<Vec<u32>> = coarse.chunks(3).map(bits).collect();
+        let first = first.annotations.iter();
+        let first: BTreeSet<Vec<u32>> = first.map(|point| bits(&point.coordinates)).collect();
+        assert!(first.len() > 1000 && coarse.len() > 1000);
+        assert!(
+            first.is_subset(&coarse) || coarse.is_subset(&first),
+            "{is_additive}"
+        );
+    }
+}
+
+/// Coarser levels of skeletons are layers of their own, in exports too.
+#[test]
+fn levels_of_skeletons_are_layers() {
+    let stores = TestStores::new();
+    let address = stores.create("a.zv", GeometryKind::Skeletons, &trees(20, 60));
+    let mut levels = AutoLevels::default();
+    levels.levels = Some(1);
+    let options = PyramidOptions::new().levels(levels);
+    block_on(build_pyramid(address.as_str(), &options)).unwrap();
+    let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+    let out = stores.folder.path().join("out");
+    let options = ExportOptions::new();
+    let report = block_on(export(&dataset, out.as_path(), &options, &|_, _| {})).unwrap();
+    let folders: Vec<String> = report.view.layers().iter().map(Layer::folder).collect();
+    assert_eq!(folders, ["skeletons", "skeletons_level1"]);
+    for (folder, level) in folders.iter().zip(0..) {
+        let info = server.get(&format!("/a/{folder}/info"));
+        assert_eq!(info, fs::read(out.join(folder).join("info")).unwrap());
+        let info = SkeletonInfo::parse(&info).unwrap();
+        let bytes = server.get(&format!("/a/{folder}/7"));
+        assert_eq!(bytes, fs::read(out.join(folder).join("7")).unwrap());
+        let skeleton = Skeleton::decode(&bytes, &info.vertex_attributes).unwrap();
+        let query = Query::new()
+            .objects([7])
+            .level(LevelChoice::Number(LevelId::new(level)));
+        let expected = block_on(dataset.query(&query)).unwrap();
+        let positions: Vec<f32> = expected.positions.to_vec().unwrap();
+        assert_eq!(skeleton.positions.as_flattened(), positions);
+    }
+    assert_eq!(server.ask("GET", "/a/skeletons_level2/7", &[]).status, 404);
+}
+
 /// Exports a store and compares the files of layers with the answers of a server.
 fn check_files(kind: GeometryKind, geometry: &Geometry, files: &[&str]) {
     let stores = TestStores::new();
     let address = stores.create("a.zv", kind, geometry);
     let dataset = block_on(Dataset::open(address.as_str())).unwrap();
     let out = stores.folder.path().join("out");
-    block_on(export(&dataset, &out, &ExportOptions::new(), &|_, _| {})).unwrap();
+    block_on(export(
+        &dataset,
+        out.as_path(),
+        &ExportOptions::new(),
+        &|_, _| {},
+    ))
+    .unwrap();
     let server = TestServer::start(&[("a", &address)], ServeOptions::new());
     for file in files {
         let written = fs::read(out.join(file)).unwrap();
@@ -292,7 +366,7 @@ fn shards_have_fragments_before_their_manifest() {
     let dataset = block_on(Dataset::open(address.as_str())).unwrap();
     let exported = |name: &str, options: &ExportOptions| {
         let out = stores.folder.path().join(name);
-        block_on(export(&dataset, &out, options, &|_, _| {})).unwrap();
+        block_on(export(&dataset, out.as_path(), options, &|_, _| {})).unwrap();
         out.join("meshes")
     };
     let files = exported("files", &ExportOptions::new());
@@ -330,7 +404,13 @@ fn objects_without_triangles_are_left_out_of_meshes() {
     let address = stores.create("a.zv", GeometryKind::Mesh, &geometry);
     let dataset = block_on(Dataset::open(address.as_str())).unwrap();
     let out = stores.folder.path().join("out");
-    let report = block_on(export(&dataset, &out, &ExportOptions::new(), &|_, _| {})).unwrap();
+    let report = block_on(export(
+        &dataset,
+        out.as_path(),
+        &ExportOptions::new(),
+        &|_, _| {},
+    ))
+    .unwrap();
     assert_eq!(report.view.layers()[0].items, 1);
     assert!(
         report

@@ -7,6 +7,7 @@
 )]
 
 mod client;
+mod export;
 mod layers;
 mod protocol;
 mod stores;

@@ -1,0 +1,236 @@
+//! An export to a bucket.
+//!
+//! Objects are uploaded while others are made. The `info` documents are uploaded last, so that a layer
+//! without one is not complete. A marker holds what is exported until then: the same export after an
+//! interruption uploads only what is missing, because repeated exports are equal.
+
+use std::{
+    collections::HashMap,
+    io, mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::runtime::{self, Runtime};
+use zvf_model::key::Key;
+use zvf_store::{Read, Store};
+
+use crate::export::ExportError;
+
+/// The object that is in the bucket while an export is not complete.
+const MARKER: &str = "zvf-export.json";
+/// Bytes that are uploaded at once. A larger object is uploaded alone.
+const BYTES_AT_ONCE: usize = 128 << 20;
+const OBJECTS_AT_ONCE: usize = 32;
+/// Objects of an interrupted export.
+const MOST_OBJECTS: usize = 16 << 20;
+
+/// A prefix of a bucket that is being written.
+pub(super) struct Bucket {
+    address: String,
+    store: Store,
+    /// Runs all requests. Threads that upload may wait for it, whatever runtime the caller has.
+    runtime: UploadRuntime,
+    /// Sizes of the objects that an interrupted export has uploaded.
+    known: HashMap<String, u64>,
+    documents: Mutex<Vec<(Key, Bytes)>>,
+    uploads: Arc<Uploads>,
+}
+
+/// A runtime that may be dropped in another one, where waiting for its end is a panic.
+struct UploadRuntime(Option<Runtime>);
+
+impl UploadRuntime {
+    fn new() -> io::Result<Self> {
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("zvf-upload")
+            .enable_all()
+            .build();
+        Ok(Self(Some(runtime?)))
+    }
+
+    /// Runs a task to its end.
+    async fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> io::Result<T> {
+        match &self.0 {
+            Some(runtime) => Ok(runtime.spawn(task).await?),
+            None => Err(io::ErrorKind::Other.into()),
+        }
+    }
+
+    /// Starts a task.
+    fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.0 {
+            runtime.spawn(task);
+        }
+    }
+}
+
+impl Drop for UploadRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Uploads under way.
+#[derive(Default)]
+struct Uploads {
+    state: Mutex<UploadState>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct UploadState {
+    objects: usize,
+    bytes: usize,
+    failure: Option<ExportError>,
+}
+
+impl Bucket {
+    /// Opens a prefix that is empty, or holds an interrupted export of the same source.
+    pub(super) async fn open(address: &str, source: &Value) -> Result<Self, ExportError> {
+        let runtime = UploadRuntime::new();
+        let runtime = runtime.map_err(|source| ExportError::bucket(address, source))?;
+        let opened = runtime.run(open(address.to_owned(), source.to_string()));
+        let opened = opened.await;
+        let (store, known) = opened.map_err(|source| ExportError::bucket(address, source))??;
+        Ok(Self {
+            address: address.to_owned(),
+            store,
+            runtime,
+            known,
+            documents: Mutex::default(),
+            uploads: Arc::default(),
+        })
+    }
+
+    fn failed(&self, source: impl core::error::Error + Send + Sync + 'static) -> ExportError {
+        ExportError::bucket(&self.address, source)
+    }
+
+    /// Uploads an object, unless an interrupted export has done it. Waits while many uploads are under
+    /// way.
+    pub(super) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), ExportError> {
+        let key = Key::parse(path).map_err(|source| self.failed(source))?;
+        if path == "info" || path.ends_with("/info") {
+            let mut documents = locked(&self.documents);
+            documents.push((key, Bytes::copy_from_slice(bytes)));
+            return Ok(());
+        }
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if self.known.get(path) == Some(&size) {
+            return Ok(());
+        }
+        self.uploads.start(bytes.len())?;
+        let (uploads, store) = (Arc::clone(&self.uploads), self.store.clone());
+        let (bytes, address) = (Bytes::copy_from_slice(bytes), self.address.clone());
+        self.runtime.start(async move {
+            let len = bytes.len();
+            let put = store.put_many(vec![(key, bytes)]).await;
+            uploads.end(
+                len,
+                put.map_err(|error| ExportError::bucket(&address, error)),
+            );
+        });
+        Ok(())
+    }
+
+    /// Waits for the uploads, and makes the layers visible.
+    pub(super) async fn publish(self) -> Result<(), ExportError> {
+        self.uploads.wait()?;
+        let mut documents = mem::take(&mut *locked(&self.documents));
+        // Documents that others refer to come first.
+        documents.sort_by_key(|(key, _)| core::cmp::Reverse(key.as_str().matches('/').count()));
+        let marker = Key::parse(MARKER).map_err(|source| self.failed(source))?;
+        let store = self.store.clone();
+        let published = self.runtime.run(async move {
+            for document in documents {
+                store.put_many(vec![document]).await?;
+            }
+            store.delete_many(vec![marker]).await
+        });
+        let published = published.await.map_err(|source| self.failed(source))?;
+        published.map_err(|source| self.failed(source))
+    }
+}
+
+impl Uploads {
+    /// Waits for room for an object. Returns the error of an earlier upload.
+    fn start(&self, bytes: usize) -> Result<(), ExportError> {
+        let mut state = locked(&self.state);
+        loop {
+            if let Some(failure) = state.failure.take() {
+                return Err(failure);
+            }
+            let has_room = state.objects < OBJECTS_AT_ONCE
+                && state.bytes.saturating_add(bytes) <= BYTES_AT_ONCE;
+            if state.objects == 0 || has_room {
+                state.objects = state.objects.saturating_add(1);
+                state.bytes = state.bytes.saturating_add(bytes);
+                return Ok(());
+            }
+            let woken = self.ended.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn end(&self, bytes: usize, put: Result<(), ExportError>) {
+        let mut state = locked(&self.state);
+        state.objects = state.objects.saturating_sub(1);
+        state.bytes = state.bytes.saturating_sub(bytes);
+        if let Err(error) = put {
+            state.failure.get_or_insert(error);
+        }
+        drop(state);
+        self.ended.notify_all();
+    }
+
+    /// Waits for all uploads.
+    fn wait(&self) -> Result<(), ExportError> {
+        let mut state = locked(&self.state);
+        while state.objects > 0 {
+            let woken = self.ended.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a prefix and puts the marker. Returns the objects of an interrupted export of the same source.
+async fn open(
+    address: String,
+    source: String,
+) -> Result<(Store, HashMap<String, u64>), ExportError> {
+    let failed = |source: Box<dyn core::error::Error + Send + Sync>| ExportError::Bucket {
+        address: address.clone(),
+        source,
+    };
+    let store = Store::create(&address).map_err(|error| failed(error.into()))?;
+    let marker = Key::parse(MARKER).map_err(|error| failed(error.into()))?;
+    let found = store.read_one(Read::full(marker.clone())).await;
+    let found = found.map_err(|error| failed(error.into()))?;
+    let listed = store.list_all(&Key::root(), MOST_OBJECTS).await;
+    let listed = listed.map_err(|error| failed(error.into()))?;
+    match found {
+        Some(found) if found == source.as_bytes() => {
+            let known = listed.into_iter().map(|file| (file.name, file.size));
+            return Ok((store, known.collect()));
+        }
+        Some(_) => return Err(ExportError::Unfinished(address.clone())),
+        None if !listed.is_empty() => return Err(ExportError::NotEmpty(address.clone())),
+        None => {}
+    }
+    let put = store.put_many(vec![(marker, source.into())]).await;
+    put.map_err(|error| failed(error.into()))?;
+    Ok((store, HashMap::new()))
+}
