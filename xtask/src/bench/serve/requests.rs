@@ -42,24 +42,34 @@ pub(super) fn of(server: &Serving, layer: &str) -> Result<Vec<String>> {
         let id = &ids[usize::try_from(random.below(ids.len() as u64))?];
         match info["@type"].as_str() {
             Some("neuroglancer_legacy_mesh") => found.try_path(format!("{layer}/{id}:0:0"))?,
+            Some("neuroglancer_multilod_draco") => {
+                found.try_path(format!("{layer}/{id}.index"))?;
+                found.try_path(format!("{layer}/{id}"))?;
+            }
             _ => found.try_path(format!("{layer}/{id}"))?,
         }
     }
     Ok(found.paths)
 }
 
-/// Returns the ids in the properties of segments, or the id of the only object.
+/// Returns the ids in the properties of segments, or those that the state of the viewer shows.
 fn object_ids(server: &Serving, info: &Value, layer: &str) -> Result<Vec<String>> {
-    let Some(folder) = info["segment_properties"].as_str() else {
-        return Ok(vec!["1".to_owned()]);
+    let words = |ids: &Value| -> Option<Vec<String>> {
+        let ids = ids.as_array()?.iter().filter_map(Value::as_str);
+        Some(ids.map(str::to_owned).collect())
     };
-    let properties = server.json(&format!("{layer}/{folder}/info"))?;
-    let ids = properties["inline"]["ids"].as_array().context("ids")?;
-    Ok(ids
-        .iter()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect())
+    if let Some(folder) = info["segment_properties"].as_str() {
+        let properties = server.json(&format!("{layer}/{folder}/info"))?;
+        return words(&properties["inline"]["ids"]).context("ids");
+    }
+    let state = server.json("/state.json")?;
+    let layers = state["layers"].as_array().context("layers")?;
+    let is_same = |state: &&Value| {
+        let source = state["source"].as_str();
+        source.is_some_and(|source| source.ends_with(layer))
+    };
+    let state = layers.iter().find(is_same).context("a layer")?;
+    words(&state["segments"]).context("segments")
 }
 
 struct Found {
