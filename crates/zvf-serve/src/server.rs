@@ -104,7 +104,7 @@ impl Default for ServeOptions {
             origins: Vec::new(),
             viewer: HOSTED_VIEWER.to_owned(),
             client: None,
-            cache: 64 << 20,
+            cache: 32 << 20,
             coarse_cells: 32 << 20,
         }
     }

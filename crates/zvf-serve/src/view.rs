@@ -237,11 +237,16 @@ fn layer_name(layer: &Layer, name: &str) -> String {
     }
 }
 
+/// Returns a transform as Neuroglancer reads it: its factors relate lengths, whatever the units are,
+/// and its shifts are in output units.
 fn transform_json(transform: &SourceTransform) -> Value {
-    let [x, y, z] = transform.input;
     let unit = transform.output;
+    let [x, y, z] = transform.input;
+    let rows = transform.rows.map(|[by_x, by_y, by_z, shift]| {
+        [by_x * unit / x, by_y * unit / y, by_z * unit / z, shift]
+    });
     json!({
-        "matrix": transform.rows,
+        "matrix": rows,
         "inputDimensions": {"x": [x, "m"], "y": [y, "m"], "z": [z, "m"]},
         "outputDimensions": {"x": [unit, "m"], "y": [unit, "m"], "z": [unit, "m"]},
     })

@@ -24,6 +24,8 @@ use crate::{
 const PORT: u16 = 9393;
 /// Bytes that one query may take.
 const BUDGET: u64 = 256 << 20;
+/// Bytes of decoded cells that are kept for each store.
+const CACHE: u64 = 16 << 20;
 /// Edge of a voxel in metres, unless it is known.
 const VOXEL_EDGE: f64 = 1e-3;
 /// Extensions of dense arrays.
@@ -166,6 +168,7 @@ async fn source(arguments: &ServeArgs, address: &str) -> Result<LayerSource, Box
     let options = OpenOptions::default()
         .anonymous(arguments.anonymous)
         .budget(BUDGET)
+        .cache(CACHE)
         .follow(Follow::Never);
     match Dataset::open_with(address, &options).await {
         Ok(dataset) => Ok(LayerSource::store(store_name(address), dataset)),
