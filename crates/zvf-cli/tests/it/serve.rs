@@ -1,15 +1,16 @@
 //! `zvf serve`, as a user runs it. `crates/zvf-serve` tests the protocol and the layers.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::{Command, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::stores::Bench;
+use crate::{sample::nifti, stores::Bench};
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -23,9 +24,12 @@ fn bench() -> Bench {
 #[test]
 fn a_server_prints_its_link_and_ends_with_sigint() {
     let bench = bench();
+    let volume = nifti([-0.5, 0.5, 0.5], [20.0, 0.0, -3.0]);
+    fs::write(bench.path("scan.nii"), volume).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_zvf"))
         .arg("serve")
         .arg(bench.path("a.zv"))
+        .arg(bench.path("scan.nii"))
         .args(["--port", "0", "--json", "--quiet"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -39,6 +43,16 @@ fn a_server_prints_its_link_and_ends_with_sigint() {
     let link = started["neuroglancer"].as_str().unwrap();
     assert!(link.ends_with(&format!("#!{address}/state.json")), "{link}");
     assert_eq!(started["state"]["layers"][0]["name"], "a");
+    // Factors relate lengths, and shifts are those of a corner of voxel 0, 0, 0.
+    let scan = &started["state"]["layers"][1]["source"]["transform"];
+    let rows = [
+        [-1.0, 0.0, 0.0, 20.25],
+        [0.0, 1.0, 0.0, -0.25],
+        [0.0, 0.0, 1.0, -3.25],
+    ];
+    assert_eq!(scan["matrix"], json!(rows));
+    assert_eq!(scan["inputDimensions"]["x"], json!([0.0005, "m"]));
+    assert_eq!(scan["outputDimensions"]["x"], json!([0.001, "m"]));
     let host = address.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     let request = "GET /a/annotations/info HTTP/1.1\r\nConnection: close";

@@ -115,6 +115,41 @@ fn tasks_build_the_same_store_in_a_bucket_as_on_disk() {
     );
 }
 
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+#[expect(clippy::print_stdout, reason = "`xtask servers` shows this line")]
+fn exports_to_a_bucket_are_those_to_a_folder() {
+    let root = env::var("ZVF_TEST_STORES").unwrap();
+    let mut names = Vec::new();
+    below(Path::new(&root), Path::new(&root), &mut names);
+    let folder = tempfile::tempdir().unwrap();
+    let mut exported = 0;
+    for (at, name) in names.iter().enumerate() {
+        let store = format!("{root}/{name}");
+        let disk = folder.path().join(at.to_string()).display().to_string();
+        let bucket = format!("s3://stores/exports-{}/{at}", std::process::id());
+        let export = |target: &str| {
+            zvf(&[
+                "export",
+                "precomputed",
+                "--quiet",
+                "--sharded",
+                &store,
+                target,
+            ])
+        };
+        let (first, second) = (export(&disk), export(&bucket));
+        let errors = [&first, &second].map(|output| String::from_utf8_lossy(&output.stderr));
+        assert_eq!(first.status.code(), second.status.code(), "{errors:?}");
+        if first.status.success() {
+            assert!(files(&disk) == files(&bucket), "{name}");
+            exported += 1;
+        }
+    }
+    assert!(exported >= 4, "{exported} of {}", names.len());
+    println!("servers: zvf export: {exported} stores in a bucket as on disk");
+}
+
 /// Returns the objects of a store but the root, whose transaction has a unique name.
 fn files(address: &str) -> Vec<(String, Vec<u8>)> {
     let work = async {
