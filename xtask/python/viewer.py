@@ -12,6 +12,7 @@ import http.server
 import json
 import re
 import shutil
+import struct
 import sys
 import threading
 import time
@@ -138,6 +139,54 @@ def check(browser, link, folder, prefix):
     return counts
 
 
+# Maps voxels (i, j, k) of a scan to positions in mm: j runs along -x, i along y.
+AFFINE = np.array([[0, -3, 0, 10], [2, 0, 0, -20], [0, 0, 1.5, 30.0]])
+# The bright voxels of the scan along each axis.
+BLOCK = [(10, 14), (5, 9), (7, 10)]
+
+
+def write_scan(path):
+    """Writes a NIfTI-1 volume of bytes with an sform and a bright block."""
+    voxels = np.zeros((40, 30, 20), "u1")
+    voxels[tuple(slice(*ends) for ends in BLOCK)] = 250
+    header = bytearray(352)
+    struct.pack_into("<i", header, 0, 348)
+    struct.pack_into("<8h", header, 40, 3, *voxels.shape, 1, 1, 1, 1)
+    struct.pack_into("<hh", header, 70, 2, 8)
+    struct.pack_into("<8f", header, 76, 1, 2, 3, 1.5, 0, 0, 0, 0)
+    struct.pack_into("<f", header, 108, 352)
+    header[123] = 2
+    struct.pack_into("<hh", header, 252, 0, 1)
+    struct.pack_into("<12f", header, 280, *AFFINE.ravel())
+    header[344:348] = b"n+1\0"
+    path.write_bytes(bytes(header) + voxels.tobytes(order="F"))
+
+
+def centre(browser, state, voxel, path):
+    """Returns the brightness of a cross-section where the affine puts the centre of a voxel."""
+    position = AFFINE[:, :3] @ voxel + AFFINE[:, 3]
+    browser.restore(state | {"layout": "xy", "crossSectionScale": 0.02, "position": position.tolist(),
+                             "showScaleBar": False})
+    time.sleep(1)
+    browser.wait(lambda: all(ready for _, ready, _ in browser.layers()), "the cross-section")
+    x, y, width, height = browser.driver.execute_script(
+        "const r = document.querySelector('.neuroglancer-rendered-data-panel').getBoundingClientRect();"
+        "return [r.x, r.y, r.width, r.height]")
+    picture = browser.picture(path)
+    x, y = int(x + width / 2), int(y + height / 2)
+    return picture[y - 2:y + 3, x - 2:x + 3].mean()
+
+
+def check_scan(browser, state, folder):
+    """Looks at the voxels on both sides of each face of the bright block."""
+    middle = [(start + end - 1) / 2 for start, end in BLOCK]
+    for axis, (start, end) in enumerate(BLOCK):
+        for at, is_bright in [(start - 1, False), (start, True), (end - 1, True), (end, False)]:
+            voxel = np.array([*middle[:axis], at, *middle[axis + 1:]])
+            found = centre(browser, state, voxel, folder / "scan.png")
+            assert (found > 128) == is_bright, f"voxel {voxel}: {found}"
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """A plain file server for other origins, with ranges, in which fragments of meshes are read."""
 
@@ -200,6 +249,11 @@ def main():
             browser.wait(lambda: browser.layers() and all(r for _, r, _ in browser.layers()), "volume")
             picture = settled(browser, folder / "volume.png", grey)
             assert grey(picture) > 100 * COLOURED, grey(picture)
+        write_scan(folder / "scan.nii")
+        with Serving(zvf, [folder / "scan.nii"], "--client", CLIENT) as served:
+            browser.open(served["neuroglancer"])
+            browser.wait(lambda: browser.layers() and all(r for _, r, _ in browser.layers()), "scan")
+            check_scan(browser, served["state"], folder)
         # A static export from a plain file server, in the viewer of another server.
         exports = folder / "exports"
         exports.mkdir()
