@@ -236,6 +236,8 @@ class PrecomputedOptions(TypedDict, total=False):
     """Attributes to write; all unless given."""
     sharded: bool
     """Write every index as shards."""
+    mesh_format: Literal["draco", "legacy"]
+    """Form of meshes: Draco fragments with levels of detail unless given, or level 0 without compression."""
     url: str
     """Address at which the folder will be served, for a link to Neuroglancer."""
 

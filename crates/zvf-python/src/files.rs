@@ -98,6 +98,14 @@ pub(crate) fn export_precomputed<'py>(
     }
     options.properties = given.get("properties")?;
     options.sharded = given.get("sharded")?.unwrap_or(false);
+    options.mesh_format = match given.get::<String>("mesh_format")?.as_deref() {
+        None | Some("draco") => MeshFormat::Draco,
+        Some("legacy") => MeshFormat::Legacy,
+        Some(other) => {
+            let message = format!("there is no form {other:?} of meshes; use draco or legacy");
+            return Err(PyValueError::new_err(message));
+        }
+    };
     let url: Option<String> = given.get("url")?;
     given.finish()?;
     let counter = progress.counter();
