@@ -2,7 +2,7 @@
 //!
 //! The cost of an edge is the quadric error of Garland and Heckbert, and its vertex moves to the
 //! minimum of that error. Meshes of triangles in three axes, or two for flat ones, are supported.
-//! Other blocks keep all vertices except those culled: contraction drops a face of four ends that
+//! Other blocks keep all vertices of faces except those culled: contraction drops a face of four ends that
 //! lost one, which would leave holes.
 //!
 //! # Invariants
@@ -62,8 +62,8 @@ use vector::{Vector, add, distance, dot, scale, sub};
 const STRETCH: f64 = 2.0;
 
 /// Collapses edges until this fraction of the removable vertices is left, or the surface would move
-/// beyond the tolerance. First drops pieces of fewer than `cull` faces without a pinned vertex, and
-/// vertices without a face if `cull` is not 0.
+/// beyond the tolerance. First drops vertices without a face, and pieces of fewer than `cull` faces
+/// without a pinned vertex.
 pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -> VertexMerge {
     let removed = pieces::too_small(block, cull);
     if block.width != 3 || !(2..=3).contains(&block.axes) {

@@ -49,6 +49,7 @@ pub enum CoarsenMethod {
         /// Maximum distance that the surface moves; `f64::INFINITY` removes the limit.
         tolerance: f64,
         /// Connected pieces with fewer faces that lie within the chunk are dropped; 0 keeps all.
+        /// Vertices without a face are always dropped.
         cull: u32,
     },
 }

@@ -71,7 +71,8 @@ rules! { Semantics;
     /// An object has vertices in a level, but none in the finer level from which it was made.
     NEW_OBJECTS = "ZV-L4-056", Warning, "an object in a coarser level only",
         Advice("build the level again");
-    /// A vertex of an object that the next level keeps has no parent there.
+    /// A vertex of an object that the next level keeps has no parent there. In a mesh, only vertices
+    /// with a face need one.
     ORPHANS = "ZV-L4-057", Error, "vertices without a parent in the next level",
         Advice("build the coarser level again");
     /// The root declares links between levels, but no link leads from this level to the next.

@@ -3,11 +3,9 @@
 use super::super::{NO_VERTEX, VertexBlock};
 
 /// Returns the vertices of connected pieces with fewer than `cull` faces and without pinned
-/// vertices. A vertex without a face is such a piece.
+/// vertices. A vertex without a face, which is no part of the surface, is always such a piece.
 pub(super) fn too_small(block: &VertexBlock, cull: u32) -> Vec<bool> {
-    if cull == 0 {
-        return vec![false; block.len()];
-    }
+    let cull = cull.max(1);
     let mut pieces = Pieces::new(block.len());
     let faces = || block.links.chunks_exact(block.width.max(1));
     for face in faces().filter(|face| has_area(face)) {

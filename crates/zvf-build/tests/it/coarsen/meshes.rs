@@ -46,6 +46,17 @@ pub(crate) fn with_holes(mut mesh: Mesh, holes: &[[f64; 3]]) -> Mesh {
         let (x, y): (f64, f64) = (middle(0), middle(1));
         (holes.iter()).all(|[u, v, radius]| (x - u).hypot(y - v) > *radius)
     });
+    // Vertices without a face are no part of the surface.
+    let mut rows = BTreeMap::new();
+    for corner in mesh.faces.as_flattened_mut() {
+        let next = rows.len() as u32;
+        *corner = *rows.entry(*corner).or_insert(next);
+    }
+    let mut kept = vec![[0.0; 3]; rows.len()];
+    for (row, new) in rows {
+        kept[new as usize] = at[row as usize];
+    }
+    mesh.at = kept;
     mesh
 }
 

@@ -1,12 +1,15 @@
 //! Parents of vertices in the next coarser level.
 
-use zvf_format::path::Delta;
+use zvf_format::{links::LinkWidth, path::Delta};
 
 use super::{Step, is_linked};
 use crate::{
     links::each_link,
     rules::semantics as rules,
-    semantics::{LevelView, numbers::Flags},
+    semantics::{
+        LevelView,
+        numbers::{Flags, VertexNumbers},
+    },
 };
 
 /// The delta to the next coarser level.
@@ -79,6 +82,8 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
         })
         .await;
     }
+    let on_faces = on_faces(view, &numbers).await;
+    let needs_parent = |vertex: u32| on_faces.as_ref().is_none_or(|all| all.is_set(vertex));
     let mut orphans = Flags::new(numbers.vertices);
     view.each_index(&numbers, |span, index| {
         for (fragment, rows) in (0..).zip(index.iter()) {
@@ -90,7 +95,9 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
                 .iter()
                 .take(usize::try_from(span.rows).unwrap_or_default())
             {
-                if let Some(vertex) = span.vertex(row).filter(|vertex| !covered.is_set(*vertex)) {
+                let vertex = span.vertex(row);
+                let vertex = vertex.filter(|vertex| !covered.is_set(*vertex));
+                if let Some(vertex) = vertex.filter(|vertex| needs_parent(*vertex)) {
                     orphans.set(vertex);
                 }
             }
@@ -106,4 +113,37 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
         let key = key.unwrap_or_else(|| level.key.clone());
         view.context.report(&rules::ORPHANS, &key, message);
     }
+}
+
+/// Returns the vertices of the faces of a mesh; `None` for other geometry, and if some faces cannot
+/// be read. Vertices without a face are no part of the surface, and coarser levels lack them.
+async fn on_faces(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Option<Flags> {
+    let sum = view.counts.links.get(&Delta::INTRA)?;
+    let width = sum.width.map_or(0, LinkWidth::get);
+    if width < 3 {
+        return None;
+    }
+    let mut on_faces = Flags::new(numbers.vertices);
+    let mut corners: Vec<u32> = Vec::with_capacity(width);
+    let is_whole = each_link(
+        &view.aside,
+        view.scope,
+        Delta::INTRA,
+        |coords, _| numbers.span_at(coords),
+        |_, record| {
+            corners.clear();
+            let ends = record.ends.iter();
+            corners.extend(ends.filter_map(|(span, row)| span.and_then(|span| span.vertex(*row))));
+            corners.sort_unstable();
+            // A face with a corner twice has no area.
+            if corners.len() == width && corners.windows(2).all(|pair| pair.first() != pair.last())
+            {
+                for corner in &corners {
+                    on_faces.set(*corner);
+                }
+            }
+        },
+    )
+    .await;
+    is_whole.then_some(on_faces)
 }
