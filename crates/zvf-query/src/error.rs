@@ -107,7 +107,7 @@ pub enum QueryError {
     #[error("level {0} has no objects")]
     NoObjects(LevelId),
     /// A requested attribute does not exist.
-    #[error("there is no attribute {}{}", scoped(*scope, name), meant(&scoped(*scope, name), present))]
+    #[error("there is no attribute {}{}", scoped(*scope, name), meant(*scope, name, present))]
     NoAttribute {
         /// The requested scope.
         scope: Option<Scope>,
@@ -201,14 +201,55 @@ fn known(names: &[impl fmt::Display]) -> String {
 }
 
 /// Formats the existing names and the likely intended one.
-fn meant(name: &str, present: &[String]) -> String {
-    let mut text = known(present);
-    if let Some(other) = closest(name, present.iter().map(String::as_str)) {
-        text.push_str("; did you mean ");
-        text.push_str(other);
-        text.push('?');
+fn meant(scope: Option<Scope>, name: &str, present: &[String]) -> String {
+    if scope.is_none() && name.eq_ignore_ascii_case("nan") {
+        let text = "; NaN is null, which equals nothing: write `is null` or `is not null`";
+        return text.to_owned();
     }
-    text
+    let text = known(present);
+    let with_scope = scoped(scope, name);
+    let names = || present.iter().map(String::as_str);
+    // Names may be listed with scopes where none is requested.
+    let other = closest(&with_scope, names()).or_else(|| {
+        let other = closest(name, names().map(without_scope))?;
+        names().find(|name| without_scope(name) == other)
+    });
+    if let Some((channel, attribute)) = channel_of(name, present) {
+        return format!(
+            "{text}; {name} is channel {channel} of {attribute}, in a predicate \
+             {attribute}[{channel}]"
+        );
+    }
+    match other {
+        Some(other) => format!("{text}; did you mean {other}?"),
+        None => text,
+    }
+}
+
+/// Returns a name without its scope.
+fn without_scope(name: &str) -> &str {
+    let scope = Scope::ALL.into_iter().find_map(|scope| {
+        let rest = name.strip_prefix(scope.name())?;
+        rest.strip_prefix('.')
+    });
+    scope.unwrap_or(name)
+}
+
+/// Names of the channels of attributes, in files that have a column for each.
+const CHANNELS: [(&str, &[&str]); 3] = [
+    ("rgba", &["red", "green", "blue", "alpha"]),
+    ("rgb", &["red", "green", "blue"]),
+    ("normal", &["nx", "ny", "nz"]),
+];
+
+/// Returns the channel that a name means in other programs, and the attribute that has it.
+fn channel_of<'a>(name: &str, present: &'a [String]) -> Option<(usize, &'a str)> {
+    CHANNELS.into_iter().find_map(|(attribute, channels)| {
+        let channel = channels.iter().position(|channel| *channel == name)?;
+        let mut present = present.iter();
+        let found = present.find(|other| without_scope(other) == attribute)?;
+        Some((channel, found.as_str()))
+    })
 }
 
 fn scoped(scope: Option<Scope>, name: &str) -> String {

@@ -275,7 +275,7 @@ pub enum BindError {
         source: FindError,
     },
     /// The channel does not exist, or the reference lacks one and the column has several.
-    #[error("{column}: choose one of its {channels} channels, starting with [0]")]
+    #[error("{column}: {}", channels_of(column, *channels))]
     Channel {
         /// The column.
         column: ColumnRef,
@@ -296,4 +296,18 @@ pub enum BindError {
     /// An order comparison of bools.
     #[error("bools have no order; compare them with = or !=")]
     Order,
+}
+
+/// Returns what to write instead of a column with a wrong channel or none.
+fn channels_of(column: &ColumnRef, channels: u32) -> String {
+    let whole = ColumnRef {
+        channel: None,
+        ..column.clone()
+    };
+    match channels.checked_sub(1) {
+        None | Some(0) => format!("the attribute has one channel; write {whole}"),
+        Some(last) => format!(
+            "the attribute has {channels} channels, counted from 0; write {whole}[0] to {whole}[{last}]"
+        ),
+    }
 }

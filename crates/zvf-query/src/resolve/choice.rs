@@ -86,6 +86,13 @@ impl Session<'_> {
         let id = self.chosen_level(query).await?;
         let stale = self.stale();
         let drawn = self.drawn_with(query, id).await?;
+        if let LevelChoice::Vertices(max) = query.level
+            && self.declared(&drawn).await?.is_none_or(|count| count > max)
+        {
+            diagnostics.note(format!(
+                "no level has at most {max} vertices; level {id}, the coarsest, was read"
+            ));
+        }
         for level in drawn.iter().filter(|level| stale.contains(level)) {
             diagnostics.note(format!(
                 "level {level} is behind: what was changed since it was made is not in it"
@@ -209,11 +216,8 @@ impl Session<'_> {
                 let mut last = LevelId::FULL;
                 for dataset in datasets {
                     last = dataset.level;
-                    let mut declared = Some(0_u64);
-                    for level in self.drawn_with(query, last).await? {
-                        let count = self.level(level).await?.metadata.vertex_count;
-                        declared = declared.zip(count).map(|(a, b)| a.saturating_add(b));
-                    }
+                    let drawn = self.drawn_with(query, last).await?;
+                    let declared = self.declared(&drawn).await?;
                     if declared.is_some_and(|count| count <= *max) {
                         break;
                     }
@@ -224,6 +228,16 @@ impl Session<'_> {
                 "a budget chooses no single level here: name one",
             )),
         }
+    }
+
+    /// Returns the number of vertices that levels declare; `None` if one does not.
+    async fn declared(&self, levels: &[LevelId]) -> Result<Option<u64>, QueryError> {
+        let mut declared = Some(0_u64);
+        for level in levels {
+            let count = self.level(*level).await?.metadata.vertex_count;
+            declared = declared.zip(count).map(|(a, b)| a.saturating_add(b));
+        }
+        Ok(declared)
     }
 
     /// Returns the stale levels: a finer level has changed since they were built.

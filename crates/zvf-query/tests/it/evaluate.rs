@@ -218,6 +218,10 @@ fn type_errors_are_reported_before_evaluation() {
             }
         );
     }
+    let range = "many[3]: the attribute has 3 channels, counted from 0; write many[0] to many[2]";
+    assert_eq!(bind("many[3] = 1").to_string(), range);
+    let one = bind("int[1] = 1").to_string();
+    assert_eq!(one, "int[1]: the attribute has one channel; write int");
     let absent = bind("not (int = 1 or nobody > 2)");
     let found = BindError::Find {
         column: column("nobody", None),
