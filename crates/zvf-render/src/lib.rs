@@ -37,6 +37,7 @@ mod annotate;
 mod band;
 mod color;
 mod column;
+mod crs;
 mod draw;
 mod error;
 mod font;

@@ -10,6 +10,7 @@ use zvf_query::QueryError;
 
 use crate::{
     annotate::{self, Notes},
+    crs,
     draw::draw,
     error::RenderError,
     frame::Frame,
@@ -111,6 +112,8 @@ pub async fn render(
         .map(|at| root.axes.get(*at).and_then(|axis| axis.unit.as_deref()));
     let unit = units.next().flatten();
     let is_one_unit = units.all(|other| other == unit);
+    let of_crs = root.crs.as_ref().and_then(crs::unit);
+    let unit = unit.or_else(|| of_crs.as_deref().filter(|_| is_one_unit));
     let levels = levels(&outcome, survey.level);
     let notes = Notes {
         size: [width as f32 / zoom, height as f32 / zoom],

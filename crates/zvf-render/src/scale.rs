@@ -1,16 +1,37 @@
 //! Round numbers and their text.
 
 /// Known units of length: name, symbol, and size in metres.
-const METRES: [(&str, &str, f64); 9] = [
+const METRES: [(&str, &str, f64); 14] = [
     ("angstrom", "Å", 1e-10),
     ("nanometer", "nm", 1e-9),
+    ("nanometre", "nm", 1e-9),
     ("micrometer", "µm", 1e-6),
+    ("micrometre", "µm", 1e-6),
+    ("um", "µm", 1e-6),
     ("micron", "µm", 1e-6),
     ("millimeter", "mm", 1e-3),
+    ("millimetre", "mm", 1e-3),
     ("centimeter", "cm", 1e-2),
     ("meter", "m", 1.0),
     ("metre", "m", 1.0),
     ("kilometer", "km", 1e3),
+    ("kilometre", "km", 1e3),
+];
+
+/// Names of feet, in lower case and with blanks, and their symbol.
+const FEET: [(&str, &str); 12] = [
+    ("foot", "ft"),
+    ("feet", "ft"),
+    ("ft", "ft"),
+    ("international foot", "ft"),
+    ("foot (international)", "ft"),
+    ("us survey foot", "ftUS"),
+    ("us survey feet", "ftUS"),
+    ("us foot", "ftUS"),
+    ("foot us", "ftUS"),
+    ("foot (us survey)", "ftUS"),
+    ("ftus", "ftUS"),
+    ("us-ft", "ftUS"),
 ];
 
 /// Returns the largest of 1, 2 and 5 times a power of ten that is at most `most`.
@@ -88,15 +109,21 @@ pub(crate) fn rounded(value: f64, resolution: f64) -> String {
 
 /// Returns the symbol of a unit of length, or the unit itself.
 pub(crate) fn symbol(unit: &str) -> &str {
-    let known = METRES.iter().find(|(name, _, _)| *name == unit);
-    known.map_or(unit, |(_, symbol, _)| symbol)
+    let lower = unit.to_lowercase().replace('_', " ");
+    let known = METRES.iter().find(|(name, _, _)| *name == lower);
+    let known = known.map(|(_, symbol, _)| *symbol);
+    let feet = || FEET.iter().find(|(name, _)| *name == lower);
+    known
+        .or_else(|| feet().map(|(_, symbol)| *symbol))
+        .unwrap_or(unit)
 }
 
 /// Returns a round length of at most `most` units, and its text.
 pub(crate) fn bar(max: f64, unit: Option<&str>) -> (f64, String) {
+    let unit = unit.map(symbol);
     let metres = METRES
         .iter()
-        .find(|(name, symbol, _)| unit.is_some_and(|unit| *name == unit || *symbol == unit));
+        .find(|(_, symbol, _)| unit.is_some_and(|unit| *symbol == unit));
     let Some((_, _, metres)) = metres else {
         let length = round_below(max);
         return (
@@ -166,6 +193,15 @@ mod tests {
         assert_eq!(bar(0.37, Some("µm")).1, "200 nm");
         assert_eq!(bar(37.0, None).1, "20 units");
         assert_eq!(bar(0.004, Some("parsec")).1, "0.002 parsec");
+        for (unit, text) in [
+            ("Metre", "20 m"),
+            ("US survey foot", "20 ftUS"),
+            ("Foot_US", "20 ftUS"),
+            ("foot", "20 ft"),
+            ("degree", "20 degree"),
+        ] {
+            assert_eq!(bar(37.0, Some(unit)).1, text);
+        }
         assert!((bar(3700.0, Some("micrometer")).0 - 2000.0).abs() < 1e-6);
         assert!((bar(f64::NAN, None).0 - 1.0).abs() < 1e-9);
     }
