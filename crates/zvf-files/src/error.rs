@@ -113,6 +113,14 @@ pub enum FileFault {
     /// Two entries have one name.
     #[error("{0:?} is there twice; rename one of them")]
     Twice(String),
+    /// An attribute to rename does not exist.
+    #[error("has no attribute {name}; it has {}", list(present))]
+    NoAttribute {
+        /// The name.
+        name: String,
+        /// Names of the attributes, with their scopes.
+        present: Vec<String>,
+    },
     /// A part of the format that is not supported.
     #[error("{0}")]
     Unsupported(&'static str),
@@ -166,6 +174,14 @@ pub enum FileFault {
     /// JSON that cannot be parsed.
     #[error("is no valid JSON")]
     Json(#[from] serde_json::Error),
+}
+
+/// Lists names; `none` without any.
+fn list(names: &[String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    }
 }
 
 impl FileFault {

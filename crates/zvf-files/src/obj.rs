@@ -7,14 +7,14 @@
 //! | `v x y z` or `v x y z r g b` | vertex | position, `vertex.rgb` |
 //! | `f a b c …`, a = `v`, `v/vt`, `v//vn`, `v/vt/vn` | polygon, from 1; negative numbers count back | links |
 //! | `l a b …` | polyline | edges, in a file without polygons |
-//! | `o NAME`, `g NAME` | object from here on | objects, with `object.name` |
+//! | `o NAME`, `g NAME` | object from here on | objects, with `object.name`, numbered from 1; `object_ID` has this id and no name |
 //! | `p`, `vt`, `vn`, `s`, `usemtl`, `mtllib`, comments | | left out, with a note; other files are not opened |
 //!
 //! A vertex belongs to the first object that uses it. If two objects share a vertex, the file is one
 //! object. Coordinates are float32 if its shortest text is the number of the file, otherwise float64.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::Path,
 };
 
@@ -37,8 +37,12 @@ struct ObjContent {
     colours: Vec<f32>,
     polygons: PolygonList,
     edges: Vec<u32>,
-    /// Names of objects; the first stands for what precedes all names.
+    /// Names of objects, in the order in which they first occur.
     names: Vec<String>,
+    /// The place of each name.
+    places: HashMap<String, usize>,
+    /// The place of the current name, from 1; 0 before all names.
+    current: i64,
     /// The object of each vertex, from the polygons and lines that use it.
     owners: BTreeMap<u32, i64>,
     /// True if objects share a vertex.
@@ -103,8 +107,13 @@ impl ObjContent {
                 }
             }
             "o" | "g" => {
-                let name: Vec<&str> = words.collect();
-                self.names.push(name.join(" "));
+                let name = words.collect::<Vec<&str>>().join(" ");
+                let next = self.names.len();
+                let place = *self.places.entry(name.clone()).or_insert(next);
+                if place == next {
+                    self.names.push(name);
+                }
+                self.current = i64::try_from(place).unwrap_or(i64::MAX).saturating_add(1);
             }
             "" => {}
             word if word.starts_with('#') => {}
@@ -148,7 +157,7 @@ impl ObjContent {
             // Most files have one object: nothing is kept for it.
             return;
         }
-        let object = i64::try_from(self.names.len()).unwrap_or(i64::MAX);
+        let object = self.current;
         for corner in corners {
             let owner = *self.owners.entry(*corner).or_insert(object);
             self.shares |= owner != object;
@@ -236,17 +245,53 @@ impl ObjContent {
                 .unwrap_or(0)
         });
         let owners: Vec<i64> = rows.collect();
-        let objects: BTreeSet<i64> = owners.iter().copied().collect();
-        let name = |id: &i64| {
-            let at = usize::try_from(id.saturating_sub(1)).ok();
-            at.and_then(|at| self.names.get(at))
-                .filter(|name| !name.is_empty())
-                .cloned()
+        let places: BTreeSet<i64> = owners.iter().copied().collect();
+        let ids = self.ids(&places);
+        let name = |place: &i64| {
+            let name = self.name(*place).filter(|name| !name.is_empty());
+            name.filter(|name| id_in(name).is_none()).map(str::to_owned)
         };
-        geometry
-            .object
-            .push(Column::text("name", objects.iter().map(name)));
-        geometry.objects = Some(objects.into_iter().collect());
-        geometry.object_ids = Some(owners);
+        let id = |place: &i64| ids.get(place).copied().unwrap_or(*place);
+        let mut places: Vec<i64> = places.into_iter().collect();
+        places.sort_unstable_by_key(id);
+        if places.iter().any(|place| name(place).is_some()) {
+            geometry
+                .object
+                .push(Column::text("name", places.iter().map(name)));
+        }
+        geometry.objects = Some(places.iter().map(id).collect());
+        geometry.object_ids = Some(owners.iter().map(id).collect());
     }
+
+    /// Returns the name at a place from 1.
+    fn name(&self, place: i64) -> Option<&str> {
+        let at = usize::try_from(place.checked_sub(1)?).ok()?;
+        self.names.get(at).map(String::as_str)
+    }
+
+    /// Returns the id of the object at each place: that of `object_ID`, and otherwise the place, or
+    /// the next number that no other object has.
+    fn ids(&self, places: &BTreeSet<i64>) -> BTreeMap<i64, i64> {
+        let id = |place: &i64| Some((*place, self.name(*place).and_then(id_in)?));
+        let mut ids: BTreeMap<i64, i64> = places.iter().filter_map(id).collect();
+        let mut taken: BTreeSet<i64> = ids.values().copied().collect();
+        for place in places {
+            if ids.contains_key(place) {
+                continue;
+            }
+            let mut id = *place;
+            while !taken.insert(id) {
+                id = id.saturating_add(1);
+            }
+            ids.insert(*place, id);
+        }
+        ids
+    }
+}
+
+/// Returns the id in a name `object_ID`, as the writer gives objects without a name.
+fn id_in(name: &str) -> Option<i64> {
+    let id = name.strip_prefix("object_")?.parse().ok()?;
+    // Other spellings of the number are names.
+    (name == format!("object_{id}") && id >= 0).then_some(id)
 }

@@ -1,6 +1,9 @@
 //! The choice of a reader and of a writer by the name of a file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
@@ -11,6 +14,7 @@ use crate::{
     obj,
     overlay::SurfaceValues,
     ply,
+    renamed::RenamedReader,
     stl::{self, StlWriter},
     swc::{SwcReader, SwcWriter},
     tck::{TckReader, TckWriter},
@@ -49,6 +53,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
     let Some(format) = format.filter(|format| format.is_readable()) else {
         return Err(FileFault::Extension(EXTENSIONS).of(path));
     };
+    check_distinct(path, &options.with)?;
     let reader: Box<dyn GeometryReader> = match format {
         FileFormat::Trk => Box::new(TrkReader::open(path, options)?),
         FileFormat::Tck => Box::new(TckReader::open(path, options)?),
@@ -67,7 +72,27 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         let why = "no further files belong to this format; read each file by itself";
         return Err(FileFault::Unsupported(why).of(path));
     }
-    Ok(reader)
+    if options.renames.is_empty() {
+        return Ok(reader);
+    }
+    let renamed = RenamedReader::new(reader, &options.renames, path)?;
+    Ok(Box::new(renamed))
+}
+
+/// Checks that no file is given twice: its values would be there under two names.
+fn check_distinct(path: &Path, with: &[PathBuf]) -> Result<(), FileError> {
+    // A file that does not exist is an error of the reader.
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut seen = BTreeSet::from([place(path)]);
+    for file in with {
+        let full = place(file);
+        let is_in_folder = full.parent().is_some_and(|folder| seen.contains(folder));
+        if is_in_folder || !seen.insert(full) {
+            let why = "the file is given twice; give each file once";
+            return Err(FileFault::Unsupported(why).of(file));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the files with values of vertices: GIFTI by the extension, else those of `FreeSurfer`.

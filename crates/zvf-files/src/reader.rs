@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn};
 
-use crate::{FileDescription, input::length_of};
+use crate::{AttributeRename, FileDescription, input::length_of};
 
 /// A file of geometry that is read in batches.
 ///
@@ -23,6 +23,8 @@ pub struct FileReadOptions {
     pub kind: Option<GeometryKind>,
     /// Files that belong to the geometry: TSF files of a TCK file, further SWC files.
     pub with: Vec<PathBuf>,
+    /// New names for attributes.
+    pub renames: Vec<AttributeRename>,
     /// Upper bound on the size of an unpacked file in bytes.
     pub unpacked: u64,
 }
@@ -32,6 +34,7 @@ impl Default for FileReadOptions {
         Self {
             kind: None,
             with: Vec::new(),
+            renames: Vec::new(),
             unpacked: 256 << 30,
         }
     }

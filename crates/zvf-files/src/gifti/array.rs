@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{Read, Seek, SeekFrom},
+    io::{ErrorKind, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -147,7 +147,13 @@ fn external(
     let offset = attributes.get("ExternalFileOffset");
     let offset = offset.and_then(|offset| offset.trim().parse().ok());
     let offset = offset.unwrap_or(0);
-    let mut file = File::open(path.with_file_name(name))?;
+    let mut file = File::open(path.with_file_name(name)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let expected = "the file does not exist; copy it into the folder of the GIFTI file";
+            FileFault::field("ExternalFileName", name, expected)
+        }
+        _ => FileFault::Io(error),
+    })?;
     let left = file.metadata()?.len().saturating_sub(offset);
     if size > left {
         return Err(FileFault::Truncated {

@@ -12,6 +12,10 @@ pub(super) const WKT: u16 = 2112;
 const GEO_KEYS: u16 = 34735;
 /// Keys of `GeoTIFF`: code of a projected and of a geographic system.
 const CODES: [u16; 2] = [3072, 2048];
+/// Key of the unit of projected coordinates.
+const UNIT_KEY: u16 = 3076;
+/// Units of length by their codes.
+const UNITS: [(u16, &str); 3] = [(9001, "metre"), (9002, "foot"), (9003, "US survey foot")];
 /// Code of a system that the user defines.
 const USER_DEFINED: u16 = 32767;
 
@@ -42,8 +46,15 @@ pub(super) fn of_records(records: &[VariableRecord]) -> Option<Value> {
         });
         codes.find(|value| *value != 0 && *value != USER_DEFINED)
     };
-    let code = CODES.into_iter().find_map(code)?;
-    Some(json!({ "type": "EPSG", "code": code }))
+    let found = CODES.into_iter().find_map(code)?;
+    let mut crs = json!({ "type": "EPSG", "code": found });
+    // The code names the unit as well, but only in the registry.
+    let unit = code(UNIT_KEY);
+    let unit = UNITS.into_iter().find(|(code, _)| Some(*code) == unit);
+    if let (Some((_, name)), Some(crs)) = (unit, crs.as_object_mut()) {
+        crs.insert("unit".to_owned(), name.into());
+    }
+    Some(crs)
 }
 
 /// Returns the EPSG code of a text, which is the last item of the outermost bracket.

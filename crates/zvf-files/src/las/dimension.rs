@@ -178,6 +178,22 @@ pub(super) fn of_format(format: u8) -> Vec<Dimension> {
     all
 }
 
+/// Name of extra bytes that no record describes.
+pub(super) const UNDESCRIBED: &str = "extra_bytes";
+
+/// Returns whether a record describes extra bytes.
+pub(super) fn is_extra(vlr: &VariableRecord) -> bool {
+    vlr.user == SPECIFICATION && vlr.id == EXTRA_BYTES
+}
+
+/// Returns whether a record describes a value with the name of undescribed bytes.
+pub(super) fn names_undescribed(vlrs: &[VariableRecord]) -> bool {
+    let mut records = vlrs.iter().filter(|vlr| is_extra(vlr));
+    let descriptors = records.next().into_iter();
+    let mut descriptors = descriptors.flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR));
+    descriptors.any(|descriptor| name_of(descriptor) == UNDESCRIBED)
+}
+
 /// Returns the extra values of records of `record` bytes. Bytes that no record describes are one
 /// value, `extra_bytes`.
 pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<Dimension> {
@@ -185,7 +201,7 @@ pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<D
     let mut all = Vec::new();
     let described = vlrs
         .iter()
-        .filter(|vlr| vlr.user == SPECIFICATION && vlr.id == EXTRA_BYTES)
+        .filter(|vlr| is_extra(vlr))
         .take(1)
         .flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR));
     for descriptor in described {
@@ -208,7 +224,7 @@ pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<D
         all.push(dimension);
     }
     if at < record {
-        let mut rest = Dimension::new("extra_bytes", Kind::UInt8, Place::Bytes(at));
+        let mut rest = Dimension::new(UNDESCRIBED, Kind::UInt8, Place::Bytes(at));
         rest.width = u32::try_from(record.saturating_sub(at)).unwrap_or(1);
         all.push(rest);
     }

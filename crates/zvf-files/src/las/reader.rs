@@ -6,7 +6,7 @@ use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric
 
 use super::{
     crs,
-    dimension::{Dimension, extra, of_format},
+    dimension::{Dimension, UNDESCRIBED, extra, is_extra, names_undescribed, of_format},
     header::LasHeader,
     points::PointRecords,
 };
@@ -54,6 +54,7 @@ impl LasReader {
         let mut description = FileDescription::new(format, GeometryKind::Points).axes_xyz(None);
         let mut dimensions = of_format(header.format);
         dimensions.extend(extra(&header.vlrs, header.format, header.record));
+        describe_extra(&header, &dimensions, &mut description);
         let has_waves = matches!(header.format, 4 | 5 | 9 | 10);
         if has_waves {
             description.notes.push("left out: wave packets".to_owned());
@@ -128,6 +129,26 @@ impl LasReader {
         });
         geometry.vertex = columns.collect();
         Ok(Some(geometry))
+    }
+}
+
+/// Notes extra bytes that the records of the file do not describe as LAS defines.
+fn describe_extra(header: &LasHeader, dimensions: &[Dimension], to: &mut FileDescription) {
+    let descriptions = header.vlrs.iter().filter(|vlr| is_extra(vlr)).count();
+    if descriptions > 1 {
+        let note = format!(
+            "the file has {descriptions} records that describe extra bytes; the first one was used"
+        );
+        to.notes.push(note);
+    }
+    let undescribed = dimensions.iter().find(|it| it.name == UNDESCRIBED);
+    if let Some(rest) = undescribed.filter(|_| !names_undescribed(&header.vlrs)) {
+        let bytes = rest.size();
+        let note = format!(
+            "{bytes} extra bytes of each point have no description; they are the attribute \
+             {UNDESCRIBED}"
+        );
+        to.notes.push(note);
     }
 }
 

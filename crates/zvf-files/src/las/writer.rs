@@ -158,7 +158,7 @@ impl LasWriter {
         }
         let mut record = SIZES.get(usize::from(format)).copied().unwrap_or(20);
         let mut vlrs = kept.map_or_else(Vec::new, |kept| kept.vlrs.clone());
-        let is_extra = |vlr: &VariableRecord| vlr.user == SPECIFICATION && vlr.id == EXTRA_BYTES;
+        let is_extra = dimension::is_extra;
         let described: Vec<[u8; DESCRIPTOR]> = vlrs
             .iter()
             .filter(|vlr| is_extra(vlr))
@@ -455,11 +455,19 @@ impl ResultWriter for LasWriter {
     fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
         let path = self.path.clone();
         let in_file = |fault: FileFault| fault.of(&path);
-        if batch.parts.is_some() || batch.links.is_some() {
+        let remedy = match (&batch.parts, &batch.links) {
+            (None, None) => None,
+            (Some(_), _) => Some("the result has paths; write trk, tck, trx or csv"),
+            (_, Some(links)) if links.width == 2 => {
+                Some("the result has edges; write ply, obj or csv, or swc for trees")
+            }
+            _ => Some("the result has faces; write ply, obj, stl or gii"),
+        };
+        if let Some(remedy) = remedy {
             return Err(in_file(FileFault::Result {
                 format: "las",
                 holds: "points",
-                remedy: "write trk, ply or glb",
+                remedy,
             }));
         }
         let coordinates = AxisOrder::of(batch, "las").map_err(in_file)?;

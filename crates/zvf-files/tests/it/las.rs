@@ -184,3 +184,34 @@ fn errors_of_las_name_place_and_reason() {
         assert!(error.contains(reason), "{reason:?} not in {error:?}");
     }
 }
+
+/// Extra bytes that the first record does not describe are noted.
+#[test]
+fn undescribed_extra_bytes_are_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.las");
+    let bytes = samples::las(&mut Random::new(3), 1);
+    let place = |name: &[u8]| {
+        bytes
+            .windows(name.len())
+            .position(|part| part == name)
+            .unwrap()
+    };
+    let notes = |changed: &[(usize, &[u8])]| {
+        let mut bytes = bytes.clone();
+        for (at, part) in changed {
+            bytes[*at..at + part.len()].copy_from_slice(part);
+        }
+        fs::write(&path, bytes).unwrap();
+        let reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+        reader.description().notes.join("; ")
+    };
+    assert_eq!(notes(&[]), "");
+    let second = place(b"somebody");
+    let two = notes(&[(second, b"LASF_Spec"), (second + 16, &[4, 0])]);
+    assert!(two.contains("2 records that describe extra bytes"), "{two}");
+    let none = notes(&[(place(b"LASF_Spec"), b"LASF_None")]);
+    let expected =
+        "15 extra bytes of each point have no description; they are the attribute extra_bytes";
+    assert_eq!(none, expected);
+}
