@@ -4,6 +4,7 @@ pub(crate) mod crs;
 mod geometry_file;
 mod named;
 mod selection;
+mod units;
 pub(crate) mod values;
 
 pub use geometry_file::{GeometryFileArgs, GeometryReadingArgs};

@@ -25,9 +25,10 @@ pub struct GeometryReadingArgs {
     /// Table of links, if it is not beside the file.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     links: Option<InputFile>,
-    /// New name for an attribute whose name in the file cannot be stored; may be repeated.
+    /// New name for an attribute, as 'Curvature (mm)=curvature'; may be repeated.
     ///
-    /// In tables also for the columns `object_id` and `part`: `--rename track=object_id`.
+    /// Needed where a name of a table or npz file cannot be stored. In tables also for the columns
+    /// `object_id` and `part`: `--rename track=object_id`.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     rename: Vec<Rename>,
     /// Treatment of missing numbers: refuse the file, or store NaN, which makes integers floats.
@@ -43,10 +44,12 @@ pub struct GeometryReadingArgs {
 impl GeometryReadingArgs {
     /// Returns the name of an option that is given and applies to tables only.
     pub(crate) fn table_option(&self) -> Option<&'static str> {
-        if self.links.is_some() {
-            return Some("--links");
-        }
-        (!self.rename.is_empty()).then_some("--rename")
+        self.links.is_some().then_some("--links")
+    }
+
+    /// Returns the new names of attributes.
+    pub(crate) fn renames(&self) -> &[Rename] {
+        &self.rename
     }
 
     /// Returns the options for reading a file with this kind of geometry and these axes.

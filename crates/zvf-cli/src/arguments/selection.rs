@@ -1,7 +1,7 @@
 //! Selection of a part of a store: by region, object, group, chunk and attribute.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use zvf::{Bbox, Mode, Position, Predicate, Query, Sphere};
+use zvf::{Bbox, Mode, Position, Predicate, Query, Scope, Sphere};
 use zvf_model::grid::ChunkCoord;
 
 use super::values;
@@ -45,6 +45,7 @@ pub struct SelectionArgs {
         value_name = "ID",
         help_heading = "Selection",
         value_delimiter = ',',
+        value_parser = values::object,
         allow_hyphen_values = true
     )]
     objects: Vec<i64>,
@@ -53,7 +54,9 @@ pub struct SelectionArgs {
         long = "group",
         value_name = "ID",
         help_heading = "Selection",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = values::count,
+        allow_negative_numbers = true
     )]
     groups: Vec<u64>,
     /// Select by chunk.
@@ -79,6 +82,10 @@ impl SelectionArgs {
             (None, sphere) => sphere.map(Into::into),
         };
         if let Some(mode) = self.mode {
+            let is_region = self.bbox.is_some() || self.sphere.is_some();
+            if !is_region && !self.filter.as_ref().is_some_and(concerns_vertices) {
+                return Err(QueryUsageError::Mode(mode));
+            }
             *query = query.clone().mode(mode);
         }
         if let Some(place) = self.nearest {
@@ -164,6 +171,14 @@ impl SelectionArgs {
     }
 }
 
+/// Returns whether a predicate may be about vertices: a name without a scope may be one of theirs.
+fn concerns_vertices(filter: &Predicate) -> bool {
+    let other = [Scope::Link, Scope::Object, Scope::Group];
+    let columns = filter.columns();
+    let mut scopes = columns.iter().map(|column| column.scope);
+    scopes.any(|scope| scope.is_none_or(|scope| !other.contains(&scope)))
+}
+
 /// Returns the values of an option, or `None` if it was not given.
 fn given<T: Clone>(values: &[T]) -> Option<Vec<T>> {
     (!values.is_empty()).then(|| values.to_vec())
@@ -201,6 +216,13 @@ pub enum QueryUsageError {
     /// `--drop-cut` without clipping.
     #[error("--drop-cut only affects clipping; add --mode clip")]
     DropCut,
+    /// `--mode` without a region or a predicate.
+    #[error(
+        "--mode {} has no effect without a region; add --bbox or --sphere, or a --where about \
+         vertices",
+        .0.name()
+    )]
+    Mode(Mode),
     /// `--k` exceeds the address space.
     #[error("--k exceeds the address space of this machine; lower it")]
     Nearest,

@@ -5,6 +5,8 @@ use zvf::{AxisSpec, CellCompression, Position, ShardingPolicy, Sphere};
 use zvf_model::grid::ChunkCoord;
 use zvf_query::geometry::AxesError;
 
+use super::units;
+
 /// Default levels. At level 1, zstd decodes up to twice as fast as at 3 and compresses about as well.
 const ZSTD_LEVEL: i32 = 1;
 const GZIP_LEVEL: u32 = 5;
@@ -40,8 +42,23 @@ pub(crate) enum ValueError {
     },
     #[error("axis {0}, counted from 0, must be NAME, NAME:UNIT or NAME:UNIT:TYPE")]
     Axis(usize),
+    #[error("axis {axis}: {unit:?} {fault}")]
+    Unit {
+        axis: String,
+        unit: String,
+        fault: String,
+    },
+    #[error("axis {axis}: {found:?} is not a type of axes; write space, time or channel")]
+    AxisType { axis: String, found: String },
     #[error("two axes are named {0:?}")]
     DuplicateAxis(String),
+    #[error("write an integer, 0 or more")]
+    Count,
+    #[error(
+        "ids of objects are integers, as the column object_id of a result has them; to select by an \
+         attribute, write --where \"object.name = '{0}'\""
+    )]
+    Object(String),
     #[error("{0:?} is not a size; write it as 2GiB, 500MB or 1000000")]
     Size(String),
 }
@@ -152,8 +169,23 @@ pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
         if axes.iter().any(|axis| axis.name == name) {
             return Err(ValueError::DuplicateAxis(name));
         }
+        let unit = unit.filter(|unit| !unit.is_empty());
+        if let Some(unit) = unit
+            && let Err(fault) = units::check(unit)
+        {
+            let unit = unit.to_owned();
+            return Err(ValueError::Unit {
+                axis: name,
+                unit,
+                fault,
+            });
+        }
+        if let Some(found) = kind.filter(|kind| !units::AXIS_TYPES.contains(kind)) {
+            let found = found.to_owned();
+            return Err(ValueError::AxisType { axis: name, found });
+        }
         let mut axis = AxisSpec::new(name).kind(kind.unwrap_or("space"));
-        axis.unit = unit.filter(|unit| !unit.is_empty()).map(str::to_owned);
+        axis.unit = unit.map(str::to_owned);
         axes.push(axis);
     }
     Ok(Axes(axes))
@@ -180,6 +212,17 @@ pub(crate) fn size(text: &str) -> Result<u64, ValueError> {
     };
     let bytes = number.checked_mul(factor);
     bytes.filter(|bytes| *bytes > 0).ok_or_else(error)
+}
+
+/// Parses a number of items.
+pub(crate) fn count(text: &str) -> Result<u64, ValueError> {
+    text.trim().parse().map_err(|_| ValueError::Count)
+}
+
+/// Parses the id of an object.
+pub(crate) fn object(text: &str) -> Result<i64, ValueError> {
+    let id = text.trim().parse().ok();
+    id.ok_or_else(|| ValueError::Object(text.trim().to_owned()))
 }
 
 /// Parses numbers separated by commas; infinity is allowed.
@@ -281,6 +324,13 @@ mod tests {
         assert_eq!(axes("x,,y"), Err(ValueError::Axis(1)));
         assert_eq!(axes("x:"), Err(ValueError::Axis(0)));
         assert_eq!(axes("x:a:b:c"), Err(ValueError::Axis(0)));
+        let said = axes("x:foo").unwrap_err().to_string();
+        assert!(
+            said.starts_with("axis x: \"foo\" is not a known unit"),
+            "{said}"
+        );
+        let said = axes("x,t:second:tim").unwrap_err().to_string();
+        assert!(said.contains("\"tim\" is not a type of axes"), "{said}");
         assert_eq!(axes("x,x"), Err(ValueError::DuplicateAxis("x".to_owned())));
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct FileConvertArgs {
     /// File to read, or a folder of .swc files.
     #[arg(value_name = "IN", value_parser = InputFile::parse)]
     from: InputFile,
-    /// File to write.
+    /// File to write; an existing file is replaced.
     #[arg(value_name = "OUT", value_parser = OutputFile::parse)]
     to: OutputFile,
     /// Kind of the geometry; taken from the file if it has one.
@@ -99,7 +99,7 @@ fn in_batches(
     arguments: &FileConvertArgs,
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
-    let mut reader = formats::open_field(&arguments.from, arguments.kind, &arguments.with)?;
+    let mut reader = formats::open_field(&arguments.from, arguments.kind, &arguments.with, &[])?;
     let mut sink = FieldSink::create(target, &formats::described(reader.description()))?;
     let mut batches = FileResults::new(reader.as_mut());
     let mut vertices = 0_u64;
@@ -120,7 +120,8 @@ fn in_batches(
 fn whole(arguments: &FileConvertArgs, target: &OutputFile) -> Result<Converted, Box<dyn Error>> {
     let format = arguments.from.format();
     let input = if let Format::Field(_) = format {
-        let mut reader = formats::open_field(&arguments.from, arguments.kind, &arguments.with)?;
+        let mut reader =
+            formats::open_field(&arguments.from, arguments.kind, &arguments.with, &[])?;
         let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
         formats::input_of(reader.description(), geometry, Vec::new())
     } else {

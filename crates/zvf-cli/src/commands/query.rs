@@ -71,6 +71,9 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         }
         report.answer(&answer);
     }
+    if let Some(max) = arguments.vertices {
+        report.note_vertices(max);
+    }
     let activity = dataset.store().activity();
     report.cost(
         activity.requests.saturating_add(activity.lists),

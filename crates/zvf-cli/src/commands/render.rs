@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct RenderArgs {
     /// Store: a folder, a .zip file, or an address that this build supports.
     store: String,
-    /// Picture to write, a .png file.
+    /// Picture to write, a .png file; an existing file is replaced.
     #[arg(short, long, value_name = "FILE", value_parser = png)]
     output: PathBuf,
 

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use zvf::{Column, Geometry, GeometryKind, ObjectGroup, QueryResult};
 use zvf_files::{
-    FileDescription, FileReadOptions, GeometryReader, GroupTables, ResultDescription, ResultWriter,
+    AttributeRename, FileDescription, FileError, FileFault, FileReadOptions, GeometryReader,
+    GroupTables, ResultDescription, ResultWriter,
 };
 
 use super::{
-    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile, ResultWriteError,
-    StoreDescription, WrittenFiles, consistency,
+    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile, Rename,
+    ResultWriteError, StoreDescription, WrittenFiles, consistency,
 };
 
 /// Opens a file that is read in batches.
@@ -17,11 +18,22 @@ pub(crate) fn open_field(
     file: &InputFile,
     kind: Option<GeometryKind>,
     with: &[PathBuf],
+    renames: &[Rename],
 ) -> Result<Box<dyn GeometryReader>, GeometryReadError> {
     let mut options = FileReadOptions::default();
     options.kind = kind;
     options.with = with.to_vec();
-    Ok(zvf_files::open(file.path(), &options)?)
+    let renames = renames.iter();
+    let renames = renames.map(|rename| AttributeRename::new(&rename.old, &rename.new));
+    options.renames = renames.collect();
+    zvf_files::open(file.path(), &options).map_err(|error| match error.fault {
+        FileFault::NoAttribute { name, present } => GeometryReadError::Rename {
+            path: error.path,
+            name,
+            names: present,
+        },
+        fault => FileError { fault, ..error }.into(),
+    })
 }
 
 /// Reads a file as a whole.
@@ -29,7 +41,7 @@ pub(super) fn read(
     file: &InputFile,
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
-    let mut reader = open_field(file, Some(options.kind), &[])?;
+    let mut reader = open_field(file, Some(options.kind), &[], &options.renames)?;
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
     let files = vec![file.path().to_path_buf()];
     Ok(input_of(reader.description(), geometry, files))

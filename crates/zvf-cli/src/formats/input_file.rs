@@ -25,6 +25,9 @@ impl InputFile {
         // A folder can be read that has no extension.
         let found = of_name.or_else(|| FileFormat::of_input(&path).map(Format::Field));
         let found = found.filter(|format| format.is_readable());
+        if path.is_dir() && !matches!(found, Some(Format::Field(_))) {
+            return Err(InputFileError::Folder);
+        }
         let Some(format) = found else {
             let extension = path.extension().ok_or(InputFileError::NoExtension)?;
             let extension = extension.to_string_lossy().into_owned();
@@ -89,6 +92,12 @@ pub enum InputFileError {
     /// The file does not exist.
     #[error("the file does not exist")]
     NoFile,
+    /// A folder whose files are not read together.
+    #[error(
+        "only the .swc files of a folder are read together; create a store from one file, and add \
+         each further one with zvf append"
+    )]
+    Folder,
 }
 
 const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, \

@@ -10,8 +10,9 @@
 //!
 //! Vertices count from 1. Axes named x, y and z are written in this order, independent of their
 //! order in the store. Links are grouped by the object of their vertices; those without an object,
-//! or between two, come first. `NAME` is the attribute `object.name` if it is a different line of
-//! text for each object, and `object_ID` otherwise. Other attributes are left out.
+//! or between two, come first. `NAME` is the attribute `object.name` if these are different lines of
+//! text, and `object_ID` otherwise and for objects without a name. A reader restores the ids from
+//! `object_ID`, and numbers other objects from 1. Other attributes are left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -71,19 +72,29 @@ pub(super) fn write(
         }
         Ok(links(answer, names.as_ref(), sink)?)
     })?;
-    Ok(left_out(answer, names.is_some()))
+    Ok(left_out(answer, names.as_ref()))
 }
 
-/// Returns the `object.name` of each object, or `None` unless they are different lines of text.
+/// Returns the `object.name` of each object that has one, or `None` unless they are different lines
+/// of text, none of which stands for the id of another object.
 fn object_names(answer: &QueryResult) -> Option<BTreeMap<i64, &str>> {
     let column = answer.object.iter().find(|column| column.name == "name")?;
-    let names: Option<Vec<&str>> = column.texts().collect();
-    let names = names?;
-    let is_line = |name: &&str| !name.is_empty() && !name.chars().any(char::is_control);
-    let distinct: BTreeSet<&str> = names.iter().copied().filter(is_line).collect();
-    let all = distinct.len() == names.len() && names.len() == answer.objects.len();
-    let objects = answer.objects.iter().copied();
-    all.then(|| objects.zip(names).collect())
+    let names: Vec<Option<&str>> = column.texts().collect();
+    let is_own = |id: &i64, name: &str| {
+        let other = name.strip_prefix("object_").map(str::parse::<i64>);
+        other.and_then(Result::ok).is_none_or(|other| other == *id)
+    };
+    let is_line = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
+    let named = answer.objects.iter().zip(&names);
+    let named: BTreeMap<i64, &str> = named
+        .filter_map(|(id, name)| Some((*id, (*name)?)))
+        .collect();
+    let distinct: BTreeSet<&str> = named.values().copied().collect();
+    let is_usable = named
+        .iter()
+        .all(|(id, name)| is_line(name) && is_own(id, name));
+    (is_usable && distinct.len() == named.len() && names.len() == answer.objects.len())
+        .then_some(named)
 }
 
 /// Starts an object.
@@ -177,21 +188,31 @@ fn element(
     writeln!(sink)
 }
 
-fn left_out(answer: &QueryResult, has_names: bool) -> Vec<String> {
+/// Returns whether a reader gives the objects the same ids: `object_ID` has the id, and others are
+/// numbered from 1.
+fn keeps_ids(answer: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> bool {
+    let is_grouped = answer.links.as_ref().is_some_and(|links| !links.is_empty());
+    let mut named = names.into_iter().flat_map(BTreeMap::keys);
+    let is_numbered = named.by_ref().zip(1..).all(|(id, number)| *id == number);
+    let is_all = names.is_none_or(|names| names.is_empty() || names.len() == answer.objects.len());
+    is_grouped && is_numbered && is_all
+}
+
+fn left_out(answer: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<String> {
     let scopes = [
         ("vertex", &answer.vertex),
         ("fragment", &answer.fragment),
         ("link", &answer.link),
     ];
     let mut lines = Vec::new();
-    if answer.object_ids.is_some() {
+    if answer.object_ids.is_some() && !keeps_ids(answer, names) {
         lines.push("object_id: not held by obj".to_owned());
     }
     for (scope, columns) in scopes {
         let columns = columns.iter();
         lines.extend(columns.map(|column| format!("{scope}.{}: not held by obj", column.name)));
     }
-    let name = has_names.then(|| format!("object.name: not held by {}", Format::Obj));
+    let name = names.map(|_| format!("object.name: not held by {}", Format::Obj));
     let others = super::object_data_left_out(answer, Format::Obj);
     lines.extend(others.filter(|line| Some(line) != name.as_ref()));
     lines

@@ -111,7 +111,13 @@ fn comments(description: &StoreDescription) -> impl Iterator<Item = &str> {
     let lines = header.and_then(|header| header.get("comments")?.as_array());
     let lines = lines.into_iter().flatten().filter_map(|line| line.as_str());
     let is_comment = |line: &&str| line.starts_with("comment ") || line.starts_with("obj_info ");
-    lines.filter(move |line| is_comment(line) && !line.contains(char::is_control))
+    // The comment about the level of an earlier result.
+    let is_level = |line: &str| {
+        let level = line.strip_prefix("comment level ");
+        level.is_some_and(|level| level.chars().all(|c| c.is_ascii_digit() || c == ','))
+    };
+    lines
+        .filter(move |line| is_comment(line) && !is_level(line) && !line.contains(char::is_control))
 }
 
 /// Returns the first vertex of each step of each path.

@@ -110,16 +110,34 @@ fn modes_have_names_and_only_clip_splits_geometry() {
     assert_eq!(by_default.mode, Mode::Touch);
     assert_eq!(by_default.predicate_mode, Mode::Clip);
     for mode in Mode::ALL {
-        let found = query(&["--mode", mode.name()]);
+        let found = query(&["--bbox", "0,1", "--mode", mode.name()]);
         assert_eq!((found.mode, found.predicate_mode), (mode, mode));
     }
     assert!(refused(&["--mode", "inside"]).contains("touch, within, clip"));
-    let clip = query(&["--mode", "clip"]);
+    let clip = query(&["--where", "fa > 0", "--mode", "clip"]);
     assert_eq!(clip.clip, Clip::Split);
-    let dropped = query(&["--mode", "clip", "--drop-cut"]);
+    let dropped = query(&["--sphere", "0,1", "--mode", "clip", "--drop-cut"]);
     assert_eq!(dropped.clip, Clip::Drop);
     let alone = parse(&["--drop-cut"]).unwrap();
     assert_eq!(alone.query().unwrap_err(), QueryUsageError::DropCut);
+}
+
+/// A mode without anything to apply to was ignored.
+#[test]
+fn a_mode_needs_a_region_or_a_predicate_on_vertices() {
+    for line in [
+        &["--mode", "clip"][..],
+        &["--mode", "within", "--object", "3"],
+        &["--mode", "touch", "--where", "object.length > 3"],
+        &["--mode", "touch", "--where", "link.weight > 3"],
+    ] {
+        let error = parse(line).unwrap().query().unwrap_err();
+        assert!(matches!(error, QueryUsageError::Mode(_)), "{line:?}");
+        assert!(error.to_string().contains("add --bbox"), "{error}");
+    }
+    for filter in ["fa > 1", "vertex.fa > object.length", "fragment.fa > 1"] {
+        query(&["--mode", "touch", "--where", filter]);
+    }
 }
 
 #[test]

@@ -137,3 +137,59 @@ fn stores_name_the_format_of_their_source() {
         "{shown}"
     );
 }
+
+/// Names and ids of objects survive OBJ files; the ids were listed as left out.
+#[test]
+fn objects_of_obj_files_come_back() {
+    let bench = Bench::new();
+    let triangle = |x: u32| format!("v {x} 0 0\nv {x} 1 0\nv {x} 0 1\n");
+    let vertices = [0, 10, 20].map(triangle).concat();
+    let text = format!("{vertices}o soma\nf 1 2 3\ng object_7\nf 4 5 6\no axon 2\nf 7 8 9\n");
+    bench.file("a.obj", &text);
+    bench.says(&["create", "@a.zv", "--from", "@a.obj"]);
+    let objects = |store: &str| {
+        let found = bench.answer(store, &[]);
+        found[found.find("object_id,object.name").unwrap()..].to_owned()
+    };
+    let expected = "object_id,object.name\n1,soma\n3,axon 2\n7,\n";
+    assert_eq!(objects("@a.zv"), expected);
+    bench.says(&["query", "@a.zv", "-o", "@b.obj"]);
+    let names = |file: &str| {
+        let text = fs::read_to_string(bench.path(file)).unwrap();
+        let names = text.lines().filter(|line| line.starts_with(['o', 'g']));
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(names("b.obj"), ["o soma", "o axon 2", "o object_7"]);
+    // Ids without names come back with `object_ID`.
+    bench.file(
+        "c.obj",
+        &text
+            .replace("soma", "object_5")
+            .replace("axon 2", "object_6"),
+    );
+    bench.says(&["create", "@c.zv", "--from", "@c.obj"]);
+    let done = bench.json(&["query", "@c.zv", "-o", "@d.obj", "--strict"]);
+    assert_eq!(done["left_out"], serde_json::json!([]));
+    bench.says(&["create", "@d.zv", "--from", "@d.obj"]);
+    assert_eq!(bench.answer("@d.zv", &[]), bench.answer("@c.zv", &[]));
+    // A name may occur again: it is the same object.
+    let again = format!("{vertices}g a\nf 1 2 3\ng b\nf 4 5 6\ng a\nf 7 8 9\n");
+    bench.file("e.obj", &again);
+    bench.says(&["create", "@e.zv", "--from", "@e.obj"]);
+    assert_eq!(objects("@e.zv"), "object_id,object.name\n1,a\n2,b\n");
+}
+
+/// The comment about the level was added by each conversion.
+#[test]
+fn comments_of_ply_files_do_not_grow() {
+    let bench = Bench::new();
+    let ply = "ply\nformat ascii 1.0\ncomment made by hand\nelement vertex 1\n\
+        property float x\nproperty float y\nproperty float z\nend_header\n0 0 1\n";
+    bench.file("a.ply", ply);
+    bench.says(&["create", "@a.zv", "--from", "@a.ply"]);
+    bench.says(&["query", "@a.zv", "-o", "@b.ply"]);
+    bench.says(&["create", "@b.zv", "--from", "@b.ply"]);
+    bench.says(&["query", "@b.zv", "-o", "@c.ply"]);
+    let read = |name: &str| fs::read(bench.path(name)).unwrap();
+    assert_eq!(read("b.ply"), read("c.ply"));
+}

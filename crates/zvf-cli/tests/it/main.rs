@@ -37,6 +37,7 @@ mod info;
 mod interrupted;
 mod made;
 mod man;
+mod messages;
 mod migrate;
 mod misspelt;
 mod npz;

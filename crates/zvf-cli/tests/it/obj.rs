@@ -94,8 +94,8 @@ fn faces_are_below_the_name_of_their_object() {
 fn omitted_data_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&graph(), folder.path(), "a.obj").unwrap();
-    let expected = ["object_id: not held by obj", "link.weight: not held by obj"];
-    assert_eq!(found.left_out, expected);
+    // The names `object_ID` keep the ids.
+    assert_eq!(found.left_out, ["link.weight: not held by obj"]);
     let found = written(&points(), folder.path(), "a.obj").unwrap();
     assert_eq!(found.left_out.len(), 12);
     assert_eq!(found.left_out[11], "group.5: not held by obj");

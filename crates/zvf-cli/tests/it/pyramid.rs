@@ -135,3 +135,42 @@ async fn coarser_meshes_stay_within_the_bounds() {
     let report = bench.json(&["validate", "@ring.zv"]);
     assert_eq!(report["findings"], Value::Array(Vec::new()));
 }
+
+/// Levels of a mesh kept vertices without a face.
+#[test]
+fn levels_of_a_mesh_have_vertices_of_faces_only() {
+    let bench = Bench::new();
+    let mut lines = Vec::new();
+    let side = 12;
+    for row in 0..side * side {
+        let (x, y) = (row % side, row / side);
+        lines.push(format!("v {x} {y} {}", (x * y) % 3));
+    }
+    for loose in 0..50 {
+        lines.push(format!("v {} 11 2", f64::from(loose) / 5.0));
+    }
+    for cell in 0..(side - 1) * (side - 1) {
+        let at = cell / (side - 1) * side + cell % (side - 1) + 1;
+        let (right, up) = (at + 1, at + side);
+        lines.push(format!("f {at} {right} {up}\nf {right} {} {up}", up + 1));
+    }
+    bench.file("a.obj", &lines.join("\n"));
+    let create = ["create", "@a.zv", "--from", "@a.obj"];
+    bench.says(&[&create[..], &["--chunk-shape", "5,5,5"]].concat());
+    let made = bench.json(&["pyramid", "@a.zv", "--levels", "2"]);
+    for level in ["1", "2"] {
+        bench.says(&[
+            "query", "@a.zv", "--level", level, "-o", "@b.obj", "--quiet",
+        ]);
+        let text = std::fs::read_to_string(bench.path("b.obj")).unwrap();
+        let used: std::collections::BTreeSet<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("f "))
+            .flat_map(|line| line.split(' ').skip(1))
+            .collect();
+        let vertices = text.lines().filter(|line| line.starts_with("v ")).count();
+        assert_eq!(used.len(), vertices, "level {level}: {made}");
+    }
+    let report = bench.json(&["validate", "@a.zv"]);
+    assert_eq!(report["findings"], Value::Array(Vec::new()));
+}

@@ -108,7 +108,9 @@ pub struct CreateArgs {
     bounds: Option<BoundsArgument>,
     /// Axes in order, with optional units and types; for a table, the columns with these names.
     ///
-    /// Without a value, lists the columns of the table.
+    /// Units are those of OME-Zarr, as micrometer, foot or second, and others of UDUNITS-2, as
+    /// degree. Types are space, which is the default, time and channel. Without a value, lists the
+    /// columns of the table.
     #[arg(long, value_name = "NAME[:UNIT[:TYPE]],…", help_heading = "Space",
         num_args = 0..=1, default_missing_value = "", value_parser = values::axes)]
     axes: Option<Axes>,

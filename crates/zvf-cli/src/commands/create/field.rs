@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use zvf::Design;
-use zvf_files::GeometryReader;
+use zvf_files::{FileError, FileFault, FilePlace, GeometryReader};
 
 use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
 use crate::{
@@ -26,7 +26,12 @@ pub(super) fn open(
         let format = file.format();
         return Err(CreateUsageError::Table { option, format }.into());
     }
-    let reader = open_field(file, arguments.kind, &arguments.with)?;
+    let reader = open_field(
+        file,
+        arguments.kind,
+        &arguments.with,
+        arguments.input.options.renames(),
+    )?;
     let kind = arguments.kind.unwrap_or(reader.description().kind);
     let mut design = arguments.design(kind)?;
     reader.description().complete(&mut design);
@@ -47,7 +52,12 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     }
     let name = file.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
-    let mut reader = open_field(file, arguments.kind, &arguments.with)?;
+    let mut reader = open_field(
+        file,
+        arguments.kind,
+        &arguments.with,
+        arguments.input.options.renames(),
+    )?;
     let description = reader.description().clone();
     let kind = arguments.kind.unwrap_or(description.kind);
     let mut design = arguments.design(kind)?;
@@ -63,6 +73,14 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     }
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
     drop(progress);
+    if geometry.vertices() == 0 {
+        let error = FileError {
+            path: file.path().to_path_buf(),
+            place: FilePlace::Whole,
+            fault: FileFault::Empty,
+        };
+        return Err(GeometryReadError::from(error).into());
+    }
     // Some notes come with the last batch.
     let input = input_of(reader.description(), geometry, files);
     create_whole(arguments, design, input).await

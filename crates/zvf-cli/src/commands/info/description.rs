@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use serde_json::Value;
-use zvf::{AttributeInfo, Dataset, LevelId, StoreInfo, ValueRange};
+use zvf::{AttributeInfo, Dataset, GeometryType, LevelId, StoreInfo, ValueRange};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
     error_chain::error_chain,
@@ -77,6 +77,8 @@ impl StoreDescription {
         let read = dataset.source_formats().await.map_err(Into::into);
         let source_formats = or_note(read, "headers", &mut notes);
         info.notes.extend(notes);
+        let shared = shared_vertices(dataset, &info).await?;
+        info.notes.extend(shared);
         let ome_name = root.other.get("ome").and_then(|ome| ome.get("name"));
         Ok(Self {
             version: root.version.map(|version| version.to_string()),
@@ -120,6 +122,41 @@ impl StoreDescription {
         }
         Ok(())
     }
+}
+
+/// Describes the levels whose vertices lie on several paths or belong to several objects.
+async fn shared_vertices(
+    dataset: &Dataset,
+    info: &StoreInfo,
+) -> Result<Option<String>, zvf::Error> {
+    let kinds = &dataset.root().geometry_kinds;
+    let is_paths = kinds.iter().any(|kind| {
+        use GeometryType as Kind;
+        matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+    });
+    let mut shared = Vec::new();
+    for level in &info.levels {
+        let metadata = dataset.level(level.level).await?;
+        let recipe = metadata.other.get("zvf_pyramid");
+        let member = |name: &str| recipe.and_then(|recipe| recipe.get(name));
+        // The name of the method `bins` in metadata.
+        let is_merged = member("method").and_then(Value::as_str) == Some("per_object");
+        let is_shared = member("share") == Some(&Value::Bool(true));
+        if is_merged && (is_paths || is_shared) {
+            shared.push(level.level.to_string());
+        }
+    }
+    if shared.is_empty() {
+        return Ok(None);
+    }
+    let (noun, verb) = match shared.as_slice() {
+        [_] => ("level", "stores"),
+        _ => ("levels", "store"),
+    };
+    let levels = shared.join(", ");
+    Ok(Some(format!(
+        "{noun} {levels} {verb} shared vertices once; queries return them for each path or object"
+    )))
 }
 
 /// Returns the default, and adds a note, if `what` cannot be read.

@@ -48,7 +48,10 @@ impl PyramidOutput {
         if self.made.levels.is_empty() {
             let why = match (self.is_refresh, self.made.existing) {
                 (true, _) => "no level is out of date",
-                (false, 0) => "the store is small, so no level was built",
+                (false, 0) => {
+                    "no level was built, because level 0 has fewer than 100 000 vertices or a \
+                     single chunk; --levels N builds levels in spite of that"
+                }
                 (false, _) => "its levels already exist, built with these options",
             };
             return format!("{}: {why}", self.store);

@@ -13,7 +13,7 @@ use crate::{
 /// Query vertices, paths, links and objects by region, object, group and attribute
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Prints the first rows as a table; -o writes all rows to a file.
+    after_help = "Prints the first rows as a table; -o writes all rows to a file and replaces an existing one.
 
 Examples:
   zvf query tracts.zv --bbox 0,0,0,10,10,10
@@ -34,13 +34,18 @@ pub struct QueryArgs {
     /// Read the coarsest level whose bins are at most this many times as large as those of level 0.
     #[arg(long, value_name = "FACTOR", group = "of_level", help_heading = "Level", value_parser = values::scale)]
     scale: Option<f64>,
-    /// Read the finest level with at most this many vertices.
-    #[arg(long, value_name = "N", group = "of_level", help_heading = "Level")]
-    vertices: Option<u64>,
+    /// Read the finest level that stores at most this many vertices, or else the coarsest.
+    ///
+    /// Several paths may share a vertex of a coarse level, which stores it once and which the result
+    /// repeats for each; --budget limits the vertices of the result.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "Level",
+        value_parser = values::count, allow_negative_numbers = true)]
+    pub(super) vertices: Option<u64>,
     /// Return at most this many vertices, as fine as possible.
     ///
     /// Reads one level, and the next finer one in the regions for which the budget suffices.
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Level",
+        value_parser = values::count, allow_negative_numbers = true,
         conflicts_with_all = ["nearest", "drill", "geometry", "chunks"])]
     budget: Option<u64>,
     /// Position around which a budget is spent first.
@@ -90,7 +95,8 @@ pub struct QueryArgs {
     #[arg(long, help_heading = "Selection", conflicts_with_all = ["count", "of_level", "drill", "geometry"])]
     pub(super) row_ids: bool,
     /// Return at most this many vertices, paths or links.
-    #[arg(long, value_name = "N", help_heading = "Selection")]
+    #[arg(long, value_name = "N", help_heading = "Selection",
+        value_parser = values::count, allow_negative_numbers = true)]
     limit: Option<u64>,
 
     /// Print counts and no rows.
@@ -105,7 +111,7 @@ pub struct QueryArgs {
     /// Write all rows to a file: .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc,
     /// .stl, .las, .laz, .gii or .glb.
     ///
-    /// A file name with {object} or {name} stands for a file for each object: 'neuron_{name}.ply'.
+    /// An existing file is replaced, once the new one is complete. A file name with {object} or {name} stands for a file for each object: 'neuron_{name}.ply'.
     #[arg(short, long, value_name = "FILE", help_heading = "Output", value_parser = OutputFile::parse)]
     pub(super) output: Option<OutputFile>,
     /// Write no file if its format cannot hold everything.

@@ -93,6 +93,24 @@ impl QueryOutput {
         self.bytes_read = bytes_read;
     }
 
+    /// Says what to do about a result with more vertices than `--vertices` allows.
+    pub(super) fn note_vertices(&mut self, max: u64) {
+        if self
+            .notes
+            .iter()
+            .any(|note| note.starts_with("no level has at most"))
+        {
+            let note =
+                "zvf pyramid makes coarser levels, and --budget fails if none is small enough";
+            self.notes.push(note.to_owned());
+        } else if self.counts.vertices > max {
+            self.notes.push(format!(
+                "--vertices {max} chose the level by the vertices that it stores; paths share some, \
+                 and the result repeats them for each path; --budget {max} limits the result"
+            ));
+        }
+    }
+
     /// Returns whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.counts.vertices == 0 && self.counts.links == 0
