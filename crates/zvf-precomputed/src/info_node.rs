@@ -1,8 +1,6 @@
 //! Members of `info` documents.
 
-use serde_json::{Map, Value};
-
-use crate::ShardingSpec;
+use serde_json::Value;
 
 /// Why a document is not the `info` of a source.
 #[derive(Debug, thiserror::Error)]
@@ -19,20 +17,6 @@ pub enum InfoError {
         /// The form that is needed.
         wanted: &'static str,
     },
-}
-
-/// Adds the folder of the properties of segments and the sharding, as far as there are any.
-pub(crate) fn add_references(
-    info: &mut Map<String, Value>,
-    segment_properties: Option<&str>,
-    sharding: Option<&ShardingSpec>,
-) {
-    if let Some(folder) = segment_properties {
-        info.insert("segment_properties".to_owned(), folder.into());
-    }
-    if let Some(sharding) = sharding {
-        info.insert("sharding".to_owned(), sharding.to_json());
-    }
 }
 
 /// An object of a document, with its path for errors.

@@ -7,7 +7,7 @@
 //! | single-resolution meshes | [`LegacyMeshInfo`], [`LegacyMeshManifest`] | [`LegacyMeshFragment`] |
 //! | multi-resolution meshes | [`MultilodMeshInfo`] | [`MultilodManifest`], [`QuantizedMesh`] |
 //! | properties of segments | [`SegmentProperties`] | |
-//! | shards | [`ShardingSpec`] | [`ShardBuilder`], [`ShardFile`] |
+//! | shards | [`ShardingSpec`] | [`ShardBuilder`], [`ShardFile`], [`ShardFileIndex`] |
 //!
 //! [`SpatialSampler`] divides annotations among the levels of a spatial index, and [`CutMesh`] the
 //! triangles of a mesh among the nodes of an octree. The feature `draco` encodes and decodes the
@@ -27,6 +27,7 @@ mod draco_fragment;
 mod gzip;
 mod identifier;
 mod info_node;
+mod info_references;
 mod legacy_mesh;
 mod mesh_cut;
 mod morton;
@@ -36,13 +37,14 @@ mod murmur;
 mod precomputed_error;
 mod segment_properties;
 mod shard;
+mod shard_index;
 mod sharding;
 mod skeleton;
 
 pub use annotation::{
     info::{AnnotationInfo, Relationship, SpatialLevel},
     kind::AnnotationKind,
-    list::{AnnotationList, ListWriter},
+    list::{AnnotationList, AnnotationRecord, ListWriter},
     property::{PropertySpec, PropertyType, PropertyValue, ValueLabel},
     record::{Annotation, RecordLayout},
     sampler::{SpatialGrid, SpatialLevels, SpatialSampler},
@@ -59,5 +61,6 @@ pub use murmur::murmurhash3_x86_128_low;
 pub use precomputed_error::PrecomputedError;
 pub use segment_properties::{SegmentProperties, SegmentProperty, SegmentPropertyValues};
 pub use shard::{ShardBuilder, ShardError, ShardFile};
+pub use shard_index::{ShardEntry, ShardFileIndex};
 pub use sharding::{ShardEncoding, ShardHash, ShardLocation, ShardingSpec};
 pub use skeleton::{AttributeType, IDENTITY, Skeleton, SkeletonInfo, VertexAttribute};

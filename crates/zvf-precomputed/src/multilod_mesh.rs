@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    InfoError, ShardingSpec,
-    info_node::{InfoNode, add_references},
+    InfoError, ShardingSpec, info_node::InfoNode, info_references::add_references,
     skeleton::IDENTITY,
 };
 

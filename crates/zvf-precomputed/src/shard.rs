@@ -264,7 +264,8 @@ impl<'a> ShardFile<'a> {
     }
 }
 
-fn rows_of(index: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
+/// Decodes the index of a minishard: key, start and size of each value.
+pub(crate) fn rows_of(index: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
     let (words, rest) = index.as_chunks::<8>();
     if !rest.is_empty() || !words.len().is_multiple_of(3) {
         return None;

@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     InfoError, PrecomputedError, ShardingSpec,
     cursor::{FieldReader, f32s, u32s},
-    info_node::{InfoNode, add_references},
+    info_node::InfoNode,
+    info_references::add_references,
 };
 
 const TYPE: &str = "neuroglancer_skeletons";

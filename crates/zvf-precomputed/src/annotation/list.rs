@@ -18,6 +18,15 @@ pub struct AnnotationList {
     pub ids: Vec<u64>,
 }
 
+/// An annotation of a list, not yet decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnnotationRecord<'a> {
+    /// Id of the annotation.
+    pub id: u64,
+    /// Its record, which [`RecordLayout::decode_single`] decodes without relationships.
+    pub bytes: &'a [u8],
+}
+
 impl AnnotationList {
     /// Returns the bytes of the file or value.
     ///
@@ -71,6 +80,35 @@ impl AnnotationList {
         let ids = cursor.ids(count, "ids")?;
         cursor.finish()?;
         Ok(Self { annotations, ids })
+    }
+    /// Divides a file or value into its records. The records are not decoded, so that a long list
+    /// needs little memory besides its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`PrecomputedError`] if the bytes are shorter or longer than their counts say.
+    pub fn split<'a>(
+        bytes: &'a [u8],
+        layout: &RecordLayout,
+    ) -> Result<Vec<AnnotationRecord<'a>>, PrecomputedError> {
+        let mut cursor = FieldReader::new(bytes);
+        let count = cursor.u64("number of annotations")?;
+        // Every annotation has an id of 8 bytes, which bounds the memory.
+        let count = usize::try_from(count).map_err(|_| PrecomputedError::Count("annotations"))?;
+        if count.checked_mul(8).is_none_or(|size| size > cursor.len()) {
+            return Err(PrecomputedError::Truncated("ids"));
+        }
+        let mut records = Vec::with_capacity(count);
+        for _ in 0..count {
+            let bytes = layout.take(&mut cursor)?;
+            records.push(AnnotationRecord { id: 0, bytes });
+        }
+        let ids = cursor.elements(count, 8, "ids")?;
+        for (record, id) in records.iter_mut().zip(ids.as_chunks::<8>().0) {
+            record.id = u64::from_le_bytes(*id);
+        }
+        cursor.finish()?;
+        Ok(records)
     }
 }
 

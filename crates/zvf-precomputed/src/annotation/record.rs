@@ -169,17 +169,41 @@ impl RecordLayout {
         Ok((annotation, related))
     }
 
+    /// Takes the bytes of a record.
+    pub(crate) fn take<'a>(
+        &self,
+        cursor: &mut FieldReader<'a>,
+    ) -> Result<&'a [u8], PrecomputedError> {
+        let whole = *cursor;
+        let points = self.point_count(cursor)?;
+        let numbers = points.checked_mul(self.rank);
+        let numbers = numbers.ok_or(PrecomputedError::Truncated("coordinates"))?;
+        cursor.elements(numbers, 4, "coordinates")?;
+        cursor.take(self.size.next_multiple_of(4), "properties")?;
+        let size = whole.len().saturating_sub(cursor.len());
+        let mut record = whole;
+        record.take(size, "record")
+    }
+
+    /// Takes the number of points of a polyline; other kinds have a fixed number.
+    fn point_count(&self, cursor: &mut FieldReader<'_>) -> Result<usize, PrecomputedError> {
+        match self.kind.points() {
+            Some(points) => Ok(points),
+            None => match cursor.count("number of points")? {
+                points @ (0 | 1) => {
+                    let coordinates = points.saturating_mul(self.rank);
+                    Err(PrecomputedError::Polyline(coordinates))
+                }
+                points => Ok(points),
+            },
+        }
+    }
+
     pub(crate) fn read(
         &self,
         cursor: &mut FieldReader<'_>,
     ) -> Result<Annotation, PrecomputedError> {
-        let points = match self.kind.points() {
-            Some(points) => points,
-            None => cursor.count("number of points")?,
-        };
-        if self.kind.points().is_none() && points < 2 {
-            return Err(PrecomputedError::Polyline(points.saturating_mul(self.rank)));
-        }
+        let points = self.point_count(cursor)?;
         let numbers = points.checked_mul(self.rank);
         let numbers = numbers.ok_or(PrecomputedError::Truncated("coordinates"))?;
         let coordinates = cursor.floats(numbers, "coordinates")?;

@@ -141,6 +141,14 @@ proptest! {
         }
         let bytes = list.encode(&layout).unwrap();
         rejects_prefixes(&bytes, |bytes| AnnotationList::decode(bytes, &layout));
+        rejects_prefixes(&bytes, |bytes| AnnotationList::split(bytes, &layout).map(|list| list.len()));
+        let records = AnnotationList::split(&bytes, &layout).unwrap();
+        prop_assert_eq!(records.len(), list.ids.len());
+        for (record, (id, annotation)) in records.iter().zip(list.ids.iter().zip(&list.annotations)) {
+            prop_assert_eq!(record.id, *id);
+            let decoded = layout.decode_single(record.bytes, 0).unwrap();
+            prop_assert_eq!(&decoded.0, annotation);
+        }
         prop_assert_eq!(AnnotationList::decode(&bytes, &layout).unwrap(), list);
         let longer = [bytes.as_slice(), &[0]].concat();
         prop_assert!(AnnotationList::decode(&longer, &layout).is_err());

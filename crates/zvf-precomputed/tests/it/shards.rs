@@ -1,11 +1,14 @@
 //! Shards, hashes and Morton codes.
 
+#[path = "../laws/shard.rs"]
+mod law;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use zvf_precomputed::{
-    MortonError, ShardBuilder, ShardEncoding, ShardError, ShardFile, ShardHash, ShardingSpec,
-    compressed_morton_code, murmurhash3_x86_128_low,
+    MortonError, ShardBuilder, ShardEncoding, ShardEntry, ShardError, ShardFile, ShardFileIndex,
+    ShardHash, ShardingSpec, compressed_morton_code, murmurhash3_x86_128_low,
 };
 
 #[test]
@@ -41,6 +44,18 @@ fn files_have_hexadecimal_names() {
     assert_eq!(spec.file_name(0), "0.shard");
     spec.shard_bits = 9;
     assert_eq!(spec.file_name(0x1a), "01a.shard");
+    assert_eq!(spec.shard_of("01a.shard"), Some(0x1a));
+    for name in [
+        "1a.shard",
+        "01A.shard",
+        "01a",
+        "info",
+        "001a.shard",
+        "+1a.shard",
+        ".shard",
+    ] {
+        assert_eq!(spec.shard_of(name), None, "{name}");
+    }
 }
 
 #[test]
@@ -130,7 +145,7 @@ proptest! {
             let builder = shards.entry(shard).or_insert_with(|| ShardBuilder::new(spec, shard));
             builder.push(*key, value).unwrap();
         }
-        let mut found = Vec::new();
+        let (mut found, mut indexed) = (Vec::new(), Vec::new());
         for (shard, builder) in shards {
             let bytes = builder.finish();
             let file = ShardFile::parse(spec, &bytes).unwrap();
@@ -140,8 +155,23 @@ proptest! {
                 prop_assert_eq!(found.as_ref(), Some(value));
             }
             prop_assert_eq!(file.get(5000, 100).unwrap(), None);
+            let index = ShardFileIndex::parse(spec, shard, &bytes).unwrap();
+            for (minishard, place) in index.minishards().unwrap() {
+                let range = |start: u64, end: u64| {
+                    usize::try_from(start).unwrap()..usize::try_from(end).unwrap()
+                };
+                let stored = &bytes[range(place.start, place.end)];
+                for ShardEntry { key, start, size } in index.entries(minishard, stored, 1 << 20).unwrap() {
+                    let stored = bytes[range(start, start + size)].to_vec();
+                    let value = ShardFileIndex::decode_value(&spec, key, stored, 100).unwrap();
+                    prop_assert_eq!(Some(&value), values.get(&key));
+                    indexed.push(key);
+                }
+            }
         }
         found.sort_unstable();
+        indexed.sort_unstable();
+        prop_assert_eq!(&indexed, &found);
         prop_assert_eq!(found, values.into_keys().collect::<Vec<_>>());
     }
 }
@@ -165,4 +195,74 @@ fn fragments_lie_directly_before_their_manifest() {
     let joined = b"fragmentsmanifest";
     let bytes = builder.finish();
     assert!(bytes.windows(joined.len()).any(|part| part == joined));
+}
+
+#[test]
+fn damaged_places_in_indexes_are_refused() {
+    let spec = ShardingSpec {
+        minishard_bits: 1,
+        shard_bits: 1,
+        ..ShardingSpec::default()
+    };
+    let words =
+        |words: &[u64]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    let parse = |places: &[u64]| ShardFileIndex::parse(spec, 0, &words(places));
+    assert_eq!(parse(&[0, 0, 0]).unwrap_err(), ShardError::Index);
+    let index = parse(&[0, 24, 48, 24]).unwrap();
+    assert_eq!(index.minishards(), Err(ShardError::Minishard(1)));
+    let index = parse(&[0, u64::MAX, 0, 0]).unwrap();
+    assert_eq!(index.minishards(), Err(ShardError::Minishard(0)));
+    let index = parse(&[0, 24, 24, 48]).unwrap();
+    assert_eq!(index.minishards().unwrap(), [(0, 32..56), (1, 56..80)]);
+    let entries = |minishard, row: &[u64]| index.entries(minishard, &words(row), 1 << 20);
+    let entry = ShardEntry {
+        key: 4,
+        start: 34,
+        size: 9,
+    };
+    assert_eq!(entries(0, &[4, 2, 9]), Ok(vec![entry]));
+    for (minishard, row, error) in [
+        (0, vec![4, 2], ShardError::Minishard(0)),
+        (0, vec![4, u64::MAX, 9], ShardError::Outside(4)),
+        (0, vec![4, 2, u64::MAX], ShardError::Outside(4)),
+        (
+            0,
+            vec![2, 2, 9],
+            ShardError::OtherShard { key: 2, shard: 1 },
+        ),
+        (
+            1,
+            vec![4, 2, 9],
+            ShardError::OtherShard { key: 4, shard: 0 },
+        ),
+    ] {
+        assert_eq!(entries(minishard, &row), Err(error), "{row:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        law::shard(&bytes);
+    }
+
+    /// Most random bytes are refused at their first word, but not those of a shard with a few changes.
+    #[test]
+    fn damaged_shards_are_refused_or_read(
+        keys in prop::collection::btree_set(0..200_u64, 1..20),
+        changes in prop::collection::vec((any::<usize>(), any::<u8>()), 0..4),
+        spec in any::<u8>(),
+    ) {
+        let sharding = law::spec(spec);
+        let mut shard = ShardBuilder::new(sharding, 0);
+        for key in keys.iter().filter(|key| sharding.locate(**key).shard == 0) {
+            shard.push(*key, &[0, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        }
+        let mut bytes = [&[spec, 0], shard.finish().as_slice()].concat();
+        for (at, byte) in changes {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        law::shard(&bytes);
+    }
 }
