@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use zvf::{AxisSpec, Column, Design, GeometryKind, ObjectGroup};
+use zvf::{AttributeDeclarations, AxisSpec, Column, Design, GeometryKind, ObjectGroup};
 
 use crate::FileFormat;
 
@@ -22,6 +22,8 @@ pub struct FileDescription {
     pub axes: Vec<AxisSpec>,
     /// Coordinate reference system.
     pub crs: Option<Value>,
+    /// Descriptions of attributes.
+    pub attributes: AttributeDeclarations,
     /// Header, from which the same file can be written again. An empty one still tells the format of
     /// the file.
     pub header: FileHeader,
@@ -39,6 +41,7 @@ impl FileDescription {
             kind,
             axes: Vec::new(),
             crs: None,
+            attributes: AttributeDeclarations::new(),
             header: FileHeader::new(),
             bytes: 0,
             notes: Vec::new(),
@@ -54,6 +57,13 @@ impl FileDescription {
         self
     }
 
+    /// Describes an attribute.
+    pub(crate) fn describe(&mut self, scope: &str, name: &str, text: &str) {
+        let attributes = self.attributes.entry(scope.to_owned()).or_default();
+        let declared = attributes.entry(name.to_owned()).or_default();
+        declared.insert("description".to_owned(), text.into());
+    }
+
     /// Completes a design: what the design leaves open is taken from the file.
     pub fn complete(&self, design: &mut Design) {
         if design.axes.is_none() && !self.axes.is_empty() {
@@ -61,6 +71,9 @@ impl FileDescription {
         }
         if design.crs.is_none() {
             design.crs.clone_from(&self.crs);
+        }
+        if design.attribute_specs.is_empty() {
+            design.attribute_specs.clone_from(&self.attributes);
         }
         if design.headers.is_empty() {
             let name = self.format.header_name().to_owned();

@@ -7,6 +7,7 @@ use std::{
 
 use zvf::numeric::Kind;
 use zvf_model::base64::Base64Error;
+use zvf_precomputed::{InfoError, PrecomputedError, ShardError};
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -174,6 +175,24 @@ pub enum FileFault {
     /// JSON that cannot be parsed.
     #[error("is no valid JSON")]
     Json(#[from] serde_json::Error),
+    /// A document of precomputed data that cannot be used.
+    #[error("is no document of a source that can be read")]
+    Info(#[from] InfoError),
+    /// A value of precomputed data that cannot be decoded.
+    #[error("the value is damaged")]
+    Precomputed(#[from] PrecomputedError),
+    /// A shard that cannot be read.
+    #[error("the shard is damaged")]
+    Shard(#[from] ShardError),
+    /// A folder without precomputed geometry.
+    #[error(
+        "holds no precomputed skeletons, annotations or meshes; name the folder whose info document \
+         has such a type"
+    )]
+    NoLayer,
+    /// A folder with several sources.
+    #[error("holds several layers, in the folders {0}; name one of them")]
+    SeveralLayers(String),
 }
 
 /// Lists names; `none` without any.

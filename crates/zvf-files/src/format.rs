@@ -42,11 +42,13 @@ pub enum FileFormat {
     FreeSurfer,
     /// The binary form of glTF, which is written only.
     Glb,
+    /// Folders of Neuroglancer, which are read only. No extension names them.
+    Precomputed,
 }
 
 impl FileFormat {
     /// All formats.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Trk,
         Self::Tck,
         Self::Trx,
@@ -59,6 +61,7 @@ impl FileFormat {
         Self::Gii,
         Self::FreeSurfer,
         Self::Glb,
+        Self::Precomputed,
     ];
 
     /// Returns the format that the extension of `path` names. An extension `.gz` is skipped.
@@ -71,7 +74,9 @@ impl FileFormat {
             return Some(Self::FreeSurfer);
         }
         let mut formats = Self::ALL.into_iter();
-        formats.find(|format| extension.eq_ignore_ascii_case(format.extension()))
+        formats.find(|format| {
+            *format != Self::Precomputed && extension.eq_ignore_ascii_case(format.extension())
+        })
     }
 
     /// Returns the format of an existing file, as [`of_path`](Self::of_path) does. A folder without
@@ -83,10 +88,13 @@ impl FileFormat {
         }
         let mut entries = fs::read_dir(path).ok()?.flatten();
         let is_swc = |entry: fs::DirEntry| Self::of_path(&entry.path()) == Some(Self::Swc);
-        entries.any(is_swc).then_some(Self::Swc)
+        if entries.any(is_swc) {
+            return Some(Self::Swc);
+        }
+        is_precomputed(path).then_some(Self::Precomputed)
     }
 
-    /// Returns the extension of file names.
+    /// Returns the extension of file names, and for folders the name of the format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Trk => "trk",
@@ -101,6 +109,7 @@ impl FileFormat {
             Self::Gii => "gii",
             Self::FreeSurfer => "pial",
             Self::Glb => "glb",
+            Self::Precomputed => "precomputed",
         }
     }
 
@@ -123,6 +132,15 @@ impl FileFormat {
             other => other.extension(),
         }
     }
+}
+
+/// Returns whether a folder has an `info` document, or a folder that has one.
+fn is_precomputed(path: &Path) -> bool {
+    let has_info = |folder: &Path| folder.join("info").is_file();
+    has_info(path)
+        || fs::read_dir(path).is_ok_and(|mut entries| {
+            entries.any(|entry| entry.is_ok_and(|entry| has_info(&entry.path())))
+        })
 }
 
 impl fmt::Display for FileFormat {

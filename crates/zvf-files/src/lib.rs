@@ -1,7 +1,8 @@
 //! Files of the field to and from Zarr Vectors stores.
 //!
 //! [`open`] reads a file in batches, as the source of [`zvf::create_from_source`]; [`create()`] makes
-//! a writer for the batches of a query. The extension of the name selects the format:
+//! a writer for the batches of a query. The extension of the name selects the format, the
+//! content of a folder otherwise:
 //!
 //! | format | module | geometry | read | written | kept without loss |
 //! |---|---|---|---|---|---|
@@ -16,6 +17,7 @@
 //! | `gii` | [`gifti`] | meshes with values of vertices | yes | yes | arrays and metadata |
 //! | `pial`, `white`, … | [`freesurfer`] | meshes with values of vertices | yes | no | |
 //! | `glb` | [`glb`] | all | no | yes | |
+//! | folders with `info` | [`precomputed`] | skeletons, graphs, points, lines, polylines, meshes | yes | no | |
 //!
 //! The header of a file becomes the header of its format in the store, from which the writer
 //! restores it. Coordinates are in the world: right, anterior and superior in millimetres for
@@ -45,6 +47,7 @@ mod open;
 mod overlay;
 pub mod ply;
 mod polygons;
+pub mod precomputed;
 mod reader;
 mod rename;
 mod renamed;

@@ -13,7 +13,7 @@ use crate::{
     las::{LasReader, LasWriter},
     obj,
     overlay::SurfaceValues,
-    ply,
+    ply, precomputed,
     renamed::RenamedReader,
     stl::{self, StlWriter},
     swc::{SwcReader, SwcWriter},
@@ -65,6 +65,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         FileFormat::Las | FileFormat::Laz => Box::new(LasReader::open(path, options)?),
         FileFormat::Gii => Box::new(gifti::open(path, options, overlays(options)?)?),
         FileFormat::FreeSurfer => Box::new(freesurfer::open(path, options, overlays(options)?)?),
+        FileFormat::Precomputed => precomputed::open(path, options)?,
         FileFormat::Glb => return Err(FileFault::Extension(EXTENSIONS).of(path)),
     };
     options.check(path, reader.description())?;
@@ -106,7 +107,7 @@ fn overlays(options: &FileReadOptions) -> Result<Vec<SurfaceValues>, FileError> 
 
 /// Extensions that can be read.
 const EXTENSIONS: &str = ".trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, .gii or .pial, \
-    also with .gz, or a folder of .swc files";
+    also with .gz, a folder of .swc files, or a folder of precomputed data";
 
 /// Creates the writer of a file. The extension names the format.
 ///
@@ -137,7 +138,7 @@ pub fn create(
         FileFormat::Laz => Box::new(LasWriter::create(path, description, true)?),
         FileFormat::Glb => Box::new(GlbWriter::new(path)),
         FileFormat::Gii => Box::new(GiftiWriter::new(path, description)),
-        FileFormat::Ply | FileFormat::Obj | FileFormat::FreeSurfer => {
+        FileFormat::Ply | FileFormat::Obj | FileFormat::FreeSurfer | FileFormat::Precomputed => {
             return Err(FileFault::Extension(WRITTEN).of(path));
         }
     })

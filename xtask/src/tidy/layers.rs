@@ -42,6 +42,17 @@ const ABOVE_FACADE: &[&str] = &[
     "zvf-build",
     "zvf-store",
 ];
+/// Files of Neuroglancer are among the file formats.
+const FILES: &[&str] = &[
+    "zvf",
+    "zvf-format",
+    "zvf-model",
+    "zvf-precomputed",
+    "zvf-query",
+    "zvf-validate",
+    "zvf-build",
+    "zvf-store",
+];
 /// Benchmarks use the façade, and the kernels of the layers below.
 const BENCH: &[&str] = &[
     "zvf",
@@ -197,7 +208,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "zvf-files",
-        uses: ABOVE_FACADE,
+        uses: FILES,
         external: LIBRARY,
     },
     Rule {

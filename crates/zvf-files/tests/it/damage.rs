@@ -8,7 +8,7 @@ use zvf_files::{FileFault, FileReadOptions};
 use crate::samples::{self, Random};
 
 /// Reads a file to its end, and returns the error as one line.
-fn read(path: &Path) -> Result<usize, String> {
+pub(crate) fn read(path: &Path) -> Result<usize, String> {
     let options = FileReadOptions::default();
     let mut reader = zvf_files::open(path, &options).map_err(|error| chain(&error))?;
     let whole = zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
@@ -48,20 +48,24 @@ pub(crate) fn flips(name: &str, bytes: &[u8], seed: u64) {
     let path = folder.path().join(name);
     let mut random = Random::new(seed);
     for _ in 0..500 {
-        let mut damaged = bytes.to_vec();
-        for _ in 0..=random.below(3) {
-            // Most changes are in the header.
-            let limit = if random.below(3) > 0 {
-                bytes.len().min(1100)
-            } else {
-                bytes.len()
-            };
-            let at = usize::try_from(random.below(u64::try_from(limit).unwrap())).unwrap();
-            damaged[at] = u8::try_from(random.below(256)).unwrap();
-        }
-        fs::write(&path, &damaged).unwrap();
+        fs::write(&path, flip(bytes, &mut random)).unwrap();
         drop(read(&path));
     }
+}
+
+/// Returns the bytes with one to four of them changed, mostly in the header.
+pub(crate) fn flip(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut damaged = bytes.to_vec();
+    for _ in 0..=random.below(3) {
+        let limit = if random.below(3) > 0 {
+            bytes.len().min(1100)
+        } else {
+            bytes.len()
+        };
+        let at = usize::try_from(random.below(u64::try_from(limit).unwrap())).unwrap();
+        damaged[at] = u8::try_from(random.below(256)).unwrap();
+    }
+    damaged
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod damage;
 mod las;
 mod meshes;
+mod precomputed;
 mod properties;
 mod round_trip;
 mod samples;
