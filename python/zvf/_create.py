@@ -64,7 +64,8 @@ def create(
         store: Address of the new store.
         kind: points, lines, polylines, streamlines, skeletons, graphs or mesh. Files have one.
         source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz or .gii file, also compressed
-            with gzip, a FreeSurfer surface, or a folder of .swc; or a table of pandas, polars or Arrow, whose columns x, y, z (or those
+            with gzip, a FreeSurfer surface, a folder of .swc, or a folder of
+            precomputed data of Neuroglancer; or a table of pandas, polars or Arrow, whose columns x, y, z (or those
             that `axes` names) are coordinates. `object_id`, and `part` of paths, group its
             rows, and other columns are attributes of vertices. Arrays add to a table.
         positions: Coordinates, one row for each vertex.

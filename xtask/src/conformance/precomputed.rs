@@ -1,4 +1,5 @@
-//! Stores as sources of Neuroglancer, exported and served, read by other programs.
+//! Stores as sources of Neuroglancer, exported and served, read by other programs, and sources of
+//! other programs as stores.
 
 use anyhow::Result;
 
@@ -14,14 +15,17 @@ const NO_BROWSER: &str = "chromium or chromedriver is missing: nothing was drawn
      and chromium-driver";
 
 /// Exports and serves stores of every kind, and compares what cloud-volume, tensorstore and the reader of
-/// Neuroglancer find with the answers of queries.
+/// Neuroglancer find with the answers of queries. Then reads what these programs write.
 pub(crate) fn exported() -> Result<Done> {
     let Some(python) = python::precomputed()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let ours = run::built_here("--bin zvf")?;
-    let script = python::running(&python, "precomputed.py").arg(ours);
-    script.arg(metadata::stores()?.join("precomputed")).run()?;
+    let folder = metadata::stores()?.join("precomputed");
+    for script in ["precomputed.py", "imported.py"] {
+        let script = python::running(&python, script).arg(&ours);
+        script.arg(&folder).run()?;
+    }
     Ok(Done::Passed)
 }
 

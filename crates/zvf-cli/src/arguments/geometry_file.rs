@@ -9,7 +9,8 @@ use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy, Rename};
 #[derive(Clone, Debug, clap::Args)]
 pub struct GeometryFileArgs {
     /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii or .pial, or a folder of .swc files.
+    /// .laz, .gii or .pial, a folder of .swc files, or a folder of precomputed skeletons, annotations
+    /// or meshes of Neuroglancer.
     ///
     /// Tables hold vertices; links, objects and groups are read from NAME.links.csv,
     /// NAME.objects.csv and NAME.groups.csv beside NAME.csv.

@@ -20,7 +20,7 @@ pub(crate) struct AppendArgs {
     #[command(flatten)]
     work: EditTargetArgs,
     /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii or .pial, or a folder of .swc files.
+    /// .laz, .gii or .pial, or a folder of .swc files or precomputed data.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     from: InputFile,
     #[command(flatten)]

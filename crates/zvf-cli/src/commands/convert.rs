@@ -31,7 +31,7 @@ Examples:
   zvf convert cloud.csv cloud.laz --kind points --strict"
 )]
 pub(crate) struct FileConvertArgs {
-    /// File to read, or a folder of .swc files.
+    /// File to read, or a folder of .swc files or precomputed data.
     #[arg(value_name = "IN", value_parser = InputFile::parse)]
     from: InputFile,
     /// File to write; an existing file is replaced.

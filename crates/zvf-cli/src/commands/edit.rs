@@ -33,7 +33,7 @@ pub(crate) struct EditArgs {
     #[command(flatten)]
     work: EditTargetArgs,
     /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii or .pial, or a folder of .swc files.
+    /// .laz, .gii or .pial, or a folder of .swc files or precomputed data.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse, required_unless_present = "attributes")]
     from: Option<InputFile>,
     /// Table of attributes to add or change: .csv, .npz, .arrow or .parquet.

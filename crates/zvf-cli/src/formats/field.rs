@@ -52,6 +52,7 @@ pub(crate) fn described(of: &FileDescription) -> StoreDescription {
     let mut description = StoreDescription::new(of.kind.name());
     description.axes.clone_from(&of.axes);
     description.crs.clone_from(&of.crs);
+    description.attributes.clone_from(&of.attributes);
     let name = of.format.header_name().to_owned();
     description.headers.insert(name, of.header.clone());
     description

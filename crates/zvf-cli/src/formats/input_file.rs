@@ -36,7 +36,7 @@ impl InputFile {
         if !format.is_built() {
             return Err(InputFileError::NotBuilt(format));
         }
-        // A TRX file and a collection of SWC files may be folders.
+        // A TRX file, a collection of SWC files and precomputed data may be folders.
         let is_folder = matches!(format, Format::Field(_)) && path.is_dir();
         if !path.is_file() && !is_folder {
             return Err(InputFileError::NoFile);
@@ -101,4 +101,4 @@ pub enum InputFileError {
 }
 
 const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, \
-     .gii or .pial";
+     .gii or .pial, or name a folder of precomputed data";

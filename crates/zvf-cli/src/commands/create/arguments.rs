@@ -25,7 +25,8 @@ use crate::{
 /// Create a store from a file of geometry
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reads a file that `zvf query -o` wrote, a table with one row per vertex, a tractogram or neurons.
+    after_help = "Reads a file that `zvf query -o` wrote, a table with one row per vertex, a tractogram, neurons,
+or precomputed data of Neuroglancer.
 
 Examples:
   zvf create cells.zv --kind points --from cells.csv --axes x:micrometer,y:micrometer,z:micrometer
@@ -39,6 +40,8 @@ pub struct CreateArgs {
     pub(super) out: String,
 
     /// Kind of the geometry; taken from the file if it has one, as a .trk has.
+    ///
+    /// Skeletons of precomputed data can be read as graphs, or as streamlines if they are paths.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
     pub(super) kind: Option<GeometryKind>,
     #[command(flatten)]
