@@ -350,10 +350,10 @@ def links_of(truth, rows):
     return place[links]
 
 
-def check_skeletons(folder, truth):
-    info = json.loads((folder / "skeletons/info").read_text())
+def check_skeletons(folder, truth, layer="skeletons"):
+    info = json.loads((folder / layer / "info").read_text())
     scale = np.diag(np.array(info["transform"]).reshape(3, 4)[:, :3])
-    volume(folder, skeletons="skeletons")
+    volume(folder, skeletons=layer)
     read = CloudVolume(f"precomputed://file://{folder.resolve()}", progress=False).skeleton
     for id in ids_of(truth):
         skeleton, rows = read.get(id), rows_of(truth, id)
@@ -371,7 +371,7 @@ def check_skeletons(folder, truth):
             if column is not None and column.dtype.kind in "fiu":
                 got = getattr(skeleton, attribute["id"]).reshape(len(rows), -1)
                 assert np.array_equal(got, column[rows].reshape(len(rows), -1).astype("<f4")), id
-    check_segments(folder / "skeletons", info, truth)
+    check_segments(folder / layer, info, truth)
     return len(ids_of(truth))
 
 
@@ -579,6 +579,8 @@ def made(zvf, folder):
         if kind == "mesh":
             # Each level has fewer objects than the one before.
             run(zvf, "pyramid", store, "--levels", "2", "--sparsity", "1.5,2", "--quiet")
+        if kind == "skeletons":
+            run(zvf, "pyramid", store, "--levels", "1", "--quiet")
         stores.append(store)
     return stores
 
@@ -654,6 +656,11 @@ def check_served(zvf, stores, folder, counts):
                         count = check_annotations(out / "annotations", truth, served=True)
                     case "skeletons":
                         count = check_skeletons(out, truth)
+                        for level, coarse in enumerate(coarser_levels(zvf, store, folder), 1):
+                            if "part_objects" not in truth:
+                                name = f"skeletons_level{level}"
+                                copy_layer(f"{served['address']}/{store.stem}/{name}", out / name, coarse)
+                                counts["served levels of skeletons"] += check_skeletons(out, coarse, name)
                     case "meshes":
                         count = check_meshes(out, truth, coarser_levels(zvf, store, folder))
                     case "segments":
@@ -675,7 +682,7 @@ def main():
         with np.load(answer) as arrays:
             truth = {key: arrays[key] for key in arrays}
         is_mesh = json.loads(run(zvf, "info", store, "--json"))["geometry"] == ["mesh"]
-        levels = coarser_levels(zvf, store, folder) if is_mesh else []
+        levels = coarser_levels(zvf, store, folder)
         for form in ["files", "shards", "legacy"] if is_mesh else ["files", "shards"]:
             out = folder / f"{store.stem}.{form}"
             options = {"files": [], "shards": ["--sharded"], "legacy": ["--mesh-format", "legacy"]}[form]
@@ -685,7 +692,10 @@ def main():
                     case "annotations":
                         count = check_annotations(out / "annotations", truth)
                     case "skeletons":
-                        count = check_skeletons(out, truth)
+                        at = layer["level"]
+                        name = Path(layer["folder"]).name
+                        count = check_skeletons(out, [truth, *levels][at], name)
+                        CHECKED.add(f"skeletons of level {at}")
                     case "meshes":
                         count = check_meshes(out, truth, levels)
                     case "segments":
@@ -695,7 +705,7 @@ def main():
                 assert layer["items"] == count, (store, layer, count)
                 counts[layer["layer"]] += count
     check_served(zvf, stores, folder, counts)
-    missing = {"neuroglancer", "octree", *(f"level of detail {level}" for level in range(3))} - CHECKED
+    missing = {"neuroglancer", "octree", "skeletons of level 1", *(f"level of detail {level}" for level in range(3))} - CHECKED
     assert not missing, missing
     text = ", ".join(f"{count} {layer}" for layer, count in sorted(counts.items()))
     print(f"precomputed: {len(stores)} stores as files, as shards and from a server: {text}")
