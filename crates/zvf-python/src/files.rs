@@ -9,7 +9,9 @@ use zvf_cli::{
     formats::{OutputFile, OutputFileError, ResultWriteError},
 };
 use zvf_model::error_chain::error_chain;
-use zvf_serve::{ExportError, ExportOptions, ExportTarget, LayerError, LayerKind, export};
+use zvf_serve::{
+    ExportError, ExportOptions, ExportTarget, LayerError, LayerKind, MeshFormat, export,
+};
 
 use crate::{
     dataset::PyDataset,
@@ -45,8 +47,8 @@ impl IntoException for ExportError {
     fn into_exception(self, py: Python<'_>) -> PyErr {
         let class = match self {
             Self::Layer(LayerError::Store(error)) => return error.into_exception(py),
-            Self::Exists(_) => "ExistsError",
-            Self::Folder { .. } | Self::File { .. } => "AccessError",
+            Self::Exists(_) | Self::NotEmpty(_) | Self::Unfinished(_) => "ExistsError",
+            Self::Folder { .. } | Self::File { .. } | Self::Bucket { .. } => "AccessError",
             _ => "InputError",
         };
         exception(py, class, &error_chain(&self), None, None)

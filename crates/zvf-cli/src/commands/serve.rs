@@ -23,7 +23,7 @@ use crate::{
 /// The port that is tried first, so that links stay valid.
 const PORT: u16 = 9393;
 /// Bytes that one query may take.
-const BUDGET: u64 = 256 << 20;
+const BUDGET: u64 = 160 << 20;
 /// Bytes of decoded cells that are kept for each store.
 const CACHE: u64 = 16 << 20;
 /// Edge of a voxel in metres, unless it is known.

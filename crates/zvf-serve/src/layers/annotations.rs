@@ -28,7 +28,7 @@ const LIMIT: u64 = 5000;
 /// Bytes of positions in a cell: fewer paths than [`LIMIT`] if they are long.
 const CELL_BYTES: u64 = 2 << 20;
 /// Paths that are looked at to divide paths among levels: a regular sample of larger stores.
-const SAMPLE: u64 = 1 << 16;
+const SAMPLE: u64 = 1 << 13;
 /// Points of a polyline that a viewer can pick.
 const MOST_POINTS: usize = 100_000;
 const RELATED: &str = "related_object";
