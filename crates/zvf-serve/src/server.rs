@@ -5,6 +5,7 @@ mod cells;
 mod live;
 mod live_meshes;
 mod live_store;
+mod object_cache;
 mod reply;
 mod request;
 mod site;
@@ -352,7 +353,7 @@ impl Server {
                 site: Site {
                     sources: served,
                     client,
-                    cache: AnswerCache::new(options.cache),
+                    cache: AnswerCache::new(options.cache, options.cache / 4),
                     address: format!("{own}{prefix}"),
                     viewer: options.viewer.clone(),
                 },

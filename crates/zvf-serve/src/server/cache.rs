@@ -46,6 +46,8 @@ impl From<KnownAnswer> for Option<Bytes> {
 #[derive(Debug)]
 pub(super) struct AnswerCache {
     limit: usize,
+    /// The largest answer that is kept.
+    largest: usize,
     state: Mutex<State>,
 }
 
@@ -65,9 +67,10 @@ struct Entry {
 }
 
 impl AnswerCache {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, largest: usize) -> Self {
         Self {
             limit,
+            largest,
             state: Mutex::default(),
         }
     }
@@ -91,7 +94,7 @@ impl AnswerCache {
 
     pub(super) fn put(&self, key: String, value: KnownAnswer) {
         let size = size_of(&key, &value);
-        if size > self.limit / 4 {
+        if value.len() > self.largest || size > self.limit {
             return;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +136,7 @@ mod tests {
     #[test]
     fn the_least_recently_used_answers_go_first() {
         let answer = || KnownAnswer::Bytes(Bytes::from(vec![0; 200]));
-        let cache = AnswerCache::new(1000 + 4 * (OVERHEAD + 2));
+        let cache = AnswerCache::new(1000 + 4 * (OVERHEAD + 2), 200);
         for key in ["a", "b", "c", "d"] {
             cache.put(key.to_owned(), answer());
         }
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn large_answers_are_not_kept() {
-        let cache = AnswerCache::new(1000);
+        let cache = AnswerCache::new(1000, 500);
         cache.put(
             "a".to_owned(),
             KnownAnswer::Bytes(Bytes::from(vec![0; 600])),

@@ -7,7 +7,7 @@ use zvf::Dataset;
 use zvf_model::level::LevelId;
 use zvf_query::LevelChoice;
 
-use super::{cells::LiveAnnotations, live_meshes::LiveMeshes};
+use super::{cells::LiveAnnotations, live_meshes::LiveMeshes, object_cache::ObjectCache};
 use crate::{
     layers::{
         Layer, LayerError, LayerKind, Reading, Report,
@@ -45,6 +45,7 @@ pub(super) struct LiveLayers {
 struct LiveSkeletons {
     level: LevelId,
     layer: SkeletonLayer,
+    encoded: ObjectCache,
 }
 
 impl LiveLayers {
@@ -100,11 +101,12 @@ impl LiveLayers {
         }
     }
 
-    /// Returns whether the answer for a path is worth a place in the cache.
+    /// Returns whether the answer for a path is worth a place in the cache. Objects have caches of
+    /// their own.
     pub(super) fn is_cached(&self, path: &[&str]) -> bool {
         let annotations = self.annotations.as_ref();
         let is_prepared = annotations.is_some_and(LiveAnnotations::is_prepared);
-        !(is_prepared && matches!(path, ["annotations", ..]))
+        matches!(path, ["annotations", ..]) && !is_prepared
     }
 
     /// Returns the object at a path; `None` if there is none.
@@ -154,6 +156,25 @@ impl LiveLayers {
         skeletons: &LiveSkeletons,
         id: u64,
     ) -> Result<Option<Bytes>, LayerError> {
+        let encoded = &skeletons.encoded;
+        let name = id.to_string();
+        if let Some(known) = encoded.known(&name) {
+            return Ok(known.into());
+        }
+        let _held = encoded.lock(id).await;
+        if let Some(known) = encoded.known(&name) {
+            return Ok(known.into());
+        }
+        let bytes = self.encoded_skeleton(skeletons, id).await?;
+        encoded.put(name.clone(), bytes, "a skeleton")?;
+        Ok(encoded.known(&name).and_then(Into::into))
+    }
+
+    async fn encoded_skeleton(
+        &self,
+        skeletons: &LiveSkeletons,
+        id: u64,
+    ) -> Result<Option<Vec<u8>>, LayerError> {
         let layer = &skeletons.layer;
         let Some(query) = self.query_within_limits(id, skeletons.level).await? else {
             return Ok(None);
@@ -167,7 +188,7 @@ impl LiveLayers {
         };
         let skeleton = skeleton.filter(|skeleton| !skeleton.positions.is_empty());
         let bytes = skeleton.map(|skeleton| skeleton.encode(&layer.info.vertex_attributes));
-        Ok(bytes.transpose()?.map(Bytes::from))
+        Ok(bytes.transpose()?)
     }
 
     /// Returns the fragments of an object, `<id>`, or its manifest, `<id>.index`.
@@ -334,8 +355,14 @@ impl Made {
             is_related: false,
             transform: None,
         });
-        self.skeletons
-            .insert(folder, LiveSkeletons { level, layer });
+        self.skeletons.insert(
+            folder,
+            LiveSkeletons {
+                level,
+                layer,
+                encoded: ObjectCache::new(),
+            },
+        );
         Ok(())
     }
 

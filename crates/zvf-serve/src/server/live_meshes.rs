@@ -5,57 +5,43 @@
 
 use std::panic::resume_unwind;
 
-use bytes::Bytes;
 use tokio::{
-    sync::{Mutex, MutexGuard},
+    sync::MutexGuard,
     task::{JoinError, spawn_blocking},
 };
 use zvf::{Dataset, Query};
 
-use super::cache::{AnswerCache, KnownAnswer};
+use super::{cache::KnownAnswer, object_cache::ObjectCache};
 use crate::layers::{
     LayerError,
     meshes::{EncodedMesh, MeshLevels, encode},
 };
 
-/// Bytes of encoded meshes of a store that are kept.
-const KEPT: usize = 96 << 20;
-/// Largest encoded mesh: an object that is not kept would be encoded for each range.
-const MOST_BYTES: usize = 60 << 20;
-/// Objects that are encoded at once.
-const AT_ONCE: usize = 8;
+const WHAT: &str = "an encoded mesh";
 
 /// The meshes of a store.
 #[derive(Debug)]
 pub(super) struct LiveMeshes {
     levels: MeshLevels,
-    encoded: AnswerCache,
-    /// Held while an object is encoded, so that the requests for its parts wait for one encoding.
-    encoding: [Mutex<()>; AT_ONCE],
-    /// Stands for the locks if there are none.
-    any: Mutex<()>,
+    encoded: ObjectCache,
 }
 
 impl LiveMeshes {
     pub(super) fn new(levels: MeshLevels) -> Self {
         Self {
             levels,
-            encoded: AnswerCache::new(KEPT),
-            encoding: Default::default(),
-            any: Mutex::default(),
+            encoded: ObjectCache::new(),
         }
     }
 
     /// Returns a file that is kept; `None` if it is not known whether there is one.
     pub(super) fn known(&self, name: &str) -> Option<KnownAnswer> {
-        self.encoded.get(name)
+        self.encoded.known(name)
     }
 
     /// Waits until no other request encodes this object.
     pub(super) async fn lock(&self, id: u64) -> MutexGuard<'_, ()> {
-        let place = usize::try_from(id).unwrap_or(0).checked_rem(AT_ONCE);
-        let lock = self.encoding.get(place.unwrap_or(0));
-        lock.unwrap_or(&self.any).lock().await
+        self.encoded.lock(id).await
     }
 
     /// Encodes an object and keeps its files, or that there are none.
@@ -70,17 +56,11 @@ impl LiveMeshes {
             None => None,
         };
         let (manifest, data) = match encoded {
-            Some(EncodedMesh { data, .. }) if data.len() > MOST_BYTES => {
-                return Err(LayerError::TooLarge("an encoded mesh", MOST_BYTES));
-            }
-            Some(EncodedMesh { manifest, data }) => {
-                (Some(Bytes::from(manifest)), Some(Bytes::from(data)))
-            }
+            Some(EncodedMesh { manifest, data }) => (Some(manifest), Some(data)),
             None => (None, None),
         };
-        self.encoded.put(format!("{id}.index"), manifest.into());
-        self.encoded.put(id.to_string(), data.into());
-        Ok(())
+        self.encoded.put(format!("{id}.index"), manifest, WHAT)?;
+        self.encoded.put(id.to_string(), data, WHAT)
     }
 
     async fn read(
