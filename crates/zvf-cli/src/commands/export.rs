@@ -32,8 +32,7 @@ enum ExportForm {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf export precomputed tracts.zv tracts.precomputed
-  zvf export precomputed tracts.zv lines.precomputed --sharded --layers annotations
-  zvf export precomputed tracts.zv s3://bucket/tracts --sharded")]
+  zvf export precomputed tracts.zv lines.precomputed --sharded --layers annotations")]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct PrecomputedArgs {
     /// Store: a folder, a .zip file, or an address that this build supports.
