@@ -31,5 +31,7 @@ mod view;
 pub use export::{ExportError, ExportOptions, ExportReport, ExportTarget, MeshFormat, export};
 pub use layers::{Layer, LayerError, LayerKind};
 #[cfg(feature = "server")]
-pub use server::{LayerSource, ServeError, ServeOptions, Server, VoxelMap, VoxelMapError};
+pub use server::{
+    LayerSource, ServeError, ServeOptions, Server, VolumePlacement, VolumePlacementError,
+};
 pub use view::{HOSTED_VIEWER, ServedView, StoreView, store_name, viewer_link, viewer_state};

@@ -53,7 +53,7 @@ use request::{Request, RequestRules, origin};
 use site::{ServedSource, Site};
 use viewer_client::ViewerClient;
 use volume::VolumeSource;
-pub use volume::{VoxelMap, VoxelMapError};
+pub use volume::{VolumePlacement, VolumePlacementError};
 
 /// Connections that are open at once. Others wait.
 const MOST_CONNECTIONS: usize = 256;
@@ -224,7 +224,7 @@ enum Content {
     Store(Box<Dataset>),
     Volume {
         array: Arc<dyn DenseArray>,
-        map: VoxelMap,
+        map: VolumePlacement,
     },
 }
 
@@ -239,7 +239,11 @@ impl LayerSource {
 
     /// Creates a source of the values of a dense array with three axes, whose voxels are placed by
     /// `map`.
-    pub fn volume(name: impl Into<String>, array: Arc<dyn DenseArray>, map: VoxelMap) -> Self {
+    pub fn volume(
+        name: impl Into<String>,
+        array: Arc<dyn DenseArray>,
+        map: VolumePlacement,
+    ) -> Self {
         Self {
             name: name.into(),
             content: Content::Volume { array, map },

@@ -11,7 +11,7 @@ use std::{
 use serde_json::json;
 use zvf::{Dataset, Follow, OpenOptions};
 use zvf_serve::{
-    HOSTED_VIEWER, LayerSource, ServeError, ServeOptions, Server, VoxelMap, store_name,
+    HOSTED_VIEWER, LayerSource, ServeError, ServeOptions, Server, VolumePlacement, store_name,
 };
 
 use crate::{
@@ -188,11 +188,11 @@ fn volume(arguments: &ServeArgs, name: &str, address: &str) -> Result<LayerSourc
     {
         let (rows, _) = volume.voxel_to_world()?.rows().as_chunks();
         let rows: [[f64; 4]; 3] = rows.try_into()?;
-        let map = VoxelMap::affine(rows, volume.metres_per_unit())?;
+        let map = VolumePlacement::affine(rows, volume.metres_per_unit())?;
         return Ok(LayerSource::volume(name, Arc::new(volume), map));
     }
     let array = dense::open(path, None, MemoryArgs::default())?;
-    let map = VoxelMap::cubes(edge.unwrap_or(VOXEL_EDGE));
+    let map = VolumePlacement::cubes(edge.unwrap_or(VOXEL_EDGE));
     Ok(LayerSource::volume(name, Arc::from(array), map))
 }
 

@@ -29,14 +29,14 @@ const NANOMETRES: f64 = 1e9;
 
 /// Where the voxels of a dense array with three axes are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VoxelMap {
+pub struct VolumePlacement {
     /// Rows of the map from the index of a voxel's centre to a position.
     rows: [[f64; 4]; 3],
     /// The unit of positions, in metres.
     unit: f64,
 }
 
-impl VoxelMap {
+impl VolumePlacement {
     /// Places cubic voxels with an edge of this many metres. A corner of the first one is at the
     /// origin.
     pub fn cubes(edge: f64) -> Self {
@@ -55,15 +55,15 @@ impl VoxelMap {
     ///
     /// # Errors
     ///
-    /// [`VoxelMapError`] unless the numbers are finite, and each voxel has an extent along each axis.
-    pub fn affine(rows: [[f64; 4]; 3], unit: f64) -> Result<Self, VoxelMapError> {
+    /// [`VolumePlacementError`] unless the numbers are finite, and each voxel has an extent along each axis.
+    pub fn affine(rows: [[f64; 4]; 3], unit: f64) -> Result<Self, VolumePlacementError> {
         let map = Self { rows, unit };
         let numbers = rows.as_flattened().iter().chain([&unit]);
         let edges = map.edges();
         let is_solid = edges.iter().all(|edge| edge.is_normal()) && unit > 0.0;
         match is_solid && numbers.copied().all(f64::is_finite) {
             true => Ok(map),
-            false => Err(VoxelMapError),
+            false => Err(VolumePlacementError),
         }
     }
 
@@ -85,7 +85,7 @@ impl VoxelMap {
 /// A map of voxels that is not finite, or that gives voxels no volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the voxels have no volume, or are not at finite positions")]
-pub struct VoxelMapError;
+pub struct VolumePlacementError;
 
 /// A dense array that is served.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl VolumeSource {
     pub(super) fn new(
         name: String,
         array: Arc<dyn DenseArray>,
-        map: &VoxelMap,
+        map: &VolumePlacement,
     ) -> Result<Self, VolumeError> {
         let shape = array.shape().to_vec();
         let [x, y, z] = shape.as_slice() else {
@@ -267,7 +267,7 @@ fn data_type(kind: Kind) -> Option<&'static str> {
     })
 }
 
-fn view(shape: &[u64], map: &VoxelMap) -> StoreView {
+fn view(shape: &[u64], map: &VolumePlacement) -> StoreView {
     let rows = map.corner_rows();
     // The box around a box: each row takes the ends of the axes by the signs of its factors.
     let ends = rows.map(|[x, y, z, shift]| {
@@ -323,7 +323,7 @@ mod tests {
 
     use super::*;
 
-    fn source(map: &VoxelMap) -> VolumeSource {
+    fn source(map: &VolumePlacement) -> VolumeSource {
         let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3, 4)}";
         let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
         bytes.extend(format!("{header:<117}\n").bytes());
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn cubes_begin_at_the_origin() {
-        let volume = source(&VoxelMap::cubes(2e-3));
+        let volume = source(&VolumePlacement::cubes(2e-3));
         assert_eq!(volume.view.lower, [0.0; 3]);
         assert_eq!(volume.view.upper, [2.0, 3.0, 4.0]);
         let info: serde_json::Value = serde_json::from_slice(&volume.info).unwrap();
@@ -350,7 +350,7 @@ mod tests {
             [-2.0, 0.0, 0.0, 20.0],
             [0.0, 0.0, 1.0, 30.0],
         ];
-        let map = VoxelMap::affine(rows, 1e-3).unwrap();
+        let map = VolumePlacement::affine(rows, 1e-3).unwrap();
         let volume = source(&map);
         assert_eq!(volume.view.lower, [8.5, 17.0, 29.5]);
         assert_eq!(volume.view.upper, [17.5, 21.0, 33.5]);
@@ -372,10 +372,19 @@ mod tests {
             [0.0, 1.0, 0.0, 0.0],
             [0.0, 0.0, 0.0, 0.0],
         ];
-        assert_eq!(VoxelMap::affine(rows, 1.0), Err(VoxelMapError));
+        assert_eq!(
+            VolumePlacement::affine(rows, 1.0),
+            Err(VolumePlacementError)
+        );
         rows[2][2] = 1.0;
-        assert_eq!(VoxelMap::affine(rows, 0.0), Err(VoxelMapError));
+        assert_eq!(
+            VolumePlacement::affine(rows, 0.0),
+            Err(VolumePlacementError)
+        );
         rows[0][3] = f64::INFINITY;
-        assert_eq!(VoxelMap::affine(rows, 1.0), Err(VoxelMapError));
+        assert_eq!(
+            VolumePlacement::affine(rows, 1.0),
+            Err(VolumePlacementError)
+        );
     }
 }
