@@ -176,7 +176,7 @@ fn zstd_bomb(blocks: usize, declared: Option<u64>) -> Bytes {
 
 /// Compresses `mib` MiB of zeros.
 fn gzip_bomb(mib: usize) -> Bytes {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let zeros = vec![0; 1 << 20];
     for _ in 0..mib {
         encoder.write_all(&zeros).unwrap();
