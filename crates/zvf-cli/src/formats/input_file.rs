@@ -94,8 +94,8 @@ pub enum InputFileError {
     NoFile,
     /// A folder whose files are not read together.
     #[error(
-        "only the .swc files of a folder are read together; create a store from one file, and add \
-         each further one with zvf append"
+        "the folder holds neither .swc files nor precomputed data; create a store from one file, \
+         and add each further one with zvf append"
     )]
     Folder,
 }
