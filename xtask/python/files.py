@@ -22,8 +22,8 @@ ZVF, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA = pathlib.Path(nibabel.__file__).parent / "tests" / "data"
 # Damaged or empty samples of nibabel, with the reason that zvf gives.
 REFUSED = {
-    "empty.tck": "there are no vertices",
-    "empty.trk": "there are no vertices",
+    "empty.tck": "holds no vertices",
+    "empty.trk": "holds no vertices",
     "no_header_end.tck": "the line END",
     "no_header_end_eof.tck": "the line END",
     "no_magic_number.tck": "the first line",
