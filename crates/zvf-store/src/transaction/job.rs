@@ -76,12 +76,13 @@ impl JobFiles {
         Ok(files.map(|file| (file.name, file.size)).collect())
     }
 
-    /// Deletes all files, including staged objects.
+    /// Deletes all files, including staged objects and temporary files of killed processes.
     ///
     /// # Errors
     ///
     /// [`TransactionError`].
     pub async fn delete_all(&self) -> Result<(), TransactionError> {
+        self.store.delete_temporary_files(&self.folder).await?;
         let keys = self.store.reserved_keys(&self.folder).await?;
         Ok(self.store.delete_many(keys).await?)
     }

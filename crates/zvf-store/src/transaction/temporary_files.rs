@@ -35,22 +35,41 @@ impl Store {
         let Some(before) = before else {
             return Ok(0);
         };
-        let swept = spawn_blocking(move || sweep(&root, before)).await;
-        let swept = swept.unwrap_or_else(|| {
-            Err(io::Error::other(
-                "the thread that deletes temporary files stopped",
-            ))
-        });
-        swept.map_err(|source| {
-            let (key, source) = (Key::root(), Box::new(source));
-            WriteError::Io { key, source }.into()
-        })
+        run_sweep(move || sweep(&root, &root, before)).await
+    }
+
+    /// Deletes all temporary files below a folder in which nobody writes any more; none in a bucket.
+    pub(super) async fn delete_temporary_files(
+        &self,
+        folder: &Key,
+    ) -> Result<(), TransactionError> {
+        let Some(root) = self.folder().map(Path::to_owned) else {
+            return Ok(());
+        };
+        let folder = root.join(folder.as_str());
+        let swept = run_sweep(move || sweep(&root, &folder, SystemTime::now())).await;
+        swept.map(drop)
     }
 }
 
-fn sweep(root: &Path, before: SystemTime) -> io::Result<u64> {
+async fn run_sweep(
+    work: impl FnOnce() -> io::Result<u64> + Send + 'static,
+) -> Result<u64, TransactionError> {
+    let swept = spawn_blocking(work).await.unwrap_or_else(|| {
+        Err(io::Error::other(
+            "the thread that deletes temporary files stopped",
+        ))
+    });
+    swept.map_err(|source| {
+        let (key, source) = (Key::root(), Box::new(source));
+        WriteError::Io { key, source }.into()
+    })
+}
+
+/// Deletes temporary files below a folder of a store that were last written to before a time.
+fn sweep(root: &Path, below: &Path, before: SystemTime) -> io::Result<u64> {
     let mut swept: u64 = 0;
-    let mut folders = vec![root.to_owned()];
+    let mut folders = vec![below.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in entries(&folder)? {
             let (path, kind) = entry?;

@@ -302,6 +302,10 @@ fn a_suspended_creation_excludes_others_and_is_continued() {
             assert!(matches!(error, CreateError::AlreadyExists), "{error:?}");
             let files = store.job_files(&id).unwrap();
             assert_eq!(files.get("input").await.unwrap(), Some("1".into()));
+            // A task that was killed while it wrote its result.
+            if let Some(path) = place.path() {
+                std::fs::write(path.join(format!(".zvf/{id}/result-1#1")), "ha").unwrap();
+            }
             files.delete_all().await.unwrap();
             assert_eq!(files.get("input").await.unwrap(), None);
         });
