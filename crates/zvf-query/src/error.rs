@@ -200,13 +200,32 @@ fn known(names: &[impl fmt::Display]) -> String {
     }
 }
 
+impl QueryError {
+    /// Returns whether the message says what an unknown name is likely to mean.
+    pub fn has_suggestion(&self) -> bool {
+        match self {
+            Self::NoAttribute {
+                scope,
+                name,
+                present,
+            } => suggestion(*scope, name, present).is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// Formats the existing names and the likely intended one.
 fn meant(scope: Option<Scope>, name: &str, present: &[String]) -> String {
+    let suggestion = suggestion(scope, name, present).unwrap_or_default();
+    format!("{}{suggestion}", known(present))
+}
+
+/// Returns what a name that does not exist is likely to mean.
+fn suggestion(scope: Option<Scope>, name: &str, present: &[String]) -> Option<String> {
     if scope.is_none() && name.eq_ignore_ascii_case("nan") {
         let text = "; NaN is null, which equals nothing: write `is null` or `is not null`";
-        return text.to_owned();
+        return Some(text.to_owned());
     }
-    let text = known(present);
     let with_scope = scoped(scope, name);
     let names = || present.iter().map(String::as_str);
     // Names may be listed with scopes where none is requested.
@@ -215,15 +234,11 @@ fn meant(scope: Option<Scope>, name: &str, present: &[String]) -> String {
         names().find(|name| without_scope(name) == other)
     });
     if let Some((channel, attribute)) = channel_of(name, present) {
-        return format!(
-            "{text}; {name} is channel {channel} of {attribute}, in a predicate \
-             {attribute}[{channel}]"
-        );
+        return Some(format!(
+            "; {name} is channel {channel} of {attribute}, in a predicate {attribute}[{channel}]"
+        ));
     }
-    match other {
-        Some(other) => format!("{text}; did you mean {other}?"),
-        None => text,
-    }
+    other.map(|other| format!("; did you mean {other}?"))
 }
 
 /// Returns a name without its scope.
