@@ -25,7 +25,7 @@
 //! | `voxel_to_rasmm`, `dimensions` | the affine map and the voxels, for other formats |
 //! | `names`, `object_names`, `group_names` | original names of renamed attributes |
 //! | `types` | types that differ from those of the attributes, by path |
-//! | `dpg` | the attributes that each group has, because a table of groups has no missing numbers |
+//! | `dpg` | the attributes that each group has, with their types: integers that a group lacks are stored as floats |
 //! | `offsets` | the type of the offsets |
 //!
 //! Numbers of streamlines are object ids from 0. The group attribute `name` has the names of the

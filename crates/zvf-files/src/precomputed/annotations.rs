@@ -56,7 +56,7 @@ struct RelatedAnnotation {
     first: Vec<u64>,
 }
 
-/// What a first pass over annotations finds.
+/// The result of a first pass over annotations.
 #[derive(Debug, Default)]
 struct RelationSurvey {
     /// The first segment of each annotation.

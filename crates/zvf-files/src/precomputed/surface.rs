@@ -11,7 +11,8 @@ use crate::{FileDescription, FileError, FileFault, names::AttributeNames, whole:
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FragmentVertex {
     pub(super) position: [f64; 3],
-    /// Equal for vertices that are one vertex; `None` for a vertex that stays as it is.
+    /// The key by which vertices are joined: those with equal keys become one. `None` keeps a vertex
+    /// separate.
     pub(super) shared: Option<[u64; 3]>,
 }
 

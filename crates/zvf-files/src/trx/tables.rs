@@ -210,9 +210,14 @@ fn add_group_values(
             continue;
         };
         let is_one_kind = of_groups.iter().all(|(_, column)| column.kind == kind);
-        let kind = if is_one_kind { kind } else { Kind::Float64 };
+        // A group without the attribute has NaN.
+        let is_complete = of_groups.len() == groups.len();
+        let is_kept = is_one_kind && (is_complete || kind.nan().is_some());
+        let kind = if is_kept { kind } else { Kind::Float64 };
         let mut column = NumericColumn::new(kind, width);
-        column.bytes = vec![0; column.row_size().saturating_mul(groups.len())];
+        let size = column.row_size().saturating_mul(groups.len());
+        let missing = kind.nan().unwrap_or(&[0]).iter().copied();
+        column.bytes = missing.cycle().take(size).collect();
         let mut types = Map::new();
         for (group, row) in of_groups {
             let path = format!("dpg/{group}/{original}");
@@ -227,7 +232,7 @@ fn add_group_values(
                 );
             }
             types.insert(group, json!(row.kind.name()));
-            let bytes = if is_one_kind {
+            let bytes = if is_kept {
                 row.bytes
             } else {
                 let floats = to_f64(&row).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::{
 
 use flate2::write::GzEncoder;
 use zip::{CompressionMethod, ZipArchive};
-use zvf::{CreateOptions, Dataset, Design, ObjectGroup, Query, Scope};
+use zvf::{ColumnValues, CreateOptions, Dataset, Design, ObjectGroup, Query, Scope};
 use zvf_files::{FileReadOptions, GroupTables, ResultDescription};
 
 use crate::samples::{self, Random};
@@ -147,6 +147,30 @@ async fn trx_comes_back_member_for_member() {
             assert!(back.is_empty(), "{:?}", back.keys());
         }
     }
+}
+
+/// `AF_L` has no `mean`, and `CST` no `volume`, which is an integer.
+#[test]
+fn what_a_group_lacks_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trx");
+    let given = samples::trx_members(&mut Random::new(6));
+    fs::write(&path, samples::trx(&given, CompressionMethod::Stored)).unwrap();
+    let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+    let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let values = |name: &str| -> Vec<Option<f64>> {
+        let column = geometry.group.iter().find(|column| column.name == name);
+        let ColumnValues::Numeric(numbers) = &column.unwrap().values else {
+            panic!("{name} is text")
+        };
+        let view = numbers.view().unwrap();
+        let values = (0..view.rows()).map(|row| view.value(row, 0).unwrap().to_f64());
+        values
+            .map(|value| Some(value).filter(|it| !it.is_nan()))
+            .collect()
+    };
+    assert_eq!(values("mean"), [None, Some(1.5)]);
+    assert_eq!(values("volume"), [Some(15.0), None]);
 }
 
 #[tokio::test]
