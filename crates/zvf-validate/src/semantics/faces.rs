@@ -2,8 +2,37 @@
 
 use zvf_format::{links::LinkWidth, path::Delta};
 
-use super::LevelView;
+use super::{LevelView, numbers::VertexNumbers};
 use crate::{links::each_link, rules::semantics as rules};
+
+/// Passes the vertices of each face of a mesh with `width` corners to `each`, and returns whether all
+/// faces can be read. L3 reports faces with missing vertices, and `edges` those with a corner twice:
+/// both are left out.
+pub(super) async fn each_face(
+    view: &LevelView<'_, '_>,
+    numbers: &VertexNumbers,
+    width: usize,
+    mut each: impl FnMut(&[u32]) + Send,
+) -> bool {
+    let mut corners: Vec<u32> = Vec::with_capacity(width);
+    each_link(
+        &view.aside,
+        view.scope,
+        Delta::INTRA,
+        |coords, _| numbers.span_at(coords),
+        |_, record| {
+            corners.clear();
+            let ends = record.ends.iter();
+            corners.extend(ends.filter_map(|(span, row)| span.and_then(|span| span.vertex(*row))));
+            let again =
+                |(at, corner): (usize, &u32)| corners.iter().take(at).any(|one| one == corner);
+            if corners.len() == width && !corners.iter().enumerate().any(again) {
+                each(&corners);
+            }
+        },
+    )
+    .await
+}
 
 pub(super) async fn check(view: &LevelView<'_, '_>) {
     let sum = view.counts.links.get(&Delta::INTRA);
@@ -25,26 +54,10 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
         return;
     }
     let mut edges: Vec<u64> = Vec::new();
-    let mut corners: Vec<u32> = Vec::with_capacity(width);
-    let is_whole = each_link(
-        &view.aside,
-        view.scope,
-        Delta::INTRA,
-        |coords, _| numbers.span_at(coords),
-        |_, record| {
-            corners.clear();
-            let ends = record.ends.iter();
-            corners.extend(ends.filter_map(|(span, row)| span.and_then(|span| span.vertex(*row))));
-            // L3 reports missing vertices, and `edges` reports duplicate corners.
-            let again =
-                |(at, corner): (usize, &u32)| corners.iter().take(at).any(|one| one == corner);
-            if corners.len() != width || corners.iter().enumerate().any(again) {
-                return;
-            }
-            let next = corners.iter().cycle().skip(1);
-            edges.extend(corners.iter().zip(next).map(|(from, to)| edge(*from, *to)));
-        },
-    )
+    let is_whole = each_face(view, &numbers, width, |corners| {
+        let next = corners.iter().cycle().skip(1);
+        edges.extend(corners.iter().zip(next).map(|(from, to)| edge(*from, *to)));
+    })
     .await;
     if !is_whole {
         return view.not_run("some faces cannot be read, so edges were not compared");

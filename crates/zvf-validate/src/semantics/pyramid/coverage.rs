@@ -8,6 +8,7 @@ use crate::{
     rules::semantics as rules,
     semantics::{
         LevelView,
+        faces::each_face,
         numbers::{Flags, VertexNumbers},
     },
 };
@@ -124,26 +125,11 @@ async fn on_faces(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Option<F
         return None;
     }
     let mut on_faces = Flags::new(numbers.vertices);
-    let mut corners: Vec<u32> = Vec::with_capacity(width);
-    let is_whole = each_link(
-        &view.aside,
-        view.scope,
-        Delta::INTRA,
-        |coords, _| numbers.span_at(coords),
-        |_, record| {
-            corners.clear();
-            let ends = record.ends.iter();
-            corners.extend(ends.filter_map(|(span, row)| span.and_then(|span| span.vertex(*row))));
-            corners.sort_unstable();
-            // A face with a corner twice has no area.
-            if corners.len() == width && corners.windows(2).all(|pair| pair.first() != pair.last())
-            {
-                for corner in &corners {
-                    on_faces.set(*corner);
-                }
-            }
-        },
-    )
+    let is_whole = each_face(view, numbers, width, |corners| {
+        for corner in corners {
+            on_faces.set(*corner);
+        }
+    })
     .await;
     is_whole.then_some(on_faces)
 }
