@@ -25,7 +25,7 @@ use crate::{
 };
 use output::ExportOutput;
 
-/// Where an export is written.
+/// The target of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExportTarget {

@@ -100,7 +100,7 @@ pub struct Layer {
     pub shown: Vec<u64>,
     /// Whether annotations name the segments that they belong to.
     pub is_related: bool,
-    /// How the viewer moves the layer, which is drawn as it is stored otherwise.
+    /// The map that the viewer applies to the coordinates; `None` draws them as they are stored.
     pub(crate) transform: Option<SourceTransform>,
 }
 

@@ -8,8 +8,8 @@ use std::{
 use rayon::prelude::*;
 use zvf_model::level::LevelId;
 use zvf_precomputed::{
-    AnnotationInfo, AnnotationKind, AnnotationList, PropertyValue, RecordLayout, ShardBuilder,
-    ShardEncoding, ShardingSpec, compressed_morton_code,
+    AnnotationInfo, AnnotationKind, AnnotationList, RecordLayout, ShardBuilder, ShardEncoding,
+    ShardingSpec, compressed_morton_code,
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::layers::{
     Layer, LayerKind,
-    annotations::{AnnotationPlan, AnnotationSink, IdScheme},
+    annotations::{AnnotationPlan, AnnotationSink, IdScheme, StoreAnnotation},
     survey::StoreSurvey,
 };
 
@@ -158,17 +158,17 @@ impl<'a> IndexWriter<'a> {
 impl AnnotationSink for IndexWriter<'_> {
     type Error = ExportError;
 
-    fn push(
-        &mut self,
-        id: u64,
-        coordinates: &[f32],
-        values: &[PropertyValue],
-        object: Option<i64>,
-    ) -> Result<(), ExportError> {
+    fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), ExportError> {
+        let StoreAnnotation {
+            id,
+            coordinates,
+            values,
+            object,
+        } = annotation;
         let mut record = core::mem::take(&mut self.record);
         record.clear();
         self.plan.layout.write(coordinates, values, &mut record)?;
-        let index = self.plan.level_of(id, coordinates, object);
+        let index = self.plan.level_of(annotation);
         let grid = self.plan.levels.grids().get(index);
         let spec = self
             .info

@@ -173,15 +173,16 @@ impl AnnotationPlan {
     }
 
     /// Returns the level of the spatial index on which an annotation is.
-    pub(crate) fn level_of(&self, id: u64, coordinates: &[f32], object: Option<i64>) -> usize {
+    pub(crate) fn level_of(&self, annotation: StoreAnnotation<'_>) -> usize {
         if self.coarse_first.is_empty() {
-            return self.levels.level_of(id);
+            return self.levels.level_of(annotation.id);
         }
-        let key = match (self.kind, object) {
-            (AnnotationKind::Point, _) | (_, None) => key_of_point(coordinates),
+        let key = match (self.kind, annotation.object) {
+            (AnnotationKind::Point, _) | (_, None) => key_of_point(annotation.coordinates),
             (_, Some(object)) => key_of_path(object),
         };
-        let rank = self.coarse_first.rank(key, SpatialLevels::rank(id));
+        let random = SpatialLevels::rank(annotation.id);
+        let rank = self.coarse_first.rank(key, random);
         self.levels.level_of_rank(rank)
     }
 
@@ -218,17 +219,21 @@ impl AnnotationPlan {
     }
 }
 
+/// An annotation of a store.
+#[derive(Clone, Copy)]
+pub(crate) struct StoreAnnotation<'a> {
+    pub(crate) id: u64,
+    /// Coordinates of the point, or of all points of the path.
+    pub(crate) coordinates: &'a [f32],
+    pub(crate) values: &'a [PropertyValue],
+    pub(crate) object: Option<i64>,
+}
+
 /// A receiver of annotations.
 pub(crate) trait AnnotationSink {
     type Error;
 
-    fn push(
-        &mut self,
-        id: u64,
-        coordinates: &[f32],
-        values: &[PropertyValue],
-        object: Option<i64>,
-    ) -> Result<(), Self::Error>;
+    fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), Self::Error>;
 }
 
 /// Counts annotations in cells and divides them among levels.
@@ -355,7 +360,12 @@ impl AnnotationRows<'_> {
             values.clear();
             properties.push(Some(row), &mut values);
             let object = batch.object_ids.as_ref().and_then(|ids| ids.get(row));
-            sink.push(id, &point, &values, object.copied())?;
+            sink.push(StoreAnnotation {
+                id,
+                coordinates: &point,
+                values: &values,
+                object: object.copied(),
+            })?;
         }
         Ok(())
     }
@@ -403,7 +413,12 @@ impl AnnotationRows<'_> {
             };
             last.values
                 .push(PropertyValue::Rgb(orientation(&coordinates)));
-            let pushed = sink.push(id, &coordinates.concat(), &last.values, Some(path.object));
+            let pushed = sink.push(StoreAnnotation {
+                id,
+                coordinates: &coordinates.concat(),
+                values: &last.values,
+                object: Some(path.object),
+            });
             last.values.pop();
             self.last_object = Some(last);
             pushed?;

@@ -137,17 +137,16 @@ async fn positions(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u
 async fn objects(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u64>>, LayerError> {
     let query = reading.query().columns(Selection::none());
     let query = query.level(LevelChoice::Number(level));
-    let mut keys = Vec::new();
+    let (mut keys, mut is_large) = (Vec::new(), false);
     let work = reading.dataset.batches(&query, |batch| {
         keys.extend(batch.objects.iter().copied().map(key_of_path));
-        let is_large = u64::try_from(keys.len()).is_ok_and(|count| count > MOST_KEYS);
+        is_large = u64::try_from(keys.len()).is_ok_and(|count| count > MOST_KEYS);
         match is_large {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     });
     work.await?;
-    let is_large = u64::try_from(keys.len()).is_ok_and(|count| count > MOST_KEYS);
     Ok((!is_large).then_some(keys))
 }
 

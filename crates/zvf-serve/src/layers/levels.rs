@@ -8,9 +8,9 @@ use super::LayerError;
 /// Levels above 0.
 #[derive(Debug, Default)]
 pub(crate) struct UsableLevels {
-    /// Those that can be used, the finest first.
+    /// Levels that can be used, the finest first.
     pub(crate) chosen: Vec<LevelId>,
-    /// Why others cannot.
+    /// Other levels, with the reason why they cannot.
     pub(crate) left_out: Vec<(LevelId, &'static str)>,
 }
 

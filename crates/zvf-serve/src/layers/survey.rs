@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use zvf::QueryResult;
-use zvf_format::numeric::NumericRows;
+use zvf_format::numeric::{Kind, NumericRows, Value};
 
 use super::{
     LayerError, Reading,
@@ -21,6 +21,8 @@ pub(crate) struct StoreSurvey {
     pub(crate) is_pairs: bool,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
+    /// How far a position moves along an axis at most when it is rounded to float32.
+    rounding: f64,
     pub(crate) vertex: AttributeSurvey,
     pub(crate) object: AttributeSurvey,
     pub(crate) segments: SegmentTable,
@@ -40,6 +42,7 @@ pub(crate) async fn survey(
         is_pairs: true,
         lower: vec![f64::INFINITY; rank],
         upper: vec![f64::NEG_INFINITY; rank],
+        rounding: 0.0,
         vertex: AttributeSurvey::default(),
         object: AttributeSurvey::default(),
         segments: SegmentTable::default(),
@@ -63,18 +66,10 @@ pub(crate) async fn survey(
         return Err(LayerError::Empty);
     }
     survey.segments.finish(notes);
-    let far = survey.lower.iter().chain(&survey.upper);
-    let far = far.fold(0.0_f64, |far, at| far.max(at.abs()));
-    let widest = survey
-        .lower
-        .iter()
-        .zip(&survey.upper)
-        .map(|(lo, hi)| hi - lo);
-    let widest = widest.fold(0.0, f64::max);
-    if far > widest * 1e4 {
-        let step = far / f64::from(1 << 23);
+    if survey.rounding > 0.0 {
         notes.push(format!(
-            "positions are far from the origin: as float32 they are rounded to steps of {step:.2e}"
+            "positions are rounded to float32, which moves them by up to {:.2e} along an axis",
+            survey.rounding
         ));
     }
     Ok(survey)
@@ -93,6 +88,7 @@ impl StoreSurvey {
         let Some(view) = batch.positions.view() else {
             return;
         };
+        let is_exact = matches!(batch.positions.kind, Kind::Float16 | Kind::Float32);
         for row in 0..view.rows() {
             let Some(point) = finite(&view, row, self.lower.len()) else {
                 continue;
@@ -102,6 +98,10 @@ impl StoreSurvey {
                 let along = point.get(at).map_or(0.0, |along| f64::from(*along));
                 *lower = lower.min(along);
                 *upper = upper.max(along);
+                if !is_exact && let Ok(axis) = u32::try_from(at) {
+                    let exact = view.value(row, axis).map_or(along, Value::to_f64);
+                    self.rounding = self.rounding.max((exact - along).abs());
+                }
             }
         }
         let rows = u64::try_from(view.rows()).unwrap_or(u64::MAX);

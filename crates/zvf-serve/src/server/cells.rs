@@ -10,13 +10,11 @@ use std::{ops::ControlFlow, sync::Arc};
 use bytes::Bytes;
 use tokio::sync::{OnceCell, Semaphore, oneshot};
 use zvf::{Bbox, Dataset, Mode, Query};
-use zvf_precomputed::{
-    AnnotationInfo, AnnotationKind, Dimensions, PropertyValue, RecordLayout, SpatialGrid,
-};
+use zvf_precomputed::{AnnotationInfo, AnnotationKind, Dimensions, RecordLayout, SpatialGrid};
 
 use crate::layers::{
     LayerError,
-    annotations::{AnnotationPlan, AnnotationSink, object_of_path},
+    annotations::{AnnotationPlan, AnnotationSink, StoreAnnotation, object_of_path},
 };
 use coarse_points::{CoarsePoints, CoarsePointsSink};
 use indexed_paths::{IndexedPaths, IndexedPathsSink};
@@ -37,7 +35,7 @@ pub(super) struct LiveAnnotations {
     turns: Semaphore,
 }
 
-/// What one pass over the store found.
+/// The annotations as one pass over the store has prepared them.
 #[derive(Debug)]
 enum Prepared {
     Points(CoarsePoints),
@@ -247,17 +245,11 @@ struct CellSink<'a> {
 impl AnnotationSink for CellSink<'_> {
     type Error = LayerError;
 
-    fn push(
-        &mut self,
-        id: u64,
-        coordinates: &[f32],
-        values: &[PropertyValue],
-        object: Option<i64>,
-    ) -> Result<(), LayerError> {
-        let is_here = self.plan.level_of(id, coordinates, object) == self.level
-            && cells_of(self.plan.kind, self.grid, coordinates).contains(&self.cell);
+    fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), LayerError> {
+        let cells = || cells_of(self.plan.kind, self.grid, annotation.coordinates);
+        let is_here = self.plan.level_of(annotation) == self.level && cells().contains(&self.cell);
         match is_here {
-            true => push_to(&mut self.list, self.plan, id, coordinates, values),
+            true => push_to(&mut self.list, self.plan, annotation),
             false => Ok(()),
         }
     }
@@ -272,14 +264,8 @@ struct RelatedSink<'a> {
 impl AnnotationSink for RelatedSink<'_> {
     type Error = LayerError;
 
-    fn push(
-        &mut self,
-        id: u64,
-        coordinates: &[f32],
-        values: &[PropertyValue],
-        _: Option<i64>,
-    ) -> Result<(), LayerError> {
-        push_to(&mut self.list, self.plan, id, coordinates, values)
+    fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), LayerError> {
+        push_to(&mut self.list, self.plan, annotation)
     }
 }
 
@@ -293,20 +279,21 @@ struct OneSink<'a> {
 impl AnnotationSink for OneSink<'_> {
     type Error = LayerError;
 
-    fn push(
-        &mut self,
-        id: u64,
-        coordinates: &[f32],
-        values: &[PropertyValue],
-        object: Option<i64>,
-    ) -> Result<(), LayerError> {
-        if id != self.id {
+    fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), LayerError> {
+        if annotation.id != self.id {
             return Ok(());
         }
         let mut record = Vec::new();
+        let StoreAnnotation {
+            coordinates,
+            values,
+            ..
+        } = annotation;
         self.plan.layout.write(coordinates, values, &mut record)?;
         if self.plan.has_objects {
-            let object = object.and_then(|object| u64::try_from(object).ok());
+            let object = annotation
+                .object
+                .and_then(|object| u64::try_from(object).ok());
             RecordLayout::write_related(object.as_slice(), &mut record)?;
         }
         self.record = Some(record);
@@ -317,12 +304,13 @@ impl AnnotationSink for OneSink<'_> {
 fn push_to(
     list: &mut ListEntries,
     plan: &AnnotationPlan,
-    id: u64,
-    coordinates: &[f32],
-    values: &[PropertyValue],
+    annotation: StoreAnnotation<'_>,
 ) -> Result<(), LayerError> {
-    list.push(id, |record| {
-        Ok(plan.layout.write(coordinates, values, record)?)
+    list.push(annotation.id, |record| {
+        let written = plan
+            .layout
+            .write(annotation.coordinates, annotation.values, record);
+        Ok(written?)
     })
 }
 

@@ -27,7 +27,7 @@ const MOST_SCALES: u32 = 3;
 const FINE: u64 = 256;
 const NANOMETRES: f64 = 1e9;
 
-/// Where the voxels of a dense array with three axes are.
+/// The positions of the voxels of a dense array with three axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VolumePlacement {
     /// Rows of the map from the index of a voxel's centre to a position.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::{Dataset, GeometryKind};
+use zvf::{Dataset, GeometryKind, NumericColumn};
 use zvf_serve::{ExportError, ExportOptions, ExportTarget, LayerKind, export};
 
 use crate::stores::{TestStores, block_on, paths};
@@ -67,6 +67,30 @@ fn a_bucket_gets_the_files_of_a_folder() {
         // A complete export is not overwritten.
         let again = run(&address, &target, &options);
         assert!(matches!(again, Err(ExportError::NotEmpty(_))), "{again:?}");
+    }
+}
+
+#[test]
+fn rounded_positions_are_noted() {
+    let stores = TestStores::new();
+    let exact = streamlines(&stores);
+    let mut geometry = paths(20, 5);
+    let positions: Vec<f32> = geometry.positions.to_vec().unwrap();
+    let positions = positions.into_iter().map(|at| f64::from(at) + 0.1);
+    geometry.positions = NumericColumn::float64(3, positions);
+    let rounded = stores.create("b.zv", GeometryKind::Streamlines, &geometry);
+    for (address, name, is_noted) in [(exact, "c", false), (rounded, "d", true)] {
+        let out = stores.folder.path().join(name);
+        let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+        let options = ExportOptions::new();
+        let report = block_on(export(&dataset, out.as_path(), &options, &|_, _| {})).unwrap();
+        let is_found = |note: &String| note.starts_with("positions are rounded to float32");
+        assert_eq!(
+            report.notes.iter().any(is_found),
+            is_noted,
+            "{:?}",
+            report.notes
+        );
     }
 }
 

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use zvf_model::row_id::RowId;
-use zvf_precomputed::PropertyValue;
 
 use super::{CellKey, list::ListEntries, push_to};
 use crate::layers::{
     LayerError,
-    annotations::{AnnotationPlan, AnnotationSink},
+    annotations::{AnnotationPlan, AnnotationSink, StoreAnnotation},
 };
 
 /// Chunks whose boxes are kept, to find annotations by id.
@@ -107,23 +106,17 @@ impl<'a> CoarsePointsSink<'a> {
 impl AnnotationSink for CoarsePointsSink<'_> {
     type Error = LayerError;
 
-    fn push(
-        &mut self,
-        id: u64,
-        coordinates: &[f32],
-        values: &[PropertyValue],
-        object: Option<i64>,
-    ) -> Result<(), LayerError> {
-        self.add_to_chunk(id, coordinates);
-        let level = self.plan.level_of(id, coordinates, object);
+    fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), LayerError> {
+        self.add_to_chunk(annotation.id, annotation.coordinates);
+        let level = self.plan.level_of(annotation);
         let grid = self.plan.levels.grids().get(level);
         let Some(grid) = grid.filter(|_| level < self.levels) else {
             return Ok(());
         };
-        let cell = grid.cell_of(coordinates);
+        let cell = grid.cell_of(annotation.coordinates);
         let list = self.cells.entry(CellKey { level, cell }).or_default();
         let before = list.size();
-        push_to(list, self.plan, id, coordinates, values)?;
+        push_to(list, self.plan, annotation)?;
         self.bytes = self
             .bytes
             .saturating_add(list.size().saturating_sub(before));

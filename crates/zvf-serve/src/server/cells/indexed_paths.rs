@@ -8,12 +8,12 @@ use std::{
 
 use bytes::Bytes;
 use zvf_dense::{ByteSource, FileSource};
-use zvf_precomputed::{ListWriter, PropertyValue, SpatialLevels};
+use zvf_precomputed::{ListWriter, SpatialLevels};
 
 use super::{CellKey, list::MOST_BYTES as MOST_LIST_BYTES};
 use crate::layers::{
     LayerError,
-    annotations::{AnnotationPlan, AnnotationSink},
+    annotations::{AnnotationPlan, AnnotationSink, StoreAnnotation},
 };
 
 /// Bytes of the file before the finest level is left out, and after that, of the rest of the file.
@@ -177,14 +177,14 @@ impl<'a> IndexedPathsSink<'a> {
 impl AnnotationSink for IndexedPathsSink<'_> {
     type Error = LayerError;
 
-    fn push(
-        &mut self,
-        id: u64,
-        coordinates: &[f32],
-        values: &[PropertyValue],
-        object: Option<i64>,
-    ) -> Result<(), LayerError> {
-        let level = self.plan.level_of(id, coordinates, object);
+    fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), LayerError> {
+        let StoreAnnotation {
+            id,
+            coordinates,
+            values,
+            ..
+        } = annotation;
+        let level = self.plan.level_of(annotation);
         let grid = self.plan.levels.grids().get(level);
         let Some(grid) = grid.filter(|_| level < self.levels) else {
             return Ok(());
