@@ -52,7 +52,7 @@ pub(super) fn of(server: &Serving, layer: &str) -> Result<Vec<String>> {
     Ok(found.paths)
 }
 
-/// Returns the ids in the properties of segments, or those that the state of the viewer shows.
+/// Returns the ids in the properties of segments, or else the segments in the state of the viewer.
 fn object_ids(server: &Serving, info: &Value, layer: &str) -> Result<Vec<String>> {
     let words = |ids: &Value| -> Option<Vec<String>> {
         let ids = ids.as_array()?.iter().filter_map(Value::as_str);
