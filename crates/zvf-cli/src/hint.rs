@@ -263,22 +263,17 @@ pub(crate) fn with_query_hint(error: zvf::Error, has_filter: bool) -> Box<dyn Er
             format!("level {level} has no group {id}"),
             "skip it with --keep-going".to_owned(),
         ),
-        zvf::Error::Query(QueryError::NoAttribute {
-            scope: None, name, ..
-        }) if has_filter && is_perhaps_text(&error) => (
+        zvf::Error::Query(
+            query @ QueryError::NoAttribute {
+                scope: None, name, ..
+            },
+        ) if has_filter && !query.has_suggestion() => (
             error_chain(&error),
             format!("put text to compare with in single quotes, as '{name}'"),
         ),
         _ => return error.into(),
     };
     Box::new(HintedError { message, hint })
-}
-
-/// Returns whether an unknown name may be text without quotes: the error says nothing else of it.
-fn is_perhaps_text(error: &zvf::Error) -> bool {
-    let message = error.to_string();
-    let is_told = ["did you mean ", " is channel ", "is null`"];
-    !is_told.iter().any(|part| message.contains(part))
 }
 
 /// Explains an empty box: names the axis on which it lies outside the bounds of the store.

@@ -72,7 +72,12 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         report.answer(&answer);
     }
     if let Some(max) = arguments.vertices {
-        report.note_vertices(max);
+        let mut stored = 0_u64;
+        for level in report.levels_read() {
+            let count = dataset.level(level).await?.vertex_count;
+            stored = stored.saturating_add(count.unwrap_or(u64::MAX));
+        }
+        report.note_vertices(max, stored);
     }
     let activity = dataset.store().activity();
     report.cost(

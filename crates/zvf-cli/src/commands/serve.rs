@@ -120,6 +120,8 @@ async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> 
             );
         }
     }
+    // Whoever reads the line may stop the server at once.
+    let stop = stop_signal()?;
     let line = match arguments.json {
         true => json!({
             "neuroglancer": server.link(),
@@ -135,7 +137,7 @@ async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> 
         writeln!(out, "{line}")?;
         out.flush()?;
     }
-    server.run(stopped()).await;
+    server.run(stop).await;
     Ok(CommandOutcome::from(String::new()))
 }
 
@@ -224,22 +226,24 @@ fn length(text: &str) -> Result<f64, String> {
     is_length.then_some(metres).ok_or_else(|| wanted.to_owned())
 }
 
-/// Waits for SIGINT or SIGTERM.
-async fn stopped() {
+/// Handles SIGINT and SIGTERM from now on, and returns a future that waits for one of them.
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        Ok(async move {
             tokio::select! {
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
             }
-            return;
-        }
+        })
     }
-    // Without a handler, the system ends the process.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+    #[cfg(windows)]
+    {
+        let mut interrupt = tokio::signal::windows::ctrl_c()?;
+        Ok(async move { drop(interrupt.recv().await) })
     }
 }
 

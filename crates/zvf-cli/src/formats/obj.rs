@@ -75,8 +75,8 @@ pub(super) fn write(
     Ok(left_out(answer, names.as_ref()))
 }
 
-/// Returns the `object.name` of each object that has one, or `None` unless they are different lines
-/// of text, none of which stands for the id of another object.
+/// Returns the `object.name` of each object that has one. Returns `None` if a name occurs twice, is
+/// not a line of text, or is `object_ID` with the id of another object.
 fn object_names(answer: &QueryResult) -> Option<BTreeMap<i64, &str>> {
     let column = answer.object.iter().find(|column| column.name == "name")?;
     let names: Vec<Option<&str>> = column.texts().collect();

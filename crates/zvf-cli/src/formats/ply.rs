@@ -66,15 +66,14 @@ pub(super) fn write(
     left_out.extend(super::object_data_left_out(answer, Format::Ply));
     let steps = steps(answer);
     staged.write(|sink| {
+        let comments: String = comments(description)
+            .flat_map(|comment| [comment, "\n"])
+            .collect();
         let mut header = format!(
-            "ply\nformat binary_little_endian 1.0\ncomment level {}\nelement vertex {}\n",
+            "ply\nformat binary_little_endian 1.0\ncomment level {}\n{comments}element vertex {}\n",
             super::level_names(answer),
             vertices.rows
         );
-        for comment in comments(description) {
-            header.push_str(comment);
-            header.push('\n');
-        }
         header.push_str(&element.header());
         if let Some((first, rows)) = ends {
             header.push_str(&links_header(first.channels(), rows));

@@ -183,7 +183,7 @@ fn objects_of_obj_files_come_back() {
 #[test]
 fn comments_of_ply_files_do_not_grow() {
     let bench = Bench::new();
-    let ply = "ply\nformat ascii 1.0\ncomment made by hand\nelement vertex 1\n\
+    let ply = "ply\nformat ascii 1.0\ncomment made by hand\nobj_info scan 7\nelement vertex 1\n\
         property float x\nproperty float y\nproperty float z\nend_header\n0 0 1\n";
     bench.file("a.ply", ply);
     bench.says(&["create", "@a.zv", "--from", "@a.ply"]);
@@ -192,4 +192,9 @@ fn comments_of_ply_files_do_not_grow() {
     bench.says(&["query", "@b.zv", "-o", "@c.ply"]);
     let read = |name: &str| fs::read(bench.path(name)).unwrap();
     assert_eq!(read("b.ply"), read("c.ply"));
+    // Some readers refuse `obj_info` behind an element.
+    let text = String::from_utf8_lossy(&read("c.ply")).into_owned();
+    let at = |line: &str| text.find(line).unwrap();
+    assert!(at("comment made by hand") < at("element vertex"), "{text}");
+    assert!(at("obj_info scan 7") < at("element vertex"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! What the command says about mistakes with options, files and predicates.
+//! Messages about mistakes with options, files and predicates.
 
 use std::fs;
 

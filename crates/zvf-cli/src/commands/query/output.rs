@@ -1,7 +1,7 @@
 //! The result of a query as text and as JSON.
 
 use serde_json::{Map, Value, json};
-use zvf::{LevelUse, Links, QueryResult, Skipped};
+use zvf::{LevelId, LevelUse, Links, QueryResult, Skipped};
 
 use crate::{
     display::{count_noun, group_digits, len_u64},
@@ -93,13 +93,18 @@ impl QueryOutput {
         self.bytes_read = bytes_read;
     }
 
-    /// Says what to do about a result with more vertices than `--vertices` allows.
-    pub(super) fn note_vertices(&mut self, max: u64) {
-        if self
-            .notes
-            .iter()
-            .any(|note| note.starts_with("no level has at most"))
-        {
+    /// Returns the levels that were read.
+    pub(super) fn levels_read(&self) -> Vec<LevelId> {
+        match self.levels.as_slice() {
+            [] => self.counts.level.map(LevelId::new).into_iter().collect(),
+            levels => levels.iter().map(|level| level.level).collect(),
+        }
+    }
+
+    /// Says what to do about a result with more vertices than `--vertices` allows. The levels that
+    /// were read store `stored` vertices.
+    pub(super) fn note_vertices(&mut self, max: u64, stored: u64) {
+        if stored > max {
             let note =
                 "zvf pyramid makes coarser levels, and --budget fails if none is small enough";
             self.notes.push(note.to_owned());
