@@ -187,7 +187,7 @@ pub struct Design {
     pub purpose: Purpose,
     /// Axes; `None` gives spatial axes x, y, z, w and so on.
     pub axes: Option<Vec<AxisSpec>>,
-    /// Coordinate reference system, stored as it is given.
+    /// Coordinate reference system, stored without changes.
     pub crs: Option<Value>,
     /// Name of the collection.
     pub name: Option<String>,

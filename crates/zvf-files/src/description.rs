@@ -1,4 +1,4 @@
-//! What a file says besides its geometry.
+//! Description of a file: everything but its geometry.
 
 use std::collections::BTreeMap;
 

@@ -12,7 +12,7 @@ use crate::{FileError, FileFault, FileHeader, names::AttributeNames};
 pub(crate) struct SurfaceValues {
     pub(crate) path: PathBuf,
     pub(crate) columns: Vec<Column>,
-    /// What describes each column in the header.
+    /// Descriptions of the columns in the header.
     pub(crate) kept: Vec<Value>,
     /// Labels: key, name, red, green, blue and alpha.
     pub(crate) labels: Vec<Value>,

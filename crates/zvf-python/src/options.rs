@@ -7,7 +7,7 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 
-/// The keyword arguments of one call, taken by name. What is left at the end is unknown.
+/// The keyword arguments of one call, taken by name. Arguments left at the end are unknown.
 pub(crate) struct Keywords<'py> {
     left: Bound<'py, PyDict>,
     known: Vec<&'static str>,

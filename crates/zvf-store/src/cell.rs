@@ -12,7 +12,7 @@
 //! | fetch | [`Store`] | one round trip |
 //! | decode | [`CellJob::finish`] | codecs, frames and the requested parts, on all cores if heavy |
 //!
-//! A child, an array of which only the key is known, may need another round trip when its chunk
+//! A child, an array known only by its key, may need another round trip when its chunk
 //! has an unusual name.
 
 use core::{
@@ -79,7 +79,7 @@ pub struct CellReader {
 enum Target<'a> {
     /// A cell of a known array.
     Element(&'a CellArray, &'a [u64]),
-    /// The only cell of an array of which only the key is known.
+    /// The only cell of an array that is known only by its key.
     Child(&'a Key),
 }
 

@@ -1,4 +1,4 @@
-//! Validation as a service: addresses come in on standard input, a line each, and what was found goes out
+//! Validation as a service: reads addresses from standard input, one a line, and writes the findings
 //! as a line of JSON each.
 //!
 //! ```text

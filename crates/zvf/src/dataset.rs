@@ -410,7 +410,7 @@ impl State {
             let found = opening::snapshot(store, &address).await?;
             let view = found.store.clone();
             let opened = Self::open(found, address.clone()).await;
-            // What is read of another transaction may look damaged. Over the network the first
+            // Data of another transaction may look damaged. Over the network the first
             // query confirms these reads together with its own.
             let confirmed = match (&opened, view.confirm_snapshot_now()) {
                 (_, Some(confirmed)) => confirmed,

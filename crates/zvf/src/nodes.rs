@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// Maximum number of children of a node.
 const MAX_CHILDREN: usize = 1 << 24;
 
-/// Where opening a store reads nodes and the names of their children.
+/// The source from which opening a store reads nodes and the names of their children.
 pub(crate) trait NodeSource: Copy + Send + Sync {
     /// Reads the nodes at `keys` in one round trip; `None` where there is no `zarr.json`.
     fn nodes(self, keys: &[Key])

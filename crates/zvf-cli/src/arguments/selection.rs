@@ -19,7 +19,7 @@ pub struct SelectionArgs {
     #[arg(long, value_name = "X,Y,Z,R", group = "region", help_heading = "Region",
         value_parser = values::sphere, allow_hyphen_values = true)]
     sphere: Option<Sphere>,
-    /// Select what is nearest to a position, with its distance: points, paths or links.
+    /// Select the points, paths or links nearest to a position, with their distances.
     #[arg(long, value_name = "X,Y,Z", help_heading = "Region",
         value_parser = values::position, allow_hyphen_values = true)]
     nearest: Option<Position>,

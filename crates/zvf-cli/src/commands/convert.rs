@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
     } else {
         whole(arguments, lossless.file())?
     };
-    // What the reader leaves out is lost as well.
+    // Content that the reader left out is lost as well.
     let lost = converted
         .notes
         .iter()

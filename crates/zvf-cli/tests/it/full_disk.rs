@@ -114,7 +114,7 @@ fn a_full_disk_names_the_store_and_leaves_nothing() {
     done(&create);
     assert!(done(&["validate", &out]).contains("nothing found"));
 
-    // What does not fit leaves the file or the store that was there before.
+    // A failed write leaves the previous file or store in place.
     let file = disk.path("b.csv");
     fs::write(&file, "before").unwrap();
     disk.resize("4m");

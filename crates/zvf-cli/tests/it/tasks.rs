@@ -210,7 +210,7 @@ fn a_bad_cluster_builds_the_same_stores_as_one_process() {
         let report = json(&["task", "commit", &plan, "--json"]);
         assert_eq!(report["report"]["vertices"], 900);
         check_equal(&at("one.zv"), &many, false);
-        // What a scheduler repeats after the commit has no effect.
+        // Tasks that a scheduler repeats after the commit have no effect.
         assert_eq!(
             json(&["task", "run", &plan, "--index=3", "--json"])["repeated"],
             true

@@ -69,7 +69,7 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<GiftiFile, FileError> {
 
 type Source = BufReader<std::io::Take<BufReader<File>>>;
 
-/// What has been read of a file.
+/// The parsed part of a file.
 struct Parser<'a> {
     path: &'a Path,
     limit: u64,

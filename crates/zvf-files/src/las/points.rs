@@ -163,7 +163,7 @@ fn check_chunks(
     file.seek(SeekFrom::Start(at))?;
     file.read_exact(&mut table)?;
     let chunks = u64::from(super::header::u32_at(&table, 4));
-    // The first point of each chunk is stored as it is.
+    // The first point of each chunk is stored uncompressed.
     let record = u64::try_from(header.record).unwrap_or(u64::MAX);
     if chunks.saturating_mul(record) > length {
         return Err(damaged());
@@ -209,7 +209,7 @@ fn check_layers(
     if sizes.saturating_add(size) > end {
         return Err(damaged);
     }
-    // A record has fewer than 65,536 extra bytes, and so many layers.
+    // A record has fewer than 65,536 extra bytes, and one layer for each.
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
     file.seek(SeekFrom::Start(sizes))?;
     file.read_exact(&mut bytes)?;

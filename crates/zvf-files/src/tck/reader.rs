@@ -41,7 +41,7 @@ struct TsfScalars {
     rows: FloatRows<1>,
 }
 
-/// A streamline as it is stored: little-endian numbers.
+/// A stored streamline: little-endian numbers.
 #[derive(Debug, Default)]
 struct Streamline {
     points: u64,

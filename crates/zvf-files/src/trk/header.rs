@@ -11,7 +11,7 @@ use zvf_model::base64;
 
 /// Size of the header.
 pub(super) const SIZE: usize = 1000;
-/// Bytes of a name, of which there are ten for scalars and ten for properties.
+/// Bytes of a name. The header has ten names of scalars and ten of properties.
 pub(super) const NAME: usize = 20;
 pub(super) const NAMES: usize = 10;
 

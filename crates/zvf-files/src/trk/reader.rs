@@ -262,7 +262,7 @@ fn float32(width: usize, bytes: Vec<u8>) -> NumericColumn {
     column
 }
 
-/// Returns the size of so many numbers.
+/// Returns the bytes of `count` numbers.
 fn bytes_of(numbers: usize) -> u64 {
     u64::try_from(numbers).unwrap_or(u64::MAX).saturating_mul(4)
 }

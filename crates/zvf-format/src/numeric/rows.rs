@@ -23,7 +23,7 @@ impl<'a> NumericRows<'a> {
     ///
     /// # Errors
     ///
-    /// [`NumericRowsError`] describes what is truncated.
+    /// [`NumericRowsError`] names the truncated part.
     pub fn parse(
         bytes: &'a [u8],
         dtype: Dtype,

@@ -102,7 +102,7 @@ pub fn objects() -> Vec<(&'static str, Vec<u8>)> {
     owned.into()
 }
 
-/// What an implementation of [`Fetch`] can do beyond what is required.
+/// Optional abilities of an implementation of [`Fetch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContractReport {

@@ -1,4 +1,4 @@
-//! Reading chunks: fragment indexes first where rows depend on them, then rows.
+//! Reads chunks: fragment indexes first if the requested rows depend on them, then rows.
 
 mod rows;
 
@@ -28,20 +28,20 @@ use crate::{
 
 use rows::{AttributeRows, attribute_rows, positions, whole_rows};
 
-/// What is wanted of a chunk.
+/// A request for rows of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkRequest {
     pub(crate) chunk: ChunkCoord,
-    /// Whether the fragments are wanted even where rows do not depend on them.
+    /// Reads the fragment index even if the rows do not depend on it.
     pub(crate) fragments: bool,
     pub(crate) rows: RequestedRows,
 }
 
-/// Which rows.
+/// The rows of a chunk to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedRows {
     All,
-    /// Those of these fragments.
+    /// The rows of these fragments.
     Fragments(Vec<u32>),
     /// The rows of these bins if the chunk has `of` fragments, which shows that its
     /// fragments are bins; otherwise all rows.
@@ -49,11 +49,11 @@ pub(crate) enum RequestedRows {
         bins: Vec<u32>,
         of: u64,
     },
-    /// These.
-    These(Vec<u64>),
+    /// The rows with these numbers.
+    Rows(Vec<u64>),
 }
 
-/// What was read of a chunk.
+/// The loaded part of a chunk.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_field_names,
@@ -66,12 +66,12 @@ pub(crate) struct Chunk {
     pub(crate) rows: u64,
     /// Rows that are in memory, ascending.
     pub(crate) loaded: RowSelection,
-    /// Fragments that were asked for as bins; `None` when all are.
+    /// The fragments that were requested as bins; `None` if all fragments were.
     pub(crate) bins: Option<Vec<u32>>,
     pub(crate) positions: Bytes,
-    /// As in the schema; `None` where the chunk has no values.
+    /// Vertex attributes in the order of the schema; `None` if the chunk has no values.
     pub(crate) vertex: Vec<Option<CellRows>>,
-    /// The same, a row for each fragment.
+    /// Fragment attributes in the order of the schema, one row for each fragment.
     pub(crate) fragment: Vec<Option<CellRows>>,
 }
 
@@ -129,112 +129,113 @@ impl Chunk {
     }
 }
 
-type Answers = Vec<Option<Result<Option<Fetched>, FetchError>>>;
+type Responses = Vec<Option<Result<Option<Fetched>, FetchError>>>;
 
-/// Requests of one round and whose they are.
-struct Round {
+/// Requests that are made together, in one round trip.
+struct RoundTrip {
     wanted: Vec<Wanted<AnyArray>>,
 }
 
-/// Where the answer to a request will be.
+/// The index of a response.
 type Slot = usize;
 
-impl Round {
+impl RoundTrip {
     fn new() -> Self {
         Self { wanted: Vec::new() }
     }
 
-    /// Asks for the cell of a chunk; `None` when it has none.
-    fn ask(
+    /// Requests the cell of a chunk, or a byte range of it. Returns `None` if the chunk has no cell.
+    fn push(
         &mut self,
-        family: &ChunkedArray,
+        array: &ChunkedArray,
         chunk: &ChunkCoord,
         part: Option<Range<u64>>,
     ) -> Option<Slot> {
-        self.wanted.push(family.wanted(chunk, part)?);
+        self.wanted.push(array.wanted(chunk, part)?);
         Some(self.wanted.len().saturating_sub(1))
     }
 
-    async fn fetch(self, fetch: Port<'_>) -> Answers {
+    async fn fetch(self, fetch: Port<'_>) -> Responses {
         if self.wanted.is_empty() {
             return Vec::new();
         }
-        let answers = fetch.cells(&self.wanted).await;
-        answers.into_iter().map(Some).collect()
+        let responses = fetch.cells(&self.wanted).await;
+        responses.into_iter().map(Some).collect()
     }
 }
 
-/// The answer of a slot, with what failed as damage of a chunk. A cell that was
-/// listed and is not there is damage too.
+/// Takes the response in a slot. A failed request is damage of the chunk, and so is the absence of a
+/// cell that is listed.
 fn take(
-    answers: &mut Answers,
+    responses: &mut Responses,
     slot: Slot,
     key: &Key,
     chunk: &ChunkCoord,
 ) -> Result<Fetched, Damage> {
-    let answer = answers.get_mut(slot).and_then(Option::take);
-    match answer {
+    let response = responses.get_mut(slot).and_then(Option::take);
+    match response {
         Some(Ok(Some(fetched))) => Ok(fetched),
         Some(Ok(None)) | None => Err(Damage::in_chunk(key, chunk, Fault::MissingCell)),
         Some(Err(error)) => Err(Damage::in_chunk(key, chunk, Fault::Fetch(error))),
     }
 }
 
-/// A chunk on its way.
-struct Open {
+/// A chunk whose requests are not complete.
+struct PendingChunk {
     request: ChunkRequest,
     index: Option<Slot>,
-    positions: Pieces,
-    vertex: Vec<Pieces>,
+    positions: RowRequest,
+    vertex: Vec<RowRequest>,
     fragment: Vec<Option<Slot>>,
     table: Option<Arc<FragmentTable>>,
-    /// What came of asking for the rows that the table names, when it was known before.
-    named: Option<Result<(), Damage>>,
+    /// The result of requesting the rows of the fragments, if the table was cached.
+    fragment_rows: Option<Result<(), Damage>>,
     loaded: Option<RowSelection>,
     bins: Option<Vec<u32>>,
 }
 
-/// How the rows of a family were asked for.
+/// The requests for the rows of an array.
 #[derive(Clone, Debug)]
-enum Pieces {
-    /// Not at all: the chunk has none.
+enum RowRequest {
+    /// The chunk has no rows in this array.
     Absent,
-    /// Not yet.
-    Later,
+    /// Requested once the fragment index is known.
+    Deferred,
     Whole(Slot),
-    /// A slot for each run of rows of this many bytes.
+    /// A slot for each run of rows, and the bytes of a row.
     Runs(Vec<Slot>, u64),
 }
 
 impl Session<'_> {
-    /// Reads chunks, in the order asked for; `None` for one that is damaged, if
-    /// the diagnostics lets it pass. At most two round trips: what is read whole comes
-    /// with the fragment indexes, what is read in part after them. A third where
-    /// an attribute turns out to be wider than it says.
+    /// Reads chunks, in the order of the requests. A damaged chunk is `None` if the diagnostics allow
+    /// skipping it.
+    ///
+    /// Takes at most two round trips: cells that are read whole come with the fragment indexes, parts
+    /// of cells after them. An attribute that is wider than declared takes a third.
     pub(crate) async fn chunks(
         &self,
         schema: &Schema,
         requests: Vec<ChunkRequest>,
         diagnostics: &Diagnostics,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
-        let mut round = Round::new();
-        let first = |request: ChunkRequest| Self::first(schema, request, &mut round);
-        let mut open: Vec<Open> = requests.into_iter().map(first).collect();
-        let mut answers = round.fetch(self.fetch).await;
-        let mut round = Round::new();
-        let mut alive: Vec<bool> = Vec::with_capacity(open.len());
-        let offset = answers.len();
-        let tables = fragment_tables(&open, &answers);
-        for (chunk, table) in open.iter_mut().zip(tables) {
-            let done = second(schema, chunk, table, &mut answers, offset, &mut round);
+        let mut round = RoundTrip::new();
+        let start = |request: ChunkRequest| Self::start(schema, request, &mut round);
+        let mut pending: Vec<PendingChunk> = requests.into_iter().map(start).collect();
+        let mut responses = round.fetch(self.fetch).await;
+        let mut round = RoundTrip::new();
+        let mut alive: Vec<bool> = Vec::with_capacity(pending.len());
+        let offset = responses.len();
+        let tables = fragment_tables(&pending, &responses);
+        for (chunk, table) in pending.iter_mut().zip(tables) {
+            let done = request_rows(schema, chunk, table, &mut responses, offset, &mut round);
             alive.push(keep(done, diagnostics)?.is_some());
         }
-        answers.extend(round.fetch(self.fetch).await);
-        let mut chunks = Vec::with_capacity(open.len());
-        for (chunk, alive) in open.into_iter().zip(alive) {
+        responses.extend(round.fetch(self.fetch).await);
+        let mut chunks = Vec::with_capacity(pending.len());
+        for (chunk, alive) in pending.into_iter().zip(alive) {
             chunks.push(match alive {
                 true => {
-                    self.finish(schema, chunk, &mut answers, diagnostics)
+                    self.finish(schema, chunk, &mut responses, diagnostics)
                         .await?
                 }
                 false => None,
@@ -243,8 +244,8 @@ impl Session<'_> {
         Ok(chunks)
     }
 
-    /// Asks for what is known to be needed.
-    fn first(schema: &Schema, request: ChunkRequest, round: &mut Round) -> Open {
+    /// Requests the fragment index and the rows that do not depend on it.
+    fn start(schema: &Schema, request: ChunkRequest, round: &mut RoundTrip) -> PendingChunk {
         let padded = schema.vertices.padded().is_some();
         let by_index = matches!(
             request.rows,
@@ -254,50 +255,59 @@ impl Session<'_> {
         let needed = needed.filter(|_| request.fragments || by_index || padded);
         let table = needed.and_then(|fragments| fragments.fragment_tables.get(&request.chunk));
         let index = match (needed, &table) {
-            (Some(fragments), None) => round.ask(fragments, &request.chunk, None),
+            (Some(fragments), None) => round.push(fragments, &request.chunk, None),
             _ => None,
         };
         let chunk = &request.chunk;
-        // What is only there as a whole is read as a whole, and at once.
-        let mut pieces = |family: &ChunkedArray| {
-            if !family.has(chunk) {
-                return Pieces::Absent;
+        // Cells that cannot be read in parts do not wait for the fragment index.
+        let mut row_request = |array: &ChunkedArray| {
+            if !array.has(chunk) {
+                return RowRequest::Absent;
             }
-            if request.rows == RequestedRows::All || !family.is_plain() {
-                let slot = round.ask(family, chunk, None);
-                return slot.map_or(Pieces::Absent, Pieces::Whole);
+            if request.rows == RequestedRows::All || !array.is_plain() {
+                let slot = round.push(array, chunk, None);
+                return slot.map_or(RowRequest::Absent, RowRequest::Whole);
             }
-            Pieces::Later
+            RowRequest::Deferred
         };
-        let positions = pieces(&schema.vertices);
+        let positions = row_request(&schema.vertices);
         let vertex = schema.vertex.iter();
-        let vertex = vertex.map(|attribute| pieces(&attribute.array)).collect();
+        let vertex = vertex
+            .map(|attribute| row_request(&attribute.array))
+            .collect();
         let fragment = schema.fragment.iter();
-        let fragment = fragment.map(|attribute| round.ask(&attribute.array, chunk, None));
+        let fragment = fragment.map(|attribute| round.push(&attribute.array, chunk, None));
         let fragment = fragment.collect();
-        let mut open = Open {
+        let mut pending = PendingChunk {
             request,
             index,
             positions,
             vertex,
             fragment,
-            named: None,
+            fragment_rows: None,
             table,
             loaded: None,
             bins: None,
         };
-        if let RequestedRows::These(rows) = &open.request.rows {
+        if let RequestedRows::Rows(rows) = &pending.request.rows {
             let runs = rows.iter().map(|row| *row..row.saturating_add(1));
-            open.loaded = Some(RowSelection::ascending(runs));
-            parts(schema, &mut open, 0, round);
+            pending.loaded = Some(RowSelection::ascending(runs));
+            request_loaded_rows(schema, &mut pending, 0, round);
         }
-        if let (Some(fragments), Some(table)) = (needed, open.table.clone()) {
-            open.named = Some(ask_named(schema, fragments, &table, &mut open, 0, round));
+        if let (Some(fragments), Some(table)) = (needed, pending.table.clone()) {
+            pending.fragment_rows = Some(request_fragment_rows(
+                schema,
+                fragments,
+                &table,
+                &mut pending,
+                0,
+                round,
+            ));
         }
-        open
+        pending
     }
 
-    /// Rows that many fragments share are many vertices of few bytes.
+    /// Checks the memory for vertices that fragments share: a few bytes can be many vertices.
     fn check_shared(&self, fragments: &FragmentTable, rows: u64) -> Result<(), QueryError> {
         let (budget, total) = (self.fetch.budget(), fragments.total());
         let entry = u64::try_from(size_of::<RowRun>()).unwrap_or(u64::MAX);
@@ -313,34 +323,34 @@ impl Session<'_> {
         })
     }
 
-    /// Takes the rows out of the answers.
+    /// Builds the chunk from the responses.
     async fn finish(
         &self,
         schema: &Schema,
-        open: Open,
-        answers: &mut Answers,
+        pending: PendingChunk,
+        responses: &mut Responses,
         diagnostics: &Diagnostics,
     ) -> Result<Option<Chunk>, QueryError> {
-        let chunk = &open.request.chunk;
-        let positions = positions(schema, &open, answers);
+        let chunk = &pending.request.chunk;
+        let positions = positions(schema, &pending, responses);
         let Some((rows, loaded, positions)) = keep(positions, diagnostics)? else {
             return Ok(None);
         };
-        let fragments = match open.table {
+        let fragments = match pending.table {
             Some(table) => table,
             None => Arc::new(FragmentTable::whole(rows)),
         };
         self.check_shared(&fragments, rows)?;
         let mut vertex = Vec::with_capacity(schema.vertex.len());
-        for (attribute, pieces) in schema.vertex.iter().zip(&open.vertex) {
-            let cell = attribute_rows(attribute, chunk, pieces, rows, &loaded, answers);
+        for (attribute, row_request) in schema.vertex.iter().zip(&pending.vertex) {
+            let cell = attribute_rows(attribute, chunk, row_request, rows, &loaded, responses);
             let cell = match cell {
                 Ok(AttributeRows::Wider) => {
-                    let mut round = Round::new();
-                    let slot = round.ask(&attribute.array, chunk, None);
-                    let mut answers = round.fetch(self.fetch).await;
-                    let whole = slot.map_or(Pieces::Absent, Pieces::Whole);
-                    attribute_rows(attribute, chunk, &whole, rows, &loaded, &mut answers)
+                    let mut round = RoundTrip::new();
+                    let slot = round.push(&attribute.array, chunk, None);
+                    let mut responses = round.fetch(self.fetch).await;
+                    let whole = slot.map_or(RowRequest::Absent, RowRequest::Whole);
+                    attribute_rows(attribute, chunk, &whole, rows, &loaded, &mut responses)
                 }
                 other => other,
             };
@@ -350,22 +360,22 @@ impl Session<'_> {
             });
         }
         let mut fragment = Vec::with_capacity(schema.fragment.len());
-        for (attribute, slot) in schema.fragment.iter().zip(&open.fragment) {
+        for (attribute, slot) in schema.fragment.iter().zip(&pending.fragment) {
             let Some(slot) = slot else {
                 fragment.push(None);
                 continue;
             };
             let key = &attribute.array.node;
-            let cell = take(answers, *slot, key, chunk)
+            let cell = take(responses, *slot, key, chunk)
                 .and_then(|cell| whole_rows(attribute, chunk, cell.bytes, fragments.len().into()));
             fragment.push(keep(cell, diagnostics)?);
         }
         Ok(Some(Chunk {
-            chunk: open.request.chunk,
+            chunk: pending.request.chunk,
             fragments,
             rows,
             loaded,
-            bins: open.bins,
+            bins: pending.bins,
             positions,
             vertex,
             fragment,
@@ -373,7 +383,7 @@ impl Session<'_> {
     }
 }
 
-/// What is damaged stops the query or is left out.
+/// Returns the value; `None` if it is damaged and the diagnostics allow skipping it.
 fn keep<T>(result: Result<T, Damage>, diagnostics: &Diagnostics) -> Result<Option<T>, QueryError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -383,81 +393,82 @@ fn keep<T>(result: Result<T, Damage>, diagnostics: &Diagnostics) -> Result<Optio
 
 /// Parses the fragment indexes of chunks on all cores; `None` for a chunk without one.
 fn fragment_tables(
-    open: &[Open],
-    answers: &Answers,
+    pending: &[PendingChunk],
+    responses: &Responses,
 ) -> Vec<Option<Result<FragmentTable, FragmentIndexError>>> {
-    let blobs = open.iter().map(|chunk| match answers.get(chunk.index?) {
-        Some(Some(Ok(Some(blob)))) => Some(&*blob.bytes),
-        _ => None,
-    });
+    let blobs = pending
+        .iter()
+        .map(|chunk| match responses.get(chunk.index?) {
+            Some(Some(Ok(Some(blob)))) => Some(&*blob.bytes),
+            _ => None,
+        });
     let blobs: Vec<Option<&[u8]>> = blobs.collect();
     let bytes = blobs.iter().flatten().map(|blob| blob.len()).sum();
     on_cores(blobs, bytes, |blob| blob.map(FragmentTable::parse))
 }
 
-/// Takes the fragment index out of the answers and asks for the rows that it
-/// names.
-fn second(
+/// Parses the fragment index in the responses and requests the rows that depend on it.
+fn request_rows(
     schema: &Schema,
-    open: &mut Open,
+    pending: &mut PendingChunk,
     table: Option<Result<FragmentTable, FragmentIndexError>>,
-    answers: &mut Answers,
+    responses: &mut Responses,
     offset: usize,
-    round: &mut Round,
+    round: &mut RoundTrip,
 ) -> Result<(), Damage> {
-    let Some(family) = &schema.fragments else {
-        return match open.request.rows {
-            RequestedRows::All | RequestedRows::These(_) => Ok(()),
-            // Without an index a chunk is one fragment.
+    let Some(array) = &schema.fragments else {
+        return match pending.request.rows {
+            RequestedRows::All | RequestedRows::Rows(_) => Ok(()),
+            // A chunk without an index is one fragment.
             _ => {
                 let unneeded = RequestedRows::All;
-                open.request.rows = unneeded;
-                if matches!(open.positions, Pieces::Later) {
-                    whole(schema, open, offset, round);
+                pending.request.rows = unneeded;
+                if matches!(pending.positions, RowRequest::Deferred) {
+                    request_all_rows(schema, pending, offset, round);
                 }
                 Ok(())
             }
         };
     };
-    let wanted = open.request.fragments
+    let wanted = pending.request.fragments
         || matches!(
-            open.request.rows,
+            pending.request.rows,
             RequestedRows::Fragments(_) | RequestedRows::Bins { .. }
         )
         || schema.vertices.padded().is_some();
     if !wanted {
         return Ok(());
     }
-    if let Some(named) = open.named.take() {
-        return named;
+    if let Some(requested) = pending.fragment_rows.take() {
+        return requested;
     }
-    let chunk = &open.request.chunk;
-    let Some(slot) = open.index else {
-        return Err(Damage::in_chunk(&family.node, chunk, Fault::Missing));
+    let chunk = &pending.request.chunk;
+    let Some(slot) = pending.index else {
+        return Err(Damage::in_chunk(&array.node, chunk, Fault::Missing));
     };
-    let blob = take(answers, slot, &family.node, chunk)?;
+    let blob = take(responses, slot, &array.node, chunk)?;
     let table = table.unwrap_or_else(|| FragmentTable::parse(&blob.bytes));
-    let table = table.map_err(|error| Damage::in_chunk(&family.node, chunk, error))?;
-    let table = family.fragment_tables.insert(chunk, table);
-    ask_named(schema, family, &table, open, offset, round)?;
-    open.table = Some(table);
+    let table = table.map_err(|error| Damage::in_chunk(&array.node, chunk, error))?;
+    let table = array.fragment_tables.insert(chunk, table);
+    request_fragment_rows(schema, array, &table, pending, offset, round)?;
+    pending.table = Some(table);
     Ok(())
 }
 
-/// Asks for the rows that the fragments of a chunk name.
-fn ask_named(
+/// Requests the rows of the requested fragments of a chunk.
+fn request_fragment_rows(
     schema: &Schema,
-    family: &ChunkedArray,
+    array: &ChunkedArray,
     table: &FragmentTable,
-    open: &mut Open,
+    pending: &mut PendingChunk,
     offset: usize,
-    round: &mut Round,
+    round: &mut RoundTrip,
 ) -> Result<(), Damage> {
-    let chunk = &open.request.chunk;
-    let fragments = match &open.request.rows {
+    let chunk = &pending.request.chunk;
+    let fragments = match &pending.request.rows {
         RequestedRows::Fragments(fragments) => Some(fragments.clone()),
         RequestedRows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
-        RequestedRows::All | RequestedRows::These(_) | RequestedRows::Bins { .. } => None,
+        RequestedRows::All | RequestedRows::Rows(_) | RequestedRows::Bins { .. } => None,
     };
     if let Some(fragments) = fragments {
         let mut runs = Vec::with_capacity(fragments.len());
@@ -468,7 +479,7 @@ fn ask_named(
                     fragment,
                     fragments,
                 };
-                return Err(Damage::in_chunk(&family.node, chunk, fault));
+                return Err(Damage::in_chunk(&array.node, chunk, fault));
             };
             match rows {
                 FragmentRows::Range(rows) => runs.push(rows),
@@ -477,60 +488,70 @@ fn ask_named(
                 }
             }
         }
-        open.loaded = Some(RowSelection::ascending(runs));
-        if matches!(open.request.rows, RequestedRows::Bins { .. }) {
-            open.bins = Some(fragments);
+        pending.loaded = Some(RowSelection::ascending(runs));
+        if matches!(pending.request.rows, RequestedRows::Bins { .. }) {
+            pending.bins = Some(fragments);
         }
-        parts(schema, open, offset, round);
-    } else if matches!(open.request.rows, RequestedRows::Bins { .. }) {
-        whole(schema, open, offset, round);
+        request_loaded_rows(schema, pending, offset, round);
+    } else if matches!(pending.request.rows, RequestedRows::Bins { .. }) {
+        request_all_rows(schema, pending, offset, round);
     }
     Ok(())
 }
 
-/// Asks for all rows of what was put off.
-fn whole(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
-    let chunk = &open.request.chunk;
-    let families = schema.vertex.iter().map(|attribute| &attribute.array);
-    let families = core::iter::once(&schema.vertices).chain(families);
-    let pieces = core::iter::once(&mut open.positions).chain(&mut open.vertex);
-    for (family, pieces) in families.zip(pieces) {
-        if matches!(pieces, Pieces::Later) {
-            let slot = round.ask(family, chunk, None);
+/// Requests all rows of the deferred arrays.
+fn request_all_rows(
+    schema: &Schema,
+    pending: &mut PendingChunk,
+    offset: usize,
+    round: &mut RoundTrip,
+) {
+    let chunk = &pending.request.chunk;
+    let arrays = schema.vertex.iter().map(|attribute| &attribute.array);
+    let arrays = core::iter::once(&schema.vertices).chain(arrays);
+    let row_request = core::iter::once(&mut pending.positions).chain(&mut pending.vertex);
+    for (array, row_request) in arrays.zip(row_request) {
+        if matches!(row_request, RowRequest::Deferred) {
+            let slot = round.push(array, chunk, None);
             let slot = slot.map(|slot| slot.saturating_add(offset));
-            *pieces = slot.map_or(Pieces::Absent, Pieces::Whole);
+            *row_request = slot.map_or(RowRequest::Absent, RowRequest::Whole);
         }
     }
 }
 
-/// Asks for the held rows of what was put off.
-fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
-    let Some(loaded) = &open.loaded else {
+/// Requests the loaded rows of the deferred arrays.
+fn request_loaded_rows(
+    schema: &Schema,
+    pending: &mut PendingChunk,
+    offset: usize,
+    round: &mut RoundTrip,
+) {
+    let Some(loaded) = &pending.loaded else {
         return;
     };
-    let chunk = &open.request.chunk;
-    let mut ask = |family: &ChunkedArray, row: u64| {
+    let chunk = &pending.request.chunk;
+    let mut request = |array: &ChunkedArray, row: u64| {
         let mut slots = Vec::new();
         for run in loaded.runs() {
             let rows = run.rows();
             let part = rows.start.saturating_mul(row)..rows.end.saturating_mul(row);
-            if let Some(slot) = round.ask(family, chunk, Some(part)) {
+            if let Some(slot) = round.push(array, chunk, Some(part)) {
                 slots.push(slot.saturating_add(offset));
             }
         }
-        Pieces::Runs(slots, row)
+        RowRequest::Runs(slots, row)
     };
-    if matches!(open.positions, Pieces::Later) {
-        open.positions = ask(&schema.vertices, schema.row());
+    if matches!(pending.positions, RowRequest::Deferred) {
+        pending.positions = request(&schema.vertices, schema.row());
     }
-    for (attribute, pieces) in schema.vertex.iter().zip(&mut open.vertex) {
-        if matches!(pieces, Pieces::Later) {
-            *pieces = ask(&attribute.array, declared_row(attribute));
+    for (attribute, row_request) in schema.vertex.iter().zip(&mut pending.vertex) {
+        if matches!(row_request, RowRequest::Deferred) {
+            *row_request = request(&attribute.array, declared_row(attribute));
         }
     }
 }
 
-/// Bytes of a row as the attribute declares it.
+/// Returns the bytes of a row of the declared width.
 fn declared_row(attribute: &ChunkAttribute) -> u64 {
     let columns = match attribute.array.padded() {
         Some(padded) => padded.columns,

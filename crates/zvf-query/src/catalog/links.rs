@@ -391,7 +391,7 @@ struct OpenedLinks {
     cells: Vec<LinkCellSource>,
 }
 
-/// What an attribute is: the same in all sources that have it.
+/// The type of an attribute, equal in all sources that have it.
 fn attribute(
     sources: &[LinkSource],
     cells: &[LinkCellSource],

@@ -31,7 +31,7 @@ pub(crate) use table::ObjectTable;
 
 use transitions::ChunkTransitions;
 
-/// The object index of a level, as far as it is open or read.
+/// The object index of a level, with the parts that are open or read.
 #[derive(Debug, Default)]
 struct ObjectCache {
     /// The open index; `Some(None)` for a level without one.

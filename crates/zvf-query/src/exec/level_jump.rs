@@ -232,7 +232,7 @@ impl LevelQuery<'_> {
             requests.push(ChunkRequest {
                 chunk: chunk.clone(),
                 fragments: with_fragments,
-                rows: RequestedRows::These(rows.iter().copied().collect()),
+                rows: RequestedRows::Rows(rows.iter().copied().collect()),
             });
         }
         let mut limit = Limit::new(self.query.limit);

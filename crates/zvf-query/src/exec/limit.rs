@@ -4,7 +4,7 @@ use crate::selection::RowSelection;
 
 /// The operator that passes the first vertices, paths or links on.
 ///
-/// Its input and output are selections, or counts of what is about to be copied. One limit counts
+/// Its input and output are selections, or counts of rows about to be copied. One limit counts
 /// over all batches of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {

@@ -52,7 +52,7 @@ pub(crate) enum Operator {
     ///
     /// Also gathers the vertices: keeps the output rows of each chunk, not its vertices.
     StreamedLinkJoin,
-    /// Keeps what is nearest to a position.
+    /// Keeps the rows nearest to a position.
     Nearest(NearestTo),
     /// Follows links to another level.
     LevelJump(i32),

@@ -14,7 +14,7 @@ pub(crate) struct Pipeline<'p> {
     pub(crate) source: &'p PlanNode,
     /// The node that filters rows.
     pub(crate) filter: Option<usize>,
-    /// Whether what crosses the border of the region is clipped.
+    /// Clips paths and links that cross the border of the region.
     pub(crate) clips: bool,
     limit: Option<u64>,
     /// The node that appends columns of objects.

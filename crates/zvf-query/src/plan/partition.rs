@@ -290,7 +290,7 @@ impl Division<'_> {
             return Ok(None);
         };
         let objects = &selected.objects;
-        // What was skipped must be reported by a part.
+        // One part must report the skipped cells.
         if objects.is_incomplete() {
             return Ok(None);
         }

@@ -88,7 +88,7 @@ impl<'p, 'q> Planner<'p, 'q> {
         self.select().await
     }
 
-    /// Plans the search for what is nearest.
+    /// Plans a search for the nearest rows.
     async fn nearest(&mut self) -> Result<PlanNode, QueryError> {
         let query = self.query;
         if query.selects_objects() {

@@ -1,4 +1,4 @@
-//! What cannot be drawn is refused, or left out and counted.
+//! Geometry that cannot be drawn is refused, or left out and counted.
 
 use zvf::{Geometry, GeometryKind, LevelChoice, LevelId, NumericColumn};
 use zvf_render::RenderError;

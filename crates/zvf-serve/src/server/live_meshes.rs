@@ -1,4 +1,4 @@
-//! Meshes of one state of a store, encoded when they are asked for.
+//! Meshes of one state of a store, encoded on request.
 //!
 //! A viewer asks for the manifest of an object and then for ranges of its fragments. The encoded
 //! object is kept, so that it is encoded once.

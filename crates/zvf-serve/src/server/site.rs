@@ -1,4 +1,4 @@
-//! What is at which path.
+//! The paths of the site and their contents.
 //!
 //! | path | content |
 //! |---|---|

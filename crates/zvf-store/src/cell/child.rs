@@ -1,4 +1,4 @@
-//! Children: arrays of which only the key is known, with one chunk of bytes.
+//! Children: arrays with one chunk of bytes, known only by their keys.
 //!
 //! Stores of format 0.8 and older have such an array for every cell.
 

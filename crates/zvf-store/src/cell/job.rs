@@ -96,7 +96,7 @@ impl CellJob {
         mem::take(&mut self.reads)
     }
 
-    /// Estimates the cost of decoding what was read, in bytes of decompression.
+    /// Estimates the cost of decoding the bytes read, in bytes of decompression.
     pub(super) fn decode_cost(&self, results: &[ReadResult]) -> usize {
         let bytes = results.iter().flatten().flatten();
         let bytes = bytes.map(Bytes::len).fold(0, usize::saturating_add);
@@ -108,7 +108,7 @@ impl CellJob {
         }
     }
 
-    /// Decodes what was read into the results of the parts.
+    /// Decodes the bytes read into the results of the parts.
     pub(super) fn finish(
         self,
         results: Vec<ReadResult>,

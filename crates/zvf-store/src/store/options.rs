@@ -167,7 +167,7 @@ impl OpenOptions {
         self.follow
     }
 
-    /// Checks after the reads of a query that nobody changed the store meanwhile. On by default.
+    /// Checks after the reads of a query that the store was not changed meanwhile. On by default.
     ///
     /// In a folder this costs some microseconds. Over the network it takes a request per query as
     /// long as the objects that it read are [recent](Self::settled_after). Turn it off for a store
@@ -254,7 +254,7 @@ impl OpenOptions {
         self
     }
 
-    /// Checks what is read against the inventory of a sealed store. On by default. Turn it off to
+    /// Checks all reads against the inventory of a sealed store. On by default. Turn it off to
     /// read a store that another program changed after it was sealed.
     #[must_use]
     pub fn seal(mut self, enabled: bool) -> Self {

@@ -1,4 +1,4 @@
-//! Checks of what is read against the inventory of a sealed store.
+//! Checks of reads against the inventory of a sealed store.
 
 use std::{path::Path as FilePath, sync::Arc};
 

@@ -38,7 +38,7 @@ impl Store {
         run_sweep(move || sweep(&root, &root, before)).await
     }
 
-    /// Deletes all temporary files below a folder in which nobody writes any more; none in a bucket.
+    /// Deletes all temporary files below a folder that no process writes to any more; none in a bucket.
     pub(super) async fn delete_temporary_files(
         &self,
         folder: &Key,

@@ -49,7 +49,7 @@ pub(super) async fn check(
         };
         if let Some(finer) = &before {
             bins(context, finer, &step);
-            // What completes an additive level has other objects and vertices.
+            // The levels that complete an additive level have other objects and vertices.
             let is_rest = finer.scope.metadata.refinement == Refinement::Add;
             if !finer.is_stale && !step.is_stale && !is_rest {
                 vertices(context, finer, &step, counted);

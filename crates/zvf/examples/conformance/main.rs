@@ -46,7 +46,7 @@ async fn answered(line: &str) -> Outcome<Json> {
 }
 
 async fn info(dataset: &Dataset) -> Outcome<Json> {
-    // What the root names may not be there; this looks.
+    // Levels that the root names may be absent.
     let info = dataset.info().await?;
     let levels = info.levels.iter().map(|level| level.level.number());
     Ok(json!({ "axes": info.axes, "levels": levels.collect::<Vec<_>>() }))

@@ -1,4 +1,4 @@
-//! What is asked.
+//! A request of the protocol.
 
 use serde_json::Value as Json;
 use zvf::{Bbox, LevelChoice, LevelId, Mode, Query, Shape};

@@ -188,7 +188,7 @@ fn ask(error: &ManyFilesError) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// Input that is read in batches is checked twice: what was confirmed is not asked again.
+    /// Input that is read in batches is checked twice; a confirmed request is not confirmed again.
     #[test]
     fn a_confirmed_plan_is_accepted_again() {
         let mut estimate = PlanEstimate::default();

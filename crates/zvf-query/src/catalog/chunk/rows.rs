@@ -1,9 +1,9 @@
-//! Rows of a chunk out of what was answered.
+//! Rows of a chunk from the responses to its requests.
 
 use bytes::{Bytes, BytesMut};
 use zvf_model::grid::ChunkCoord;
 
-use super::{Answers, Open, Pieces, declared_row, take};
+use super::{PendingChunk, Responses, RowRequest, declared_row, take};
 use crate::{
     catalog::cell_rows::{CellRows, value_rows},
     catalog::schema::{ChunkAttribute, Schema},
@@ -11,18 +11,18 @@ use crate::{
     selection::RowSelection,
 };
 
-/// How many rows the chunk has, which are held, and their positions.
+/// Returns the number of rows of the chunk, the loaded rows, and their positions.
 pub(super) fn positions(
     schema: &Schema,
-    open: &Open,
-    answers: &mut Answers,
+    pending: &PendingChunk,
+    responses: &mut Responses,
 ) -> Result<(u64, RowSelection, Bytes), Damage> {
-    let (key, chunk) = (&schema.vertices.node, &open.request.chunk);
+    let (key, chunk) = (&schema.vertices.node, &pending.request.chunk);
     let row = schema.row();
-    let extent = open.table.as_ref().map_or(0, |table| table.extent());
+    let extent = pending.table.as_ref().map_or(0, |table| table.extent());
     let count = |size: u64| {
         if let Some(padded) = schema.vertices.padded() {
-            // How many rows are in use, only the fragments say.
+            // Only the fragments tell how many rows of a padded cell are used.
             return match extent <= padded.rows {
                 true => Ok(extent),
                 false => Err(no_row(schema, chunk, extent, padded.rows)),
@@ -37,17 +37,17 @@ pub(super) fn positions(
             )),
         }
     };
-    let (rows, loaded, bytes) = match &open.positions {
-        Pieces::Absent | Pieces::Later => {
+    let (rows, loaded, bytes) = match &pending.positions {
+        RowRequest::Absent | RowRequest::Deferred => {
             return Err(Damage::in_chunk(key, chunk, Fault::MissingCell));
         }
-        Pieces::Whole(slot) => {
-            let cell = take(answers, *slot, key, chunk)?;
+        RowRequest::Whole(slot) => {
+            let cell = take(responses, *slot, key, chunk)?;
             let rows = count(u64::try_from(cell.bytes.len()).unwrap_or(u64::MAX))?;
             let used = rows.saturating_mul(row);
             let used = usize::try_from(used).unwrap_or(usize::MAX);
             let bytes = cell.bytes.slice(..used.min(cell.bytes.len()));
-            match &open.loaded {
+            match &pending.loaded {
                 None => (rows, RowSelection::all(rows), bytes),
                 Some(loaded) => {
                     let bytes = cut(&bytes, loaded, row);
@@ -55,16 +55,16 @@ pub(super) fn positions(
                 }
             }
         }
-        Pieces::Runs(slots, _) => {
-            let loaded = open.loaded.clone().unwrap_or_default();
+        RowRequest::Runs(slots, _) => {
+            let loaded = pending.loaded.clone().unwrap_or_default();
             let mut size = None;
             let mut parts = Vec::with_capacity(slots.len());
             for slot in slots {
-                let part = take(answers, *slot, key, chunk)?;
+                let part = take(responses, *slot, key, chunk)?;
                 size = Some(schema.vertices.payload_size(chunk, part.size));
                 parts.push(part.bytes);
             }
-            // Without a row nothing was asked, and nothing is known but that.
+            // Without requests, the fragments are the only source of the number of rows.
             let rows = size.map_or(Ok(extent), count)?;
             (rows, loaded, join(parts))
         }
@@ -77,12 +77,12 @@ pub(super) fn positions(
 }
 
 fn no_row(schema: &Schema, chunk: &ChunkCoord, end: u64, rows: u64) -> Damage {
-    let family = schema.fragments.as_ref().unwrap_or(&schema.vertices);
+    let array = schema.fragments.as_ref().unwrap_or(&schema.vertices);
     let row = end.saturating_sub(1);
-    Damage::in_chunk(&family.node, chunk, Fault::NoRow { row, rows })
+    Damage::in_chunk(&array.node, chunk, Fault::NoRow { row, rows })
 }
 
-/// One piece of memory out of several.
+/// Concatenates buffers.
 fn join(mut parts: Vec<Bytes>) -> Bytes {
     if parts.len() == 1 {
         return parts.pop().unwrap_or_default();
@@ -95,7 +95,7 @@ fn join(mut parts: Vec<Bytes>) -> Bytes {
     all.freeze()
 }
 
-/// The held rows out of all.
+/// Returns the loaded rows of a whole cell.
 fn cut(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
     let place = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
     let parts = loaded.runs().iter().map(|run| {
@@ -108,27 +108,27 @@ fn cut(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
 
 pub(super) enum AttributeRows {
     Rows(CellRows),
-    /// What was read does not fit the declared width.
+    /// The cell does not have the declared width and must be read whole.
     Wider,
 }
 
-/// The held rows of an attribute; an error for a chunk that has none but should.
+/// Returns the loaded rows of an attribute.
 pub(super) fn attribute_rows(
     attribute: &ChunkAttribute,
     chunk: &ChunkCoord,
-    pieces: &Pieces,
+    row_request: &RowRequest,
     rows: u64,
     loaded: &RowSelection,
-    answers: &mut Answers,
+    responses: &mut Responses,
 ) -> Result<AttributeRows, Damage> {
     let key = &attribute.array.node;
-    match pieces {
-        Pieces::Absent | Pieces::Later => Ok(AttributeRows::Rows(CellRows {
+    match row_request {
+        RowRequest::Absent | RowRequest::Deferred => Ok(AttributeRows::Rows(CellRows {
             bytes: Bytes::new(),
             columns: 0,
         })),
-        Pieces::Whole(slot) => {
-            let cell = take(answers, *slot, key, chunk)?;
+        RowRequest::Whole(slot) => {
+            let cell = take(responses, *slot, key, chunk)?;
             let all = whole_rows(attribute, chunk, cell.bytes, rows)?;
             let row = u64::from(all.columns);
             let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
@@ -139,11 +139,11 @@ pub(super) fn attribute_rows(
             let columns = all.columns;
             Ok(AttributeRows::Rows(CellRows { bytes, columns }))
         }
-        Pieces::Runs(slots, row) => {
+        RowRequest::Runs(slots, row) => {
             let mut parts = Vec::with_capacity(slots.len());
             for slot in slots {
-                let answer = answers.get_mut(*slot).and_then(Option::take);
-                let part = match answer {
+                let response = responses.get_mut(*slot).and_then(Option::take);
+                let part = match response {
                     Some(Ok(Some(part))) => part,
                     Some(Ok(None)) | None => {
                         return Err(Damage::in_chunk(key, chunk, Fault::MissingCell));
@@ -173,8 +173,8 @@ pub(super) fn attribute_rows(
     }
 }
 
-/// All rows of a cell of an attribute, as wide as the cell says: declared widths
-/// are often wrong.
+/// Returns all rows of a cell of an attribute, with the width that follows from the size of the cell:
+/// declared widths are often wrong.
 pub(super) fn whole_rows(
     attribute: &ChunkAttribute,
     chunk: &ChunkCoord,

@@ -1,4 +1,4 @@
-//! A store that counts what is asked of it.
+//! A store that counts its requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -189,7 +189,7 @@ impl LevelQuery<'_> {
                 more.push((chunk, None));
                 continue;
             }
-            requests.push(work.request(&chunk, RequestedRows::These(rows.into_iter().collect())));
+            requests.push(work.request(&chunk, RequestedRows::Rows(rows.into_iter().collect())));
             present.push(chunk);
         }
         let read = self.read_chunks(work.schema, requests, diagnostics).await?;

@@ -11,7 +11,7 @@ use crate::{
     resolve::query::Allowed,
 };
 
-/// What numbering links of a whole level depends on.
+/// The inputs of numbering the links of a whole level.
 pub(super) struct Numbering<'a> {
     pub(super) map: &'a RowMap,
     pub(super) allowed: &'a Allowed,

@@ -24,7 +24,7 @@ pub(super) struct ChunkRows {
     end: u64,
     /// Rows of the chunk.
     rows: u64,
-    /// Where each row went if that is not in order; [`NOWHERE`] for rows not in the result.
+    /// The result row of each row, if rows are not in order; [`NOWHERE`] for rows not in the result.
     moved: Option<Vec<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Chunks of which stored links could not be read.
+//! Chunks whose stored links could not be read.
 
 use core::ops::Range;
 use std::collections::BTreeSet;

@@ -24,7 +24,7 @@ pub(super) enum Overlap {
     Confirmed,
 }
 
-/// A piece, as far as it is loaded.
+/// The loaded part of a piece.
 enum Known<'l> {
     /// In memory: its positions.
     Read(Coordinates),
