@@ -105,7 +105,7 @@ pub struct VertexMerge {
     /// Coarser vertex of each vertex, or [`NO_VERTEX`]. Every number below the count occurs.
     pub parent: Vec<u32>,
     /// Positions of the coarser vertices.
-    pub places: MergedPositions,
+    pub positions: MergedPositions,
     /// Distance that the geometry moves; `None` if the method gives none. Of meshes it covers both
     /// directions, old surface to new and new to old; otherwise it is an upper bound on the distance
     /// of any point of the old geometry from the new.
@@ -160,7 +160,7 @@ impl VertexMerge {
         let rows: Vec<u32> = (0..block.len() as u32).collect();
         Self {
             parent: rows.clone(),
-            places: MergedPositions::Source(rows),
+            positions: MergedPositions::Source(rows),
             error: Some(0.0),
         }
     }
@@ -193,7 +193,7 @@ impl VertexMerge {
         }
         Self {
             parent,
-            places: MergedPositions::Source(rows),
+            positions: MergedPositions::Source(rows),
             error,
         }
     }
@@ -205,18 +205,20 @@ impl VertexMerge {
         let pairs = pairs.filter(|(_, parent)| **parent != NO_VERTEX);
         let far = pairs.map(|(vertex, parent)| {
             let parent = *parent as usize;
-            let place = match &self.places {
+            let position = match &self.positions {
                 MergedPositions::Source(rows) => block.position(rows[parent] as usize),
-                MergedPositions::Computed(places) => &places[parent * axes..(parent + 1) * axes],
+                MergedPositions::Computed(positions) => {
+                    &positions[parent * axes..(parent + 1) * axes]
+                }
             };
-            distance::square(place, block.position(vertex))
+            distance::square(position, block.position(vertex))
         });
         far.fold(0.0, f64::max).sqrt()
     }
 
     /// Returns the number of vertices of the coarser level.
     pub fn len(&self, axes: usize) -> usize {
-        match &self.places {
+        match &self.positions {
             MergedPositions::Source(rows) => rows.len(),
             MergedPositions::Computed(positions) => positions.len() / axes.max(1),
         }

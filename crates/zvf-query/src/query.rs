@@ -169,8 +169,8 @@ impl VertexBudget {
 
     /// Sets the position around which the result is finest.
     #[must_use]
-    pub fn focus(mut self, place: Position) -> Self {
-        self.focus = Some(place);
+    pub fn focus(mut self, position: Position) -> Self {
+        self.focus = Some(position);
         self
     }
 }
@@ -226,7 +226,7 @@ pub enum Clip {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NearestTo {
     /// The position.
-    pub place: Position,
+    pub position: Position,
     /// The number of elements to return.
     pub count: usize,
 }
@@ -325,10 +325,10 @@ impl Query {
         self
     }
 
-    /// Selects the `count` elements nearest to `place`.
+    /// Selects the `count` elements nearest to `position`.
     #[must_use]
-    pub fn nearest(mut self, place: Position, count: usize) -> Self {
-        self.nearest = Some(NearestTo { place, count });
+    pub fn nearest(mut self, position: Position, count: usize) -> Self {
+        self.nearest = Some(NearestTo { position, count });
         self
     }
 

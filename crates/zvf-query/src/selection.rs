@@ -8,7 +8,7 @@ pub(crate) struct RowRun {
     /// First row in the buffer of the chunk.
     pub(crate) row: u64,
     /// Index of the first row among the rows of the chunk that are in memory.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
     /// Number of rows.
     pub(crate) len: usize,
     /// Fragment that names the rows.
@@ -25,10 +25,10 @@ impl RowRun {
 
     /// Returns the rows as runs of one row.
     pub(crate) fn iter(self) -> impl Iterator<Item = Self> {
-        let rows = (self.row..).zip(self.places());
-        rows.map(move |(row, place)| Self {
+        let rows = (self.row..).zip(self.indices());
+        rows.map(move |(row, index)| Self {
             row,
-            place,
+            index,
             len: 1,
             ..self
         })
@@ -40,15 +40,15 @@ impl RowRun {
     }
 
     /// Returns the indices of the rows in memory.
-    pub(crate) fn places(self) -> Range<usize> {
-        self.place..self.place.saturating_add(self.len)
+    pub(crate) fn indices(self) -> Range<usize> {
+        self.index..self.index.saturating_add(self.len)
     }
 
     /// Returns the part of the run that these of its rows make.
     fn part(self, start: usize, len: usize) -> Self {
         Self {
             row: self.row.saturating_add(count(start)),
-            place: self.place.saturating_add(start),
+            index: self.index.saturating_add(start),
             len,
             ..self
         }
@@ -59,7 +59,7 @@ impl RowRun {
         self.fragment == next.fragment
             && self.chunk == next.chunk
             && self.row.checked_add(count(self.len)) == Some(next.row)
-            && self.place.checked_add(self.len) == Some(next.place)
+            && self.index.checked_add(self.len) == Some(next.index)
     }
 }
 
@@ -97,7 +97,7 @@ impl RowSelection {
             end = end.max(range.end);
             selection.push(RowRun {
                 row: start,
-                place: selection.len,
+                index: selection.len,
                 len: usize::try_from(range.end.saturating_sub(start)).unwrap_or(usize::MAX),
                 ..RowRun::default()
             });
@@ -121,7 +121,7 @@ impl RowSelection {
 
     /// Returns the ranges of memory that hold the rows of one chunk.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let mut runs = self.runs.iter().map(|run| run.places()).peekable();
+        let mut runs = self.runs.iter().map(|run| run.indices()).peekable();
         core::iter::from_fn(move || {
             let mut span = runs.next()?;
             while let Some(next) = runs.next_if(|next| next.start == span.end) {
@@ -191,8 +191,8 @@ impl RowSelection {
     }
 
     /// Keeps the rows whose index in memory is flagged.
-    pub(crate) fn keep_places(&mut self, flags: &[bool]) {
-        self.keep(|run, _| flags.get(run.places()).unwrap_or_default());
+    pub(crate) fn keep_indices(&mut self, flags: &[bool]) {
+        self.keep(|run, _| flags.get(run.indices()).unwrap_or_default());
     }
 
     /// Keeps the rows whose index in the selection is flagged.
@@ -222,11 +222,11 @@ impl RowSelection {
     }
 
     /// Returns the index in memory of a row of an [ascending](Self::ascending) selection.
-    pub(crate) fn place(&self, row: u64) -> Option<usize> {
+    pub(crate) fn index_of(&self, row: u64) -> Option<usize> {
         let after = self.runs.partition_point(|run| run.row <= row);
         let run = self.runs.get(after.checked_sub(1)?)?;
         let at = usize::try_from(row.checked_sub(run.row)?).ok()?;
-        (at < run.len).then(|| run.place.checked_add(at))?
+        (at < run.len).then(|| run.index.checked_add(at))?
     }
 
     /// Returns the runs of an [ascending](Self::ascending) selection inside a range of rows.
@@ -263,10 +263,10 @@ impl FromIterator<RowRun> for RowSelection {
 mod tests {
     use super::*;
 
-    fn run(row: u64, place: usize, len: usize, fragment: u32) -> RowRun {
+    fn run(row: u64, index: usize, len: usize, fragment: u32) -> RowRun {
         RowRun {
             row,
-            place,
+            index,
             len,
             fragment,
             chunk: 0,
@@ -277,14 +277,14 @@ mod tests {
     fn ascending_selections_find_rows_in_memory() {
         let loaded = RowSelection::ascending([7..9, 0..2, 1..3, 3..4, 5..5]);
         assert_eq!((loaded.len(), loaded.end()), (6, 9));
-        let places: Vec<_> = (0..10).map(|row| loaded.place(row)).collect();
+        let indices: Vec<_> = (0..10).map(|row| loaded.index_of(row)).collect();
         let expected = [Some(0), Some(1), Some(2), Some(3), None, None, None];
-        assert_eq!(places.get(..7), Some(&expected[..]));
-        assert_eq!(places.get(7..), Some(&[Some(4), Some(5), None][..]));
+        assert_eq!(indices.get(..7), Some(&expected[..]));
+        assert_eq!(indices.get(7..), Some(&[Some(4), Some(5), None][..]));
         assert_eq!(RowSelection::all(0).len(), 0);
         let within = |rows| {
             let runs = loaded.within(rows);
-            runs.map(|run| (run.rows(), run.place)).collect::<Vec<_>>()
+            runs.map(|run| (run.rows(), run.index)).collect::<Vec<_>>()
         };
         assert_eq!(within(2..8), [(2..4, 2), (7..8, 4)]);
         assert_eq!(within(4..7), []);
@@ -311,7 +311,7 @@ mod tests {
         kept.keep_flagged(&[true, false, true, true, false]);
         assert_eq!(numbers(&kept), [4, 6, 0]);
         let mut kept = rows.clone();
-        kept.keep_places(&[false, true, true, false, true]);
+        kept.keep_indices(&[false, true, true, false, true]);
         assert_eq!(numbers(&kept), [5, 6, 1]);
         kept.truncate(2);
         assert_eq!(numbers(&kept), [5, 6]);

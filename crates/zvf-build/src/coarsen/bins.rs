@@ -29,13 +29,13 @@ pub(super) fn merge(
     };
     let (parent, count) = Cells::new(block, cell, by_owner).merged(block);
     let means = means(block, &parent, count);
-    let places = match placing {
+    let positions = match placing {
         Placement::Mean => MergedPositions::Computed(means),
         Placement::Medoid => MergedPositions::Source(medoids(block, &parent, &means, count)),
     };
     let mut merge = VertexMerge {
         parent,
-        places,
+        positions,
         error: None,
     };
     // A face with merged corners vanishes, and its points may be far from all others.

@@ -71,13 +71,13 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
             .zip(&removed)
             .map(|(row, removed)| if *removed { NO_VERTEX } else { row });
         let merge = VertexMerge::kept(block, into.collect(), Some(0.0));
-        let MergedPositions::Source(rows) = &merge.places else {
+        let MergedPositions::Source(rows) = &merge.positions else {
             return merge;
         };
-        let places = rows.iter().flat_map(|row| block.position(*row as usize));
+        let positions = rows.iter().flat_map(|row| block.position(*row as usize));
         // As with collapsed edges, values are aggregated.
-        let places = MergedPositions::Computed(places.copied().collect());
-        return VertexMerge { places, ..merge };
+        let positions = MergedPositions::Computed(positions.copied().collect());
+        return VertexMerge { positions, ..merge };
     }
     let mut mesh = Mesh::new(block, &removed);
     let Survey {
@@ -119,16 +119,16 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         error = measured(&old, &run.mesh, block.axes, edge_lengths.mean, error);
     }
     let error = error.max(largest(&run.rims));
-    let places = run.mesh.at;
-    finish(block.axes, &removed, run.into, &places, error)
+    let positions = run.mesh.at;
+    finish(block.axes, &removed, run.into, &positions, error)
 }
 
 /// Returns the two-sided distance of two surfaces: the smaller of `bound` and the measured bound
 /// for the old one, and the measured distance for the new one.
 fn measured(old: &Mesh, new: &Mesh, axes: usize, spacing: f64, bound: f64) -> f64 {
     let positions = [old, new].map(|mesh| {
-        let places = mesh.at.iter().flat_map(|at| &at[..axes]);
-        places.copied().collect::<Vec<f64>>()
+        let positions = mesh.at.iter().flat_map(|at| &at[..axes]);
+        positions.copied().collect::<Vec<f64>>()
     });
     let links = [old, new].map(Mesh::live_faces);
     let shape = |at: usize| Simplices {
@@ -166,11 +166,14 @@ impl EdgeLengths {
 }
 
 /// Returns the lower and upper corner of the remaining vertices.
-fn extent(places: &[Vector], removed: &[bool]) -> (Vector, Vector) {
-    let places = places.iter().zip(removed).filter(|(_, removed)| !**removed);
+fn extent(positions: &[Vector], removed: &[bool]) -> (Vector, Vector) {
+    let positions = positions
+        .iter()
+        .zip(removed)
+        .filter(|(_, removed)| !**removed);
     let mut corners = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for (place, _) in places {
-        for (axis, number) in place.iter().enumerate() {
+    for (position, _) in positions {
+        for (axis, number) in position.iter().enumerate() {
             corners.0[axis] = corners.0[axis].min(*number);
             corners.1[axis] = corners.1[axis].max(*number);
         }
@@ -183,7 +186,7 @@ fn finish(
     axes: usize,
     removed: &[bool],
     mut into: Vec<u32>,
-    places: &[Vector],
+    vertices: &[Vector],
     error: f64,
 ) -> VertexMerge {
     let mut positions = Vec::new();
@@ -195,7 +198,7 @@ fn finish(
         }
         numbers[vertex] = count;
         count += 1;
-        positions.extend_from_slice(&places[vertex][..axes]);
+        positions.extend_from_slice(&vertices[vertex][..axes]);
     }
     let parent = (0..into.len())
         .map(|vertex| {
@@ -210,7 +213,7 @@ fn finish(
         .collect();
     VertexMerge {
         parent,
-        places: MergedPositions::Computed(positions),
+        positions: MergedPositions::Computed(positions),
         error: Some(error),
     }
 }
@@ -295,10 +298,10 @@ impl Run<'_> {
             return None;
         }
         let [of_a, of_b] = [a, b].map(|end| &self.quadrics[end as usize]);
-        let cost = |place| of_a.cost(sub(place, at_a)) + of_b.cost(sub(place, at_b));
+        let cost = |position| of_a.cost(sub(position, at_a)) + of_b.cost(sub(position, at_b));
         let stays = |vertex| self.mesh.has(vertex, TIED | LOCKED);
         let is_rim = |vertex| self.mesh.has(vertex, RIM);
-        let (kept, lost, place) = match (stays(a), stays(b)) {
+        let (kept, lost, position) = match (stays(a), stays(b)) {
             (true, true) => return None,
             (true, false) => (a, b, at_a),
             (false, true) => (b, a, at_b),
@@ -312,9 +315,9 @@ impl Run<'_> {
         Some(Collapse {
             kept,
             lost,
-            place,
-            moves: distance(place, self.mesh.at[kept as usize]) > 0.0,
-            cost: cost(place),
+            position,
+            moves: distance(position, self.mesh.at[kept as usize]) > 0.0,
+            cost: cost(position),
         })
         .filter(|edge| edge.cost.is_finite())
     }
@@ -331,10 +334,10 @@ impl Run<'_> {
         };
         let min = sum.least().filter(near);
         let min = min.map(|min| self.round(add(at_a, min)));
-        let moved_in = min.map(|place| self.moved_in(place));
-        let is_inside = |place: &Vector| self.is_inside(*place);
+        let moved_in = min.map(|position| self.moved_in(position));
+        let is_inside = |position: &Vector| self.is_inside(*position);
         match (min, moved_in.filter(is_inside)) {
-            (Some(min), Some(place)) if distance(min, place) == 0.0 => return place,
+            (Some(min), Some(position)) if distance(min, position) == 0.0 => return position,
             _ => {}
         }
         let middle = self.round(add(at_a, middle));
@@ -343,32 +346,32 @@ impl Run<'_> {
             .into_iter()
             .chain(others.filter(is_inside))
             .min_by(|a, b| {
-                let [a, b] = [a, b].map(|place| sum.cost(sub(*place, at_a)));
+                let [a, b] = [a, b].map(|position| sum.cost(sub(*position, at_a)));
                 a.total_cmp(&b)
             })
             .unwrap_or(at_a)
     }
 
     /// Moves a position to the nearest one in the extent of the vertices.
-    fn moved_in(&self, place: Vector) -> Vector {
+    fn moved_in(&self, position: Vector) -> Vector {
         std::array::from_fn(|axis| {
-            let number = place[axis].max(self.lower[axis]);
+            let number = position[axis].max(self.lower[axis]);
             number.min(self.upper[axis])
         })
     }
 
-    fn round(&self, place: Vector) -> Vector {
+    fn round(&self, position: Vector) -> Vector {
         if self.is_single {
-            place.map(|number| f64::from(number as f32))
+            position.map(|number| f64::from(number as f32))
         } else {
-            place
+            position
         }
     }
 
     /// Returns whether a position is in the chunk, also as 32-bit floats.
-    fn is_inside(&self, place: Vector) -> bool {
+    fn is_inside(&self, position: Vector) -> bool {
         let bounds = self.block.lower.iter().zip(&self.block.upper);
-        place.iter().zip(bounds).all(|(number, (lower, upper))| {
+        position.iter().zip(bounds).all(|(number, (lower, upper))| {
             [*number, f64::from(*number as f32)]
                 .iter()
                 .all(|number| lower <= number && number < upper)
@@ -382,7 +385,7 @@ impl Run<'_> {
             return false;
         }
         let is_long = |(vertex, _): &(u32, u8)| {
-            distance(mesh.at[*vertex as usize], edge.place) > self.max_edge
+            distance(mesh.at[*vertex as usize], edge.position) > self.max_edge
         };
         if around.ring.iter().any(is_long) {
             return false;
@@ -416,11 +419,11 @@ impl Run<'_> {
             self.rims[start] = rim;
         }
         let quadrics = [kept, lost].map(|end| {
-            let way = sub(edge.place, mesh.at[end]);
+            let way = sub(edge.position, mesh.at[end]);
             self.quadrics[end].moved(way)
         });
         mesh.collapse(edge.lost, edge.kept, &around.lost);
-        mesh.at[kept] = edge.place;
+        mesh.at[kept] = edge.position;
         self.quadrics[kept] = quadrics[0].sum(&quadrics[1]);
         self.radii[kept] = radius;
         self.radii[lost] = 0.0;
@@ -434,8 +437,8 @@ impl Run<'_> {
 }
 
 /// Returns the distance of a point from a segment.
-fn from_segment(place: Vector, [from, to]: [Vector; 2]) -> f64 {
-    let (way, off) = (sub(to, from), sub(place, from));
+fn from_segment(position: Vector, [from, to]: [Vector; 2]) -> f64 {
+    let (way, off) = (sub(to, from), sub(position, from));
     let along = (dot(off, way) / dot(way, way).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
     distance(off, scale(way, along))
 }

@@ -7,25 +7,25 @@ pub(super) fn square(a: &[f64], b: &[f64]) -> f64 {
 
 /// Returns the point between `start` and `end` that is farthest from their segment, and its squared
 /// distance.
-pub(super) fn farthest(places: &[f64], axes: usize, start: usize, end: usize) -> (usize, f64) {
+pub(super) fn farthest(positions: &[f64], axes: usize, start: usize, end: usize) -> (usize, f64) {
     match axes {
-        2 => farthest_of::<2>(places, start, end),
-        3 => farthest_of::<3>(places, start, end),
+        2 => farthest_of::<2>(positions, start, end),
+        3 => farthest_of::<3>(positions, start, end),
         _ => {
-            let place = |at: usize| &places[at * axes..(at + 1) * axes];
-            let (from, to) = (place(start), place(end));
-            let between = (start + 1..end).map(|at| (at, off(place(at), from, to)));
+            let position = |at: usize| &positions[at * axes..(at + 1) * axes];
+            let (from, to) = (position(start), position(end));
+            let between = (start + 1..end).map(|at| (at, off(position(at), from, to)));
             greatest(between, start)
         }
     }
 }
 
-fn farthest_of<const AXES: usize>(places: &[f64], start: usize, end: usize) -> (usize, f64) {
-    let (places, _) = places.as_chunks::<AXES>();
-    let (from, to) = (&places[start], &places[end]);
-    let between = places[start..end].iter().enumerate().skip(1);
+fn farthest_of<const AXES: usize>(positions: &[f64], start: usize, end: usize) -> (usize, f64) {
+    let (positions, _) = positions.as_chunks::<AXES>();
+    let (from, to) = (&positions[start], &positions[end]);
+    let between = positions[start..end].iter().enumerate().skip(1);
     greatest(
-        between.map(|(at, place)| (start + at, off(place, from, to))),
+        between.map(|(at, position)| (start + at, off(position, from, to))),
         start,
     )
 }
@@ -40,12 +40,12 @@ fn greatest(between: impl Iterator<Item = (usize, f64)>, start: usize) -> (usize
 }
 
 /// Returns the squared distance of a point from a segment.
-pub(super) fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
+pub(super) fn off(position: &[f64], from: &[f64], to: &[f64]) -> f64 {
     let (mut length, mut share) = (0.0, 0.0);
-    for axis in 0..place.len() {
+    for axis in 0..position.len() {
         let way = to[axis] - from[axis];
         length += way * way;
-        share += way * (place[axis] - from[axis]);
+        share += way * (position[axis] - from[axis]);
     }
     let share = if length > 0.0 {
         (share / length).clamp(0.0, 1.0)
@@ -53,8 +53,8 @@ pub(super) fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
         0.0
     };
     let mut off = 0.0;
-    for axis in 0..place.len() {
-        let rest = place[axis] - from[axis] - share * (to[axis] - from[axis]);
+    for axis in 0..position.len() {
+        let rest = position[axis] - from[axis] - share * (to[axis] - from[axis]);
         off += rest * rest;
     }
     off

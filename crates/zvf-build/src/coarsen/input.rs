@@ -409,7 +409,7 @@ impl FineChunk<'_> {
     /// # Errors
     ///
     /// [`CoarsenError`] when the stored data is inconsistent.
-    pub fn each_place(
+    pub fn each_position(
         &self,
         dtype: Dtype,
         axes: usize,
@@ -429,15 +429,15 @@ impl FineChunk<'_> {
             bytes: in_order(self.positions, dtype),
             ..NumericColumn::new(dtype.kind(), axes as u32)
         };
-        let mut places = Vec::new();
-        coordinates::block(&numbers, 0..rows, &mut places);
+        let mut positions = Vec::new();
+        coordinates::block(&numbers, 0..rows, &mut positions);
         let mut tell = |object: u32, fragment: u32| {
             let own = index
                 .rows(fragment)
                 .ok_or_else(|| no_fragment(self, fragment, &index))?;
             for row in &own {
                 let at = row as usize * axes;
-                each(object, fragment, &places[at..at + axes]);
+                each(object, fragment, &positions[at..at + axes]);
             }
             Ok(())
         };

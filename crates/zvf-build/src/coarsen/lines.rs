@@ -17,12 +17,12 @@ const LONGEST: usize = 4096;
 pub(super) fn simplify(block: &VertexBlock, tolerance: f64) -> VertexMerge {
     // Squared distances are compared; the square root of a float's square is the float.
     let tolerance = tolerance.max(0.0) * tolerance.max(0.0);
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     let mut stretches = Vec::new();
     shortened(block, |line, keep| {
-        places.clear();
+        positions.clear();
         for row in line {
-            places.extend_from_slice(block.position(*row as usize));
+            positions.extend_from_slice(block.position(*row as usize));
         }
         let mut error = 0.0_f64;
         let last = line.len() - 1;
@@ -32,7 +32,7 @@ pub(super) fn simplify(block: &VertexBlock, tolerance: f64) -> VertexMerge {
             (start, end)
         }));
         while let Some((start, end)) = stretches.pop() {
-            let (at, far) = farthest(&places, block.axes, start, end);
+            let (at, far) = farthest(&positions, block.axes, start, end);
             if far > tolerance {
                 keep[at] = true;
                 stretches.extend([(start, at), (at, end)]);
@@ -47,18 +47,18 @@ pub(super) fn simplify(block: &VertexBlock, tolerance: f64) -> VertexMerge {
 /// Keeps every `step`-th vertex of paths and limbs from their start, and their ends.
 pub(super) fn decimate(block: &VertexBlock, step: u32) -> VertexMerge {
     let step = step.max(1) as usize;
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     shortened(block, |line, keep| {
-        places.clear();
+        positions.clear();
         for row in line {
-            places.extend_from_slice(block.position(*row as usize));
+            positions.extend_from_slice(block.position(*row as usize));
         }
         let last = line.len() - 1;
         let starts = (0..last).step_by(step);
         let far = starts.map(|start| {
             let end = (start + step).min(last);
             keep[end] = true;
-            farthest(&places, block.axes, start, end).1
+            farthest(&positions, block.axes, start, end).1
         });
         far.fold(0.0, f64::max)
     })

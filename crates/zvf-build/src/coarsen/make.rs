@@ -72,7 +72,7 @@ impl Coarsener {
             error: merge.error,
             ..CoarseChunk::default()
         };
-        made.positions = self.placed(&gathered, &merge, &order);
+        made.positions = self.merged_positions(&gathered, &merge, &order);
         // Coarser row of each vertex of the block.
         let row_of: Vec<u32> = merge
             .parent
@@ -103,7 +103,7 @@ impl Coarsener {
                 }
             }
         }
-        let own = match &merge.places {
+        let own = match &merge.positions {
             // Row over all chunks whose values are kept.
             MergedPositions::Source(kept) => {
                 let of = |vertex: &u32| gathered.row_of[kept[*vertex as usize] as usize];
@@ -140,22 +140,22 @@ impl Coarsener {
     }
 
     /// Encodes positions in row order.
-    fn placed(&self, gathered: &Gathered, merge: &VertexMerge, order: &Order) -> Vec<u8> {
+    fn merged_positions(&self, gathered: &Gathered, merge: &VertexMerge, order: &Order) -> Vec<u8> {
         let axes = self.axes;
-        let mut places = Vec::with_capacity(order.rows.len() * axes);
+        let mut positions = Vec::with_capacity(order.rows.len() * axes);
         for vertex in &order.rows {
             let at = *vertex as usize;
-            match &merge.places {
+            match &merge.positions {
                 MergedPositions::Source(kept) => {
-                    places.extend_from_slice(gathered.block.position(kept[at] as usize));
+                    positions.extend_from_slice(gathered.block.position(kept[at] as usize));
                 }
                 MergedPositions::Computed(all) => {
-                    places.extend_from_slice(&all[at * axes..(at + 1) * axes]);
+                    positions.extend_from_slice(&all[at * axes..(at + 1) * axes]);
                 }
             }
         }
         let (lower, upper) = (&gathered.block.lower, &gathered.block.upper);
-        let mut bytes = coordinates::rounded(&places, axes, self.positions.kind(), lower, upper);
+        let mut bytes = coordinates::rounded(&positions, axes, self.positions.kind(), lower, upper);
         to_order(&mut bytes, self.positions);
         bytes
     }

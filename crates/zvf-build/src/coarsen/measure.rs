@@ -51,7 +51,7 @@ pub fn hausdorff_one_sided(
         bound: 0.0,
         count: 0,
     };
-    let mut place = vec![0.0; from.axes];
+    let mut position = vec![0.0; from.axes];
     let mut longest_step = 0.0f64;
     let mut seen = vec![false; from.positions.len() / from.axes.max(1)];
     for element in from.iter() {
@@ -67,22 +67,22 @@ pub fn hausdorff_one_sided(
         let mut farthest = 0.0f64;
         for [a, b] in samples(element.len(), steps) {
             let shares = [steps - a - b, a, b];
-            place.fill(0.0);
+            position.fill(0.0);
             for (corner, share) in element.iter().zip(shares) {
                 let share = f64::from(share) / f64::from(steps);
-                for (sum, number) in place.iter_mut().zip(from.position(*corner)) {
+                for (sum, number) in position.iter_mut().zip(from.position(*corner)) {
                     *sum += number * share;
                 }
             }
             let corner = shares.iter().position(|share| *share == steps);
             if let Some(corner) = corner {
                 let row = element[corner] as usize;
-                place.copy_from_slice(from.position(element[corner]));
+                position.copy_from_slice(from.position(element[corner]));
                 if std::mem::replace(&mut seen[row], true) {
                     continue;
                 }
             }
-            let distance = tree.nearest(&place);
+            let distance = tree.nearest(&position);
             found.count += 1;
             farthest = farthest.max(distance);
             if corner.is_some() {
@@ -139,7 +139,7 @@ pub(super) fn two_sided_bound(
     }
     let tree = Tree::new(old);
     let mut backward = 0.0f64;
-    let mut place = vec![0.0; new.axes];
+    let mut position = vec![0.0; new.axes];
     for element in new.iter() {
         let steps = (longest_edge(new, element) / spacing).ceil();
         let steps = if steps >= 1.0 {
@@ -148,15 +148,15 @@ pub(super) fn two_sided_bound(
             1
         };
         for [a, b] in samples(element.len(), steps) {
-            place.fill(0.0);
+            position.fill(0.0);
             for (corner, share) in element.iter().zip([steps - a - b, a, b]) {
                 let share = f64::from(share) / f64::from(steps);
-                for (sum, number) in place.iter_mut().zip(new.position(*corner)) {
+                for (sum, number) in position.iter_mut().zip(new.position(*corner)) {
                     *sum += number * share;
                 }
             }
-            if place.iter().all(|at| at.is_finite()) {
-                backward = backward.max(tree.nearest_beyond(&place, backward));
+            if position.iter().all(|at| at.is_finite()) {
+                backward = backward.max(tree.nearest_beyond(&position, backward));
             }
         }
     }

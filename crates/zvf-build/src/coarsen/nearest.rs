@@ -20,22 +20,22 @@ impl<'a> Nearest<'a> {
     }
 
     /// Returns the vertex nearest to a position and its squared distance; the lowest row of equals.
-    pub(super) fn find(&self, place: &[f64]) -> Option<(f64, u32)> {
+    pub(super) fn find(&self, position: &[f64]) -> Option<(f64, u32)> {
         let mut best = None;
-        self.search(place, 0, self.rows.len(), 0, &mut best);
+        self.search(position, 0, self.rows.len(), 0, &mut best);
         best
     }
 
     fn search(
         &self,
-        place: &[f64],
+        position: &[f64],
         start: usize,
         end: usize,
         axis: usize,
         best: &mut Option<(f64, u32)>,
     ) {
         let mut look = |row: u32| {
-            let found = (square(place, self.block.position(row as usize)), row);
+            let found = (square(position, self.block.position(row as usize)), row);
             if best.is_none_or(|best| found < best) {
                 *best = Some(found);
             }
@@ -47,17 +47,17 @@ impl<'a> Nearest<'a> {
         let middle = usize::midpoint(start, end);
         let row = self.rows[middle];
         look(row);
-        let side = place[axis] - self.block.position(row as usize)[axis];
+        let side = position[axis] - self.block.position(row as usize)[axis];
         let next = (axis + 1) % self.block.axes;
         let (near, far) = if side < 0.0 {
             ((start, middle), (middle + 1, end))
         } else {
             ((middle + 1, end), (start, middle))
         };
-        self.search(place, near.0, near.1, next, best);
+        self.search(position, near.0, near.1, next, best);
         // Equal distances are searched too, for the lowest row.
         if best.is_none_or(|best| side * side <= best.0) {
-            self.search(place, far.0, far.1, next, best);
+            self.search(position, far.0, far.1, next, best);
         }
     }
 }

@@ -50,7 +50,7 @@ impl Coarsener {
             (Ownership::Shared, ..) => {}
             (Ownership::Exclusive, false, Some(bins)) if self.width.is_none() => {
                 let bin_of = |vertex: u32| -> u32 {
-                    let place = match &merge.places {
+                    let position = match &merge.positions {
                         MergedPositions::Source(kept) => {
                             gathered.block.position(kept[vertex as usize] as usize)
                         }
@@ -59,7 +59,7 @@ impl Coarsener {
                         }
                     };
                     // Every position in the chunk has a bin, and the number of bins was checked.
-                    bins.place_of(place).map_or(0, |place| place.bin as u32)
+                    bins.place_of(position).map_or(0, |place| place.bin as u32)
                 };
                 let bin_of: Vec<u32> = (0..count as u32).map(bin_of).collect();
                 rows.sort_by_key(|vertex| bin_of[*vertex as usize]);
@@ -101,7 +101,7 @@ impl Coarsener {
 
 /// Returns the object of each coarser vertex: that of the first vertex that it replaces.
 fn owners(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
-    if let MergedPositions::Source(kept) = &merge.places {
+    if let MergedPositions::Source(kept) = &merge.positions {
         let own = kept
             .iter()
             .map(|vertex| gathered.block.owner(*vertex as usize));

@@ -12,9 +12,9 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
     let keep = keep.max(1) as usize;
     let drawn = |vertex: u32| {
         // Adding 0.0 turns -0.0 into 0.0.
-        let place = block.position(vertex as usize).iter();
-        let place = place.map(|at| (at + 0.0).to_bits());
-        hash(seed, place.chain([block.owner(vertex as usize).into()]))
+        let position = block.position(vertex as usize).iter();
+        let position = position.map(|at| (at + 0.0).to_bits());
+        hash(seed, position.chain([block.owner(vertex as usize).into()]))
     };
     let numbered = cells.of.iter().zip(0..);
     let mut order: Vec<(u32, u64, u32)> = numbered
@@ -53,12 +53,12 @@ pub(super) fn merge_without(
     let stay = |cell: &[f64]| merge(block, cell, keep, seed);
     let (own, next) = (stay(cells.0), stay(cells.1));
     let mut into = vec![NO_VERTEX; block.len()];
-    if let MergedPositions::Source(rows) = &own.places {
+    if let MergedPositions::Source(rows) = &own.positions {
         for row in rows {
             into[*row as usize] = *row;
         }
     }
-    if let MergedPositions::Source(rows) = &next.places {
+    if let MergedPositions::Source(rows) = &next.positions {
         for row in rows {
             into[*row as usize] = NO_VERTEX;
         }

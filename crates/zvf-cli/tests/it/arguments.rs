@@ -47,10 +47,10 @@ fn a_level_is_given_by_number_scale_or_vertices() {
         query(&["--vertices", "1000"]).level,
         LevelChoice::Vertices(1000)
     );
-    let place = Position::new(&[-1.0, 2.0]).unwrap();
+    let position = Position::new(&[-1.0, 2.0]).unwrap();
     assert_eq!(query(&["--budget", "9"]).level, VertexBudget::new(9).into());
     let found = query(&["--budget", "9", "--focus", "-1,2"]).level;
-    assert_eq!(found, VertexBudget::new(9).focus(place).into());
+    assert_eq!(found, VertexBudget::new(9).focus(position).into());
     assert!(refused(&["--focus", "1,2"]).contains("--budget"));
     for other in [
         ["--level", "1"],
@@ -78,9 +78,9 @@ fn positions_may_be_negative() {
     let sphere = Sphere::new(&[-1.0, 2.0, -3.0], 4.5).unwrap();
     let found = query(&["--sphere", "-1,2,-3,4.5"]);
     assert_eq!(found.region, Some(Region::Sphere(sphere)));
-    let place = Position::new(&[-0.5, 1e3]).unwrap();
+    let position = Position::new(&[-0.5, 1e3]).unwrap();
     let found = query(&["--nearest", "-0.5,1e3", "--k", "7"]);
-    assert_eq!(found.nearest, Some(NearestTo { place, count: 7 }));
+    assert_eq!(found.nearest, Some(NearestTo { position, count: 7 }));
     let found = query(&["--nearest", "-0.5,1e3"]);
     assert_eq!(found.nearest.map(|nearest| nearest.count), Some(1));
     assert_eq!(query(&["--drill", "-1"]).drill, Some(-1));

@@ -24,7 +24,7 @@ use zvf_model::column::{Column, ColumnValues, NumericColumn};
 pub(crate) use axis::AxisView;
 pub(crate) use copy::{Copying, Room};
 pub(crate) use finished::FinishedView;
-pub(crate) use view::{CellView, ColumnView, Places};
+pub(crate) use view::{CellView, ColumnView, RowIndices};
 pub(crate) use views::ColumnViews;
 
 /// Appends selected rows of `bytes`, in little-endian order.
@@ -73,8 +73,8 @@ pub(crate) fn row_size(dtype: Dtype, columns: u32) -> usize {
 }
 
 /// Returns the bytes of rows.
-pub(crate) fn rows_at(bytes: &[u8], row: usize, places: Range<usize>) -> &[u8] {
-    let range = places.start.saturating_mul(row)..places.end.saturating_mul(row);
+pub(crate) fn rows_at(bytes: &[u8], row: usize, indices: Range<usize>) -> &[u8] {
+    let range = indices.start.saturating_mul(row)..indices.end.saturating_mul(row);
     bytes.get(range).unwrap_or_default()
 }
 
@@ -166,8 +166,8 @@ impl ColumnBuilder {
             return Ok(());
         };
         if self.words.is_some() {
-            let places = vertices.runs().iter().flat_map(|run| run.places());
-            return self.push_codes(cell, places.map(Some));
+            let indices = vertices.runs().iter().flat_map(|run| run.indices());
+            return self.push_codes(cell, indices.map(Some));
         }
         let columns = self.check_width(cell)?;
         let (bytes, dtype) = (&mut self.bytes, self.metadata.dtype);
@@ -236,26 +236,26 @@ impl ColumnBuilder {
         self.metadata.dtype
     }
 
-    /// Appends rows of a cell by their places; `None` is a null.
-    pub(crate) fn push_places(
+    /// Appends rows of a cell by their indices; `None` is a null.
+    pub(crate) fn push_indices(
         &mut self,
         cell: Option<&CellRows>,
-        places: &[Option<usize>],
+        indices: &[Option<usize>],
     ) -> Result<(), Fault> {
         let Some(cell) = cell else {
-            self.skip(places.len());
+            self.skip(indices.len());
             return Ok(());
         };
         if self.words.is_some() {
-            return self.push_codes(cell, places.iter().copied());
+            return self.push_codes(cell, indices.iter().copied());
         }
         self.check_width(cell)?;
         let (row, dtype) = (self.row_size(), self.metadata.dtype);
-        self.bytes.reserve(places.len().saturating_mul(row));
+        self.bytes.reserve(indices.len().saturating_mul(row));
         let start = self.bytes.len();
-        for place in places {
-            if let Some(place) = *place {
-                let value = rows_at(&cell.bytes, row, place..place.saturating_add(1));
+        for index in indices {
+            if let Some(index) = *index {
+                let value = rows_at(&cell.bytes, row, index..index.saturating_add(1));
                 self.bytes.extend_from_slice(value);
                 self.there(1);
             } else {
@@ -270,7 +270,7 @@ impl ColumnBuilder {
     fn push_codes(
         &mut self,
         cell: &CellRows,
-        places: impl Iterator<Item = Option<usize>>,
+        indices: impl Iterator<Item = Option<usize>>,
     ) -> Result<(), Fault> {
         let dtype = self.metadata.dtype;
         let words = self.words.as_ref().map_or(0, |words| words.len());
@@ -278,8 +278,8 @@ impl ColumnBuilder {
         let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
         let before = self.codes.len();
         let mut any_gone = false;
-        for place in places {
-            let value = place.and_then(|place| value_at(cell, dtype, place));
+        for index in indices {
+            let value = index.and_then(|index| value_at(cell, dtype, index));
             let code = match value {
                 Some(value) => code_of(value, fill, count)?,
                 None => None,
@@ -344,7 +344,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends nulls up to `rows` rows, in place of a cell that could not be read.
+    /// Appends nulls up to `rows` rows, instead of a cell that could not be read.
     pub(crate) fn skip_to(&mut self, rows: usize) {
         if self.words.is_some() {
             self.codes.truncate(self.rows);
@@ -517,9 +517,9 @@ pub(crate) fn cell_of(value: Option<Value>) -> Datum {
 }
 
 /// Returns the first value of a row.
-fn value_at(cell: &CellRows, dtype: Dtype, place: usize) -> Option<Value> {
+fn value_at(cell: &CellRows, dtype: Dtype, index: usize) -> Option<Value> {
     let rows = NumericRows::parse(&cell.bytes, dtype, cell.columns.try_into().ok()?);
-    rows.ok()?.value(place, 0)
+    rows.ok()?.value(index, 0)
 }
 
 /// Returns the category of a stored code; `None` for a null.

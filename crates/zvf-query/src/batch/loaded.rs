@@ -85,8 +85,8 @@ impl LoadedChunks {
         let mut positions = Coordinates::new(schema.axes);
         let row = usize::try_from(schema.row()).unwrap_or(usize::MAX);
         for run in runs {
-            let places = run.places();
-            let range = places.start.saturating_mul(row)..places.end.saturating_mul(row);
+            let indices = run.indices();
+            let range = indices.start.saturating_mul(row)..indices.end.saturating_mul(row);
             let bytes = self
                 .get(run.chunk)
                 .and_then(|chunk| chunk.positions.get(range));

@@ -66,8 +66,8 @@ impl Owners {
     pub(crate) fn id(&self, fragment: u32, objects: Option<&ObjectSet>) -> i64 {
         match self.of(fragment) {
             Owner::None => NO_OBJECT,
-            Owner::One(place) => objects
-                .and_then(|objects| objects.id(place))
+            Owner::One(index) => objects
+                .and_then(|objects| objects.id(index))
                 .unwrap_or(NO_OBJECT),
             Owner::Several => SEVERAL_OBJECTS,
         }
@@ -185,15 +185,15 @@ impl VertexBuilder {
             }
         }
         if !self.fragment.is_empty() {
-            let places = vertices.runs().iter().flat_map(|run| {
-                let place = usize::try_from(run.fragment).ok();
-                core::iter::repeat_n(place, run.len)
+            let indices = vertices.runs().iter().flat_map(|run| {
+                let index = usize::try_from(run.fragment).ok();
+                core::iter::repeat_n(index, run.len)
             });
-            let places: Vec<_> = places.collect();
+            let indices: Vec<_> = indices.collect();
             for (at, builder) in &mut self.fragment {
                 let cell = chunk.fragment.get(*at).and_then(Option::as_ref);
                 if let Some(attribute) = schema.fragment.get(*at)
-                    && let Err(fault) = builder.push_places(cell, &places)
+                    && let Err(fault) = builder.push_indices(cell, &indices)
                 {
                     let key = &attribute.array.node;
                     diagnostics.skip(Damage::in_chunk(key, &chunk.chunk, fault))?;

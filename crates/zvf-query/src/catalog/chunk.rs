@@ -103,10 +103,10 @@ impl Chunk {
             }
             Some(FragmentRows::List(rows)) => {
                 for row in rows {
-                    if let Some(place) = self.loaded.place(*row) {
+                    if let Some(index) = self.loaded.index_of(*row) {
                         push(RowRun {
                             row: *row,
-                            place,
+                            index,
                             len: 1,
                             fragment,
                             chunk: 0,
@@ -118,7 +118,7 @@ impl Chunk {
     }
 
     /// Returns the vertices of a fragment if they are consecutive and all rows are in memory, so that
-    /// rows are places.
+    /// rows are indices.
     pub(crate) fn range_of(&self, fragment: u32) -> Option<Range<u64>> {
         match self.fragments.rows(fragment)? {
             FragmentRows::Range(rows) => {

@@ -110,7 +110,7 @@ pub(crate) struct LinkCellSource {
     pub(crate) is_inside: bool,
     /// Which source.
     source: usize,
-    /// Its place there: the chunk, or all numbers of a cell key.
+    /// Its index there: the chunk, or all numbers of a cell key.
     at: ChunkCoord,
 }
 

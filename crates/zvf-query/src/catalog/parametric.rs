@@ -226,13 +226,13 @@ impl Session<'_> {
         };
         let mut objects = Vec::new();
         let row = usize::try_from(rows.row()).unwrap_or(usize::MAX).max(1);
-        for (place, numbers) in read.bytes.chunks(row).enumerate() {
-            let name = names.as_ref().and_then(|names| names.get(place)).cloned();
+        for (index, numbers) in read.bytes.chunks(row).enumerate() {
+            let name = names.as_ref().and_then(|names| names.get(index)).cloned();
             let (numbers, _) = numbers.as_chunks::<8>();
             let numbers = numbers.iter().map(|number| f64::from_le_bytes(*number));
             let object = object(name, &numbers.collect::<Vec<f64>>(), types);
             objects.push(object.ok_or_else(|| {
-                let row = u64::try_from(place).unwrap_or(u64::MAX);
+                let row = u64::try_from(index).unwrap_or(u64::MAX);
                 let source = Box::new(Fault::Range);
                 Damage::new(rows.node(), Fault::Row { row, source })
             })?);

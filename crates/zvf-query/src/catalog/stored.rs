@@ -116,18 +116,18 @@ impl Session<'_> {
         Box::pin(async move {
             let family = &part.family;
             let mut wanted = Vec::with_capacity(chunks.len());
-            let places = chunks.iter().map(|chunk| {
+            let indices = chunks.iter().map(|chunk| {
                 wanted.push(family.wanted(chunk, None)?);
                 Some(wanted.len().saturating_sub(1))
             });
-            let places: Vec<Option<usize>> = places.collect();
+            let indices: Vec<Option<usize>> = indices.collect();
             let mut answers = match wanted.is_empty() {
                 true => Vec::new(),
                 false => self.fetch.cells(&wanted).await,
             };
-            let read = chunks.iter().zip(places).map(|(chunk, place)| {
+            let read = chunks.iter().zip(indices).map(|(chunk, index)| {
                 // Each chunk is requested once.
-                let answer = place.and_then(|place| answers.get_mut(place));
+                let answer = index.and_then(|index| answers.get_mut(index));
                 let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
                 let fault = match answer {
                     Some(Ok(Some(cell))) => return Ok(cell.bytes),

@@ -23,12 +23,12 @@ impl LevelQuery<'_> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let query = self.query;
-        let beyond_place = query.filter.is_some()
+        let beyond_position = query.filter.is_some()
             || self.selects_objects()
             || query.nearest.is_some()
             || query.drill.is_some()
             || matches!(&query.columns, Selection::Named(names) if !names.is_empty());
-        if beyond_place {
+        if beyond_position {
             return Err(QueryError::Unsupported(
                 "an additional geometry has no objects, attributes or levels; select it by region only",
             ));

@@ -8,7 +8,7 @@ use zvf_model::column::Column;
 use super::context::ExecContext;
 use crate::{
     batch::{
-        columns::{AxisView, CellView, ColumnView, ColumnViews, FinishedView, Places},
+        columns::{AxisView, CellView, ColumnView, ColumnViews, FinishedView, RowIndices},
         loaded::LoadedChunks,
         vertices::{Owner, Owners},
     },
@@ -65,12 +65,12 @@ pub(crate) struct RowMarks {
 
 impl RowMarks {
     /// Returns whether region and predicate select a row by itself.
-    pub(crate) fn is_selected(&self, place: usize) -> bool {
-        self.holds.get(place) == Some(&true)
+    pub(crate) fn is_selected(&self, index: usize) -> bool {
+        self.holds.get(index) == Some(&true)
             && self
                 .inside
                 .as_ref()
-                .is_none_or(|inside| inside.get(place) == Some(&true))
+                .is_none_or(|inside| inside.get(index) == Some(&true))
     }
 }
 
@@ -154,7 +154,7 @@ impl<'f> Filter<'f> {
     ) -> Result<SelectedRows<'c>, QueryError> {
         let mut rows = chunk.runs();
         if let Some(inside) = self.inside(chunk) {
-            rows.keep_places(&inside);
+            rows.keep_indices(&inside);
         }
         if self.predicate.is_some() {
             let holds = self.holds(chunk, &rows, &owners)?;
@@ -181,11 +181,11 @@ impl<'f> Filter<'f> {
         };
         let holds = self.holds(chunk, rows, owners)?;
         for (run, holds) in rows.iter().zip(holds) {
-            if let Some(is_member) = marks.is_member.get_mut(run.place) {
+            if let Some(is_member) = marks.is_member.get_mut(run.index) {
                 *is_member = true;
             }
             // A row of several fragments is selected if it is selected in one of them.
-            if let Some(flag) = marks.holds.get_mut(run.place) {
+            if let Some(flag) = marks.holds.get_mut(run.index) {
                 *flag |= holds;
             }
         }
@@ -260,8 +260,8 @@ impl<'f> Filter<'f> {
         if let Some(bbox) = area.bbox() {
             let mut selected = Vec::new();
             if bbox.select_rows(positions, &mut selected).is_ok() {
-                for place in selected {
-                    if let Some(inside) = inside.get_mut(place) {
+                for index in selected {
+                    if let Some(inside) = inside.get_mut(index) {
                         *inside = true;
                     }
                 }
@@ -269,8 +269,8 @@ impl<'f> Filter<'f> {
             }
         }
         let coordinates = chunk.coordinates(schema);
-        for (place, inside) in inside.iter_mut().enumerate() {
-            *inside = area.touches(Primitive::Point(coordinates.at(place)));
+        for (index, inside) in inside.iter_mut().enumerate() {
+            *inside = area.touches(Primitive::Point(coordinates.at(index)));
         }
         Some(inside)
     }
@@ -318,12 +318,12 @@ impl<'f> Filter<'f> {
             for span in rows.spans() {
                 for first in span.clone().step_by(ROWS_PER_EVALUATION) {
                     let len = ROWS_PER_EVALUATION.min(span.end.saturating_sub(first));
-                    evaluation.run(Places::Run { first, len }, len, (&[], &[]), &mut holds)?;
+                    evaluation.run(RowIndices::Run { first, len }, len, (&[], &[]), &mut holds)?;
                 }
             }
             return Ok(holds);
         }
-        let (mut places, mut fragments, mut objects) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut indices, mut fragments, mut objects) = (Vec::new(), Vec::new(), Vec::new());
         for block in rows.blocks(ROWS_PER_EVALUATION) {
             let rows = || block.runs().iter();
             fragments.clear();
@@ -342,18 +342,18 @@ impl<'f> Filter<'f> {
                 objects.extend(each.flatten());
             }
             let mut spans = block.spans();
-            let places = match (spans.next(), spans.next()) {
-                (Some(span), None) => Places::Run {
+            let indices = match (spans.next(), spans.next()) {
+                (Some(span), None) => RowIndices::Run {
                     first: span.start,
                     len: span.len(),
                 },
                 _ => {
-                    places.clear();
-                    places.extend(rows().flat_map(|run| run.places()).map(Some));
-                    Places::Each(&places)
+                    indices.clear();
+                    indices.extend(rows().flat_map(|run| run.indices()).map(Some));
+                    RowIndices::Each(&indices)
                 }
             };
-            evaluation.run(places, block.len(), (&fragments, &objects), &mut holds)?;
+            evaluation.run(indices, block.len(), (&fragments, &objects), &mut holds)?;
         }
         Ok(holds)
     }
@@ -370,16 +370,16 @@ impl Evaluation<'_> {
     /// Evaluates the predicate on `len` vertices with these fragments and objects.
     fn run(
         &self,
-        places: Places<'_>,
+        indices: RowIndices<'_>,
         len: usize,
         (fragments, objects): (&[Option<usize>], &[Option<usize>]),
         holds: &mut Vec<bool>,
     ) -> Result<(), QueryError> {
         let (schema, chunk) = (self.filter.schema, self.chunk);
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
-        let of_fragments = Places::Each(fragments);
-        for (scope, attributes, cells, places) in [
-            (Scope::Vertex, &schema.vertex, &chunk.vertex, places),
+        let of_fragments = RowIndices::Each(fragments);
+        for (scope, attributes, cells, indices) in [
+            (Scope::Vertex, &schema.vertex, &chunk.vertex, indices),
             (
                 Scope::Fragment,
                 &schema.fragment,
@@ -389,7 +389,7 @@ impl Evaluation<'_> {
         ] {
             for (attribute, cell) in attributes.iter().zip(cells) {
                 let (name, metadata) = (&attribute.name, &attribute.metadata);
-                let view = CellView::new(scope, name, metadata, cell.as_ref(), places);
+                let view = CellView::new(scope, name, metadata, cell.as_ref(), indices);
                 views.push(Box::new(view));
             }
         }
@@ -401,7 +401,7 @@ impl Evaluation<'_> {
                 positions: &chunk.positions,
                 dtype: schema.dtype,
                 axes,
-                places,
+                indices,
             }));
         }
         for column in &self.filter.object_columns {

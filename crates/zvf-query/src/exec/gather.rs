@@ -332,11 +332,11 @@ impl LinkGather<'_> {
                 vertices.skip_chunk();
                 continue;
             };
-            let is_end = |place: usize| is_end.get(place) == Some(&true);
+            let is_end = |index: usize| is_end.get(index) == Some(&true);
             let is_kept =
-                |place: usize| is_end(place) || passes_others && node.marks.is_selected(place);
+                |index: usize| is_end(index) || passes_others && node.marks.is_selected(index);
             let mut kept: RowSelection =
-                node.rows.iter().filter(|run| is_kept(run.place)).collect();
+                node.rows.iter().filter(|run| is_kept(run.index)).collect();
             if links.is_empty() {
                 others.truncate(&mut kept);
             }

@@ -62,8 +62,8 @@ mod tests {
         assert_eq!((rows.len(), limit.left()), (3, 2));
         let mut rows = RowSelection::ascending([0..1, 4..9]);
         limit.truncate(&mut rows);
-        let places: Vec<u64> = rows.iter().map(|run| run.row).collect();
-        assert_eq!(places, [0, 4]);
+        let indices: Vec<u64> = rows.iter().map(|run| run.row).collect();
+        assert_eq!(indices, [0, 4]);
         assert!(limit.is_reached());
         assert_eq!(limit.take(1), 0);
     }

@@ -105,9 +105,9 @@ fn limit_links(
         return;
     }
     if work.links.implied {
-        links.sort_by_first_end(|(number, place)| {
+        links.sort_by_first_end(|(number, index)| {
             let rows = graph.node(*number).map(|node| node.rows.iter());
-            let at = rows.and_then(|mut rows| rows.position(|run| run.place == *place));
+            let at = rows.and_then(|mut rows| rows.position(|run| run.index == *index));
             (*number, at)
         });
     }

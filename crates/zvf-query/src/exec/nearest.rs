@@ -85,7 +85,7 @@ async fn nearest_in_spheres(
         return input.execute(context, emit).await;
     };
     loop {
-        let sphere = Sphere::new(&nearest.place, radius);
+        let sphere = Sphere::new(&nearest.position, radius);
         let in_sphere = Query {
             region: sphere.ok().map(Into::into),
             nearest: None,
@@ -104,7 +104,7 @@ async fn nearest_in_spheres(
         input.execute(inner, &mut collect).await?;
         let mut result = collected.finish()?.unwrap_or_else(|| query.empty_answer());
         let mut best = KNearest::new(count);
-        let distances = distances(&result, &nearest.place);
+        let distances = distances(&result, &nearest.position);
         for (at, squared) in distances.into_iter().enumerate() {
             best.push(squared, at);
         }
@@ -140,13 +140,13 @@ impl LevelQuery<'_> {
         let chunks = self.chunks(&schema)?;
         let mut order: Vec<(f64, usize)> = (0..)
             .zip(&chunks)
-            .map(|(at, chunk)| (self.space.squared_distance(&nearest.place, [chunk]), at))
+            .map(|(at, chunk)| (self.space.squared_distance(&nearest.position, [chunk]), at))
             .collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let Some(hull) = self.space.hull(&chunks) else {
             return Ok(None);
         };
-        let furthest = nearest.place.iter().zip(hull.lo().iter().zip(hull.hi()));
+        let furthest = nearest.position.iter().zip(hull.lo().iter().zip(hull.hi()));
         let furthest = furthest.map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
         let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
         let by_object = self.shape == Shape::Paths;
@@ -196,12 +196,12 @@ impl LevelQuery<'_> {
                 let owners = objects.as_ref().map(|o| o.owners_of(&chunk.chunk));
                 for (at, run) in chunk.runs().iter().enumerate() {
                     let squared =
-                        squared_distance_to_point(&nearest.place, coordinates.at(run.place));
+                        squared_distance_to_point(&nearest.position, coordinates.at(run.index));
                     match &owners {
                         None => of_vertices.push(squared, (*number, at)),
                         Some(owners) => {
-                            for place in owners.positions(run.fragment) {
-                                let best = of_objects.entry(place).or_insert(f64::INFINITY);
+                            for index in owners.positions(run.fragment) {
+                                let best = of_objects.entry(index).or_insert(f64::INFINITY);
                                 *best = best.min(squared);
                             }
                         }
@@ -233,7 +233,7 @@ async fn nearest_points(
         .iter()
         .enumerate()
         .filter(|(_, chunk)| query.may_select_in(chunk))
-        .map(|(at, chunk)| (query.space.squared_distance(&nearest.place, [chunk]), at))
+        .map(|(at, chunk)| (query.space.squared_distance(&nearest.position, [chunk]), at))
         .collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let count = nearest
@@ -277,7 +277,8 @@ async fn nearest_points(
             let selected = filter.select(&chunk, owners)?.rows;
             let coordinates = chunk.coordinates(schema);
             for (at, run) in selected.iter().enumerate() {
-                let squared = squared_distance_to_point(&nearest.place, coordinates.at(run.place));
+                let squared =
+                    squared_distance_to_point(&nearest.position, coordinates.at(run.index));
                 best.push(squared, (*number, at));
             }
             read.insert(*number, (chunk, selected));
@@ -314,7 +315,7 @@ fn kth(distances: &HashMap<usize, f64>, count: usize) -> Option<f64> {
 }
 
 /// Returns the squared distance of each path or link.
-fn distances(answer: &QueryResult, place: &[f64]) -> Vec<f64> {
+fn distances(answer: &QueryResult, position: &[f64]) -> Vec<f64> {
     let dtype = Dtype::new(answer.positions.kind, ByteOrder::Little);
     let axes = usize::try_from(answer.positions.width).unwrap_or(1);
     let positions = Coordinates::of(&answer.positions.bytes, dtype, axes);
@@ -326,11 +327,11 @@ fn distances(answer: &QueryResult, place: &[f64]) -> Vec<f64> {
             };
             let rows: Vec<u64> = (*start..*end).collect();
             match rows.as_slice() {
-                [only] => squared_distance_to_point(place, at(only)),
+                [only] => squared_distance_to_point(position, at(only)),
                 rows => rows
                     .windows(2)
                     .map(|pair| match pair {
-                        [a, b] => squared_distance_to_segment(place, [at(a), at(b)]),
+                        [a, b] => squared_distance_to_segment(position, [at(a), at(b)]),
                         _ => f64::NAN,
                     })
                     .fold(f64::INFINITY, f64::min),
@@ -344,12 +345,12 @@ fn distances(answer: &QueryResult, place: &[f64]) -> Vec<f64> {
     let width = usize::try_from(links.width).unwrap_or(1).max(1);
     let link = |ends: &[u64]| match ends {
         [] => f64::NAN,
-        [one] => squared_distance_to_point(place, at(one)),
-        [a, b] => squared_distance_to_segment(place, [at(a), at(b)]),
+        [one] => squared_distance_to_point(position, at(one)),
+        [a, b] => squared_distance_to_segment(position, [at(a), at(b)]),
         [a, rest @ ..] => rest
             .windows(2)
             .map(|pair| match pair {
-                [b, c] => squared_distance_to_triangle(place, [at(a), at(b), at(c)]),
+                [b, c] => squared_distance_to_triangle(position, [at(a), at(b), at(c)]),
                 _ => f64::NAN,
             })
             .fold(f64::INFINITY, f64::min),
@@ -380,8 +381,8 @@ fn keep_parts(answer: &mut QueryResult, chosen: &[usize]) {
     answer.keep_vertices(&rows);
     let mut objects: Vec<usize> = Vec::new();
     for id in &kept.objects {
-        let place = answer.objects.iter().position(|other| other == id);
-        objects.extend(place.filter(|place| !objects.contains(place)));
+        let index = answer.objects.iter().position(|other| other == id);
+        objects.extend(index.filter(|index| !objects.contains(index)));
     }
     answer.keep_objects(&objects);
     answer.parts = Some(kept);
@@ -399,10 +400,10 @@ fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
     });
     let ends: Vec<u64> = ends.flatten().copied().collect();
     let rows: BTreeSet<u64> = ends.iter().copied().collect();
-    let place: HashMap<u64, u64> = rows.iter().copied().zip(0..).collect();
+    let index: HashMap<u64, u64> = rows.iter().copied().zip(0..).collect();
     links.ends = ends
         .iter()
-        .filter_map(|end| place.get(end).copied())
+        .filter_map(|end| index.get(end).copied())
         .collect();
     answer
         .link

@@ -13,14 +13,14 @@ impl LevelQuery<'_> {
         &self,
         answer: &mut QueryResult,
         objects: &ObjectSet,
-        places: &[usize],
+        indices: &[usize],
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        answer.objects = places
+        answer.objects = indices
             .iter()
-            .filter_map(|place| objects.id(*place))
+            .filter_map(|index| objects.id(*index))
             .collect();
-        let rows = places.iter().filter_map(|place| objects.row(*place));
+        let rows = indices.iter().filter_map(|index| objects.row(*index));
         let rows: Vec<u64> = rows.collect();
         let names = &self.shown.object;
         let columns = self
@@ -41,9 +41,9 @@ impl LevelQuery<'_> {
         let Some(objects) = objects else {
             return Ok(());
         };
-        let places = ids.iter().filter_map(|id| objects.find(*id));
-        let places: Vec<usize> = places.collect();
-        self.show_objects(answer, objects, &places, diagnostics)
+        let indices = ids.iter().filter_map(|id| objects.find(*id));
+        let indices: Vec<usize> = indices.collect();
+        self.show_objects(answer, objects, &indices, diagnostics)
             .await
     }
 }

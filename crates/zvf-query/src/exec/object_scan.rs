@@ -23,7 +23,7 @@ use crate::{
 pub(crate) struct SelectedObjects {
     pub(crate) objects: Arc<ObjectSet>,
     /// Indices of the objects, in the order of the query.
-    pub(crate) places: Vec<usize>,
+    pub(crate) indices: Vec<usize>,
     /// Whether the predicate on objects holds, by index.
     holds: Option<Vec<bool>>,
 }
@@ -33,10 +33,10 @@ pub(crate) type FragmentsByChunk = BTreeMap<ChunkCoord, BTreeSet<u32>>;
 
 impl SelectedObjects {
     /// Returns whether the predicate on objects holds for an object.
-    pub(crate) fn is_selected(&self, place: usize) -> bool {
+    pub(crate) fn is_selected(&self, index: usize) -> bool {
         self.holds
             .as_ref()
-            .is_none_or(|holds| holds.get(place) == Some(&true))
+            .is_none_or(|holds| holds.get(index) == Some(&true))
     }
 }
 
@@ -51,10 +51,10 @@ impl LevelQuery<'_> {
                 return Ok(None);
             };
             let holds = self.filtered_objects(&objects, diagnostics).await?;
-            let places = (0..objects.len()).collect();
+            let indices = (0..objects.len()).collect();
             return Ok(Some(SelectedObjects {
                 objects,
-                places,
+                indices,
                 holds,
             }));
         };
@@ -69,10 +69,10 @@ impl LevelQuery<'_> {
             .lookup_objects(&self.level, &wanted, diagnostics)
             .await?;
         let objects = found.objects;
-        let mut places = Vec::with_capacity(wanted.len());
-        for (id, place) in wanted.into_iter().zip(found.places) {
-            match place {
-                Some(place) => places.push(place),
+        let mut indices = Vec::with_capacity(wanted.len());
+        for (id, index) in wanted.into_iter().zip(found.indices) {
+            match index {
+                Some(index) => indices.push(index),
                 None if objects.is_incomplete() => {}
                 None => match &self.absent {
                     Some(absent) => {
@@ -89,7 +89,7 @@ impl LevelQuery<'_> {
         let holds = self.filtered_objects(&objects, diagnostics).await?;
         Ok(Some(SelectedObjects {
             objects,
-            places,
+            indices,
             holds,
         }))
     }
@@ -145,11 +145,11 @@ impl LevelQuery<'_> {
         let selected = self.selected_objects(diagnostics).await?;
         let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
         let mut members = FragmentsByChunk::new();
-        for place in selected.places.iter().copied() {
-            if !selected.is_selected(place) {
+        for index in selected.indices.iter().copied() {
+            if !selected.is_selected(index) {
                 continue;
             }
-            for piece in selected.objects.fragments(place) {
+            for piece in selected.objects.fragments(index) {
                 if let Some(chunk) = selected.objects.chunk(piece.chunk) {
                     members
                         .entry(chunk.clone())

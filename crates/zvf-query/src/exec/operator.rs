@@ -210,9 +210,9 @@ impl Operator {
                 }
             }
             Self::Nearest(nearest) => {
-                let place: Vec<String> = nearest.place.iter().map(f64::to_string).collect();
+                let position: Vec<String> = nearest.position.iter().map(f64::to_string).collect();
                 details.add("count", nearest.count);
-                details.add("position", format_args!("({})", place.join(", ")));
+                details.add("position", format_args!("({})", position.join(", ")));
             }
             Self::LevelJump(levels) => details.add("levels", levels),
             Self::ObjectColumns => details.list("columns", &query.shown.object),

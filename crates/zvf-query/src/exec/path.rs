@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path<'o> {
     /// Index of the object.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
     pub(crate) pieces: &'o [ObjectFragment],
     /// Whether a loaded segment enters the region.
     pub(crate) is_met: bool,
@@ -23,10 +23,10 @@ pub(crate) struct Path<'o> {
 
 impl<'o> Path<'o> {
     /// Returns a path of pieces that are not loaded.
-    pub(crate) fn new(place: usize, pieces: &'o [ObjectFragment]) -> Self {
+    pub(crate) fn new(index: usize, pieces: &'o [ObjectFragment]) -> Self {
         let is_met = false;
         Self {
-            place,
+            index,
             pieces,
             is_met,
         }

@@ -86,17 +86,17 @@ impl PathScan {
             }
         }
         let regional = regional.filter(|_| query.shape == Shape::Paths);
-        let places = match regional {
+        let indices = match regional {
             Some(area) => {
                 let max = query.session.fetch.budget() / 4;
                 objects.near(&near, max, |from, to| area.may_meet(&[], &[from, to]))
             }
-            None => selected.places.clone(),
+            None => selected.indices.clone(),
         };
         let mut paths = Vec::new();
-        for place in places {
-            if selected.is_selected(place) {
-                push_paths(objects, place, &allowed, &mut paths);
+        for index in indices {
+            if selected.is_selected(index) {
+                push_paths(objects, index, &allowed, &mut paths);
             }
         }
         if query.filter.is_never {
@@ -278,10 +278,10 @@ impl PathWork<'_> {
         // Objects that no batch has listed before.
         let mut listed = Vec::new();
         let Emitted { limit, objects } = emitted;
-        let mut list = |place: usize| {
-            if let Some(is_listed) = objects.get_mut(place).filter(|is_listed| !**is_listed) {
+        let mut list = |index: usize| {
+            if let Some(is_listed) = objects.get_mut(index).filter(|is_listed| !**is_listed) {
                 *is_listed = true;
-                listed.push(place);
+                listed.push(index);
             }
         };
         let mut batch = query.empty_answer();
@@ -302,9 +302,9 @@ impl PathWork<'_> {
             let clip = self.clip.as_ref();
             let mut gather = PathGather::new(query, self.schema, loaded, clip, owners);
             for path in paths {
-                let id = self.objects.id(path.place).unwrap_or(NO_OBJECT);
+                let id = self.objects.id(path.index).unwrap_or(NO_OBJECT);
                 for segment in path.segments(loaded, &self.manifests, diagnostics)? {
-                    for mut part in self.selected_parts(path.place, &segment, loaded)? {
+                    for mut part in self.selected_parts(path.index, &segment, loaded)? {
                         if limit.is_reached() {
                             break;
                         }
@@ -314,7 +314,7 @@ impl PathWork<'_> {
                             let rows = &mut part.rows;
                             rows.end = rows.start.saturating_add(limit.take(rows.len()));
                         }
-                        list(path.place);
+                        list(path.index);
                         gather.push(&segment, part, id, diagnostics)?;
                     }
                 }
@@ -378,7 +378,7 @@ impl PathWork<'_> {
                 let Some(rows) = path.whole(loaded) else {
                     return Ok(None);
                 };
-                rows.len() > 0 && !self.filter.path(path.place, &rows, loaded)?.is_empty()
+                rows.len() > 0 && !self.filter.path(path.index, &rows, loaded)?.is_empty()
             };
             if is_selected {
                 whole.push(*path);
@@ -421,13 +421,13 @@ fn path_group(paths: &[Path<'_>], max: usize, max_paths: usize) -> (usize, BTree
 /// Appends the paths of an object: runs of its pieces inside the allowed chunks.
 fn push_paths<'o>(
     objects: &'o ObjectSet,
-    place: usize,
+    index: usize,
     allowed: &Allowed,
     paths: &mut Vec<Path<'o>>,
 ) {
-    let pieces = objects.fragments(place);
+    let pieces = objects.fragments(index);
     if allowed.is_everything() {
-        paths.push(Path::new(place, pieces));
+        paths.push(Path::new(index, pieces));
         return;
     }
     let is_in = |piece: &ObjectFragment| {
@@ -437,7 +437,7 @@ fn push_paths<'o>(
     };
     for pieces in pieces.chunk_by(|a, b| is_in(a) == is_in(b)) {
         if pieces.first().is_some_and(is_in) {
-            paths.push(Path::new(place, pieces));
+            paths.push(Path::new(index, pieces));
         }
     }
 }

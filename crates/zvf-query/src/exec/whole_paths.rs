@@ -27,8 +27,8 @@ const PIECES_PER_BLOCK: usize = 1 << 12;
 /// The gather of whole paths, in the order of the paths.
 ///
 /// It visits the pieces twice, each time on all cores. The first pass looks up their vertices, and
-/// the sums of their numbers are the places of blocks of paths in the result. The second copies the
-/// blocks to their places.
+/// prefix sums of their numbers are the positions of blocks of paths in the result. The second
+/// copies the blocks there.
 pub(crate) struct WholePathGather<'g> {
     pub(crate) schema: &'g Schema,
     pub(crate) objects: &'g ObjectSet,
@@ -105,12 +105,12 @@ impl WholePathGather<'_> {
                     last = part.path;
                 }
                 let path = block.paths.get(part.path);
-                let place = path.map_or(usize::MAX, |path| path.place);
-                listed(place);
+                let index = path.map_or(usize::MAX, |path| path.index);
+                listed(index);
                 let end = before.saturating_add(rows);
                 parts
                     .objects
-                    .push(self.objects.id(place).unwrap_or(NO_OBJECT));
+                    .push(self.objects.id(index).unwrap_or(NO_OBJECT));
                 parts.offsets.push(u64::try_from(end).unwrap_or(u64::MAX));
             }
             // Paths behind the limit are not looked at.

@@ -172,7 +172,10 @@ impl Session<'_> {
             ));
         }
         let (expected, focus) = (self.root.axes.len(), budget.focus);
-        match focus.map(|place| place.len()).filter(|n| *n != expected) {
+        match focus
+            .map(|position| position.len())
+            .filter(|n| *n != expected)
+        {
             Some(found) => Err(QueryError::Axes { expected, found }),
             None => Ok(()),
         }

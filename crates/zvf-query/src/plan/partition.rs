@@ -294,28 +294,28 @@ impl Division<'_> {
         if objects.is_incomplete() {
             return Ok(None);
         }
-        let mut places = selected.places.clone();
-        places.retain(|place| selected.is_selected(*place));
+        let mut indices = selected.indices.clone();
+        indices.retain(|index| selected.is_selected(*index));
         if let Some(area) = plan.area.as_ref().filter(|_| plan.shape == Shape::Paths) {
             let near = objects.chunks().filter(|chunk| area.reaches(chunk));
             let near: Vec<u32> = near.filter_map(|chunk| objects.number_of(chunk)).collect();
             let max = plan.session.fetch.budget() / 4;
             let near = objects.near(&near, max, |from, to| area.may_meet(&[], &[from, to]));
             let near: BTreeSet<usize> = near.into_iter().collect();
-            places.retain(|place| near.contains(place));
+            indices.retain(|index| near.contains(index));
         }
-        let Some(rows) = object_rows(plan, self.schema, objects, &places, diagnostics).await?
+        let Some(rows) = object_rows(plan, self.schema, objects, &indices, diagnostics).await?
         else {
             return Ok(None);
         };
-        let items = places.into_iter().zip(rows.into_iter().map(Some));
+        let items = indices.into_iter().zip(rows.into_iter().map(Some));
         let mut divided = Vec::new();
-        for (places, rows) in in_order(items.collect(), self.parts) {
-            let ids: Option<Vec<i64>> = places.iter().map(|place| objects.id(*place)).collect();
+        for (indices, rows) in in_order(items.collect(), self.parts) {
+            let ids: Option<Vec<i64>> = indices.iter().map(|index| objects.id(*index)).collect();
             let Some(ids) = ids else {
                 return Ok(None);
             };
-            let fragments = places.iter().flat_map(|place| objects.fragments(*place));
+            let fragments = indices.iter().flat_map(|index| objects.fragments(*index));
             let chunks: BTreeSet<u32> = fragments.map(|fragment| fragment.chunk).collect();
             let chunks = chunks
                 .into_iter()

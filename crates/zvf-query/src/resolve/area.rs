@@ -91,11 +91,11 @@ impl ChunkSpace {
     /// line between them.
     pub(crate) fn squared_distance<'c>(
         &self,
-        place: &Position,
+        position: &Position,
         chunks: impl IntoIterator<Item = &'c ChunkCoord>,
     ) -> f64 {
         let hull = self.hull(chunks);
-        hull.map_or(0.0, |hull| squared_distance_to_bbox(place, &hull))
+        hull.map_or(0.0, |hull| squared_distance_to_bbox(position, &hull))
     }
 
     /// Returns the bounding box of several chunks.

@@ -140,11 +140,11 @@ impl<'s> Session<'s> {
         let area = query.region.as_ref();
         let area = area.map(|region| Area::new(region, &space)).transpose()?;
         if let Some(nearest) = &query.nearest
-            && nearest.place.len() != space.axes()
+            && nearest.position.len() != space.axes()
         {
             return Err(QueryError::Axes {
                 expected: space.axes(),
-                found: nearest.place.len(),
+                found: nearest.position.len(),
             });
         }
         let scopes: &[Scope] = match shape {
@@ -534,13 +534,13 @@ impl LevelQuery<'_> {
                 };
                 // A range may be longer than the list of objects.
                 if let Some(range) = members.as_range() {
-                    for (place, flag) in of_groups.iter_mut().enumerate() {
-                        *flag |= objects.id(place).is_some_and(|id| range.contains(&id));
+                    for (index, flag) in of_groups.iter_mut().enumerate() {
+                        *flag |= objects.id(index).is_some_and(|id| range.contains(&id));
                     }
                     continue;
                 }
-                for place in members.iter().filter_map(|id| objects.find(id)) {
-                    if let Some(flag) = of_groups.get_mut(place) {
+                for index in members.iter().filter_map(|id| objects.find(id)) {
+                    if let Some(flag) = of_groups.get_mut(index) {
                         *flag = true;
                     }
                 }

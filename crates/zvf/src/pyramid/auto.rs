@@ -107,7 +107,7 @@ pub struct AutoLevels {
 struct Sample {
     axes: usize,
     /// Positions, and the object of each.
-    places: Vec<f64>,
+    positions: Vec<f64>,
     owners: Vec<u32>,
     /// Median distance between consecutive vertices of a fragment.
     step: Option<f64>,
@@ -251,8 +251,8 @@ impl AutoLevels {
     /// Selects objects to keep if objects have little more than a point each.
     fn fewer_points(&self, source: &Source<'_>, known: Option<Known>) -> Option<ObjectSelection> {
         let (objects, known) = (source.objects.as_deref()?, known?);
-        let places = (0..objects.len()).filter(|place| !objects.fragments(*place).is_empty());
-        let is_many = places.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
+        let indices = (0..objects.len()).filter(|index| !objects.fragments(*index).is_empty());
+        let is_many = indices.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
         is_many.then_some(ObjectSelection {
             sparsity: Sparsity {
                 amount: Amount::Share(1.0 / FEWER),
@@ -406,7 +406,7 @@ impl Sample {
         let named = source.named();
         let mut sample = Self {
             axes: source.dataset.root().axes.len(),
-            places: Vec::new(),
+            positions: Vec::new(),
             owners: Vec::new(),
             step: None,
         };
@@ -418,16 +418,16 @@ impl Sample {
                 let empty = Vec::new();
                 let named = named.get(&chunk).unwrap_or(&empty);
                 let mut before: Option<u32> = None;
-                source.places(&chunk, &own, named, &mut |object, fragment, place| {
+                source.positions(&chunk, &own, named, &mut |object, fragment, position| {
                     if before == Some(fragment) {
-                        let squares = last.iter().zip(place).map(|(a, b)| (a - b) * (a - b));
+                        let squares = last.iter().zip(position).map(|(a, b)| (a - b) * (a - b));
                         steps.push(squares.sum::<f64>().sqrt());
                     }
                     before = Some(fragment);
                     last.clear();
-                    last.extend_from_slice(place);
+                    last.extend_from_slice(position);
                     sample.owners.push(object);
-                    sample.places.extend_from_slice(place);
+                    sample.positions.extend_from_slice(position);
                 })?;
             }
             if sample.owners.len() >= SAMPLE_VERTICES {
@@ -469,12 +469,12 @@ impl Sample {
 
     /// Counts cells with vertices. Without sharing, a cell counts once for each object.
     fn cells(&self, cell: &[f64], share: bool) -> f64 {
-        let places = self.places.chunks_exact(self.axes.max(1));
-        let keys = places.zip(&self.owners).map(|(place, owner)| {
+        let positions = self.positions.chunks_exact(self.axes.max(1));
+        let keys = positions.zip(&self.owners).map(|(position, owner)| {
             let whose = if share { 0 } else { u64::from(*owner) };
             // A hash collision counts two cells as one, which does not matter for a choice among
             // halvings.
-            place.iter().zip(cell).fold(whose, |key, (x, extent)| {
+            position.iter().zip(cell).fold(whose, |key, (x, extent)| {
                 let at = (x / extent).floor() as i64;
                 (key.rotate_left(29) ^ at.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             })

@@ -327,7 +327,7 @@ impl<'a> Source<'a> {
 
     /// Calls `each` with the object, fragment and position of each vertex that fragments of a chunk
     /// name.
-    pub(super) fn places(
+    pub(super) fn positions(
         &self,
         chunk: &ChunkCoord,
         payloads: &Payloads,
@@ -343,7 +343,7 @@ impl<'a> Source<'a> {
         };
         let axes = self.dataset.root().axes.len();
         let has_objects = self.objects.is_some();
-        Ok(fine.each_place(self.positions, axes, has_objects, each)?)
+        Ok(fine.each_position(self.positions, axes, has_objects, each)?)
     }
 
     /// Returns how objects own vertices.
@@ -446,9 +446,9 @@ impl<'a> Source<'a> {
     /// Returns the ids of the objects, by row.
     pub(super) fn ids(&self) -> Vec<i64> {
         let objects = self.objects.as_deref();
-        let places = 0..objects.map_or(0, ObjectSet::len);
-        places
-            .filter_map(|place| objects.and_then(|objects| objects.id(place)))
+        let indices = 0..objects.map_or(0, ObjectSet::len);
+        indices
+            .filter_map(|index| objects.and_then(|objects| objects.id(index)))
             .collect()
     }
 

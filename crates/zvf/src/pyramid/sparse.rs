@@ -31,14 +31,14 @@ pub(super) async fn kept(
     let rows = rows.unwrap_or(usize::MAX);
     let mut facts = vec![ObjectFacts::default(); rows];
     let mut numbers: HashMap<ChunkCoord, u32> = HashMap::new();
-    for place in 0..objects.len() {
-        let row = objects.row(place).and_then(|row| usize::try_from(row).ok());
+    for index in 0..objects.len() {
+        let row = objects.row(index).and_then(|row| usize::try_from(row).ok());
         let Some(own) = row.and_then(|row| facts.get_mut(row)) else {
             continue;
         };
-        own.id = objects.id(place).unwrap_or_default();
+        own.id = objects.id(index).unwrap_or_default();
         let mut chunks: Vec<u32> = Vec::new();
-        for piece in objects.fragments(place) {
+        for piece in objects.fragments(index) {
             let Some(chunk) = objects.chunk(piece.chunk) else {
                 continue;
             };
@@ -118,15 +118,15 @@ async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), F
         for (chunk, own) in batch.iter().zip(payloads) {
             let named = named.remove(chunk).unwrap_or_default();
             let (from, mut todo) = (runs.len(), named.iter());
-            source.places(chunk, &own, &named, &mut |object, fragment, place| {
+            source.positions(chunk, &own, &named, &mut |object, fragment, position| {
                 let Some(facts) = facts.get_mut(object as usize) else {
                     return;
                 };
                 facts.vertices += 1;
                 match runs[from..].last_mut() {
                     Some(run) if (run.object, run.fragment) == (object, fragment) => {
-                        facts.length += distance(&run.last, place);
-                        run.last.copy_from_slice(place);
+                        facts.length += distance(&run.last, position);
+                        run.last.copy_from_slice(position);
                     }
                     _ => {
                         let is_it = |own: &&FragmentReference| {
@@ -137,8 +137,8 @@ async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), F
                             object,
                             fragment,
                             at: own.map_or(u32::MAX, |own| own.at),
-                            first: place.to_vec(),
-                            last: place.to_vec(),
+                            first: position.to_vec(),
+                            last: position.to_vec(),
                         });
                     }
                 }

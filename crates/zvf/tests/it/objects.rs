@@ -46,8 +46,8 @@ fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, J
         let session = self::session(dataset, &levels);
         let asked = [*id, i64::MIN, *id];
         let some = block_on(session.object_list_of(level, &asked)).unwrap();
-        let [Some(place), None, again] = some.places[..] else {
-            panic!("{at}: {:?}", some.places)
+        let [Some(place), None, again] = some.indices[..] else {
+            panic!("{at}: {:?}", some.indices)
         };
         assert_eq!(again, Some(place), "{at}");
         assert_eq!(some.objects.id(place), Some(*id), "{at}");

@@ -24,7 +24,7 @@ pub(super) struct Collapse {
     /// Vertex that is removed.
     pub(super) lost: u32,
     /// New position of the vertex that stays.
-    pub(super) place: Vector,
+    pub(super) position: Vector,
     /// `true` if the vertex that stays moves.
     pub(super) moves: bool,
     pub(super) cost: f64,
@@ -187,7 +187,7 @@ impl Around {
         self.changed(mesh, edge).all(|(corners, at)| {
             let before = corners.map(|corner| mesh.at[corner as usize]);
             let mut after = before;
-            after[at] = edge.place;
+            after[at] = edge.position;
             let (old, new) = (normal(before), normal(after));
             let (old_square, new_square) = (dot(old, old), dot(new, new));
             let thickness = thickness(after, new_square);

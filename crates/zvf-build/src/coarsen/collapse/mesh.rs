@@ -30,7 +30,7 @@ impl Mesh {
         let at = block
             .positions
             .chunks_exact(block.axes)
-            .map(|place| std::array::from_fn(|axis| place.get(axis).copied().unwrap_or(0.0)))
+            .map(|position| std::array::from_fn(|axis| position.get(axis).copied().unwrap_or(0.0)))
             .collect();
         let faces: Vec<[u32; 3]> = (block.links.as_chunks().0.iter())
             .filter(|face| has_area(*face) && !removed[face[0] as usize])

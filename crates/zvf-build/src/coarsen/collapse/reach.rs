@@ -66,7 +66,7 @@ impl View {
     ) -> f64 {
         let ends = [edge.kept, edge.lost].map(|end| end as usize);
         let moved = ends
-            .map(|end| radii[end] + distance(mesh.at[end], edge.place))
+            .map(|end| radii[end] + distance(mesh.at[end], edge.position))
             .into_iter()
             .fold(0.0, f64::max);
         self.raised.clear();
@@ -90,7 +90,7 @@ impl View {
         let up = self.above(faces().map(|face| mesh.corners(face)).chain(
             around.changed(mesh, edge).map(|(corners, at)| {
                 let mut corners = corners.map(|corner| mesh.at[corner as usize]);
-                corners[at] = edge.place;
+                corners[at] = edge.position;
                 corners
             }),
         ))?;
@@ -100,7 +100,7 @@ impl View {
         let east = unit(cross(up, axis))?;
         let north = cross(up, east);
         let see = |at: Vector, radius: f64| {
-            let way = sub(at, edge.place);
+            let way = sub(at, edge.position);
             Seen {
                 at: [dot(way, east), dot(way, north), dot(way, up)],
                 radius,
@@ -115,23 +115,23 @@ impl View {
                 .chain([edge.kept, edge.lost])
                 .map(|vertex| see(mesh.at[vertex as usize], radii[vertex as usize])),
         );
-        self.points.push(see(edge.place, 0.0));
+        self.points.push(see(edge.position, 0.0));
         let kept = around.ring.len();
-        let place = |vertex: u32| match vertex {
+        let position = |vertex: u32| match vertex {
             _ if vertex == edge.kept => kept,
             _ if vertex == edge.lost => kept + 1,
             _ => around.slot(vertex),
         };
         self.old.clear();
         self.old
-            .extend(faces().map(|face| mesh.face(face).map(place)));
+            .extend(faces().map(|face| mesh.face(face).map(position)));
         self.spokes.clear();
         let is_spoke = |slot: &usize| edge.moves || around.ring[*slot].1 & 2 != 0;
         self.spokes.extend((0..kept).filter(is_spoke));
         self.new.clear();
         self.new
             .extend(around.changed(mesh, edge).map(|(corners, at)| {
-                let mut corners = corners.map(place);
+                let mut corners = corners.map(position);
                 corners[at] = kept + 2;
                 corners.rotate_left(at);
                 corners

@@ -66,12 +66,12 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the distance of the nearest element.
-    pub(super) fn nearest(&self, place: &[f64]) -> f64 {
-        self.nearest_beyond(place, f64::NEG_INFINITY)
+    pub(super) fn nearest(&self, position: &[f64]) -> f64 {
+        self.nearest_beyond(position, f64::NEG_INFINITY)
     }
 
     /// Returns the distance of the nearest element, or of any element within `near_enough`.
-    pub(super) fn nearest_beyond(&self, place: &[f64], near_enough: f64) -> f64 {
+    pub(super) fn nearest_beyond(&self, position: &[f64], near_enough: f64) -> f64 {
         if self.elements.is_empty() {
             return f64::INFINITY;
         }
@@ -80,35 +80,42 @@ impl<'a> Tree<'a> {
             false => -1.0,
         };
         let mut best = f64::INFINITY;
-        self.search(0, &self.elements, place, floor, &mut best);
+        self.search(0, &self.elements, position, floor, &mut best);
         best.sqrt()
     }
 
-    fn search(&self, node: usize, elements: &[&[u32]], place: &[f64], floor: f64, best: &mut f64) {
+    fn search(
+        &self,
+        node: usize,
+        elements: &[&[u32]],
+        position: &[f64],
+        floor: f64,
+        best: &mut f64,
+    ) {
         if elements.len() <= LEAF {
             for element in elements {
-                *best = best.min(self.square_of(element, place));
+                *best = best.min(self.square_of(element, position));
             }
             return;
         }
         let (left, right) = elements.split_at(elements.len() / 2);
         let mut children = [(2 * node + 1, left), (2 * node + 2, right)]
-            .map(|(child, elements)| (self.square_of_box(child, place), child, elements));
+            .map(|(child, elements)| (self.square_of_box(child, position), child, elements));
         if children[1].0 < children[0].0 {
             children.swap(0, 1);
         }
         for (square, child, elements) in children {
             if square < *best && *best > floor {
-                self.search(child, elements, place, floor, best);
+                self.search(child, elements, position, floor, best);
             }
         }
     }
 
     /// Returns the squared distance of a box.
-    fn square_of_box(&self, node: usize, place: &[f64]) -> f64 {
+    fn square_of_box(&self, node: usize, position: &[f64]) -> f64 {
         let axes = self.shape.axes;
         let (lower, upper) = self.boxes[node * 2 * axes..][..2 * axes].split_at(axes);
-        place
+        position
             .iter()
             .zip(lower.iter().zip(upper))
             .map(|(number, (lower, upper))| {
@@ -119,12 +126,12 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the squared distance of an element.
-    fn square_of(&self, element: &[u32], place: &[f64]) -> f64 {
+    fn square_of(&self, element: &[u32], position: &[f64]) -> f64 {
         let at = |corner: usize| self.shape.position(element[corner]);
         match element.len() {
-            1 => square(at(0), place),
-            2 => off(place, at(0), at(1)),
-            _ => square_of_triangle([at(0), at(1), at(2)], place),
+            1 => square(at(0), position),
+            2 => off(position, at(0), at(1)),
+            _ => square_of_triangle([at(0), at(1), at(2)], position),
         }
     }
 }
@@ -138,20 +145,22 @@ fn product(from: &[f64], to: &[f64], other: &[f64]) -> f64 {
 }
 
 /// Inside the triangle the plane decides, outside its nearest edge.
-fn square_of_triangle([a, b, c]: [&[f64]; 3], place: &[f64]) -> f64 {
+fn square_of_triangle([a, b, c]: [&[f64]; 3], position: &[f64]) -> f64 {
     let (bb, bc, cc) = (square(a, b), product(a, b, c), square(a, c));
-    let (pb, pc) = (product(a, b, place), product(a, c, place));
+    let (pb, pc) = (product(a, b, position), product(a, c, position));
     let whole = bb * cc - bc * bc;
     let (of_b, of_c) = (cc * pb - bc * pc, bb * pc - bc * pb);
     if whole > 0.0 && of_b >= 0.0 && of_c >= 0.0 && of_b + of_c <= whole {
         let (of_b, of_c) = (of_b / whole, of_c / whole);
-        return (0..place.len())
+        return (0..position.len())
             .map(|axis| {
-                let off =
-                    a[axis] + (b[axis] - a[axis]) * of_b + (c[axis] - a[axis]) * of_c - place[axis];
+                let off = a[axis] + (b[axis] - a[axis]) * of_b + (c[axis] - a[axis]) * of_c
+                    - position[axis];
                 off * off
             })
             .sum();
     }
-    off(place, a, b).min(off(place, b, c)).min(off(place, c, a))
+    off(position, a, b)
+        .min(off(position, b, c))
+        .min(off(position, c, a))
 }

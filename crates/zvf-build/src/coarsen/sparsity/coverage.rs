@@ -11,17 +11,17 @@ pub(super) fn covering(objects: &[ObjectFacts], rows: &[u32], count: usize) -> V
     let mut is_chosen = vec![false; rows.len()];
     let mut wanted = 1_u32;
     while chosen.len() < count && cover.members.iter().any(|members| *members > 0) {
-        cover.fill(wanted, &mut is_chosen, |place| {
-            chosen.push(place);
+        cover.fill(wanted, &mut is_chosen, |index| {
+            chosen.push(index);
             chosen.len() == count
         });
         wanted = wanted.saturating_mul(2);
     }
     let nowhere = (0..).zip(&is_chosen).filter(|(_, is_chosen)| !**is_chosen);
-    let nowhere = nowhere.map(|(place, _)| place);
+    let nowhere = nowhere.map(|(index, _)| index);
     let missing = count - chosen.len();
     chosen.extend(nowhere.take(missing));
-    chosen.iter().map(|place| rows[*place as usize]).collect()
+    chosen.iter().map(|index| rows[*index as usize]).collect()
 }
 
 /// State of the cover.
@@ -57,15 +57,15 @@ impl Cover {
         }
     }
 
-    fn chunks_of(&self, place: u32) -> core::ops::Range<usize> {
-        let place = place as usize;
-        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start..self.ends[place]
+    fn chunks_of(&self, index: u32) -> core::ops::Range<usize> {
+        let index = index as usize;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[index]
     }
 
     /// Returns the number of an object's chunks that are reached fewer than `wanted` times.
-    fn gain(&self, place: u32, wanted: u32) -> usize {
-        let chunks = self.chunks[self.chunks_of(place)].iter();
+    fn gain(&self, index: u32, wanted: u32) -> usize {
+        let chunks = self.chunks[self.chunks_of(index)].iter();
         chunks
             .filter(|chunk| self.reached[**chunk as usize] < wanted)
             .count()
@@ -86,31 +86,31 @@ impl Cover {
         let left = (0..)
             .zip(is_chosen.iter())
             .filter(|(_, is_chosen)| !**is_chosen);
-        for (place, _) in left {
-            let gain = self.gain(place, wanted);
+        for (index, _) in left {
+            let gain = self.gain(index, wanted);
             if waiting.len() <= gain {
                 waiting.resize_with(gain + 1, Vec::new);
             }
-            waiting[gain].push(place);
+            waiting[gain].push(index);
         }
         while let Some(mut best) = waiting.pop() {
             let expected = waiting.len();
             #[expect(
                 clippy::stable_sort_primitive,
-                reason = "what came down from one place is in order, which this sort sees"
+                reason = "objects that moved down from one bucket are sorted, and a stable sort is fast on sorted runs"
             )]
             best.sort();
-            for place in best {
+            for index in best {
                 if open == 0 {
                     return;
                 }
-                let gain = self.gain(place, wanted);
+                let gain = self.gain(index, wanted);
                 if gain < expected {
-                    waiting[gain].push(place);
+                    waiting[gain].push(index);
                     continue;
                 }
-                is_chosen[place as usize] = true;
-                for at in self.chunks_of(place) {
+                is_chosen[index as usize] = true;
+                for at in self.chunks_of(index) {
                     let chunk = self.chunks[at] as usize;
                     let (reached, members) = (&mut self.reached[chunk], &mut self.members[chunk]);
                     let did_want = wants(*reached, *members);
@@ -118,7 +118,7 @@ impl Cover {
                     *members -= 1;
                     open -= usize::from(did_want && !wants(*reached, *members));
                 }
-                if choose(place) {
+                if choose(index) {
                     return;
                 }
             }

@@ -80,7 +80,7 @@ fn check(block: &VertexBlock, cell: f64, placing: Placement, share: bool) {
             })
             .collect();
         let found = place(block, &merge, number as u32);
-        match &merge.places {
+        match &merge.positions {
             MergedPositions::Computed(_) => {
                 assert!(distance(found, &mean) < 1e-5, "{found:?} {mean:?}");
             }
@@ -183,9 +183,9 @@ fn shared_vertices_count_once_for_each_path() {
     };
     let merge = bins(&[4.0], Placement::Mean, false).merge(&block);
     assert_eq!(merge.parent, [0, 0, NO_VERTEX, NO_VERTEX]);
-    assert_eq!(merge.places, MergedPositions::Computed(vec![2.0]));
+    assert_eq!(merge.positions, MergedPositions::Computed(vec![2.0]));
     let merge = bins(&[4.0], Placement::Medoid, false).merge(&block);
-    assert_eq!(merge.places, MergedPositions::Source(vec![1]));
+    assert_eq!(merge.positions, MergedPositions::Source(vec![1]));
 }
 
 #[test]

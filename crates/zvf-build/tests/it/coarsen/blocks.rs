@@ -99,7 +99,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
 /// Returns the position of a coarser vertex.
 pub(super) fn place<'a>(block: &'a VertexBlock, merge: &'a VertexMerge, vertex: u32) -> &'a [f64] {
     let vertex = vertex as usize;
-    match &merge.places {
+    match &merge.positions {
         MergedPositions::Source(rows) => block.position(rows[vertex] as usize),
         MergedPositions::Computed(places) => {
             &places[vertex * block.axes..(vertex + 1) * block.axes]
@@ -117,7 +117,7 @@ pub(super) fn holds(block: &VertexBlock, merge: &VertexMerge) {
     met.sort_unstable();
     met.dedup();
     assert_eq!(met, (0..count as u32).collect::<Vec<_>>(), "all occur");
-    if let MergedPositions::Source(rows) = &merge.places {
+    if let MergedPositions::Source(rows) = &merge.positions {
         for (number, row) in rows.iter().enumerate() {
             assert_eq!(
                 merge.parent[*row as usize] as usize, number,

@@ -499,13 +499,13 @@ fn independent_chunks_join_to_one_surface() {
             for (row, parent) in rows.iter().zip(&merge.parent) {
                 whole.parent[*row as usize] = start + parent;
             }
-            let MergedPositions::Computed(positions) = merge.places else {
+            let MergedPositions::Computed(positions) = merge.positions else {
                 unreachable!()
             };
             places.extend(positions);
             error = error.max(merge.error.unwrap());
         }
-        whole.places = MergedPositions::Computed(places);
+        whole.positions = MergedPositions::Computed(places);
         let coarse = mesh.merged(&whole);
         assert_eq!(coarse.topology(), mesh.topology());
         let is = farthest(&mesh.triangles(), &coarse.triangles(), 1);
@@ -533,14 +533,14 @@ fn quads_are_kept_unless_culled() {
         method.merge(block)
     };
     let unchanged = VertexMerge {
-        places: MergedPositions::Computed(block.positions.clone()),
+        positions: MergedPositions::Computed(block.positions.clone()),
         ..VertexMerge::unchanged(&block)
     };
     assert_eq!(merge(&block, 0), merge(&block, 2));
     let kept = merge(&block, 2);
     assert_eq!(kept.parent, [0, 1, 2, 3, 4, 5, NO_VERTEX, NO_VERTEX]);
     assert_eq!(
-        kept.places,
+        kept.positions,
         MergedPositions::Computed((0..18).map(f64::from).collect())
     );
     assert_eq!(merge(&block, 3).parent, [NO_VERTEX; 8]);
@@ -556,7 +556,7 @@ fn flat_meshes_of_two_axes_collapse() {
     block.positions = mesh.at.iter().flat_map(|[x, y, _]| [*x, *y]).collect();
     let merge = collapse(&block, 0.0, 1e-9);
     assert_eq!(
-        merge.places,
+        merge.positions,
         MergedPositions::Computed(vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0])
     );
     assert!(merge.error.unwrap() < 1e-12);
@@ -610,7 +610,7 @@ fn collapse_keeps_clear_of_distant_faces() {
     assert!(mesh.topology().is_surface);
     let into = VertexMerge {
         parent: vec![0, 0, 1, 2, 3, 4, 5],
-        places: MergedPositions::Computed(mesh.at[1..].as_flattened().to_vec()),
+        positions: MergedPositions::Computed(mesh.at[1..].as_flattened().to_vec()),
         error: None,
     };
     assert!(!mesh.merged(&into).topology().is_surface);

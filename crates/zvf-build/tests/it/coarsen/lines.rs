@@ -109,7 +109,7 @@ fn fixed(block: &VertexBlock) -> BTreeSet<u32> {
 fn check(block: &VertexBlock, method: &CoarsenMethod) {
     let merge = method.merge(block);
     holds(block, &merge);
-    let MergedPositions::Source(rows) = &merge.places else {
+    let MergedPositions::Source(rows) = &merge.positions else {
         panic!("lines keep vertices")
     };
     let kept: BTreeSet<u32> = rows.iter().copied().collect();
@@ -243,7 +243,7 @@ proptest! {
         told(&places, 0, vertices - 1, tolerance, &mut kept);
         let kept = kept.into_iter().map(|row| row as u32).collect();
         let merge = CoarsenMethod::Simplify { tolerance }.merge(&block);
-        assert_eq!(merge.places, MergedPositions::Source(kept));
+        assert_eq!(merge.positions, MergedPositions::Source(kept));
     }
 }
 
@@ -268,7 +268,7 @@ fn dropped_vertices_map_to_the_nearer_neighbour() {
     let block = path(&[0.0, 0.0, 1.0, 0.0, 6.0, 0.0, 9.0, 0.0], &[&[0, 1, 2, 3]]);
     let merge = CoarsenMethod::Simplify { tolerance: 0.5 }.merge(&block);
     assert_eq!(merge.parent, [0, 0, 1, 1]);
-    assert_eq!(merge.places, MergedPositions::Source(vec![0, 3]));
+    assert_eq!(merge.positions, MergedPositions::Source(vec![0, 3]));
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn shared_runs_are_simplified_alike_in_both_directions() {
         .collect();
     let block = path(&positions, &[&[0, 1, 2, 3, 4, 5], &[6, 4, 3, 2, 1, 7]]);
     let merge = CoarsenMethod::Stride { step: 2 }.merge(&block);
-    let MergedPositions::Source(rows) = &merge.places else {
+    let MergedPositions::Source(rows) = &merge.positions else {
         panic!()
     };
     assert_eq!(
@@ -293,7 +293,7 @@ fn stride_counts_from_path_starts_and_tree_roots() {
     let positions = vec![0.0; 14];
     let block = path(&positions, &[&[0, 1, 2, 3, 4, 5, 6]]);
     let merge = CoarsenMethod::Stride { step: 4 }.merge(&block);
-    assert_eq!(merge.places, MergedPositions::Source(vec![0, 4, 6]));
+    assert_eq!(merge.positions, MergedPositions::Source(vec![0, 4, 6]));
     let tree = VertexBlock {
         topology: Topology::Trees,
         axes: 2,
@@ -303,7 +303,7 @@ fn stride_counts_from_path_starts_and_tree_roots() {
         ..VertexBlock::default()
     };
     let merge = CoarsenMethod::Stride { step: 4 }.merge(&tree);
-    assert_eq!(merge.places, MergedPositions::Source(vec![0, 2, 6]));
+    assert_eq!(merge.positions, MergedPositions::Source(vec![0, 2, 6]));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn rings_keep_a_vertex() {
             ..VertexBlock::default()
         };
         let merge = CoarsenMethod::Simplify { tolerance }.merge(&block);
-        (merge.places, merge.error.unwrap())
+        (merge.positions, merge.error.unwrap())
     };
     assert_eq!(ring(0.0), (MergedPositions::Source(vec![0, 1, 2, 3]), 0.0));
     let (places, error) = ring(3.0);

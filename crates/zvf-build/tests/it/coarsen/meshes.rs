@@ -172,7 +172,7 @@ impl Mesh {
 
     /// Applies a merge.
     pub(crate) fn merged(&self, merge: &VertexMerge) -> Self {
-        let MergedPositions::Computed(positions) = &merge.places else {
+        let MergedPositions::Computed(positions) = &merge.positions else {
             panic!("meshes move");
         };
         let at = positions.as_chunks().0.to_vec();

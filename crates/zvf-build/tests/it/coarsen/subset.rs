@@ -19,7 +19,7 @@ fn subset(axes: usize, cell: f64, keep: u32, seed: u64) -> CoarsenMethod {
 }
 
 fn kept(block: &VertexBlock, method: &CoarsenMethod) -> Vec<u32> {
-    match method.merge(block).places {
+    match method.merge(block).positions {
         MergedPositions::Source(rows) => rows,
         MergedPositions::Computed(_) => panic!("points stay where they are"),
     }
@@ -59,7 +59,7 @@ proptest! {
     ) {
         let merge = subset(block.axes, cell, keep, seed).merge(&block);
         holds(&block, &merge);
-        let MergedPositions::Source(rows) = &merge.places else { panic!() };
+        let MergedPositions::Source(rows) = &merge.positions else { panic!() };
         let mut error = Some(0.0_f64);
         for members in cells(&block, cell).values() {
             let stay: Vec<u32> = members.iter().copied().filter(|row| rows.contains(row)).collect();
@@ -126,7 +126,7 @@ fn nearest_search_finds_kept_points() {
             ..VertexBlock::default()
         };
         let merge = subset(axes, 10_000.0, 300, 4).merge(&block);
-        let MergedPositions::Source(rows) = &merge.places else {
+        let MergedPositions::Source(rows) = &merge.positions else {
             panic!("points stay where they are")
         };
         assert_eq!(rows.len(), 300);

@@ -4,11 +4,11 @@ use zvf_format::numeric::{Dtype, NumericRows};
 
 use super::{
     cell_of,
-    view::{ColumnView, Places, floats_of},
+    view::{ColumnView, RowIndices, floats_of},
 };
 use crate::predicate::{ColumnType, Datum, Scope};
 
-/// One axis of the positions of a chunk, by the places of its rows.
+/// One axis of the positions of a chunk, by the indices of its rows.
 pub(crate) struct AxisView<'a> {
     pub(crate) name: &'a str,
     pub(crate) axis: u32,
@@ -16,7 +16,7 @@ pub(crate) struct AxisView<'a> {
     pub(crate) dtype: Dtype,
     /// Number of axes.
     pub(crate) axes: u32,
-    pub(crate) places: Places<'a>,
+    pub(crate) indices: RowIndices<'a>,
 }
 
 impl AxisView<'_> {
@@ -43,12 +43,12 @@ impl ColumnView for AxisView<'_> {
     }
 
     fn value(&self, row: usize, _: u32) -> Datum {
-        let place = self.places.get(row);
-        cell_of(place.and_then(|place| self.rows()?.value(place, self.axis)))
+        let index = self.indices.get(row);
+        cell_of(index.and_then(|index| self.rows()?.value(index, self.axis)))
     }
 
     fn exact_floats(&self, _: u32, rows: usize) -> Option<Vec<f64>> {
         let axis = usize::try_from(self.axis).ok()?;
-        floats_of(self.rows()?, axis, self.places.first(rows)?)
+        floats_of(self.rows()?, axis, self.indices.first(rows)?)
     }
 }

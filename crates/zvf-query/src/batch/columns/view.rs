@@ -26,38 +26,38 @@ pub(crate) trait ColumnView {
     }
 }
 
-/// An attribute of a chunk, indexed by the places of its rows.
+/// An attribute of a chunk, by the indices of its rows in memory.
 pub(crate) struct CellView<'a> {
     pub(crate) scope: Scope,
     pub(crate) name: &'a str,
     pub(crate) metadata: &'a CellAttribute,
     pub(crate) words: Option<Arc<[String]>>,
     pub(crate) cell: Option<&'a CellRows>,
-    pub(crate) places: Places<'a>,
+    pub(crate) indices: RowIndices<'a>,
 }
 
 /// The row of a cell for each row of a predicate.
 #[derive(Clone, Copy)]
-pub(crate) enum Places<'a> {
+pub(crate) enum RowIndices<'a> {
     /// Consecutive rows.
     Run { first: usize, len: usize },
     /// A row each, or none.
     Each(&'a [Option<usize>]),
 }
 
-impl Places<'_> {
+impl RowIndices<'_> {
     pub(super) fn get(self, row: usize) -> Option<usize> {
         match self {
             Self::Run { first, len } => (row < len).then(|| first.checked_add(row))?,
-            Self::Each(places) => places.get(row).copied().flatten(),
+            Self::Each(indices) => indices.get(row).copied().flatten(),
         }
     }
 
-    /// Returns the places of the first rows only.
+    /// Returns the indices of the first rows only.
     pub(super) fn first(self, rows: usize) -> Option<Self> {
         match self {
             Self::Run { first, len } => (rows <= len).then_some(Self::Run { first, len: rows }),
-            Self::Each(places) => Some(Self::Each(places.get(..rows)?)),
+            Self::Each(indices) => Some(Self::Each(indices.get(..rows)?)),
         }
     }
 }
@@ -68,7 +68,7 @@ impl<'a> CellView<'a> {
         name: &'a str,
         metadata: &'a CellAttribute,
         cell: Option<&'a CellRows>,
-        places: Places<'a>,
+        indices: RowIndices<'a>,
     ) -> Self {
         let dictionary = metadata.dictionary.as_ref();
         Self {
@@ -77,7 +77,7 @@ impl<'a> CellView<'a> {
             metadata,
             words: dictionary.map(|dictionary| words(&dictionary.categories)),
             cell,
-            places,
+            indices,
         }
     }
 }
@@ -116,8 +116,8 @@ impl ColumnView for CellView<'_> {
     }
 
     fn value(&self, row: usize, channel: u32) -> Datum {
-        let place = self.places.get(row);
-        let (Some(cell), Some(place)) = (self.cell, place) else {
+        let index = self.indices.get(row);
+        let (Some(cell), Some(index)) = (self.cell, index) else {
             return Datum::Missing;
         };
         let Ok(columns) = cell.columns.try_into() else {
@@ -126,7 +126,7 @@ impl ColumnView for CellView<'_> {
         let Ok(rows) = NumericRows::parse(&cell.bytes, self.metadata.dtype, columns) else {
             return Datum::Missing;
         };
-        let value = rows.value(place, channel);
+        let value = rows.value(index, channel);
         let Some(words) = &self.words else {
             return cell_of(value);
         };
@@ -140,50 +140,54 @@ impl ColumnView for CellView<'_> {
         let cell = self.cell.filter(|_| self.words.is_none())?;
         let channel = (channel < cell.columns).then_some(channel)?;
         let channel = usize::try_from(channel).ok()?;
-        let places = self.places.first(rows)?;
+        let indices = self.indices.first(rows)?;
         let (dtype, columns) = (self.metadata.dtype, cell.columns.try_into().ok()?);
         let rows = NumericRows::parse(&cell.bytes, dtype, columns).ok()?;
-        floats_of(rows, channel, places)
+        floats_of(rows, channel, indices)
     }
 }
 
-/// Returns a channel of rows at `places` as floats; `None` if a row has no value or the type does
+/// Returns a channel of rows at `indices` as floats; `None` if a row has no value or the type does
 /// not convert exactly.
 pub(super) fn floats_of(
     rows: NumericRows<'_>,
     channel: usize,
-    places: Places<'_>,
+    indices: RowIndices<'_>,
 ) -> Option<Vec<f64>> {
     match rows.dtype().kind() {
-        Kind::Float32 => floats::<f32>(rows, channel, places),
-        Kind::Float64 => floats::<f64>(rows, channel, places),
-        Kind::Int8 => floats::<i8>(rows, channel, places),
-        Kind::Int16 => floats::<i16>(rows, channel, places),
-        Kind::Int32 => floats::<i32>(rows, channel, places),
-        Kind::UInt8 => floats::<u8>(rows, channel, places),
-        Kind::UInt16 => floats::<u16>(rows, channel, places),
-        Kind::UInt32 => floats::<u32>(rows, channel, places),
+        Kind::Float32 => floats::<f32>(rows, channel, indices),
+        Kind::Float64 => floats::<f64>(rows, channel, indices),
+        Kind::Int8 => floats::<i8>(rows, channel, indices),
+        Kind::Int16 => floats::<i16>(rows, channel, indices),
+        Kind::Int32 => floats::<i32>(rows, channel, indices),
+        Kind::UInt8 => floats::<u8>(rows, channel, indices),
+        Kind::UInt16 => floats::<u16>(rows, channel, indices),
+        Kind::UInt32 => floats::<u32>(rows, channel, indices),
         _ => None,
     }
 }
 
-/// Returns a channel of rows at `places` as floats; `None` if one has no value.
-fn floats<T: Element>(rows: NumericRows<'_>, channel: usize, places: Places<'_>) -> Option<Vec<f64>>
+/// Returns a channel of rows at `indices` as floats; `None` if one has no value.
+fn floats<T: Element>(
+    rows: NumericRows<'_>,
+    channel: usize,
+    indices: RowIndices<'_>,
+) -> Option<Vec<f64>>
 where
     f64: From<T>,
 {
     let columns = usize::try_from(rows.columns().get()).ok()?;
-    match places {
-        Places::Run { first, len } => {
+    match indices {
+        RowIndices::Run { first, len } => {
             let rows = rows.slice(first..first.checked_add(len)?)?;
             let channel = rows.elements::<T>()?.iter().skip(channel).step_by(columns);
             Some(channel.map(f64::from).collect())
         }
-        Places::Each(places) => {
+        RowIndices::Each(indices) => {
             let elements = rows.elements::<T>()?;
-            let at = |place: usize| place.checked_mul(columns)?.checked_add(channel);
-            let value = |place: &Option<usize>| elements.get(at((*place)?)?).map(f64::from);
-            places.iter().map(value).collect()
+            let at = |index: usize| index.checked_mul(columns)?.checked_add(channel);
+            let value = |index: &Option<usize>| elements.get(at((*index)?)?).map(f64::from);
+            indices.iter().map(value).collect()
         }
     }
 }

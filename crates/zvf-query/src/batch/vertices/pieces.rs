@@ -69,7 +69,7 @@ impl VertexBuilder {
     /// Sets the vertices of an empty builder from pieces of loaded chunks. A piece that is not
     /// loaded has no vertices.
     ///
-    /// Columns of numbers that all chunks have are copied on all cores, straight to their place.
+    /// Columns of numbers that all chunks have are copied on all cores, straight to their destination.
     pub(crate) fn take_pieces<'p, P>(
         &mut self,
         schema: &Schema,
@@ -182,10 +182,10 @@ impl Target<'_, '_> {
     }
 
     /// Copies rows of a chunk to the rows from `next` on, as far as there are any.
-    fn copy(&mut self, chunk: u32, places: Range<usize>, next: usize) {
+    fn copy(&mut self, chunk: u32, indices: Range<usize>, next: usize) {
         let number = usize::try_from(chunk).unwrap_or(usize::MAX);
         let from = self.from.get(number).copied().unwrap_or_default();
-        let from = rows_at(from, self.row, places);
+        let from = rows_at(from, self.row, indices);
         let rest = self.to.get_mut(next.saturating_mul(self.row)..);
         let rest = rest.unwrap_or_default();
         let size = from.len().min(rest.len());
@@ -203,10 +203,10 @@ fn copy<'p>(
 ) {
     let mut next = 0_usize;
     for (piece, span) in block.pieces.zip(block.spans) {
-        let mut push = |places: Range<usize>| {
-            let len = places.len();
+        let mut push = |indices: Range<usize>| {
+            let len = indices.len();
             for target in &mut targets {
-                target.copy(piece.chunk, places.clone(), next);
+                target.copy(piece.chunk, indices.clone(), next);
             }
             next = next.saturating_add(len);
         };
@@ -218,7 +218,7 @@ fn copy<'p>(
             }
             PieceSpan::Listed => {
                 if let Some(chunk) = loaded.get(piece.chunk) {
-                    chunk.push_fragment(piece.fragment, |run| push(run.places()));
+                    chunk.push_fragment(piece.fragment, |run| push(run.indices()));
                 }
             }
         }

@@ -97,10 +97,10 @@ fn join(mut parts: Vec<Bytes>) -> Bytes {
 
 /// Returns the loaded rows of a whole cell.
 fn cut(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
-    let place = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
+    let index = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
     let parts = loaded.runs().iter().map(|run| {
         let rows = run.rows();
-        let (start, end) = (place(rows.start), place(rows.end).min(bytes.len()));
+        let (start, end) = (index(rows.start), index(rows.end).min(bytes.len()));
         bytes.slice(start.min(end)..end)
     });
     join(parts.collect())

@@ -122,8 +122,8 @@ fn keyed(source: &LinkSource, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkR
             let order = row.order();
             let input = records.ends.get_mut(start..).unwrap_or_default();
             for (slot, end) in order.slots().iter().zip(stored) {
-                if let Some(place) = input.get_mut(usize::from(*slot)) {
-                    *place = end;
+                if let Some(index) = input.get_mut(usize::from(*slot)) {
+                    *index = end;
                 }
             }
         }

@@ -30,13 +30,13 @@ pub struct ObjectLookup {
     pub objects: Arc<ObjectSet>,
     /// Position of each requested id, in the order of the request; `None` for an id without
     /// object.
-    pub places: Vec<Option<usize>>,
+    pub indices: Vec<Option<usize>>,
 }
 
 impl ObjectLookup {
     fn of(objects: Arc<ObjectSet>, ids: &[i64]) -> Self {
-        let places = ids.iter().map(|id| objects.find(*id)).collect();
-        Self { objects, places }
+        let indices = ids.iter().map(|id| objects.find(*id)).collect();
+        Self { objects, indices }
     }
 }
 
@@ -278,11 +278,11 @@ fn some_of(
             Some(Err(error)) => Some(manifests.damage(cell, Fault::Fetch(error))),
             None => Some(manifests.damage(cell, Fault::MissingCell)),
         };
-        let places = payload
+        let indices = payload
             .as_ref()
             .map(|payload| manifests.item_offsets(cell, payload));
-        let (places, damage) = match places.transpose() {
-            Ok(places) => (places, damage),
+        let (indices, damage) = match indices.transpose() {
+            Ok(indices) => (indices, damage),
             Err(damage) => (None, Some(damage)),
         };
         let lost = damage.is_some();
@@ -296,8 +296,8 @@ fn some_of(
             }
             // Empty bytes are an empty manifest.
             let at = usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
-            let places = payload.as_ref().zip(places.as_ref());
-            let item = places.and_then(|(payload, places)| places.get(payload, at));
+            let indices = payload.as_ref().zip(indices.as_ref());
+            let item = indices.and_then(|(payload, indices)| indices.get(payload, at));
             let damaged = |fault| manifests.damage(cell, fault);
             push(
                 &mut builder,

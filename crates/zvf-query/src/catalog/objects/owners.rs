@@ -23,7 +23,7 @@ struct Owned {
 impl FragmentOwners {
     pub(super) fn of(objects: &ObjectSet) -> Self {
         let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-        // A counting sort by chunk: count, then place.
+        // A counting sort by chunk: count, then distribute.
         let mut starts = vec![0_usize; objects.chunks.len().saturating_add(1)];
         for fragment_ref in &objects.fragments {
             if let Some(count) = starts.get_mut(index(fragment_ref.chunk).saturating_add(1)) {

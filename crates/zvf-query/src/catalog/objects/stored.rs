@@ -132,8 +132,8 @@ impl Session<'_> {
     ) -> Result<Vec<Bytes>, QueryError> {
         let rows = rows.start..rows.end.min(manifests.rows());
         if let Some((data, spans)) = &manifests.open {
-            let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
-            let spans = spans.get(place(rows.start)..place(rows.end));
+            let index = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+            let spans = spans.get(index(rows.start)..index(rows.end));
             let blobs = spans.unwrap_or_default().iter();
             return Ok(blobs.map(|span| data.slice(span.clone())).collect());
         }

@@ -46,8 +46,8 @@ fn numbered() -> Vec<i64> {
     (0..12).collect()
 }
 
-fn row(objects: &ObjectSet, place: usize) -> Vec<i64> {
-    let chunks = objects.fragments(place).iter();
+fn row(objects: &ObjectSet, index: usize) -> Vec<i64> {
+    let chunks = objects.fragments(index).iter();
     let chunks = chunks.map(|piece| objects.chunk(piece.chunk).unwrap().coords()[0]);
     chunks.collect()
 }
@@ -57,7 +57,7 @@ fn a_numbered_object_reads_eight_bytes_and_a_cell() {
     let memory = store(&numbered(), true);
     let session = memory.session();
     let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
-    assert_eq!(row(&some.objects, some.places[0].unwrap()), [7]);
+    assert_eq!(row(&some.objects, some.indices[0].unwrap()), [7]);
     let rounds = memory.rounds();
     assert_eq!(rounds.len(), 3, "{rounds:?}");
     let ids = "0/object_index/object_ids/c/0 56..64";
@@ -77,9 +77,9 @@ fn other_ids_are_looked_up() {
     let memory = store(&ids, true);
     let session = memory.session();
     let some = now(session.object_list_of(LEVEL, &[6])).unwrap();
-    let place = some.places[0].unwrap();
+    let index = some.indices[0].unwrap();
     assert_eq!(
-        (row(&some.objects, place), some.objects.row(place)),
+        (row(&some.objects, index), some.objects.row(index)),
         (vec![3], Some(3))
     );
     let rounds = memory.rounds();
@@ -90,7 +90,7 @@ fn other_ids_are_looked_up() {
     );
     // The ids are cached.
     let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
-    assert_eq!(some.places, [None]);
+    assert_eq!(some.indices, [None]);
     assert!(memory.rounds().is_empty());
 }
 
@@ -100,7 +100,7 @@ fn ids_may_be_in_any_order_but_only_once() {
     ids.swap(2, 9);
     let memory = store(&ids, false);
     let some = now(memory.session().object_list_of(LEVEL, &[9])).unwrap();
-    assert_eq!(row(&some.objects, some.places[0].unwrap()), [2]);
+    assert_eq!(row(&some.objects, some.indices[0].unwrap()), [2]);
     let fault = |ids: &[i64], sorted| {
         let memory = store(ids, sorted);
         match now(memory.session().object_list(LEVEL)) {
@@ -132,13 +132,13 @@ fn damage_is_skipped_with_keep_going() {
     let diagnostics = Diagnostics::new(true);
     let objects = now(session.objects(&level, &diagnostics)).unwrap().unwrap();
     assert!(objects.is_incomplete());
-    let rows: Vec<Vec<i64>> = (0..12).map(|place| row(&objects, place)).collect();
+    let rows: Vec<Vec<i64>> = (0..12).map(|index| row(&objects, index)).collect();
     let lost = [2, 8, 9];
-    for (place, found) in (0..).zip(&rows) {
-        let expected = if lost.contains(&place) {
+    for (index, found) in (0..).zip(&rows) {
+        let expected = if lost.contains(&index) {
             vec![]
         } else {
-            vec![place]
+            vec![index]
         };
         assert_eq!(found, &expected);
     }
@@ -183,13 +183,13 @@ fn chunks_are_numbered_across_cells_in_order_of_appearance() {
     let objects = now(memory.session().object_list(LEVEL)).unwrap().unwrap();
     let chunks = (0..8).map_while(|number| Some(objects.chunk(number)?.coords()[0]));
     assert_eq!(chunks.collect::<Vec<_>>(), [1, 6, 4, 2, 0, 5, 3]);
-    for place in 0..12 {
+    for index in 0..12 {
         assert_eq!(
-            row(&objects, usize::try_from(place).unwrap()),
-            [chunk_of(place)]
+            row(&objects, usize::try_from(index).unwrap()),
+            [chunk_of(index)]
         );
         assert_eq!(
-            objects.fragments(usize::try_from(place).unwrap())[0].fragment,
+            objects.fragments(usize::try_from(index).unwrap())[0].fragment,
             7
         );
     }

@@ -182,17 +182,17 @@ impl Session<'_> {
             present = Some(read.bytes);
         }
         let row = usize::try_from(array.row()).unwrap_or(usize::MAX).max(1);
-        let absent = |place: usize, bytes: &[u8]| match &present {
-            Some(present) => present.get(place).is_none_or(|present| *present == 0),
+        let absent = |index: usize, bytes: &[u8]| match &present {
+            Some(present) => present.get(index).is_none_or(|present| *present == 0),
             None => matches!(table.absent, Absent::Fill) && array.is_fill(bytes),
         };
-        let row_of = |place: usize| match rows {
-            Some(rows) => rows.get(place).copied().unwrap_or(u64::MAX),
-            None => u64::try_from(place).unwrap_or(u64::MAX),
+        let row_of = |index: usize| match rows {
+            Some(rows) => rows.get(index).copied().unwrap_or(u64::MAX),
+            None => u64::try_from(index).unwrap_or(u64::MAX),
         };
-        let missing = read.bytes.chunks(row).enumerate().map(|(place, bytes)| {
-            let at = row_of(place);
-            at >= array.rows || lost.iter().any(|rows| rows.contains(&at)) || absent(place, bytes)
+        let missing = read.bytes.chunks(row).enumerate().map(|(index, bytes)| {
+            let at = row_of(index);
+            at >= array.rows || lost.iter().any(|rows| rows.contains(&at)) || absent(index, bytes)
         });
         let missing: Vec<bool> = missing.collect();
         let values = match array.element {
@@ -207,9 +207,9 @@ impl Session<'_> {
             }
             TableElement::Text(_) => {
                 let mut words = DictionaryBuilder::default();
-                for (place, bytes) in read.bytes.chunks(row).enumerate() {
+                for (index, bytes) in read.bytes.chunks(row).enumerate() {
                     let word = utf32(bytes);
-                    words.push(&word.ok_or_else(|| no_text(array.node(), row_of(place)))?);
+                    words.push(&word.ok_or_else(|| no_text(array.node(), row_of(index)))?);
                 }
                 words.finish()
             }
@@ -241,17 +241,17 @@ impl Session<'_> {
             .collect();
         let answers = self.fetch.cells(&wanted).await;
         let mut texts: Vec<Option<Bytes>> = vec![None; rows.len()];
-        for (places, answer) in cells.zip(answers) {
-            let cell = places.first().map_or(0, |(row, _)| array.cell_of(*row));
+        for (indices, answer) in cells.zip(answers) {
+            let cell = indices.first().map_or(0, |(row, _)| array.cell_of(*row));
             let read = match answer {
-                Ok(Some(payload)) => texts_of(array, cell, &payload.bytes, places),
-                Ok(None) => Ok(vec![Bytes::copy_from_slice(fill.as_bytes()); places.len()]),
+                Ok(Some(payload)) => texts_of(array, cell, &payload.bytes, indices),
+                Ok(None) => Ok(vec![Bytes::copy_from_slice(fill.as_bytes()); indices.len()]),
                 Err(error) => Err(array.damage(cell, Fault::Fetch(error))),
             };
             match read {
                 Ok(read) => {
-                    for ((_, place), text) in places.iter().zip(read) {
-                        if let Some(at) = texts.get_mut(*place) {
+                    for ((_, index), text) in indices.iter().zip(read) {
+                        if let Some(at) = texts.get_mut(*index) {
                             *at = Some(text);
                         }
                     }

@@ -103,12 +103,12 @@ impl ByteStringArray {
 
     /// Returns the byte ranges of a cell's items, cached for recently parsed cells.
     pub(crate) fn item_offsets(&self, cell: u64, payload: &Bytes) -> Result<ItemOffsets, Damage> {
-        if let Some(places) = lock(&self.item_offsets).get(cell, payload) {
-            return Ok(places);
+        if let Some(offsets) = lock(&self.item_offsets).get(cell, payload) {
+            return Ok(offsets);
         }
-        let places = ItemOffsets::of(payload, self.items(cell, payload)?);
-        lock(&self.item_offsets).put(cell, payload.clone(), places.clone());
-        Ok(places)
+        let offsets = ItemOffsets::of(payload, self.items(cell, payload)?);
+        lock(&self.item_offsets).put(cell, payload.clone(), offsets.clone());
+        Ok(offsets)
     }
 }
 

@@ -57,10 +57,10 @@ impl GroupList {
         if let Some(range) = self.ranges.get(&group) {
             return GroupMembers::from_range(range.start, range.stop).ok();
         }
-        let place = usize::try_from(group).ok();
-        let range = place.and_then(|place| {
-            let end = self.starts.get(place.checked_add(1)?)?;
-            Some(*self.starts.get(place)?..*end)
+        let index = usize::try_from(group).ok();
+        let range = index.and_then(|index| {
+            let end = self.starts.get(index.checked_add(1)?)?;
+            Some(*self.starts.get(index)?..*end)
         });
         let listed = range.and_then(|range| self.listed.get(range));
         match listed {

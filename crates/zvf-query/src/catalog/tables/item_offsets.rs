@@ -17,11 +17,11 @@ impl ItemOffsets {
     /// Computes the ranges of items that are slices of `payload`.
     pub(super) fn of<'a>(payload: &'a [u8], items: impl Iterator<Item = &'a [u8]>) -> Self {
         let begin = payload.as_ptr().addr();
-        let place = |item: &[u8]| {
+        let range = |item: &[u8]| {
             let start = item.as_ptr().addr().saturating_sub(begin);
             start..start.saturating_add(item.len())
         };
-        Self(items.map(place).collect())
+        Self(items.map(range).collect())
     }
 
     /// Returns the item at an index of the payload these ranges belong to.
@@ -41,20 +41,20 @@ impl ItemOffsetCache {
     /// Returns the ranges of a cell if `payload` is the memory they were computed for; equal bytes
     /// at another address do not match.
     pub(super) fn get(&self, cell: u64, payload: &Bytes) -> Option<ItemOffsets> {
-        let (known, places) = self.cells.get(&cell)?;
-        (known.as_ptr_range() == payload.as_ptr_range()).then(|| places.clone())
+        let (known, offsets) = self.cells.get(&cell)?;
+        (known.as_ptr_range() == payload.as_ptr_range()).then(|| offsets.clone())
     }
 
     /// Inserts the ranges of a payload. Holds the payload as well, so that no other payload can
     /// occupy its memory.
-    pub(super) fn put(&mut self, cell: u64, payload: Bytes, places: ItemOffsets) {
-        let size = |payload: &Bytes, places: &ItemOffsets| {
-            let places = size_of_val::<[Range<usize>]>(&places.0);
-            payload.len().saturating_add(places)
+    pub(super) fn put(&mut self, cell: u64, payload: Bytes, offsets: ItemOffsets) {
+        let size = |payload: &Bytes, offsets: &ItemOffsets| {
+            let offsets = size_of_val::<[Range<usize>]>(&offsets.0);
+            payload.len().saturating_add(offsets)
         };
-        let more = size(&payload, &places);
-        if let Some((payload, places)) = self.cells.remove(&cell) {
-            self.bytes = self.bytes.saturating_sub(size(&payload, &places));
+        let more = size(&payload, &offsets);
+        if let Some((payload, offsets)) = self.cells.remove(&cell) {
+            self.bytes = self.bytes.saturating_sub(size(&payload, &offsets));
         }
         if self.bytes.saturating_add(more) > MAX_CACHED_BYTES {
             self.cells.clear();
@@ -62,7 +62,7 @@ impl ItemOffsetCache {
         }
         if more <= MAX_CACHED_BYTES {
             self.bytes = self.bytes.saturating_add(more);
-            self.cells.insert(cell, (payload, places));
+            self.cells.insert(cell, (payload, offsets));
         }
     }
 }
@@ -71,7 +71,7 @@ impl ItemOffsetCache {
 mod tests {
     use super::*;
 
-    fn places(payload: &Bytes) -> ItemOffsets {
+    fn offsets(payload: &Bytes) -> ItemOffsets {
         ItemOffsets::of(payload, payload.chunks(2))
     }
 
@@ -79,7 +79,7 @@ mod tests {
     fn ranges_are_returned_for_the_payload_they_were_computed_for() {
         let payload = Bytes::from(vec![1, 2, 3]);
         let mut item_offsets = ItemOffsetCache::default();
-        item_offsets.put(7, payload.clone(), places(&payload));
+        item_offsets.put(7, payload.clone(), offsets(&payload));
         let known = item_offsets.get(7, &payload.clone()).unwrap();
         assert_eq!(known.get(&payload, 0), Some(&[1, 2][..]));
         assert_eq!(known.get(&payload, 1), Some(&[3][..]));
@@ -94,7 +94,7 @@ mod tests {
         let mut item_offsets = ItemOffsetCache::default();
         for cell in 0..100 {
             let payload = Bytes::from(vec![0; 100_000]);
-            item_offsets.put(cell, payload.clone(), places(&payload));
+            item_offsets.put(cell, payload.clone(), offsets(&payload));
             assert!(item_offsets.get(cell, &payload).is_some());
             let loaded = item_offsets
                 .cells
@@ -106,7 +106,7 @@ mod tests {
             );
         }
         let payload = Bytes::from(vec![0; MAX_CACHED_BYTES]);
-        item_offsets.put(100, payload.clone(), places(&payload));
+        item_offsets.put(100, payload.clone(), offsets(&payload));
         assert!(item_offsets.get(100, &payload).is_none());
         assert_eq!(item_offsets.bytes, 0);
     }

@@ -340,14 +340,14 @@ impl RowArray {
         for at in wanted {
             let after = found.partition_point(|(rows, _)| rows.start <= *at);
             let part = after.checked_sub(1).and_then(|part| found.get(part));
-            let place = part.and_then(|(rows, bytes)| {
+            let index = part.and_then(|(rows, bytes)| {
                 let bytes = bytes.as_ref().filter(|_| rows.contains(at))?;
                 let start = usize::try_from(at.checked_sub(rows.start)?).ok()?;
                 let start = start.checked_mul(row)?;
                 bytes.get(start..start.checked_add(row)?)
             });
-            match place {
-                Some(place) => self.extend(&mut bytes, place),
+            match index {
+                Some(index) => self.extend(&mut bytes, index),
                 None => bytes.extend_from_slice(&fill),
             }
         }

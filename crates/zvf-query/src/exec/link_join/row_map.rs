@@ -52,8 +52,8 @@ impl RowMap {
             let mut moved = vec![NOWHERE; rows];
             for (to, run) in (self.rows..).zip(vertices.iter()) {
                 let row = usize::try_from(run.row).unwrap_or(usize::MAX);
-                if let Some(place) = moved.get_mut(row).filter(|place| **place == NOWHERE) {
-                    *place = to;
+                if let Some(index) = moved.get_mut(row).filter(|index| **index == NOWHERE) {
+                    *index = to;
                 }
             }
             moved
@@ -110,8 +110,8 @@ impl RowMap {
         let Some(moved) = &rows.moved else {
             return Found::Row(rows.first.saturating_add(row));
         };
-        let place = usize::try_from(row).ok().and_then(|row| moved.get(row));
-        match place.copied() {
+        let index = usize::try_from(row).ok().and_then(|row| moved.get(row));
+        match index.copied() {
             None | Some(NOWHERE) => Found::Excluded,
             Some(row) => Found::Row(row),
         }

@@ -2,7 +2,7 @@
 
 use super::{LinkWork, unreadable::UnreadableChunks};
 use crate::{
-    batch::columns::{CellView, ColumnView, ColumnViews, Places},
+    batch::columns::{CellView, ColumnView, ColumnViews, RowIndices},
     catalog::links::LinkRecords,
     cores::on_cores,
     diagnostics::Diagnostics,
@@ -128,13 +128,13 @@ impl LevelQuery<'_> {
                     diagnostics.skip(Damage::in_chunk(&read.node, chunk, fault))?;
                     continue 'records;
                 }
-                let Some(place) = node.chunk.loaded.place(end.1) else {
+                let Some(index) = node.chunk.loaded.index_of(end.1) else {
                     continue 'records;
                 };
-                if node.marks.is_member.get(place) != Some(&true) {
+                if node.marks.is_member.get(index) != Some(&true) {
                     continue 'records;
                 }
-                link.push((number, place));
+                link.push((number, index));
             }
             if self.selects_link(&link, graph) {
                 stored.links.push(&link, Some((cell, at)));
@@ -163,7 +163,7 @@ impl LevelQuery<'_> {
             if parent.fragment != child.fragment || explicit() {
                 continue;
             }
-            let ends = [(number, child.place), (number, parent.place)];
+            let ends = [(number, child.index), (number, parent.index)];
             if self.selects_link(&ends, graph) {
                 links.push(&ends, None);
             }
@@ -176,7 +176,7 @@ impl LevelQuery<'_> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.links.set) else {
             return Ok(self.filter.link.is_none());
         };
-        let none = Places::Run { first: 0, len: 0 };
+        let none = RowIndices::Run { first: 0, len: 0 };
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for attribute in &set.attributes {
             if let Some(metadata) = &attribute.metadata {
@@ -198,12 +198,12 @@ impl LevelQuery<'_> {
             return Ok(None);
         };
         let len = records.len();
-        let places = Places::Run { first: 0, len };
+        let indices = RowIndices::Run { first: 0, len };
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for (attribute, cell) in set.attributes.iter().zip(&records.attributes) {
             if let Some(metadata) = &attribute.metadata {
                 let name = &attribute.name;
-                let view = CellView::new(Scope::Link, name, metadata, cell.as_ref(), places);
+                let view = CellView::new(Scope::Link, name, metadata, cell.as_ref(), indices);
                 views.push(Box::new(view));
             }
         }
@@ -215,9 +215,9 @@ impl LevelQuery<'_> {
     /// Returns whether region and predicate select a link.
     fn selects_link(&self, ends: &[(usize, usize)], graph: &LinkGraph) -> bool {
         if self.filter.vertex.is_some() {
-            let mut holds = ends.iter().map(|(number, place)| {
+            let mut holds = ends.iter().map(|(number, index)| {
                 let node = graph.node(*number);
-                node.is_some_and(|node| node.marks.holds.get(*place) == Some(&true))
+                node.is_some_and(|node| node.marks.holds.get(*index) == Some(&true))
             });
             let by_filter = match self.predicate_mode() {
                 Mode::Touch => holds.any(|holds| holds),
@@ -235,19 +235,19 @@ impl LevelQuery<'_> {
             (mode, _) => mode,
         };
         // The marks of the ends mostly decide, without geometry.
-        let is_inside = |(number, place): &(usize, usize)| {
+        let is_inside = |(number, index): &(usize, usize)| {
             let inside = graph
                 .node(*number)
                 .and_then(|node| node.marks.inside.as_ref());
-            inside.is_some_and(|inside| inside.get(*place) == Some(&true))
+            inside.is_some_and(|inside| inside.get(*index) == Some(&true))
         };
         match ends.iter().all(is_inside) {
             false if mode == Mode::Within => return false,
             true if area.holds_corners() => return true,
             _ => {}
         }
-        let at = |(number, place): &(usize, usize)| {
-            let end = (*number, *place);
+        let at = |(number, index): &(usize, usize)| {
+            let end = (*number, *index);
             graph.position(&end).unwrap_or_default()
         };
         match ends {

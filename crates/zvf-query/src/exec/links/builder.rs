@@ -72,13 +72,13 @@ impl LinkBuilder {
         if self.columns.is_empty() {
             return Ok(());
         }
-        let places: Vec<Option<usize>> = match &links.records {
+        let indices: Vec<Option<usize>> = match &links.records {
             Some(some) => some.iter().copied().map(Some).collect(),
             None => (0..records.len()).map(Some).collect(),
         };
         for (number, column) in &mut self.columns {
             let cell: Option<&CellRows> = records.attributes.get(*number).and_then(Option::as_ref);
-            let pushed = column.push_places(cell, &places);
+            let pushed = column.push_indices(cell, &indices);
             pushed.map_err(|fault| Damage::new(&records.node, fault))?;
         }
         Ok(())
@@ -101,14 +101,14 @@ impl LinkBuilder {
         let waiting = core::mem::take(&mut self.waiting);
         for same in waiting.chunk_by(|a, b| a.0 == b.0) {
             let cell = same.first().and_then(|(cell, _)| records.get((*cell)?));
-            let places: Vec<Option<usize>> = same.iter().map(|(_, at)| *at).collect();
+            let indices: Vec<Option<usize>> = same.iter().map(|(_, at)| *at).collect();
             for (number, column) in &mut self.columns {
                 let Some(records) = cell else {
-                    column.skip(places.len());
+                    column.skip(indices.len());
                     continue;
                 };
                 let rows = records.attributes.get(*number).and_then(Option::as_ref);
-                let pushed = column.push_places(rows, &places);
+                let pushed = column.push_indices(rows, &indices);
                 pushed.map_err(|fault| Damage::new(&records.node, fault))?;
             }
         }
@@ -116,10 +116,10 @@ impl LinkBuilder {
     }
 
     /// Replaces the rows of ends.
-    pub(crate) fn renumber(&mut self, place: &[u64]) {
+    pub(crate) fn renumber(&mut self, index: &[u64]) {
         for end in &mut self.ends {
             let old = usize::try_from(*end).ok();
-            *end = old.and_then(|old| place.get(old)).copied().unwrap_or(*end);
+            *end = old.and_then(|old| index.get(old)).copied().unwrap_or(*end);
         }
     }
 
@@ -151,7 +151,7 @@ impl LinkBuilder {
         self.ends.reserve_exact(own.len().saturating_add(max));
         zvf_pages::prefer_large(&mut self.ends);
         // Indices of the links of the result; those after the own links are others.
-        let mut places = Vec::new();
+        let mut indices = Vec::new();
         let (has_columns, first_other) = (!self.columns.is_empty(), links.len());
         let mut next_other = first_other;
         let mut links = links.into_iter();
@@ -160,7 +160,7 @@ impl LinkBuilder {
         loop {
             let before = link.as_ref().and_then(child);
             let is_next = |other: &(u64, u64)| before.is_none_or(|child| other.0 < child);
-            let place = if let Some((child, parent)) = other.filter(is_next) {
+            let index = if let Some((child, parent)) = other.filter(is_next) {
                 other = others.next();
                 self.ends.extend([child, parent]);
                 next_other = next_other.saturating_add(1);
@@ -173,12 +173,12 @@ impl LinkBuilder {
                 break;
             };
             if has_columns {
-                places.push(place);
+                indices.push(index);
             }
         }
         for (_, column) in &mut self.columns {
             column.skip(next_other.saturating_sub(first_other));
-            column.gather(&places);
+            column.gather(&indices);
         }
     }
 

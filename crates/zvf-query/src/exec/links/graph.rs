@@ -49,8 +49,8 @@ impl LinkGraph {
     }
 
     /// Returns the position of an end.
-    pub(crate) fn position(&self, (number, place): &End) -> Option<&[f64]> {
-        Some(self.node(*number)?.coordinates.at(*place))
+    pub(crate) fn position(&self, (number, index): &End) -> Option<&[f64]> {
+        Some(self.node(*number)?.coordinates.at(*index))
     }
 }
 
@@ -78,8 +78,8 @@ impl LinkNode {
     }
 
     pub(crate) fn position(&self, row: u64) -> Option<&[f64]> {
-        let place = self.chunk.loaded.place(row)?;
-        Some(self.coordinates.at(place))
+        let index = self.chunk.loaded.index_of(row)?;
+        Some(self.coordinates.at(index))
     }
 }
 
@@ -192,9 +192,9 @@ impl SelectedLinks {
         let rows = |node: Option<&LinkNode>| node.map_or(0, |node| node.marks.is_member.len());
         let nodes = graph.chunks.iter().map(|(_, node)| node.as_ref());
         let mut is_end: Vec<Vec<bool>> = nodes.map(|node| vec![false; rows(node)]).collect();
-        for (number, place) in self.iter().flat_map(|(ends, _)| ends) {
+        for (number, index) in self.iter().flat_map(|(ends, _)| ends) {
             let flags = is_end.get_mut(*number);
-            if let Some(flag) = flags.and_then(|flags| flags.get_mut(*place)) {
+            if let Some(flag) = flags.and_then(|flags| flags.get_mut(*index)) {
                 *flag = true;
             }
         }

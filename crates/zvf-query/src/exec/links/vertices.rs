@@ -6,13 +6,13 @@ use crate::{
     error::QueryError, result::QueryResult, selection::RowSelection,
 };
 
-/// The place of an end that was not gathered.
+/// The row of an end that was not gathered.
 const ABSENT: usize = usize::MAX;
 
 /// Gathered vertices, and the row of each end of a link.
 pub(crate) struct LinkVertices {
     builder: VertexBuilder,
-    /// The row of each vertex, by the number of its chunk and its place there.
+    /// The row of each vertex, by the number of its chunk and its index there.
     rows: Vec<Vec<usize>>,
     /// Rows inside the region, if vertices outside are gathered only to split links.
     inside: Option<Vec<usize>>,
@@ -41,11 +41,11 @@ impl LinkVertices {
         let mut rows = vec![ABSENT; node.marks.is_member.len()];
         for (row, run) in (self.builder.rows()..).zip(kept.iter()) {
             // The first of several fragments.
-            if let Some(known) = rows.get_mut(run.place).filter(|known| **known == ABSENT) {
+            if let Some(known) = rows.get_mut(run.index).filter(|known| **known == ABSENT) {
                 *known = row;
             }
             if let Some(inside) = &mut self.inside
-                && node.marks.is_selected(run.place)
+                && node.marks.is_selected(run.index)
             {
                 inside.push(row);
             }
@@ -61,8 +61,8 @@ impl LinkVertices {
     }
 
     /// Returns the row of an end.
-    pub(crate) fn row(&self, (number, place): &(usize, usize)) -> Option<usize> {
-        let row = self.rows.get(*number)?.get(*place).copied()?;
+    pub(crate) fn row(&self, (number, index): &(usize, usize)) -> Option<usize> {
+        let row = self.rows.get(*number)?.get(*index).copied()?;
         (row != ABSENT).then_some(row)
     }
 

@@ -207,7 +207,7 @@ fn copied(
         budget: u64::MAX,
     };
     let (mut builder, mut listed) = (query.vertices(&schema, false), Vec::new());
-    let (mut limit, list) = (Limit::new(limit), |place| listed.push(place));
+    let (mut limit, list) = (Limit::new(limit), |index| listed.push(index));
     let parts = gather.copy(&paths, &mut limit, &mut builder, list, &diagnostics);
     let parts = parts.unwrap();
     let mut batch = query.empty_answer();

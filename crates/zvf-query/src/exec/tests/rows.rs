@@ -87,7 +87,7 @@ fn filter_marks_rows_for_joins() {
         marks.inside.as_deref(),
         Some(&[true, true, true, false][..])
     );
-    let selected: Vec<bool> = (0..5).map(|place| marks.is_selected(place)).collect();
+    let selected: Vec<bool> = (0..5).map(|index| marks.is_selected(index)).collect();
     assert_eq!(selected, [false, false, true, false, false]);
 }
 
@@ -107,7 +107,7 @@ fn gather_copies_selections_in_their_order() {
             .owners_of(objects.as_ref(), chunk, &diagnostics)
             .unwrap();
         let mut selected = filter.select(chunk, owners).unwrap();
-        selected.rows.keep_places(&[false, true, true, true]);
+        selected.rows.keep_indices(&[false, true, true, true]);
         limit.truncate(&mut selected.rows);
         gather
             .push(&selected, objects.as_deref(), &diagnostics)
@@ -142,8 +142,8 @@ fn object_columns_follow_the_ids_of_a_batch() {
 #[test]
 fn nearest_reads_chunks_from_the_nearest_on() {
     let memory = store("point_cloud", "implicit_sequential");
-    let place = crate::geometry::Position::new(&[9.0, 1.0]).unwrap();
-    let query = Query::new().nearest(place, 2).columns(Selection::none());
+    let position = crate::geometry::Position::new(&[9.0, 1.0]).unwrap();
+    let query = Query::new().nearest(position, 2).columns(Selection::none());
     let (result, rounds, operators) = run(&memory, &query);
     // At distances 1 and 3; the vertex at 4 is 5 away.
     assert_eq!(xs(&result), [8.0, 12.0]);
@@ -157,7 +157,7 @@ fn nearest_reads_chunks_from_the_nearest_on() {
             .position(|round| round.contains(&positions(chunk)))
     };
     assert!(has("0/0") < has("1/0"), "{rounds:?}");
-    let far = Query::new().nearest(place, 1).columns(Selection::none());
+    let far = Query::new().nearest(position, 1).columns(Selection::none());
     let (result, rounds, _) = run(&memory, &far);
     assert_eq!(xs(&result), [8.0]);
     // Chunk 1.0 begins one unit away, so it may hold one as near.
@@ -182,8 +182,8 @@ fn nearest_reads_chunks_from_the_nearest_on() {
 #[test]
 fn nearest_paths_are_searched_in_spheres() {
     let memory = store("polyline", "implicit_sequential");
-    let place = crate::geometry::Position::new(&[10.0, 2.0]).unwrap();
-    let query = Query::new().nearest(place, 1).columns(Selection::none());
+    let position = crate::geometry::Position::new(&[10.0, 2.0]).unwrap();
+    let query = Query::new().nearest(position, 1).columns(Selection::none());
     let (result, _, operators) = run(&memory, &query);
     // The segment from (8, 1) to (12, 1) is one unit away, the one of object 9 further.
     assert_eq!(result.objects, [7]);

@@ -59,7 +59,7 @@ fn an_object_scan_selects_by_predicate() {
     let query = resolved(&memory, &query);
     let selected = now(query.selected_objects(&Diagnostics::new(false)));
     let selected = selected.unwrap().unwrap();
-    assert_eq!(selected.places, [0, 1]);
+    assert_eq!(selected.indices, [0, 1]);
     assert!(!selected.is_selected(0) && selected.is_selected(1));
     let (members, objects) = now(query.members(&Diagnostics::new(false))).unwrap();
     assert_eq!(objects.len(), 2);

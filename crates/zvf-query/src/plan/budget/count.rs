@@ -196,23 +196,23 @@ fn rows(
     lens.sum()
 }
 
-/// Returns the estimated rows of the objects at `places`; `None` if some cannot be counted. Takes one
+/// Returns the estimated rows of the objects at `indices`; `None` if some cannot be counted. Takes one
 /// round trip for the fragment indexes of their chunks.
 pub(crate) async fn object_rows(
     plan: &LevelQuery<'_>,
     schema: &Schema,
     objects: &ObjectSet,
-    places: &[usize],
+    indices: &[usize],
     diagnostics: &Diagnostics,
 ) -> Result<Option<Vec<u64>>, QueryError> {
     let Some(family) = &schema.fragments else {
         return Ok(None);
     };
     let allowed = plan.allowed()?;
-    // Fragments of each chunk, with the index in `places` of the object.
+    // Fragments of each chunk, with the position of the object in `indices`.
     let mut wanted: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
-    for (at, place) in places.iter().enumerate() {
-        for piece in objects.fragments(*place) {
+    for (at, index) in indices.iter().enumerate() {
+        for piece in objects.fragments(*index) {
             let pieces = wanted.entry(piece.chunk).or_default();
             pieces.push((piece.fragment, at));
         }
@@ -221,7 +221,7 @@ pub(crate) async fn object_rows(
     let mut wanted: Vec<(&ChunkCoord, Vec<(u32, usize)>)> =
         wanted.into_iter().filter_map(chunk).collect();
     wanted.retain(|(chunk, _)| allowed.allows(chunk));
-    let mut rows = vec![0_u64; places.len()];
+    let mut rows = vec![0_u64; indices.len()];
     for wanted in wanted.chunks(AT_ONCE) {
         let cells = wanted.iter().map(|(chunk, _)| family.wanted(chunk, None));
         let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
@@ -257,9 +257,9 @@ impl LevelQuery<'_> {
         let allowed = self.allowed()?;
         let is_path = self.shape == Shape::Paths;
         let objects = &selected.objects;
-        let places = selected.places.iter().copied();
-        for place in places.filter(|place| selected.is_selected(*place)) {
-            let pieces = objects.fragments(place).iter();
+        let indices = selected.indices.iter().copied();
+        for index in indices.filter(|index| selected.is_selected(*index)) {
+            let pieces = objects.fragments(index).iter();
             let pieces = pieces.filter_map(|piece| {
                 let chunk = objects.chunk(piece.chunk).filter(|c| allowed.allows(c))?;
                 let reached = self.area.as_ref().is_none_or(|area| area.reaches(chunk));

@@ -182,7 +182,7 @@ impl Asked<'_> {
         };
         let selected = all.into_iter().filter(is_in).collect();
         let selected = self.nearest(selected, |vertex, nearest| {
-            squared_distance_to_point(self.position(*vertex), &nearest.place)
+            squared_distance_to_point(self.position(*vertex), &nearest.position)
         });
         let rows = self.limited(selected);
         let mut objects = self.objects_of(&rows);
@@ -232,11 +232,11 @@ impl Asked<'_> {
         let runs = self.nearest(runs, |(_, path), nearest| {
             let positions: Vec<&[f64]> =
                 path.iter().map(|spot| spot.position(self.truth)).collect();
-            let alone = squared_distance_to_point(positions[0], &nearest.place);
+            let alone = squared_distance_to_point(positions[0], &nearest.position);
             let pairs = positions.windows(2);
             pairs.fold(alone, |min, pair| {
                 min.min(squared_distance_to_segment(
-                    &nearest.place,
+                    &nearest.position,
                     [pair[0], pair[1]],
                 ))
             })
@@ -428,12 +428,12 @@ impl Asked<'_> {
 
     fn squared_to_link(&self, link: usize, nearest: &NearestTo) -> f64 {
         match self.corners(link).as_slice() {
-            [a, b] => squared_distance_to_segment(&nearest.place, [a, b]),
+            [a, b] => squared_distance_to_segment(&nearest.position, [a, b]),
             corners => {
                 let fan = corners.windows(2).skip(1);
                 let triangles = fan.map(|pair| [corners[0], pair[0], pair[1]]);
-                let distances =
-                    triangles.map(|corners| squared_distance_to_triangle(&nearest.place, corners));
+                let distances = triangles
+                    .map(|corners| squared_distance_to_triangle(&nearest.position, corners));
                 distances.fold(f64::INFINITY, f64::min)
             }
         }
