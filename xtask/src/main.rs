@@ -17,6 +17,7 @@ mod fuzz;
 mod hex;
 mod memory_folder;
 mod metadata;
+mod msrv;
 mod nightly;
 mod node;
 mod nostd;
@@ -78,6 +79,7 @@ Comparison with other implementations:
       --query KIND,…         only of these kinds, as all,bbox
       --generation G,…       only of stores of these generations, as 0.9
     --seed N           repeat a run
+  msrv                 crates that declare an older compiler, with that compiler
   outside              the programs of examples/outside, built with the packages to be published
   python               the Python package: builds its module, runs mypy and pytest
     --compat           only the tests of zarr-vectors against zvf.compat, compared with
@@ -143,6 +145,7 @@ fn main() -> ExitCode {
         "pictures" => single(pictures::from_options(&options)),
         "servers" => single(servers::all()),
         "python" => single(package::from_options(&options)),
+        "msrv" => single(msrv::all()),
         "nostd" => single(nostd::all()),
         "outside" => single(outside::all()),
         "fuzz" => single(fuzz::from_options(&options)),

@@ -56,7 +56,7 @@ use zerocopy::{
     little_endian::{I64, U16, U32, U64},
 };
 
-use crate::{bits, cursor::Cursor};
+use crate::{bits, cursor::Cursor, sign::Sign};
 
 #[cfg(feature = "alloc")]
 mod builder;
@@ -95,8 +95,8 @@ const _: () = assert!(size_of::<RawHeader>() == 16 && size_of::<RawRange>() == 1
 impl RawRange {
     /// `parse` has verified that both are non-negative and that the sum fits.
     fn rows(self) -> Range<u64> {
-        let start = self.start.get().cast_unsigned();
-        start..start.wrapping_add(self.count.get().cast_unsigned())
+        let start = self.start.get().unsigned();
+        start..start.wrapping_add(self.count.get().unsigned())
     }
 
     /// Negative exactly if start, count or their sum is not a row number.
@@ -251,7 +251,7 @@ impl<'a> FragmentIndex<'a> {
             _ => range.rows().end,
         });
         let rows = self.rows.iter();
-        let lists = rows.map(|row| row.get().cast_unsigned().saturating_add(1));
+        let lists = rows.map(|row| row.get().unsigned().saturating_add(1));
         ends.chain(lists).max().unwrap_or(0)
     }
 
@@ -384,7 +384,7 @@ impl<'a> Iterator for Fragments<'a> {
         if self.next >= self.index.len {
             return None;
         }
-        if self.next.is_multiple_of(64) {
+        if self.next % 64 == 0 {
             self.word = bits::word(self.index.bitmap, self.next);
         }
         let is_range = self.word & 1 == 1;

@@ -81,6 +81,7 @@ extern crate alloc;
 mod bits;
 mod cursor;
 mod run;
+mod sign;
 
 pub mod b2nd;
 pub mod dictionary;

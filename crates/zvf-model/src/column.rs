@@ -20,6 +20,7 @@
 
 use std::{collections::HashMap, iter, sync::Arc};
 
+use zerocopy::FromBytes;
 use zvf_format::numeric::{ByteOrder, Dtype, Element, Elements, Kind, NumericRows, Value, encode};
 
 /// Dictionary code of a row without a value.
@@ -171,7 +172,8 @@ impl NumericColumn {
     }
 
     fn take_fixed<const N: usize>(&self, rows: impl Iterator<Item = usize>) -> Vec<u8> {
-        let (all, _) = self.bytes.as_chunks::<N>();
+        let all = <[[u8; N]]>::ref_from_prefix(&self.bytes);
+        let all = all.map_or([].as_slice(), |(all, _)| all);
         let row = |row: usize| all.get(row).copied().unwrap_or([0; N]);
         let rows: Vec<[u8; N]> = rows.map(row).collect();
         rows.into_flattened()

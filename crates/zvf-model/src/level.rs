@@ -169,9 +169,10 @@ impl LevelMetadata {
 
         let chunk_shape = block.get("chunk_shape").map(|at| read_shape(&at, rank));
         let chunk_shape = chunk_shape.transpose()?;
-        if let Some(shape) = &chunk_shape
-            && let Err(error) = shape.scale_over(&root.chunk_shape)
-        {
+        let scale = chunk_shape
+            .as_ref()
+            .map(|shape| shape.scale_over(&root.chunk_shape));
+        if let Some(Err(error)) = scale {
             notes.note(block.fault("chunk_shape", error.into()), Assumed::AsFound);
         }
         let mut required = |name: &str| {

@@ -281,9 +281,10 @@ fn fit(nodes: &mut Map<String, Value>, max: usize) {
         .map(|(size, path)| size.saturating_add(path.len()).saturating_add(4))
         .fold(0, usize::saturating_add);
     sizes.sort_unstable();
-    while total > max
-        && let Some((size, path)) = sizes.pop()
-    {
+    while total > max {
+        let Some((size, path)) = sizes.pop() else {
+            break;
+        };
         nodes.insert(path, Value::Null);
         total = total.saturating_sub(size);
     }

@@ -294,9 +294,10 @@ impl RootMetadata {
         let capabilities = capabilities.map(|at| at.each(|item| item.text().map(str::to_owned)));
         let capabilities = capabilities.and_then(|read| notes.take(read, Assumed::Default));
         let base_bin_shape = notes.field(&block, "base_bin_shape", |at| read_shape(at, rank));
-        if let Some(bin) = base_bin_shape.clone()
-            && let Err(error) = Bins::new(&chunk_shape, bin)
-        {
+        let bins = base_bin_shape
+            .clone()
+            .map(|bin| Bins::new(&chunk_shape, bin));
+        if let Some(Err(error)) = bins {
             notes.note(
                 block.fault("base_bin_shape", error.into()),
                 Assumed::AsFound,

@@ -23,13 +23,14 @@ pub(crate) const CODEC: Codec = Codec {
 fn decode(bytes: &[u8], with: &Value) -> Outcome<Value> {
     let family = FilingRules::from_json(with, number(&with["width"])?);
     let frame: Vec<&[u8]> = VlenFrame::parse(bytes)?.iter().collect();
-    let (cells, rest) = frame.as_chunks();
-    if !rest.is_empty() {
+    let cells = frame.chunks_exact(2);
+    if !cells.remainder().is_empty() {
         return Err("a path without a cell".into());
     }
     let mut records = Vec::new();
-    for [path, cell] in cells {
-        let path: Vec<&str> = str::from_utf8(path)?.split('/').collect();
+    for cell in cells {
+        let [path, cell] = cell else { break };
+        let path: Vec<&str> = core::str::from_utf8(path)?.split('/').collect();
         let ["links", delta, offsets, source] = path[..] else {
             return Err(format!("no path of a cell: {path:?}").into());
         };

@@ -8,7 +8,7 @@ use zerocopy::{
 };
 
 use super::{Marked, marker};
-use crate::cursor::Cursor;
+use crate::{cursor::Cursor, sign::Sign};
 
 #[cfg(feature = "alloc")]
 mod builder;
@@ -192,7 +192,7 @@ impl<'a> FrameHeader<'a> {
 
     /// Returns the number of bytes of the header, metalayers included, H.
     pub fn header_len(&self) -> u32 {
-        self.0.header_len.value.get().cast_unsigned()
+        self.0.header_len.value.get().unsigned()
     }
 
     /// Returns the number of bytes of the frame, L.
@@ -203,27 +203,27 @@ impl<'a> FrameHeader<'a> {
     /// Total length of the decoded chunks. Blocks at the edges count in full, so this exceeds the
     /// length of the array's items.
     pub fn nbytes(&self) -> u64 {
-        self.0.nbytes.value.get().cast_unsigned()
+        self.0.nbytes.value.get().unsigned()
     }
 
     /// Returns the number of bytes of all chunks as stored, with any holes between them.
     pub fn cbytes(&self) -> u64 {
-        self.0.cbytes.value.get().cast_unsigned()
+        self.0.cbytes.value.get().unsigned()
     }
 
     /// Returns the number of bytes of an item.
     pub fn typesize(&self) -> u32 {
-        self.0.typesize.value.get().cast_unsigned()
+        self.0.typesize.value.get().unsigned()
     }
 
     /// Returns the number of bytes of a block decoded.
     pub fn blocksize(&self) -> u32 {
-        self.0.blocksize.value.get().cast_unsigned()
+        self.0.blocksize.value.get().unsigned()
     }
 
     /// Returns the number of bytes of a chunk decoded; 0 only in an array without items.
     pub fn chunksize(&self) -> u32 {
-        self.0.chunksize.value.get().cast_unsigned()
+        self.0.chunksize.value.get().unsigned()
     }
 
     /// Returns the number of chunks. The last may be short in a frame that is not an array.
@@ -319,8 +319,8 @@ impl RawHeader {
             return Err(E::Zero(Length::Chunksize));
         }
         let header_len = self.header_len.value.get();
-        if u64::from(header_len.cast_unsigned()) < MIN_HEADER_LEN {
-            return Err(E::HeaderLen(header_len.cast_unsigned()));
+        if u64::from(header_len.unsigned()) < MIN_HEADER_LEN {
+            return Err(E::HeaderLen(header_len.unsigned()));
         }
         let tail = self.chunks_span().end.checked_add(MIN_TRAILER_LEN);
         if tail.is_none_or(|end| end > self.frame_len.value.get()) {
@@ -330,9 +330,9 @@ impl RawHeader {
     }
 
     fn chunks_span(&self) -> Range<u64> {
-        let start = u64::from(self.header_len.value.get().cast_unsigned());
+        let start = u64::from(self.header_len.value.get().unsigned());
         let stored = match self.flags.value.frame_type {
-            0 => self.cbytes.value.get().cast_unsigned(),
+            0 => self.cbytes.value.get().unsigned(),
             _ => 0,
         };
         // An i32 and an i64, neither negative.

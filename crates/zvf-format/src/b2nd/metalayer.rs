@@ -8,7 +8,7 @@ use zerocopy::{
 };
 
 use super::{Blosc2Frame, FrameHeader, Marked, marker};
-use crate::cursor::Cursor;
+use crate::{cursor::Cursor, sign::Sign};
 
 #[cfg(feature = "alloc")]
 mod builder;
@@ -291,7 +291,7 @@ fn take_dtype<'a>(cursor: &mut Cursor<'a>) -> Result<(u8, &'a str), NdMetalayerE
     let len = usize::try_from(head.value.get()).ok();
     let text = len.and_then(|len| cursor.take_bytes(len));
     let text = text.ok_or(E::Truncated(PART))?;
-    let text = str::from_utf8(text).map_err(|_| E::DtypeText)?;
+    let text = core::str::from_utf8(text).map_err(|_| E::DtypeText)?;
     Ok((*format, text))
 }
 
@@ -336,14 +336,12 @@ impl<'a> NdShape<'a> {
     /// Returns the extent of one axis.
     pub fn get(&self, axis: usize) -> Option<u64> {
         let extent = self.0.get(axis)?;
-        Some(extent.value.get().cast_unsigned())
+        Some(extent.value.get().unsigned())
     }
 
     /// Returns the extents, first axis first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
-        self.0
-            .iter()
-            .map(|extent| extent.value.get().cast_unsigned())
+        self.0.iter().map(|extent| extent.value.get().unsigned())
     }
 }
 
@@ -379,14 +377,12 @@ impl<'a> NdExtents<'a> {
     /// Returns the extent of one axis.
     pub fn get(&self, axis: usize) -> Option<u32> {
         let extent = self.0.get(axis)?;
-        Some(extent.value.get().cast_unsigned())
+        Some(extent.value.get().unsigned())
     }
 
     /// Returns the extents, first axis first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + Clone + use<'a> {
-        self.0
-            .iter()
-            .map(|extent| extent.value.get().cast_unsigned())
+        self.0.iter().map(|extent| extent.value.get().unsigned())
     }
 }
 

@@ -9,7 +9,7 @@ use zerocopy::{
 };
 
 use super::{MAGIC, RawHeader, RawRange, Rows, VERSION};
-use crate::run;
+use crate::{run, sign::Sign};
 
 /// Collects fragments and encodes them in the one canonical form.
 ///
@@ -60,8 +60,8 @@ impl FragmentIndexBuilder {
         let count = count.ok_or(FragmentIndexLimit::Inverted { start, end })?;
         let last = i64::try_from(end).map_err(|_| FragmentIndexLimit::Row(end))?;
         let range = RawRange {
-            start: I64::new(start.cast_signed()),
-            count: I64::new(count.cast_signed()),
+            start: I64::new(start.signed()),
+            count: I64::new(count.signed()),
         };
         debug_assert!(last >= 0 && range.sign() >= 0);
         self.push_kind(true)?;
@@ -105,15 +105,14 @@ impl FragmentIndexBuilder {
         let end = end.ok_or(FragmentIndexLimit::ListRows)?;
         self.push_kind(false)?;
         self.ends.push(U32::new(end));
-        self.rows
-            .extend(rows.map(|row| I64::new(row.cast_signed())));
+        self.rows.extend(rows.map(|row| I64::new(row.signed())));
         Ok(self)
     }
 
     fn push_kind(&mut self, is_range: bool) -> Result<(), FragmentIndexLimit> {
         let len = self.len.checked_add(1);
         let len = len.ok_or(FragmentIndexLimit::Fragments)?;
-        if self.len.is_multiple_of(64) {
+        if self.len % 64 == 0 {
             self.bitmap.push(U64::ZERO);
         }
         if let Some(word) = self.bitmap.last_mut() {

@@ -55,9 +55,10 @@ impl<'a> FragmentIndex<'a> {
         let found = slots.as_mut().len();
         let directory = slots.as_mut().get_mut(..needed);
         let directory = directory.ok_or(SlotsTooFew { needed, found })?;
-        let (entries, _) = directory.as_chunks_mut();
+        let entries = directory.chunks_exact_mut(2);
         let mut rank = 0u32;
-        for ([before, quarters], words) in entries.iter_mut().zip(self.bitmap.chunks(ENTRY_WORDS)) {
+        for (entry, words) in entries.zip(self.bitmap.chunks(ENTRY_WORDS)) {
+            let [before, quarters] = entry else { break };
             *before = rank;
             let mut counts = 0u64;
             let mut ones = 0u32;
@@ -100,16 +101,17 @@ impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
 
     /// Returns the rank of bit `id`, which is below F.
     fn ones_before(&self, id: u32) -> Option<u32> {
-        let (entries, _) = self.slots.as_ref().as_chunks();
-        let [before, quarters] = *entries.get(usize::try_from(id / ENTRY_BITS).ok()?)?;
+        let entry = usize::try_from(id / ENTRY_BITS).ok()?.checked_mul(2)?;
+        let [before, quarters] = *self.slots.as_ref().get(entry..)?.first_chunk()?;
         let quarter = id / QUARTER_BITS;
         let counts = u64::from(quarters).wrapping_shl(COUNT_BITS);
         let shift = COUNT_BITS.wrapping_mul(quarter % 4);
         let counted = u32::try_from(counts.wrapping_shr(shift) & 0x3ff).ok()?;
-        let (whole, rest) = self.index.bitmap.as_chunks();
-        let ones = match whole.get(usize::try_from(quarter).ok()?) {
+        let word = usize::try_from(quarter).ok()?.checked_mul(QUARTER_WORDS)?;
+        let words = self.index.bitmap.get(word..)?;
+        let ones = match words.first_chunk() {
             Some(words) => ones_in_quarter(words, id),
-            None => ones_in_last(rest, id),
+            None => ones_in_last(words, id),
         };
         Some(before.wrapping_add(counted).wrapping_add(ones))
     }

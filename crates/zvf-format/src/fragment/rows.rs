@@ -4,6 +4,8 @@ use core::{fmt, ops::Range};
 
 use zerocopy::little_endian::I64;
 
+use crate::sign::Sign;
+
 /// The rows that one fragment owns, in fragment order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows<'a> {
@@ -70,7 +72,7 @@ impl Iterator for RowsIter<'_> {
     fn next(&mut self) -> Option<u64> {
         match &mut self.0 {
             Left::Range(rows) => rows.next(),
-            Left::List(rows) => rows.next().map(|row| row.get().cast_unsigned()),
+            Left::List(rows) => rows.next().map(|row| row.get().unsigned()),
         }
     }
 
@@ -106,12 +108,12 @@ impl<'a> RowList<'a> {
 
     /// Returns row number `at` of the list.
     pub fn get(&self, at: usize) -> Option<u64> {
-        self.rows.get(at).map(|row| row.get().cast_unsigned())
+        self.rows.get(at).map(|row| row.get().unsigned())
     }
 
     /// Returns the row numbers, in stored order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
-        self.rows.iter().map(|row| row.get().cast_unsigned())
+        self.rows.iter().map(|row| row.get().unsigned())
     }
 
     /// Returns the rows as a run, if they ascend one by one and are not empty.

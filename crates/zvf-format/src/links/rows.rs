@@ -5,6 +5,7 @@ use core::fmt;
 use zerocopy::{FromBytes, little_endian::I64};
 
 use super::{LinkWidth, Permutation, PermutationError};
+use crate::sign::Sign;
 
 /// Form of a stored link row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,15 +182,13 @@ impl<'a> LinkRow<'a> {
 
     /// Returns the vertex rows in stored order, the order of the cell's chunks.
     pub fn stored(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
-        self.vertices
-            .iter()
-            .map(|vertex| vertex.get().cast_unsigned())
+        self.vertices.iter().map(|vertex| vertex.get().unsigned())
     }
 
     /// Returns the vertex row in `slot`.
     pub fn stored_at(&self, slot: usize) -> Option<u64> {
         let vertex = self.vertices.get(slot)?;
-        Some(vertex.get().cast_unsigned())
+        Some(vertex.get().unsigned())
     }
 
     /// Returns the vertex rows in input order, which preserves the winding of a face and the

@@ -5,7 +5,7 @@ use core::fmt;
 use zerocopy::{FromBytes, little_endian::I64};
 
 use super::LinkWidth;
-use crate::int64s::Int64s;
+use crate::{int64s::Int64s, sign::Sign};
 
 /// The blob `cross_chunk_links/<delta>/data` of generations 0.6 and 0.7.
 ///
@@ -110,7 +110,7 @@ impl<'a> TableRecord<'a> {
         endpoints.map(|values| match values {
             [chunk @ .., vertex] => Endpoint {
                 chunk: Int64s::new(chunk),
-                vertex: vertex.get().cast_unsigned(),
+                vertex: vertex.get().unsigned(),
             },
             [] => Endpoint {
                 chunk: Int64s::new(&[]),

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use half::f16;
-use zerocopy::{FromBytes, TryFromBytes};
+use zerocopy::{FromBytes, Immutable, KnownLayout, TryFromBytes};
 
 use super::{ByteOrder, Kind};
 
@@ -135,6 +135,14 @@ mod sealed {
     }
 }
 
+/// Returns the whole elements in `bytes`.
+fn whole<R: FromBytes + Immutable>(bytes: &[u8]) -> &[R]
+where
+    [R]: KnownLayout<PointerMetadata = usize>,
+{
+    <[R]>::ref_from_prefix(bytes).map_or(&[], |(whole, _)| whole)
+}
+
 macro_rules! number {
     ($type:ident, $kind:ident, $value:expr) => {
         number!($type, $kind, $value, |bytes| <[$type]>::ref_from_bytes(
@@ -147,7 +155,7 @@ macro_rules! number {
             type Raw = [u8; size_of::<Self>()];
 
             fn cut(bytes: &[u8]) -> &[Self::Raw] {
-                bytes.as_chunks().0
+                whole(bytes)
             }
 
             fn cast(raw: &[Self::Raw]) -> Option<&[Self]> {
@@ -196,7 +204,7 @@ macro_rules! complex {
             type Raw = [[u8; size_of::<$part>()]; 2];
 
             fn cut(bytes: &[u8]) -> &[Self::Raw] {
-                bytes.as_chunks().0.as_chunks().0
+                whole(bytes)
             }
 
             fn cast(raw: &[Self::Raw]) -> Option<&[Self]> {

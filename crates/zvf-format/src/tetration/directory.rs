@@ -229,7 +229,7 @@ impl<'a> DatasetRecord<'a> {
         cursor.take_bytes(padding(name_len)).ok_or(E::Truncated)?;
         let shape: &[U64] = cursor.take_slice(rank).ok_or(E::Truncated)?;
         let chunk_shape: &[U64] = cursor.take_slice(rank).ok_or(E::Truncated)?;
-        let name = str::from_utf8(name).map_err(|_| E::Name)?;
+        let name = core::str::from_utf8(name).map_err(|_| E::Name)?;
         if let Some(axis) = shape.iter().position(|extent| extent.get() == 0) {
             return Err(E::Extent { axis });
         }

@@ -114,13 +114,13 @@ impl Superblock {
         }
         // Records are multiples of 8 long, so the index follows them without padding.
         let records = self.index_offset.checked_sub(RECORDS_OFFSET);
-        let records = records.filter(|len| len.is_multiple_of(8));
+        let records = records.filter(|len| len % 8 == 0);
         let records = records.ok_or(E::IndexOffset(self.index_offset))?;
         if u64::from(self.datasets) > records / MIN_RECORD_LEN {
             return Err(E::Datasets(self.datasets));
         }
         let rows = self.index_len.checked_sub(HEADER_LEN);
-        if rows.is_none_or(|len| !len.is_multiple_of(ROW_LEN)) {
+        if rows.is_none_or(|len| len % ROW_LEN != 0) {
             return Err(E::IndexLen(self.index_len));
         }
         Ok(self)

@@ -291,7 +291,7 @@ fn arrays_without_axes_or_items() {
 #[test]
 fn geometry_at_the_end_of_64_bits() {
     let mut builder = NdMetalayerBuilder::default();
-    let (wide, max) = (i64::MAX.cast_unsigned(), i32::MAX.cast_unsigned());
+    let (wide, max) = (i64::MAX.unsigned_abs(), i32::MAX.unsigned_abs());
     for _ in 0..3 {
         builder.push_axis(wide, max, 1).unwrap();
     }
@@ -714,8 +714,8 @@ fn frame_encoder_rejects_values_beyond_the_format() {
 }
 
 fn axes() -> impl Strategy<Value = Vec<(u64, u32, u32)>> {
-    let shape = prop_oneof![9 => 0..100_u64, 1 => 0..=i64::MAX.cast_unsigned()];
-    let chunk = prop_oneof![9 => 1..50_u32, 1 => 1..=i32::MAX.cast_unsigned()];
+    let shape = prop_oneof![9 => 0..100_u64, 1 => 0..=i64::MAX.unsigned_abs()];
+    let chunk = prop_oneof![9 => 1..50_u32, 1 => 1..=i32::MAX.unsigned_abs()];
     let axis = (shape, chunk, 1..50_u32);
     let axis = axis.prop_map(|(shape, chunk, block)| (shape, chunk, block.min(chunk)));
     prop::collection::vec(axis, 0..=16)

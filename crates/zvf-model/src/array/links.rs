@@ -206,16 +206,16 @@ impl LinkArray {
                 return Err(at.disagrees("the array's path"));
             }
         }
-        if let Some(at) = fields.get("link_width")
-            && read_width(&at)? != family.width
-        {
-            return Err(at.disagrees("link_width of the family"));
+        if let Some(at) = fields.get("link_width") {
+            if read_width(&at)? != family.width {
+                return Err(at.disagrees("link_width of the family"));
+            }
         }
         let row_form = family.row_form(&offsets);
-        if let Some(at) = fields.get("has_perm")
-            && at.boolean()? != (row_form == RowForm::Permuted)
-        {
-            return Err(at.disagrees("the policy of the family"));
+        if let Some(at) = fields.get("has_perm") {
+            if at.boolean()? != (row_form == RowForm::Permuted) {
+                return Err(at.disagrees("the policy of the family"));
+            }
         }
         let dtype = match fields.get("dtype") {
             Some(at) => at.dtype()?,

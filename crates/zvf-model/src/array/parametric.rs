@@ -72,10 +72,11 @@ impl ParametricObjects {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
         check_tag(&fields, &["parametric_objects"], &mut notes);
-        if let Some(at) = fields.get("dtype")
-            && at.text()? != "float64"
-        {
-            return Err(at.unknown_word(at.text()?, "\"float64\""));
+        if let Some(at) = fields.get("dtype") {
+            match at.text()? {
+                "float64" => {}
+                other => return Err(at.unknown_word(other, "\"float64\"")),
+            }
         }
         let value = Self {
             num_objects: fields.require("num_objects")?.u64()?,

@@ -143,8 +143,8 @@ impl Sharding {
         let at = fields.require("chunk_shape")?;
         let chunk_shape = extents_like(&at, outer.len())?;
         let mut pairs = chunk_shape.iter().zip(outer);
-        if let Some((&inner, &outer)) = pairs.find(|(inner, outer)| !outer.is_multiple_of(**inner))
-        {
+        let divides = |inner: u64, outer: u64| outer.checked_rem(inner) == Some(0);
+        if let Some((&inner, &outer)) = pairs.find(|(inner, outer)| !divides(**inner, **outer)) {
             return Err(at.error(MetadataFault::InnerChunk { inner, outer }));
         }
         let codecs = Codecs::read(&fields.require("codecs")?, &chunk_shape)?;

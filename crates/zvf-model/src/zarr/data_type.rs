@@ -69,7 +69,7 @@ fn text_bytes(place: &JsonField<'_>, given: Option<JsonField<'_>>) -> Result<u64
     let length = configuration.fields()?.require("length_bytes")?;
     // Lengths beyond the limit of a chunk are rejected here, where the path is known.
     let bytes = length.unsigned(CHARACTER, u64::from(u32::MAX))?;
-    if bytes.is_multiple_of(CHARACTER) {
+    if bytes % CHARACTER == 0 {
         return Ok(bytes);
     }
     let found = Excerpt::of(&bytes.to_string());

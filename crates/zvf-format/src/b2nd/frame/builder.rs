@@ -13,6 +13,7 @@ use super::{
     section::{self, MAX_IN_HEADER, MAX_NAME_LEN, RawSection},
     trailer::{self, RawHead, RawTail},
 };
+use crate::sign::Sign;
 
 /// Bytes reserved for the fixed parts of header or trailer and for all names, so that every offset
 /// fits into 31 bits.
@@ -268,11 +269,11 @@ impl FrameSpec {
         let split_mode = split_mode.ok_or(E::SplitMode(self.split_mode))?;
         let i32_of = |value: u32| Marked {
             marker: marker::I32,
-            value: I32::new(value.cast_signed()),
+            value: I32::new(value.signed()),
         };
         let i64_of = |value: u64| Marked {
             marker: marker::I64,
-            value: I64::new(value.cast_signed()),
+            value: I64::new(value.signed()),
         };
         let i16_of = |value| Marked {
             marker: marker::I16,

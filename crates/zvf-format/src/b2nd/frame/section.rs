@@ -145,7 +145,7 @@ fn take_name<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a str, i32), MetalayersEr
         return Err(E::Marker(*head));
     }
     let name = cursor.take_bytes(usize::from(head & MAX_NAME_LEN));
-    let name = str::from_utf8(name.ok_or(E::Truncated)?).map_err(|_| E::Name)?;
+    let name = core::str::from_utf8(name.ok_or(E::Truncated)?).map_err(|_| E::Name)?;
     let offset: &Marked<I32> = cursor.take().ok_or(E::Truncated)?;
     if offset.marker != marker::I32 {
         return Err(E::Marker(offset.marker));
