@@ -15,15 +15,20 @@ use crate::{
     zarr::{Array, Node},
 };
 
+mod cached;
 pub mod contract;
+mod maybe_send;
 mod port;
 
+pub use cached::CachedFetch;
+pub use maybe_send::{BoxFuture, MaybeSend, MaybeSync};
 pub use port::{AnyArray, Port};
 
 /// Reads nodes and cells of one store.
 ///
-/// The module [`contract`] says what implementations have to do, and tests them.
-pub trait Fetch: Sync {
+/// The module [`contract`] says what implementations have to do, and tests them. Implementations
+/// and their futures are [`Send`] and [`Sync`], except in browsers; see [`MaybeSend`].
+pub trait Fetch: MaybeSync {
     /// An array whose cells can be read.
     type Array: CellSource;
 
@@ -42,21 +47,21 @@ pub trait Fetch: Sync {
     fn nodes(
         &self,
         keys: &[Key],
-    ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + MaybeSend;
 
     /// Reads the payloads of cells in the requested order, `None` for absent ones. Each may fail
     /// separately. Common parts of two requests are fetched once.
     fn cells(
         &self,
         wanted: &[Wanted<Self::Array>],
-    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send;
+    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend;
 
     /// Like [`cells`](Self::cells), but bypasses the cache of the port, for scans that read each
     /// cell once.
     fn cells_once(
         &self,
         wanted: &[Wanted<Self::Array>],
-    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send {
+    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend {
         self.cells(wanted)
     }
 
@@ -66,7 +71,10 @@ pub trait Fetch: Sync {
     /// # Errors
     ///
     /// [`FetchError`], also when the store cannot list.
-    fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send;
+    fn children(
+        &self,
+        key: &Key,
+    ) -> impl Future<Output = Result<Vec<String>, FetchError>> + MaybeSend;
 
     /// Returns the sizes of the objects at `keys` in order, `None` for absent ones. Lists each of
     /// their folders once and reads nothing.
@@ -77,7 +85,7 @@ pub trait Fetch: Sync {
     fn sizes(
         &self,
         keys: &[Key],
-    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + MaybeSend;
 
     /// Lists every object at or below `prefix` by key with its size, in any order, and reads
     /// nothing. Only plans that examine the whole store need it; other ports may return an error.
@@ -88,7 +96,7 @@ pub trait Fetch: Sync {
     fn files(
         &self,
         prefix: &Key,
-    ) -> impl Future<Output = Result<Vec<(String, u64)>, FetchError>> + Send {
+    ) -> impl Future<Output = Result<Vec<(String, u64)>, FetchError>> + MaybeSend {
         let key = prefix.clone();
         async {
             Err(FetchError {
@@ -114,7 +122,7 @@ pub trait Fetch: Sync {
     /// # Errors
     ///
     /// [`FetchProblem::Changed`] if the store was changed meanwhile.
-    fn confirm(&self) -> impl Future<Output = Result<(), FetchError>> + Send {
+    fn confirm(&self) -> impl Future<Output = Result<(), FetchError>> + MaybeSend {
         async { Ok(()) }
     }
 

@@ -56,6 +56,7 @@ mod excerpt;
 mod level_id;
 mod name;
 mod rank;
+mod setters;
 
 pub mod array;
 pub mod base64;
@@ -71,6 +72,7 @@ pub mod layout;
 pub mod level;
 pub mod metadata;
 pub mod node_copy;
+pub mod payload_cache;
 pub mod random;
 pub mod root;
 pub mod row_id;

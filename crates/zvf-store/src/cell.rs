@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | group | [`Target`] | requests for the same cell become one |
 //! | locate | [`Located`] | the object of the cell and, in a shard, its number |
-//! | look up | [`CellCache`] | payloads that need no read |
+//! | look up | [`PayloadCache`] | payloads that need no read |
 //! | look up | [`ShardIndexes`] | ranges of cells in shards: one round trip for unknown indexes |
 //! | plan | [`CellJob`] | the [`Read`]s of each cell |
 //! | fetch | [`Store`] | one round trip |
@@ -22,7 +22,7 @@ use core::{
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use zvf_model::{fetch::Fetched, key::Key};
+use zvf_model::{fetch::Fetched, key::Key, payload_cache::PayloadCache};
 
 use crate::{
     io::{ByteBudget, Read},
@@ -31,7 +31,6 @@ use crate::{
 };
 
 mod array;
-mod cache;
 mod child;
 mod element;
 mod encode;
@@ -40,9 +39,8 @@ mod job;
 mod port;
 mod shard_indexes;
 
-use cache::CellCache;
 use child::Child;
-use element::{Element, ReadResult};
+use element::{CacheKey, Element, ReadResult};
 use job::{CellJob, JobOutcome, JobResult};
 use shard_indexes::ShardIndexes;
 
@@ -71,7 +69,7 @@ pub struct CellRead<'a> {
 pub struct CellReader {
     store: Store,
     shard_indexes: Arc<ShardIndexes>,
-    cache: Option<Arc<CellCache>>,
+    cache: Option<Arc<PayloadCache<CacheKey>>>,
 }
 
 /// The cell that a request is for.
@@ -140,7 +138,7 @@ impl CellReader {
     #[must_use]
     pub fn with_cache(self, bytes: u64) -> Self {
         Self {
-            cache: (bytes > 0).then(|| Arc::new(CellCache::new(bytes))),
+            cache: (bytes > 0).then(|| Arc::new(PayloadCache::new(bytes))),
             ..self
         }
     }

@@ -1,7 +1,6 @@
 //! The entry point, which runs the levels of checks in order.
 
-use futures_util::future::BoxFuture;
-use zvf_model::fetch::Port;
+use zvf_model::fetch::{BoxFuture, Port};
 
 use crate::{
     consistency, context::Context, finding::ValidationReport, metadata, options::ValidateOptions,

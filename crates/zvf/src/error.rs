@@ -3,10 +3,14 @@
 use core::fmt;
 use std::io;
 
-use futures_util::future::BoxFuture;
 #[cfg(feature = "write")]
 use zvf_build::{BuildError, edit::EditError};
-use zvf_model::{detection::GenerationError, error_chain::error_chain, error_kind::ErrorKind};
+use zvf_model::{
+    detection::GenerationError,
+    error_chain::error_chain,
+    error_kind::ErrorKind,
+    fetch::{BoxFuture, MaybeSend},
+};
 use zvf_query::QueryError;
 use zvf_store::{
     CellError, CommitError, CreateError, ListError, OpenError, ReadError, TransactionError,
@@ -479,7 +483,7 @@ impl From<Failure> for Error {
 
 /// Boxes the future of a public method.
 pub(crate) fn boxed<'a, T>(
-    work: impl Future<Output = Result<T, Failure>> + Send + 'a,
+    work: impl Future<Output = Result<T, Failure>> + MaybeSend + 'a,
 ) -> BoxFuture<'a, Result<T, Error>> {
     Box::pin(async move { Ok(work.await?) })
 }

@@ -3,17 +3,16 @@
 use core::{fmt, ops::ControlFlow};
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use zvf_model::{
     detection::Detection,
-    fetch::{Fetch, Port},
+    fetch::{BoxFuture, CachedFetch, Fetch, MaybeSend, Port},
     key::Key,
     layout::Layout,
     level::LevelId,
     root::RootMetadata,
 };
 use zvf_query::{
-    BatchOptions, BatchStream, Counts, Explanation, Query, QueryPartition, QueryReport,
+    BatchOptions, BatchStream, Counts, Explanation, Query, QueryError, QueryPartition, QueryReport,
     QueryResult, Session,
 };
 
@@ -27,9 +26,9 @@ use crate::{
 /// A dataset read through an implementation of [`Fetch`] other than that of a
 /// [`Store`](crate::Store): a cache, a protocol, a database.
 ///
-/// It detects the generation as [`Dataset`](crate::Dataset) does and answers the same queries. What
-/// a [`Store`](crate::Store) adds is left to the implementation: caching, retries and the
-/// copy of the nodes in the root. `zvf_model::fetch::contract` tests an implementation.
+/// It detects the generation as [`Dataset`](crate::Dataset) does and answers the same queries, takes
+/// nodes from the copy in the root, and caches decoded cells. Retries are left to the
+/// implementation. `zvf_model::fetch::contract` tests an implementation.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -50,24 +49,72 @@ use crate::{
 pub struct FetchDataset<F>(Arc<Inner<F>>);
 
 struct Inner<F> {
-    fetch: F,
+    fetch: CachedFetch<F>,
     opened: Opened,
 }
 
-impl<F: Fetch + Send + 'static> FetchDataset<F> {
-    /// Opens the store behind `fetch`.
+/// Options of a [`FetchDataset`].
+///
+/// ```
+/// use zvf::FetchOptions;
+///
+/// let options = FetchOptions::new().cache(0);
+/// assert_eq!((options.cache, options.node_copy), (0, true));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchOptions {
+    /// Size of the cache of decoded cells in bytes; 0 turns it off. Default: 64 MiB.
+    pub cache: u64,
+    /// Takes nodes from the copy in the root, if there is one. Default: `true`. Turn it off for a
+    /// store that was changed by a program that does not update the copy.
+    pub node_copy: bool,
+}
+
+impl Default for FetchOptions {
+    fn default() -> Self {
+        Self {
+            cache: 64 << 20,
+            node_copy: true,
+        }
+    }
+}
+
+impl FetchOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    zvf_model::setters! {
+        cache: u64,
+        node_copy: bool,
+    }
+}
+
+impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
+    /// Opens the store behind `fetch` with the default options.
     ///
     /// # Errors
     ///
     /// [`Error`] if there is no store, its generation is not supported, or its metadata is invalid.
     pub async fn open(fetch: F) -> Result<Self, Error> {
-        let opened = boxed(open(Port::new(&fetch))).await?;
-        Ok(Self(Arc::new(Inner { fetch, opened })))
+        Self::open_with(fetch, &FetchOptions::default()).await
+    }
+
+    /// Opens the store behind `fetch`.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`open`](Self::open).
+    pub async fn open_with(fetch: F, options: &FetchOptions) -> Result<Self, Error> {
+        let inner = boxed(open(fetch, options)).await?;
+        Ok(Self(Arc::new(inner)))
     }
 
     /// Returns the implementation that this dataset reads through.
     pub fn fetch(&self) -> &F {
-        &self.0.fetch
+        self.0.fetch.inner()
     }
 
     /// Returns the metadata of the root.
@@ -118,7 +165,7 @@ impl<F: Fetch + Send + 'static> FetchDataset<F> {
     pub fn batches<'a>(
         &'a self,
         query: &'a Query,
-        each: impl FnMut(QueryResult) -> ControlFlow<()> + Send + 'a,
+        each: impl FnMut(QueryResult) -> ControlFlow<()> + MaybeSend + 'a,
     ) -> BoxFuture<'a, Result<QueryReport, Error>> {
         boxed(async move { Ok(self.session().batches(query, each).await?) })
     }
@@ -172,14 +219,20 @@ impl<F: Fetch + Send + 'static> FetchDataset<F> {
     }
 }
 
-async fn open(port: Port<'_>) -> Result<Opened, Failure> {
+async fn open<F: Fetch + MaybeSend>(fetch: F, options: &FetchOptions) -> Result<Inner<F>, Failure> {
     let address = "the root of the implementation of Fetch";
-    match port.node(&Key::root()).await? {
-        Some(node) => opening::below(port, address, &node).await,
-        None => Err(Failure::NoStore {
+    let mut fetch = CachedFetch::new(fetch).with_cache(options.cache);
+    let root = match options.node_copy {
+        true => fetch.read_node_copy().await.map_err(QueryError::from)?,
+        false => NodeSource::node(Port::new(&fetch), &Key::root()).await?,
+    };
+    let Some(root) = root else {
+        return Err(Failure::NoStore {
             address: address.to_owned(),
-        }),
-    }
+        });
+    };
+    let opened = opening::below(Port::new(&fetch), address, &root).await?;
+    Ok(Inner { fetch, opened })
 }
 
 impl<F> Clone for FetchDataset<F> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 #[cfg(feature = "write")]
 use serde_json::Value;
 use zvf_model::{
-    fetch::Port,
+    fetch::{MaybeSend, MaybeSync, Port},
     key::Key,
     node_copy::Known,
     zarr::{Array, Node},
@@ -19,16 +19,18 @@ use crate::failure::Failure;
 const MAX_CHILDREN: usize = 1 << 24;
 
 /// The source from which opening a store reads nodes and the names of their children.
-pub(crate) trait NodeSource: Copy + Send + Sync {
+pub(crate) trait NodeSource: Copy + MaybeSend + MaybeSync {
     /// Reads the nodes at `keys` in one round trip; `None` where there is no `zarr.json`.
-    fn nodes(self, keys: &[Key])
-    -> impl Future<Output = Result<Vec<Option<Node>>, Failure>> + Send;
+    fn nodes(
+        self,
+        keys: &[Key],
+    ) -> impl Future<Output = Result<Vec<Option<Node>>, Failure>> + MaybeSend;
 
     /// Lists the names of the children of a node, in ascending order.
-    fn children(self, key: &Key) -> impl Future<Output = Result<Vec<String>, Failure>> + Send;
+    fn children(self, key: &Key) -> impl Future<Output = Result<Vec<String>, Failure>> + MaybeSend;
 
     /// Reads one node.
-    fn node(self, key: &Key) -> impl Future<Output = Result<Option<Node>, Failure>> + Send {
+    fn node(self, key: &Key) -> impl Future<Output = Result<Option<Node>, Failure>> + MaybeSend {
         async move {
             let nodes = self.nodes(core::slice::from_ref(key)).await?;
             Ok(nodes.into_iter().next().flatten())

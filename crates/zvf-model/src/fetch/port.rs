@@ -1,9 +1,11 @@
 //! A type-erased port, so that plans are compiled once.
 
-use core::{any::Any, fmt, future::Future, pin::Pin};
+use core::{any::Any, fmt};
 use std::sync::Arc;
 
-use super::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted};
+use super::{
+    BoxFuture, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSync, Wanted,
+};
 use crate::{
     key::Key,
     zarr::{Array, Node},
@@ -154,8 +156,7 @@ impl AnyArray {
 
     /// Returns the array in the type of its port.
     fn of<A: CellSource>(&self) -> Result<&A, FetchError> {
-        let array: &dyn Any = &*self.0;
-        array.downcast_ref().ok_or_else(|| FetchError {
+        self.0.as_any().downcast_ref().ok_or_else(|| FetchError {
             key: self.node().clone(),
             problem: FetchProblem::Unavailable,
             source: "the array was opened by another kind of port".into(),
@@ -170,13 +171,18 @@ impl fmt::Debug for AnyArray {
 }
 
 /// The object-safe part of [`CellSource`].
-trait AnySource: Any + Send + Sync {
+trait AnySource: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
     fn node(&self) -> &Key;
     fn metadata(&self) -> &Arc<Array>;
     fn is_plain(&self) -> bool;
 }
 
 impl<A: CellSource> AnySource for A {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn node(&self) -> &Key {
         CellSource::node(self)
     }
@@ -190,23 +196,24 @@ impl<A: CellSource> AnySource for A {
     }
 }
 
-/// A boxed future of a port.
-type Later<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
-
 /// The object-safe part of [`Fetch`].
-trait AnyFetch: Sync {
+trait AnyFetch: MaybeSync {
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError>;
-    fn nodes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<Node>>, FetchError>>;
+    fn nodes<'f>(&'f self, keys: &'f [Key])
+    -> BoxFuture<'f, Result<Vec<Option<Node>>, FetchError>>;
     fn cells<'f>(
         &'f self,
         wanted: &'f [Wanted<AnyArray>],
         bypasses_cache: bool,
-    ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>>;
-    fn children<'f>(&'f self, key: &'f Key) -> Later<'f, Result<Vec<String>, FetchError>>;
-    fn sizes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<u64>>, FetchError>>;
-    fn files<'f>(&'f self, prefix: &'f Key) -> Later<'f, Result<Vec<(String, u64)>, FetchError>>;
+    ) -> BoxFuture<'f, Vec<Result<Option<Fetched>, FetchError>>>;
+    fn children<'f>(&'f self, key: &'f Key) -> BoxFuture<'f, Result<Vec<String>, FetchError>>;
+    fn sizes<'f>(&'f self, keys: &'f [Key]) -> BoxFuture<'f, Result<Vec<Option<u64>>, FetchError>>;
+    fn files<'f>(
+        &'f self,
+        prefix: &'f Key,
+    ) -> BoxFuture<'f, Result<Vec<(String, u64)>, FetchError>>;
     fn confirm_now(&self) -> Option<Result<(), FetchError>>;
-    fn confirm(&self) -> Later<'_, Result<(), FetchError>>;
+    fn confirm(&self) -> BoxFuture<'_, Result<(), FetchError>>;
     fn budget(&self) -> u64;
     fn at_once(&self) -> u64;
 }
@@ -216,7 +223,10 @@ impl<F: Fetch> AnyFetch for F {
         Ok(AnyArray(Arc::new(Fetch::array(self, node, array)?)))
     }
 
-    fn nodes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<Node>>, FetchError>> {
+    fn nodes<'f>(
+        &'f self,
+        keys: &'f [Key],
+    ) -> BoxFuture<'f, Result<Vec<Option<Node>>, FetchError>> {
         Box::pin(Fetch::nodes(self, keys))
     }
 
@@ -224,7 +234,7 @@ impl<F: Fetch> AnyFetch for F {
         &'f self,
         wanted: &'f [Wanted<AnyArray>],
         bypasses_cache: bool,
-    ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>> {
+    ) -> BoxFuture<'f, Vec<Result<Option<Fetched>, FetchError>>> {
         Box::pin(async move {
             let mut own = Vec::with_capacity(wanted.len());
             let mut others = Vec::new();
@@ -247,15 +257,18 @@ impl<F: Fetch> AnyFetch for F {
         })
     }
 
-    fn children<'f>(&'f self, key: &'f Key) -> Later<'f, Result<Vec<String>, FetchError>> {
+    fn children<'f>(&'f self, key: &'f Key) -> BoxFuture<'f, Result<Vec<String>, FetchError>> {
         Box::pin(Fetch::children(self, key))
     }
 
-    fn sizes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<u64>>, FetchError>> {
+    fn sizes<'f>(&'f self, keys: &'f [Key]) -> BoxFuture<'f, Result<Vec<Option<u64>>, FetchError>> {
         Box::pin(Fetch::sizes(self, keys))
     }
 
-    fn files<'f>(&'f self, prefix: &'f Key) -> Later<'f, Result<Vec<(String, u64)>, FetchError>> {
+    fn files<'f>(
+        &'f self,
+        prefix: &'f Key,
+    ) -> BoxFuture<'f, Result<Vec<(String, u64)>, FetchError>> {
         Box::pin(Fetch::files(self, prefix))
     }
 
@@ -263,7 +276,7 @@ impl<F: Fetch> AnyFetch for F {
         Fetch::confirm_now(self)
     }
 
-    fn confirm(&self) -> Later<'_, Result<(), FetchError>> {
+    fn confirm(&self) -> BoxFuture<'_, Result<(), FetchError>> {
         Box::pin(Fetch::confirm(self))
     }
 

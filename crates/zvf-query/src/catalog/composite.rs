@@ -1,9 +1,10 @@
 //! Additional geometries of composite stores.
 
-use futures_util::future::{BoxFuture, try_join_all};
+use futures_util::future::try_join_all;
 use zvf_format::{links::LinkWidth, numeric::Value};
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex},
+    fetch::BoxFuture,
     key::Key,
     layout::ArrayRole,
     level::LevelId,

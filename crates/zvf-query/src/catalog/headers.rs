@@ -1,7 +1,6 @@
 //! Headers of files of other formats that a store was converted from.
 
-use futures_util::future::BoxFuture;
-use zvf_model::{key::Key, metadata::Attributes};
+use zvf_model::{fetch::BoxFuture, key::Key, metadata::Attributes};
 
 use crate::{catalog::chunked_array::child, catalog::level::Session, error::QueryError};
 

@@ -6,10 +6,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use futures_util::future::BoxFuture;
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{FetchProblem, Port},
+    fetch::{BoxFuture, FetchProblem, Port},
     key::Key,
     layout::{ArrayRole, CrossChunkForm, Layout},
     level::{LevelId, LevelMetadata},

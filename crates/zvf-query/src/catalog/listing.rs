@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use zvf_model::level::LevelId;
+use zvf_model::{fetch::BoxFuture, level::LevelId};
 
 use crate::{
     catalog::level::Session,

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use futures_util::future::{BoxFuture, join, try_join, try_join_all};
+use futures_util::future::{join, try_join, try_join_all};
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
     array::{ParametricObjects, ParametricType, ParametricTypes},
-    fetch::{AnyArray, FetchProblem},
+    fetch::{AnyArray, BoxFuture, FetchProblem},
     key::Key,
     layout::RootArrayRole,
     zarr::Node,

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use zvf_format::numeric::Kind;
 use zvf_model::{
-    fetch::AnyArray, grid::ChunkCoord, key::Key, layout::ArrayRole, level::LevelId,
+    fetch::{AnyArray, BoxFuture},
+    grid::ChunkCoord,
+    key::Key,
+    layout::ArrayRole,
+    level::LevelId,
     metadata::Attributes,
 };
 

@@ -1,6 +1,6 @@
 //! Execution of a plan, pipeline by pipeline.
 
-use futures_util::future::BoxFuture;
+use zvf_model::fetch::BoxFuture;
 
 use super::{
     context::ExecContext,

@@ -14,9 +14,11 @@ use std::{
     },
 };
 
-use futures_util::future::BoxFuture;
 use zvf_model::{
-    fetch::{AnyArray, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
+    fetch::{
+        AnyArray, BoxFuture, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched,
+        MaybeSend, Port, Wanted,
+    },
     key::Key,
     level::LevelId,
     zarr::{Array, Node},
@@ -636,7 +638,7 @@ impl Fetch for Recorder<'_> {
     fn nodes(
         &self,
         keys: &[Key],
-    ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + Send {
+    ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + MaybeSend {
         self.recording
             .metadata
             .count(self.recording.fetch.nodes(keys))
@@ -645,7 +647,7 @@ impl Fetch for Recorder<'_> {
     fn cells(
         &self,
         wanted: &[Wanted<Self::Array>],
-    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send {
+    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend {
         let mut keys = Vec::with_capacity(wanted.len());
         let is_over = self.recording.is_over.load(Ordering::Relaxed);
         let mut requested = lock(&self.recording.requested);
@@ -708,7 +710,10 @@ impl Fetch for Recorder<'_> {
         }
     }
 
-    fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send {
+    fn children(
+        &self,
+        key: &Key,
+    ) -> impl Future<Output = Result<Vec<String>, FetchError>> + MaybeSend {
         self.recording
             .metadata
             .count(self.recording.fetch.children(key))
@@ -717,7 +722,7 @@ impl Fetch for Recorder<'_> {
     fn sizes(
         &self,
         keys: &[Key],
-    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send {
+    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + MaybeSend {
         self.recording
             .metadata
             .count(self.recording.fetch.sizes(keys))
@@ -785,7 +790,7 @@ impl Fetch for CountingPort<'_> {
     fn nodes(
         &self,
         keys: &[Key],
-    ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + Send {
+    ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + MaybeSend {
         self.port.nodes(keys)
     }
 
@@ -818,14 +823,17 @@ impl Fetch for CountingPort<'_> {
         fetched
     }
 
-    fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send {
+    fn children(
+        &self,
+        key: &Key,
+    ) -> impl Future<Output = Result<Vec<String>, FetchError>> + MaybeSend {
         self.port.children(key)
     }
 
     fn sizes(
         &self,
         keys: &[Key],
-    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send {
+    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + MaybeSend {
         self.port.sizes(keys)
     }
 

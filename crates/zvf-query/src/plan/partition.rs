@@ -3,9 +3,8 @@
 use core::{fmt, str::FromStr};
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use zvf_model::{grid::ChunkCoord, level::LevelId, root::LinksConvention};
+use zvf_model::{fetch::BoxFuture, grid::ChunkCoord, level::LevelId, root::LinksConvention};
 
 use super::budget::object_rows;
 use crate::{

@@ -6,9 +6,12 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::future::BoxFuture;
 use zvf_model::{
-    error_kind::ErrorKind, fetch::FetchProblem, key::Key, layout::ArrayRole, level::LevelId,
+    error_kind::ErrorKind,
+    fetch::{BoxFuture, FetchProblem, MaybeSend},
+    key::Key,
+    layout::ArrayRole,
+    level::LevelId,
 };
 
 use super::gate::{Gate, lock};
@@ -101,7 +104,7 @@ impl Session<'_> {
     pub async fn batches(
         &self,
         query: &Query,
-        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + Send,
+        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + MaybeSend,
     ) -> Result<QueryReport, QueryError> {
         let report = Box::pin(self.give_confirmed(query, Batching::Budget, &mut each)).await;
         self.confirmed(report).await
@@ -159,7 +162,7 @@ impl Session<'_> {
         &self,
         query: &Query,
         options: BatchOptions,
-        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + Send,
+        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + MaybeSend,
     ) -> Result<QueryReport, QueryError> {
         let batching = Batching::Stream(options.bytes);
         let report = Box::pin(self.give_confirmed(query, batching, &mut each)).await;

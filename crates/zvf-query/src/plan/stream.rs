@@ -11,7 +11,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::{future::BoxFuture, stream::Stream};
+use futures_util::stream::Stream;
+use zvf_model::fetch::{BoxFuture, MaybeSend};
 
 use super::run::QueryReport;
 use crate::{
@@ -52,7 +53,7 @@ impl<E> BatchStream<E> {
     /// [`Session::batches_within`](crate::Session::batches_within).
     pub fn new<F>(options: BatchOptions, query: impl FnOnce(BatchSender) -> F) -> Self
     where
-        F: Future<Output = Result<QueryReport, E>> + Send + 'static,
+        F: Future<Output = Result<QueryReport, E>> + MaybeSend + 'static,
     {
         let sent = BatchSender::default();
         Self {

@@ -8,12 +8,12 @@ use std::{
 
 use zvf_model::{
     array::Vertices,
+    column::Column,
+    fetch::MaybeSend,
     grid::ChunkCoord,
     layout::ArrayRole,
     root::{GeometryType, LinksConvention, RootMetadata},
 };
-
-use zvf_model::column::Column;
 
 use crate::{
     batch::columns::ColumnViews,
@@ -585,4 +585,9 @@ impl Allowed {
 }
 
 /// The receiver of the batches of a result. A break ends the query.
-pub(crate) type Emit<'e> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'e;
+pub(crate) type Emit<'e> = dyn EmitBatch + 'e;
+
+/// A callback for batches, which is [`Send`] except in browsers.
+pub(crate) trait EmitBatch: FnMut(QueryResult) -> ControlFlow<()> + MaybeSend {}
+
+impl<F: FnMut(QueryResult) -> ControlFlow<()> + MaybeSend> EmitBatch for F {}

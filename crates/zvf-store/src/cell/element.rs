@@ -6,12 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use zvf_codecs::{DecodeError, DecodedSize, ShardLayout};
 use zvf_format::vlen::{VlenFrame, VlenFrameError};
-use zvf_model::{fetch::Fetched, key::Key};
+use zvf_model::{fetch::Fetched, key::Key, payload_cache::PayloadKey};
 
 use super::{
     CellResult, Part,
     array::{CellContents, Description},
-    cache::CacheKey,
     error::CellError,
     shard_indexes::KnownIndexes,
 };
@@ -22,6 +21,20 @@ pub(super) type ReadResult = Result<Option<Bytes>, ReadError>;
 
 /// Size of the count and the length before the payload of a frame of one item.
 const FRAME_HEADER: u64 = 8;
+
+/// The key of a cached cell: its object, and its number in a shard.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CacheKey {
+    object: Key,
+    /// `u64::MAX` outside shards.
+    number: u64,
+}
+
+impl PayloadKey for CacheKey {
+    fn heap_bytes(&self) -> usize {
+        self.object.as_str().len()
+    }
+}
 
 /// A cell.
 #[derive(Clone, Debug)]

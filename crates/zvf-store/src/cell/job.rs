@@ -6,9 +6,8 @@ use bytes::Bytes;
 
 use super::{
     CellError, CellResult, Located, Part,
-    cache::CacheKey,
     child::{Blob, Child, ChildState},
-    element::{Element, ElementPlan, ReadResult, byte_count},
+    element::{CacheKey, Element, ElementPlan, ReadResult, byte_count},
     shard_indexes::KnownIndexes,
 };
 use crate::io::{ByteBudget, Read};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_model::{
-    fetch::{Fetch, FetchError, FetchProblem, Fetched, Wanted, contract},
+    fetch::{CachedFetch, Fetch, FetchError, FetchProblem, Fetched, Wanted, contract},
     key::Key,
     zarr::{Array, Node},
 };
@@ -30,6 +30,19 @@ fn cell_readers_fulfil_the_contract() {
     }
     let store = Store::open(folder.path().to_str().unwrap()).unwrap();
     block_on(contract::verify(&CellReader::new(store))).unwrap();
+}
+
+#[test]
+fn caches_in_front_of_a_port_fulfil_the_contract() {
+    for bytes in [0, 300, 1 << 20] {
+        let store = Store::from_memory(contract::objects()).unwrap();
+        let cached = CachedFetch::new(CellReader::new(store)).with_cache(bytes);
+        // The second time, cells come from the cache.
+        for _ in 0..2 {
+            let report = block_on(contract::verify(&cached)).unwrap();
+            assert!(report.lists && report.lists_files);
+        }
+    }
 }
 
 /// Answers as another reader, except for one method.

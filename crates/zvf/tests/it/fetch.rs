@@ -1,6 +1,9 @@
 //! A store that may refuse listings, behind the port that query plans read through.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use zvf::Dataset;
 use zvf_model::{
@@ -15,6 +18,27 @@ pub(crate) struct FromStore {
     pub(crate) dataset: Dataset,
     /// Allows listings.
     pub(crate) lists: bool,
+    /// Number of requested nodes.
+    pub(crate) nodes: AtomicUsize,
+    /// Number of requested cells.
+    pub(crate) cells: AtomicUsize,
+}
+
+impl FromStore {
+    pub(crate) fn new(dataset: Dataset) -> Self {
+        Self {
+            dataset,
+            lists: true,
+            nodes: AtomicUsize::new(0),
+            cells: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns the numbers of nodes and cells that were requested since the last call.
+    pub(crate) fn take_requested(&self) -> (usize, usize) {
+        let nodes = self.nodes.swap(0, Ordering::Relaxed);
+        (nodes, self.cells.swap(0, Ordering::Relaxed))
+    }
 }
 
 impl Fetch for FromStore {
@@ -25,6 +49,7 @@ impl Fetch for FromStore {
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        self.nodes.fetch_add(keys.len(), Ordering::Relaxed);
         self.dataset.cells().nodes(keys).await
     }
 
@@ -32,6 +57,7 @@ impl Fetch for FromStore {
         &self,
         wanted: &[Wanted<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.cells.fetch_add(wanted.len(), Ordering::Relaxed);
         self.dataset.cells().cells(wanted).await
     }
 

@@ -3,7 +3,10 @@
 use core::ops::ControlFlow;
 
 use futures_util::StreamExt;
-use zvf::{BatchOptions, ErrorKind, FetchDataset, Query, Store};
+use zvf::{
+    BatchOptions, Bbox, CreateOptions, Dataset, Design, ErrorKind, FetchDataset, FetchOptions,
+    Geometry, GeometryKind, NumericColumn, Query, Store,
+};
 use zvf_store::CellReader;
 use zvf_testkit::golden::Golden;
 
@@ -19,10 +22,7 @@ fn queries_answer_as_those_of_stores() {
         let golden = Golden::open(archive);
         for (name, _) in stores(&golden) {
             let dataset = open(&golden, &name);
-            let fetch = FromStore {
-                dataset: dataset.clone(),
-                lists: true,
-            };
+            let fetch = FromStore::new(dataset.clone());
             let behind = block_on(FetchDataset::open(fetch)).unwrap();
             assert_eq!(behind.detection(), dataset.detection(), "{archive} {name}");
             let query = Query::new();
@@ -59,8 +59,8 @@ fn stores_that_need_listings_are_named() {
     let (name, _) = stores(&golden).into_iter().next().unwrap();
     let dataset = open(&golden, &name);
     let fetch = FromStore {
-        dataset,
         lists: false,
+        ..FromStore::new(dataset)
     };
     let error = block_on(FetchDataset::open(fetch)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
@@ -72,4 +72,47 @@ fn a_missing_root_is_an_error() {
     let empty = CellReader::new(Store::from_memory::<&str, Vec<u8>>([]).unwrap());
     let error = block_on(FetchDataset::open(empty)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
+/// A store of points in several chunks, behind an implementation that counts requests.
+fn counted() -> FromStore {
+    let store = Store::create("memory:").unwrap();
+    let positions = (0..300).map(|at| [f64::from(at), 0.0, 0.0]);
+    let points = Geometry::new(NumericColumn::from(positions.collect::<Vec<_>>()));
+    let design = Design::new(GeometryKind::Points).chunk_shape([50.0; 3]);
+    let options = CreateOptions::new();
+    block_on(zvf::create(store.clone(), &points, design, &options)).unwrap();
+    FromStore::new(block_on(Dataset::open(store)).unwrap())
+}
+
+#[test]
+fn cells_are_read_once_unless_the_cache_is_off() {
+    let query = Query::new().region(Bbox::parse("0,0,0,120,1,1").unwrap());
+    for (bytes, is_cached) in [(1 << 20, true), (0, false)] {
+        let options = FetchOptions::new().cache(bytes);
+        let dataset = block_on(FetchDataset::open_with(counted(), &options)).unwrap();
+        let first = block_on(dataset.query(&query)).unwrap();
+        assert_eq!(first.positions.len(), 121);
+        let (_, cells) = dataset.fetch().take_requested();
+        assert!(cells >= 3, "{cells}");
+        assert_eq!(block_on(dataset.query(&query)).unwrap(), first);
+        let (_, again) = dataset.fetch().take_requested();
+        assert_eq!(again, if is_cached { 0 } else { cells });
+    }
+}
+
+#[test]
+fn nodes_come_from_the_copy_in_the_root_unless_it_is_off() {
+    let query = Query::new();
+    let read = |node_copy| {
+        let options = FetchOptions::new().node_copy(node_copy);
+        let dataset = block_on(FetchDataset::open_with(counted(), &options)).unwrap();
+        let result = block_on(dataset.query(&query)).unwrap();
+        (result, dataset.fetch().take_requested().0)
+    };
+    let (expected, all) = read(false);
+    let (found, nodes) = read(true);
+    assert_eq!(found, expected);
+    assert_eq!(nodes, 1, "only the root");
+    assert!(all > 2, "{all}");
 }

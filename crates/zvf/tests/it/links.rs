@@ -40,7 +40,10 @@ fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
     let opened = OpenOptions::default().from_memory(files).unwrap();
     let dataset = block_on(Dataset::open(opened));
     let dataset = dataset.unwrap_or_else(|error| panic!("{store}: {error}"));
-    FromStore { dataset, lists }
+    FromStore {
+        lists,
+        ..FromStore::new(dataset)
+    }
 }
 
 /// Calls `ask` with a session of the store.

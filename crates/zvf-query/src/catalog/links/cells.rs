@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use zvf_format::{
     links::{LinkWidth, RowForm},
     numeric::{ByteOrder, Dtype, Kind},
     path::Delta,
 };
 use zvf_model::{
-    array::CellAttribute, grid::ChunkCoord, key::Key, layout::LinkForm, level::LevelId,
+    array::CellAttribute, fetch::BoxFuture, grid::ChunkCoord, key::Key, layout::LinkForm,
+    level::LevelId,
 };
 
 use super::{LinkCellForm, LinkSet, LinkStorage, LinkView, read::want};

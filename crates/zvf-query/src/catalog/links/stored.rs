@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::BoxFuture;
 use zvf_format::{numeric::ByteOrder, path::Delta};
 use zvf_model::{
     array::CellAttribute,
+    fetch::BoxFuture,
     grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, LinkForm},

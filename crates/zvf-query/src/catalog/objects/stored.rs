@@ -4,9 +4,8 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use zvf_format::open_rows::OpenRows;
-use zvf_model::{array::ObjectIndex, key::Key, level::LevelId};
+use zvf_model::{array::ObjectIndex, fetch::BoxFuture, key::Key, level::LevelId};
 
 use super::{ObjectIds, ObjectTable, read::read_ids, table::Manifests};
 use crate::{

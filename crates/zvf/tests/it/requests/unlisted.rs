@@ -47,8 +47,8 @@ fn named_columns_are_read_without_a_listing() {
         };
         let dataset = block_on(stores::open(&made));
         let [listed, unlisted] = [true, false].map(|lists| FromStore {
-            dataset: dataset.clone(),
             lists,
+            ..FromStore::new(dataset.clone())
         });
         let named = |ask: &Ask| !ask.counts && ask.query.columns != Selection::All;
         for ask in asked::of(&made.truth).into_iter().filter(named) {
@@ -69,8 +69,8 @@ fn a_query_of_all_columns_requires_a_listing() {
     let made = kinds::fixed(StoreKind::BinnedPoints, Cells::Plain);
     let dataset = block_on(stores::open(&made));
     let unlisted = FromStore {
-        dataset,
         lists: false,
+        ..FromStore::new(dataset)
     };
     let error = ask(&unlisted, &Query::new()).unwrap_err();
     assert!(

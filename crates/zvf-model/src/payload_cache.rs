@@ -1,20 +1,17 @@
-//! The cache of decoded cells.
+//! A cache of decoded cells within a memory bound.
 
-use core::mem;
+use core::{fmt, hash::Hash, mem};
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
 };
 
 use bytes::Bytes;
-use zvf_model::key::Key;
 
-/// The key of a cached cell: its object, and its number in a shard.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct CacheKey {
-    pub(super) object: Key,
-    /// `u64::MAX` outside shards.
-    pub(super) number: u64,
+/// A key of a [`PayloadCache`].
+pub trait PayloadKey: Clone + Eq + Hash {
+    /// Returns the memory that the key owns outside of itself.
+    fn heap_bytes(&self) -> usize;
 }
 
 /// A cache of payloads with two generations, which approximates least-recently-used eviction.
@@ -22,39 +19,41 @@ pub(super) struct CacheKey {
 /// A hit in the old generation moves the payload to the young one. Once the young generation has
 /// half of the capacity, it becomes the old one, and the previous old generation is evicted. This
 /// needs no list of uses.
-#[derive(Debug)]
-pub(super) struct CellCache {
+pub struct PayloadCache<K> {
     generation_bytes: usize,
-    generations: Mutex<Generations>,
+    generations: Mutex<Generations<K>>,
 }
 
-#[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<CacheKey, Bytes>,
-    old: HashMap<CacheKey, Bytes>,
+struct Generations<K> {
+    young: HashMap<K, Bytes>,
+    old: HashMap<K, Bytes>,
     young_bytes: usize,
 }
 
-impl CellCache {
-    /// Creates a cache of at most `capacity` bytes.
-    pub(super) fn new(capacity: u64) -> Self {
+impl<K: PayloadKey> PayloadCache<K> {
+    /// Creates a cache of at most `capacity` bytes, including the keys.
+    pub fn new(capacity: u64) -> Self {
         Self {
             generation_bytes: usize::try_from(capacity / 2).unwrap_or(usize::MAX),
-            generations: Mutex::default(),
+            generations: Mutex::new(Generations {
+                young: HashMap::new(),
+                old: HashMap::new(),
+                young_bytes: 0,
+            }),
         }
     }
 
-    /// Returns the cached payloads of `keys`, in their order.
-    pub(super) fn get<'k>(
-        &self,
-        keys: impl Iterator<Item = Option<&'k CacheKey>>,
-    ) -> Vec<Option<Bytes>> {
+    /// Returns the cached payloads of `keys`, in their order; `None` where there is no key.
+    pub fn get<'k>(&self, keys: impl Iterator<Item = Option<&'k K>>) -> Vec<Option<Bytes>>
+    where
+        K: 'k,
+    {
         let mut generations = self
             .generations
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let generations = &mut *generations;
-        let get = |key: Option<&CacheKey>| {
+        let get = |key: Option<&'k K>| {
             let key = key?;
             if let Some(payload) = generations.young.get(key) {
                 return Some(payload.clone());
@@ -67,7 +66,7 @@ impl CellCache {
     }
 
     /// Inserts payloads, except those that exceed an eighth of the capacity.
-    pub(super) fn insert(&self, payloads: impl Iterator<Item = (CacheKey, Bytes)>) {
+    pub fn insert(&self, payloads: impl Iterator<Item = (K, Bytes)>) {
         let mut generations = self
             .generations
             .lock()
@@ -80,13 +79,13 @@ impl CellCache {
     }
 }
 
-impl Generations {
-    fn insert(&mut self, key: CacheKey, payload: Bytes, generation_bytes: usize) {
+impl<K: PayloadKey> Generations<K> {
+    fn insert(&mut self, key: K, payload: Bytes, generation_bytes: usize) {
         if self.young.contains_key(&key) {
             return;
         }
-        let size = size_of::<(CacheKey, Bytes)>()
-            .saturating_add(key.object.as_str().len())
+        let size = size_of::<(K, Bytes)>()
+            .saturating_add(key.heap_bytes())
             .saturating_add(payload.len());
         if self.young_bytes.saturating_add(size) > generation_bytes {
             self.old = mem::take(&mut self.young);
@@ -97,27 +96,32 @@ impl Generations {
     }
 }
 
+impl<K> fmt::Debug for PayloadCache<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PayloadCache").finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> CacheKey {
-        CacheKey {
-            object: Key::parse(name).unwrap(),
-            number: 0,
+    impl PayloadKey for &'static str {
+        fn heap_bytes(&self) -> usize {
+            self.len()
         }
     }
 
-    fn is_cached(cache: &CellCache, name: &str) -> bool {
-        cache.get([Some(&key(name))].into_iter())[0].is_some()
+    fn is_cached(cache: &PayloadCache<&'static str>, name: &'static str) -> bool {
+        cache.get([Some(&name)].into_iter())[0].is_some()
     }
 
     #[test]
     fn used_cells_stay_cached_and_unused_cells_are_evicted() {
-        let cache = CellCache::new(8000);
+        let cache = PayloadCache::new(8000);
         let payload = Bytes::from(vec![7; 700]);
         for name in ["a", "b", "c", "d"] {
-            cache.insert([(key(name), payload.clone())].into_iter());
+            cache.insert([(name, payload.clone())].into_iter());
         }
         assert!(
             ["a", "b", "c", "d"]
@@ -125,7 +129,7 @@ mod tests {
                 .all(|name| is_cached(&cache, name))
         );
         for name in ["e", "f", "g", "h", "i", "j"] {
-            cache.insert([(key(name), payload.clone())].into_iter());
+            cache.insert([(name, payload.clone())].into_iter());
             assert!(is_cached(&cache, "a"), "used after every insertion");
         }
         assert!(!is_cached(&cache, "b"));
@@ -136,8 +140,8 @@ mod tests {
 
     #[test]
     fn a_cell_above_an_eighth_of_the_capacity_is_not_cached() {
-        let cache = CellCache::new(8000);
-        cache.insert([(key("a"), Bytes::from(vec![7; 1001]))].into_iter());
+        let cache = PayloadCache::new(8000);
+        cache.insert([("a", Bytes::from(vec![7; 1001]))].into_iter());
         assert!(!is_cached(&cache, "a"));
     }
 }
