@@ -6,6 +6,7 @@
 //! is recompiled.
 
 mod item;
+mod rules;
 mod types;
 
 use std::{
@@ -37,6 +38,8 @@ const LIBRARIES: [&str; 15] = [
     "zvf-store",
     "zvf-validate",
 ];
+/// The library with rules for its items.
+const FACADE: &str = "zvf";
 const FOLDER: &str = "docs/api";
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
@@ -63,6 +66,9 @@ fn listed(check: bool) -> Result<Done> {
         let json = json.with_context(|| format!("the documentation of {library}"))?;
         let list = item::lines(json, &documented);
         let list = list.with_context(|| format!("the items of {library}"))?;
+        if library == FACADE {
+            rules::check(&list)?;
+        }
         let file = folder.join(format!("{library}.txt"));
         if fs::read_to_string(&file).unwrap_or_default() == list {
             continue;

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     bench::kernels,
-    fuzz, nostd, outside,
+    fuzz, msrv, nostd, outside,
     run::{EVERYTHING, cargo},
     stage::{Done, Stages},
     test, tidy,
@@ -31,6 +31,7 @@ pub(crate) fn all() -> Stages {
         .run("feature sets of zvf-cli", cli_features)
         .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
+        .run("older compilers", msrv::all)
         .run("programs outside of the workspace", outside::all)
         .run("rustdoc", rustdoc)
         // These programs use one core each. The longest come first. A fixed seed generates the same
@@ -136,7 +137,14 @@ fn store_features() -> Result<Done> {
 /// Checks the library of `zvf` without writers and without validation, and counts the crates that a
 /// reader of local stores compiles.
 fn facade_features() -> Result<Done> {
-    for features in ["", "local", "local,validate", "local,write"] {
+    for features in [
+        "",
+        "local",
+        "local,validate",
+        "local,write",
+        "local,migrate",
+        "local,pyramid",
+    ] {
         let clippy = cargo("clippy --locked --package zvf --no-default-features --features");
         clippy.arg(features).words("-- -D warnings").run()?;
     }

@@ -402,7 +402,7 @@ fn like_the_reference(data: &Data) -> AutoLevels {
         _ => 16.0,
     };
     let mut levels = AutoLevels::default();
-    levels.way = Some(MethodKind::Bins);
+    levels.method = Some(MethodKind::Bins);
     levels.levels = Some(2);
     levels.cell = Some(vec![data.side / along; 3]);
     levels.factors = vec![2.0];

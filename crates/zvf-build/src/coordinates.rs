@@ -194,6 +194,7 @@ fn push(bytes: &mut Vec<u8>, value: f64, kind: Kind) -> bool {
 
 /// Converts positions to a type, rounded to the nearest value inside the half-open box from `lower`
 /// to `upper`.
+#[cfg(feature = "coarsen")]
 pub(crate) fn rounded(
     places: &[f64],
     axes: usize,
@@ -238,6 +239,7 @@ pub(crate) fn rounded(
 }
 
 /// Returns the next smaller number.
+#[cfg(feature = "coarsen")]
 fn below(number: f16) -> f16 {
     let bits = number.to_bits();
     f16::from_bits(match (bits, bits >> 15) {

@@ -313,6 +313,24 @@ impl Design {
         self
     }
 
+    zvf_model::setters! {
+        attribute_specs: AttributeDeclarations,
+        axes: Vec<AxisSpec>,
+        crs: Value,
+        directed: bool,
+        duplicate: bool,
+        headers: BTreeMap<String, Map<String, Value>>,
+        parametric: FormulaSet,
+        step_links: bool,
+    }
+
+    /// Sets the lower and the upper bound of each axis.
+    #[must_use]
+    pub fn bounds(mut self, lower: impl Into<Vec<f64>>, upper: impl Into<Vec<f64>>) -> Self {
+        self.bounds = Some((lower.into(), upper.into()));
+        self
+    }
+
     /// Returns whether steps of paths between chunks are stored as links.
     pub fn has_step_links(&self) -> bool {
         self.step_links || self.profile != Profile::V09

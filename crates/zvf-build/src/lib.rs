@@ -31,6 +31,7 @@
 
 mod bounds;
 mod check;
+#[cfg(feature = "coarsen")]
 pub mod coarsen;
 mod coordinates;
 mod design;

@@ -235,7 +235,7 @@ fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptions> {
     let mut automatic = AutoLevels::default();
     let method = |word: &str| MethodKind::ALL.into_iter().find(|one| one.name() == word);
     let words = MethodKind::ALL.map(MethodKind::name).join(", ");
-    automatic.way = given.word("method", method, &words)?;
+    automatic.method = given.word("method", method, &words)?;
     automatic.levels = given.get("levels")?;
     automatic.factors = factors(given, "factors", |factor| factor > 1.0, "above 1")?;
     automatic.cell = given.numbers("cell")?;
@@ -249,7 +249,7 @@ fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptions> {
         ));
     }
     if given.get("medoid")?.unwrap_or(false) {
-        automatic.placing = Placement::Medoid;
+        automatic.placement = Placement::Medoid;
     }
     automatic.share = given.get("share")?.unwrap_or(false);
     automatic.keep = given.get("keep")?;

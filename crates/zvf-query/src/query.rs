@@ -388,24 +388,18 @@ impl Query {
         self
     }
 
-    /// Returns the address of each vertex, by which a change can name it.
-    #[must_use]
-    pub fn row_ids(mut self) -> Self {
-        self.row_ids = true;
-        self
+    zvf_model::setters! {
+        chunked_by: serde_json::Value,
+        keep_going: bool,
+        own_level: bool,
+        predicate_mode: Mode,
+        row_ids: bool,
     }
 
-    /// Reads an additive level alone, without the coarser levels that complete it.
+    /// Sets the name of an additional geometry of a composite store to read.
     #[must_use]
-    pub fn own_level(mut self) -> Self {
-        self.own_level = true;
-        self
-    }
-
-    /// Skips damaged parts instead of failing.
-    #[must_use]
-    pub fn keep_going(mut self) -> Self {
-        self.keep_going = true;
+    pub fn geometry(mut self, name: impl Into<String>) -> Self {
+        self.geometry = Some(name.into());
         self
     }
 

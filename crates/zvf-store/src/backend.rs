@@ -24,8 +24,8 @@ pub(crate) use failure::{
     is_connection, local_failure, message_contains, refuses_listing, status, write_failure,
 };
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
-pub(crate) use network::connect;
-pub(crate) use profile::{BackendProfile, NetworkOptions};
+pub(crate) use network::{NetworkOptions, connect};
+pub(crate) use profile::BackendProfile;
 #[cfg(feature = "zip")]
 pub(crate) use zip::ZipArchive;
 

@@ -36,7 +36,6 @@ mod write;
 mod write_hook;
 
 use activity::Recorder;
-use options::HeadChecks;
 use write_hook::WriteHook;
 
 pub use activity::Activity;
@@ -136,25 +135,18 @@ impl Store {
             },
             budget: options.budget,
             retry_policy: RetryPolicy {
-                max_retries: options.network.retries,
-                timeout: options.network.retry_timeout,
+                max_retries: options.retries,
+                timeout: options.retry_timeout,
             },
             recorder: Recorder::new(options.record_requests),
             capabilities: Capabilities::default(),
             write_hook: options.write_hook.clone(),
             simulated_network: options.simulated_network,
-            settled_after: match options.head_checks {
-                HeadChecks::SettledAfter(age) => age,
-                HeadChecks::Off | HeadChecks::On => SETTLED_AFTER,
-            },
-            checks_head: match options.head_checks {
-                HeadChecks::Off => false,
-                // A simulated network stands for one whose objects are settled, unless a test says
-                // more.
-                HeadChecks::On => options.simulated_network.is_none(),
-                HeadChecks::SettledAfter(_) => true,
-            },
-            checks_seal: options.checks_seal,
+            settled_after: options.settled_after.unwrap_or(SETTLED_AFTER),
+            // A simulated network stands for one whose objects are settled, unless a test says more.
+            checks_head: options.snapshots
+                && (options.simulated_network.is_none() || options.settled_after.is_some()),
+            checks_seal: options.seal,
         };
         Self {
             inner: Arc::new(inner),

@@ -22,6 +22,11 @@ pub struct ValidateOptions {
 }
 
 impl ValidateOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Sets the deepest level of checks that runs.
     #[must_use]
     pub fn depth(mut self, depth: Depth) -> Self {

@@ -3,7 +3,6 @@
 mod object;
 mod rows;
 
-use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     num::NonZeroU32,
@@ -16,6 +15,7 @@ use zvf_build::Output;
 use zvf_format::numeric::{Dtype, Kind, NumericRows, Value as Number};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
+    fetch::BoxFuture,
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
@@ -78,6 +78,12 @@ impl AttributeSpec {
             overwrite: false,
             memory: 512 << 20,
         }
+    }
+
+    zvf_model::setters! {
+        memory: u64,
+        overwrite: bool,
+        row_shape: Vec<u64>,
     }
 
     fn refused(&self, why: &'static str) -> Failure {

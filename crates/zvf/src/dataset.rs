@@ -11,13 +11,13 @@ pub(crate) mod opening;
 mod query;
 
 use core::fmt;
-use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 #[cfg(feature = "write")]
 use zvf_model::level::{ADDITIVE_LEVELS, Refinement};
 use zvf_model::{
     detection::{Detection, Evidence},
+    fetch::BoxFuture,
     key::Key,
     layout::Layout,
     level::{LevelId, LevelMetadata},
@@ -157,7 +157,7 @@ impl Dataset {
         let location = location.into();
         // A store that is passed may be one that this program is writing to.
         let cache_bytes = match location.address() {
-            Some(_) => options.cache_bytes(),
+            Some(_) => options.cache,
             None => 0,
         };
         let store = location.open(options)?;

@@ -5,7 +5,6 @@ mod rows;
 mod tables;
 
 use core::fmt;
-use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -14,7 +13,7 @@ use zvf_build::{
     Geometry, OutOfBounds, Output, WritePlan,
     edit::{Edits, LevelChange, LevelSnapshot},
 };
-use zvf_model::{generation::Generation, key::Key, zarr::Node};
+use zvf_model::{fetch::BoxFuture, generation::Generation, key::Key, zarr::Node};
 use zvf_store::{
     CellRead, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
 };

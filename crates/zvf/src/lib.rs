@@ -58,17 +58,19 @@ mod error;
 mod failure;
 mod fetch_dataset;
 #[cfg(feature = "write")]
-mod geometry;
+mod form;
 #[cfg(feature = "write")]
+mod geometry;
+#[cfg(feature = "pyramid")]
 mod job;
 mod location;
-#[cfg(feature = "write")]
+#[cfg(feature = "migrate")]
 mod migrate;
 mod nodes;
 #[cfg(feature = "write")]
 mod options;
 mod progress;
-#[cfg(feature = "write")]
+#[cfg(feature = "pyramid")]
 mod pyramid;
 #[cfg(all(feature = "validate", feature = "write"))]
 mod repair;
@@ -78,7 +80,7 @@ mod run_task;
 mod seal;
 #[cfg(feature = "write")]
 mod stale;
-#[cfg(feature = "write")]
+#[cfg(feature = "pyramid")]
 mod task_plan;
 #[cfg(feature = "write")]
 mod task_plan_error;
@@ -91,7 +93,7 @@ mod writer;
 
 // Opening and queries.
 pub use dataset::{AttributeInfo, Dataset, LevelInfo, StoreInfo, ValueRange};
-pub use fetch_dataset::FetchDataset;
+pub use fetch_dataset::{FetchDataset, FetchOptions};
 pub use location::Location;
 pub use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
@@ -123,7 +125,7 @@ pub use geometry::IntoGeometry;
 pub use run_task::run_task;
 #[cfg(feature = "write")]
 pub use seal::seal;
-#[cfg(feature = "write")]
+#[cfg(feature = "pyramid")]
 pub use task_plan::{TaskKind, TaskPlan, TaskPlanOptions, TaskStatus, plan_create, plan_pyramid};
 #[cfg(feature = "write")]
 pub use task_plan_error::TaskPlanError;
@@ -141,21 +143,21 @@ pub use zvf_build::{
 };
 
 // Pyramids.
-#[cfg(feature = "write")]
+#[cfg(feature = "pyramid")]
 pub use pyramid::{
     AutoLevels, CrossLevel, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
     PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
 };
 
 // Validation and migration.
-#[cfg(feature = "write")]
+#[cfg(feature = "migrate")]
 pub use migrate::{MigrateOptions, MigrateReport, migrate};
 pub use progress::Progress;
 #[cfg(all(feature = "validate", feature = "write"))]
 pub use repair::{RepairReport, repair};
 #[cfg(feature = "validate")]
 pub use validate::validate;
-#[cfg(feature = "write")]
+#[cfg(feature = "migrate")]
 pub use zvf_build::migrate::MigrationNote;
 #[cfg(feature = "validate")]
 pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, ValidationReport};
@@ -163,7 +165,7 @@ pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, 
 pub use error::{Cause, Error};
 
 /// Methods that reduce vertices, for the [levels](LevelDesign) of a pyramid.
-#[cfg(feature = "write")]
+#[cfg(feature = "pyramid")]
 pub mod coarsen {
     pub use zvf_build::coarsen::{
         Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy,

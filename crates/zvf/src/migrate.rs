@@ -8,8 +8,8 @@ mod parametric;
 mod parts;
 mod units;
 
-use futures_util::future::BoxFuture;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use zvf_model::fetch::BoxFuture;
 
 use serde_json::{Map, Value};
 use zvf_build::{

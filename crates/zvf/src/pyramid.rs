@@ -24,7 +24,6 @@ mod stats;
 mod tally;
 pub(crate) mod tasks;
 
-use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -33,11 +32,10 @@ use std::{
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    Profile,
     coarsen::{AggregatedAttribute, Aggregation},
     migrate::MigrationTarget,
 };
-use zvf_model::{generation::Generation, level::LevelId, zarr::Node};
+use zvf_model::{fetch::BoxFuture, level::LevelId, zarr::Node};
 use zvf_store::{OpenOptions, Store, Transaction};
 
 use self::{
@@ -46,8 +44,9 @@ use self::{
     source::{Known, SortedLinks, Source},
 };
 use crate::{
-    dataset::Dataset, error::Error, failure::Failure, job::PlannedJob, location::Location, nodes,
-    options::option_setters, task_runner::TaskRunner, writer::encode::text,
+    dataset::Dataset, error::Error, failure::Failure, form::form, job::PlannedJob,
+    location::Location, nodes, options::option_setters, task_runner::TaskRunner,
+    writer::encode::text,
 };
 
 pub use auto::{AutoLevels, MethodKind};
@@ -680,19 +679,4 @@ fn counted(
         }
     }
     node_attributes
-}
-
-/// Returns the form of the cells of a store, for new cells.
-pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> {
-    let profile = match (dataset.layout().profile(), dataset.detection().generation) {
-        ("0.9", _) => Profile::V09,
-        (_, Generation::V0_8_0) => Profile::V08,
-        _ => {
-            return Err(Failure::NoPyramid {
-                why: "its generation is too old; convert it to 0.9 with `zvf migrate` first",
-            });
-        }
-    };
-    let (compression, checksums) = stats::codecs(dataset).await?;
-    Ok(MigrationTarget::new(profile, compression, checksums)?)
 }

@@ -1,12 +1,11 @@
 //! Repair of findings that have one correct value.
 
-use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::Output;
-use zvf_model::{key::Key, node_copy::MEMBER, zarr::Node};
+use zvf_model::{fetch::BoxFuture, key::Key, node_copy::MEMBER, zarr::Node};
 use zvf_store::{CellRead, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
 use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consistency as rules};
 

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use futures_util::future::BoxFuture;
+use zvf_model::fetch::BoxFuture;
 use zvf_store::OpenOptions;
 
 use crate::{
     error::{Error, boxed},
-    pyramid,
     task_runner::read_json,
     writer,
 };
@@ -23,10 +22,10 @@ use crate::{
 pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
     boxed(async move {
         let json = read_json(task)?;
+        #[cfg(feature = "pyramid")]
         if json.get("level").is_some() {
-            pyramid::tasks::run_task(&json, open).await
-        } else {
-            writer::run_part(&json, open).await
+            return crate::pyramid::tasks::run_task(&json, open).await;
         }
+        writer::run_part(&json, open).await
     })
 }

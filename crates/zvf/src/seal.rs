@@ -1,6 +1,6 @@
 //! Sealing of stores in place.
 
-use futures_util::future::BoxFuture;
+use zvf_model::fetch::BoxFuture;
 use zvf_store::{CommitError, OpenOptions, Store};
 
 use crate::{error::Error, failure::Failure, location::Location};

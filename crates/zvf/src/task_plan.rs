@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use zvf_build::Design;
-use zvf_model::key::Key;
+use zvf_model::{fetch::BoxFuture, key::Key};
 use zvf_store::{CreateError, OpenError, OpenOptions, Read, Store};
 
 use crate::{
@@ -54,6 +53,18 @@ pub struct TaskPlanOptions {
     pub replaces_unfinished: bool,
 }
 
+impl TaskPlanOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    zvf_model::setters! {
+        replaces_unfinished: bool,
+        tasks: usize,
+    }
+}
+
 /// Work on a store, divided into independent tasks that other processes run.
 ///
 /// A plan is one JSON file, on disk or in any store. [`run`](Self::run) does one task, on any
@@ -77,9 +88,7 @@ pub struct TaskPlanOptions {
 /// zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
 ///
 /// let open = OpenOptions::default();
-/// let mut levels = AutoLevels::default();
-/// levels.levels = Some(1);
-/// let options = PyramidOptions::new().levels(levels);
+/// let options = PyramidOptions::new().levels(AutoLevels::new().levels(1));
 /// let planned = plan_pyramid(address, &options, &Default::default()).await?;
 /// planned.write(&plan, &open).await?;
 ///

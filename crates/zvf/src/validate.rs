@@ -1,6 +1,6 @@
 //! Validation of stores in place.
 
-use futures_util::future::BoxFuture;
+use zvf_model::fetch::BoxFuture;
 use zvf_store::{CellReader, OpenOptions, Read, Store};
 use zvf_validate::{ValidateOptions, ValidationReport};
 

@@ -7,9 +7,8 @@ mod streamed;
 use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use zvf_build::{Design, Geometry, PlanEstimate, PlanSummary, Profile, WritePlan};
-use zvf_model::key::Key;
+use zvf_model::{fetch::BoxFuture, key::Key};
 use zvf_store::{
     CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
 };
@@ -24,8 +23,10 @@ use self::{
     encode::{Arrays, encoded},
 };
 
+#[cfg(feature = "pyramid")]
+pub(crate) use streamed::job;
+pub(crate) use streamed::run_part;
 pub use streamed::{GeometrySource, create_from_source};
-pub(crate) use streamed::{job, run_part};
 
 /// The result of creating a store.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -19,7 +19,7 @@ pub enum Placement {
 pub(super) fn merge(
     block: &VertexBlock,
     cell: &[f64],
-    placing: Placement,
+    placement: Placement,
     share: bool,
 ) -> VertexMerge {
     let by_owner = match block.topology {
@@ -29,7 +29,7 @@ pub(super) fn merge(
     };
     let (parent, count) = Cells::new(block, cell, by_owner).merged(block);
     let means = means(block, &parent, count);
-    let positions = match placing {
+    let positions = match placement {
         Placement::Mean => MergedPositions::Computed(means),
         Placement::Medoid => MergedPositions::Source(medoids(block, &parent, &means, count)),
     };

@@ -12,7 +12,7 @@ pub enum CoarsenMethod {
         /// Extent of a cell, which divides chunks evenly.
         cell: Vec<f64>,
         /// Position of the merged vertex.
-        placing: Placement,
+        placement: Placement,
         /// `true` if objects share merged vertices.
         share: bool,
     },
@@ -81,9 +81,9 @@ impl CoarsenMethod {
         match self {
             Self::Bins {
                 cell,
-                placing,
+                placement,
                 share,
-            } => bins::merge(block, cell, *placing, *share),
+            } => bins::merge(block, cell, *placement, *share),
             Self::Subset {
                 cell,
                 keep,
@@ -175,7 +175,7 @@ impl CoarsenMethod {
     #[doc(hidden)]
     pub fn keeps_vertices(&self) -> bool {
         match self {
-            Self::Bins { placing, .. } => *placing == Placement::Medoid,
+            Self::Bins { placement, .. } => *placement == Placement::Medoid,
             Self::Subset { .. } | Self::Simplify { .. } | Self::Stride { .. } => true,
             Self::Collapse { .. } => false,
         }

@@ -219,12 +219,12 @@ fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {
         return Err(PyramidUsageError::Tolerance(tolerance).into());
     }
     let mut automatic = AutoLevels::default();
-    automatic.way = arguments.method;
+    automatic.method = arguments.method;
     automatic.levels = arguments.levels;
     automatic.factors.clone_from(&arguments.factors);
     automatic.cell = arguments.cell.as_ref().map(|cell| cell.0.clone());
     automatic.tolerance = arguments.tolerance;
-    automatic.placing = if arguments.medoid {
+    automatic.placement = if arguments.medoid {
         Placement::Medoid
     } else {
         Placement::Mean

@@ -71,7 +71,7 @@ impl MeshLevels {
             let query = query.level(LevelChoice::Number(*level));
             let result = match dataset.query(&query).await {
                 // The level lacks some of the objects.
-                Err(error) if error.is_not_found() => dataset.query(&query.keep_going()).await,
+                Err(error) if error.is_not_found() => dataset.query(&query.keep_going(true)).await,
                 result => result,
             };
             match result {

@@ -176,7 +176,7 @@ impl LiveAnnotations {
     fn query(&self) -> Query {
         let query = Query::new().columns(self.plan.selection());
         match self.plan.kind {
-            AnnotationKind::Point => query.row_ids(),
+            AnnotationKind::Point => query.row_ids(true),
             _ => query,
         }
     }

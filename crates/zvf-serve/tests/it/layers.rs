@@ -74,7 +74,7 @@ fn the_cells_of_all_levels_hold_each_point_once() {
     let (info, found) = annotations(&server, "/a/annotations");
     assert!(info.spatial.len() > 1);
     let dataset = block_on(Dataset::open(address)).unwrap();
-    let answer = block_on(dataset.query(&Query::new().row_ids())).unwrap();
+    let answer = block_on(dataset.query(&Query::new().row_ids(true))).unwrap();
     let ids = answer.row_ids.unwrap();
     assert_eq!(found.len(), ids.len());
     let positions: Vec<f32> = answer.positions.to_vec().unwrap();

@@ -1,12 +1,23 @@
 //! Clients of buckets and web servers.
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig, path::Path};
 use url::Url;
 
-use super::{address::Scheme, error::OpenError, profile::NetworkOptions};
+use super::{address::Scheme, error::OpenError};
+
+/// Options of network stores.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkOptions {
+    pub(crate) anonymous: bool,
+    pub(crate) retries: usize,
+    pub(crate) retry_timeout: Duration,
+    pub(crate) timeout: Option<Duration>,
+    /// Options by the names `object_store` gives them.
+    pub(crate) named: BTreeMap<String, String>,
+}
 
 /// Builds one kind of client. Options override the address, which overrides the environment.
 macro_rules! build {

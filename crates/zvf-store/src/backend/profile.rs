@@ -1,6 +1,4 @@
-//! The cost of requests to each kind of store, and the options of network stores.
-
-use core::time::Duration;
+//! The cost of requests to each kind of store.
 
 use crate::io::{GapPolicy, MergeLimits, MergePolicy};
 
@@ -12,29 +10,6 @@ pub(crate) struct BackendProfile {
     pub(crate) concurrency: usize,
     /// A request is a round trip over the network.
     pub(crate) is_remote: bool,
-}
-
-/// Options of network stores.
-#[derive(Clone, Debug)]
-pub(crate) struct NetworkOptions {
-    pub(crate) anonymous: bool,
-    pub(crate) retries: usize,
-    pub(crate) retry_timeout: Duration,
-    pub(crate) timeout: Option<Duration>,
-    /// Options by the names `object_store` gives them.
-    pub(crate) named: Vec<(String, String)>,
-}
-
-impl Default for NetworkOptions {
-    fn default() -> Self {
-        Self {
-            anonymous: false,
-            retries: 5,
-            retry_timeout: Duration::from_mins(1),
-            timeout: None,
-            named: Vec::new(),
-        }
-    }
 }
 
 const KIB: u64 = 1 << 10;

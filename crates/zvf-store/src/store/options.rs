@@ -1,7 +1,7 @@
 //! Options of a store, and opening it.
 
 use core::{error::Error, time::Duration};
-use std::{path::Path as FilePath, sync::Arc};
+use std::{collections::BTreeMap, path::Path as FilePath, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -15,11 +15,9 @@ use super::{
     write_hook::{HookFn, WriteHook},
 };
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
-use crate::backend::connect;
+use crate::backend::{NetworkOptions, connect};
 use crate::{
-    backend::{
-        Address, Backend, BackendProfile, NetworkOptions, OpenError, Scheme, SimulatedNetwork,
-    },
+    backend::{Address, Backend, BackendProfile, OpenError, Scheme, SimulatedNetwork},
     io::MergeLimits,
 };
 
@@ -34,32 +32,69 @@ use crate::{
 /// # Ok::<(), zvf_store::OpenError>(())
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of its own"
 )]
 pub struct OpenOptions {
-    pub(super) network: NetworkOptions,
-    pub(super) budget: u64,
-    pub(super) concurrency: Option<usize>,
-    pub(super) merge_limits: Option<MergeLimits>,
-    pub(super) record_requests: bool,
-    pub(super) durable: bool,
+    /// Sends no credentials, for public buckets. Default: `false`.
+    pub anonymous: bool,
+    /// Maximum number of bytes that one call may read and one chunk may decode to. Default: 1 GiB.
+    pub budget: u64,
+    /// Size of the cache of decoded cells in bytes; 0 turns it off. Default: 64 MiB.
+    ///
+    /// The store itself caches nothing. Readers that query a store pass this to
+    /// [`CellReader::with_cache`](crate::CellReader::with_cache).
+    pub cache: u64,
+    /// Maximum number of concurrent requests. Default: depends on the kind of store.
+    pub concurrency: Option<usize>,
+    /// Syncs files and folders to the disk before a write to a folder counts as done. Default:
+    /// `false`.
+    ///
+    /// A killed process loses nothing either way. Without this option a power failure may lose the
+    /// last transactions and the objects that they replaced. Buckets are always durable.
+    pub durable: bool,
+    /// Behaviour of an open dataset when others change the store.
+    pub follow: Follow,
+    /// Limits within which ranges are merged. Default: depends on the kind of store.
+    pub merge_limits: Option<MergeLimits>,
+    /// Takes the nodes of a store over the network from the copy in its root, if there is one.
+    /// Default: `true`. Turn it off for a store that was changed by a program that does not update
+    /// the copy.
+    pub node_copy: bool,
+    /// Options of the network store by their `object_store` names, such as `aws_endpoint` or
+    /// `allow_http`. They override the environment. Folders, zip files and memory have no options:
+    /// opening them fails with [`OpenError::Option`].
+    pub options: BTreeMap<String, String>,
+    /// Records read requests for [`Store::take_request_log`]. Default: `false`.
+    pub record_requests: bool,
+    /// Maximum number of retries of a network request when the server fails, throttles, breaks the
+    /// connection or sends a malformed response. Pauses double from 50 ms up to 5 s. Default: 5.
+    pub retries: usize,
+    /// Time after the start of a request within which it is retried. Together with
+    /// [`timeout`](Self::timeout) this bounds the wait for a failing server. Default: one minute.
+    pub retry_timeout: Duration,
+    /// Checks all reads against the inventory of a sealed store. Default: `true`. Turn it off to
+    /// read a store that another program changed after it was sealed.
+    pub seal: bool,
+    /// Age from which on an object over the network cannot belong to a transaction that was
+    /// committed after the store was opened. Default: one hour.
+    ///
+    /// The age is the difference between the clock of this machine and the time of the last change
+    /// that the server reports, and so has to exceed the error of both clocks.
+    pub settled_after: Option<Duration>,
+    /// Checks after the reads of a query that the store was not changed meanwhile. Default: `true`.
+    ///
+    /// In a folder this costs some microseconds. Over the network it takes a request per query as
+    /// long as the objects that it read are [recent](Self::settled_after). Turn it off for a store
+    /// that never changes.
+    pub snapshots: bool,
+    /// Timeout of one network request, including its body. A body that takes longer is resumed, as
+    /// often as [`retries`](Self::retries) allows. Default: 30 s.
+    pub timeout: Option<Duration>,
     pub(super) write_hook: WriteHook,
     pub(super) simulated_network: Option<SimulatedNetwork>,
-    pub(super) node_copy: bool,
-    pub(super) head_checks: HeadChecks,
-    pub(super) checks_seal: bool,
-    cache: u64,
-    follow: Follow,
-}
-
-/// Checks of the root after reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HeadChecks {
-    Off,
-    On,
-    SettledAfter(Duration),
 }
 
 /// Behaviour of an open dataset when others change the store.
@@ -83,19 +118,24 @@ impl Default for OpenOptions {
     /// within a minute, and the node copy in use.
     fn default() -> Self {
         Self {
-            network: NetworkOptions::default(),
+            anonymous: false,
             budget: 1 << 30,
+            cache: 64 << 20,
             concurrency: None,
-            merge_limits: None,
-            record_requests: false,
             durable: false,
+            follow: Follow::default(),
+            merge_limits: None,
+            node_copy: true,
+            options: BTreeMap::new(),
+            record_requests: false,
+            retries: 5,
+            retry_timeout: Duration::from_mins(1),
+            seal: true,
+            settled_after: None,
+            snapshots: true,
+            timeout: None,
             write_hook: WriteHook::default(),
             simulated_network: None,
-            node_copy: true,
-            head_checks: HeadChecks::On,
-            checks_seal: true,
-            cache: 64 << 20,
-            follow: Follow::default(),
         }
     }
 }
@@ -107,158 +147,28 @@ impl OpenOptions {
         Self::default()
     }
 
-    /// Sends no credentials, for public buckets. Off by default.
-    #[must_use]
-    pub fn anonymous(mut self, anonymous: bool) -> Self {
-        self.network.anonymous = anonymous;
-        self
+    zvf_model::setters! {
+        anonymous: bool,
+        budget: u64,
+        cache: u64,
+        concurrency: usize,
+        durable: bool,
+        follow: Follow,
+        merge_limits: MergeLimits,
+        node_copy: bool,
+        record_requests: bool,
+        retries: usize,
+        retry_timeout: Duration,
+        seal: bool,
+        settled_after: Duration,
+        snapshots: bool,
+        timeout: Duration,
     }
 
-    /// Sets the maximum number of bytes that one call may read and one chunk may decode to. The
-    /// default is 1 GiB.
-    #[must_use]
-    pub fn budget(mut self, bytes: u64) -> Self {
-        self.budget = bytes;
-        self
-    }
-
-    /// Sets the maximum number of concurrent requests. The default depends on the kind of store.
-    #[must_use]
-    pub fn concurrency(mut self, requests: usize) -> Self {
-        self.concurrency = Some(requests);
-        self
-    }
-
-    /// Sets the limits within which ranges are merged. The default depends on the kind of store.
-    #[must_use]
-    pub fn merge_limits(mut self, limits: MergeLimits) -> Self {
-        self.merge_limits = Some(limits);
-        self
-    }
-
-    /// Sets the size of the cache of decoded cells, in bytes; 0 turns it off. The default is 64 MiB.
-    ///
-    /// The store itself caches nothing. Readers that query a store pass
-    /// [`cache_bytes`](Self::cache_bytes) to
-    /// [`CellReader::with_cache`](crate::CellReader::with_cache).
-    #[must_use]
-    pub fn cache(mut self, bytes: u64) -> Self {
-        self.cache = bytes;
-        self
-    }
-
-    /// Returns the size of the cell cache in bytes.
-    pub fn cache_bytes(&self) -> u64 {
-        self.cache
-    }
-
-    /// Sets what an open dataset does when others change the store.
-    ///
-    /// The store itself does not follow changes; readers that query a store look at
-    /// [`follows`](Self::follows).
-    #[must_use]
-    pub fn follow(mut self, follow: Follow) -> Self {
-        self.follow = follow;
-        self
-    }
-
-    /// Returns what an open dataset does when others change the store.
-    pub fn follows(&self) -> Follow {
-        self.follow
-    }
-
-    /// Checks after the reads of a query that the store was not changed meanwhile. On by default.
-    ///
-    /// In a folder this costs some microseconds. Over the network it takes a request per query as
-    /// long as the objects that it read are [recent](Self::settled_after). Turn it off for a store
-    /// that never changes.
-    #[must_use]
-    pub fn snapshots(mut self, enabled: bool) -> Self {
-        self.head_checks = match self.head_checks {
-            _ if !enabled => HeadChecks::Off,
-            HeadChecks::Off => HeadChecks::On,
-            checks => checks,
-        };
-        self
-    }
-
-    /// Sets the age from which on an object over the network cannot belong to a transaction that
-    /// was committed after the store was opened. The default is one hour.
-    ///
-    /// The age is the difference between the clock of this machine and the time of the last change
-    /// that the server reports, and so has to exceed the error of both clocks.
-    #[must_use]
-    pub fn settled_after(mut self, age: Duration) -> Self {
-        self.head_checks = HeadChecks::SettledAfter(age);
-        self
-    }
-
-    /// Records read requests for [`Store::take_request_log`]. Off by default.
-    #[must_use]
-    pub fn record_requests(mut self, record: bool) -> Self {
-        self.record_requests = record;
-        self
-    }
-
-    /// Sets the maximum number of retries of a network request when the server fails, throttles,
-    /// breaks the connection or sends a malformed response. The default is 5. Pauses double from
-    /// 50 ms up to 5 s.
-    #[must_use]
-    pub fn retries(mut self, retries: usize) -> Self {
-        self.network.retries = retries;
-        self
-    }
-
-    /// Sets the time after the start of a request within which it is retried. The default is one
-    /// minute. Together with [`timeout`](Self::timeout) this bounds the wait for a failing server.
-    #[must_use]
-    pub fn retry_timeout(mut self, timeout: Duration) -> Self {
-        self.network.retry_timeout = timeout;
-        self
-    }
-
-    /// Sets the timeout of one network request, including its body. The default is 30 s. A body that
-    /// takes longer is resumed, as often as [`retries`](Self::retries) allows.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.network.timeout = Some(timeout);
-        self
-    }
-
-    /// Sets an option of the network store by its `object_store` name, such as `aws_endpoint` or
-    /// `allow_http`. It overrides the environment. Folders, zip files and memory have no options:
-    /// opening them fails with [`OpenError::Option`].
+    /// Adds one of the [`options`](Self#structfield.options) of the network store.
     #[must_use]
     pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.network.named.push((name.into(), value.into()));
-        self
-    }
-
-    /// Syncs files and folders to the disk before a write to a folder counts as done. Off by
-    /// default.
-    ///
-    /// A killed process loses nothing either way. Without this option a power failure may lose the
-    /// last transactions and the objects that they replaced. Buckets are always durable.
-    #[must_use]
-    pub fn durable(mut self, durable: bool) -> Self {
-        self.durable = durable;
-        self
-    }
-
-    /// Takes the nodes of a store over the network from the copy in its root, if there is one. On by
-    /// default. Turn it off for a store that was changed by a program that does not update the
-    /// copy.
-    #[must_use]
-    pub fn node_copy(mut self, enabled: bool) -> Self {
-        self.node_copy = enabled;
-        self
-    }
-
-    /// Checks all reads against the inventory of a sealed store. On by default. Turn it off to
-    /// read a store that another program changed after it was sealed.
-    #[must_use]
-    pub fn seal(mut self, enabled: bool) -> Self {
-        self.checks_seal = enabled;
+        self.options.insert(name.into(), value.into());
         self
     }
 
@@ -332,7 +242,7 @@ impl OpenOptions {
             Address::Memory => self.from_memory(core::iter::empty::<(String, Bytes)>()),
             Address::Path(path) => self.open_path(address, &path),
             Address::Network(scheme, url) => {
-                let (objects, root) = connect(&self.network, scheme, &url)?;
+                let (objects, root) = self.connect(scheme, &url)?;
                 let backend = Backend::Objects(objects);
                 let name = address.to_owned();
                 let profile = BackendProfile::NETWORK;
@@ -376,10 +286,42 @@ impl OpenOptions {
         ))
     }
 
+    #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+    fn connect(
+        &self,
+        scheme: Scheme,
+        url: &url::Url,
+    ) -> Result<(Arc<dyn object_store::ObjectStore>, Path), OpenError> {
+        let options = NetworkOptions {
+            anonymous: self.anonymous,
+            retries: self.retries,
+            retry_timeout: self.retry_timeout,
+            timeout: self.timeout,
+            named: self.options.clone(),
+        };
+        connect(&options, scheme, url)
+    }
+
+    #[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
+    #[expect(
+        clippy::unused_self,
+        reason = "the signature does not depend on features"
+    )]
+    fn connect(
+        &self,
+        scheme: Scheme,
+        url: &url::Url,
+    ) -> Result<(Arc<dyn object_store::ObjectStore>, Path), OpenError> {
+        Err(OpenError::Feature {
+            address: url.to_string(),
+            feature: scheme.feature(),
+        })
+    }
+
     /// Checks that no option of a network store is set.
     fn check_local(&self) -> Result<(), OpenError> {
-        match self.network.named.first() {
-            Some((name, _)) => Err(OpenError::Option(name.clone())),
+        match self.options.keys().next() {
+            Some(name) => Err(OpenError::Option(name.clone())),
             None => Ok(()),
         }
     }
@@ -466,18 +408,6 @@ impl OpenOptions {
             feature: "zip",
         })
     }
-}
-
-#[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
-fn connect(
-    _: &NetworkOptions,
-    scheme: Scheme,
-    url: &url::Url,
-) -> Result<(Arc<dyn object_store::ObjectStore>, Path), OpenError> {
-    Err(OpenError::Feature {
-        address: url.to_string(),
-        feature: scheme.feature(),
-    })
 }
 
 fn is_zip(path: &FilePath) -> bool {

@@ -61,7 +61,7 @@ async fn found(dataset: &Dataset, query: &Query) -> Outcome<QueryResult> {
                 Fault::Uneven { .. } | Fault::NoRow { .. } | Fault::NoChunk(_)
             ) =>
         {
-            Ok(dataset.query(&query.clone().keep_going()).await?)
+            Ok(dataset.query(&query.clone().keep_going(true)).await?)
         }
         answer => Ok(answer?),
     }

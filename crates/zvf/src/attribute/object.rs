@@ -20,7 +20,7 @@ use super::{
 use crate::{
     dataset::Dataset,
     failure::Failure,
-    pyramid::form,
+    form::form,
     writer::{
         cell_writer::{CellWriter, StagedTransaction},
         run,

@@ -26,8 +26,8 @@ use super::{
 use crate::{
     dataset::Dataset,
     failure::Failure,
+    form::form,
     nodes,
-    pyramid::form,
     writer::cell_writer::{CellWriter, StagedTransaction},
 };
 
@@ -39,6 +39,18 @@ pub struct TableOptions {
     pub replace: bool,
     /// The transaction to which addresses of vertices belong; not checked if `None`.
     pub transaction: Option<u64>,
+}
+
+impl TableOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    zvf_model::setters! {
+        replace: bool,
+        transaction: u64,
+    }
 }
 
 /// Keys of the rows of a table.

@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use futures_util::future::{BoxFuture, try_join_all};
+use futures_util::future::try_join_all;
 use serde_json::Value as Json;
 use zvf_format::{numeric::Value, path::Delta};
+use zvf_model::fetch::BoxFuture;
 use zvf_model::{
     array::CellAttribute,
     column::{Column, ColumnValues},

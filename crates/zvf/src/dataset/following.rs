@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::future::BoxFuture;
+use zvf_model::fetch::BoxFuture;
 use zvf_query::{BatchOptions, Query, QueryReport};
 use zvf_store::{Follow, OpenOptions, SnapshotError, Store};
 
@@ -44,7 +44,7 @@ impl Dataset {
         let following = Following {
             store,
             cache_bytes,
-            follow: options.follows(),
+            follow: options.follow,
             latest: Mutex::default(),
         };
         Ok(Self {

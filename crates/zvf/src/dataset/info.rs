@@ -1,7 +1,7 @@
 //! The contents of a store, counted.
 
-use futures_util::future::{BoxFuture, try_join_all};
-use zvf_model::{generation::Generation, grid::Bounds, root::GeometryType};
+use futures_util::future::try_join_all;
+use zvf_model::{fetch::BoxFuture, generation::Generation, grid::Bounds, root::GeometryType};
 use zvf_store::ListError;
 
 use super::{Dataset, LevelInfo, count_level};

@@ -2,7 +2,8 @@
 
 use core::ops::ControlFlow;
 
-use futures_util::future::{BoxFuture, join};
+use futures_util::future::join;
+use zvf_model::fetch::BoxFuture;
 use zvf_query::{
     BatchOptions, BatchStream, Counts, Explanation, OperatorReport, Query, QueryPartition,
     QueryReport, QueryResult,

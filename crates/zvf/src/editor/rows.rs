@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::future::BoxFuture;
 use zvf_build::edit::LevelChange;
-use zvf_model::row_id::RowId;
+use zvf_model::{fetch::BoxFuture, row_id::RowId};
 use zvf_query::{Query, Selection, Shape};
 
 use super::{ChangeSummary, Conditions, Editor};
@@ -47,7 +46,11 @@ impl Editor {
         query: &'a Query,
     ) -> BoxFuture<'a, Result<ChangeSummary, Error>> {
         boxed(async move {
-            let mut query = query.clone().shape(Shape::Points).row_ids().owners(false);
+            let mut query = query
+                .clone()
+                .shape(Shape::Points)
+                .row_ids(true)
+                .owners(false);
             query.columns = Selection::none();
             let mut left = self.retries;
             loop {

@@ -1,7 +1,7 @@
 //! Attributes from tables.
 
-use futures_util::future::BoxFuture;
 use zvf_build::Column;
+use zvf_model::fetch::BoxFuture;
 
 use super::Editor;
 use crate::{
@@ -30,7 +30,7 @@ impl Editor {
     /// # zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
     /// let editor = Editor::open(address).await?;
     /// let dataset = editor.dataset().await?;
-    /// let rows = dataset.query(&Query::new().row_ids()).await?.row_ids.ok_or("no row ids")?;
+    /// let rows = dataset.query(&Query::new().row_ids(true)).await?.row_ids.ok_or("no row ids")?;
     /// let class = Column::new("class", NumericColumn::float32(1, [1.0, 2.0, 2.0]));
     /// let mut options = TableOptions::default();
     /// options.transaction = Some(dataset.transaction());

@@ -71,7 +71,7 @@ impl MethodKind {
 pub struct AutoLevels {
     /// Method. Default: `Subset` for points, `Bins` for paths and graphs, `Simplify` for skeletons
     /// and `Collapse` for meshes.
-    pub way: Option<MethodKind>,
+    pub method: Option<MethodKind>,
     /// Number of levels. Default: levels are added until one has fewer than 100,000 vertices or a
     /// single chunk.
     pub levels: Option<u32>,
@@ -83,7 +83,7 @@ pub struct AutoLevels {
     /// Maximum displacement of lines in the first level, and of surfaces in every level.
     pub tolerance: Option<f64>,
     /// Position of the vertex that represents a cell.
-    pub placing: Placement,
+    pub placement: Placement,
     /// True if objects share the vertex of a cell.
     pub share: bool,
     /// Number of points that each cell keeps.
@@ -114,10 +114,32 @@ struct Sample {
 }
 
 impl AutoLevels {
+    /// Returns options of which the contents of the store determine all.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    zvf_model::setters! {
+        additive: bool,
+        cell: Vec<f64>,
+        chunk_scale: u32,
+        cull: u32,
+        factors: Vec<f64>,
+        keep: u32,
+        levels: u32,
+        method: MethodKind,
+        placement: Placement,
+        seed: u64,
+        share: bool,
+        sharding: ShardingPolicy,
+        sparsity: Vec<ObjectSelection>,
+        tolerance: f64,
+    }
+
     /// Returns whether the number of vertices must be known, which takes reading the level's files.
     pub(super) fn counts(&self) -> bool {
         let has_end = self.levels.is_some() || !self.factors.is_empty();
-        !has_end || matches!(self.way, None | Some(MethodKind::Subset))
+        !has_end || matches!(self.method, None | Some(MethodKind::Subset))
     }
 
     /// Designs the next level; `None` if the pyramid is complete.
@@ -141,7 +163,7 @@ impl AutoLevels {
         if is_last || step >= MOST_LEVELS || is_empty || source.chunks().is_empty() {
             return Ok(None);
         }
-        let way = self.way(source, known, before);
+        let way = self.method_for(source, known, before);
         let sparsity = match self.sparsity.get(step as usize).or(self.sparsity.last()) {
             Some(sparsity) if source.objects.is_some() => Some(sparsity.clone()),
             // Objects with a point or two cannot lose points, so that whole objects are dropped.
@@ -200,7 +222,7 @@ impl AutoLevels {
         let method = match way {
             MethodKind::Bins => CoarsenMethod::Bins {
                 cell: nested(&cell(true), &chunk),
-                placing: self.placing,
+                placement: self.placement,
                 share: self.share,
             },
             MethodKind::Subset => CoarsenMethod::Subset {
@@ -271,7 +293,9 @@ impl AutoLevels {
     ) -> Result<Vec<LevelDesign>, Failure> {
         if !self.factors.is_empty()
             || !self.sparsity.is_empty()
-            || self.way.is_some_and(|way| way != MethodKind::Subset)
+            || self
+                .method
+                .is_some_and(|method| method != MethodKind::Subset)
         {
             return Err(Failure::NoPyramid {
                 why: "additive levels take neither --method, --factors nor --sparsity",
@@ -322,14 +346,14 @@ impl AutoLevels {
     }
 
     /// Returns the requested method, or the default for the geometry.
-    fn way(
+    fn method_for(
         &self,
         source: &Source<'_>,
         known: Option<Known>,
         before: Option<&LevelDesign>,
     ) -> MethodKind {
-        if let Some(way) = self.way {
-            return way;
+        if let Some(method) = self.method {
+            return method;
         }
         let kinds = &source.dataset.root().geometry_kinds;
         let has = |kind: &GeometryType| kinds.contains(kind);

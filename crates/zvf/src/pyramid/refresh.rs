@@ -4,7 +4,6 @@ mod arrays;
 mod counts;
 mod manifests;
 
-use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Instant,
@@ -12,7 +11,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use zvf_build::{coarsen::Ownership, migrate::MigrationTarget};
-use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, zarr::Node};
+use zvf_model::{fetch::BoxFuture, grid::ChunkCoord, key::Key, level::LevelId, zarr::Node};
 use zvf_query::ObjectSet;
 use zvf_store::Store;
 
@@ -177,7 +176,7 @@ async fn partly(
     let start = Instant::now();
     let dataset = source.dataset;
     let target = source.id.offset(1).unwrap_or(source.id);
-    let form = super::form(dataset).await?;
+    let form = crate::form::form(dataset).await?;
     let has_copies = source.links.as_ref().is_some_and(|links| links.duplicate);
     if !form.has_ids() || source.metadata.attribute_chunking.is_some() || has_copies {
         return Ok(None);

@@ -1,16 +1,14 @@
-//! The recipe of a level in its metadata, and the compression of a store.
+//! The recipe of a level in its metadata.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use zvf_build::{
-    CellChecksums, CellCompression, ShardingPolicy,
+    ShardingPolicy,
     coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
-use zvf_model::{key::Key, zarr::Node};
 
 use super::{LevelDesign, ObjectSelection, build::Build};
-use crate::{dataset::Dataset, failure::Failure, nodes};
 
 /// Returns the recipe of a level, from which it can be rebuilt.
 pub(super) fn describe(build: &Build<'_>) -> Value {
@@ -68,11 +66,11 @@ fn method(method: &CoarsenMethod) -> Value {
     match method {
         CoarsenMethod::Bins {
             cell,
-            placing,
+            placement,
             share,
         } => {
             attributes["cell"] = json!(cell);
-            attributes["placing"] = json!(format!("{placing:?}").to_lowercase());
+            attributes["placing"] = json!(format!("{placement:?}").to_lowercase());
             attributes["share"] = json!(share);
         }
         CoarsenMethod::Subset {
@@ -103,64 +101,6 @@ fn method(method: &CoarsenMethod) -> Value {
         }
     }
     attributes
-}
-
-/// Returns the compression of vertex cells, and whether they carry checksums.
-pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellChecksums), Failure> {
-    let vertices = nodes::named(Key::parse("0/vertices"), "0/vertices")?;
-    let mut node = nodes::read_one(dataset.store(), &vertices).await?;
-    if let Some(Node::Group(_)) = &node {
-        // Before 0.9, every chunk is an array.
-        let children = nodes::children(dataset.store(), &vertices).await?;
-        if let Some(child) = children.folders.first() {
-            let key = nodes::child(&vertices, child)?;
-            node = nodes::read_one(dataset.store(), &key).await?;
-        }
-    }
-    let mut chain: Vec<(String, Value)> = Vec::new();
-    if let Some(Node::Array(array)) = &node {
-        let codecs = match array.codecs.sharding() {
-            Some(sharding) => &sharding.codecs,
-            None => &array.codecs,
-        };
-        chain = codecs
-            .iter()
-            .map(|codec| {
-                (
-                    codec.name.clone(),
-                    Value::Object(codec.configuration.clone()),
-                )
-            })
-            .collect();
-    }
-    let mut compression = CellCompression::None;
-    for (name, configuration) in &chain {
-        let level = configuration.get("level").and_then(Value::as_i64);
-        match name.as_str() {
-            "zstd" => {
-                compression = CellCompression::Zstd(
-                    level
-                        .and_then(|level| i32::try_from(level).ok())
-                        .unwrap_or(1),
-                );
-            }
-            "gzip" => {
-                compression = CellCompression::Gzip(
-                    level
-                        .and_then(|level| u32::try_from(level).ok())
-                        .unwrap_or(5),
-                );
-            }
-            "blosc" => compression = CellCompression::Blosc,
-            _ => {}
-        }
-    }
-    let checksums = if chain.iter().any(|(name, _)| name == "crc32c") {
-        CellChecksums::On
-    } else {
-        CellChecksums::Off
-    };
-    Ok((compression, checksums))
 }
 
 /// Returns the selection of objects as JSON.
@@ -209,7 +149,7 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
     let method = match attributes.get("method")?.as_str()? {
         "per_object" => CoarsenMethod::Bins {
             cell: cell()?,
-            placing: match attributes.get("placing")?.as_str()? {
+            placement: match attributes.get("placing")?.as_str()? {
                 "medoid" => Placement::Medoid,
                 _ => Placement::Mean,
             },

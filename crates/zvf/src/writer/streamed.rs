@@ -1,5 +1,6 @@
 //! Creation of stores from geometry that exceeds memory.
 
+#[cfg(feature = "pyramid")]
 pub(crate) mod job;
 mod task;
 
@@ -10,10 +11,9 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use zvf_model::column::ColumnValues;
+use zvf_model::{column::ColumnValues, fetch::BoxFuture};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use zvf_build::{
     Design, Geometry, WritePlan,
     large::{GeometrySurvey, Outline, PartitionResult, Partitioner},

@@ -142,7 +142,7 @@ fn an_unknown_codec_and_a_small_budget_are_not_damage() {
         let store = options.from_memory(files).unwrap();
         block_on(async { Dataset::open(store).await?.query(&query).await })
     };
-    for query in [Query::new(), Query::new().keep_going()] {
+    for query in [Query::new(), Query::new().keep_going(true)] {
         let error = ask(encoded.clone(), OpenOptions::default(), query.clone()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
         let text = error.to_string();

@@ -10,10 +10,10 @@ use zvf_build::coarsen::{
 
 use super::blocks::{block, distance, holds, place};
 
-fn bins(cell: &[f64], placing: Placement, share: bool) -> CoarsenMethod {
+fn bins(cell: &[f64], placement: Placement, share: bool) -> CoarsenMethod {
     CoarsenMethod::Bins {
         cell: cell.to_vec(),
-        placing,
+        placement,
         share,
     }
 }
@@ -62,9 +62,9 @@ fn groups(block: &VertexBlock, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
     }
 }
 
-fn check(block: &VertexBlock, cell: f64, placing: Placement, share: bool) {
+fn check(block: &VertexBlock, cell: f64, placement: Placement, share: bool) {
     let cell = vec![cell; block.axes];
-    let merge = bins(&cell, placing, share).merge(block);
+    let merge = bins(&cell, placement, share).merge(block);
     holds(block, &merge);
     let groups = groups(block, &cell, share);
     assert_eq!(merge.len(block.axes), groups.len());
@@ -139,29 +139,29 @@ fn stays_a_forest(block: &VertexBlock, merge: &VertexMerge) {
 
 fn method() -> impl Strategy<Value = (f64, Placement, bool)> {
     let cell = prop_oneof![Just(1.0), Just(2.0), Just(8.0), Just(1.6)];
-    let placing = prop_oneof![Just(Placement::Mean), Just(Placement::Medoid)];
-    (cell, placing, any::<bool>())
+    let placement = prop_oneof![Just(Placement::Mean), Just(Placement::Medoid)];
+    (cell, placement, any::<bool>())
 }
 
 proptest! {
     #[test]
-    fn points_equal_brute_force(block in block(Topology::Points), (cell, placing, share) in method()) {
-        check(&block, cell, placing, share);
+    fn points_equal_brute_force(block in block(Topology::Points), (cell, placement, share) in method()) {
+        check(&block, cell, placement, share);
     }
 
     #[test]
-    fn paths_equal_brute_force(block in block(Topology::Paths), (cell, placing, share) in method()) {
-        check(&block, cell, placing, share);
+    fn paths_equal_brute_force(block in block(Topology::Paths), (cell, placement, share) in method()) {
+        check(&block, cell, placement, share);
     }
 
     #[test]
-    fn trees_remain_trees(block in block(Topology::Trees), (cell, placing, share) in method()) {
-        check(&block, cell, placing, share);
+    fn trees_remain_trees(block in block(Topology::Trees), (cell, placement, share) in method()) {
+        check(&block, cell, placement, share);
     }
 
     #[test]
-    fn graphs_equal_brute_force(block in block(Topology::Graphs), (cell, placing, share) in method()) {
-        check(&block, cell, placing, share);
+    fn graphs_equal_brute_force(block in block(Topology::Graphs), (cell, placement, share) in method()) {
+        check(&block, cell, placement, share);
     }
 }
 

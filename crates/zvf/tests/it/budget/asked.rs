@@ -163,7 +163,7 @@ fn a_damaged_fragment_index_is_reported() {
     assert_eq!(damage.key.as_str(), "0/vertex_fragments");
     assert!(damage.chunk.is_some() && !matches!(damage.fault, Fault::Missing));
     // A chunk that cannot be counted is not chosen.
-    let answer = ask(&dataset, &query.keep_going());
+    let answer = ask(&dataset, &query.keep_going(true));
     assert!(answer.skipped.len() >= made.fine.truth.chunks().len());
     assert_eq!(levels(&answer), [1]);
     assert_eq!(answer.positions.len() as u64, total(&made, 1, false));
@@ -179,7 +179,7 @@ fn damaged_chunks_of_the_coarsest_level_are_skipped() {
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(VertexBudget::new(total(&made, 2, false)));
     assert!(block_on(dataset.query(&query)).is_err());
-    let answer = ask(&dataset, &query.keep_going());
+    let answer = ask(&dataset, &query.keep_going(true));
     assert_eq!((levels(&answer), answer.skipped.len()), (vec![2], 1));
     assert!((answer.positions.len() as u64) < total(&made, 2, false));
     assert!(!answer.positions.is_empty());

@@ -567,7 +567,11 @@ fn queries(axes: usize) -> Vec<Query> {
     for shape in [Shape::Points, Shape::Paths, Shape::Links] {
         queries.push(plain.clone().shape(shape));
     }
-    let lenient: Vec<Query> = queries.iter().cloned().map(Query::keep_going).collect();
+    let lenient: Vec<Query> = queries
+        .iter()
+        .cloned()
+        .map(|query| query.keep_going(true))
+        .collect();
     queries.extend(lenient);
     queries
 }

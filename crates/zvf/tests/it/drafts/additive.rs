@@ -213,7 +213,7 @@ fn points_of_a_level_are_on_coarser_ones_too() {
             // An attribute that a level lacks is not in the union.
             assert_eq!(answer.vertex.len(), 1);
         }
-        let own = ask(&dataset, &Query::new().own_level()).await;
+        let own = ask(&dataset, &Query::new().own_level(true)).await;
         assert_eq!(
             sorted(values(&own.vertex, "n")),
             (0..20).collect::<Vec<u32>>()
@@ -292,7 +292,7 @@ fn paths_of_a_level_are_on_coarser_ones_too() {
             .unwrap_err();
         let is_missing = matches!(error, Error::Query(QueryError::NoObject { id: 7, .. }));
         assert!(is_missing, "{error}");
-        let skipped = Query::new().objects([3, 7]).keep_going();
+        let skipped = Query::new().objects([3, 7]).keep_going(true);
         let skipped = dataset.query(&skipped).await.unwrap();
         assert_eq!(
             (skipped.parts.unwrap().objects, skipped.skipped.len()),
@@ -376,13 +376,13 @@ fn what_needs_one_level_is_refused() {
         for query in [
             Query::new().nearest(place, 2),
             Query::new().drill(1),
-            Query::new().row_ids(),
+            Query::new().row_ids(true),
         ] {
             let error = dataset.query(&query).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
             dataset.explain(&query).await.ok();
         }
-        let own = Query::new().nearest(place, 2).own_level();
+        let own = Query::new().nearest(place, 2).own_level(true);
         assert_eq!(dataset.query(&own).await.unwrap().positions.len(), 2);
     });
 }
@@ -399,7 +399,10 @@ fn an_additive_level_that_is_not_complete_is_an_error() {
             assert!(error.to_string().contains(about), "{error}");
             // Skipping damage does not make a part the whole.
             if let Ok(dataset) = Dataset::open(in_memory(&files)).await {
-                dataset.query(&Query::new().keep_going()).await.unwrap_err();
+                dataset
+                    .query(&Query::new().keep_going(true))
+                    .await
+                    .unwrap_err();
             }
         });
     };

@@ -253,7 +253,7 @@ fn a_damaged_dense_index_is_an_error_that_names_the_row() {
                 "{text}"
             );
             // Other objects are read if damage is skipped.
-            let kept = dataset.query(&Query::new().keep_going()).await.unwrap();
+            let kept = dataset.query(&Query::new().keep_going(true)).await.unwrap();
             assert_eq!(
                 (kept.parts.unwrap().objects, kept.skipped.len()),
                 (vec![10, 40], 1)

@@ -88,7 +88,12 @@ fn an_unfinished_level_is_refused() {
                 assert!(error.to_string().starts_with("0: the level is being built"));
             };
             is_unfinished(dataset.query(&Query::new()).await.unwrap_err());
-            is_unfinished(dataset.query(&Query::new().keep_going()).await.unwrap_err());
+            is_unfinished(
+                dataset
+                    .query(&Query::new().keep_going(true))
+                    .await
+                    .unwrap_err(),
+            );
             is_unfinished(dataset.count(&Query::new()).await.unwrap_err());
             is_unfinished(dataset.info().await.unwrap_err());
             is_unfinished(Editor::open(store.clone()).await.unwrap_err());

@@ -23,7 +23,7 @@ pub(super) fn check(
     tally: &mut Tally,
     at: &str,
 ) {
-    let query = query.clone().keep_going();
+    let query = query.clone().keep_going(true);
     let counts = block_on(dataset.count(&query)).unwrap();
     let found = (counts.vertices, counts.parts, counts.links);
     let parts = answer

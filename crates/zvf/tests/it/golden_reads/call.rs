@@ -138,7 +138,7 @@ impl Work<'_> {
             }
             other => tally.differs(format!("{}: {other:?}", self.at)),
         }
-        let found = block_on(self.dataset.query(&query.clone().keep_going()));
+        let found = block_on(self.dataset.query(&query.clone().keep_going(true)));
         let answer = found.unwrap_or_else(|error| panic!("{}: {error:?}", self.at));
         tally.same(answer.skipped.len(), unknown, self.at);
         Some(answer)
@@ -171,7 +171,7 @@ pub(super) fn whole(
         tally.differs(format!("{at}: {error:?}"));
         return None;
     }
-    let answer = block_on(dataset.query(&query.clone().keep_going())).unwrap();
+    let answer = block_on(dataset.query(&query.clone().keep_going(true))).unwrap();
     assert!(!answer.skipped.is_empty(), "{at}");
     let keys = answer.skipped.iter().map(|missing| missing.key.as_str());
     let reasons = keys.map(|key| match key.split('/').nth(1) {

@@ -24,7 +24,7 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64]) {
     let found = members.map(|own| own.iter().copied().collect::<BTreeSet<usize>>());
     assert_eq!(expected, found.collect(), "{about}");
     let times = times(step);
-    let CoarsenMethod::Bins { placing, .. } = &step.design.method else {
+    let CoarsenMethod::Bins { placement, .. } = &step.design.method else {
         panic!("{about}")
     };
     let mut farthest = 0.0_f64;
@@ -38,7 +38,7 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64]) {
         };
         let mean: Vec<f64> = (0..step.fine.axes).map(mean).collect();
         let off = |at: &usize| distance(&mean, step.fine.place(*at));
-        match placing {
+        match placement {
             Placement::Mean => {
                 let off = distance(&mean, &vertex.place);
                 assert!(off < 1e-4, "{mean:?} is at {:?}, {about}", vertex.place);

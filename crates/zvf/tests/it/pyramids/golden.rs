@@ -112,7 +112,7 @@ fn recorded_pyramids_are_reproduced() {
         let levels = recorded.levels.iter().map(|(cell, scale)| LevelDesign {
             method: CoarsenMethod::Bins {
                 cell: vec![*cell; axes],
-                placing: Placement::Mean,
+                placement: Placement::Mean,
                 share: true,
             },
             chunk_scale: vec![*scale; axes],

@@ -34,7 +34,7 @@ fn bins(axes: usize, sparsity: Option<&ObjectSelection>) -> Vec<LevelDesign> {
         .map(|(cell, scale)| LevelDesign {
             method: CoarsenMethod::Bins {
                 cell: vec![cell; axes],
-                placing: Placement::Mean,
+                placement: Placement::Mean,
                 share: false,
             },
             chunk_scale: vec![scale; axes],

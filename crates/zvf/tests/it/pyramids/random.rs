@@ -124,7 +124,7 @@ fn method(
         .collect();
     let bins = |random: &mut Random, share: bool| CoarsenMethod::Bins {
         cell: cell.clone(),
-        placing: *random.pick(&[Placement::Mean, Placement::Medoid]),
+        placement: *random.pick(&[Placement::Mean, Placement::Medoid]),
         share,
     };
     match (kind, random.below(3)) {

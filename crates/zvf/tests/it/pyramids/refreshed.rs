@@ -88,7 +88,7 @@ fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign
         .collect();
     let bins = CoarsenMethod::Bins {
         cell: cell.clone(),
-        placing: if random.chance(50) {
+        placement: if random.chance(50) {
             Placement::Mean
         } else {
             Placement::Medoid

@@ -138,7 +138,7 @@ fn sharding_is_kept_when_levels_are_rebuilt() {
             let level = |cell: f64| LevelDesign {
                 method: CoarsenMethod::Bins {
                     cell: vec![cell; axes],
-                    placing: Placement::Mean,
+                    placement: Placement::Mean,
                     share: false,
                 },
                 chunk_scale: vec![1; axes],

@@ -51,7 +51,7 @@ fn bundles_share_vertices_within_the_error_bound() {
     let levels = [2.0, 4.0].map(|cell| LevelDesign {
         method: CoarsenMethod::Bins {
             cell: vec![cell; 3],
-            placing: Placement::Mean,
+            placement: Placement::Mean,
             share: false,
         },
         chunk_scale: vec![1; 3],

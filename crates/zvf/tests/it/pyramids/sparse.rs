@@ -52,7 +52,7 @@ async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeS
     let level = LevelDesign {
         method: CoarsenMethod::Bins {
             cell: vec![5.0; 3],
-            placing: Placement::Mean,
+            placement: Placement::Mean,
             share: false,
         },
         chunk_scale: vec![2; 3],

@@ -18,7 +18,7 @@ fn bins(cell: f64) -> LevelDesign {
     LevelDesign {
         method: CoarsenMethod::Bins {
             cell: vec![cell; 3],
-            placing: Placement::Mean,
+            placement: Placement::Mean,
             share: false,
         },
         chunk_scale: vec![1; 3],

@@ -18,7 +18,7 @@ use crate::opening::recorded;
 /// Returns the first vertex of level 0 and the shape of chunks.
 fn first_vertex(files: &Files) -> Option<(Vec<f64>, Vec<f64>)> {
     let (dataset, _) = opened(files, &OpenOptions::default());
-    let query = Query::new().columns(Selection::none()).keep_going();
+    let query = Query::new().columns(Selection::none()).keep_going(true);
     let answer = crate::block_on(dataset.query(&query)).unwrap();
     let rows = &answer.positions;
     let row = rows.bytes.get(..rows.row_size())?;
@@ -96,7 +96,7 @@ fn recorded_stores_are_never_read_twice() {
                 queries.push(("box, clipped", query.mode(Mode::Clip)));
             }
             for (what, query) in queries {
-                let ask: Ask = asked::ask(what, query.keep_going());
+                let ask: Ask = asked::ask(what, query.keep_going(true));
                 let cost = ask.cost(&files, &apart());
                 // Detecting the generation of an old store takes nodes that are read again.
                 let opening = if archive == "zvf-09" {

@@ -104,7 +104,7 @@ pub(crate) async fn change(
 /// Removes about a third of the vertices by their addresses.
 async fn remove_vertices(editor: &Editor, random: &mut Random, expected: &mut Content) {
     let dataset = editor.dataset().await.unwrap();
-    let all = dataset.query(&Query::new().row_ids()).await.unwrap();
+    let all = dataset.query(&Query::new().row_ids(true)).await.unwrap();
     let tags = all.vertex.iter().find(|column| column.name == "tag");
     let ColumnValues::Numeric(tags) = &tags.unwrap().values else {
         panic!("tags are numbers")
