@@ -15,6 +15,7 @@ mod module_docs;
 mod modules;
 mod packages;
 mod policy;
+mod programs;
 mod spdx;
 mod text;
 mod type_names;
@@ -23,7 +24,7 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 11] = [
     ("layering", layers::findings),
     ("licences", licences::findings),
     ("duplicate and banned packages", duplicates::findings),
@@ -31,6 +32,7 @@ const CHECKS: [(&str, Check); 10] = [
     ("type names", type_names::findings),
     ("module docs", module_docs::findings),
     ("pages and their links", book::findings),
+    ("programs of the guide", programs::findings),
     ("golden manifest", archives::findings),
     ("packages", packages::findings),
     ("text", text::findings),
