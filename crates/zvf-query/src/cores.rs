@@ -1,19 +1,24 @@
 //! Parallel work on all cores.
 
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use zvf_model::fetch::{MaybeSend, MaybeSync};
 
 /// Minimum number of bytes for which parallel work pays off.
 pub(crate) const WORTH: usize = 256 << 10;
 
 /// Runs `work` on each of `items`, in order; on all cores if `bytes` exceeds the threshold for
-/// parallel work.
-pub(crate) fn on_cores<T: Send, R: Send>(
+/// parallel work, except in browsers, where the port stays on its thread.
+pub(crate) fn on_cores<T: MaybeSend, R: MaybeSend>(
     items: Vec<T>,
     bytes: usize,
-    work: impl Fn(T) -> R + Send + Sync,
+    work: impl Fn(T) -> R + MaybeSend + MaybeSync,
 ) -> Vec<R> {
-    match items.len() > 1 && bytes >= WORTH {
-        true => items.into_par_iter().map(work).collect(),
-        false => items.into_iter().map(work).collect(),
+    #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+    if items.len() > 1 && bytes >= WORTH {
+        return items.into_par_iter().map(work).collect();
     }
+    #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+    let _ = bytes;
+    items.into_iter().map(work).collect()
 }

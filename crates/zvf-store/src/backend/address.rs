@@ -51,11 +51,7 @@ impl Address {
         }
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "memory" if rest.trim_matches('/').is_empty() => return Ok(Self::Memory),
-            "file" => {
-                let path = url(text)?.to_file_path();
-                let path = path.map_err(|()| OpenError::Address(text.to_owned()));
-                return path.map(Self::Path);
-            }
+            "file" => return file_path(text).map(Self::Path),
             "http" | "https" => Scheme::Http,
             "s3" | "s3a" => Scheme::S3,
             "gs" => Scheme::Gcs,
@@ -71,6 +67,18 @@ impl Address {
             Err(OpenError::Address(text.to_owned()))
         }
     }
+}
+
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+fn file_path(text: &str) -> Result<PathBuf, OpenError> {
+    let path = url(text)?.to_file_path();
+    path.map_err(|()| OpenError::Address(text.to_owned()))
+}
+
+/// Browsers have no files.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+fn file_path(text: &str) -> Result<PathBuf, OpenError> {
+    Err(OpenError::Address(text.to_owned()))
 }
 
 fn url(text: &str) -> Result<Url, OpenError> {

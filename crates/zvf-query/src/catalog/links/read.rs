@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{AnyArray, CellOf, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{AnyArray, CellOf, FetchError, FetchProblem, Fetched, MaybeSend, MaybeSync, Wanted},
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
@@ -71,10 +71,10 @@ impl FetchedLinks<'_> {
 
     /// Decodes the cells on all cores, passes each to `work`, and passes the results to `give` in
     /// order. Only a bounded number of cells is decoded at a time.
-    pub(crate) fn each<T: Send>(
+    pub(crate) fn each<T: MaybeSend>(
         self,
         diagnostics: &Diagnostics,
-        work: impl Fn(LinkRecords) -> Result<T, QueryError> + Sync,
+        work: impl Fn(LinkRecords) -> Result<T, QueryError> + MaybeSync,
         mut give: impl FnMut(T) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
         let fragments = self.fragments.as_deref();
