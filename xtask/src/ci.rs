@@ -13,6 +13,8 @@ use crate::{
 };
 
 const FUZZ_SECONDS: u64 = 2;
+/// The platform on which futures are not `Send`.
+const BROWSER: &str = "wasm32-unknown-unknown";
 /// Third-party crates that `zvf --no-default-features --features local` may compile.
 const MAX_READER_CRATES: usize = 88;
 
@@ -134,8 +136,8 @@ fn store_features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks the library of `zvf` without writers and without validation, and counts the crates that a
-/// reader of local stores compiles.
+/// Checks the library of `zvf` without writers, without validation and in browsers, and counts the
+/// crates that a reader of local stores compiles.
 fn facade_features() -> Result<Done> {
     for features in [
         "",
@@ -147,6 +149,12 @@ fn facade_features() -> Result<Done> {
     ] {
         let clippy = cargo("clippy --locked --package zvf --no-default-features --features");
         clippy.arg(features).words("-- -D warnings").run()?;
+    }
+    if nostd::has_target(BROWSER) {
+        let clippy = cargo("clippy --locked --package zvf --no-default-features --target");
+        clippy.arg(BROWSER).words("-- -D warnings").run()?;
+    } else {
+        println!("NOT BUILT: zvf for {BROWSER}, which rustup cannot install");
     }
     let tree = cargo("tree --locked --package zvf --no-default-features --features local")
         .words("--edges normal --prefix none --format {p}")
