@@ -6,12 +6,16 @@ use anyhow::Result;
 
 use super::modules;
 
+const PLATFORMS: &str = "one definition for browsers, and one for all other platforms";
 /// Names that several types may have, with the reason.
 const ALLOWED: &[(&str, &str)] = &[
+    ("BoxFuture", PLATFORMS),
     (
         "Dataset",
         "`zvf::blocking` has the names of what it wraps, as other crates do",
     ),
+    ("MaybeSend", PLATFORMS),
+    ("MaybeSync", PLATFORMS),
     (
         "Sealed",
         "the conventional name of a supertrait that seals a trait",
