@@ -34,6 +34,7 @@ mod batches;
 mod collected;
 mod description;
 mod error;
+mod fields;
 mod format;
 pub mod freesurfer;
 pub mod gifti;

@@ -1,5 +1,7 @@
 //! Numbers of results in the types of files.
 
+use std::borrow::Cow;
+
 use zvf::{
     Column, ColumnValues, NumericColumn, QueryResult,
     numeric::{Kind, Value},
@@ -62,12 +64,12 @@ pub(crate) fn fits_f32(kind: Kind) -> bool {
 }
 
 /// Returns the numbers of a column with NaN where it has no value; `None` for text.
-pub(crate) fn numbers(column: &Column) -> Option<NumericColumn> {
+pub(crate) fn numbers(column: &Column) -> Option<Cow<'_, NumericColumn>> {
     let ColumnValues::Numeric(values) = &column.values else {
         return None;
     };
     let Some(nulls) = column.nulls.as_ref().filter(|nulls| nulls.contains(&true)) else {
-        return Some(values.clone());
+        return Some(Cow::Borrowed(values));
     };
     let mut floats = to_f64(values)?;
     for (row, is_null) in floats.chunks_mut(values.row_len()).zip(nulls) {
@@ -75,7 +77,7 @@ pub(crate) fn numbers(column: &Column) -> Option<NumericColumn> {
             row.fill(f64::NAN);
         }
     }
-    Some(NumericColumn::float64(values.width, floats))
+    Some(Cow::Owned(NumericColumn::float64(values.width, floats)))
 }
 
 /// Order in which coordinates of a result are written: axes named x, y and z first.
@@ -119,6 +121,21 @@ impl AxisOrder {
     ///
     /// [`FileFault::Coordinates`] for complex numbers.
     pub(crate) fn rows(&self, positions: &NumericColumn) -> Result<Vec<[f64; 3]>, FileFault> {
+        if self.are_in_order() && positions.width == 3 {
+            let bytes = &positions.bytes;
+            match positions.kind {
+                Kind::Float64 => {
+                    let (rows, _) = bytes.as_chunks::<8>().0.as_chunks::<3>();
+                    return Ok(rows.iter().map(|row| row.map(f64::from_le_bytes)).collect());
+                }
+                Kind::Float32 => {
+                    let number = |bytes| f64::from(f32::from_le_bytes(bytes));
+                    let (rows, _) = bytes.as_chunks::<4>().0.as_chunks::<3>();
+                    return Ok(rows.iter().map(|row| row.map(number)).collect());
+                }
+                _ => {}
+            }
+        }
         let values = to_f64(positions).ok_or(FileFault::Coordinates(positions.kind))?;
         let rows = values.chunks_exact(positions.row_len());
         let at = |row: &[f64], channel: Option<usize>| {

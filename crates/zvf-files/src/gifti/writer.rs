@@ -133,7 +133,7 @@ impl GiftiWriter {
             return None;
         };
         let kind = match values.kind {
-            Kind::UInt8 | Kind::Int32 | Kind::Float32 => return Some(values),
+            Kind::UInt8 | Kind::Int32 | Kind::Float32 => return Some(values.into_owned()),
             Kind::Bool | Kind::Int8 | Kind::Int16 | Kind::UInt16 => Kind::Int32,
             _ => Kind::Float32,
         };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use zvf::numeric::Kind;
 
 use super::record::VariableRecord;
+use crate::fields::{gather, scatter};
 
 /// Sizes of the records of point formats 0 to 10, without extra bytes.
 pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
@@ -67,15 +68,14 @@ impl Dimension {
 
     /// Appends the value of each record.
     pub(super) fn read(&self, records: &[u8], record: usize, values: &mut Vec<u8>) {
-        let records = records.chunks_exact(record.max(1));
         let byte = |record: &[u8], at: usize| record.get(at).copied().unwrap_or(0);
+        if let Place::Bytes(at) = self.place {
+            gather(records, record, at, self.size(), values);
+            return;
+        }
+        let records = records.chunks_exact(record.max(1));
         match self.place {
-            Place::Bytes(at) => {
-                let end = at.saturating_add(self.size());
-                for record in records {
-                    values.extend_from_slice(record.get(at..end).unwrap_or_default());
-                }
-            }
+            Place::Bytes(_) => {}
             Place::Bits(at, shift, mask) => {
                 values.extend(records.map(|record| byte(record, at) >> shift & mask));
             }
@@ -87,23 +87,22 @@ impl Dimension {
 
     /// Puts a value into each record. Returns the first value that its bits do not hold.
     pub(super) fn write(&self, values: &[u8], records: &mut [u8], record: usize) -> Option<u8> {
+        if let Place::Bytes(at) = self.place {
+            scatter(values, self.size(), records, record, at);
+            return None;
+        }
         let records = records.chunks_exact_mut(record.max(1));
-        let values = values.chunks_exact(self.size().max(1));
         let mut too_large = None;
-        for (record, value) in records.zip(values) {
-            let first = value.first().copied().unwrap_or(0);
+        // Bits belong to values of one byte.
+        for (record, first) in records.zip(values) {
+            let first = *first;
             let mut or = |at: usize, bits: u8| {
                 if let Some(byte) = record.get_mut(at) {
                     *byte |= bits;
                 }
             };
             match self.place {
-                Place::Bytes(at) => {
-                    let end = at.saturating_add(value.len());
-                    if let Some(target) = record.get_mut(at..end) {
-                        target.copy_from_slice(value);
-                    }
-                }
+                Place::Bytes(_) => {}
                 Place::Bits(at, shift, mask) => {
                     or(at, (first & mask) << shift);
                     too_large = too_large.or((first > mask).then_some(first));

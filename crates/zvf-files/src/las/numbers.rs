@@ -1,5 +1,7 @@
 //! Coordinates and attributes as the numbers of a point record.
 
+use std::borrow::Cow;
+
 use zvf::{NumericColumn, numeric::Kind};
 
 use crate::{
@@ -42,9 +44,13 @@ pub(super) fn whole(value: f64) -> Option<i32> {
 }
 
 /// Returns numbers in the type of a field, which has to hold them.
-pub(super) fn exact(name: &str, values: &NumericColumn, kind: Kind) -> Result<Vec<u8>, FileFault> {
+pub(super) fn exact<'a>(
+    name: &str,
+    values: &'a NumericColumn,
+    kind: Kind,
+) -> Result<Cow<'a, [u8]>, FileFault> {
     if values.kind == kind {
-        return Ok(values.bytes.clone());
+        return Ok(Cow::Borrowed(&values.bytes));
     }
     let wrong = |value: f64| {
         let found = format!("{value} in {name}");
@@ -87,5 +93,5 @@ pub(super) fn exact(name: &str, values: &NumericColumn, kind: Kind) -> Result<Ve
             }
         }
     }
-    Ok(bytes)
+    Ok(Cow::Owned(bytes))
 }

@@ -90,7 +90,8 @@ impl LasReader {
         if self.left == 0 {
             return Ok(None);
         }
-        let mut positions: Vec<u8> = Vec::new();
+        let mut positions: Vec<[[u8; 8]; 3]> = Vec::new();
+        let ([x, y, z], [from_x, from_y, from_z]) = (self.header.scale, self.header.offset);
         let mut columns: Vec<Vec<u8>> = vec![Vec::new(); self.dimensions.len()];
         let mut wanted = u64::try_from(vertices.max(1))
             .unwrap_or(u64::MAX)
@@ -100,16 +101,25 @@ impl LasReader {
             let count = usize::try_from(wanted).unwrap_or(STEP).min(STEP);
             self.records
                 .take(&mut self.file, &mut self.scratch, count, record)?;
-            for point in self.scratch.chunks_exact(record) {
+            let mut not_finite = None;
+            positions.extend(self.scratch.chunks_exact(record).map(|point| {
                 let (words, _) = point.as_chunks::<4>();
-                let axes = self.header.scale.iter().zip(&self.header.offset);
-                for (word, (scale, offset)) in words.iter().zip(axes) {
-                    let value = f64::from(i32::from_le_bytes(*word)) * scale + offset;
-                    if !value.is_finite() {
-                        return Err(FileFault::NotFinite(value).of(self.file.path()));
-                    }
-                    positions.extend_from_slice(&value.to_le_bytes());
+                let whole = |word: &[u8; 4]| f64::from(i32::from_le_bytes(*word));
+                let row = match words {
+                    [one, two, three, ..] => [
+                        whole(one) * x + from_x,
+                        whole(two) * y + from_y,
+                        whole(three) * z + from_z,
+                    ],
+                    _ => [0.0; 3],
+                };
+                if let Some(value) = row.iter().find(|value| !value.is_finite()) {
+                    not_finite = Some(*value);
                 }
+                row.map(f64::to_le_bytes)
+            }));
+            if let Some(value) = not_finite {
+                return Err(FileFault::NotFinite(value).of(self.file.path()));
             }
             for (dimension, column) in self.dimensions.iter().zip(&mut columns) {
                 dimension.read(&self.scratch, record, column);
@@ -119,7 +129,7 @@ impl LasReader {
             self.left = self.left.saturating_sub(done);
         }
         let mut coordinates = NumericColumn::new(Kind::Float64, 3);
-        coordinates.bytes = positions;
+        coordinates.bytes = positions.into_flattened().into_flattened();
         let mut geometry = Geometry::new(coordinates);
         let columns = self.dimensions.iter().zip(columns);
         let columns = columns.map(|(dimension, bytes)| {

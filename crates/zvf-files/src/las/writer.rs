@@ -382,8 +382,8 @@ impl LasWriter {
                 return Err(FileFault::field("a value", found, expected));
             }
             if name == "return_number" {
-                for value in bytes {
-                    let place = usize::from(value).checked_sub(1);
+                for value in bytes.iter() {
+                    let place = usize::from(*value).checked_sub(1);
                     if let Some(count) = place.and_then(|place| self.by_return.get_mut(place)) {
                         *count = count.saturating_add(1);
                     }

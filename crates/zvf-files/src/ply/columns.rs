@@ -43,6 +43,10 @@ impl PropertyColumns {
         values: &mut PlyValues,
     ) -> Result<Self, FileError> {
         let mut columns = Self::of(element);
+        let has_lists = element.properties.iter().any(|it| it.count.is_some());
+        if !has_lists && values.columns(element.rows, &mut columns.columns)? {
+            return Ok(columns);
+        }
         for _ in 0..element.rows {
             for (at, property) in element.properties.iter().enumerate() {
                 match property.count {

@@ -1,9 +1,12 @@
 //! Values of the data, from text or bytes.
 
-use zvf::numeric::Kind;
+use zvf::{NumericColumn, numeric::Kind};
 
 use super::header::PlyForm;
-use crate::{FileError, FileFault, FilePlace, input::ByteReader};
+use crate::{FileError, FileFault, FilePlace, fields::gather, input::ByteReader};
+
+/// Number of rows that are read together.
+const BLOCK: u64 = 1 << 14;
 
 /// Reads values one after the other.
 #[derive(Debug)]
@@ -52,11 +55,51 @@ impl PlyValues {
         Ok(())
     }
 
+    /// Reads rows of numbers into columns, in blocks. Returns false for text, whose rows have no size.
+    pub(super) fn columns(
+        &mut self,
+        rows: u64,
+        columns: &mut [(String, NumericColumn)],
+    ) -> Result<bool, FileError> {
+        if self.form == PlyForm::Ascii {
+            return Ok(false);
+        }
+        let record: usize = columns.iter().map(|(_, column)| column.kind.size()).sum();
+        let mut block = Vec::new();
+        let mut left = rows;
+        while left > 0 {
+            let count = left.min(BLOCK);
+            let size = count.saturating_mul(u64::try_from(record).unwrap_or(u64::MAX));
+            self.file.take(&mut block, size, "the rows of an element")?;
+            let mut at = 0;
+            for (_, column) in &mut *columns {
+                let size = column.kind.size();
+                let start = column.bytes.len();
+                gather(&block, record, at, size, &mut column.bytes);
+                if self.form == PlyForm::BigEndian {
+                    let new = column.bytes.get_mut(start..).unwrap_or_default();
+                    new.chunks_exact_mut(size.max(1)).for_each(<[u8]>::reverse);
+                }
+                at = at.saturating_add(size);
+            }
+            left = left.saturating_sub(count);
+        }
+        Ok(true)
+    }
+
     /// Returns a value that has to be an integer.
     pub(super) fn integer(&mut self, kind: Kind) -> Result<i64, FileError> {
-        let mut bytes = Vec::with_capacity(8);
-        self.value(kind, &mut bytes)?;
-        let number = decode(&bytes, kind);
+        let mut bytes = [0; 8];
+        let number = if self.form == PlyForm::Ascii {
+            self.word(kind)?
+        } else {
+            let field = bytes.get_mut(..kind.size()).unwrap_or_default();
+            self.file.fill(field, "a value")?;
+            if self.form == PlyForm::BigEndian {
+                field.reverse();
+            }
+            decode(&bytes, kind)
+        };
         #[expect(
             clippy::as_conversions,
             clippy::cast_possible_truncation,

@@ -170,8 +170,10 @@ impl TrkWriter {
         let find = |name: &String| {
             let column = columns.iter().find(|column| column.name == *name);
             let values = column.and_then(numbers);
-            let bytes = values.as_ref().and_then(to_f32_bytes).zip(values.as_ref());
-            let bytes = bytes.map(|(bytes, values)| (bytes, values.row_len().saturating_mul(4)));
+            let bytes = values.and_then(|values| {
+                let size = values.row_len().saturating_mul(4);
+                Some((to_f32_bytes(&values)?, size))
+            });
             bytes.ok_or(FileFault::Broken("a column is missing in a batch"))
         };
         chosen.iter().map(find).collect()
