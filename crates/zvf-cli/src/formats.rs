@@ -10,7 +10,7 @@
 //! | `npz` | one, with the interchange arrays | yes | yes |
 //! | `csv`, `arrow`, `parquet` | `NAME.csv` with one row per vertex; `NAME.links.csv`, `NAME.objects.csv`, `NAME.groups.csv` and `NAME.group_attributes.csv` where there are any | yes | yes |
 //! | `ply`, `obj` | one, for rendering programs | by [`zvf_files`] | yes |
-//! | `trk`, `tck`, `trx`, `swc`, `stl`, `las`, `laz`, `gii`, `glb` | one or several, see [`zvf_files`] | yes | yes |
+//! | `trk`, `tck`, `trx`, `swc`, `stl`, `las`, `laz`, `gii`, `glb`, `graphml`, `edgelist`, `geff`, `geoparquet` | one or several, see [`zvf_files`] | yes, but `glb` | yes, but graphs |
 //!
 //! # Arrays of npz
 //!

@@ -22,6 +22,8 @@ pub struct FileDescription {
     pub axes: Vec<AxisSpec>,
     /// Coordinate reference system.
     pub crs: Option<Value>,
+    /// True if links have a direction.
+    pub directed: bool,
     /// Descriptions of attributes.
     pub attributes: AttributeDeclarations,
     /// Header, from which the same file can be written again. An empty one still tells the format of
@@ -41,6 +43,7 @@ impl FileDescription {
             kind,
             axes: Vec::new(),
             crs: None,
+            directed: false,
             attributes: AttributeDeclarations::new(),
             header: FileHeader::new(),
             bytes: 0,
@@ -72,6 +75,7 @@ impl FileDescription {
         if design.crs.is_none() {
             design.crs.clone_from(&self.crs);
         }
+        design.directed |= self.directed;
         if design.attribute_specs.is_empty() {
             design.attribute_specs.clone_from(&self.attributes);
         }

@@ -6,7 +6,8 @@ use std::{
 };
 
 use zvf::numeric::Kind;
-use zvf_model::base64::Base64Error;
+use zvf_codecs::{CodecsError, DecodeError};
+use zvf_model::{base64::Base64Error, metadata::MetadataError};
 use zvf_precomputed::{InfoError, PrecomputedError, ShardError};
 
 /// A file that cannot be read or written.
@@ -100,6 +101,35 @@ pub enum FileFault {
         /// Vertices of the surface.
         vertices: u64,
     },
+    /// An element of XML lacks an attribute.
+    #[error("an element has no attribute {attribute}; the file is damaged")]
+    Absent {
+        /// The attribute.
+        attribute: &'static str,
+    },
+    /// An edge ends in a node that does not exist.
+    #[error("an edge ends in the node {0:?}, which is not declared; the file is damaged")]
+    UnknownNode(String),
+    /// The nodes of a graph have no attributes with coordinates.
+    #[error(
+        "no attributes {} with coordinates; the nodes have {}; name the attributes with coordinates as axes",
+        list(axes),
+        list(present)
+    )]
+    NoCoordinates {
+        /// The expected attributes.
+        axes: Vec<String>,
+        /// Names of the attributes of nodes.
+        present: Vec<String>,
+    },
+    /// A node of a graph has no coordinate.
+    #[error("the node {node:?} has no number {axis}; every vertex of a store has coordinates")]
+    Unplaced {
+        /// Id of the node.
+        node: String,
+        /// The attribute with the coordinate.
+        axis: String,
+    },
     /// A coordinate is NaN or infinite.
     #[error("a coordinate is {0}; stores hold finite coordinates only")]
     NotFinite(f64),
@@ -137,6 +167,9 @@ pub enum FileFault {
     /// No format is known for a name.
     #[error("the extension names no format of this command; use {0}")]
     Extension(&'static str),
+    /// This build lacks the format.
+    #[error("this build has no {0}; build it with the feature `{0}`")]
+    NotBuilt(&'static str),
     /// The file cannot be read as geometry of the requested kind.
     #[error("{format} holds {holds}, not {requested}; leave out the kind")]
     Kind {
@@ -175,6 +208,27 @@ pub enum FileFault {
     /// JSON that cannot be parsed.
     #[error("is no valid JSON")]
     Json(#[from] serde_json::Error),
+    /// Metadata of a Zarr array that cannot be used.
+    #[error("the metadata of the array cannot be used")]
+    Metadata(#[source] Box<MetadataError>),
+    /// Codecs of a Zarr array that are not read.
+    #[error("the codecs of the array are not read")]
+    Codecs(#[source] Box<CodecsError>),
+    /// A chunk of a Zarr array that cannot be decoded.
+    #[error("the chunk is damaged")]
+    Chunk(#[source] Box<DecodeError>),
+    /// A Parquet file that cannot be read or written.
+    #[cfg(feature = "geoparquet")]
+    #[error("the table cannot be read or written")]
+    Parquet(#[source] Box<parquet::errors::ParquetError>),
+    /// Columns that have no form in a table.
+    #[cfg(feature = "geoparquet")]
+    #[error("the columns cannot be read or written")]
+    Arrow(#[source] Box<arrow_schema::ArrowError>),
+    /// A column that has no form in a table.
+    #[cfg(feature = "geoparquet")]
+    #[error("a column cannot be converted")]
+    Conversion(#[source] Box<zvf_arrow::ConversionError>),
     /// A document of precomputed data that cannot be used.
     #[error("is no document of a source that can be read")]
     Info(#[from] InfoError),
@@ -193,6 +247,45 @@ pub enum FileFault {
     /// A folder with several sources.
     #[error("holds several layers, in the folders {0}; name one of them")]
     SeveralLayers(String),
+}
+
+impl From<MetadataError> for FileFault {
+    fn from(error: MetadataError) -> Self {
+        Self::Metadata(Box::new(error))
+    }
+}
+
+impl From<CodecsError> for FileFault {
+    fn from(error: CodecsError) -> Self {
+        Self::Codecs(Box::new(error))
+    }
+}
+
+impl From<DecodeError> for FileFault {
+    fn from(error: DecodeError) -> Self {
+        Self::Chunk(Box::new(error))
+    }
+}
+
+#[cfg(feature = "geoparquet")]
+impl From<parquet::errors::ParquetError> for FileFault {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        Self::Parquet(Box::new(error))
+    }
+}
+
+#[cfg(feature = "geoparquet")]
+impl From<arrow_schema::ArrowError> for FileFault {
+    fn from(error: arrow_schema::ArrowError) -> Self {
+        Self::Arrow(Box::new(error))
+    }
+}
+
+#[cfg(feature = "geoparquet")]
+impl From<zvf_arrow::ConversionError> for FileFault {
+    fn from(error: zvf_arrow::ConversionError) -> Self {
+        Self::Conversion(Box::new(error))
+    }
 }
 
 /// Lists names; `none` without any.

@@ -2,6 +2,8 @@
 
 use std::{fmt, fs, path::Path};
 
+use crate::folder_array::is_group_with;
+
 /// Endings of the names of surfaces of `FreeSurfer`.
 const SURFACES: [&str; 8] = [
     "pial",
@@ -13,6 +15,9 @@ const SURFACES: [&str; 8] = [
     "graymid",
     "midthickness",
 ];
+
+/// Endings of the names of edge lists.
+const EDGE_LISTS: [&str; 2] = ["edgelist", "edges"];
 
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,13 +47,21 @@ pub enum FileFormat {
     FreeSurfer,
     /// The binary form of glTF, which is written only.
     Glb,
+    /// Graphs as XML.
+    GraphMl,
+    /// Edges as text, beside a table of nodes.
+    EdgeList,
+    /// Graphs of tracked cells: a folder of Zarr.
+    Geff,
+    /// Tables with a column of geometry.
+    GeoParquet,
     /// Folders of Neuroglancer, which are read only. No extension names them.
     Precomputed,
 }
 
 impl FileFormat {
     /// All formats.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Trk,
         Self::Tck,
         Self::Trx,
@@ -61,6 +74,10 @@ impl FileFormat {
         Self::Gii,
         Self::FreeSurfer,
         Self::Glb,
+        Self::GraphMl,
+        Self::EdgeList,
+        Self::Geff,
+        Self::GeoParquet,
         Self::Precomputed,
     ];
 
@@ -72,6 +89,12 @@ impl FileFormat {
         }
         if SURFACES.iter().any(|surface| extension == *surface) {
             return Some(Self::FreeSurfer);
+        }
+        if EDGE_LISTS
+            .iter()
+            .any(|end| extension.eq_ignore_ascii_case(end))
+        {
+            return Some(Self::EdgeList);
         }
         let mut formats = Self::ALL.into_iter();
         formats.find(|format| {
@@ -91,6 +114,9 @@ impl FileFormat {
         if entries.any(is_swc) {
             return Some(Self::Swc);
         }
+        if is_group_with(path, "geff") {
+            return Some(Self::Geff);
+        }
         is_precomputed(path).then_some(Self::Precomputed)
     }
 
@@ -109,6 +135,10 @@ impl FileFormat {
             Self::Gii => "gii",
             Self::FreeSurfer => "pial",
             Self::Glb => "glb",
+            Self::GraphMl => "graphml",
+            Self::EdgeList => "edgelist",
+            Self::Geff => "geff",
+            Self::GeoParquet => "geoparquet",
             Self::Precomputed => "precomputed",
         }
     }
@@ -120,7 +150,15 @@ impl FileFormat {
 
     /// Returns whether further files belong to a file of the format.
     pub fn takes_further_files(self) -> bool {
-        matches!(self, Self::Tck | Self::Swc | Self::Gii | Self::FreeSurfer)
+        matches!(
+            self,
+            Self::Tck | Self::Swc | Self::Gii | Self::FreeSurfer | Self::EdgeList
+        )
+    }
+
+    /// Returns whether this build has the format.
+    pub fn is_built(self) -> bool {
+        self != Self::GeoParquet || cfg!(feature = "geoparquet")
     }
 
     /// Returns the name of the header in a store.

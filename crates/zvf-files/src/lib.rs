@@ -17,6 +17,10 @@
 //! | `gii` | [`gifti`] | meshes with values of vertices | yes | yes | arrays and metadata |
 //! | `pial`, `white`, … | [`freesurfer`] | meshes with values of vertices | yes | no | |
 //! | `glb` | [`glb`] | all | no | yes | |
+//! | `graphml` | [`graphml`] | graphs | yes | no | |
+//! | `edgelist`, with a table of nodes | [`edge_list`] | graphs | yes | no | |
+//! | `geff` | [`geff`] | graphs | yes | no | |
+//! | `geoparquet`, with the feature | `geoparquet` | points, paths, meshes | yes | yes | |
 //! | folders with `info` | [`precomputed`] | skeletons, graphs, points, lines, polylines, meshes | yes | no | |
 //!
 //! The header of a file becomes the header of its format in the store, from which the writer
@@ -31,17 +35,25 @@
 
 mod affine;
 mod batches;
+mod cell_column;
 mod collected;
 mod description;
+pub mod edge_list;
 mod error;
 mod fields;
+mod folder_array;
 mod format;
 pub mod freesurfer;
+pub mod geff;
+#[cfg(feature = "geoparquet")]
+pub mod geoparquet;
 pub mod gifti;
 pub mod glb;
+pub mod graphml;
 mod input;
 pub mod las;
 mod names;
+mod node_columns;
 pub mod obj;
 mod object_files;
 mod open;
@@ -61,6 +73,7 @@ pub mod trx;
 mod values;
 mod whole;
 mod writer;
+mod xml;
 
 pub use batches::{FileResults, whole_result};
 pub use description::{FileDescription, FileHeader, GroupTables, ResultDescription};

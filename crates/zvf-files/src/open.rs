@@ -7,9 +7,10 @@ use std::{
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
-    ResultDescription, ResultWriter, freesurfer,
+    ResultDescription, ResultWriter, edge_list, freesurfer, geff,
     gifti::{self, GiftiWriter},
     glb::GlbWriter,
+    graphml,
     las::{LasReader, LasWriter},
     obj,
     overlay::SurfaceValues,
@@ -65,6 +66,13 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         FileFormat::Las | FileFormat::Laz => Box::new(LasReader::open(path, options)?),
         FileFormat::Gii => Box::new(gifti::open(path, options, overlays(options)?)?),
         FileFormat::FreeSurfer => Box::new(freesurfer::open(path, options, overlays(options)?)?),
+        FileFormat::GraphMl => Box::new(graphml::open(path, options)?),
+        FileFormat::EdgeList => Box::new(edge_list::open(path, options)?),
+        FileFormat::Geff => Box::new(geff::open(path, options)?),
+        #[cfg(feature = "geoparquet")]
+        FileFormat::GeoParquet => Box::new(crate::geoparquet::open(path, options)?),
+        #[cfg(not(feature = "geoparquet"))]
+        FileFormat::GeoParquet => return Err(FileFault::NotBuilt("geoparquet").of(path)),
         FileFormat::Precomputed => precomputed::open(path, options)?,
         FileFormat::Glb => return Err(FileFault::Extension(EXTENSIONS).of(path)),
     };
@@ -106,8 +114,8 @@ fn overlays(options: &FileReadOptions) -> Result<Vec<SurfaceValues>, FileError> 
 }
 
 /// Extensions that can be read.
-const EXTENSIONS: &str = ".trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, .gii or .pial, \
-    also with .gz, a folder of .swc files, or a folder of precomputed data";
+const EXTENSIONS: &str = ".trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, .gii, .pial, .graphml, .edgelist, \
+    .geff or .geoparquet, also with .gz, a folder of .swc files, or a folder of precomputed data";
 
 /// Creates the writer of a file. The extension names the format.
 ///
@@ -138,10 +146,23 @@ pub fn create(
         FileFormat::Laz => Box::new(LasWriter::create(path, description, true)?),
         FileFormat::Glb => Box::new(GlbWriter::new(path)),
         FileFormat::Gii => Box::new(GiftiWriter::new(path, description)),
-        FileFormat::Ply | FileFormat::Obj | FileFormat::FreeSurfer | FileFormat::Precomputed => {
+        #[cfg(feature = "geoparquet")]
+        FileFormat::GeoParquet => Box::new(crate::geoparquet::GeoParquetWriter::create(
+            path,
+            description,
+        )?),
+        #[cfg(not(feature = "geoparquet"))]
+        FileFormat::GeoParquet => return Err(FileFault::NotBuilt("geoparquet").of(path)),
+        FileFormat::Ply
+        | FileFormat::Obj
+        | FileFormat::FreeSurfer
+        | FileFormat::GraphMl
+        | FileFormat::EdgeList
+        | FileFormat::Geff
+        | FileFormat::Precomputed => {
             return Err(FileFault::Extension(WRITTEN).of(path));
         }
     })
 }
 
-const WRITTEN: &str = ".trk, .tck, .trx, .swc, .stl, .las, .laz, .gii or .glb";
+const WRITTEN: &str = ".trk, .tck, .trx, .swc, .stl, .las, .laz, .gii, .geoparquet or .glb";

@@ -21,8 +21,12 @@ pub trait GeometryReader: GeometrySource {
 pub struct FileReadOptions {
     /// Kind of the geometry; `None` takes the kind that the file has.
     pub kind: Option<GeometryKind>,
-    /// Files that belong to the geometry: TSF files of a TCK file, further SWC files.
+    /// Files that belong to the geometry: TSF files of a TCK file, further SWC files, the table of
+    /// the nodes of an edge list.
     pub with: Vec<PathBuf>,
+    /// Names of the attributes of nodes that are coordinates, for formats of graphs whose nodes have
+    /// attributes only; empty for `x`, `y` and `z`.
+    pub axes: Vec<String>,
     /// New names for attributes.
     pub renames: Vec<AttributeRename>,
     /// Upper bound on the size of an unpacked file in bytes.
@@ -34,6 +38,7 @@ impl Default for FileReadOptions {
         Self {
             kind: None,
             with: Vec::new(),
+            axes: Vec::new(),
             renames: Vec::new(),
             unpacked: 256 << 30,
         }

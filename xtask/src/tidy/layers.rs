@@ -42,9 +42,11 @@ const ABOVE_FACADE: &[&str] = &[
     "zvf-build",
     "zvf-store",
 ];
-/// Files of Neuroglancer are among the file formats.
+/// Files of Neuroglancer are among the file formats, and folders of Zarr and tables of Arrow.
 const FILES: &[&str] = &[
     "zvf",
+    "zvf-arrow",
+    "zvf-codecs",
     "zvf-format",
     "zvf-model",
     "zvf-precomputed",

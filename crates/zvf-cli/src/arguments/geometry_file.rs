@@ -9,8 +9,8 @@ use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy, Rename};
 #[derive(Clone, Debug, clap::Args)]
 pub struct GeometryFileArgs {
     /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii or .pial, a folder of .swc files, or a folder of precomputed skeletons, annotations
-    /// or meshes of Neuroglancer.
+    /// .laz, .gii, .pial, .graphml, .edgelist or .geoparquet, a folder of .swc files, a folder of a
+    /// geff graph, or a folder of precomputed skeletons, annotations or meshes of Neuroglancer.
     ///
     /// Tables hold vertices; links, objects and groups are read from NAME.links.csv,
     /// NAME.objects.csv and NAME.groups.csv beside NAME.csv.

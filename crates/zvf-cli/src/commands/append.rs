@@ -20,7 +20,8 @@ pub(crate) struct AppendArgs {
     #[command(flatten)]
     work: EditTargetArgs,
     /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii or .pial, or a folder of .swc files or precomputed data.
+    /// .laz, .gii, .pial, .graphml or .geoparquet, or a folder of .swc files, of a geff graph or of
+    /// precomputed data.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     from: InputFile,
     #[command(flatten)]

@@ -31,7 +31,7 @@ Examples:
   zvf convert cloud.csv cloud.laz --kind points --strict"
 )]
 pub(crate) struct FileConvertArgs {
-    /// File to read, or a folder of .swc files or precomputed data.
+    /// File to read, or a folder of .swc files, of a geff graph or of precomputed data.
     #[arg(value_name = "IN", value_parser = InputFile::parse)]
     from: InputFile,
     /// File to write; an existing file is replaced.
@@ -99,7 +99,8 @@ fn in_batches(
     arguments: &FileConvertArgs,
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
-    let mut reader = formats::open_field(&arguments.from, arguments.kind, &arguments.with, &[])?;
+    let mut reader =
+        formats::open_field(&arguments.from, arguments.kind, &arguments.with, None, &[])?;
     let mut sink = FieldSink::create(target, &formats::described(reader.description()))?;
     let mut batches = FileResults::new(reader.as_mut());
     let mut vertices = 0_u64;
@@ -121,7 +122,7 @@ fn whole(arguments: &FileConvertArgs, target: &OutputFile) -> Result<Converted, 
     let format = arguments.from.format();
     let input = if let Format::Field(_) = format {
         let mut reader =
-            formats::open_field(&arguments.from, arguments.kind, &arguments.with, &[])?;
+            formats::open_field(&arguments.from, arguments.kind, &arguments.with, None, &[])?;
         let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
         formats::input_of(reader.description(), geometry, Vec::new())
     } else {

@@ -33,7 +33,8 @@ pub(crate) struct EditArgs {
     #[command(flatten)]
     work: EditTargetArgs,
     /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii or .pial, or a folder of .swc files or precomputed data.
+    /// .laz, .gii, .pial, .graphml or .geoparquet, or a folder of .swc files, of a geff graph or of
+    /// precomputed data.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse, required_unless_present = "attributes")]
     from: Option<InputFile>,
     /// Table of attributes to add or change: .csv, .npz, .arrow or .parquet.

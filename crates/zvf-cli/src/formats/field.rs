@@ -18,15 +18,18 @@ pub(crate) fn open_field(
     file: &InputFile,
     kind: Option<GeometryKind>,
     with: &[PathBuf],
+    axes: Option<&[String]>,
     renames: &[Rename],
 ) -> Result<Box<dyn GeometryReader>, GeometryReadError> {
     let mut options = FileReadOptions::default();
     options.kind = kind;
-    options.with = with.to_vec();
+    options.with = file.further().iter().chain(with).cloned().collect();
+    options.axes = axes.unwrap_or_default().to_vec();
     let renames = renames.iter();
     let renames = renames.map(|rename| AttributeRename::new(&rename.old, &rename.new));
     options.renames = renames.collect();
-    zvf_files::open(file.path(), &options).map_err(|error| match error.fault {
+    let opened = zvf_files::open(file.path(), &options);
+    opened.map_err(|error| match error.fault {
         FileFault::NoAttribute { name, present } => GeometryReadError::Rename {
             path: error.path,
             name,
@@ -41,7 +44,8 @@ pub(super) fn read(
     file: &InputFile,
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
-    let mut reader = open_field(file, Some(options.kind), &[], &options.renames)?;
+    let axes = options.axes.as_deref();
+    let mut reader = open_field(file, Some(options.kind), &[], axes, &options.renames)?;
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
     let files = vec![file.path().to_path_buf()];
     Ok(input_of(reader.description(), geometry, files))

@@ -61,7 +61,8 @@ impl Format {
         match self {
             Self::Arrow => cfg!(feature = "arrow"),
             Self::Parquet => cfg!(feature = "parquet"),
-            Self::Csv | Self::Npz | Self::Ply | Self::Obj | Self::Field(_) => true,
+            Self::Field(format) => format.is_built(),
+            Self::Csv | Self::Npz | Self::Ply | Self::Obj => true,
         }
     }
 

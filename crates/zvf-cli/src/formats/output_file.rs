@@ -148,4 +148,4 @@ pub enum OutputFileError {
     NotAFile,
 }
 
-const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc, .stl, .las, .laz, .gii or .glb";
+const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc, .stl, .las, .laz, .gii, .glb or .geoparquet";

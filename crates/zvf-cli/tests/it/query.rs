@@ -22,7 +22,7 @@ fn refused(arguments: &[&str]) -> String {
 #[test]
 fn an_unknown_file_format_is_rejected_first() {
     let says = refused(&["query", "absent.zv", "-o", "a.xlsx"]);
-    let end = ".xlsx files cannot be written; use .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc, .stl, .las, .laz, .gii or .glb";
+    let end = ".xlsx files cannot be written; use .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc, .stl, .las, .laz, .gii, .glb or .geoparquet";
     assert!(says.contains(end), "{says}");
     let says = refused(&["query", "absent.zv", "-o", "absent/a.csv"]);
     assert!(

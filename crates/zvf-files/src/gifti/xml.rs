@@ -1,22 +1,15 @@
 //! The XML of a file as data arrays.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{BufReader, Read},
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
-use quick_xml::{
-    Reader,
-    escape::unescape,
-    events::{BytesStart, Event},
-};
 use serde_json::{Value, json};
 use zvf::NumericColumn;
 
 use super::array::decode;
-use crate::{FileError, FileFault, FilePlace, input::ByteReader};
+use crate::{
+    FileError, FileFault,
+    xml::{XmlAttributes, XmlEvent, XmlReader},
+};
 
 /// Upper bound on nested elements. GIFTI has five levels.
 const DEPTH: usize = 12;
@@ -57,31 +50,34 @@ impl DataArray {
 
 /// Reads a file.
 pub(super) fn read(path: &Path, limit: u64) -> Result<GiftiFile, FileError> {
-    let file = ByteReader::open(path, limit)?;
-    let length = file.length();
-    let source = BufReader::new(file.handle()?).take(length);
+    let mut reader = XmlReader::open(path, limit, DEPTH)?;
     let mut parser = Parser::new(path, limit);
-    let mut reader = Reader::from_reader(BufReader::new(source));
-    let done = parser.run(&mut reader);
-    done.map_err(|fault| fault.at(path, FilePlace::Byte(reader.buffer_position())))?;
+    let mut is_gifti = false;
+    while let Some(event) = reader.next()? {
+        let done = match event {
+            XmlEvent::Start { name, attributes } => {
+                is_gifti |= name == "GIFTI";
+                parser.start(&name, attributes);
+                Ok(())
+            }
+            XmlEvent::End { name, text } => parser.end(&name, &text, reader.open_elements()),
+        };
+        done.map_err(|fault| reader.error(fault))?;
+    }
+    let done = parser.finish(is_gifti);
+    done.map_err(|fault| reader.error(fault))?;
     Ok(parser.file)
 }
-
-type Source = BufReader<std::io::Take<BufReader<File>>>;
 
 /// The parsed part of a file.
 struct Parser<'a> {
     path: &'a Path,
     limit: u64,
     file: GiftiFile,
-    /// Names of the open elements.
-    open: Vec<String>,
-    /// Text of the current element.
-    text: Vec<u8>,
-    attributes: BTreeMap<String, String>,
+    attributes: XmlAttributes,
     declared: Option<u64>,
     /// Attributes of the current array.
-    array: BTreeMap<String, String>,
+    array: XmlAttributes,
     values: Option<NumericColumn>,
     array_meta: MetaData,
     matrices: Vec<[String; 3]>,
@@ -96,8 +92,6 @@ impl<'a> Parser<'a> {
             path,
             limit,
             file: GiftiFile::default(),
-            open: Vec::new(),
-            text: Vec::new(),
             attributes: BTreeMap::new(),
             declared: None,
             array: BTreeMap::new(),
@@ -110,41 +104,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn run(&mut self, reader: &mut Reader<Source>) -> Result<(), FileFault> {
-        let mut buffer = Vec::new();
-        let mut is_gifti = false;
-        loop {
-            buffer.clear();
-            match reader.read_event_into(&mut buffer)? {
-                Event::Start(start) => {
-                    is_gifti |= start.name().as_ref() == b"GIFTI";
-                    self.start(&start)?;
-                }
-                Event::Empty(start) => {
-                    self.start(&start)?;
-                    self.end()?;
-                }
-                Event::End(_) => self.end()?,
-                Event::Text(text) => self.text.extend_from_slice(&text),
-                Event::CData(text) => self.text.extend_from_slice(&text),
-                Event::GeneralRef(name) => {
-                    // Entities of XML itself; a file defines none.
-                    let entity = format!("&{};", String::from_utf8_lossy(&name));
-                    let text = unescape(&entity).map_err(quick_xml::Error::from)?;
-                    self.text.extend_from_slice(text.as_bytes());
-                }
-                Event::DocType(text) if text.contains(&b'[') => {
-                    let reason = "the file defines entities, which are not read; remove them";
-                    return Err(FileFault::Unsupported(reason));
-                }
-                Event::Eof => break,
-                Event::DocType(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
-            }
-        }
-        if !is_gifti || !self.open.is_empty() {
-            let expected = "a GIFTI file is one closed element GIFTI; it is cut off or damaged";
-            let open = self.open.last().map_or("missing", String::as_str);
-            return Err(FileFault::field("the element", open, expected));
+    fn finish(&self, is_gifti: bool) -> Result<(), FileFault> {
+        if !is_gifti {
+            let expected = "a GIFTI file is one element GIFTI; it is cut off or damaged";
+            return Err(FileFault::field("the element", "missing", expected));
         }
         let found = u64::try_from(self.file.arrays.len()).unwrap_or(u64::MAX);
         if let Some(expected) = self.declared.filter(|declared| *declared != found) {
@@ -158,22 +121,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn start(&mut self, start: &BytesStart<'_>) -> Result<(), FileFault> {
-        if self.open.len() >= DEPTH {
-            let reason = "elements are nested more than 12 deep; the file is damaged";
-            return Err(FileFault::Unsupported(reason));
-        }
-        let name = String::from_utf8_lossy(start.name().as_ref()).into_owned();
-        let mut attributes = BTreeMap::new();
-        for attribute in start.attributes() {
-            let attribute = attribute.map_err(quick_xml::Error::from)?;
-            let value = String::from_utf8_lossy(&attribute.value);
-            let value = unescape(&value).map_err(quick_xml::Error::from)?;
-            let key = String::from_utf8_lossy(attribute.key.as_ref()).into_owned();
-            attributes.insert(key, value.into_owned());
-        }
-        self.text.clear();
-        match name.as_str() {
+    fn start(&mut self, name: &str, attributes: XmlAttributes) {
+        match name {
             "GIFTI" => {
                 let declared = attributes.get("NumberOfDataArrays");
                 self.declared = declared.and_then(|count| count.trim().parse().ok());
@@ -188,15 +137,12 @@ impl<'a> Parser<'a> {
             _ => {}
         }
         self.attributes = attributes;
-        self.open.push(name);
-        Ok(())
     }
 
-    fn end(&mut self) -> Result<(), FileFault> {
-        let name = self.open.pop().unwrap_or_default();
-        let text = std::mem::take(&mut self.text);
+    /// Ends an element, inside the elements of `open`.
+    fn end(&mut self, name: &str, text: &[u8], open: &[String]) -> Result<(), FileFault> {
         if name == "Data" {
-            self.values = Some(decode(&self.array, &text, self.path, self.limit)?);
+            self.values = Some(decode(&self.array, text, self.path, self.limit)?);
             return Ok(());
         }
         if name != "DataArray" {
@@ -206,12 +152,12 @@ impl<'a> Parser<'a> {
                 return Err(FileFault::Unsupported(reason));
             }
         }
-        let text = String::from_utf8_lossy(&text).into_owned();
-        match name.as_str() {
+        let text = String::from_utf8_lossy(text).into_owned();
+        match name {
             "Name" => text.trim().clone_into(&mut self.name),
             "Value" => {
                 let pair = [std::mem::take(&mut self.name), text];
-                let is_inside = self.open.iter().any(|name| name == "DataArray");
+                let is_inside = open.iter().any(|name| name == "DataArray");
                 match is_inside {
                     true => self.array_meta.push(pair),
                     false => self.file.meta.push(pair),

@@ -15,7 +15,7 @@ pub(crate) fn read(path: &Path) -> Result<usize, String> {
     Ok(whole.vertices())
 }
 
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let errors = std::iter::successors(Some(error), |error| error.source());
     errors
         .map(ToString::to_string)

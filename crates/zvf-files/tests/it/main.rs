@@ -7,10 +7,14 @@
 )]
 
 mod damage;
+mod graphs;
 mod las;
+mod laws;
 mod meshes;
 mod precomputed;
 mod properties;
 mod round_trip;
 mod samples;
 mod surfaces;
+#[cfg(feature = "geoparquet")]
+mod tables;

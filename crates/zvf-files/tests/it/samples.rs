@@ -310,3 +310,197 @@ pub(crate) fn las(random: &mut Random, format: u8) -> Vec<u8> {
     }
     bytes
 }
+
+/// A `GraphML` file with defaults, and an edge before its nodes.
+pub(crate) const GRAPHML: &str = r#"<?xml version='1.0' encoding='utf-8'?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key id="d0" for="node" attr.name="x" attr.type="double"/>
+  <key id="d1" for="node" attr.name="y" attr.type="double"/>
+  <key id="d2" for="node" attr.name="mean degree" attr.type="int"><default>7</default></key>
+  <key id="d3" for="edge" attr.name="kind" attr.type="string"/>
+  <key id="d4" for="edge" attr.name="weight" attr.type="float"/>
+  <key id="d5" for="node" attr.name="seen" attr.type="boolean"/>
+  <key id="d6" for="graph" attr.name="title" attr.type="string"/>
+  <graph edgedefault="directed">
+    <data key="d6">roads &amp; paths</data>
+    <edge source="a" target="b"><data key="d3">road</data><data key="d4">1.5</data></edge>
+    <node id="a"><data key="d0">0.5</data><data key="d1">1</data><data key="d5">True</data></node>
+    <node id="b"><data key="d0">2</data><data key="d1">3</data><data key="d2">9</data><data key="d5">false</data></node>
+    <node id="c"><data key="d0">4</data><data key="d1">5</data><data key="d5">1</data></node>
+    <edge source="b" target="c"><data key="d4">2.5</data></edge>
+  </graph>
+</graphml>
+"#;
+
+/// A table of nodes, one of which lacks a value.
+pub(crate) const NODES: &str =
+    "id,x,y,z,region\na,0,1,2,\"left, upper\"\nb,1,2,3,right\n7,2.5,3,4,\n";
+
+/// A small graph of geff, as the reference writes it without compression.
+pub(crate) fn geff_members() -> Vec<(&'static str, Vec<u8>)> {
+    let metadata = r#"{"geff": {"geff_version": "1.3", "directed": true, "axes": [
+        {"name": "t", "type": "time", "unit": "second"},
+        {"name": "x", "type": "space", "unit": "micrometer"}],
+        "node_props_metadata": {
+            "t": {"identifier": "t", "dtype": "int64", "varlength": false},
+            "x": {"identifier": "x", "dtype": "float64", "varlength": false},
+            "cell type": {"identifier": "cell type", "dtype": "str", "varlength": false},
+            "score": {"identifier": "score", "dtype": "int16", "varlength": false, "unit": "mm"},
+            "lineage": {"identifier": "lineage", "dtype": "uint8", "varlength": false},
+            "polygon": {"identifier": "polygon", "dtype": "float64", "varlength": true}},
+        "track_node_props": {"lineage": "lineage"},
+        "edge_props_metadata": {"w": {"identifier": "w", "dtype": "float32", "varlength": false}}}}"#;
+    let array = |shape: &str, chunks: &str, dtype: &str| {
+        format!(
+            r#"{{"zarr_format": 2, "shape": {shape}, "chunks": {chunks}, "dtype": "{dtype}", "compressor": null,
+            "fill_value": 0, "order": "C", "filters": null, "dimension_separator": "."}}"#
+        )
+    };
+    let text: Vec<u8> = "ab\0cd\0e\0\0"
+        .chars()
+        .flat_map(|it| u32::from(it).to_le_bytes())
+        .collect();
+    let ids: Vec<u8> = [4_u64, 9, 5]
+        .iter()
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    let times: Vec<u8> = [0_i64, 1, 2]
+        .iter()
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    let x: Vec<u8> = [0.5_f64, 1.5]
+        .iter()
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    let x2: Vec<u8> = [2.5_f64, 99.0]
+        .iter()
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    let edges: Vec<u8> = [4_u64, 9, 9, 5]
+        .iter()
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    let score: Vec<u8> = [1_i16, 2, 3]
+        .iter()
+        .flat_map(|it| it.to_be_bytes())
+        .collect();
+    let weight: Vec<u8> = [0.5_f32, 0.25]
+        .iter()
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    vec![
+        (".zattrs", metadata.into()),
+        ("nodes/ids/.zarray", array("[3]", "[3]", "<u8").into()),
+        ("nodes/ids/0", ids),
+        (
+            "nodes/props/t/values/.zarray",
+            array("[3]", "[3]", "<i8").into(),
+        ),
+        ("nodes/props/t/values/0", times),
+        (
+            "nodes/props/x/values/.zarray",
+            array("[3]", "[2]", "<f8").into(),
+        ),
+        ("nodes/props/x/values/0", x),
+        ("nodes/props/x/values/1", x2),
+        (
+            "nodes/props/cell type/values/.zarray",
+            array("[3]", "[3]", "<U3").into(),
+        ),
+        ("nodes/props/cell type/values/0", text),
+        (
+            "nodes/props/score/values/.zarray",
+            array("[3]", "[3]", ">i2").into(),
+        ),
+        ("nodes/props/score/values/0", score),
+        (
+            "nodes/props/score/missing/.zarray",
+            array("[3]", "[3]", "|b1").into(),
+        ),
+        ("nodes/props/score/missing/0", vec![0, 1, 0]),
+        // All rows have the fill value.
+        (
+            "nodes/props/lineage/values/.zarray",
+            array("[3]", "[3]", "|u1").into(),
+        ),
+        ("edges/ids/.zarray", array("[2, 2]", "[2, 1]", "<u8").into()),
+        ("edges/ids/0.0", [&edges[..8], &edges[16..24]].concat()),
+        ("edges/ids/0.1", [&edges[8..16], &edges[24..]].concat()),
+        (
+            "edges/props/w/values/.zarray",
+            array("[2]", "[2]", "<f4").into(),
+        ),
+        ("edges/props/w/values/0", weight),
+    ]
+}
+
+/// Edges of [`NODES`] in the three forms of attributes.
+pub(crate) const EDGES: &str = "# edges\na b {'weight': 1.5, 'kind': 'road'}\nb 7 {'weight': 2}\n";
+
+/// A mesh with attributes, as text.
+pub(crate) const PLY: &str = "ply\nformat ascii 1.0\ncomment a test\nelement vertex 4\nproperty float x\n\
+    property float y\nproperty float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\n\
+    element face 2\nproperty list uchar int vertex_indices\nproperty short label\nend_header\n\
+    0 0 0 255 0 0\n1 0 0 0 255 0\n1 1 0.5 0 0 255\n0 1 0 9 9 9\n3 0 1 2 7\n3 0 2 3 -1\n";
+
+/// Two objects, polygons of both numberings.
+pub(crate) const OBJ: &str = "# a test\no one\nv 0 0 0\nv 1 0 0\nv 1 1 0.5\nf 1/1 2/2 3/3\no two\nv 5 0 0\n\
+    v 6 0 0\nv 6 1 0.25\nvt 0 0\nf -3//1 -2//1 -1//1\n";
+
+/// Two facets as text.
+pub(crate) const STL: &str = "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 1 1 0\n\
+    endloop\nendfacet\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 1 0\nvertex 0 1 0\nendloop\n\
+    endfacet\nendsolid a\n";
+
+/// A surface with values, as text and as base64.
+pub(crate) const GIFTI: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE GIFTI SYSTEM \"gifti.dtd\">\n\
+    <GIFTI Version=\"1.0\" NumberOfDataArrays=\"3\"><MetaData><MD><Name>a</Name><Value>b &amp; c</Value></MD>\
+    </MetaData><DataArray Intent=\"NIFTI_INTENT_POINTSET\" DataType=\"NIFTI_TYPE_FLOAT32\" \
+    ArrayIndexingOrder=\"RowMajorOrder\" Dimensionality=\"2\" Dim0=\"3\" Dim1=\"3\" Encoding=\"ASCII\" \
+    Endian=\"LittleEndian\"><Data>0 0 0 1 0 0 1 1 0.5</Data></DataArray>\
+    <DataArray Intent=\"NIFTI_INTENT_TRIANGLE\" DataType=\"NIFTI_TYPE_INT32\" \
+    ArrayIndexingOrder=\"RowMajorOrder\" Dimensionality=\"2\" Dim0=\"1\" Dim1=\"3\" Encoding=\"Base64Binary\" \
+    Endian=\"LittleEndian\"><Data>AAAAAAEAAAACAAAA</Data></DataArray>\
+    <DataArray Intent=\"NIFTI_INTENT_SHAPE\" DataType=\"NIFTI_TYPE_FLOAT32\" \
+    ArrayIndexingOrder=\"RowMajorOrder\" Dimensionality=\"1\" Dim0=\"3\" Encoding=\"ASCII\" \
+    Endian=\"LittleEndian\"><Data>1 2 3</Data></DataArray></GIFTI>";
+
+/// A surface of `FreeSurfer` with one triangle.
+pub(crate) fn freesurfer() -> Vec<u8> {
+    let mut bytes = b"\xff\xff\xfecreated by a test\n\n".to_vec();
+    bytes.extend([3_i32, 1].iter().flat_map(|it| it.to_be_bytes()));
+    let corners = [0.0_f32, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.5];
+    bytes.extend(corners.iter().flat_map(|it| it.to_be_bytes()));
+    bytes.extend([0_i32, 1, 2].iter().flat_map(|it| it.to_be_bytes()));
+    bytes
+}
+
+/// The points of [`las`] as LAZ.
+pub(crate) fn laz() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.las");
+    std::fs::write(&path, las(&mut Random::new(61), 3)).unwrap();
+    written(&path, &folder.path().join("b.laz"))
+}
+
+/// Points with an attribute as `GeoParquet`.
+#[cfg(feature = "geoparquet")]
+pub(crate) fn geoparquet() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.swc");
+    std::fs::write(&path, swc()).unwrap();
+    written(&path, &folder.path().join("b.geoparquet"))
+}
+
+/// Converts a file, and returns the bytes of the other.
+fn written(from: &std::path::Path, to: &std::path::Path) -> Vec<u8> {
+    let mut reader = zvf_files::open(from, &zvf_files::FileReadOptions::default()).unwrap();
+    let description = zvf_files::ResultDescription::default();
+    let mut writer = zvf_files::create(to, &description).unwrap();
+    let mut results = zvf_files::FileResults::new(reader.as_mut());
+    while let Some(batch) = results.next(1 << 20).unwrap() {
+        writer.write(&batch).unwrap();
+    }
+    writer.finish(&results.groups()).unwrap();
+    std::fs::read(to).unwrap()
+}

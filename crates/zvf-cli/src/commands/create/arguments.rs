@@ -46,8 +46,9 @@ pub struct CreateArgs {
     pub(super) kind: Option<GeometryKind>,
     #[command(flatten)]
     pub(super) input: GeometryFileArgs,
-    /// File that belongs to the one of --from: a .tsf of a .tck, a further .swc, or a shape, func,
-    /// label, curvature or annotation file of a surface; may be repeated.
+    /// File that belongs to the one of --from: a .tsf of a .tck, a further .swc, a shape, func, label,
+    /// curvature or annotation file of a surface, or the table of the nodes of an .edgelist; may be
+    /// repeated.
     #[arg(long, value_name = "FILE")]
     pub(super) with: Vec<PathBuf>,
 
@@ -109,7 +110,8 @@ pub struct CreateArgs {
     #[arg(long, value_name = "X0,Y0,Z0,X1,Y1,Z1", help_heading = "Space",
         value_parser = values::bounds, allow_hyphen_values = true)]
     bounds: Option<BoundsArgument>,
-    /// Axes in order, with optional units and types; for a table, the columns with these names.
+    /// Axes in order, with optional units and types; for a table, the columns with these names, and
+    /// for a graph the attributes of its nodes.
     ///
     /// Units are those of OME-Zarr, as micrometer, foot or second, and others of UDUNITS-2, as
     /// degree. Types are space, which is the default, time and channel. Without a value, lists the
@@ -209,7 +211,7 @@ pub enum CreateUsageError {
     Kind(Format),
     /// Further files are given for a format without any.
     #[error(
-        "--with is of no use for {0} files; it goes with .tck, .swc, .gii and FreeSurfer surfaces; \
+        "--with is of no use for {0} files; it goes with .tck, .swc, .gii, .edgelist and FreeSurfer surfaces; \
          to join several files, create a store from the first and add the others with zvf append"
     )]
     With(Format),
@@ -307,9 +309,13 @@ impl CreateArgs {
 
     /// Returns the options for reading the file.
     pub fn reading(&self, kind: GeometryKind) -> GeometryReadOptions {
-        let axes = self.axes.as_ref();
-        let axes = axes.map(|axes| axes.0.iter().map(|axis| axis.name.clone()).collect());
-        self.input.options.reading(kind, axes)
+        self.input.options.reading(kind, self.axis_names())
+    }
+
+    /// Returns the names of the axes, if they are given.
+    pub(super) fn axis_names(&self) -> Option<Vec<String>> {
+        let axes = self.axes.as_ref()?.0.iter();
+        Some(axes.map(|axis| axis.name.clone()).collect())
     }
 
     /// Returns the settings for writing the store.

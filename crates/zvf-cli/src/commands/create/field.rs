@@ -30,6 +30,7 @@ pub(super) fn open(
         file,
         arguments.kind,
         &arguments.with,
+        arguments.axis_names().as_deref(),
         arguments.input.options.renames(),
     )?;
     let kind = arguments.kind.unwrap_or(reader.description().kind);
@@ -56,6 +57,7 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         file,
         arguments.kind,
         &arguments.with,
+        arguments.axis_names().as_deref(),
         arguments.input.options.renames(),
     )?;
     let description = reader.description().clone();

@@ -109,7 +109,7 @@ pub struct QueryArgs {
     #[arg(long, help_heading = "Output", conflicts_with_all = ["explain", "count", "output", "fail_empty"])]
     pub(super) analyze: bool,
     /// Write all rows to a file: .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc,
-    /// .stl, .las, .laz, .gii or .glb.
+    /// .stl, .las, .laz, .gii, .glb or .geoparquet.
     ///
     /// An existing file is replaced, once the new one is complete. A file name with {object} or {name} stands for a file for each object: 'neuron_{name}.ply'.
     #[arg(short, long, value_name = "FILE", help_heading = "Output", value_parser = OutputFile::parse)]

@@ -1,0 +1,205 @@
+//! Columns of text cells, which become attributes of numbers or text.
+
+use zvf::{Column, NumericColumn, numeric::Kind};
+
+use crate::{FileFault, values::narrow};
+
+/// Type of the cells of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CellType {
+    Bool,
+    Int32,
+    Int64,
+    Float32,
+    Float64,
+    Text,
+}
+
+impl CellType {
+    /// Checks a cell.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault::Number`] for text that is no value of the type.
+    pub(crate) fn check(self, text: &str) -> Result<(), FileFault> {
+        let (fits, what) = match self {
+            Self::Bool => (boolean(text).is_some(), "true or false"),
+            Self::Int32 => (text.parse::<i32>().is_ok(), "an integer of 32 bits"),
+            Self::Int64 => (text.parse::<i64>().is_ok(), "an integer of 64 bits"),
+            Self::Float32 | Self::Float64 => (text.parse::<f64>().is_ok(), "a number"),
+            Self::Text => (true, "text"),
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(FileFault::Number {
+            what,
+            text: text.chars().take(24).collect(),
+        })
+    }
+}
+
+/// Booleans of XML, and as Python writes them.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "1" => Some(true),
+        "false" | "False" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Integers up to here are exact as 64-bit floats.
+const EXACT: u64 = 1 << 53;
+
+/// Cells of a column in one text. Rows that are not set have no value.
+#[derive(Debug, Default)]
+pub(crate) struct CellColumn {
+    text: String,
+    cells: Vec<Option<(usize, usize)>>,
+}
+
+impl CellColumn {
+    /// Sets the cell of a row; `false` if it is set already.
+    pub(crate) fn set(&mut self, row: usize, text: &str) -> bool {
+        if self.cells.len() <= row {
+            self.cells.resize(row.saturating_add(1), None);
+        }
+        let start = self.text.len();
+        let Some(cell) = self.cells.get_mut(row).filter(|cell| cell.is_none()) else {
+            return false;
+        };
+        self.text.push_str(text);
+        *cell = Some((start, self.text.len()));
+        true
+    }
+
+    /// Sets the cells of the first `rows` rows that are not set. The text is kept once.
+    pub(crate) fn fill(&mut self, rows: usize, text: &str) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        let cell = (start, self.text.len());
+        self.cells.resize(rows.max(self.cells.len()), None);
+        for empty in self.cells.iter_mut().filter(|cell| cell.is_none()) {
+            *empty = Some(cell);
+        }
+    }
+
+    /// Returns the cell of a row.
+    pub(crate) fn get(&self, row: usize) -> Option<&str> {
+        let (start, end) = (*self.cells.get(row)?)?;
+        self.text.get(start..end)
+    }
+
+    /// Returns whether no row is set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Returns whether each of the first `rows` rows is set.
+    fn is_full(&self, rows: usize) -> bool {
+        self.cells.len() >= rows && self.cells.iter().all(Option::is_some)
+    }
+
+    fn present(&self) -> impl Iterator<Item = &str> {
+        (0..self.cells.len()).filter_map(|row| self.get(row))
+    }
+
+    /// Returns the narrowest of int64, float64, bool and text that all cells have.
+    fn inferred(&self) -> CellType {
+        let all = |fits: fn(&str) -> bool| self.present().all(fits);
+        if all(|text| text.parse::<i64>().is_ok()) {
+            CellType::Int64
+        } else if all(|text| text.parse::<f64>().is_ok()) {
+            CellType::Float64
+        } else if all(|text| boolean(text).is_some()) {
+            CellType::Bool
+        } else {
+            CellType::Text
+        }
+    }
+
+    /// Returns the attribute of `rows` rows. Without a type, the cells determine it. Integers become
+    /// float64 if a row has no value and all of them are exact, otherwise text; booleans become text.
+    pub(crate) fn column(&self, name: &str, rows: usize, declared: Option<CellType>) -> Column {
+        let mut cell_type = declared.unwrap_or_else(|| self.inferred());
+        if !self.is_full(rows) {
+            let is_exact = |text: &str| {
+                let number: Option<i64> = text.parse().ok();
+                number.is_some_and(|number| number.unsigned_abs() <= EXACT)
+            };
+            cell_type = match cell_type {
+                CellType::Int32 | CellType::Int64 if self.present().all(is_exact) => {
+                    CellType::Float64
+                }
+                CellType::Bool | CellType::Int32 | CellType::Int64 => CellType::Text,
+                other => other,
+            };
+        }
+        let cells = || (0..rows).map(|row| self.get(row));
+        let floats =
+            || cells().map(|cell| cell.and_then(|text| text.parse().ok()).unwrap_or(f64::NAN));
+        let numbers: NumericColumn = match cell_type {
+            CellType::Text => return Column::text(name, cells()),
+            CellType::Bool => {
+                let values = cells().map(|cell| u8::from(cell.and_then(boolean) == Some(true)));
+                NumericColumn {
+                    bytes: values.collect(),
+                    ..NumericColumn::new(Kind::Bool, 1)
+                }
+            }
+            CellType::Int32 => {
+                let values = cells().map(|cell| cell.and_then(|text| text.parse::<i32>().ok()));
+                values.map(Option::unwrap_or_default).collect()
+            }
+            CellType::Int64 => {
+                let values = cells().map(|cell| cell.and_then(|text| text.parse::<i64>().ok()));
+                values.map(Option::unwrap_or_default).collect()
+            }
+            CellType::Float32 => floats().map(narrow).collect(),
+            CellType::Float64 => floats().collect(),
+        };
+        let mut column = Column::new(name, numbers);
+        if !self.is_full(rows) {
+            column.nulls = Some(cells().map(|cell| cell.is_none()).collect());
+        }
+        column
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(cells: &[Option<&str>]) -> &'static str {
+        let mut column = CellColumn::default();
+        for (row, cell) in cells.iter().enumerate() {
+            if let Some(cell) = cell {
+                assert!(column.set(row, cell));
+            }
+        }
+        match column.column("a", cells.len(), None).values {
+            zvf::ColumnValues::Numeric(numbers) => numbers.kind.name(),
+            zvf::ColumnValues::Dictionary { .. } => "text",
+        }
+    }
+
+    #[test]
+    fn cells_determine_the_type() {
+        assert_eq!(kind(&[Some("1"), Some("-2")]), "int64");
+        assert_eq!(kind(&[Some("1"), Some("2.5")]), "float64");
+        assert_eq!(kind(&[Some("true"), Some("False")]), "bool");
+        assert_eq!(kind(&[Some("1"), Some("a")]), "text");
+        assert_eq!(kind(&[Some("1"), None]), "float64");
+        assert_eq!(kind(&[Some("9007199254740993"), None]), "text");
+        assert_eq!(kind(&[Some("true"), None]), "text");
+    }
+
+    #[test]
+    fn a_row_is_set_once() {
+        let mut column = CellColumn::default();
+        assert!(column.set(1, "a") && !column.set(1, "b"));
+        let column = column.column("a", 2, None);
+        assert!(column.is_null(0));
+        assert_eq!(column.text_at(1), Some("a"));
+    }
+}

@@ -1,0 +1,47 @@
+//! `GeoParquet` 1.1: tables with a column of geometry as well-known binary.
+//!
+//! The key `geo` of the file names the column, its encoding, types of geometry, coordinate reference
+//! system and bounds.
+//!
+//! | geometry | written for | read as |
+//! |---|---|---|
+//! | `Point`, `MultiPoint` | points | points, with other columns as vertex attributes |
+//! | `LineString`, `MultiLineString` | paths; links of graphs; skeletons, one row for each object | polylines, with other columns as object attributes |
+//! | `Polygon`, `MultiPolygon` | faces of meshes | a mesh, if all polygons have one ring of 3 to 8 corners, all of one number, with other columns as link attributes; otherwise the rings as polylines, with a note |
+//!
+//! | column | content |
+//! |---|---|
+//! | `geometry` | well-known binary: a byte 1 for little-endian, a u32 type (1 to 6, with 1000 added for z), and for the types 2 to 6 a u32 count |
+//! | `bbox` | bounds of the row, which `covering` names, so that readers skip row groups |
+//! | `object_id` | object of the row, if the store has objects |
+//! | other columns | attributes of the rows, and of vertices of paths as lists with a value for each vertex |
+//!
+//! The coordinate reference system of a store is written if it is PROJJSON, otherwise `null`. A file
+//! that does not name one is in longitude and latitude, which becomes `OGC:CRS84`.
+
+mod reader;
+mod wkb;
+mod writer;
+
+use std::{fs::File, path::Path};
+
+use parquet::file::metadata::ParquetMetaDataReader;
+
+pub use reader::open;
+pub use writer::GeoParquetWriter;
+
+/// Key of the metadata of geometry.
+const GEO: &str = "geo";
+/// Coordinates of files that name no reference system.
+const DEFAULT_CRS: &str = "OGC:CRS84";
+
+/// Returns whether a Parquet file has a column of geometry. Reads the end of the file.
+pub fn is_geoparquet(path: &Path) -> bool {
+    let read = || {
+        let file = File::open(path).ok()?;
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).ok()?;
+        let pairs = metadata.file_metadata().key_value_metadata()?;
+        pairs.iter().any(|pair| pair.key == GEO).then_some(())
+    };
+    std::panic::catch_unwind(read).ok().flatten().is_some()
+}

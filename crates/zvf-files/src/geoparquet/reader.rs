@@ -1,0 +1,460 @@
+//! Reads `GeoParquet`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs::File,
+    panic::{self, AssertUnwindSafe},
+    path::Path,
+};
+
+use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
+use arrow_schema::DataType;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Value, json};
+use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn};
+use zvf_arrow::column_of;
+
+use super::{
+    DEFAULT_CRS, GEO,
+    wkb::{self, WkbGeometry, WkbKind},
+};
+use crate::{
+    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
+    names::AttributeNames, polygons::PolygonList,
+};
+
+/// Rows that are decoded together.
+const BATCH: usize = 1 << 16;
+/// Upper bound on the corners of a polygon of a mesh.
+const CORNERS: usize = 8;
+
+/// Opens a file.
+///
+/// # Errors
+///
+/// [`FileError`] if the file is damaged, or has geometry of several types.
+pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
+    // The decoder checks the structure of a file, but not every number in it.
+    let read = panic::catch_unwind(AssertUnwindSafe(|| read(path, options)));
+    let read = read.unwrap_or_else(|_| {
+        let why = "the file is damaged: its decoder stopped unexpectedly";
+        Err(FileFault::Unsupported(why))
+    });
+    read.map_err(|fault| fault.of(path))
+}
+
+/// A column of geometry as the metadata describe it.
+struct GeometryColumn {
+    name: String,
+    crs: Option<Value>,
+    /// Columns with bounds.
+    covering: BTreeSet<String>,
+}
+
+impl GeometryColumn {
+    fn parse(text: &str) -> Result<Self, FileFault> {
+        let metadata: Value = serde_json::from_str(text)?;
+        let name = metadata.get("primary_column").and_then(Value::as_str);
+        let name = name.unwrap_or("geometry");
+        let columns = metadata.get("columns");
+        let column = columns.and_then(|columns| columns.get(name));
+        let column = column.unwrap_or(&Value::Null);
+        let encoding = column.get("encoding").and_then(Value::as_str);
+        let encoding = encoding.unwrap_or("absent");
+        if encoding != "WKB" {
+            let expected = "geometry is read as WKB; write the file again with this encoding";
+            return Err(FileFault::field(
+                "the encoding of the geometry",
+                encoding,
+                expected,
+            ));
+        }
+        let crs = match column.get("crs") {
+            None => Some(json!(DEFAULT_CRS)),
+            Some(Value::Null) => None,
+            Some(crs) => Some(crs.clone()),
+        };
+        let paths = column.pointer("/covering/bbox").and_then(Value::as_object);
+        let paths = paths.into_iter().flatten();
+        let covering = paths.filter_map(|(_, path)| Some(path.get(0)?.as_str()?.to_owned()));
+        Ok(Self {
+            name: name.to_owned(),
+            crs,
+            covering: covering.collect(),
+        })
+    }
+}
+
+fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileFault> {
+    let file = File::open(path)?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let pairs = builder.metadata().file_metadata().key_value_metadata();
+    let mut pairs = pairs.into_iter().flatten();
+    let text = pairs
+        .find(|pair| pair.key == GEO)
+        .and_then(|pair| pair.value.as_ref());
+    let Some(text) = text else {
+        let why = "the file has no column of geometry; tables of coordinates are read as .parquet";
+        return Err(FileFault::Unsupported(why));
+    };
+    let column = GeometryColumn::parse(text)?;
+    let unpacked = builder.metadata().row_groups().iter();
+    let unpacked = unpacked.map(|group| u64::try_from(group.total_byte_size()).unwrap_or(u64::MAX));
+    let limit = options.unpacked;
+    if unpacked.fold(0, u64::saturating_add) > limit {
+        return Err(FileFault::Unpacked { limit });
+    }
+    let mut content = TableContent::default();
+    for batch in builder.with_batch_size(BATCH).build()? {
+        content.add(&batch?, &column)?;
+    }
+    content.finish(column)
+}
+
+/// Rows of a file.
+#[derive(Default)]
+struct TableContent {
+    has_z: Option<bool>,
+    /// Points, lines or rings of all rows, and the row of each.
+    parts: Vec<(usize, Vec<[f64; 3]>)>,
+    family: Option<RowFamily>,
+    /// Polygons have a hole, or several parts.
+    is_area: bool,
+    rows: usize,
+    absent: usize,
+    columns: Vec<Column>,
+    /// Lists of numbers, with a value for each vertex.
+    lists: BTreeMap<String, ListColumn>,
+    left_out: BTreeSet<String>,
+}
+
+/// A list of values in each row.
+#[derive(Default)]
+struct ListColumn {
+    lengths: Vec<usize>,
+    values: Option<Column>,
+}
+
+/// Types of geometry that are read together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowFamily {
+    Points,
+    Lines,
+    Polygons,
+}
+
+impl TableContent {
+    fn add(&mut self, batch: &RecordBatch, of: &GeometryColumn) -> Result<(), FileFault> {
+        let Some(geometry) = batch.column_by_name(&of.name) else {
+            let expected = "the metadata name this column, and the file lacks it";
+            return Err(FileFault::field(
+                "the column of geometry",
+                &of.name,
+                expected,
+            ));
+        };
+        let mut kept: Vec<u64> = Vec::new();
+        for row in 0..geometry.len() {
+            let value = value(geometry, row)?;
+            let found = value.map(wkb::parse).transpose()?;
+            let found = found.filter(|found| !found.parts.is_empty());
+            match found {
+                None => self.absent = self.absent.saturating_add(1),
+                Some(found) => {
+                    self.push(found)?;
+                    kept.extend(u64::try_from(row));
+                }
+            }
+        }
+        let rows: Vec<usize> = kept
+            .iter()
+            .filter_map(|row| usize::try_from(*row).ok())
+            .collect();
+        let is_first = self.columns.is_empty() && self.lists.is_empty();
+        let mut columns = Vec::new();
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            let name = field.name();
+            if *name == of.name || of.covering.contains(name) || self.left_out.contains(name) {
+                continue;
+            }
+            match array.data_type() {
+                DataType::List(_) | DataType::LargeList(_) => self.list(name, array, &rows)?,
+                _ => match column_of(name, array) {
+                    Ok(column) => columns.push(column.take(rows.iter().copied())),
+                    Err(_) => {
+                        self.left_out.insert(name.clone());
+                    }
+                },
+            }
+        }
+        if is_first {
+            self.columns = columns;
+            return Ok(());
+        }
+        for column in &mut self.columns {
+            let Some(more) = columns.iter().find(|more| more.name == column.name) else {
+                continue;
+            };
+            let appended = column.append(more.clone());
+            appended.map_err(|_| FileFault::Broken("a column changes its type"))?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, found: WkbGeometry) -> Result<(), FileFault> {
+        let family = match found.kind {
+            WkbKind::Point | WkbKind::MultiPoint => RowFamily::Points,
+            WkbKind::LineString | WkbKind::MultiLineString => RowFamily::Lines,
+            WkbKind::Polygon | WkbKind::MultiPolygon => RowFamily::Polygons,
+        };
+        let is_other = self.family.is_some_and(|other| other != family);
+        if is_other || self.has_z.is_some_and(|has_z| has_z != found.has_z) {
+            let why = "the file has geometry of several types or dimensions; write a file for each of them";
+            return Err(FileFault::Unsupported(why));
+        }
+        self.family = Some(family);
+        self.has_z = Some(found.has_z);
+        if family == RowFamily::Polygons {
+            self.is_area |= found.rings.as_slice() != [1];
+        }
+        let row = self.rows;
+        self.rows = row.saturating_add(1);
+        self.parts
+            .extend(found.parts.into_iter().map(|part| (row, part)));
+        Ok(())
+    }
+
+    /// Adds lists, which belong to vertices if they have their number.
+    fn list(&mut self, name: &str, array: &ArrayRef, rows: &[usize]) -> Result<(), FileFault> {
+        let list = self.lists.entry(name.to_owned()).or_default();
+        for row in rows {
+            let item = match array.data_type() {
+                DataType::List(_) => array.as_list::<i32>().value(*row),
+                _ => array.as_list::<i64>().value(*row),
+            };
+            list.lengths
+                .push(if array.is_null(*row) { 0 } else { item.len() });
+            if array.is_null(*row) {
+                continue;
+            }
+            let Ok(column) = column_of(name, &item) else {
+                self.lists.remove(name);
+                self.left_out.insert(name.to_owned());
+                return Ok(());
+            };
+            match &mut list.values {
+                None => list.values = Some(column),
+                Some(values) => {
+                    let appended = values.append(column);
+                    appended.map_err(|_| FileFault::Broken("a column changes its type"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the object of each row: its `object_id`, if all rows have one.
+    fn objects(&mut self) -> Option<Vec<i64>> {
+        let at = self
+            .columns
+            .iter()
+            .position(|column| column.name == "object_id")?;
+        let column = self.columns.get(at)?;
+        let ColumnValues::Numeric(numbers) = &column.values else {
+            return None;
+        };
+        let ids: Vec<i64> = numbers.to_vec::<i64>().filter(|_| column.nulls.is_none())?;
+        self.columns.remove(at);
+        Some(ids)
+    }
+
+    fn finish(mut self, of: GeometryColumn) -> Result<WholeReader, FileFault> {
+        let Some((family, has_z)) = self.family.zip(self.has_z) else {
+            return Err(FileFault::Empty);
+        };
+        let mut notes = Vec::new();
+        if self.absent > 0 {
+            notes.push(format!("left out: {} rows without geometry", self.absent));
+        }
+        let corners = self.parts.first().map_or(0, |(_, ring)| ring.len());
+        let is_mesh = family == RowFamily::Polygons
+            && !self.is_area
+            && (4..=CORNERS.saturating_add(1)).contains(&corners)
+            && self
+                .parts
+                .iter()
+                .all(|(_, ring)| ring.len() == corners && ring.first() == ring.last());
+        let (kind, mut geometry) = match family {
+            RowFamily::Points => (GeometryKind::Points, self.points(has_z)),
+            RowFamily::Polygons if is_mesh => (GeometryKind::Mesh, self.mesh(has_z)?),
+            RowFamily::Polygons | RowFamily::Lines => (GeometryKind::Polylines, self.lines(has_z)),
+        };
+        if family == RowFamily::Polygons && !is_mesh {
+            notes.push("polygons are read as their rings, and holes as further rings".to_owned());
+        }
+        if !self.left_out.is_empty() {
+            let names: Vec<&str> = self.left_out.iter().map(String::as_str).collect();
+            notes.push(format!("left out: columns {}", names.join(", ")));
+        }
+        let mut description = FileDescription::new(FileFormat::GeoParquet, kind);
+        let names = ["x", "y", "z"].into_iter().take(if has_z { 3 } else { 2 });
+        description.axes = names.map(AxisSpec::new).collect();
+        description.crs = of.crs;
+        description.notes = notes;
+        for (columns, key) in [
+            (&mut geometry.vertex, "names"),
+            (&mut geometry.link, "link_names"),
+            (&mut geometry.object, "object_names"),
+        ] {
+            let mut names = AttributeNames::default();
+            for column in columns {
+                column.name = names.add(&column.name);
+            }
+            if !names.renamed().is_empty() {
+                let renamed = json!(names.renamed());
+                description.header.insert(key.to_owned(), renamed);
+            }
+        }
+        Ok(WholeReader::new(geometry, description))
+    }
+
+    fn positions(&self, has_z: bool) -> NumericColumn {
+        let axes = if has_z { 3 } else { 2 };
+        let rows = self.parts.iter().flat_map(|(_, part)| part);
+        let values = rows.flat_map(|row| row.iter().take(axes).copied());
+        NumericColumn::float64(if has_z { 3 } else { 2 }, values)
+    }
+
+    /// Returns points; several of one row have its attributes.
+    fn points(&mut self, has_z: bool) -> Geometry {
+        let mut geometry = Geometry::new(self.positions(has_z));
+        let objects = self.objects();
+        let rows = || self.parts.iter().map(|(row, _)| *row);
+        geometry.object_ids = objects.map(|ids| {
+            let ids = rows().map(|row| ids.get(row).copied().unwrap_or(zvf::NO_OBJECT));
+            ids.collect()
+        });
+        let rows: Vec<usize> = rows().collect();
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| column.take(rows.iter().copied()));
+        geometry.vertex = columns.collect();
+        self.left_out.extend(self.lists.keys().cloned());
+        geometry
+    }
+
+    /// Returns lines, with the object of each.
+    fn lines(&mut self, has_z: bool) -> Geometry {
+        let mut geometry = Geometry::new(self.positions(has_z));
+        let row_id = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
+        let ids = self.objects();
+        let ids: Vec<i64> = ids.unwrap_or_else(|| (0..self.rows).map(row_id).collect());
+        let mut offsets = vec![0_u64];
+        let mut owners = Vec::new();
+        for (row, part) in &self.parts {
+            let end = offsets.last().copied().unwrap_or(0);
+            offsets.push(end.saturating_add(u64::try_from(part.len()).unwrap_or(u64::MAX)));
+            owners.push(ids.get(*row).copied().unwrap_or(0));
+        }
+        // The first row of an object has its attributes.
+        let mut first: BTreeMap<i64, usize> = BTreeMap::new();
+        for (row, id) in ids.iter().enumerate() {
+            first.entry(*id).or_insert(row);
+        }
+        let columns = self.columns.iter();
+        let columns =
+            columns.map(|column| column.take(first.values().copied().collect::<Vec<_>>()));
+        geometry.object = columns.collect();
+        geometry.objects = Some(first.into_keys().collect());
+        geometry.part_offsets = Some(offsets);
+        geometry.part_objects = Some(owners);
+        let mut vertices = vec![0_usize; self.rows];
+        for (row, part) in &self.parts {
+            if let Some(count) = vertices.get_mut(*row) {
+                *count = count.saturating_add(part.len());
+            }
+        }
+        for (name, list) in std::mem::take(&mut self.lists) {
+            match list.values {
+                Some(values) if list.lengths == vertices => geometry.vertex.push(values),
+                _ => {
+                    self.left_out.insert(name);
+                }
+            }
+        }
+        geometry
+    }
+
+    /// Returns faces, whose corners with equal coordinates are one vertex.
+    fn mesh(&mut self, has_z: bool) -> Result<Geometry, FileFault> {
+        let mut rows: HashMap<[u64; 3], u32> = HashMap::new();
+        let mut vertices: Vec<[f64; 3]> = Vec::new();
+        let mut polygons = PolygonList::default();
+        for (_, ring) in &self.parts {
+            let mut corners = Vec::new();
+            for corner in ring.iter().take(ring.len().saturating_sub(1)) {
+                let next = u32::try_from(vertices.len());
+                let next = next
+                    .map_err(|_| FileFault::Unsupported("a store has fewer than 2^32 vertices"))?;
+                let row = *rows.entry(corner.map(f64::to_bits)).or_insert(next);
+                if row == next {
+                    vertices.push(*corner);
+                }
+                corners.push(row);
+            }
+            polygons.push(corners)?;
+        }
+        let axes = if has_z { 3 } else { 2 };
+        let values = vertices
+            .iter()
+            .flat_map(|row| row.iter().take(axes).copied());
+        let mut geometry = Geometry::new(NumericColumn::float64(if has_z { 3 } else { 2 }, values));
+        if let Some(ids) = self.objects() {
+            self.own(&ids, &rows, &mut geometry);
+        }
+        self.left_out.extend(self.lists.keys().cloned());
+        polygons.add_to(&mut geometry, std::mem::take(&mut self.columns))?;
+        Ok(geometry)
+    }
+
+    /// Gives vertices the object of their faces, if no two objects share a vertex.
+    fn own(&mut self, ids: &[i64], rows: &HashMap<[u64; 3], u32>, geometry: &mut Geometry) {
+        let mut owners = vec![None; geometry.vertices()];
+        for (row, ring) in &self.parts {
+            let id = ids.get(*row).copied();
+            for corner in ring {
+                let vertex = rows.get(&corner.map(f64::to_bits));
+                let vertex = vertex.and_then(|row| usize::try_from(*row).ok());
+                let Some(owner) = vertex.and_then(|row| owners.get_mut(row)) else {
+                    continue;
+                };
+                if owner.is_some() && *owner != id {
+                    self.left_out
+                        .insert("object_id, whose objects share vertices".to_owned());
+                    return;
+                }
+                *owner = id;
+            }
+        }
+        geometry.object_ids = owners.into_iter().collect();
+    }
+}
+
+/// Returns the bytes of a row; `None` if it is null.
+fn value(array: &ArrayRef, row: usize) -> Result<Option<&[u8]>, FileFault> {
+    if array.is_null(row) {
+        return Ok(None);
+    }
+    Ok(Some(match array.data_type() {
+        DataType::Binary => array.as_binary::<i32>().value(row),
+        DataType::LargeBinary => array.as_binary::<i64>().value(row),
+        DataType::BinaryView => array.as_binary_view().value(row),
+        other => {
+            let expected = "well-known binary is a column of bytes";
+            return Err(FileFault::field(
+                "the type of the geometry",
+                other,
+                expected,
+            ));
+        }
+    }))
+}

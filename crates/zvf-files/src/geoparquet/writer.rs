@@ -1,0 +1,587 @@
+//! Writes `GeoParquet`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::{
+    ArrayRef, BinaryArray, Float64Array, Int64Array, ListArray, RecordBatch, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Fields, Schema};
+use parquet::{
+    arrow::ArrowWriter,
+    basic::{Compression, ZstdLevel},
+    file::{metadata::KeyValue, properties::WriterProperties},
+};
+use serde_json::{Map, Value, json};
+use zvf::{Column, QueryResult};
+use zvf_arrow::array_of;
+
+use super::{
+    DEFAULT_CRS, GEO,
+    wkb::{WkbEncoder, WkbKind},
+};
+use crate::{
+    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    values::AxisOrder,
+    writer::{OutputSink, PathRows, groups_left_out, paths},
+};
+
+/// Vertices of a batch of rows: well below the 2 GiB of binary values that a batch can have.
+const VERTICES: usize = 1 << 18;
+const FORMAT: &str = "geoparquet";
+
+/// A `GeoParquet` file. Points and paths are written as they come, geometry with links at the end.
+pub struct GeoParquetWriter {
+    path: PathBuf,
+    sink: Option<OutputSink>,
+    writer: Option<ArrowWriter<OutputSink>>,
+    schema: Option<Arc<Schema>>,
+    crs: Option<Value>,
+    left_out: Vec<String>,
+    has_z: bool,
+    kinds: BTreeSet<WkbKind>,
+    bounds: Option<[[f64; 3]; 2]>,
+    objects: ObjectAttributeRows,
+    linked: Option<LinkedResult>,
+}
+
+impl fmt::Debug for GeoParquetWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("GeoParquetWriter");
+        debug.field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Attributes of the objects of all batches.
+#[derive(Debug, Default)]
+struct ObjectAttributeRows {
+    rows: BTreeMap<i64, usize>,
+    columns: Vec<Column>,
+}
+
+/// Geometry with links, collected from its batches.
+#[derive(Debug, Default)]
+struct LinkedResult {
+    positions: Vec<[f64; 3]>,
+    objects: Vec<i64>,
+    ends: Vec<u64>,
+    width: usize,
+    link: Vec<Column>,
+}
+
+/// Rows of a table before they are encoded.
+struct TableRows {
+    /// Values of all rows, and the length of each.
+    geometry: Vec<u8>,
+    sizes: Vec<usize>,
+    bounds: Vec<[[f64; 3]; 2]>,
+    objects: Option<Vec<i64>>,
+    /// Attributes with one row each.
+    columns: Vec<(&'static str, Column)>,
+    /// Attributes of vertices, and the vertices of each row.
+    lists: Vec<Column>,
+    lengths: Vec<usize>,
+}
+
+impl GeoParquetWriter {
+    /// Creates the file.
+    pub(crate) fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
+        let mut left_out = Vec::new();
+        let crs = description.crs.clone();
+        let is_default = crs.as_ref().and_then(Value::as_str) == Some(DEFAULT_CRS);
+        let crs = crs.filter(|crs| {
+            let is_written = is_default || is_projjson(crs);
+            if !is_written && !crs.is_null() {
+                left_out.push(format!(
+                    "the coordinate reference system: {FORMAT} holds PROJJSON only"
+                ));
+            }
+            is_written
+        });
+        let units = description.axes.iter().filter(|axis| axis.unit.is_some());
+        if units.count() > 0 {
+            left_out.push(format!("units of axes: not held by {FORMAT}"));
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            sink: Some(OutputSink::create(path)?),
+            writer: None,
+            schema: None,
+            crs,
+            left_out,
+            has_z: false,
+            kinds: BTreeSet::new(),
+            bounds: None,
+            objects: ObjectAttributeRows::default(),
+            linked: None,
+        })
+    }
+
+    fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {
+        let axes = AxisOrder::of(batch, FORMAT)?;
+        self.has_z = batch.axes.len() == 3;
+        let positions = axes.rows(&batch.positions)?;
+        self.objects.add(batch)?;
+        if batch.links.is_some() || self.linked.is_some() {
+            return self.collect(batch, positions);
+        }
+        if batch.parts.is_some() {
+            return self.add_paths(batch, &positions);
+        }
+        let encoder = WkbEncoder { has_z: self.has_z };
+        for start in (0..positions.len()).step_by(VERTICES) {
+            let end = start.saturating_add(VERTICES).min(positions.len());
+            let rows = positions.get(start..end).unwrap_or_default();
+            let take = |column: &Column| column.take(start..end);
+            let mut table = TableRows::new(rows.len());
+            table.objects = batch
+                .object_ids
+                .as_ref()
+                .and_then(|ids| Some(ids.get(start..end)?.to_vec()));
+            for row in rows {
+                table.push(std::slice::from_ref(row), |into| encoder.point(*row, into));
+            }
+            let columns = batch.vertex.iter().map(|column| ("vertex", take(column)));
+            table.columns.extend(columns);
+            let columns = batch
+                .fragment
+                .iter()
+                .map(|column| ("fragment", take(column)));
+            table.columns.extend(columns);
+            self.put(table, WkbKind::Point)?;
+        }
+        Ok(())
+    }
+
+    fn add_paths(&mut self, batch: &QueryResult, positions: &[[f64; 3]]) -> Result<(), FileFault> {
+        let all = paths(batch, FORMAT)?;
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            let mut vertices = 0_usize;
+            let count = rest.iter().take_while(|path| {
+                let is_first = vertices == 0;
+                vertices = vertices.saturating_add(path.end.saturating_sub(path.start));
+                is_first || vertices <= VERTICES
+            });
+            let (now, later) = rest.split_at(count.count().clamp(1, rest.len()));
+            rest = later;
+            self.put_paths(batch, positions, now)?;
+        }
+        Ok(())
+    }
+
+    fn put_paths(
+        &mut self,
+        batch: &QueryResult,
+        positions: &[[f64; 3]],
+        paths: &[PathRows],
+    ) -> Result<(), FileFault> {
+        let encoder = WkbEncoder { has_z: self.has_z };
+        let mut table = TableRows::new(paths.len());
+        for path in paths {
+            let rows = positions.get(path.start..path.end).unwrap_or_default();
+            let size = rows.len().saturating_mul(24).saturating_add(9);
+            if i32::try_from(size).is_err() {
+                return Err(FileFault::Result {
+                    format: FORMAT,
+                    holds: "paths of less than 2 GiB",
+                    remedy: "write trx or parquet",
+                });
+            }
+            table.push(rows, |into| encoder.line(rows, into));
+            table.lengths.push(rows.len());
+        }
+        table.objects = Some(paths.iter().map(|path| path.object).collect());
+        let rows = paths.iter().flat_map(|path| path.start..path.end);
+        let rows: Vec<usize> = rows.collect();
+        let columns = batch.vertex.iter().chain(&batch.fragment);
+        table.lists = columns
+            .map(|column| column.take(rows.iter().copied()))
+            .collect();
+        self.put(table, WkbKind::LineString)
+    }
+
+    /// Keeps a batch of geometry with links.
+    fn collect(&mut self, batch: &QueryResult, positions: Vec<[f64; 3]>) -> Result<(), FileFault> {
+        let linked = self.linked.get_or_insert_default();
+        if linked.positions.is_empty() {
+            let scopes = [("vertex", &batch.vertex), ("fragment", &batch.fragment)];
+            for (scope, columns) in scopes {
+                let names = columns.iter().map(|column| &column.name);
+                let lines =
+                    names.map(|name| format!("{scope}.{name}: not held by {FORMAT} beside links"));
+                self.left_out.extend(lines);
+            }
+        }
+        linked.positions.extend(positions);
+        linked.objects.extend(batch.object_ids.iter().flatten());
+        if let Some(links) = &batch.links {
+            linked.width = usize::try_from(links.width).unwrap_or(usize::MAX);
+            linked.ends.extend_from_slice(&links.ends);
+        }
+        append(&mut linked.link, &batch.link)
+    }
+
+    /// Writes geometry with links: faces, edges, or one row for each object.
+    fn put_linked(&mut self, linked: &LinkedResult) -> Result<(), FileFault> {
+        let encoder = WkbEncoder { has_z: self.has_z };
+        let width = linked.width.max(2);
+        let owner = |row: usize| linked.objects.get(row).copied();
+        let corners = |ends: &[u64]| -> Result<(Vec<[f64; 3]>, Option<i64>), FileFault> {
+            let rows = ends
+                .iter()
+                .map(|end| usize::try_from(*end).unwrap_or(usize::MAX));
+            let rows: Vec<usize> = rows.collect();
+            let places = rows.iter().map(|row| linked.positions.get(*row).copied());
+            let places: Option<Vec<[f64; 3]>> = places.collect();
+            let places = places.ok_or(FileFault::Broken("a link ends in a vertex not there"))?;
+            Ok((places, rows.first().and_then(|row| owner(*row))))
+        };
+        let has_objects = linked.objects.iter().any(|id| *id >= 0);
+        if width == 2 && linked.link.is_empty() && has_objects {
+            return self.put_objects(linked, &corners);
+        }
+        let count = linked.ends.len().checked_div(width).unwrap_or(0);
+        for start in (0..count).step_by(VERTICES / 8) {
+            let end = start.saturating_add(VERTICES / 8).min(count);
+            let span = start.saturating_mul(width)..end.saturating_mul(width);
+            let ends = linked.ends.get(span).unwrap_or_default();
+            let mut table = TableRows::new(end.saturating_sub(start));
+            let mut owners = Vec::new();
+            for link in ends.chunks_exact(width) {
+                let (places, owner) = corners(link)?;
+                table.push(&places, |into| match width {
+                    2 => encoder.line(&places, into),
+                    _ => encoder.polygon(&places, into),
+                });
+                owners.extend(owner);
+            }
+            table.objects = Some(owners).filter(|_| has_objects);
+            let columns = linked.link.iter();
+            let columns = columns.map(|column| ("link", column.take(start..end)));
+            table.columns.extend(columns);
+            let kind = match width {
+                2 => WkbKind::LineString,
+                _ => WkbKind::Polygon,
+            };
+            self.put(table, kind)?;
+        }
+        Ok(())
+    }
+
+    /// Writes edges as one row for each object.
+    fn put_objects(
+        &mut self,
+        linked: &LinkedResult,
+        corners: &impl Fn(&[u64]) -> Result<(Vec<[f64; 3]>, Option<i64>), FileFault>,
+    ) -> Result<(), FileFault> {
+        let encoder = WkbEncoder { has_z: self.has_z };
+        let mut of_object: BTreeMap<i64, Vec<[[f64; 3]; 2]>> = BTreeMap::new();
+        for link in linked.ends.chunks_exact(2) {
+            let (places, owner) = corners(link)?;
+            if let &[first, second] = places.as_slice() {
+                let lines = of_object.entry(owner.unwrap_or(-1)).or_default();
+                lines.push([first, second]);
+            }
+        }
+        let alone: BTreeSet<i64> = linked.objects.iter().copied().collect();
+        let alone = alone
+            .iter()
+            .filter(|id| !of_object.contains_key(id))
+            .count();
+        if alone > 0 {
+            self.left_out.push(format!(
+                "{alone} objects without links: not held by {FORMAT}"
+            ));
+        }
+        let all: Vec<(i64, Vec<[[f64; 3]; 2]>)> = of_object.into_iter().collect();
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            let mut vertices = 0_usize;
+            let count = rest.iter().take_while(|(_, lines)| {
+                let is_first = vertices == 0;
+                vertices = vertices.saturating_add(lines.len().saturating_mul(2));
+                is_first || vertices <= VERTICES
+            });
+            let (now, later) = rest.split_at(count.count().clamp(1, rest.len()));
+            rest = later;
+            let mut table = TableRows::new(now.len());
+            for (_, lines) in now {
+                let size = lines.len().saturating_mul(57).saturating_add(9);
+                if i32::try_from(size).is_err() {
+                    return Err(FileFault::Result {
+                        format: FORMAT,
+                        holds: "objects of less than 2 GiB",
+                        remedy: "write swc or parquet",
+                    });
+                }
+                table.push(lines.as_flattened(), |into| encoder.lines(lines, into));
+            }
+            table.objects = Some(now.iter().map(|(id, _)| *id).collect());
+            self.put(table, WkbKind::MultiLineString)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes rows, with the attributes of their objects.
+    fn put(&mut self, mut table: TableRows, kind: WkbKind) -> Result<(), FileFault> {
+        self.kinds.insert(kind);
+        for [low, high] in &table.bounds {
+            let all = self.bounds.get_or_insert([*low, *high]);
+            for axis in 0..3 {
+                if let (Some(all), Some(low)) = (all[0].get_mut(axis), low.get(axis)) {
+                    *all = all.min(*low);
+                }
+                if let (Some(all), Some(high)) = (all[1].get_mut(axis), high.get(axis)) {
+                    *all = all.max(*high);
+                }
+            }
+        }
+        if let Some(objects) = &table.objects {
+            let rows = self.objects.rows_of(objects);
+            let columns = self.objects.columns.iter();
+            let columns = columns.map(|column| ("object", taken(column, &rows)));
+            table.columns.extend(columns);
+        }
+        let (fields, arrays) = table.encode(self.has_z)?;
+        let schema = match &self.schema {
+            Some(schema) => Arc::clone(schema),
+            None => {
+                let schema = Arc::new(Schema::new(fields));
+                self.schema = Some(Arc::clone(&schema));
+                schema
+            }
+        };
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+        if self.writer.is_none() {
+            let Some(sink) = self.sink.take() else {
+                return Err(FileFault::Broken("the file is closed"));
+            };
+            let properties = WriterProperties::builder();
+            let level = ZstdLevel::try_new(1)?;
+            let properties = properties
+                .set_compression(Compression::ZSTD(level))
+                .set_max_row_group_row_count(Some(1 << 18))
+                .build();
+            self.writer = Some(ArrowWriter::try_new(sink, schema, Some(properties))?);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.write(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the metadata of geometry.
+    fn metadata(&self) -> Value {
+        let kinds = self.kinds.iter().map(|kind| kind.name(self.has_z));
+        let axes = if self.has_z { 3 } else { 2 };
+        let mut column = Map::new();
+        column.insert("encoding".to_owned(), "WKB".into());
+        column.insert(
+            "geometry_types".to_owned(),
+            kinds.collect::<Vec<String>>().into(),
+        );
+        match &self.crs {
+            // Files in longitude and latitude name no system.
+            Some(crs) if crs.as_str() == Some(DEFAULT_CRS) => {}
+            crs => {
+                column.insert("crs".to_owned(), crs.clone().unwrap_or(Value::Null));
+            }
+        }
+        if let Some(bounds) = self.bounds {
+            let numbers = bounds.iter().flat_map(|corner| corner.iter().take(axes));
+            let numbers: Vec<f64> = numbers.copied().collect();
+            column.insert("bbox".to_owned(), json!(numbers));
+        }
+        let names = covering_names(self.has_z);
+        let paths = names.map(|name| (name.to_owned(), json!(["bbox", name])));
+        let paths: Map<String, Value> = paths.collect();
+        column.insert("covering".to_owned(), json!({ "bbox": paths }));
+        json!({ "version": "1.1.0", "primary_column": "geometry", "columns": { "geometry": column } })
+    }
+
+    fn complete(&mut self) -> Result<OutputSink, FileFault> {
+        if let Some(linked) = self.linked.take() {
+            self.put_linked(&linked)?;
+        }
+        if self.writer.is_none() {
+            // A file without rows has the geometry alone.
+            self.put(TableRows::new(0), WkbKind::Point)?;
+            self.kinds.clear();
+        }
+        let metadata = self.metadata().to_string();
+        let Some(mut writer) = self.writer.take() else {
+            return Err(FileFault::Broken("the file is closed"));
+        };
+        writer.append_key_value_metadata(KeyValue::new(GEO.to_owned(), metadata));
+        Ok(writer.into_inner()?)
+    }
+}
+
+impl ResultWriter for GeoParquetWriter {
+    fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
+        let added = self.add(batch);
+        added.map_err(|fault| fault.of(&self.path))
+    }
+
+    fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
+        let completed = self.complete();
+        let sink = completed.map_err(|fault| fault.of(&self.path))?;
+        let mut left_out = std::mem::take(&mut self.left_out);
+        left_out.extend(groups_left_out(tables, FORMAT));
+        Ok(WrittenResult {
+            files: vec![sink.publish(|_| Ok(()))?],
+            left_out,
+        })
+    }
+}
+
+impl ObjectAttributeRows {
+    /// Adds the objects of a batch. Each comes once.
+    fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {
+        if batch.object.is_empty() {
+            return Ok(());
+        }
+        for id in &batch.objects {
+            let next = self.rows.len();
+            self.rows.entry(*id).or_insert(next);
+        }
+        append(&mut self.columns, &batch.object)
+    }
+
+    /// Returns the row of each object; a row past the end for one without attributes.
+    fn rows_of(&self, objects: &[i64]) -> Vec<usize> {
+        let row = |id: &i64| self.rows.get(id).copied().unwrap_or(usize::MAX);
+        objects.iter().map(row).collect()
+    }
+}
+
+/// Takes rows, with nulls where a row does not exist.
+fn taken(column: &Column, rows: &[usize]) -> Column {
+    let count = column.len();
+    let mut taken = column.take(rows.iter().copied());
+    if rows.iter().any(|row| *row >= count) {
+        let is_null = |row: &usize| *row >= count || column.is_null(*row);
+        taken.nulls = Some(rows.iter().map(is_null).collect());
+    }
+    taken
+}
+
+/// Appends the rows of columns to those of earlier batches.
+fn append(columns: &mut Vec<Column>, more: &[Column]) -> Result<(), FileFault> {
+    if columns.is_empty() {
+        *columns = more.to_vec();
+        return Ok(());
+    }
+    for (column, more) in columns.iter_mut().zip(more) {
+        let appended = column.append(more.clone());
+        appended.map_err(|_| FileFault::Broken("an attribute changes its type between batches"))?;
+    }
+    Ok(())
+}
+
+impl TableRows {
+    fn new(rows: usize) -> Self {
+        Self {
+            geometry: Vec::new(),
+            sizes: Vec::with_capacity(rows),
+            bounds: Vec::with_capacity(rows),
+            objects: None,
+            columns: Vec::new(),
+            lists: Vec::new(),
+            lengths: Vec::new(),
+        }
+    }
+
+    /// Adds a row, which `encode` appends.
+    fn push(&mut self, vertices: &[[f64; 3]], encode: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.geometry.len();
+        encode(&mut self.geometry);
+        self.sizes.push(self.geometry.len().saturating_sub(before));
+        let [mut low, mut high] = [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]];
+        for vertex in vertices {
+            for ((low, high), value) in low.iter_mut().zip(&mut high).zip(vertex) {
+                *low = low.min(*value);
+                *high = high.max(*value);
+            }
+        }
+        self.bounds.push([low, high]);
+    }
+
+    fn encode(self, has_z: bool) -> Result<(Vec<Field>, Vec<ArrayRef>), FileFault> {
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        let mut fields = Vec::new();
+        let mut arrays: Vec<ArrayRef> = Vec::new();
+        let mut add = |scope: &str, name: &str, array: ArrayRef| {
+            let mut full = name.to_owned();
+            if names.contains(&full) {
+                full = format!("{scope}_{name}");
+            }
+            while !names.insert(full.clone()) {
+                full.push('_');
+            }
+            fields.push(Field::new(full, array.data_type().clone(), true));
+            arrays.push(array);
+        };
+        let offsets = OffsetBuffer::from_lengths(self.sizes.iter().copied());
+        let geometry = BinaryArray::try_new(offsets, self.geometry.into(), None)?;
+        add("", "geometry", Arc::new(geometry));
+        let corner = |corner: usize, axis: usize| {
+            let values = self.bounds.iter().map(move |bounds| {
+                let value = bounds.get(corner).and_then(|corner| corner.get(axis));
+                value.copied().unwrap_or(f64::NAN)
+            });
+            let array: ArrayRef = Arc::new(Float64Array::from_iter_values(values));
+            array
+        };
+        let axes = if has_z { 3 } else { 2 };
+        let places = (0..2).flat_map(|at| (0..axes).map(move |axis| (at, axis)));
+        let children: Vec<ArrayRef> = places.map(|(at, axis)| corner(at, axis)).collect();
+        let of_children =
+            covering_names(has_z).map(|name| Field::new(name, DataType::Float64, true));
+        let of_children: Fields = of_children.collect();
+        add(
+            "",
+            "bbox",
+            Arc::new(StructArray::try_new(of_children, children, None)?),
+        );
+        if let Some(ids) = self.objects {
+            add("", "object_id", Arc::new(Int64Array::from(ids)));
+        }
+        for (scope, column) in self.columns {
+            let name = column.name.clone();
+            add(scope, &name, array_of(column)?);
+        }
+        for column in self.lists {
+            let name = column.name.clone();
+            let values = array_of(column)?;
+            let item = Arc::new(Field::new("item", values.data_type().clone(), true));
+            let offsets = OffsetBuffer::from_lengths(self.lengths.iter().copied());
+            add(
+                "vertex",
+                &name,
+                Arc::new(ListArray::try_new(item, offsets, values, None)?),
+            );
+        }
+        Ok((fields, arrays))
+    }
+}
+
+/// Returns the names of bounds, in the order of columns.
+fn covering_names(has_z: bool) -> impl Iterator<Item = &'static str> {
+    let names = ["xmin", "ymin", "zmin", "xmax", "ymax", "zmax"];
+    names
+        .into_iter()
+        .filter(move |name| has_z || !name.starts_with('z'))
+}
+
+/// Returns whether a reference system has the form of PROJJSON.
+fn is_projjson(crs: &Value) -> bool {
+    let text = |key: &str| crs.get(key).and_then(Value::as_str);
+    text("name").is_some() && text("type").is_some_and(|name| name.ends_with("CRS"))
+}

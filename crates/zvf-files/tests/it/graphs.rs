@@ -1,0 +1,379 @@
+//! Graphs: `GraphML`, edge lists and geff.
+
+use std::{fs, path::Path};
+
+use zvf::{Column, ColumnValues, Geometry, NumericColumn};
+use zvf_files::{FileDescription, FileReadOptions};
+
+use crate::{
+    damage::{chain, flips, prefixes, refused},
+    samples::{self, GRAPHML, NODES},
+};
+
+fn read(path: &Path, options: &FileReadOptions) -> Result<(Geometry, FileDescription), String> {
+    let mut reader = zvf_files::open(path, options).map_err(|error| chain(&error))?;
+    let geometry = zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
+    Ok((geometry, reader.description().clone()))
+}
+
+fn read_text(name: &str, text: &str) -> (Geometry, FileDescription) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    read(&path, &FileReadOptions::default()).unwrap()
+}
+
+#[track_caller]
+fn column<'a>(columns: &'a [Column], name: &str) -> &'a Column {
+    let found = columns.iter().find(|column| column.name == name);
+    found.unwrap_or_else(|| panic!("{name} among {columns:?}"))
+}
+
+fn numbers(column: &Column) -> &NumericColumn {
+    let ColumnValues::Numeric(numbers) = &column.values else {
+        panic!("{} is text", column.name);
+    };
+    numbers
+}
+
+#[test]
+fn graphml_has_nodes_edges_and_their_attributes() {
+    let (graph, description) = read_text("a.graphml", GRAPHML);
+    assert_eq!(
+        graph.positions,
+        NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])
+    );
+    assert_eq!(graph.links, [0, 1, 1, 2]);
+    assert!(description.directed);
+    let ids = column(&graph.vertex, "node_id");
+    assert_eq!(ids.texts().flatten().collect::<Vec<_>>(), ["a", "b", "c"]);
+    let degrees = numbers(column(&graph.vertex, "mean_degree"));
+    assert_eq!(degrees.to_vec::<i32>().unwrap(), [7, 9, 7]);
+    assert_eq!(numbers(column(&graph.vertex, "seen")).bytes, [1, 0, 1]);
+    let weights = numbers(column(&graph.link, "weight"));
+    assert_eq!(weights.to_vec::<f32>().unwrap(), [1.5, 2.5]);
+    let kinds = column(&graph.link, "kind");
+    assert_eq!((kinds.text_at(0), kinds.is_null(1)), (Some("road"), true));
+    assert_eq!(description.header["names"]["mean_degree"], "mean degree");
+    assert_eq!(description.header["graph"]["title"], "roads & paths");
+}
+
+#[test]
+fn axes_name_the_coordinates_of_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.graphml");
+    fs::write(&path, GRAPHML).unwrap();
+    let mut options = FileReadOptions::default();
+    options.axes = ["y", "x", "mean degree"].map(str::to_owned).to_vec();
+    let (graph, description) = read(&path, &options).unwrap();
+    let expected = [1.0, 0.5, 7.0, 3.0, 2.0, 9.0, 5.0, 4.0, 7.0];
+    assert_eq!(graph.positions, NumericColumn::float64(3, expected));
+    assert_eq!(description.axes[2].name, "mean degree");
+    options.axes = vec!["lon".to_owned()];
+    let error = read(&path, &options).unwrap_err();
+    assert!(error.contains("no attributes lon"), "{error}");
+}
+
+#[test]
+fn errors_of_graphml_name_place_and_reason() {
+    let with = |from: &str, to: &str| {
+        assert!(GRAPHML.contains(from));
+        refused("a.graphml", GRAPHML.replace(from, to).as_bytes())
+    };
+    let deep = "<a>".repeat(40);
+    let cases = [
+        (
+            with("target=\"c\"", "target=\"z\""),
+            "ends in the node \"z\"",
+        ),
+        (
+            with("<node id=\"c\">", "<node id=\"a\">"),
+            "\"a\" is there twice",
+        ),
+        (
+            with("<data key=\"d1\">5</data>", ""),
+            "the node \"c\" has no number y",
+        ),
+        (with(">5</data>", ">five</data>"), "\"five\" is no number"),
+        (with(">5</data>", ">nan</data>"), "a coordinate is NaN"),
+        (
+            with("key=\"d4\">2.5", "key=\"d9\">2.5"),
+            "no element key declares it",
+        ),
+        (
+            with("attr.type=\"int\"", "attr.type=\"vector\""),
+            "attr.type is vector",
+        ),
+        (with("\"directed\"", "\"both\""), "edgedefault is both"),
+        (with(" source=\"b\"", ""), "no attribute source"),
+        (
+            with(
+                "</graph>",
+                "</graph><graph edgedefault=\"directed\"></graph>",
+            ),
+            "several graphs",
+        ),
+        (
+            with("<node id=\"c\">", "<hyperedge/><node id=\"c\">"),
+            "hyperedges",
+        ),
+        (with("<graph ", &format!("{deep}<graph ")), "nested deeper"),
+        (
+            with("<graphml", "<!DOCTYPE a [<!ENTITY b 'c'>]><graphml"),
+            "defines entities",
+        ),
+        (
+            with("attr.name=\"x\"", "attr.name=\"lon\""),
+            "no attributes x, y",
+        ),
+        (refused("a.graphml", b"<graphml/>"), "an element graph"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+}
+
+/// A default of a megabyte is kept once, and not for each of 10,000 nodes.
+#[test]
+fn defaults_are_kept_once() {
+    let long = "a".repeat(1 << 20);
+    let nodes = (0..10_000).map(|id| {
+        format!("<node id='{id}'><data key='x'>{id}</data><data key='y'>0</data></node>")
+    });
+    let key = |name: &str, of: &str| {
+        format!("<key id='{name}' for='node' attr.name='{name}' attr.type='{of}'>")
+    };
+    let text = format!(
+        "<graphml>{}</key>{}</key>{}<default>{long}</default></key><graph edgedefault='undirected'>{}</graph></graphml>",
+        key("x", "double"),
+        key("y", "double"),
+        key("label", "string"),
+        nodes.collect::<String>()
+    );
+    let (graph, _) = read_text("a.graphml", &text);
+    let labels = column(&graph.vertex, "label");
+    assert_eq!(labels.text_at(9_999).map(str::len), Some(1 << 20));
+}
+
+#[test]
+fn damaged_graphml_is_refused_or_read() {
+    prefixes("a.graphml", GRAPHML.trim_end().as_bytes(), false);
+    flips("a.graphml", GRAPHML.as_bytes(), 31);
+}
+
+fn edges(list: &str, nodes: &str) -> Result<(Geometry, FileDescription), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, table) = (
+        folder.path().join("a.edgelist"),
+        folder.path().join("nodes.csv"),
+    );
+    fs::write(&path, list).unwrap();
+    fs::write(&table, nodes).unwrap();
+    let mut options = FileReadOptions::default();
+    options.with = vec![table];
+    read(&path, &options)
+}
+
+#[test]
+fn edge_lists_take_coordinates_from_a_table() {
+    let lists = [
+        "# comment\na b 1.5\nb 7 2\n",
+        "source,target,weight\na,b,1.5\nb,7,2\n",
+        "a\tb\t{'weight': 1.5}\nb\t7\t{'weight': 2}",
+    ];
+    for list in lists {
+        let (graph, description) = edges(list, NODES).unwrap();
+        assert_eq!(graph.links, [0, 1, 1, 2], "{list}");
+        let weights = numbers(column(&graph.link, "weight"));
+        assert_eq!(weights.to_vec::<f64>().unwrap(), [1.5, 2.0], "{list}");
+        assert_eq!(
+            graph.positions.to_vec::<f64>().unwrap()[6..],
+            [2.5, 3.0, 4.0]
+        );
+        let regions = column(&graph.vertex, "region");
+        assert_eq!(
+            (regions.text_at(0), regions.is_null(2)),
+            (Some("left, upper"), true)
+        );
+        assert_eq!(column(&graph.vertex, "node_id").text_at(2), Some("7"));
+        assert_eq!(description.axes.len(), 3);
+    }
+    let (graph, _) = edges(
+        "a b {'weight': 1, 'name': 'x'}\nb 7 {'name': \"it's\"}\n",
+        NODES,
+    )
+    .unwrap();
+    let weights = column(&graph.link, "weight");
+    assert_eq!((weights.is_null(0), weights.is_null(1)), (false, true));
+    assert_eq!(column(&graph.link, "name").text_at(1), Some("it's"));
+}
+
+#[test]
+fn errors_of_edge_lists_name_file_line_and_reason() {
+    let cases = [
+        (
+            edges("a b\na z\n", NODES),
+            "a.edgelist, line 2: an edge ends in the node \"z\"",
+        ),
+        (edges("a\n", NODES), "line 1: the number of fields is 1"),
+        (
+            edges("a b {'w': [1]}\n", NODES),
+            "line 1: the dictionary of an edge",
+        ),
+        (
+            edges("a b\n", "id,x,y\na,0\n"),
+            "nodes.csv, line 2: fields: 2 found, 3 declared",
+        ),
+        (
+            edges("a b\n", "id,x,y\na,0,1\na,0,1\n"),
+            "\"a\" is there twice",
+        ),
+        (
+            edges("a b\n", "id,x,y\na,0,1\nb,0,\n"),
+            "the node \"b\" has no number y",
+        ),
+        (
+            edges("a b\n", "id,lon,lat\na,0,1\nb,0,1\n"),
+            "no attributes x, y",
+        ),
+        (edges("", "id,x,y\n"), "holds no vertices"),
+    ];
+    for (found, reason) in cases {
+        let error = found.unwrap_err();
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+    let error = refused("a.edgelist", b"a b\n");
+    assert!(error.contains("--with"), "{error}");
+}
+
+fn geff(folder: &Path, change: impl Fn(&str, &mut Vec<u8>)) {
+    for (name, mut bytes) in samples::geff_members() {
+        change(name, &mut bytes);
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if bytes != b"absent" {
+            fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn geff_has_nodes_edges_and_their_properties() {
+    let folder = tempfile::tempdir().unwrap();
+    geff(folder.path(), |_, _| {});
+    let (graph, description) = read(folder.path(), &FileReadOptions::default()).unwrap();
+    assert_eq!(
+        graph.positions,
+        NumericColumn::float64(2, [0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
+    );
+    assert_eq!(graph.links, [0, 1, 1, 2]);
+    assert_eq!(graph.object_ids, Some(vec![0, 0, 0]));
+    assert!(description.directed);
+    assert_eq!(
+        (
+            description.axes[0].kind.as_str(),
+            description.axes[1].unit.as_deref()
+        ),
+        ("time", Some("micrometer"))
+    );
+    assert_eq!(
+        column(&graph.vertex, "cell_type")
+            .texts()
+            .flatten()
+            .collect::<Vec<_>>(),
+        ["ab", "cd", "e"]
+    );
+    let score = column(&graph.vertex, "score");
+    assert_eq!(score.nulls, Some(vec![false, true, false]));
+    assert_eq!(numbers(score).to_vec::<f64>().unwrap(), [1.0, 2.0, 3.0]);
+    let ids = numbers(column(&graph.vertex, "node_id"));
+    assert_eq!(ids.to_vec::<u64>().unwrap(), [4, 9, 5]);
+    assert_eq!(
+        numbers(column(&graph.link, "w")).to_vec::<f32>().unwrap(),
+        [0.5, 0.25]
+    );
+    assert_eq!(description.attributes["vertex"]["score"]["unit"], "mm");
+    assert_eq!(description.notes.len(), 1, "{:?}", description.notes);
+    assert!(description.notes[0].contains("vertex.polygon"));
+}
+
+#[test]
+fn damaged_geff_is_refused() {
+    let with = |name: &str, from: &str, to: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        geff(folder.path(), |file, bytes| {
+            if file == name {
+                *bytes = match from {
+                    "" => to.into(),
+                    from => {
+                        let text = String::from_utf8(bytes.clone()).unwrap();
+                        assert!(text.contains(from), "{text}");
+                        text.replace(from, to).into_bytes()
+                    }
+                };
+            }
+        });
+        read(folder.path(), &FileReadOptions::default())
+            .map(|_| ())
+            .unwrap_err()
+    };
+    let cases = [
+        (with(".zattrs", "\"1.3\"", "\"0.4\""), "geff_version is 0.4"),
+        (
+            with(".zattrs", "\"x\", \"type\"", "\"w\", \"type\""),
+            "no attributes t, w",
+        ),
+        (
+            with(".zattrs", "\"score\"", "\"a/../../b\""),
+            "the name of a property",
+        ),
+        (with("nodes/ids/0", "", "absent"), "nodes/ids/0"),
+        (with("nodes/ids/0", "", "short"), "not 24"),
+        (
+            with("nodes/ids/.zarray", "[3]", "[4000000000000]"),
+            "unpacks to more than",
+        ),
+        (with("nodes/ids/.zarray", "<u8", "<f8"), "ids are integers"),
+        (with(".zattrs", "", "[1]"), "no attribute geff"),
+        (
+            with(
+                "nodes/props/t/values/.zarray",
+                "\"shape\": [3]",
+                "\"shape\": [3, 0]",
+            ),
+            "cannot be used",
+        ),
+        (
+            with("nodes/props/t/values/.zarray", "[3]", "[2]"),
+            "2 found, 3 declared",
+        ),
+        (
+            with("nodes/props/t/values/.zarray", "null", "{\"id\": \"lzma\"}"),
+            "compressor is",
+        ),
+        (
+            with("nodes/props/t/values/.zarray", "<i8", "<M8[ns]"),
+            "dtype is",
+        ),
+        (
+            with("nodes/props/t/values/.zarray", "", "absent"),
+            "no array values",
+        ),
+        (
+            with("edges/ids/.zarray", "[2, 2]", "[2, 1]"),
+            "the width of edges is 1",
+        ),
+        (
+            with("edges/ids/0.1", "", "1234567812345678"),
+            "an edge ends in the node",
+        ),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+    let empty = tempfile::tempdir().unwrap();
+    let path = empty.path().join("a.geff");
+    fs::create_dir(&path).unwrap();
+    let error = read(&path, &FileReadOptions::default()).unwrap_err();
+    assert!(error.contains("no attribute geff"), "{error}");
+}

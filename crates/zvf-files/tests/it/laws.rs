@@ -1,0 +1,66 @@
+//! The laws of the fuzz targets, on random changes of samples.
+
+use proptest::prelude::*;
+use zip::CompressionMethod;
+
+use crate::samples::{self, Random};
+
+#[path = "../laws/files.rs"]
+mod law;
+
+/// Samples of the formats that are one file.
+fn files() -> Vec<(&'static str, Vec<u8>)> {
+    let random = &mut Random::new(51);
+    let members = samples::trx_members(random);
+    vec![
+        ("a.trk", samples::trk(random, false)),
+        ("a.tck", samples::tck(random, "Float32LE")[0].clone()),
+        ("a.trx", samples::trx(&members, CompressionMethod::Stored)),
+        ("a.swc", samples::swc().into_bytes()),
+        ("a.ply", samples::PLY.into()),
+        ("a.obj", samples::OBJ.into()),
+        ("a.stl", samples::STL.into()),
+        ("a.las", samples::las(random, 3)),
+        ("a.laz", samples::laz()),
+        ("a.gii", samples::GIFTI.into()),
+        ("lh.pial", samples::freesurfer()),
+        ("a.graphml", samples::GRAPHML.into()),
+        #[cfg(feature = "geoparquet")]
+        ("a.geoparquet", samples::geoparquet()),
+    ]
+}
+
+#[test]
+fn samples_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files() {
+        let path = folder.path().join(name);
+        std::fs::write(&path, &bytes).unwrap();
+        crate::damage::read(&path).unwrap();
+        law::file(name, &bytes);
+    }
+    law::edge_list(samples::EDGES.as_bytes(), samples::NODES.as_bytes());
+    law::members("a.geff", &samples::geff_members());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn changed_files_fulfil_the_law(data in prop::collection::vec(any::<u8>(), 0..40)) {
+        for (name, sample) in files() {
+            law::file(name, &law::content(&sample, &data));
+        }
+        law::edge_list(&law::content(samples::EDGES.as_bytes(), &data), samples::NODES.as_bytes());
+        law::edge_list(samples::EDGES.as_bytes(), &law::content(samples::NODES.as_bytes(), &data));
+    }
+
+    #[test]
+    fn changed_folders_fulfil_the_law(which: usize, data in prop::collection::vec(any::<u8>(), 0..40)) {
+        let mut members = samples::geff_members();
+        let count = members.len();
+        let (_, bytes) = &mut members[which % count];
+        *bytes = law::content(bytes, &data);
+        law::members("a.geff", &members);
+    }
+}

@@ -1,0 +1,150 @@
+//! `GeoParquet` files.
+
+use std::{fs, path::Path};
+
+use zvf::{Column, Geometry, GeometryKind, NumericColumn};
+use zvf_files::{FileDescription, FileReadOptions, GroupTables, ResultDescription};
+
+use crate::damage::{chain, flips, prefixes};
+
+/// Writes geometry with two axes or three, and reads it again.
+fn there_and_back(geometry: &Geometry, kind: GeometryKind) -> (Geometry, FileDescription) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.geoparquet");
+    write(geometry, kind, &path);
+    read(&path).unwrap()
+}
+
+fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Vec<String> {
+    let axes = ["x", "y", "z"].into_iter().take(geometry.axes());
+    let axes = axes.map(str::to_owned).collect();
+    let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
+    let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
+    writer.write(&result).unwrap();
+    writer.finish(&GroupTables::default()).unwrap().left_out
+}
+
+fn read(path: &Path) -> Result<(Geometry, FileDescription), String> {
+    let opened = zvf_files::open(path, &FileReadOptions::default());
+    let mut reader = opened.map_err(|error| chain(&error))?;
+    let geometry = zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
+    Ok((geometry, reader.description().clone()))
+}
+
+fn square() -> Geometry {
+    let positions = [0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 2.0];
+    Geometry::new(NumericColumn::float64(3, positions))
+}
+
+#[test]
+fn points_keep_attributes_and_objects() {
+    let mut points = square();
+    points.object_ids = Some(vec![3, 3, 9, 9]);
+    points.vertex.push(Column::text(
+        "label",
+        [Some("a"), None, Some("b"), Some("a")],
+    ));
+    points
+        .vertex
+        .push(Column::new("rgb", NumericColumn::from_values(3, 0_u8..12)));
+    let (back, description) = there_and_back(&points, GeometryKind::Points);
+    assert_eq!(back.positions, points.positions);
+    assert_eq!(back.object_ids, points.object_ids);
+    assert_eq!(back.vertex, points.vertex);
+    assert_eq!(
+        (description.kind, description.crs),
+        (GeometryKind::Points, None)
+    );
+    let mut flat = Geometry::new(NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0]));
+    flat.vertex.push(Column::new(
+        "v",
+        [1.5_f32, 2.5].into_iter().collect::<NumericColumn>(),
+    ));
+    let (back, description) = there_and_back(&flat, GeometryKind::Points);
+    assert_eq!((back.positions, back.vertex), (flat.positions, flat.vertex));
+    assert_eq!(description.axes.len(), 2);
+}
+
+#[test]
+fn paths_keep_attributes_of_vertices_and_objects() {
+    let mut paths = square();
+    paths.part_offsets = Some(vec![0, 1, 2, 4]);
+    paths.part_objects = Some(vec![5, 8, 8]);
+    paths.objects = Some(vec![5, 8]);
+    paths.vertex.push(Column::new(
+        "fa",
+        NumericColumn::float32(1, [0.5, 1.0, 1.5, 2.0]),
+    ));
+    paths
+        .object
+        .push(Column::text("name", [Some("one"), Some("two")]));
+    let (back, description) = there_and_back(&paths, GeometryKind::Streamlines);
+    assert_eq!(description.kind, GeometryKind::Polylines);
+    assert_eq!(back.part_offsets, paths.part_offsets);
+    assert_eq!(back.part_objects, paths.part_objects);
+    assert_eq!((back.vertex, back.object), (paths.vertex, paths.object));
+}
+
+#[test]
+fn meshes_keep_faces_and_their_attributes() {
+    let mut mesh = square();
+    mesh.link_width = 3;
+    mesh.links = vec![0, 1, 2, 0, 2, 3];
+    mesh.link
+        .push(Column::new("area", NumericColumn::float64(1, [0.5, 0.25])));
+    let (back, _) = there_and_back(&mesh, GeometryKind::Mesh);
+    assert_eq!(back, mesh);
+}
+
+#[test]
+fn edges_are_rows_of_links_or_of_objects() {
+    let mut graph = square();
+    graph.links = vec![0, 1, 2, 3];
+    graph
+        .link
+        .push(Column::new("length", NumericColumn::float64(1, [1.0, 2.0])));
+    let (back, _) = there_and_back(&graph, GeometryKind::Graphs);
+    assert_eq!(back.part_offsets, Some(vec![0, 2, 4]));
+    assert_eq!(back.object, graph.link);
+    let mut trees = square();
+    trees.links = vec![1, 0, 3, 2];
+    trees.object_ids = Some(vec![4, 4, 7, 7]);
+    trees.objects = Some(vec![4, 7]);
+    trees
+        .object
+        .push(Column::text("name", [Some("one"), Some("two")]));
+    let (back, _) = there_and_back(&trees, GeometryKind::Skeletons);
+    assert_eq!(back.part_objects, Some(vec![4, 7]));
+    assert_eq!(back.object, trees.object);
+}
+
+#[test]
+fn losses_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut graph = square();
+    graph.links = vec![0, 1];
+    graph
+        .vertex
+        .push(Column::new("v", (0_u8..4).collect::<NumericColumn>()));
+    let path = folder.path().join("a.geoparquet");
+    let left_out = write(&graph, GeometryKind::Graphs, &path);
+    assert_eq!(left_out, ["vertex.v: not held by geoparquet beside links"]);
+}
+
+#[test]
+fn damaged_tables_are_refused_or_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.geoparquet");
+    let mut points = square();
+    points
+        .vertex
+        .push(Column::new("v", (0_u8..4).collect::<NumericColumn>()));
+    write(&points, GeometryKind::Points, &path);
+    let bytes = fs::read(&path).unwrap();
+    prefixes("a.geoparquet", &bytes, false);
+    flips("a.geoparquet", &bytes, 41);
+    assert!(zvf_files::geoparquet::is_geoparquet(&path));
+    fs::write(&path, b"PAR1PAR1").unwrap();
+    assert!(!zvf_files::geoparquet::is_geoparquet(&path));
+    assert!(read(&path).is_err());
+}
