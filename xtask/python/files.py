@@ -1,19 +1,28 @@
-"""Compares zvf with nibabel, trx-python, plyfile, trimesh, laspy and navis: python files.py ZVF FOLDER
+"""Compares zvf with other readers of files: python files.py ZVF FOLDER [PART]
+
+They are nibabel, trx-python, plyfile, trimesh, laspy, navis, networkx, geff and geopandas. PART is the
+name of one function below.
 
 Samples of the packages and files of the packages' writers become stores, and stores become files
 again. The packages read both; values have to be equal. Files that a package refuses are refused.
 """
 
+import collections
 import pathlib
 import shutil
 import subprocess
 import sys
 import warnings
 
+import geff
+import geopandas
 import laspy
+import networkx
 import nibabel
 import numpy as np
+import pandas
 import plyfile
+import shapely
 import trimesh
 from trx import trx_file_memmap
 
@@ -258,11 +267,189 @@ def neurons():
         count(source.name)
 
 
+def arrays(store):
+    """Returns the arrays of a store."""
+    target = FOLDER / f"{store.name}.npz"
+    must("query", store, "-o", target)
+    return np.load(target)
+
+
+def random_graph(random, directed):
+    """Returns a graph with coordinates, and attributes that some nodes and edges lack."""
+    graph = networkx.gnm_random_graph(400, 900, seed=7, directed=directed)
+    for node, values in graph.nodes(data=True):
+        x, y, z = (random.random(3) * 100).tolist()
+        values.update(x=x, y=y, z=z, label=f"n & {node}", count=node * 3, seen=bool(node % 2))
+        if node % 3:
+            values["score"] = float(random.random())
+    for first, second, values in graph.edges(data=True):
+        values["weight"] = float(random.random())
+        if (first + second) % 2:
+            values["kind"] = "it's a 'road'"
+    return graph
+
+
+def check_graph(store, graph, name, scalars, text=()):
+    """Compares a store with a graph whose nodes and edges are the same but for their order."""
+    read = arrays(store)
+    ids = read["vertex.node_id"].tolist()
+    assert sorted(ids) == sorted(graph.nodes), (name, ids[:9])
+    places = [dict(graph.nodes[node]) for node in ids]
+    axes = [axis for axis in ("t", "x", "y", "z") if axis in places[0]]
+    expected = np.array([[place[axis] for axis in axes] for place in places], "f8")
+    order = [["t", "x", "y", "z"].index(axis) for axis in axes]
+    assert np.array_equal(read["positions"], expected[:, np.argsort(order)]), name
+    for key in scalars:
+        wanted = np.array([place.get(key, np.nan) for place in places], "f8")
+        assert np.array_equal(read[f"vertex.{key}"].astype("f8"), wanted, equal_nan=True), (name, key)
+    for key in text:
+        assert read[f"vertex.{key}"].tolist() == [place[key] for place in places], (name, key)
+
+    def edge(first, second, weight, kind):
+        ends = (first, second) if graph.is_directed() else tuple(sorted((first, second)))
+        return (*ends, weight, kind)
+
+    kinds = read["link.kind"].tolist() if "link.kind" in read else [""] * len(read["links"])
+    links = ((ids[first], ids[second]) for first, second in read["links"])
+    found = (edge(*ends, *values) for ends, *values in zip(links, read["link.weight"].tolist(), kinds))
+    edges = ((one, two, data["weight"], data.get("kind", "")) for one, two, data in graph.edges(data=True))
+    assert collections.Counter(found) == collections.Counter(edge(*values) for values in edges), name
+
+
+def graphs(random):
+    """GraphML and edge lists of networkx, and geff."""
+    for directed in (False, True):
+        graph = random_graph(random, directed)
+        source = FOLDER / f"graph{directed}.graphml"
+        networkx.write_graphml(graph, source)
+        store = FOLDER / f"{source.name}.zv"
+        must("create", store, "--from", source)
+        check_graph(store, graph, source.name, ["count", "seen", "score"], ["label"])
+        count(source.name)
+        table = FOLDER / "nodes.csv"
+        nodes = pandas.DataFrame.from_dict(dict(graph.nodes(data=True)), orient="index")
+        nodes.to_csv(table, index_label="id")
+        for form, data in (("dictionary", True), ("columns", ["weight"])):
+            source = FOLDER / f"{form}{directed}.edgelist"
+            written = graph.copy()
+            if data is not True:
+                for *_, values in written.edges(data=True):
+                    values.pop("kind", None)
+            networkx.write_edgelist(written, source, data=data)
+            store = FOLDER / f"{source.name}.zv"
+            words = ["--directed"] if directed else []
+            must("create", store, "--from", source, "--with", table, *words)
+            check_graph(store, written, source.name, ["count", "seen", "score"], ["label"])
+            count(source.name)
+        for version in (2, 3):
+            written = graph.copy()
+            for node, values in written.nodes(data=True):
+                values["t"] = node % 5
+                values.pop("score", None)
+            for *_, values in written.edges(data=True):
+                values.pop("kind", None)
+            source = FOLDER / f"graph{directed}.{version}.geff"
+            axes = dict(axis_names=["t", "z", "y", "x"], axis_types=["time", "space", "space", "space"])
+            geff.write(written, source, zarr_format=version, **axes)
+            read, _ = geff.read(source)
+            store = FOLDER / f"{source.name}.zv"
+            must("create", store, "--from", source)
+            # Axes are in the order of the file.
+            reordered = arrays(store)["positions"]
+            ids = arrays(store)["vertex.node_id"].tolist()
+            for row, node in enumerate(ids):
+                wanted = [read.nodes[node][axis] for axis in ("t", "z", "y", "x")]
+                assert reordered[row].tolist() == wanted, (source, node)
+            found = arrays(store)
+            pairs = [(ids[one], ids[two]) for one, two in found["links"]]
+            if not directed:
+                pairs = [tuple(sorted(pair)) for pair in pairs]
+            edges = dict(zip(pairs, found["link.weight"].tolist()))
+            wanted = {}
+            for one, two, values in read.edges(data=True):
+                wanted[(one, two) if directed else tuple(sorted((one, two)))] = values["weight"]
+            assert edges == wanted, source
+            assert found["vertex.label"].tolist() == [read.nodes[node]["label"] for node in ids], source
+            for key in ("count", "seen"):
+                assert found[f"vertex.{key}"].tolist() == [read.nodes[node][key] for node in ids], (source, key)
+            count(source.name)
+
+
+def table_of(path):
+    table = geopandas.read_parquet(path)
+    return table, [shapely.get_coordinates(shape, include_z=True) for shape in table.geometry]
+
+
+def tables(random):
+    """GeoParquet, written by zvf and by geopandas."""
+    source = FOLDER / "cloud.csv"
+    cloud = pandas.DataFrame(random.random((5000, 3)) * 100, columns=["x", "y", "z"])
+    cloud["class"] = random.integers(0, 9, 5000)
+    cloud["label"] = random.choice(["a", "b"], 5000)
+    cloud.to_csv(source, index=False)
+    store, target = FOLDER / "cloud.zv", FOLDER / "cloud.geoparquet"
+    must("create", store, "--kind", "points", "--from", source)
+    must("query", store, "-o", target)
+    table, shapes = table_of(target)
+    read = arrays(store)
+    assert np.array_equal(np.concatenate(shapes), read["positions"])
+    assert table["class"].tolist() == read["vertex.class"].tolist()
+    assert table["label"].astype(str).tolist() == read["vertex.label"].tolist()
+    assert table.crs is None and set(table.geom_type) == {"Point"}
+    inside = geopandas.read_parquet(target, bbox=(20, 20, 60, 60))
+    places = read["positions"][:, :2]
+    assert len(inside) == np.all((places >= 20) & (places <= 60), axis=1).sum()
+    count("cloud.geoparquet")
+    store = FOLDER / "lines.zv"
+    must("create", store, "--from", DATA / "complex.trk")
+    must("query", store, "-o", FOLDER / "lines.geoparquet")
+    table, shapes = table_of(FOLDER / "lines.geoparquet")
+    read = arrays(store)
+    assert np.array_equal(np.concatenate(shapes), read["positions"])
+    assert [len(shape) for shape in shapes] == np.diff(read["part_offsets"]).tolist()
+    assert table["object_id"].tolist() == read["part_objects"].tolist()
+    for name in (key.removeprefix("vertex.") for key in read if key.startswith("vertex.")):
+        values = np.concatenate([np.asarray([*row]) for row in table[name]])
+        assert np.array_equal(values, read[f"vertex.{name}"]), name
+    count("lines.geoparquet")
+    sphere = trimesh.creation.icosphere(subdivisions=2)
+    sphere.export(FOLDER / "ball.ply")
+    must("convert", FOLDER / "ball.ply", FOLDER / "ball.geoparquet")
+    table, shapes = table_of(FOLDER / "ball.geoparquet")
+    found = {tuple(sorted(map(tuple, shape[:3].astype("f4").tolist()))) for shape in shapes}
+    wanted = {tuple(sorted(map(tuple, face.astype("f4").tolist()))) for face in sphere.triangles}
+    assert found == wanted and set(table.geom_type) == {"Polygon"}
+    count("ball.geoparquet")
+    line = shapely.LineString
+    lines = [line([(0, 0), (1, 2), (3, 4)]), None, shapely.MultiLineString([[(5, 5), (6, 6)], [(7, 7), (8, 9)]])]
+    frame = dict(name=["a", "b", "c"], lanes=[1, 2, 3])
+    roads = geopandas.GeoDataFrame(frame, geometry=lines, crs="EPSG:25832")
+    for ending in ("parquet", "geoparquet"):
+        source = FOLDER / f"roads.{ending}"
+        roads.to_parquet(source, write_covering_bbox=ending == "geoparquet")
+        store = FOLDER / f"{source.name}.zv"
+        must("create", store, "--from", source)
+        read = arrays(store)
+        assert read["part_offsets"].tolist() == [0, 3, 5, 7], read["part_offsets"]
+        assert read["part_objects"].tolist() == [0, 1, 1]
+        assert read["object.name"].tolist() == ["a", "c"] and read["object.lanes"].tolist() == [1, 3]
+        back = FOLDER / f"{source.name}.back.geoparquet"
+        must("query", store, "-o", back)
+        assert geopandas.read_parquet(back).crs == roads.crs
+        count(source.name)
+
+
 shutil.rmtree(FOLDER, ignore_errors=True)
 FOLDER.mkdir(parents=True)
-tractograms()
-surfaces(np.random.default_rng(7))
-point_clouds(np.random.default_rng(8))
-overlays(np.random.default_rng(9))
-neurons()
+parts = dict(
+    tractograms=tractograms,
+    surfaces=lambda: surfaces(np.random.default_rng(7)),
+    point_clouds=lambda: point_clouds(np.random.default_rng(8)),
+    overlays=lambda: overlays(np.random.default_rng(9)),
+    neurons=neurons,
+    graphs=lambda: graphs(np.random.default_rng(10)),
+    tables=lambda: tables(np.random.default_rng(11)),
+)
+for part in sys.argv[3:] or parts:
+    parts[part]()
 print(f"conformance: {done} files equal")

@@ -7,6 +7,7 @@ use anyhow::{Result, bail, ensure};
 use crate::{options::Options, stage::Done};
 
 mod dense;
+mod files;
 mod format;
 pub(crate) mod kernels;
 mod pyramids;
@@ -27,6 +28,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         }),
         Some("kernels") => kernels::run(options.flag("write")),
         Some("dense") => dense::run(further),
+        Some("files") => files::run(further),
         Some("pyramids") => pyramids::run(further, options.flag("large")),
         Some("reads") => reads::run(further),
         Some("serve") => serve::run(further, options.flag("quick")),
@@ -37,7 +39,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         }
         Some(unknown) => {
             bail!(
-                "no bench {unknown}; there are `dense`, `format`, `kernels`, `pyramids`, `reads`, `serve` and `writes`"
+                "no bench {unknown}; there are `dense`, `files`, `format`, `kernels`, `pyramids`, `reads`, `serve` and `writes`"
             )
         }
     }

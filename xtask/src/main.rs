@@ -105,6 +105,8 @@ Speed:
   bench format         codecs beside the Python reference and memcpy
   bench dense [N]...   slices of dense arrays on N threads, beside python-blosc2, Tetration and
                        zarr-python
+  bench files [VERTICES]
+                       reading and writing files, beside nibabel, zvtools, laspy, trimesh and navis
   bench reads [STORE]...
                        requests, bytes and time of queries beside the reference
   bench pyramids [SIZE]... [--large]

@@ -31,6 +31,7 @@ const SERVERS: &str = "xtask/python/requirements-servers.txt";
 const PEERS: &str = "xtask/python/requirements-peers.txt";
 /// The readers of tractograms, meshes and neurons.
 const FILES: &str = "xtask/python/requirements-files.txt";
+const BENCH_FILES: &str = "xtask/python/requirements-bench-files.txt";
 /// The readers of Neuroglancer's precomputed formats.
 const PRECOMPUTED: &str = "xtask/python/requirements-precomputed.txt";
 /// The tests of the Python package.
@@ -74,6 +75,12 @@ pub(crate) fn peers() -> Result<Option<PathBuf>> {
 /// Returns the Python of the readers of files; `None` without python3.
 pub(crate) fn files() -> Result<Option<PathBuf>> {
     environment(FILES)
+}
+
+/// Returns the Python of the programs that the benchmark of files compares with; `None` without
+/// python3.
+pub(crate) fn bench_files() -> Result<Option<PathBuf>> {
+    environment(BENCH_FILES)
 }
 
 /// Returns the Python of Neuroglancer; `None` without python3.

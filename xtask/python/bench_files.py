@@ -1,0 +1,252 @@
+"""Reads and writes files of the field with zvf and with other programs, in turns, in one run.
+
+    bench_files.py FOLDER ZVF READ [VERTICES]
+
+Inputs are made here, with the writers of the other programs, and kept in FOLDER. A measurement is the
+best of three runs, each a process of its own, with files in the page cache. Times of Python programs
+exclude its start and imports; those of zvf and of zvtools are whole processes, whose starts are the
+first lines of the output. `read` is READ, the example of zvf-files that reads a file in batches, and
+its time excludes the start as well. Memory is the peak of a process, of Python above that of its
+imports.
+
+The floor of a format is a plain sequential read of the file and the cheapest decode of its numbers
+that numpy does: for text the parser of pandas, for LAZ that of lazrs.
+"""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+RUNS = 3
+MEMORY = 256 << 20
+
+
+def make(folder, vertices):
+    """Writes the inputs that do not exist. Runs in a process of its own, whose memory no other has."""
+    folder, vertices = pathlib.Path(folder), int(vertices)
+    import laspy
+    import nibabel
+    import numpy as np
+    import trimesh
+    from nibabel.streamlines import Tractogram
+
+    random = np.random.default_rng(23)
+    count = vertices // 100
+    trk, tck = folder / "tracts.trk", folder / "tracts.tck"
+    if not trk.exists():
+        start = random.uniform(20, 160, (count, 1, 3))
+        steps = random.normal(0, 0.25, (count, 1, 3)) + random.normal(0, 0.3, (count, 100, 3))
+        lines = (start + np.cumsum(steps, 1)).astype("f4")
+        tractogram = Tractogram(list(lines), affine_to_rasmm=np.eye(4))
+        nibabel.streamlines.save(tractogram, str(trk))
+        nibabel.streamlines.save(tractogram, str(tck))
+    las = folder / "cloud.las"
+    if not las.exists():
+        header = laspy.LasHeader(version="1.4", point_format=7)
+        header.scales, header.offsets = [0.001] * 3, [500000.0, 5900000.0, 0.0]
+        points = laspy.LasData(header)
+        many = vertices // 2
+        centres = random.integers(0, 2_000_000, (2000, 3))
+        at = centres[np.sort(random.integers(0, 2000, many))] + random.normal(0, 9000, (many, 3)).astype("i8")
+        points.X, points.Y, points.Z = at.T.astype("i4")
+        points.intensity = random.integers(0, 4000, many)
+        points.gps_time = np.sort(random.random(many) * 1e5)
+        points.classification = random.integers(0, 20, many)
+        for colour in ("red", "green", "blue"):
+            points[colour] = random.integers(0, 65536, many)
+        points.write(las)
+        points.write(folder / "cloud.laz")
+    mesh = folder / "surface.obj"
+    if not mesh.exists():
+        side = int((vertices // 20) ** 0.5)
+        plane = np.stack(np.meshgrid(*[np.arange(side)] * 2, indexing="ij"), -1).reshape(-1, 2)
+        height = np.sin(plane[:, :1] / 50) * 40 + random.random((side * side, 1))
+        number = np.arange(side * side).reshape(side, side)
+        corners = [number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]]
+        quads = np.stack(corners, -1).reshape(-1, 4)
+        faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+        surface = trimesh.Trimesh(np.hstack([plane, height]), faces, process=False)
+        for ending in ("obj", "ply", "stl"):
+            surface.export(folder / f"surface.{ending}")
+        arrays = nibabel.gifti.GiftiDataArray
+        points = arrays(surface.vertices.astype("f4"), intent="NIFTI_INTENT_POINTSET")
+        triangles = arrays(surface.faces.astype("i4"), intent="NIFTI_INTENT_TRIANGLE")
+        nibabel.save(nibabel.gifti.GiftiImage(darrays=[points, triangles]), folder / "surface.gii")
+    neurons = folder / "neurons"
+    if not neurons.exists():
+        part = folder / "neurons.part"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        for neuron in range(max(10, vertices // 4000)):
+            places = np.cumsum(random.normal(0, 1, (1000, 3)), 0) + random.uniform(0, 1000, 3)
+            rows = (f"{row + 1} 0 {x:.4f} {y:.4f} {z:.4f} 0.5 {row or -1}" for row, (x, y, z) in enumerate(places))
+            (part / f"{neuron}.swc").write_text("\n".join(rows) + "\n")
+        part.rename(neurons)
+
+
+def theirs(task, path, out):
+    """Runs a task of another program in this process, and prints its time and memory."""
+    path, out = pathlib.Path(path), pathlib.Path(out)
+    import numpy as np
+
+    def nibabel_eager():
+        return nibabel.streamlines.load(path).streamlines.get_data()
+
+    def nibabel_lazy():
+        return sum(len(line) for line in nibabel.streamlines.load(path, lazy_load=True).streamlines)
+
+    def nibabel_copy():
+        nibabel.streamlines.save(nibabel.streamlines.load(path).tractogram, str(out))
+
+    def surface_read():
+        return [array.data for array in nibabel.load(path).darrays]
+
+    def surface_copy():
+        nibabel.save(nibabel.load(path), out)
+
+    def laspy_read():
+        points = laspy.read(path)
+        # The values that a store has: world coordinates and every dimension.
+        return points.xyz, [np.array(points[name]) for name in points.point_format.dimension_names]
+
+    def laspy_copy():
+        laspy.read(path).write(out)
+
+    def trimesh_read():
+        return trimesh.load(path, process=False)
+
+    def trimesh_copy():
+        trimesh.load(path, process=False).export(out)
+
+    def navis_read():
+        return navis.read_swc(path, parallel=False, progress=False)
+
+    def floor():
+        if path.is_dir():
+            options = dict(sep=" ", header=None, engine="c")
+            return [pandas.read_csv(file, **options) for file in path.iterdir()]
+        if path.suffix == ".obj":
+            return pandas.read_csv(path, sep=" ", header=None, names=list("abcd"), dtype=str, engine="c")
+        if path.suffix == ".laz":
+            return laspy.read(path).points.array
+        data = path.read_bytes()
+        if path.suffix == ".gii":
+            return surface_read()
+        start = len(data) % 4
+        return np.frombuffer(data, "u1" if path.suffix == ".las" else "f4", offset=0 if path.suffix == ".las" else start).copy()
+
+    needs = dict(nibabel="nibabel", surface="nibabel", laspy="laspy", trimesh="trimesh", navis="navis", floor="pandas")
+    name = needs[task.split("_")[0]]
+    for module in {name, "laspy", "nibabel", "pandas"} if task == "floor" else {name}:
+        globals()[module] = __import__(module)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    kept = locals()[task]()
+    seconds = time.perf_counter() - start
+    del kept
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps({"seconds": seconds, "peak": (peak - before) << 10}))
+
+
+def process(words, is_timed=False):
+    """Runs a process, and returns its seconds, or those that it prints, and the peak of its memory."""
+    start = time.perf_counter()
+    child = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    text = child.stdout.read().decode()
+    _, status, usage = os.wait4(child.pid, 0)
+    seconds = time.perf_counter() - start
+    if status:
+        raise RuntimeError(f"{words}: {text}")
+    if is_timed:
+        seconds = json.loads(text)["seconds"]
+    return {"seconds": seconds, "peak": usage.ru_maxrss << 10}
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+def in_turns(folder, tasks):
+    """Runs tasks in turns, and returns the fastest run of each."""
+    best = {}
+    for _ in range(RUNS):
+        for name, (words, out) in tasks.items():
+            remove(out)
+            if words[0] == "theirs":
+                words = [sys.executable, __file__, *words]
+                done = subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True)
+                found = json.loads(done.stdout.splitlines()[-1])
+            else:
+                found = process(words, name == "read")
+            if name not in best or found["seconds"] < best[name]["seconds"]:
+                best[name] = found
+    return best
+
+
+def main(folder, zvf, read, vertices):
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, __file__, "make", folder, str(vertices)], check=True)
+    zvtools = pathlib.Path(sys.executable).with_name("zvtools")
+    start = min(process([zvf, "--version"])["seconds"] for _ in range(9))
+    print(f"start of zvf: {start * 1000:.1f} ms")
+    if zvtools.exists():
+        print(f"start of zvtools: {process([zvtools, '--version'])['seconds']:.2f} s")
+    print()
+    peers = {
+        "tracts.trk": ["nibabel_eager", "nibabel_lazy", "nibabel_copy"],
+        "tracts.tck": ["nibabel_eager", "nibabel_lazy", "nibabel_copy"],
+        "cloud.las": ["laspy_read", "laspy_copy"],
+        "cloud.laz": ["laspy_read", "laspy_copy"],
+        "surface.ply": ["trimesh_read", "trimesh_copy"],
+        "surface.obj": ["trimesh_read", "trimesh_copy"],
+        "surface.stl": ["trimesh_read", "trimesh_copy"],
+        "surface.gii": ["surface_read", "surface_copy"],
+        "neurons": ["navis_read"],
+    }
+    results = {}
+    for name, tasks in peers.items():
+        source = folder / name
+        ending = source.suffix or ".swc"
+        store, back, copy = folder / "ours.zv", folder / f"back{ending}", folder / f"copy{ending}"
+        their_copy, their_store = folder / f"theirs{ending}", folder / "theirs.zv"
+        quiet = ["--quiet"]
+        runs = {
+            "read": ([read, source], folder / "none"),
+            "create": ([zvf, "create", store, "--from", source, "--memory", MEMORY, *quiet], store),
+            "query": ([zvf, "query", store, "-o", back, *quiet], back),
+            "convert": ([zvf, "convert", source, copy, *quiet], copy),
+            "floor": (["theirs", "floor", source, "-"], folder / "none"),
+        }
+        runs |= {task: (["theirs", task, source, their_copy], their_copy) for task in tasks}
+        if name in ("tracts.trk", "tracts.tck") and zvtools.exists():
+            words = [zvtools, "convert", source, their_store, "--chunk-shape", "32,32,32", "--overwrite"]
+            runs["zvtools"] = (words, their_store)
+        found = in_turns(folder, runs)
+        results[name] = found
+        size = sum(file.stat().st_size for file in source.iterdir()) if source.is_dir() else source.stat().st_size
+        print(f"{name}, {size >> 20} MiB")
+        for task, one in found.items():
+            print(f"  {task:14} {one['seconds']:9.3f} s {one['peak'] >> 20:7} MiB")
+        for task in [*tasks, *(["zvtools"] if "zvtools" in found else []), "floor"]:
+            of_task = {"zvtools": "create", "floor": "read"}
+            ours = of_task.get(task, "convert" if task.endswith("copy") else "read")
+            ratio = found[task]["seconds"] / found[ours]["seconds"]
+            print(f"  {ours} against {task}: {ratio:.2f}x")
+        for leftover in (store, back, copy, their_copy, their_store):
+            remove(leftover)
+    (folder / "files.json").write_text(json.dumps({"start": start, "results": results}, indent=1))
+
+
+if sys.argv[1] == "theirs":
+    theirs(*sys.argv[2:])
+elif sys.argv[1] == "make":
+    make(*sys.argv[2:])
+else:
+    main(pathlib.Path(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4]) if len(sys.argv) > 4 else 20_000_000)
