@@ -105,14 +105,15 @@ pub(crate) fn fitted(text: &str, size: f32, max: f32) -> String {
     if width(text, size) <= max {
         return text.to_owned();
     }
-    let mut short = text.to_owned();
-    while short.pop().is_some() {
-        let cut = format!("{}…", short.trim_end());
-        if width(&cut, size) <= max {
-            return cut;
-        }
-    }
-    "…".to_owned()
+    let cut = |end: &usize| {
+        let kept = text.get(..*end).unwrap_or_default();
+        format!("{}…", kept.trim_end())
+    };
+    // A longer text is not narrower, and texts of any length are searched.
+    let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    let fitting = ends.partition_point(|end| width(&cut(end), size) <= max);
+    let longest = ends.get(..fitting).and_then(<[usize]>::last);
+    longest.map_or_else(|| "…".to_owned(), cut)
 }
 
 /// Returns a note on the characters of texts that the font cannot draw, if any.
