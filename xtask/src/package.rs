@@ -1,6 +1,6 @@
 //! The Python package: builds its extension module and runs its tests.
 
-use std::{env::consts::DLL_EXTENSION, fs, process};
+use std::{env::consts::DLL_EXTENSION, fs, path::Path, process};
 
 use anyhow::{Context, Result, ensure};
 
@@ -48,21 +48,47 @@ pub(crate) fn wheel() -> Result<Done> {
         bytes < MAX_WHEEL_BYTES,
         "at most {MAX_WHEEL_BYTES} bytes are allowed"
     );
-    let fresh = folder.join("environment");
-    program(&python).words("-m venv").arg(&fresh).run()?;
+    installed(&python, &wheel.path(), &folder.join("environment"))?;
+    for later in python::later() {
+        let name = later.file_name().unwrap_or_default();
+        let version = later
+            .parent()
+            .and_then(Path::parent)
+            .and_then(Path::file_name);
+        println!("with {}", version.unwrap_or(name).display());
+        installed(&later, &wheel.path(), &folder.join("later"))?;
+    }
+    Ok(Done::Passed)
+}
+
+/// Installs the wheel into a new environment, runs an example and the command, and the tests that
+/// need no other packages.
+fn installed(python: &Path, wheel: &Path, fresh: &Path) -> Result<()> {
+    program(python).words("-m venv --clear").arg(fresh).run()?;
     let bin = fresh.join(if cfg!(windows) { "Scripts" } else { "bin" });
-    program(bin.join("python"))
+    let run = || program(bin.join("python"));
+    run()
         .words("-m pip install --quiet --disable-pip-version-check")
-        .arg(wheel.path())
+        .arg(wheel)
         .run()?;
     // Stops at the first warning, as that of a debug build.
     let example = "import zvf; zvf.create('memory:', kind='points', positions=[[0.0, 0, 0]])";
-    program(bin.join("python"))
-        .words("-W error -c")
-        .arg(example)
-        .run()?;
+    run().words("-W error -c").arg(example).run()?;
     program(bin.join("zvf")).arg("doctor").run()?;
-    Ok(Done::Passed)
+    run()
+        .words("-m pip install --quiet --disable-pip-version-check pytest")
+        .run()?;
+    let mut tests = run()
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        // The package of this folder must not hide the installed one.
+        .words("-m pytest --quiet -o pythonpath= -o addopts= -p no:cacheprovider")
+        .arg("--import-mode=importlib");
+    for name in [
+        "change", "create", "dense", "files", "limits", "query", "serve",
+    ] {
+        tests = tests.arg(format!("python/tests/test_{name}.py"));
+    }
+    tests.run()
 }
 
 /// Checks the package with mypy and pytest.

@@ -93,6 +93,20 @@ pub(crate) fn package() -> Result<Option<PathBuf>> {
     environment(PACKAGE)
 }
 
+/// Returns the later versions of Python that are installed, which the wheel serves as well.
+pub(crate) fn later() -> Vec<PathBuf> {
+    let versions = ["3.12", "3.13", "3.14"].into_iter();
+    let found = versions.filter_map(|version| {
+        let name = format!("python{version}");
+        match runs(&name) {
+            true => Some(PathBuf::from(name)),
+            // A shim of pyenv fails for a version that is not selected.
+            false => pyenv(&format!("{version}.")),
+        }
+    });
+    found.collect()
+}
+
 /// Returns the Python of the tests of zarr-vectors; `None` without python3.
 pub(crate) fn compat() -> Result<Option<PathBuf>> {
     environment(COMPAT)
