@@ -118,3 +118,149 @@ def test_tables_are_input(kind: str) -> None:
     zvf.create("two.zv", kind="points", positions=np.zeros((3, 2)), vertex=frame(kind),
                bounds=((0, 0), (1, 1)), chunk_shape=(10, 10))  # fmt: skip
     assert sorted(zvf.open("two.zv").query().vertex) == ["fa", "side", "x", "y"]
+
+
+class Stream:
+    """A table with the PyCapsule of a stream only, as those of many packages."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def chunked() -> Any:
+    """Two batches with columns of every form, the words of which have other codes in each."""
+    def batch(first: int, words: list[str | None]) -> Any:
+        rgb = pa.FixedSizeListArray.from_arrays(pa.array(range(3 * first, 3 * first + 6), "uint8"), 3)
+        return {
+            "x": [first, first + 1.0], "y": [0.0, 0.0], "z": [0.0, 0.0],
+            "rgb": rgb,
+            "side": pa.array(words).dictionary_encode(),
+            "note": pa.array([None, str(first)], pa.large_string()),
+            "fa": [0.5, None],
+            "on": [True, False],
+            "half": pa.array(np.array([1, 2], np.float16)),
+        }  # fmt: skip
+
+    return pa.concat_tables([pa.table(batch(0, ["l", "r"])), pa.table(batch(2, [None, "m"]))])
+
+
+@pytest.mark.parametrize("form", ["pyarrow", "stream", "polars", "duckdb", "batch"])
+def test_any_arrow_table_is_input(form: str) -> None:
+    table = chunked()
+    source: Any
+    if form == "pyarrow":
+        source = table
+    elif form == "stream":
+        source = Stream(table)
+    elif form == "polars":
+        source = pl.DataFrame(table)
+    elif form == "duckdb":
+        table = table.drop_columns(["half"])  # DuckDB widens it.
+        rows = table
+        source = duckdb.sql("from rows")
+    else:
+        source = table.unify_dictionaries().combine_chunks().to_batches()[0]
+    zvf.create("one.zv", kind="points", source=source, chunk_shape=(10, 10, 10))
+    found = zvf.open("one.zv").query()
+    assert found.positions[:, 0].tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(found.vertex["rgb"], np.arange(12).reshape(4, 3))
+    assert found.vertex["rgb"].dtype == np.uint8
+    assert found.vertex["side"].tolist() == ["l", "r", None, "m"]
+    assert found.vertex["note"].tolist() == [None, "0", None, "2"]
+    np.testing.assert_array_equal(found.vertex["fa"], [0.5, np.nan, 0.5, np.nan])
+    assert found.vertex["on"].tolist() == [True, False, True, False]
+    if form != "duckdb":
+        assert found.vertex["half"].dtype == np.float16
+    # The same columns as attributes, and single columns of the package.
+    names = {"rgb", "side", "fa"}
+    vertex = {name: table[name] for name in names}
+    positions = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(8.0)), 2)
+    zvf.create("two.zv", kind="points", positions=positions, vertex=vertex, chunk_shape=(10, 10))
+    two = zvf.open("two.zv").query()
+    assert set(two.vertex) == names and two.positions.tolist()[3] == [6, 7]
+    assert two.vertex["side"].tolist() == ["l", "r", None, "m"]
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "says"),
+    [
+        (pa.array([1, None]), ValueError, "n has missing values, which int64"),
+        (pa.array([True, None]), ValueError, "n has missing values, which bool"),
+        (pa.array([0, 1], pa.timestamp("s")), TypeError, 'n" has the type Timestamp'),
+        (pa.array([[1], [1, 2]]), TypeError, 'n" has the type List'),
+        (pa.array([[1, None], [1, 2]], pa.list_(pa.int64(), 2)), ValueError, 'n" has null'),
+        (pa.array([{"a": 1}, {"a": 2}]), TypeError, 'n" has the type Struct'),
+        (pl.Series([1, None]), ValueError, "n has missing values, which int64"),
+    ],
+)
+def test_arrow_columns_that_are_refused(column: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        zvf.create("one.zv", kind="points", positions=[[0.0], [1]], vertex={"n": column})
+    zvf.create("one.zv", kind="points", positions=[[0.0], [1]])
+    table = pa.table({"x": [0.0, 1], "n": pa.array(column)})
+    with pytest.raises(error, match=says):
+        zvf.create("one.zv", kind="points", source=table, overwrite=True)
+    assert len(zvf.open("one.zv").query()) == 2
+
+
+def test_tables_without_rows() -> None:
+    table = pa.schema([("x", pa.float32()), ("side", pa.string())]).empty_table()
+    with pytest.raises(zvf.InputError, match="vert"):
+        zvf.create("none.zv", kind="points", source=table)
+    tracts = zvf.open("tracts.zv")
+    nothing = tracts.query(where="fa > 5")
+    with pytest.raises(zvf.InputError, match="vert"):
+        zvf.create("none.zv", kind="streamlines", source=nothing)
+
+
+def test_text_of_pandas() -> None:
+    text = pd.Series(["l", pd.NA, "r"], dtype="string")
+    codes = pd.Series(["a", None, "a"], dtype="category")
+    vertex = {"side": text, "code": codes}
+    zvf.create("text.zv", kind="points", positions=np.eye(3), vertex=vertex, chunk_shape=(9,) * 3)
+    found = zvf.open("text.zv").query()
+    assert found.vertex["side"].tolist() == ["l", None, "r"]
+    assert found.vertex["code"].tolist() == ["a", None, "a"]
+
+
+def test_a_result_becomes_a_store(graph: zvf.Result) -> None:
+    zvf.create("again.zv", kind="graphs", source=graph, chunk_shape=(1, 1, 1))
+    found = zvf.open("again.zv").query()
+    assert graph.links is not None and found.links is not None
+    assert found.links.tolist() == graph.links.tolist()
+    assert found.vertex["label"].tolist() == ["a", None, "b"]
+    np.testing.assert_array_equal(found.vertex["wave"], graph.vertex["wave"])
+    np.testing.assert_array_equal(found.link["weight"], graph.link["weight"])
+    assert found.object["size"].tolist() == [1, 2]
+    tracts = zvf.open("tracts.zv")
+    near = tracts.query(groups=[1], where="object.length < 2")
+    zvf.create("near.zv", kind="streamlines", source=near, bounds=[0, 0, 0, 9, 9, 9])
+    copy = zvf.open("near.zv")
+    assert copy.query(groups=1).objects.tolist() == [8] and copy.axes == tracts.axes
+    copy.append(**tracts.query(objects=3).arrays())
+    both = copy.query()
+    assert dict(zip(both.objects.tolist(), both.object["length"].tolist(), strict=True)) == {
+        3: 2.5, 8: 1,
+    }  # fmt: skip
+    with pytest.raises(TypeError, match="source is a result; leave out vertex"):
+        zvf.create("other.zv", kind="streamlines", source=near, vertex={"a": [1, 2]})
+
+
+def test_attributes_of_fragments_become_those_of_objects() -> None:
+    zvf.create(
+        "plain.zv", kind="polylines", positions=np.arange(12.0).reshape(4, 3),
+        part_offsets=[0, 2, 4], fragment={"q": [1.0, np.nan]},
+    )  # fmt: skip
+    found = zvf.open("plain.zv").query(objects=[1, 0])
+    q = found.arrays()["fragment"]["q"]
+    np.testing.assert_array_equal(q, [np.nan, 1])
+    found.fragment._made["q"] = np.arange(4.0)
+    with pytest.raises(ValueError, match="fragment.q differs within an object"):
+        found.arrays()
+    found.fragment._made["q"] = np.zeros(4)
+    found.part_objects, found.part_offsets, found.object_ids = None, None, np.array([-1, -1, 0, 0])
+    with pytest.raises(ValueError, match="no object or to several"):
+        found.arrays()

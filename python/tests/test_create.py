@@ -69,6 +69,8 @@ def test_every_family_of_attributes() -> None:
         ({"chunk_shape": (0, 1, 1)}, zvf.InputError, "."),
         ({"chunkshape": (1, 1, 1)}, TypeError, "chunkshape.*chunk_shape"),
         ({"groups": {"a": [0], 1: [0]}}, TypeError, "numbers or names"),
+        ({"groups": [[0]]}, TypeError, "groups is a list"),
+        ({"progress": 3}, TypeError, "progress is a int"),
     ],
 )
 def test_unusable_geometry(

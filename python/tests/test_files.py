@@ -36,7 +36,13 @@ def test_a_file_becomes_a_store() -> None:
     [
         ({"source": "absent.tck"}, zvf.NotFoundError, "absent.tck"),
         ({"source": "short.tck"}, zvf.InputError, "short.tck"),
-        ({"source": "short.csv"}, zvf.InputError, "short.csv"),
+        ({"source": "short.csv", "kind": "points"}, zvf.InputError, "short.csv|vert"),
+        ({"source": "short.csv"}, TypeError, "kind is missing"),
+        ({"source": "absent.npz", "kind": "points"}, zvf.NotFoundError, "absent.npz"),
+        ({"source": "short.npz", "kind": "points"}, zvf.InputError, "short.npz"),
+        ({"source": "short.parquet", "kind": "points"}, zvf.InputError, "short.parquet"),
+        ({"source": "short.csv", "kind": "lines", "companions": ["a"]}, TypeError, "without being"),
+        ({"source": "short.txt"}, zvf.InputError, "short.txt"),
         ({"source": "short.tck", "positions": [[0, 0, 0]]}, TypeError, "positions"),
         ({"source": 3}, TypeError, "int"),
         ({"positions": [[0, 0, 0]], "kind": "points", "companions": ["a"]}, TypeError, "file"),
@@ -48,6 +54,8 @@ def test_files_that_are_refused(
 ) -> None:
     Path("short.tck").write_bytes(b"mrtrix tracks\n")
     Path("short.csv").write_text("x,y\n")
+    for name in ["short.npz", "short.parquet", "short.txt"]:
+        Path(name).write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(error, match=says):
         zvf.create("out.zv", **arguments)
     assert not Path("out.zv").exists()
@@ -104,6 +112,8 @@ def test_pictures() -> None:
     assert "image/png;base64" in tracts._repr_html_()
     with pytest.raises(ValueError, match=".png"):
         picture.save("two.jpg")
+    # Once a title took time with the square of its length.
+    assert tracts.render(size=(160, 120), title="long " * 20_000).vertices == 5
 
 
 @pytest.mark.parametrize(
@@ -145,3 +155,41 @@ def test_volumes_become_attributes() -> None:
         tracts.sample(np.array([[[object()]]]), into="other")
     with pytest.raises(zvf.NotFoundError):
         tracts.sample("absent.nii", into="other")
+
+
+@pytest.mark.parametrize("form", ["npz", "csv", "arrow", "parquet"])
+def test_saved_results_become_stores(form: str) -> None:
+    zvf.create(
+        "neurons.zv", kind="graphs", positions=np.arange(9.0).reshape(3, 3),
+        object_ids=[0, 0, 1], links=[[1, 0]], vertex={"type": ["soma", None, "axon"]},
+        link={"weight": np.array([0.5], np.float32)}, object={"name": ["a", "b"]},
+        groups={0: [1]}, axes=[("x", "micrometer"), ("y", "micrometer"), ("z", "micrometer")],
+        chunk_shape=(10, 10, 10),
+    )  # fmt: skip
+    neurons = zvf.open("neurons.zv")
+    neurons.save(f"all.{form}")
+    seen: list[tuple[int, int]] = []
+    zvf.create(
+        "again.zv", kind="graphs", source=f"all.{form}",
+        progress=lambda *counts: seen.append(counts),
+    )  # fmt: skip
+    again, found, old = zvf.open("again.zv"), zvf.open("again.zv").query(), neurons.query()
+    np.testing.assert_array_equal(found.positions, old.positions)
+    assert found.links is not None and found.links.tolist() == [[1, 0]]
+    assert found.vertex["type"].tolist() == ["soma", None, "axon"]
+    assert found.link["weight"].tolist() == [0.5] and found.object["name"].tolist() == ["a", "b"]
+    assert again.units == ["micrometer"] * 3
+    assert seen and seen[-1][0] == seen[-1][1]
+
+
+def test_parts_of_one_object_stay_apart() -> None:
+    tracts = zvf.open("tracts.zv")
+    tracts.replace(
+        positions=[[0, 0, 0], [9, 0, 0], [9, 9, 0], [0, 9, 0]], part_offsets=[0, 4],
+        part_objects=[3], vertex={"fa": [0, 1, 2, 3]},
+    )  # fmt: skip
+    parts = tracts.query(bbox=((0, 0, 0), (5, 9, 9)), mode="clip")
+    assert parts.part_objects is not None and parts.part_objects.tolist() == [3, 3]
+    tracts.save("parts.npz", bbox=((0, 0, 0), (5, 9, 9)), mode="clip")
+    report = zvf.create("parts.zv", kind="streamlines", source="parts.npz")
+    assert report.objects == 2 and any("source_object" in note for note in report.notes)

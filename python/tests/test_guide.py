@@ -139,7 +139,10 @@ def test_the_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_python_of_every_command_runs() -> None:
     more_samples()
     names, blocks = run(ROOT / "docs" / "cli.md")
-    assert blocks >= 16
+    assert blocks >= 17
+    assert sorted(zvf.open("two.zv").query().objects.tolist()) == [4, 17]
+    assert zvf.open("again.zv").count().vertices == len(pandas.read_csv("near.csv"))
+    assert "tracts" in str(names["server"].state)
     assert names["report"].ok and len(names["near"]) > 0
     assert names["noise"].vertex["class"].tolist() == [18] * 40
     cloud, tracts = names["cloud"], zvf.open("tracts.zv")

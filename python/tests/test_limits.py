@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -58,6 +61,33 @@ def test_large_columns_are_freed() -> None:
         cloud.query()
     # One result has 4.8 MB.
     assert resident() - before < 20_000_000
+
+
+PEAK = """
+import resource, warnings, zvf
+warnings.simplefilter("ignore")
+cloud = zvf.open("cloud.zv", cache=0)
+list(zip(range(2), cloud.batches()))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rows = sum(len(batch) for batch in cloud.batches(where="q >= 0"))
+print(rows, 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="peaks are in kilobytes on Linux")
+def test_batches_take_bounded_memory() -> None:
+    rows = 2_000_000
+    positions = np.random.default_rng(1).random((rows, 3), np.float32)
+    zvf.create("cloud.zv", kind="points", positions=positions, vertex={"q": positions[:, 0]},
+               chunk_shape=(0.1,) * 3)  # fmt: skip
+    path = {"PYTHONPATH": str(Path(zvf.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK], capture_output=True, text=True, check=True,
+        env={**os.environ, **path},
+    )  # fmt: skip
+    counted, growth = map(int, done.stdout.split())
+    # The whole result has 32 MB, a batch one.
+    assert counted == rows and growth < 12_000_000, done.stdout
 
 
 def test_other_threads_run_while_the_engine_works() -> None:

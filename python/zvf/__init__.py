@@ -62,6 +62,7 @@ from ._reports import (
     Validation,
 )
 from ._result import Batches, Columns, Result
+from ._serve import Server, serve
 from ._store import convert, migrate, repair, seal, validate
 
 __version__: str = _zvf.__version__
@@ -107,6 +108,7 @@ __all__ = [
     "SampleReport",
     "SavedFiles",
     "Seal",
+    "Server",
     "StoreInfo",
     "Table",
     "UnsupportedError",
@@ -119,6 +121,7 @@ __all__ = [
     "open",
     "repair",
     "seal",
+    "serve",
     "validate",
 ]
 

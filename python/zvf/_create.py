@@ -11,6 +11,7 @@ from . import _zvf
 from ._geometry import geometry
 from ._options import CreateOptions, plain
 from ._progress import Progress, shown
+from ._result import Result
 from ._tables import arrays_of, is_table
 
 PATHS = ("lines", "polylines", "streamlines")
@@ -54,20 +55,24 @@ def create(
 ) -> CreateReport:
     """Write geometry as a new store, which appears once it is complete.
 
-    The geometry comes from arrays, from a file, or from a table with one row for each vertex.
+    The geometry comes from arrays, from a file, from a result of a query, or from a table with one
+    row for each vertex.
 
-    Arrays may have any stride, byte order and number type, and may be lists. Attributes are
-    mappings of names to columns: a dictionary, or a table of pandas, polars or Arrow. Columns hold
-    numbers, one or more to a row, or text.
+    Arrays may have any stride, byte order and number type, and may be lists or Arrow arrays.
+    Attributes are mappings of names to columns: a dictionary, or a table of pandas, polars, pyarrow,
+    DuckDB or another package with Arrow's PyCapsules. Columns hold numbers, one or more to a row, or
+    text.
 
     Args:
         store: Address of the new store.
-        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh. Files have one.
+        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh. Files have one,
+            except tables and `.npz`.
         source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz or .gii file, also compressed
-            with gzip, a FreeSurfer surface, a folder of .swc, or a folder of
-            precomputed data of Neuroglancer; or a table of pandas, polars or Arrow, whose columns x, y, z (or those
-            that `axes` names) are coordinates. `object_id`, and `part` of paths, group its
-            rows, and other columns are attributes of vertices. Arrays add to a table.
+            with gzip, a FreeSurfer surface, a folder of .swc, or a folder of precomputed data of
+            Neuroglancer; a .npz, .csv, .arrow or .parquet file, which `Dataset.save` writes too,
+            with the tables beside it; a result of a query; or a table, whose columns x, y, z (or
+            those that `axes` names) are coordinates. `object_id`, and `part` of paths, group the
+            rows of a table, and other columns are attributes of vertices. Arrays add to a table.
         positions: Coordinates, one row for each vertex.
         part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
         part_objects: Object of each path; paths are numbered from 0 unless given.
@@ -112,11 +117,17 @@ def create(
             return CreateReport(**_zvf.create_from_file(os.fspath(store), file, keywords))
         if companions:
             raise TypeError("companions belong to a source that is a file")
-        if source is not None:
+        if isinstance(source, Result):
+            if arrays:
+                raise TypeError(f"source is a result; leave out {', '.join(arrays)}")
+            arrays = {**source.arrays()}
+            # The names of all axes that are read; units are not part of a result.
+            keywords.setdefault("axes", [(name, None) for name in source.axes])
+        elif source is not None:
             if not is_table(source):
                 raise TypeError(
-                    f"source is a {type(source).__name__}; use the path of a file, or a table of "
-                    "pandas, polars or pyarrow"
+                    f"source is a {type(source).__name__}; use the path of a file, a result, or a "
+                    "table of pandas, polars or pyarrow"
                 )
             axes = [name for name, _ in options.get("axes", ())]
             table = arrays_of(source, axes, kind in PATHS)

@@ -8,6 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _zvf
+from ._raw import RawColumn, values_of
+
 Numbers: TypeAlias = tuple[str, int, NDArray[np.uint8]]
 """The type of the values, the number of values in a row, and the bytes."""
 
@@ -59,6 +62,8 @@ def columns(family: str, table: Any, types: Mapping[str, np.dtype[Any]]) -> dict
 
 
 def _groups(groups: Mapping[Any, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(groups, Mapping):
+        raise TypeError(f"groups is a {type(groups).__name__}; use a dictionary of object ids")
     members = [integers(f"group {name!r}", ids, 1) for name, ids in groups.items()]
     names = list(groups)
     if all(isinstance(name, str) for name in names):
@@ -71,12 +76,35 @@ def _groups(groups: Mapping[Any, Any], attributes: dict[str, Any]) -> dict[str, 
     return {"groups": {int(name): ids for name, ids in zip(names, members, strict=True)}}
 
 
+def is_arrow(values: Any) -> bool:
+    """Return whether an object gives Arrow data away by a PyCapsule. pandas does so only if pyarrow
+    is installed, and its columns are NumPy arrays without."""
+    is_pandas = hasattr(values, "iloc")
+    return not is_pandas and (
+        hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
+    )
+
+
+def _joined(chunks: list[RawColumn]) -> NDArray[Any]:
+    """Return the chunks of an Arrow column as one array."""
+    parts = [values_of(chunk) for chunk in chunks]
+    if len(parts) == 1:
+        return parts[0]
+    joined = np.concatenate([np.ma.getdata(part) for part in parts])
+    if not any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        return joined
+    masks = np.concatenate([np.ma.getmaskarray(part) for part in parts])
+    masked: NDArray[Any] = np.ma.MaskedArray(joined, mask=masks)
+    return masked
+
+
 def columns_of(family: str, table: Any) -> list[tuple[str, Any]]:
-    """Return the columns of a mapping or of a table of pandas, polars or Arrow."""
+    """Return the columns of a mapping, or of a table of pandas or of any package with Arrow's
+    PyCapsules."""
     if isinstance(table, Mapping):
         pairs = list(table.items())
-    elif hasattr(table, "column_names"):
-        pairs = [(name, table[name]) for name in table.column_names]
+    elif is_arrow(table):
+        pairs = [(chunks[0][0], _joined(chunks)) for chunks in _zvf.arrow_columns(table)]
     elif hasattr(table, "columns"):
         pairs = [(name, table[name]) for name in table.columns]
     else:
@@ -121,7 +149,8 @@ def _column(name: str, values: Any) -> Numbers | list[str | None]:
 def _text(name: str, row: int, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, float) and value != value:  # the missing text of pandas
+    # The missing text of pandas.
+    if (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
         return None
     raise TypeError(
         f"{name} has a value of type {type(value).__name__} in row {row}; a column holds numbers, "
@@ -130,7 +159,11 @@ def _text(name: str, row: int, value: Any) -> str | None:
 
 
 def _array(name: str, values: Any) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if not isinstance(values, np.ndarray) and is_arrow(values):
+        values = _joined(_zvf.arrow_column(name, values))
+    if isinstance(values, np.ma.MaskedArray):
+        if not np.ma.is_masked(values):
+            return values.data
         if values.dtype.kind != "f":
             raise ValueError(f"{name} has missing values, which {values.dtype} cannot express")
         return values.filled(np.nan)

@@ -39,7 +39,8 @@ class OpenOptions(TypedDict, total=False):
 
 
 class QueryOptions(TypedDict, total=False):
-    """What a query selects, and what it returns. All selections must hold."""
+    """What a query selects, and what it returns. All selections must hold, but `groups` adds to
+    `objects`."""
 
     bbox: Bounds
     """Select by a box. Bounds may be infinite."""
@@ -56,7 +57,7 @@ class QueryOptions(TypedDict, total=False):
     objects: Ids
     """Select objects by id. They are returned in this order."""
     groups: Ids
-    """Select the objects of groups."""
+    """Select the objects of groups, in addition to `objects`."""
     chunks: Sequence[Sequence[int]]
     """Select by chunk."""
     where: str

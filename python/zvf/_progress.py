@@ -18,9 +18,11 @@ def shown(progress: Progress, title: str) -> Iterator[Callable[[int, int], objec
         yield None
     elif callable(progress):
         yield progress
-    else:
+    elif progress is True:
         with _bar(title) as update:
             yield update
+    else:
+        raise TypeError(f"progress is a {type(progress).__name__}; use a function, or True")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the extension module returns, as types."""
+"""What the extension module returns, as types, and its columns as arrays."""
 
 from __future__ import annotations
 
@@ -56,3 +56,22 @@ class RawResult(TypedDict, total=False):
     groups: dict[int, NDArray[np.int64]]
     skipped: list[tuple[str, str]]
     notes: list[str]
+
+
+def values_of(column: RawColumn) -> NDArray[Any]:
+    """Return a column as an array: text with `None` for missing values, and a masked array if
+    numbers are missing."""
+    _, values, words, nulls = column
+    if words is not None:
+        table = np.array([*words, None], dtype=object)
+        text = table[np.minimum(values, len(words))]
+        if nulls is not None:
+            text[nulls] = None
+        text.setflags(write=False)
+        return text
+    if nulls is not None:
+        shape = nulls.shape + (1,) * (values.ndim - 1)
+        mask = np.broadcast_to(nulls.reshape(shape), values.shape)
+        masked: NDArray[Any] = np.ma.MaskedArray(values, mask=mask)
+        return masked
+    return values

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _zvf
 from ._arrow import Table, column
-from ._raw import RawColumn, RawResult
+from ._options import GeometryArrays
+from ._raw import RawColumn, RawResult, values_of
 
 
 class Columns(Mapping[str, NDArray[Any]]):
@@ -30,7 +31,7 @@ class Columns(Mapping[str, NDArray[Any]]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         made = self._made.get(name)
         if made is None:
-            made = self._made[name] = _values(self._raw[name])
+            made = self._made[name] = values_of(self._raw[name])
         return made
 
     def __iter__(self) -> Iterator[str]:
@@ -54,21 +55,15 @@ class Columns(Mapping[str, NDArray[Any]]):
         return codes, words
 
 
-def _values(column: RawColumn) -> NDArray[Any]:
-    _, values, words, nulls = column
-    if words is not None:
-        table = np.array([*words, None], dtype=object)
-        text = table[np.minimum(values, len(words))]
-        if nulls is not None:
-            text[nulls] = None
-        text.setflags(write=False)
-        return text
-    if nulls is not None:
-        shape = nulls.shape + (1,) * (values.ndim - 1)
-        mask = np.broadcast_to(nulls.reshape(shape), values.shape)
-        masked: NDArray[Any] = np.ma.MaskedArray(values, mask=mask)
-        return masked
-    return values
+NO_OBJECT = -1
+"""The object of vertices without one."""
+
+
+def _are_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    equal = one == other
+    if one.dtype.kind == "f":
+        equal |= np.isnan(one) & np.isnan(other)
+    return bool(np.all(equal))
 
 
 class Result:
@@ -170,6 +165,64 @@ class Result:
         return (
             positions[start:end] for start, end in zip(offsets, offsets[1:], strict=False)
         )
+
+    def arrays(self) -> GeometryArrays:
+        """Return the arguments of `zvf.create` and of `Dataset.append` that hold this result.
+
+        `zvf.create("near.zv", kind=..., source=result)` takes the result itself.
+
+        Raises:
+            ValueError: Some vertices belong to no object or to several, or an attribute of
+                fragments differs within an object.
+
+        >>> sorted(zvf.open("tracts.zv").query(objects=3).arrays())
+        ['object', 'objects', 'part_objects', 'part_offsets', 'positions', 'vertex']
+        """
+        made: dict[str, Any] = {"positions": self.positions}
+        ids = self.object_ids
+        if self.part_objects is not None and self.part_offsets is not None:
+            made["part_offsets"], made["part_objects"] = self.part_offsets, self.part_objects
+            ids = np.repeat(self.part_objects, np.diff(self.part_offsets))
+        elif ids is not None and (ids != NO_OBJECT).any():
+            if (ids < 0).any():
+                raise ValueError(
+                    "some vertices belong to no object or to several; query by object to tell "
+                    "them apart"
+                )
+            made["object_ids"] = ids
+        if self.links is not None:
+            made["links"] = self.links
+        if len(self.objects):
+            made["objects"] = self.objects
+            if self.fragment:
+                made["fragment"] = self._by_object(ids)
+        for family in ("vertex", "link", "object"):
+            if columns := getattr(self, family):
+                made[family] = columns
+        if self.groups:
+            # Of a group, those of its objects that are in the result.
+            made["groups"] = {
+                group: ids[np.isin(ids, self.objects)] for group, ids in self.groups.items()
+            }
+        return cast(GeometryArrays, made)
+
+    def _by_object(self, ids: NDArray[np.int64] | None) -> dict[str, NDArray[Any]]:
+        """Return attributes of fragments with a row for each object."""
+        if ids is None:
+            raise ValueError("attributes of fragments need the objects of vertices")
+        order = np.argsort(self.objects, kind="stable")
+        at = order[np.minimum(np.searchsorted(self.objects, ids, sorter=order), len(order) - 1)]
+        first = np.zeros(len(self.objects), np.int64)
+        first[at[::-1]] = np.arange(len(ids))[::-1]
+        made = {}
+        for name, column in self.fragment.items():
+            rows = column[first]
+            if not _are_equal(rows[at], column):
+                raise ValueError(
+                    f"fragment.{name} differs within an object; leave it out with select="
+                )
+            made[name] = rows
+        return made
 
     def table(self, name: Literal["vertices", "objects", "links"] = "vertices") -> Table:
         """Return a table for pyarrow, polars, DuckDB and others that take Arrow data.

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ._geometry import columns_of
+from ._geometry import columns_of, is_arrow
 
 AXES = ("x", "y", "z", "w")
 PARTS = ("part", "object", "object_id")
 
 
 def is_table(source: Any) -> bool:
-    """Return whether this is a table of pandas, polars or Arrow, or a mapping of columns."""
-    return isinstance(source, Mapping) or hasattr(source, "columns")
+    """Return whether this is a mapping of columns, or a table of pandas or of any package with
+    Arrow's PyCapsules."""
+    return isinstance(source, Mapping) or hasattr(source, "columns") or is_arrow(source)
 
 
 def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str, Any]:

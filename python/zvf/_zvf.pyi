@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ._raw import RawReport, RawResult, RawRoot
+from ._raw import RawColumn, RawReport, RawResult, RawRoot
 
 __all__ = [
     "Batches",
@@ -15,9 +15,12 @@ __all__ = [
     "DenseArray",
     "Picture",
     "RecordBatch",
+    "Server",
     "Task",
     "__version__",
     "append",
+    "arrow_column",
+    "arrow_columns",
     "command",
     "compact",
     "create",
@@ -37,6 +40,7 @@ __all__ = [
     "sample",
     "save_result",
     "seal",
+    "serve",
     "start_query",
     "validate",
     "write_object_attributes",
@@ -101,6 +105,17 @@ class RecordBatch:
     def stream(self, requested: object | None) -> object: ...
 
 @final
+class Server:
+    @property
+    def address(self) -> str: ...
+    @property
+    def link(self) -> str: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def state(self) -> Any: ...
+    def stop(self) -> None: ...
+
+@final
 class Task:
     def cancel(self) -> None: ...
 
@@ -108,6 +123,8 @@ def open(address: str, keywords: dict[str, Any]) -> Dataset: ...
 def start_query(
     dataset: Dataset, keywords: dict[str, Any], done: Callable[[Any, Any], None]
 ) -> Task: ...
+def arrow_columns(table: Any) -> list[list[RawColumn]]: ...
+def arrow_column(name: str, array: Any) -> list[RawColumn]: ...
 def create(address: str, geometry: dict[str, Any], keywords: dict[str, Any]) -> dict[str, Any]: ...
 def create_from_file(address: str, file: str, keywords: dict[str, Any]) -> dict[str, Any]: ...
 def open_dense(path: str, dataset: str | None, memory: int | None) -> DenseArray: ...
@@ -117,6 +134,7 @@ def save_result(
 def export_precomputed(
     dataset: Dataset, folder: str, keywords: dict[str, Any]
 ) -> dict[str, Any]: ...
+def serve(stores: list[Any], keywords: dict[str, Any]) -> Server: ...
 def command(words: list[str]) -> tuple[Any, list[str]]: ...
 def draw(dataset: Dataset, keywords: dict[str, Any]) -> Picture: ...
 def sample(dataset: Dataset, volume: Any, keywords: dict[str, Any]) -> dict[str, Any]: ...

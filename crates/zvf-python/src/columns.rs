@@ -48,7 +48,8 @@ pub(crate) fn attributes(
         .collect()
 }
 
-fn attribute(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyTuple>> {
+/// Converts an attribute to `(name, values, words, nulls)`.
+pub(crate) fn attribute(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyTuple>> {
     let nulls = column.nulls.map(|nulls| array(py, nulls)).transpose()?;
     let (values, words) = match column.values {
         ColumnValues::Numeric(values) => (numbers(py, values)?, None),

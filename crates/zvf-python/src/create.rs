@@ -1,6 +1,9 @@
 //! Geometry from arrays, and new stores.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{
@@ -13,12 +16,16 @@ use zvf::{
     Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, ShardingPolicy,
     WriteReport, numeric::Kind,
 };
+use zvf_cli::formats::{
+    self, Format, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, InputFileError,
+};
 use zvf_files::FileReadOptions;
+use zvf_model::error_chain::error_chain;
 
 use crate::{
     dataset::open_options,
     engine,
-    errors::{IntoException, unreadable},
+    errors::{IntoException, exception, unreadable},
     options::{Keywords, json},
     progress::ProgressCallback,
 };
@@ -27,6 +34,8 @@ use crate::{
 const ZSTD_LEVEL: i32 = 1;
 /// Default level of gzip, as of `zvf create`.
 const GZIP_LEVEL: u32 = 5;
+/// Extensions of files of tables and arrays.
+const TABLES: [&str; 4] = ["npz", "csv", "arrow", "parquet"];
 /// Default memory for a file that is read as a whole.
 const WHOLE_MEMORY: u64 = 1 << 30;
 /// Copies of the geometry in memory while a store is planned as a whole.
@@ -41,8 +50,7 @@ pub(crate) fn create<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
-    let missing = || PyTypeError::new_err(format!("kind is missing; use one of {}", kinds()));
-    let kind = geometry_kind(&mut given)?.ok_or_else(missing)?;
+    let kind = needed_kind(&mut given)?;
     let design = design(&mut given, kind)?;
     let mut options = create_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress")?);
@@ -62,6 +70,14 @@ pub(crate) fn create_from_file<'py>(
     file: PathBuf,
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let extension = file.extension().unwrap_or_default();
+    let is_table = TABLES.iter().any(|own| extension.eq_ignore_ascii_case(own));
+    // A table may have a geometry of its own, as GeoParquet has.
+    let is_field =
+        || InputFile::new(&file).is_ok_and(|input| matches!(input.format(), Format::Field(_)));
+    if is_table && !is_field() {
+        return create_from_tables(py, address, &file, keywords);
+    }
     let mut given = Keywords::new(keywords)?;
     let mut reading = FileReadOptions::default();
     reading.kind = geometry_kind(&mut given)?;
@@ -101,6 +117,57 @@ pub(crate) fn create_from_file<'py>(
         };
         engine::run_with_progress(py, work, &progress)?
     };
+    report(py, written, notes)
+}
+
+/// Writes the geometry of a `.npz`, or of a table and the tables beside it, as a new store.
+fn create_from_tables<'py>(
+    py: Python<'py>,
+    address: &str,
+    file: &Path,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let kind = needed_kind(&mut given)?;
+    let companions: Option<Vec<PathBuf>> = given.get("companions")?;
+    if companions.is_some_and(|files| !files.is_empty()) {
+        return Err(PyTypeError::new_err(format!(
+            "companions belong to tractograms and surfaces; the tables of links, objects and \
+             groups beside {} are read without being named",
+            file.display()
+        )));
+    }
+    let mut design = design(&mut given, kind)?;
+    let mut options = create_options(&mut given)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
+    given.finish()?;
+    options.progress = progress.counter();
+    let mut reading = GeometryReadOptions::new(kind);
+    let axes = design.axes.as_ref();
+    reading.axes = axes.map(|axes| axes.iter().map(|axis| axis.name.clone()).collect());
+    let input = InputFile::new(file).map_err(|error| {
+        let text = format!("{}: {error}", file.display());
+        let class = match error {
+            InputFileError::NoFile => "NotFoundError",
+            _ => "InputError",
+        };
+        exception(py, class, &text, None, None)
+    })?;
+    let read = move || {
+        let mut geometry = formats::read(&input, &reading)?;
+        geometry.separate_parts()?;
+        Ok(geometry)
+    };
+    let read = engine::run(py, engine::blocking(read))?;
+    let input: GeometryInput = read.map_err(|error: GeometryReadError| {
+        exception(py, "InputError", &error_chain(&error), None, None)
+    })?;
+    input.complete(&mut design);
+    let GeometryInput {
+        geometry, notes, ..
+    } = input;
+    let work = || zvf::create(address, geometry, design, &options);
+    let written = engine::run_with_progress(py, work, &progress)?;
     report(py, written, notes)
 }
 
@@ -220,6 +287,12 @@ fn geometry_kind(given: &mut Keywords<'_>) -> PyResult<Option<GeometryKind>> {
         kinds.find(|kind| kind.name() == word)
     };
     given.word("kind", find, &kinds())
+}
+
+/// Takes the kind of geometry, which must be given.
+fn needed_kind(given: &mut Keywords<'_>) -> PyResult<GeometryKind> {
+    let missing = || PyTypeError::new_err(format!("kind is missing; use one of {}", kinds()));
+    geometry_kind(given)?.ok_or_else(missing)
 }
 
 /// Takes the design of a store.

@@ -24,14 +24,12 @@ impl IntoException for PyErr {
 
 impl IntoException for Error {
     fn into_exception(self, py: Python<'_>) -> PyErr {
-        let (key, chunk) = match &self {
-            Self::Query(QueryError::Damaged(damage)) => (
-                Some(damage.key.to_string()),
-                damage.chunk.as_ref().map(ToString::to_string),
-            ),
-            Self::Query(QueryError::Fetch(error)) => (Some(error.key.to_string()), None),
-            _ => (None, None),
+        let key = self.key().map(ToString::to_string);
+        let chunk = match &self {
+            Self::Query(QueryError::Damaged(damage)) => damage.chunk.as_ref(),
+            _ => None,
         };
+        let chunk = chunk.map(ToString::to_string);
         exception(py, class(&self), &error_chain(&self), key, chunk)
     }
 }

@@ -10,13 +10,14 @@
 //! | `batches`, `task` | results in batches, queries that an event loop awaits |
 //! | `create`, `edit`, `store` | new stores from arrays, changes and levels, operations on whole stores |
 //! | `dense`, `sample`, `picture` | dense arrays, volumes as attributes, pictures |
-//! | `files` | results as files, conversions, sources of Neuroglancer |
-//! | `columns`, `arrow` | columns ↔ NumPy arrays, arrays → Arrow data |
+//! | `files`, `serve` | results as files, conversions, sources and servers of Neuroglancer |
+//! | `columns`, `arrow`, `arrow_input` | columns ↔ NumPy arrays, arrays → Arrow data, Arrow data → columns |
 //! | `engine`, `progress` | the runtime, Ctrl-C, forks, callbacks |
 //! | `errors` | errors → exceptions |
 //! | `options` | keyword arguments |
 
 mod arrow;
+mod arrow_input;
 mod batches;
 mod columns;
 mod create;
@@ -32,6 +33,7 @@ mod progress;
 mod query;
 mod result;
 mod sample;
+mod serve;
 mod store;
 mod task;
 
@@ -54,6 +56,8 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dataset::open, module)?)?;
     module.add_function(wrap_pyfunction!(create::create, module)?)?;
     module.add_class::<arrow::PyColumns>()?;
+    module.add_function(wrap_pyfunction!(arrow_input::arrow_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow_input::arrow_column, module)?)?;
     module.add_class::<batches::PyBatches>()?;
     module.add_class::<task::PyTask>()?;
     module.add_function(wrap_pyfunction!(task::start_query, module)?)?;
@@ -75,6 +79,8 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::command, module)?)?;
     module.add_function(wrap_pyfunction!(picture::draw, module)?)?;
     module.add_function(wrap_pyfunction!(sample::sample, module)?)?;
+    module.add_class::<serve::PyServer>()?;
+    module.add_function(wrap_pyfunction!(serve::serve, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(store::validate, module)?)?;
     module.add_function(wrap_pyfunction!(store::repair, module)?)?;

@@ -10,6 +10,7 @@ use zvf_model::{
     error_chain::error_chain,
     error_kind::ErrorKind,
     fetch::{BoxFuture, MaybeSend},
+    key::Key,
 };
 use zvf_query::QueryError;
 use zvf_store::{
@@ -202,6 +203,21 @@ impl Error {
                 _ => ErrorKind::Unavailable,
             },
             Self::Source(_) | Self::Declined(_) | Self::Interrupted => ErrorKind::Interrupted,
+        }
+    }
+
+    /// Returns the array, object or file that the error is about, if it is known.
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Read(error) => Some(error.key()),
+            Self::Query(QueryError::Damaged(damage)) => Some(&damage.key),
+            Self::Query(QueryError::Fetch(error)) => Some(&error.key),
+            Self::Unlistable(Cause(failure))
+            | Self::Unsupported(Cause(failure))
+            | Self::Damaged(Cause(failure))
+            | Self::OverBudget(Cause(failure))
+            | Self::Write(Cause(failure)) => failure.key(),
+            _ => None,
         }
     }
 
@@ -492,7 +508,6 @@ pub(crate) fn boxed<'a, T>(
 mod tests {
     use zvf_model::{
         fetch::{FetchError, FetchProblem},
-        key::Key,
         level::LevelId,
     };
 
@@ -526,6 +541,15 @@ mod tests {
             assert!(format!("{error:?}").starts_with(group), "{error:?}");
             assert_eq!(error.to_string(), message);
         }
+    }
+
+    #[test]
+    fn errors_name_what_they_are_about() {
+        let node = Key::parse("0/vertices").unwrap();
+        let damaged = Error::from(Failure::MissingArray { node: node.clone() });
+        assert_eq!(damaged.key(), Some(&node));
+        let unknown = Error::from(Failure::NoPyramid { why: "no" });
+        assert_eq!(unknown.key(), None);
     }
 
     #[test]

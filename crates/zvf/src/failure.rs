@@ -421,6 +421,37 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Returns the array, object or file that the failure is about, if it is known.
+    pub(crate) fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Array { node, .. }
+            | Self::Index { node, .. }
+            | Self::Unlisted { node }
+            | Self::MissingCell { node, .. }
+            | Self::NoCells { node }
+            | Self::Rows { node, .. }
+            | Self::Fragments { node, .. }
+            | Self::MissingNode { node }
+            | Self::MissingArray { node }
+            | Self::NoRoom { node, .. }
+            | Self::Manifests { node, .. }
+            | Self::TooManyCells { node, .. }
+            | Self::OpenRows { node, .. }
+            | Self::Manifest { node, .. }
+            | Self::OverBudget { node, .. }
+            | Self::Frame { node, .. } => Some(node),
+            Self::CutCell { key, .. } | Self::Encode { key, .. } | Self::Json { key, .. } => {
+                Some(key)
+            }
+            Self::AdditiveLevel { level } => Some(level),
+            Self::Metadata(error) => Some(&error.key),
+            Self::Read(error) => Some(error.key()),
+            Self::Cell(error) => Some(error.key()),
+            Self::Write(error) => Some(error.key()),
+            _ => None,
+        }
+    }
+
     /// Returns whether the store cannot be listed.
     pub(crate) fn is_unlistable(&self) -> bool {
         match self {

@@ -85,6 +85,7 @@ const PYTHON: &[&str] = &[
     "zvf-build",
     "zvf-store",
     "zvf",
+    "zvf-arrow",
     "zvf-dense",
     "zvf-files",
     "zvf-render",

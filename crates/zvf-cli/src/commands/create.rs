@@ -10,7 +10,7 @@ mod write;
 
 use std::error::Error;
 
-use zvf::{AxisSpec, Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
+use zvf::{Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
 
 use crate::{
     display::{count_noun, len_u64},
@@ -56,13 +56,7 @@ async fn create_whole(
     mut design: Design,
     input: GeometryInput,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
-    input
-        .description
-        .complete(&mut design, input.axes.as_deref());
-    name_axes(&mut design, &input);
-    if design.crs.is_none() {
-        design.crs.clone_from(&input.crs);
-    }
+    input.complete(&mut design);
     arguments.declare(&mut design, &AttributeNames::of(&input.geometry))?;
     let out = arguments.out.clone();
     let vertices = len_u64(input.geometry.vertices());
@@ -170,11 +164,4 @@ async fn create_large(
     report.created(created);
     report.warn(rounding.warning(&[]));
     Ok(arguments.done(&report)?)
-}
-
-/// Names the axes as in the file, unless an option names them.
-fn name_axes(design: &mut Design, input: &GeometryInput) {
-    if let (None, Some(names)) = (&design.axes, &input.axes) {
-        design.axes = Some(names.iter().map(AxisSpec::new).collect());
-    }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{Column, Geometry, NumericColumn, numeric::Kind};
+use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
 
 use super::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, StoreDescription,
@@ -342,6 +342,17 @@ fn groups(
 const SOURCE_OBJECT: &str = "source_object";
 
 impl GeometryInput {
+    /// Completes a design: what the design leaves open is taken from the file.
+    pub fn complete(&self, design: &mut Design) {
+        self.description.complete(design, self.axes.as_deref());
+        if let (None, Some(names)) = (&design.axes, &self.axes) {
+            design.axes = Some(names.iter().map(AxisSpec::new).collect());
+        }
+        if design.crs.is_none() {
+            design.crs.clone_from(&self.crs);
+        }
+    }
+
     /// Makes every path an object of its own. A store joins the parts of one object, so the parts
     /// that a clipped query cuts out of a path would be connected by lines that do not exist.
     ///
@@ -351,7 +362,7 @@ impl GeometryInput {
     /// # Errors
     ///
     /// Returns [`GeometryReadError::ObjectIds`] if no ids are left.
-    pub(crate) fn separate_parts(&mut self) -> Result<(), GeometryReadError> {
+    pub fn separate_parts(&mut self) -> Result<(), GeometryReadError> {
         let geometry = &mut self.geometry;
         let Some(parts) = &mut geometry.part_objects else {
             return Ok(());

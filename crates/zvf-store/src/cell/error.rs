@@ -121,6 +121,26 @@ pub enum CellError {
 }
 
 impl CellError {
+    /// Returns the array or object of the cell.
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::Index { node, .. } | Self::NotABlob { node, .. } | Self::Array { node, .. } => {
+                node
+            }
+            Self::Read(error) => error.key(),
+            Self::Metadata(error) => &error.key,
+            Self::Decode { key, .. }
+            | Self::OverBudget { key, .. }
+            | Self::Frame { key, .. }
+            | Self::ItemCount { key, .. }
+            | Self::PartOutOfBounds { key, .. }
+            | Self::ShardIndex { key, .. }
+            | Self::ShardEntry { key, .. }
+            | Self::Interrupted { key, .. }
+            | Self::CounterpartMissing { key, .. } => key,
+        }
+    }
+
     /// Returns whether the cell is damaged or inconsistent with its metadata, so that a retry fails
     /// again.
     pub fn is_damage(&self) -> bool {

@@ -32,7 +32,8 @@ nodes, edges = pandas.read_csv("nodes.csv"), pandas.read_csv("edges.csv")
 zvf.create("wires.zv", kind="graphs", source=nodes, links=edges, chunk_shape=(50, 50, 50), sharding="auto")
 zvf.create("fibres.zv", source="tracts.trk", compression="zstd")
 zvf.create("neurons.zv", source="neurons")
-zvf.create("two.zv", kind="streamlines", positions=two.positions, part_offsets=two.part_offsets, vertex=two.vertex)
+zvf.create("two.zv", kind="streamlines", source=two)
+zvf.create("again.zv", kind="streamlines", source="near.csv")
 
 # --- zvf convert
 zvf.convert("tracts.trk", "tracts.tck")
@@ -89,6 +90,10 @@ picture.save("fa.png")
 # --- zvf export precomputed
 tracts.export_precomputed("tracts.precomputed")
 tracts.export_precomputed("lines.precomputed", sharded=True, layers=["annotations"])
+
+# --- zvf serve
+with zvf.serve("tracts.zv", "md.nii", port=0) as server:
+    print(server.link, server.notes)
 
 # --- zvf tet
 zvf.dense.convert("volume.npy", "volume.tet", checksums=True)

@@ -1,0 +1,160 @@
+"""Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zvf
+
+ROWS = 150_000
+EVERYTHING = ((0, 0, 0), (1, 1, 1))
+
+
+@pytest.fixture(autouse=True)
+def default_interrupt() -> Iterator[None]:
+    """Sets the default handler: a process started in the background may ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def arrays() -> zvf.GeometryArrays:
+    """Paths of ten points in a cube."""
+    positions = np.random.default_rng(7).random((ROWS, 3))
+    return {
+        "positions": positions, "part_offsets": np.arange(0, ROWS + 1, 10),
+        "vertex": {"q": positions[:, 0]},
+    }  # fmt: skip
+
+
+def create(arrays: zvf.GeometryArrays, store: str) -> zvf.Dataset:
+    zvf.create(
+        store, kind="streamlines", **arrays, chunk_shape=(0.25,) * 3, bounds=EVERYTHING,
+        overwrite=True,
+    )  # fmt: skip
+    return zvf.open(store, cache=0)
+
+
+def interrupted_after(seconds: float, work: Callable[[], object]) -> bool:
+    """Runs the work and sends SIGINT meanwhile. Returns whether it ended by that."""
+    ended: list[bool] = []
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        work()
+        ended.append(True)
+        # The signal comes late, and ends this.
+        time.sleep(60)
+    except KeyboardInterrupt:
+        timer.join()
+        return not ended
+    raise AssertionError("there was no signal")
+
+
+def interrupt(work: Callable[[], object], is_undone: Callable[[], bool] | None = None) -> None:
+    """Checks that Ctrl-C ends the work: before its effect, or else in less than its time."""
+    start = time.monotonic()
+    work()
+    whole = time.monotonic() - start
+    for attempt in range(1, 12):
+        start = time.monotonic()
+        was = interrupted_after(whole * attempt / 30, work)
+        took = time.monotonic() - start
+        if was and (is_undone() if is_undone else took < 0.8 * whole):
+            return
+    raise AssertionError("no call was interrupted")
+
+
+READS: dict[str, Callable[[zvf.Dataset], object]] = {
+    "query": lambda store: store.query(bbox=EVERYTHING),
+    "filter": lambda store: store.query(where="q > 0.5"),
+    "batches": lambda store: sum(len(batch) for batch in store.batches()),
+    "nearest": lambda store: store.nearest((0.5, 0.5, 0.5), 5000),
+    "count": lambda store: store.count(bbox=((0.1, 0.1, 0.1), (0.9, 0.9, 0.9))),
+    "analyze": lambda store: store.analyze(bbox=EVERYTHING),
+    "validate": lambda store: zvf.validate(store.address),
+    "save": lambda store: store.save("all.npz"),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_read_ends(name: str, arrays: zvf.GeometryArrays) -> None:
+    store = create(arrays, "paths.zv")
+    interrupt(lambda: READS[name](store))
+    # The handle is as it was.
+    assert store.count().vertices == ROWS
+
+
+def test_a_creation_leaves_nothing(arrays: zvf.GeometryArrays) -> None:
+    tries = iter(range(99))
+
+    def work() -> None:
+        zvf.create(
+            f"{next(tries)}.zv", kind="streamlines", **arrays, chunk_shape=(0.25,) * 3
+        )  # fmt: skip
+
+    def is_undone() -> bool:
+        with pytest.raises((zvf.Error, StopIteration)):
+            zvf.open(max(Path().glob("[0-9]*.zv"), key=lambda path: int(path.stem)))
+        return True
+
+    interrupt(work, is_undone)
+
+
+def test_a_change_is_whole_or_absent(arrays: zvf.GeometryArrays) -> None:
+    store = create(arrays, "paths.zv")
+    few: zvf.GeometryArrays = {
+        "positions": arrays["positions"][: ROWS // 2],
+        "part_offsets": arrays["part_offsets"][: ROWS // 20 + 1],
+        "vertex": {"q": arrays["vertex"]["q"][: ROWS // 2]},
+    }
+    known = [0]
+
+    def is_undone() -> bool:
+        store.reload()
+        undone = store.transaction == known[0]
+        known[0] = store.transaction
+        return undone
+
+    def append() -> None:
+        known[0] = store.transaction
+        store.append(**few)
+
+    interrupt(append, is_undone)
+    changes = store.transaction
+    assert store.count().vertices == ROWS + changes * (ROWS // 2)
+    assert zvf.validate("paths.zv").findings == []
+
+
+def test_levels_and_migration_leave_nothing(arrays: zvf.GeometryArrays) -> None:
+    store = create(arrays, "paths.zv")
+    tries = iter(range(99))
+
+    def is_undone() -> bool:
+        store.reload()
+        return store.levels == [0]
+
+    def pyramid() -> None:
+        create(arrays, "paths.zv")
+        store.reload()
+        store.pyramid(levels=1, method="stride", factors=[2])
+
+    interrupt(pyramid, is_undone)
+    create(arrays, "paths.zv")
+
+    def newest() -> bool:
+        return not Path(f"{next(tries) - 1}.old", "zarr.json").exists()
+
+    def migrate() -> None:
+        zvf.migrate("paths.zv", f"{next(tries)}.old", profile="0.8")
+
+    interrupt(migrate, newest)

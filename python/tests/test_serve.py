@@ -1,0 +1,90 @@
+"""Servers for Neuroglancer."""
+
+from __future__ import annotations
+
+import gc
+import json
+import socket
+import time
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+import zvf
+
+
+def layers(server: zvf.Server) -> list[Any]:
+    """Return the description that the viewer asks for of each layer."""
+    found = []
+    for layer in server.state["layers"]:
+        source = layer["source"]
+        url = source["url"] if isinstance(source, dict) else source
+        address = url.removeprefix("precomputed://").split("|")[0].rstrip("/")
+        with urlopen(f"{address}/info", timeout=30) as answer:
+            found.append(json.load(answer))
+    return found
+
+
+def test_stores_are_served_until_the_end() -> None:
+    np.save("volume.npy", np.zeros((8, 8, 8), np.uint8))
+    tracts = zvf.open("tracts.zv")
+    seen: list[tuple[int, int]] = []
+    with zvf.serve(tracts, "volume.npy", port=0, progress=lambda *at: seen.append(at)) as server:
+        infos = layers(server)
+        assert len(infos) >= 2 and server.link.startswith("http")
+        types = {info.get("@type") for info in infos}
+        assert "neuroglancer_annotations_v1" in types
+        assert server.address in repr(server) and server.address in server._repr_html_()
+        # Queries run beside the server.
+        assert len(tracts.query()) == 5
+    assert seen
+    with pytest.raises(URLError):
+        urlopen(f"{server.address}/", timeout=30)
+    server.stop()
+
+
+def test_a_server_ends_with_its_handle() -> None:
+    server = zvf.serve("tracts.zv", port=0, token="secret-of-test")
+    assert "secret-of-test" in server.link
+    port = int(server.address.split(":")[2].split("/")[0])
+    with pytest.raises(HTTPError):
+        urlopen(f"http://127.0.0.1:{port}/", timeout=30)
+    # A taken port is refused, and the default is replaced.
+    with pytest.raises(zvf.AccessError, match="bound"):
+        zvf.serve("tracts.zv", port=port)
+    del server
+    gc.collect()
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError("the server still listens")
+
+
+@pytest.mark.parametrize(
+    ("stores", "options", "error", "says"),
+    [
+        ([], {}, TypeError, "no store"),
+        (["absent.zv"], {}, zvf.NotFoundError, "absent.zv"),
+        (["absent.npy"], {}, zvf.NotFoundError, "absent.npy"),
+        (["flat.npy"], {}, zvf.InputError, "flat"),
+        (["tracts.zv"], {"bind": "0.0.0.0"}, zvf.InputError, "token"),
+        (["tracts.zv"], {"bind": "here"}, ValueError, "IP address"),
+        (["tracts.zv"], {"token": "a/b"}, zvf.InputError, "token"),
+        (["tracts.zv"], {"client": "absent"}, zvf.InputError, "absent"),
+        (["tracts.zv"], {"client": "a", "viewer": "b"}, TypeError, "not both"),
+        (["tracts.zv"], {"voxel_size": 0.0}, ValueError, "above 0"),
+        (["tracts.zv"], {"port": 70_000}, (ValueError, OverflowError), "port"),
+    ],
+)
+def test_servers_that_do_not_start(
+    stores: list[str], options: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    np.save("flat.npy", np.zeros(3))
+    with pytest.raises(error, match=says):
+        zvf.serve(*stores, **{"port": 0, **options})

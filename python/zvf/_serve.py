@@ -1,0 +1,104 @@
+"""Stores in Neuroglancer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from . import _zvf
+from ._dataset import Dataset
+from ._progress import Progress, shown
+
+
+class Server:
+    """A server of stores for Neuroglancer, which `serve` starts. Notebooks show its link.
+
+    It ends with `stop`, with a `with` statement, or when nothing refers to it.
+
+    Attributes:
+        link: The link that opens the viewer with all layers.
+        address: The address of the server.
+        state: The state of the viewer, as JSON.
+        notes: What the viewer shows differently, as rounded values.
+    """
+
+    __slots__ = ("_raw", "address", "link", "notes", "state")
+
+    def __init__(self, raw: _zvf.Server) -> None:
+        self._raw = raw
+        self.link: str = raw.link
+        self.address: str = raw.address
+        self.state: Any = raw.state()
+        self.notes: list[str] = raw.notes
+
+    def stop(self) -> None:
+        """End the server after the answers that it has begun."""
+        self._raw.stop()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"Server({self.address!r})"
+
+    def _repr_html_(self) -> str:
+        return f'<a href="{escape(self.link)}" target="_blank">{escape(self.address)}</a>'
+
+
+def serve(
+    *stores: Dataset | str | os.PathLike[str],
+    port: int | None = None,
+    bind: str = "127.0.0.1",
+    token: str | None = None,
+    hosts: Sequence[str] = (),
+    origins: Sequence[str] = (),
+    viewer: str | None = None,
+    client: str | os.PathLike[str] | None = None,
+    voxel_size: float | None = None,
+    progress: Progress = None,
+) -> Server:
+    """Serve stores and dense arrays to Neuroglancer, beside the work of this program.
+
+    Layers are computed when the viewer asks for them. Requests from this machine, and pages of the
+    viewer, are answered only, unless `bind` and `origins` say otherwise.
+
+    Args:
+        *stores: Open stores, and addresses of stores and of dense arrays with three axes.
+        port: Port to listen on; 9393 unless given, or a free one if it is taken. 0 is a free one.
+        bind: Address to listen on. "0.0.0.0" makes the stores readable for every machine that
+            reaches this one, and needs a token.
+        token: Secret that the path of each request must begin with; the link contains it.
+        hosts: Names of this machine in links; requests to them are answered.
+        origins: Origins whose pages may read answers, besides the viewer; "*" stands for all.
+        viewer: Address of the Neuroglancer instance that the link opens.
+        client: Folder of a Neuroglancer client to serve, so that no internet is needed.
+        voxel_size: Edge of a voxel of dense arrays in metres; that of the header of a NIfTI file,
+            or 0.001, unless given.
+        progress: A function of the vertices read and of all vertices, or `True` for a bar.
+
+    >>> with zvf.serve("tracts.zv", port=0) as server:
+    ...     server.address.startswith("http://127.0.0.1:")
+    True
+
+    Raises:
+        InputError: A store cannot be shown, or there is no token where one is needed.
+        AccessError: The port is taken.
+    """
+    if not stores:
+        raise TypeError("there is no store to serve")
+    if viewer is not None and client is not None:
+        raise TypeError("give a viewer or a client, not both")
+    sources = [one._raw if isinstance(one, Dataset) else os.fspath(one) for one in stores]
+    with shown(progress, "reading stores") as callback:
+        options = {
+            "port": port, "bind": bind, "token": token, "hosts": list(hosts),
+            "origins": list(origins), "viewer": viewer,
+            "client": None if client is None else os.fspath(client),
+            "voxel_size": voxel_size, "progress": callback,
+        }  # fmt: skip
+        return Server(_zvf.serve(sources, options))
