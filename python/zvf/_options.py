@@ -23,7 +23,8 @@ class OpenOptions(TypedDict, total=False):
     memory_budget: int
     """Most bytes that one call may read and one chunk may decode to; 1 GiB unless given."""
     cache: int
-    """Size of the cache of decoded cells in bytes; 64 MiB unless given, 0 turns it off."""
+    """Size of the cache of decoded cells in bytes; a share of the machine's memory unless given, 0
+    turns it off."""
     concurrency: int
     """Most requests at a time."""
     retries: int

@@ -7,7 +7,7 @@ of random boxes and objects, which differ in each run. With --cpu, the times are
 that the process used, which are comparable on a machine with other load, and to the disadvantage of
 zvf, which uses several cores at once. Both read the store that zarr-vectors wrote,
 once opened; set TMPDIR to a folder in memory to leave out the disk, to which zvf flushes what it
-writes. zvf has its default options, which keep 64 MiB of cells in memory; the last column is the
+writes. zvf has its default options, which keep cells in memory; the last column is the
 time without.
 """
 

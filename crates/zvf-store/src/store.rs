@@ -25,6 +25,7 @@ mod file_write;
 #[cfg(feature = "object_store")]
 mod from_object_store;
 mod list;
+mod machine_memory;
 mod options;
 mod overlay;
 mod read;

@@ -89,6 +89,8 @@ struct DoctorReport {
     cores: Option<u64>,
     memory: Option<u64>,
     budget: u64,
+    /// Size of the cell cache of an open store.
+    cache: u64,
     store: Option<StoreCheck>,
 }
 
@@ -114,6 +116,7 @@ pub(crate) async fn run(arguments: &DoctorArgs) -> Result<CommandOutcome, Box<dy
             .map(|n| len_u64(n.get())),
         memory: available_memory(),
         budget: OpenOptions::default().open("memory:")?.budget(),
+        cache: OpenOptions::default().cache,
         store,
     };
     let is_negative = !found.is_well();
@@ -202,7 +205,7 @@ impl DoctorReport {
             "features": features(),
             "formats": formats(),
             "backends": backends,
-            "limits": { "memory_budget": self.budget },
+            "limits": { "memory_budget": self.budget, "cell_cache": self.cache },
             "temporary": {
                 "path": folder.display().to_string(),
                 "writable": writable.is_ok(),
@@ -257,7 +260,10 @@ impl DoctorReport {
         }
         line(
             "cache",
-            "none on disk; an open store keeps metadata, and cells in 64 MiB".to_owned(),
+            format!(
+                "none on disk; an open store keeps metadata, and cells in {} bytes",
+                group_digits(self.cache)
+            ),
         );
         if let Some(cores) = self.cores {
             line("cores", cores.to_string());

@@ -15,6 +15,8 @@ fn doctor_describes_the_build() {
     assert_eq!(said["ok"], true);
     assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(said["temporary"]["writable"], true);
+    let cache = said["limits"]["cell_cache"].as_u64().unwrap();
+    assert!((64 << 20..=1 << 30).contains(&cache));
     assert_eq!(said["store"]["generation"], "0.7");
     assert!(said["store"]["requests"].as_u64().unwrap() > 0);
     let backends = said["backends"].as_array().unwrap();

@@ -12,6 +12,7 @@ use zvf_model::key::Key;
 
 use super::{
     Store,
+    machine_memory::default_cache_bytes,
     write_hook::{HookFn, WriteHook},
 };
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
@@ -42,7 +43,9 @@ pub struct OpenOptions {
     pub anonymous: bool,
     /// Maximum number of bytes that one call may read and one chunk may decode to. Default: 1 GiB.
     pub budget: u64,
-    /// Size of the cache of decoded cells in bytes; 0 turns it off. Default: 64 MiB.
+    /// Size of the cache of decoded cells in bytes; 0 turns it off. Default: a sixteenth of the memory
+    /// that the process may use, at least 64 MiB and at most 1 GiB; 64 MiB where this memory is
+    /// unknown.
     ///
     /// The store itself caches nothing. Readers that query a store pass this to
     /// [`CellReader::with_cache`](crate::CellReader::with_cache).
@@ -114,13 +117,13 @@ pub enum Follow {
 }
 
 impl Default for OpenOptions {
-    /// Returns options with a budget of 1 GiB for each call, a cell cache of 64 MiB, five retries
-    /// within a minute, and the node copy in use.
+    /// Returns options with a budget of 1 GiB for each call, a cell cache of a sixteenth of the
+    /// memory, five retries within a minute, and the node copy in use.
     fn default() -> Self {
         Self {
             anonymous: false,
             budget: 1 << 30,
-            cache: 64 << 20,
+            cache: default_cache_bytes(),
             concurrency: None,
             durable: false,
             follow: Follow::default(),
