@@ -13,6 +13,9 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// A cursor at the end of a blob.
+    pub(crate) const EMPTY: Self = Self { rest: &[] };
+
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }

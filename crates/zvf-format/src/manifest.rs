@@ -82,6 +82,34 @@ impl<'a> ObjectManifest<'a> {
         }
     }
 
+    /// Reads the blocks of a manifest in one pass, and checks each when it is read. The first fault
+    /// ends the blocks, which are then not those of an object.
+    ///
+    /// ```
+    /// use zvf_format::manifest::{ManifestError, ObjectManifest};
+    ///
+    /// let bytes = b"\x01\0\0\0\x02\0\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0 ";
+    /// let mut blocks = ObjectManifest::checked(bytes, 1)?;
+    /// assert!(matches!(blocks.next(), Some(Ok(block)) if block.fragments.iter().eq([4])));
+    /// assert!(matches!(blocks.next(), Some(Err(ManifestError::TrailingBytes(1)))));
+    /// assert!(blocks.next().is_none());
+    /// # Ok::<(), ManifestError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ManifestError::TruncatedHeader`]; the iterator returns all other errors.
+    pub fn checked(bytes: &'a [u8], sid_ndim: usize) -> Result<CheckedBlocks<'a>, ManifestError> {
+        let mut cursor = Cursor::new(bytes);
+        let blocks: &U32 = cursor.take().ok_or(ManifestError::TruncatedHeader)?;
+        Ok(CheckedBlocks {
+            block: 0,
+            blocks: blocks.get(),
+            sid_ndim,
+            cursor,
+        })
+    }
+
     /// Returns the number of blocks.
     pub fn len(&self) -> u32 {
         self.blocks
@@ -303,6 +331,53 @@ impl ExactSizeIterator for Blocks<'_> {}
 impl core::iter::FusedIterator for Blocks<'_> {}
 
 impl fmt::Debug for Blocks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// Iterator over the blocks of a manifest that checks them, created by [`ObjectManifest::checked`].
+#[derive(Clone)]
+pub struct CheckedBlocks<'a> {
+    /// Number of the next block.
+    block: u32,
+    blocks: u32,
+    sid_ndim: usize,
+    cursor: Cursor<'a>,
+}
+
+impl<'a> Iterator for CheckedBlocks<'a> {
+    type Item = Result<Block<'a>, ManifestError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.block < self.blocks {
+            let block = self.block;
+            let taken = take_block(&mut self.cursor, self.sid_ndim);
+            self.block = block.saturating_add(1);
+            return Some(taken.map_err(|fault| {
+                *self = Self::END;
+                ManifestError::Block { block, fault }
+            }));
+        }
+        let trailing = self.cursor.rest().len();
+        *self = Self::END;
+        (trailing > 0).then_some(Err(ManifestError::TrailingBytes(trailing)))
+    }
+}
+
+impl CheckedBlocks<'_> {
+    const END: Self = Self {
+        block: 0,
+        blocks: 0,
+        sid_ndim: 0,
+        cursor: Cursor::EMPTY,
+    };
+}
+
+impl core::iter::FusedIterator for CheckedBlocks<'_> {}
+
+impl fmt::Debug for CheckedBlocks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }

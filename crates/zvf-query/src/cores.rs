@@ -22,3 +22,8 @@ pub(crate) fn on_cores<T: MaybeSend, R: MaybeSend>(
     let _ = bytes;
     items.into_iter().map(work).collect()
 }
+
+/// Returns the number of threads that [`on_cores`] uses.
+pub(crate) fn cores() -> usize {
+    rayon::current_num_threads()
+}

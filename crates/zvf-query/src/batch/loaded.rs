@@ -55,6 +55,16 @@ impl LoadedChunks {
         each.collect()
     }
 
+    /// Returns start and end of each fragment, by the number of its chunk; none for chunks of which
+    /// rows are missing, or with a fragment that is not a range.
+    pub(crate) fn ranges(&self) -> Vec<&[[u32; 2]]> {
+        let ranges = self.chunks.iter().map(|state| match state {
+            State::Read(chunk) => chunk.ranges().unwrap_or_default(),
+            State::Unread | State::Lost => &[],
+        });
+        ranges.collect()
+    }
+
     pub(crate) fn knows(&self, chunk: u32) -> bool {
         !matches!(self.at(chunk), None | Some(State::Unread))
     }

@@ -117,15 +117,11 @@ impl Chunk {
         }
     }
 
-    /// Returns the vertices of a fragment if they are consecutive and all rows are in memory, so that
+    /// Returns start and end of each fragment if all are ranges, and all rows are in memory, so that
     /// rows are indices.
-    pub(crate) fn range_of(&self, fragment: u32) -> Option<Range<u64>> {
-        match self.fragments.rows(fragment)? {
-            FragmentRows::Range(rows) => {
-                (u64::try_from(self.loaded.len()) == Ok(self.rows)).then_some(rows)
-            }
-            FragmentRows::List(_) => None,
-        }
+    pub(crate) fn ranges(&self) -> Option<&[[u32; 2]]> {
+        let is_whole = u64::try_from(self.loaded.len()) == Ok(self.rows);
+        self.fragments.ranges().filter(|_| is_whole)
     }
 }
 

@@ -86,6 +86,11 @@ impl ObjectSet {
             .filter_map(|number| self.chunk(*number))
     }
 
+    /// Returns the numbers of all chunks.
+    pub(crate) fn chunk_numbers(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.chunks).map(|(number, _)| number)
+    }
+
     /// Returns the number of a chunk; `None` if it holds no fragment of the objects. O(log n).
     pub fn number_of(&self, chunk: &ChunkCoord) -> Option<u32> {
         let by_chunk = |number: &u32| self.chunk(*number).cmp(&Some(chunk));

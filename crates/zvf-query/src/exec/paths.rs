@@ -163,8 +163,18 @@ impl PathGroups<'_> {
                 Shape::Paths => emitted.limit.left(),
                 _ => usize::MAX,
             };
-            let (count, chunks) = path_group(rest, max_chunks, max_paths);
-            loaded.keep(&chunks, max_chunks);
+            let is_loaded = !named && first == 0 && max_paths >= rest.len() && {
+                let mut numbers = work.objects.chunk_numbers();
+                numbers.all(|number| loaded.knows(number))
+            };
+            // Looking at all pieces would only find that their chunks are loaded.
+            let (count, chunks) = match is_loaded {
+                true => (rest.len(), BTreeSet::new()),
+                false => path_group(rest, max_chunks, max_paths),
+            };
+            if !is_loaded {
+                loaded.keep(&chunks, max_chunks);
+            }
             let now = rest.get(..count).unwrap_or_default();
             let wanted = if named {
                 load::of_fragments(now.iter().flat_map(|path| path.pieces))

@@ -80,7 +80,10 @@ impl WholePathGather<'_> {
     ) -> Result<Parts, QueryError> {
         let pieces = paths.iter().map(|path| path.pieces.len());
         let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
-        let blocks = on_cores(blocks(paths).collect(), bytes, |paths| self.divide(paths));
+        let ranges = self.loaded.ranges();
+        let blocks = on_cores(blocks(paths).collect(), bytes, |paths| {
+            self.divide(paths, &ranges)
+        });
         let rows = blocks.iter().map(|block| block.rows);
         let rows = u64::try_from(rows.fold(0, usize::saturating_add));
         let rows = rows.unwrap_or(u64::MAX);
@@ -131,8 +134,13 @@ impl WholePathGather<'_> {
         Ok(parts)
     }
 
-    /// Counts the vertices of a block and divides them into parts.
-    fn divide<'p, 'o>(&self, paths: &'p [Path<'o>]) -> Block<'p, 'o> {
+    /// Counts the vertices of a block and divides them into parts. `ranges` are those of fragments,
+    /// by the number of their chunk.
+    fn divide<'p, 'o>(&self, paths: &'p [Path<'o>], ranges: &[&[[u32; 2]]]) -> Block<'p, 'o> {
+        let range_of = |piece: &ObjectFragment| {
+            let ranges = ranges.get(usize::try_from(piece.chunk).ok()?)?;
+            PieceSpan::range(*ranges.get(usize::try_from(piece.fragment).ok()?)?)
+        };
         let mut block = Block {
             paths,
             parts: Vec::with_capacity(paths.len()),
@@ -143,10 +151,15 @@ impl WholePathGather<'_> {
         let mut end = 0_usize;
         for (path, pieces) in paths.iter().map(|path| path.pieces).enumerate() {
             for piece in pieces {
+                if let Some((span, rows)) = range_of(piece) {
+                    block.spans.push(span);
+                    block.rows = block.rows.saturating_add(rows);
+                    continue;
+                }
                 let chunk = self.loaded.get(piece.chunk);
                 let found = chunk.filter(|chunk| piece.fragment < chunk.fragments.len());
                 if let Some(chunk) = found {
-                    let (span, rows) = PieceSpan::of(chunk, piece.fragment);
+                    let (span, rows) = PieceSpan::listed(chunk, piece.fragment);
                     block.spans.push(span);
                     block.rows = block.rows.saturating_add(rows);
                     continue;

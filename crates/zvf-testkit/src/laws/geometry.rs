@@ -13,7 +13,7 @@ use zvf_format::{
 use crate::walk::shape;
 
 /// Checks that decoded manifests encode to the same manifest, and to the same bytes if no list is a
-/// run.
+/// run, and that reading in one pass finds the same blocks or the same fault.
 ///
 /// # Panics
 ///
@@ -22,7 +22,16 @@ pub fn object_manifest(bytes: &[u8]) {
     let Some((&sid_ndim, blob)) = bytes.split_first() else {
         return;
     };
-    let Ok(manifest) = ObjectManifest::parse(blob, usize::from(sid_ndim)) else {
+    let parsed = ObjectManifest::parse(blob, usize::from(sid_ndim));
+    let checked = ObjectManifest::checked(blob, usize::from(sid_ndim));
+    let checked = checked.and_then(|mut blocks| {
+        let all = blocks.by_ref().collect::<Result<Vec<_>, _>>();
+        assert!(blocks.next().is_none());
+        all
+    });
+    let blocks = parsed.map(|manifest| manifest.iter().collect::<Vec<_>>());
+    assert_eq!(checked, blocks);
+    let Ok(manifest) = parsed else {
         return;
     };
     let mut builder = ObjectManifestBuilder::new(manifest.sid_ndim());

@@ -34,34 +34,34 @@ pub(crate) struct PieceBlock<P> {
 /// The copy reads them in order. Looking them up again would stall it: the processor would wait for
 /// the length of each piece before it could load the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PieceSpan {
-    /// Consecutive rows, or none of a piece that is not loaded.
-    Range { start: u32, len: u32 },
-    /// Rows that the fragment lists, or that are not all in memory.
-    Listed,
+pub(crate) struct PieceSpan {
+    start: u32,
+    /// Number of rows, or [`LISTED`].
+    len: u32,
 }
+
+/// The length of a piece whose fragment lists its rows, or of which not all rows are in memory.
+const LISTED: u32 = u32::MAX;
 
 impl PieceSpan {
     /// The span of a piece that is not loaded.
-    pub(crate) const NONE: Self = Self::Range { start: 0, len: 0 };
+    pub(crate) const NONE: Self = Self { start: 0, len: 0 };
 
-    /// Returns the vertices of a fragment in memory, and their number.
-    pub(crate) fn of(chunk: &Chunk, fragment: u32) -> (Self, usize) {
-        let range = chunk.range_of(fragment);
-        let range = range.and_then(|rows| {
-            let len = usize::try_from(rows.end.checked_sub(rows.start)?).ok()?;
-            let start = u32::try_from(rows.start).ok()?;
-            let span = Self::Range {
-                start,
-                len: u32::try_from(len).ok()?,
-            };
-            Some((span, len))
-        });
-        range.unwrap_or_else(|| {
-            let mut rows = 0_usize;
-            chunk.push_fragment(fragment, |run| rows = rows.saturating_add(run.len));
-            (Self::Listed, rows)
-        })
+    /// Returns the span of consecutive rows, and their number.
+    pub(crate) fn range([start, end]: [u32; 2]) -> Option<(Self, usize)> {
+        let len = end.checked_sub(start).filter(|len| *len != LISTED)?;
+        Some((Self { start, len }, usize::try_from(len).ok()?))
+    }
+
+    /// Returns the span of a fragment of any form, and its number of rows in memory.
+    pub(crate) fn listed(chunk: &Chunk, fragment: u32) -> (Self, usize) {
+        let mut rows = 0_usize;
+        chunk.push_fragment(fragment, |run| rows = rows.saturating_add(run.len));
+        let span = Self {
+            start: 0,
+            len: LISTED,
+        };
+        (span, rows)
     }
 }
 
@@ -210,17 +210,12 @@ fn copy<'p>(
             }
             next = next.saturating_add(len);
         };
-        match span {
-            PieceSpan::Range { start, len } => {
-                let [start, len] =
-                    [start, len].map(|row| usize::try_from(row).unwrap_or(usize::MAX));
-                push(start..start.saturating_add(len));
-            }
-            PieceSpan::Listed => {
-                if let Some(chunk) = loaded.get(piece.chunk) {
-                    chunk.push_fragment(piece.fragment, |run| push(run.indices()));
-                }
-            }
+        if span.len != LISTED {
+            let rows = [span.start, span.len];
+            let [start, len] = rows.map(|row| usize::try_from(row).unwrap_or(usize::MAX));
+            push(start..start.saturating_add(len));
+        } else if let Some(chunk) = loaded.get(piece.chunk) {
+            chunk.push_fragment(piece.fragment, |run| push(run.indices()));
         }
     }
     for target in targets {

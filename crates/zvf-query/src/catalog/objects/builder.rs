@@ -1,6 +1,9 @@
 //! Decodes manifests into [`ObjectSet`] within a memory budget.
 
-use zvf_format::{int64s::Int64s, manifest::ObjectManifest};
+use zvf_format::{
+    int64s::Int64s,
+    manifest::{FragmentRef, ManifestError, ObjectManifest},
+};
 use zvf_model::grid::ChunkCoord;
 
 use super::{ObjectFragment, ObjectIds, ObjectSet, interner::ChunkInterner};
@@ -81,12 +84,9 @@ impl ObjectsBuilder {
             let chunk = Int64s::parse(chunk).map_err(|error| fault(error.into()))?;
             let fragment = u32::try_from(i64::from_le_bytes(*fragment));
             let fragment = fragment.map_err(|_| fault(Fault::Range))?;
-            let number = match last {
-                Some(number) if self.numbers.is(number, chunk) => number,
-                _ => match self.numbers.find(chunk) {
-                    Some(number) => number,
-                    None => self.number(chunk)?,
-                },
+            let number = match self.numbers.find_after(last, chunk) {
+                Some(number) => number,
+                None => self.number(chunk)?,
             };
             last = Some(number);
             self.fragments.push(ObjectFragment {
@@ -98,27 +98,45 @@ impl ObjectsBuilder {
     }
 
     fn expand(&mut self, manifest: &[u8]) -> Result<(), ManifestFault> {
-        let manifest = ObjectManifest::parse(manifest, self.sid_ndim)
-            .map_err(|error| ManifestFault::Fault(error.into()))?;
+        let (known, loaded) = (self.numbers.len(), self.loaded);
+        let expanded = self.expand_blocks(manifest);
+        if expanded.is_err() {
+            // Chunks that only a damaged manifest names are not chunks of objects.
+            self.numbers.truncate(known);
+            self.loaded = loaded;
+        }
+        if let Err(ManifestFault::OverBudget(_)) = &expanded {
+            // Damage behind the block that exceeds the budget comes first.
+            ObjectManifest::parse(manifest, self.sid_ndim)
+                .map_err(|error| ManifestFault::Fault(error.into()))?;
+        }
+        expanded
+    }
+
+    /// Appends the fragments of a manifest, up to the first fault.
+    fn expand_blocks(&mut self, manifest: &[u8]) -> Result<(), ManifestFault> {
+        let fault = |error: ManifestError| ManifestFault::Fault(error.into());
+        let blocks = ObjectManifest::checked(manifest, self.sid_ndim).map_err(fault)?;
         let mut last = None;
-        for block in manifest {
+        for block in blocks {
+            let block = block.map_err(fault)?;
             // A few bytes may encode a long range of fragments, so the budget is checked before
             // the fragments are allocated.
             let pieces = self.fragments.len().saturating_add(block.fragments.len());
             self.check(pieces)?;
-            let number = match last {
-                Some(number) if self.numbers.is(number, block.chunk) => number,
-                _ => match self.numbers.find(block.chunk) {
-                    Some(number) => number,
-                    None => self.number(block.chunk)?,
-                },
+            let number = match self.numbers.find_after(last, block.chunk) {
+                Some(number) => number,
+                None => self.number(block.chunk)?,
             };
             last = Some(number);
-            let pieces = block.fragments.iter();
-            self.fragments.extend(pieces.map(|fragment| ObjectFragment {
+            let piece = |fragment| ObjectFragment {
                 chunk: number,
                 fragment,
-            }));
+            };
+            match block.fragments {
+                FragmentRef::Single(fragment) => self.fragments.push(piece(fragment)),
+                fragments => self.fragments.extend(fragments.iter().map(piece)),
+            }
         }
         Ok(())
     }
@@ -150,6 +168,17 @@ impl ObjectsBuilder {
             .saturating_sub(Self::bytes_of(self.loaded, self.fragments.len()));
         let parts = u64::try_from(parts).unwrap_or(u64::MAX).max(1);
         Self::new(self.sid_ndim, 0, left.div_euclid(parts))
+    }
+
+    /// Returns the number of fragments.
+    pub(super) fn fragments(&self) -> usize {
+        self.fragments.len()
+    }
+
+    /// Reserves memory for more fragments that are in memory already.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.fragments.reserve(more);
+        zvf_pages::prefer_large(&mut self.fragments);
     }
 
     /// Appends the objects of a [part](Self::part) and returns `true`, unless they may exceed the

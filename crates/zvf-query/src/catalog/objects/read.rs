@@ -16,7 +16,7 @@ use super::{
 use crate::{
     catalog::level::{Level, Session},
     catalog::tables::{ByteStringArray, RowArray, RowRequest},
-    cores::on_cores,
+    cores::{cores, on_cores},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     sync::lock,
@@ -25,8 +25,9 @@ use crate::{
 /// Number of manifests per request: about ten megabytes of typical ones.
 const BATCH_ROWS: u64 = 1 << 18;
 
-/// Maximum number of parts that manifests are decoded in, so that all cores finish together.
-const MAX_PARTS: usize = 32;
+/// Number of parts for each core that manifests are decoded in, so that all cores finish together.
+/// Each part numbers its chunks anew.
+const PARTS_PER_CORE: usize = 4;
 
 /// Maximum number of damaged manifests reported one by one per cell.
 const MAX_REPORTED_ROWS: u64 = 8;
@@ -261,11 +262,11 @@ fn push_cells(
     let bytes = answers.iter().flatten().flatten();
     let bytes = bytes.map(|fetched| fetched.bytes.len()).sum();
     let cells: Vec<(u64, Answer)> = (first..).zip(answers).collect();
-    let runs: Vec<_> = cells
-        .chunks(cells.len().div_ceil(MAX_PARTS).max(1))
-        .collect();
+    let parts = cores().saturating_mul(PARTS_PER_CORE);
+    let run_length = cells.len().div_ceil(parts).max(1);
+    let runs: Vec<_> = cells.chunks(run_length).collect();
     let decode = |run: &[(u64, Answer)]| {
-        let mut part = builder.part(MAX_PARTS);
+        let mut part = builder.part(parts);
         let strict = Diagnostics::new(false);
         for (cell, answer) in run {
             let answer = answer.as_ref().ok()?.clone();
@@ -274,8 +275,9 @@ fn push_cells(
         Some(part)
     };
     let parts = on_cores(runs, bytes, decode);
+    let objects = parts.iter().flatten();
+    builder.reserve(objects.map(ObjectsBuilder::fragments).sum());
     let mut cells = cells.into_iter();
-    let run_length = cells.len().div_ceil(MAX_PARTS).max(1);
     for part in parts {
         let run = cells.by_ref().take(run_length);
         if part.is_some_and(|part| builder.append(part)) {
