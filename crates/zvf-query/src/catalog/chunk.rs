@@ -43,6 +43,9 @@ pub(crate) enum RequestedRows {
     All,
     /// The rows of these fragments.
     Fragments(Vec<u32>),
+    /// At least the rows of these fragments. Cells that are read whole stay whole, so that no row is
+    /// copied and rows are indices.
+    Covering(Vec<u32>),
     /// The rows of these bins if the chunk has `of` fragments, which shows that its
     /// fragments are bins; otherwise all rows.
     Bins {
@@ -51,6 +54,16 @@ pub(crate) enum RequestedRows {
     },
     /// The rows with these numbers.
     Rows(Vec<u64>),
+}
+
+impl RequestedRows {
+    /// Returns whether only the fragment index tells which rows are wanted.
+    fn is_by_index(&self) -> bool {
+        matches!(
+            self,
+            Self::Fragments(_) | Self::Covering(_) | Self::Bins { .. }
+        )
+    }
 }
 
 /// The loaded part of a chunk.
@@ -243,10 +256,7 @@ impl Session<'_> {
     /// Requests the fragment index and the rows that do not depend on it.
     fn start(schema: &Schema, request: ChunkRequest, round: &mut RoundTrip) -> PendingChunk {
         let padded = schema.vertices.padded().is_some();
-        let by_index = matches!(
-            request.rows,
-            RequestedRows::Fragments(_) | RequestedRows::Bins { .. }
-        );
+        let by_index = request.rows.is_by_index();
         let needed = schema.fragments.as_ref();
         let needed = needed.filter(|_| request.fragments || by_index || padded);
         let table = needed.and_then(|fragments| fragments.fragment_tables.get(&request.chunk));
@@ -257,14 +267,14 @@ impl Session<'_> {
         let chunk = &request.chunk;
         // Cells that cannot be read in parts do not wait for the fragment index.
         let mut row_request = |array: &ChunkedArray| {
-            if !array.has(chunk) {
-                return RowRequest::Absent;
-            }
             if request.rows == RequestedRows::All || !array.is_plain() {
                 let slot = round.push(array, chunk, None);
                 return slot.map_or(RowRequest::Absent, RowRequest::Whole);
             }
-            RowRequest::Deferred
+            match array.has(chunk) {
+                true => RowRequest::Deferred,
+                false => RowRequest::Absent,
+            }
         };
         let positions = row_request(&schema.vertices);
         let vertex = schema.vertex.iter();
@@ -427,10 +437,7 @@ fn request_rows(
         };
     };
     let wanted = pending.request.fragments
-        || matches!(
-            pending.request.rows,
-            RequestedRows::Fragments(_) | RequestedRows::Bins { .. }
-        )
+        || pending.request.rows.is_by_index()
         || schema.vertices.padded().is_some();
     if !wanted {
         return Ok(());
@@ -462,21 +469,32 @@ fn request_fragment_rows(
 ) -> Result<(), Damage> {
     let chunk = &pending.request.chunk;
     let fragments = match &pending.request.rows {
-        RequestedRows::Fragments(fragments) => Some(fragments.clone()),
+        RequestedRows::Fragments(fragments) | RequestedRows::Covering(fragments) => {
+            Some(fragments.clone())
+        }
         RequestedRows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
         RequestedRows::All | RequestedRows::Rows(_) | RequestedRows::Bins { .. } => None,
     };
     if let Some(fragments) = fragments {
-        let mut runs = Vec::with_capacity(fragments.len());
-        for fragment in &fragments {
-            let Some(rows) = table.rows(*fragment) else {
-                let (fragment, fragments) = (*fragment, table.len());
-                let fault = Fault::NoFragment {
-                    fragment,
-                    fragments,
-                };
-                return Err(Damage::in_chunk(&array.node, chunk, fault));
+        if let Some(fragment) = fragments.iter().find(|fragment| **fragment >= table.len()) {
+            let (fragment, fragments) = (*fragment, table.len());
+            let fault = Fault::NoFragment {
+                fragment,
+                fragments,
             };
+            return Err(Damage::in_chunk(&array.node, chunk, fault));
+        }
+        let is_deferred = core::iter::once(&pending.positions)
+            .chain(&pending.vertex)
+            .any(|rows| matches!(rows, RowRequest::Deferred));
+        if matches!(pending.request.rows, RequestedRows::Covering(_)) && !is_deferred {
+            return Ok(());
+        }
+        let mut runs = Vec::with_capacity(fragments.len());
+        for rows in fragments
+            .iter()
+            .filter_map(|fragment| table.rows(*fragment))
+        {
             match rows {
                 FragmentRows::Range(rows) => runs.push(rows),
                 FragmentRows::List(rows) => {

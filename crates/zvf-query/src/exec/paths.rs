@@ -17,7 +17,7 @@ use super::{
     gather::PathGather,
     limit::Limit,
     operator::PathScan,
-    path::{Path, check_shared},
+    path::{BYTES_PER_PIECE, Path, check_shared},
     pipeline::Pipeline,
     whole_paths::WholePathGather,
 };
@@ -28,6 +28,7 @@ use crate::{
         objects::{ObjectFragment, ObjectSet},
         schema::Schema,
     },
+    cores::on_cores,
     error::QueryError,
     query::Shape,
     resolve::query::{Allowed, Emit, LevelQuery},
@@ -374,9 +375,36 @@ impl PathWork<'_> {
         if !self.filter.selects_whole_paths() {
             return Ok(None);
         }
-        let mut whole = Vec::with_capacity(paths.len().min(limit.left()));
+        let max = limit.left();
+        // With a limit, paths behind the last one are not tested.
+        if !limit.passes_all() {
+            let whole = self.select_whole(paths, loaded, max)?;
+            return Ok(whole.map(Cow::Owned));
+        }
+        let pieces = paths.iter().map(|path| path.pieces.len());
+        let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
+        let blocks = paths.chunks(load::PATHS_PER_BLOCK).collect();
+        let blocks = on_cores(blocks, bytes, |paths| self.select_whole(paths, loaded, max));
+        let mut whole = Vec::with_capacity(paths.len());
+        for block in blocks {
+            match block? {
+                Some(paths) => whole.extend(paths),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Cow::Owned(whole)))
+    }
+
+    /// Returns the first selected paths; `None` if a piece is missing.
+    fn select_whole<'o>(
+        &self,
+        paths: &[Path<'o>],
+        loaded: &LoadedChunks,
+        max: usize,
+    ) -> Result<Option<Vec<Path<'o>>>, QueryError> {
+        let mut whole = Vec::with_capacity(paths.len().min(max));
         for path in paths {
-            if whole.len() >= limit.left() {
+            if whole.len() >= max {
                 break;
             }
             let is_selected = if path.is_met && self.filter.selects_entering_paths() {
@@ -394,7 +422,7 @@ impl PathWork<'_> {
                 whole.push(*path);
             }
         }
-        Ok(Some(Cow::Owned(whole)))
+        Ok(Some(whole))
     }
 }
 

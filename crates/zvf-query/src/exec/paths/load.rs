@@ -1,5 +1,7 @@
 //! Reading the chunks that paths go through.
 
+use rayon::slice::ParallelSliceMut;
+
 use super::{
     PathWork,
     overlap::{Overlap, may_cross, overlap},
@@ -78,7 +80,7 @@ impl LevelQuery<'_> {
 }
 
 /// Paths that one core tests at a time.
-const PATHS_PER_BLOCK: usize = 64;
+pub(super) const PATHS_PER_BLOCK: usize = 64;
 
 /// The result of testing consecutive paths against a region.
 #[derive(Default)]
@@ -123,14 +125,14 @@ pub(super) fn of_fragments<'p>(
     pieces: impl IntoIterator<Item = &'p ObjectFragment>,
 ) -> Vec<(u32, RequestedRows)> {
     let mut pieces: Vec<ObjectFragment> = pieces.into_iter().copied().collect();
-    pieces.sort_unstable();
+    pieces.par_sort_unstable();
     pieces.dedup();
     let chunks = pieces.chunk_by(|a, b| a.chunk == b.chunk);
     let wanted = chunks.filter_map(|pieces| {
         let fragments = pieces.iter().map(|piece| piece.fragment);
         Some((
             pieces.first()?.chunk,
-            RequestedRows::Fragments(fragments.collect()),
+            RequestedRows::Covering(fragments.collect()),
         ))
     });
     wanted.collect()
