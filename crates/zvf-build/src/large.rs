@@ -10,19 +10,27 @@
 //! 4. [`Partitioner::finish`] combines the results of the partitions in a [`WritePlan`] whose
 //!    [`rest`](WritePlan::rest) and root complete the store.
 //!
+//! The input may come in shares that different processes read. Each share has a survey and a
+//! partitioner of its own; [`GeometrySurvey::append`] and [`Partitioner::append`] combine them in
+//! the order of the shares, as one process would have read them.
+//!
 //! Points and paths only: links of graphs and meshes may reference vertices of any partition.
 
 mod json;
 mod outline;
 mod part;
 mod piece;
+mod spill;
 mod splitter;
 mod state;
 mod survey;
 
 pub use outline::Outline;
 pub use part::{Partition, PartitionResult};
+pub use piece::PieceShift;
+pub use spill::{decode_batch, encode_batch};
 pub use splitter::Partitioner;
+pub use state::{design_from_json, design_to_json};
 pub use survey::GeometrySurvey;
 
 #[cfg(doc)]

@@ -1,8 +1,8 @@
 //! Jobs: work that one process plans, others do in parts, and a last one commits.
 //!
 //! Everything that the processes share is in the files of the job, in the reserved folder of the
-//! store: `job.json` and the input of the parts, written by the plan, and `result-N`, which says
-//! that part N is done. A result appears whole or not at all, so a part may be done again, or twice
+//! store: `job.json` and the input of the parts, written by the plan, and a file for each part that
+//! is done: `result-N`, or `filled-N` and `divided-N` in the phases before. A result appears whole or not at all, so a part may be done again, or twice
 //! at once.
 
 use std::collections::BTreeSet;
@@ -65,15 +65,15 @@ impl Job {
         self.get(&result(part)).await
     }
 
-    /// Returns the parts that are done. Fails if the job has no description.
-    pub(crate) async fn done(&self) -> Result<BTreeSet<usize>, Failure> {
+    /// Returns the parts whose files `prefix-N` exist. Fails if the job has no description.
+    pub(crate) async fn done(&self, prefix: &str) -> Result<BTreeSet<usize>, Failure> {
         let sizes = self.files.sizes().await?;
         if !sizes.contains_key(DESCRIPTION) {
             return Err(self.problem(TaskPlanError::Outdated));
         }
         let parts = sizes
             .keys()
-            .filter_map(|name| name.strip_prefix("result-")?.parse().ok());
+            .filter_map(|name| name.strip_prefix(prefix)?.strip_prefix('-')?.parse().ok());
         Ok(parts.collect())
     }
 

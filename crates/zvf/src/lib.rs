@@ -126,7 +126,10 @@ pub use run_task::run_task;
 #[cfg(feature = "write")]
 pub use seal::seal;
 #[cfg(feature = "pyramid")]
-pub use task_plan::{TaskKind, TaskPlan, TaskPlanOptions, TaskStatus, plan_create, plan_pyramid};
+pub use task_plan::{
+    TaskKind, TaskPhase, TaskPlan, TaskPlanOptions, TaskStatus, plan_create, plan_pyramid,
+    plan_shares,
+};
 #[cfg(feature = "write")]
 pub use task_plan_error::TaskPlanError;
 #[cfg(feature = "write")]

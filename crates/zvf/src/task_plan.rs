@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use zvf_build::Design;
+use zvf_build::{Design, Geometry};
 use zvf_model::{fetch::BoxFuture, key::Key};
 use zvf_store::{CreateError, OpenError, OpenOptions, Read, Store};
 
@@ -15,11 +15,11 @@ use crate::{
     location::Location,
     pyramid::{self, PyramidOptions, tasks as level_tasks},
     task_plan_error::TaskPlanError,
-    writer::{CreateOptions, GeometrySource, job as creation},
+    writer::{CreateOptions, GeometrySource, job as creation, shares as input},
 };
 
 /// Version of the file, in its member `zvf_task_plan`.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Default number of tasks.
 const TASKS: usize = 16;
 
@@ -43,7 +43,51 @@ impl TaskKind {
     }
 }
 
-/// Options of [`plan_create`] and [`plan_pyramid`].
+/// A step of a plan, whose tasks are independent of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TaskPhase {
+    /// Each task reads a [share](plan_shares) of the input.
+    Fill,
+    /// Each task divides a share among the parts of the store.
+    Divide,
+    /// Each task writes parts of the result. Plans of input that one process reads begin here.
+    Write,
+}
+
+impl TaskPhase {
+    /// All phases, in their order.
+    pub const ALL: [Self; 3] = [Self::Fill, Self::Divide, Self::Write];
+
+    /// Returns the name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fill => "fill",
+            Self::Divide => "divide",
+            Self::Write => "write",
+        }
+    }
+
+    /// Returns the prefix of the files that say that a part is done.
+    fn done(self) -> &'static str {
+        match self {
+            Self::Fill => "filled",
+            Self::Divide => "divided",
+            Self::Write => "result",
+        }
+    }
+
+    /// Returns what a plan in this phase needs next.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Fill => "fill all shares, then advance it",
+            Self::Divide => "run its tasks, then advance it",
+            Self::Write => "run its tasks, then commit it",
+        }
+    }
+}
+
+/// Options of [`plan_create`], [`plan_shares`] and [`plan_pyramid`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskPlanOptions {
@@ -102,13 +146,18 @@ impl TaskPlanOptions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskPlan {
     kind: TaskKind,
+    phase: TaskPhase,
     store: String,
     /// Identifier of the creation or transaction.
     id: String,
     /// Level that is built.
     level: Option<u32>,
+    /// Number of parts of the phase.
     parts: usize,
+    /// Number of tasks of the phase.
     tasks: usize,
+    /// Number of tasks of the last phase.
+    writers: usize,
     /// Report of the commit.
     committed: Option<Map<String, Value>>,
 }
@@ -151,6 +200,101 @@ pub fn plan_create<'a>(
     })
 }
 
+/// Plans the creation of a store from `shares` shares of input, which tasks read: files, or batches
+/// that other programs make.
+///
+/// 1. [`fill`](TaskPlan::fill) reads a share, once for each share.
+/// 2. [`advance`](TaskPlan::advance) joins what was found and chooses the shapes.
+/// 3. [`run`](TaskPlan::run) divides a share among the parts of the store.
+/// 4. `advance` joins the divisions.
+/// 5. `run` writes parts, and [`commit`](TaskPlan::commit) publishes the store.
+///
+/// The store equals that of [`create_from_source`](crate::create_from_source) for the shares in
+/// their order, with the same chunk shape and shards. Until the commit, the reserved folder of the
+/// store holds the geometry twice.
+///
+/// `tables` has objects, groups and their attributes, and no vertices. The options `overwrite`,
+/// `runner`, `progress` and `check` are not used.
+///
+/// ```
+/// use std::error::Error;
+/// use zvf::{Design, Geometry, GeometryKind, NumericColumn, OpenOptions, TaskPlan, plan_shares};
+///
+/// /// A share of points that another program hands in.
+/// struct Share(Option<Geometry>);
+///
+/// impl zvf::GeometrySource for Share {
+///     fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+///         Ok(self.0.take())
+///     }
+///
+///     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+///         Err("a share is read once".into())
+///     }
+///
+///     fn tables(&self) -> Geometry {
+///         Geometry::new(NumericColumn::float32(3, []))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// let (open, tables) = (OpenOptions::default(), Geometry::new(NumericColumn::float32(3, [])));
+/// let design = Design::new(GeometryKind::Points);
+/// let plan =
+///     plan_shares(address, 4, design, &tables, &Default::default(), &Default::default()).await?;
+/// for share in 0..4_u8 {
+///     let positions = (0..300).map(|at| f32::from(share) * 9.0 + at as f32);
+///     let mut points = Share(Some(Geometry::new(NumericColumn::float32(3, positions))));
+///     plan.fill(usize::from(share), &mut points, &open).await?;
+/// }
+/// let mut plan = plan.advance(&open).await?;
+/// for _ in 0..2 {
+///     for index in 0..plan.tasks() {
+///         plan.run(index, &open).await?;
+///     }
+///     plan = match plan.phase() {
+///         zvf::TaskPhase::Write => plan.commit_in_memory(&open).await?,
+///         _ => plan.advance(&open).await?,
+///     };
+/// }
+/// plan.clean(&open).await?;
+/// assert_eq!(plan.report().and_then(|report| report["vertices"].as_u64()), Some(400));
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// See [`create_from_source`](crate::create_from_source).
+pub fn plan_shares<'a>(
+    address: &'a str,
+    shares: usize,
+    design: Design,
+    tables: &'a Geometry,
+    options: &'a CreateOptions,
+    tasks: &'a TaskPlanOptions,
+) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    boxed(async move {
+        let address = absolute(address);
+        let store = Location::from(&address).create(&options.open)?;
+        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let replaces = tasks.replaces_unfinished;
+        let reserved = input::reserve(&store, &address, design, tables, options, count, replaces);
+        let reserved = PlannedJob {
+            parts: shares,
+            ..reserved.await?
+        };
+        Ok(TaskPlan {
+            phase: TaskPhase::Fill,
+            tasks: shares,
+            ..TaskPlan::new(TaskKind::Create, address, reserved, count)
+        })
+    })
+}
+
 /// Plans the first coarser level of a store that does not exist. A plan without tasks that is
 /// [committed](TaskPlan::is_committed) means that all levels exist.
 ///
@@ -190,11 +334,13 @@ impl TaskPlan {
     fn new(kind: TaskKind, store: String, planned: PlannedJob, tasks: usize) -> Self {
         Self {
             kind,
+            phase: TaskPhase::Write,
             store,
             id: planned.id,
             level: None,
             parts: planned.parts,
             tasks,
+            writers: tasks,
             committed: None,
         }
     }
@@ -212,6 +358,11 @@ impl TaskPlan {
     /// Returns the level that is built; `None` for a creation.
     pub fn level(&self) -> Option<u32> {
         self.level
+    }
+
+    /// Returns the phase, to which tasks and status belong.
+    pub fn phase(&self) -> TaskPhase {
+        self.phase
     }
 
     /// Returns the number of tasks.
@@ -239,6 +390,8 @@ impl TaskPlan {
             "level": self.level,
             "parts": self.parts,
             "tasks": self.tasks,
+            "phase": self.phase.name(),
+            "writers": self.writers,
             "committed": self.committed,
         })
     }
@@ -274,8 +427,136 @@ impl TaskPlan {
         boxed(write(self, address, open))
     }
 
-    /// Runs one task, counted from 0. Returns whether there was something to do: a task that is
-    /// done already is not repeated.
+    /// Reads a share of the input, counted from 0, once and to its end, and keeps it in the job.
+    /// Returns whether there was something to do: a share that is filled already is not read. An
+    /// empty share is filled too.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when the plan has no shares or is past this phase, or the store was
+    /// replaced; [`Error::Rejected`] when the geometry does not fit the design; [`Error::Source`]
+    /// when it cannot be read.
+    pub fn fill<'a>(
+        &'a self,
+        share: usize,
+        source: &'a mut dyn GeometrySource,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        boxed(async move {
+            self.check_phase(TaskPhase::Fill)?;
+            let store = self.open(open)?;
+            let done = Job::open(&store, &self.id)?;
+            if done.done(self.phase.done()).await?.contains(&share) {
+                return Ok(false);
+            }
+            input::fill(&store, &self.id, share, source).await?;
+            Ok(true)
+        })
+    }
+
+    /// Ends the phase, all of whose tasks are done, and returns the plan of the next one. Repeating
+    /// it has no effect: it returns an equal plan.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when a task is not done, the plan is in its last phase, or the store was
+    /// replaced; [`Error::Rejected`] when the shares do not fit each other or the design.
+    pub fn advance<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
+        boxed(async move {
+            let shares: Vec<usize> = (0..self.parts).collect();
+            self.next_phase(&shares, open).await
+        })
+    }
+
+    /// Ends the first phase with these shares in this order, of which any number may be filled;
+    /// see [`advance`](Self::advance).
+    ///
+    /// # Errors
+    ///
+    /// See [`advance`](Self::advance).
+    pub fn advance_with<'a>(
+        &'a self,
+        shares: &'a [usize],
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Self, Error>> {
+        boxed(async move {
+            self.check_phase(TaskPhase::Fill)?;
+            self.next_phase(shares, open).await
+        })
+    }
+
+    async fn next_phase(&self, shares: &[usize], open: &OpenOptions) -> Result<Self, Failure> {
+        let store = self.open(open)?;
+        let (phase, parts) = match self.phase {
+            TaskPhase::Fill => {
+                let done = Job::open(&store, &self.id)?;
+                let done = done.done(self.phase.done()).await?;
+                let missing = shares.iter().filter(|share| !done.contains(share));
+                self.check_missing(missing.copied().collect(), shares.len())?;
+                let parts = input::settle(&store, &self.id, shares).await?;
+                (TaskPhase::Divide, parts)
+            }
+            TaskPhase::Divide => {
+                self.check_missing(self.missing(&store).await?, self.tasks)?;
+                (TaskPhase::Write, input::join(&store, &self.id).await?)
+            }
+            TaskPhase::Write => return Err(self.wrong_phase()),
+        };
+        Ok(Self {
+            phase,
+            parts,
+            tasks: match phase {
+                TaskPhase::Write => self.writers,
+                _ => parts,
+            },
+            ..self.clone()
+        })
+    }
+
+    fn check_phase(&self, phase: TaskPhase) -> Result<(), Failure> {
+        match self.phase == phase && !self.is_committed() {
+            true => Ok(()),
+            false => Err(self.wrong_phase()),
+        }
+    }
+
+    fn wrong_phase(&self) -> Failure {
+        let (phase, advice) = (self.phase.name(), self.phase.advice());
+        problem(&self.store, TaskPlanError::Phase { phase, advice })
+    }
+
+    fn check_missing(&self, missing: Vec<usize>, tasks: usize) -> Result<(), Failure> {
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(problem(
+                &self.store,
+                TaskPlanError::Missing { missing, tasks },
+            )),
+        }
+    }
+
+    /// Discards the work: deletes everything that tasks have written, and the reservation of a new
+    /// store. Tasks that still run may leave objects, which the next creation at the address
+    /// deletes. A committed plan has nothing to discard.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the store cannot be written.
+    pub fn discard<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
+        boxed(async move {
+            if self.is_committed() || self.id.is_empty() {
+                return Ok(());
+            }
+            let store = self.open(open)?;
+            match self.kind {
+                TaskKind::Create => creation::abandon(&store, &self.id).await,
+                TaskKind::Pyramid => Job::open(&store, &self.id)?.delete().await,
+            }
+        })
+    }
+
+    /// Runs one task of the phase, counted from 0. Returns whether there was something to do: a
+    /// task that is done already is not repeated.
     ///
     /// # Errors
     ///
@@ -294,16 +575,23 @@ impl TaskPlan {
             if self.is_committed() {
                 return Ok(false);
             }
+            if self.phase == TaskPhase::Fill {
+                return Err(self.wrong_phase());
+            }
             let store = self.open(open)?;
-            let done = Job::open(&store, &self.id)?.done().await?;
+            let done = Job::open(&store, &self.id)?;
+            let done = done.done(self.phase.done()).await?;
             let parts = (index..self.parts).step_by(self.tasks);
             let parts: Vec<usize> = parts.filter(|part| !done.contains(part)).collect();
             if parts.is_empty() {
                 return Ok(false);
             }
-            match self.kind {
-                TaskKind::Create => creation::run_parts(&store, &self.id, &parts).await?,
-                TaskKind::Pyramid => level_tasks::run_parts(&store, &self.id, &parts).await?,
+            match (self.kind, self.phase) {
+                (TaskKind::Create, TaskPhase::Divide) => {
+                    input::divide(&store, &self.id, &parts).await?;
+                }
+                (TaskKind::Create, _) => creation::run_parts(&store, &self.id, &parts).await?,
+                (TaskKind::Pyramid, _) => level_tasks::run_parts(&store, &self.id, &parts).await?,
             }
             Ok(true)
         })
@@ -391,14 +679,10 @@ impl TaskPlan {
 
     /// Publishes the result and returns the report.
     async fn publish(&self, store: &Store) -> Result<Map<String, Value>, Failure> {
-        let missing = self.missing(store).await?;
-        if !missing.is_empty() {
-            let tasks = self.tasks;
-            return Err(problem(
-                &self.store,
-                TaskPlanError::Missing { missing, tasks },
-            ));
+        if self.phase != TaskPhase::Write {
+            return Err(self.wrong_phase());
         }
+        self.check_missing(self.missing(store).await?, self.tasks)?;
         let report = match self.kind {
             TaskKind::Create if self.is_published(store).await? => Value::Null,
             TaskKind::Pyramid if store.is_last_transaction(&self.id).await? => Value::Null,
@@ -441,7 +725,8 @@ impl TaskPlan {
     }
 
     async fn missing(&self, store: &Store) -> Result<Vec<usize>, Failure> {
-        let done = Job::open(store, &self.id)?.done().await?;
+        let done = Job::open(store, &self.id)?;
+        let done = done.done(self.phase.done()).await?;
         let parts = (0..self.parts).filter(|part| !done.contains(part));
         let tasks: BTreeSet<usize> = parts.map(|part| part % self.tasks.max(1)).collect();
         Ok(tasks.into_iter().collect())
@@ -494,10 +779,13 @@ fn parse(json: &Value) -> Option<TaskPlan> {
     let kind = json["job"].as_str()?;
     let mut kinds = [TaskKind::Create, TaskKind::Pyramid].into_iter();
     let (parts, tasks) = (count("parts")?, count("tasks")?);
+    let phase = json["phase"].as_str()?;
+    let mut phases = TaskPhase::ALL.into_iter();
     // Task numbers of parts count from 0 to `tasks`.
     (tasks > 0 || parts == 0).then_some(())?;
     Some(TaskPlan {
         kind: kinds.find(|known| known.name() == kind)?,
+        phase: phases.find(|known| known.name() == phase)?,
         store: json["store"].as_str()?.to_owned(),
         id: json["id"].as_str()?.to_owned(),
         level: match &json["level"] {
@@ -506,6 +794,7 @@ fn parse(json: &Value) -> Option<TaskPlan> {
         },
         parts,
         tasks,
+        writers: count("writers")?,
         committed: match &json["committed"] {
             Value::Null => None,
             report => Some(report.as_object()?.clone()),

@@ -27,6 +27,17 @@ pub enum TaskPlanError {
         /// Number of tasks.
         tasks: usize,
     },
+    /// The plan is in another phase than the operation belongs to.
+    #[error("the plan is in the phase `{phase}`; {advice}")]
+    Phase {
+        /// Name of the phase.
+        phase: &'static str,
+        /// The next step.
+        advice: &'static str,
+    },
+    /// No share of the input was filled.
+    #[error("no share of the input was filled, so there is nothing to write")]
+    NoShares,
     /// The store was changed, replaced or swept since the plan was made.
     #[error("the store was changed or replaced since the plan was made; plan again")]
     Outdated,

@@ -24,7 +24,7 @@ use self::{
 };
 
 #[cfg(feature = "pyramid")]
-pub(crate) use streamed::job;
+pub(crate) use streamed::{job, shares};
 pub(crate) use streamed::run_part;
 pub use streamed::{GeometrySource, create_from_source};
 

@@ -18,14 +18,7 @@ impl Outline {
     /// Serializes the outline with the chunks by number.
     pub fn to_json(&self, chunks: &[Vec<i64>]) -> Value {
         let design = &self.design;
-        let fields = self.fields.iter().map(|field| {
-            json!({
-                "name": field.name,
-                "numbers": field.numbers.map(|(kind, columns)| json!([kind.name(), columns])),
-                "words": field.words,
-                "missing": field.missing,
-            })
-        });
+        let fields = self.fields.iter().map(described);
         let bins = self.space.bins.as_ref().map(|bins| bins.shape().extents());
         json!({
             "kind": design.kind.name(),
@@ -126,7 +119,18 @@ pub(super) fn read_compression(json: &Value) -> Option<CellCompression> {
     })
 }
 
-fn field(json: &Value) -> Option<Field> {
+/// Serializes an attribute.
+pub(super) fn described(field: &Field) -> Value {
+    json!({
+        "name": field.name,
+        "numbers": field.numbers.map(|(kind, columns)| json!([kind.name(), columns])),
+        "words": field.words,
+        "missing": field.missing,
+    })
+}
+
+/// Parses the output of `described`.
+pub(super) fn field(json: &Value) -> Option<Field> {
     let numbers = match &json["numbers"] {
         Value::Null => None,
         both => Some((numeric(&both[0])?, usize::try_from(both[1].as_u64()?).ok()?)),
@@ -209,4 +213,10 @@ fn result(json: &Value) -> Option<PartitionResult> {
         chunks: chunks.collect::<Option<_>>()?,
         links: links.collect::<Option<_>>()?,
     })
+}
+
+/// Parses a list of texts.
+pub(super) fn texts(json: &Value) -> Option<Vec<String>> {
+    let texts = json.as_array()?.iter();
+    texts.map(|text| text.as_str().map(str::to_owned)).collect()
 }

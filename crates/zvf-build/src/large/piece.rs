@@ -1,5 +1,7 @@
 //! Rows of a partition as bytes, for the file between the two passes.
 
+use serde_json::{Value, json};
+
 use crate::error::BuildError;
 
 /// Rows of vertices; those of paths are in runs within one chunk.
@@ -61,6 +63,76 @@ impl Piece {
             self.steps.push([next(), next(), next(), next()]);
         }
         Ok(())
+    }
+}
+
+/// The change of the pieces of a share of the input that makes them continue those of the shares
+/// before it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PieceShift {
+    /// Number of each word, by attribute; empty for numbers.
+    pub(super) words: Vec<Vec<u32>>,
+    /// Number of each chunk, and its rows in earlier shares; empty without links of steps.
+    pub(super) chunks: Vec<(u32, u64)>,
+}
+
+impl PieceShift {
+    /// Serializes the change.
+    pub fn to_json(&self) -> Value {
+        json!({"words": self.words, "chunks": self.chunks})
+    }
+
+    /// Parses the output of [`to_json`](Self::to_json).
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the JSON is not an output of `to_json`.
+    pub fn from_json(json: &Value) -> Result<Self, BuildError> {
+        let parsed = |name: &str| json[name].clone();
+        Ok(Self {
+            words: serde_json::from_value(parsed("words")).map_err(|_| cut())?,
+            chunks: serde_json::from_value(parsed("chunks")).map_err(|_| cut())?,
+        })
+    }
+
+    /// Changes pieces.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the bytes are not pieces of the share.
+    pub fn apply(&self, bytes: Vec<u8>) -> Result<Vec<u8>, BuildError> {
+        if self.chunks.is_empty() && self.words.iter().all(Vec::is_empty) {
+            return Ok(bytes);
+        }
+        let (mut left, mut piece) = (bytes.as_slice(), Piece::default());
+        while !left.is_empty() {
+            piece.read(&mut left, self.words.len())?;
+        }
+        for (field, words) in piece.fields.iter_mut().zip(&self.words) {
+            if words.is_empty() {
+                continue;
+            }
+            for code in field.chunks_exact_mut(4) {
+                let mut number = [0; 4];
+                number.copy_from_slice(code);
+                // A row without a word has a number above all words.
+                if let Some(word) = words.get(u32::from_le_bytes(number) as usize) {
+                    code.copy_from_slice(&word.to_le_bytes());
+                }
+            }
+        }
+        for step in &mut piece.steps {
+            let [from, before, to, row] = step;
+            for (chunk, row) in [(from, before), (to, row)] {
+                let (number, rows) = self.chunks.get(*chunk as usize).ok_or_else(cut)?;
+                *chunk = *number;
+                let moved = u64::from(*row) + rows;
+                *row = u32::try_from(moved).map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
+            }
+        }
+        let mut out = Vec::with_capacity(bytes.len());
+        piece.write(&mut out);
+        Ok(out)
     }
 }
 

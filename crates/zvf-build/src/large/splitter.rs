@@ -13,7 +13,7 @@ use crate::{
     geometry::Geometry,
     large::outline::{Found, Outline},
     large::part::{MadeChunk, PartitionResult},
-    large::piece::Piece,
+    large::piece::{Piece, PieceShift},
     link_placement::{Cell, LinkPlacement},
     objects::ObjectRows,
     plan::WritePlan,
@@ -39,7 +39,9 @@ pub struct Partitioner {
     pub(super) stretches: Vec<(u32, u32, u32)>,
     pub(super) words: Vec<HashMap<String, u32>>,
     /// Number of vertices before the current batch.
-    pub(super) first: u64,
+    first: u64,
+    /// Number of paths before the current batch, with those outside of the bounds.
+    first_path: u64,
 }
 
 impl Partitioner {
@@ -56,7 +58,61 @@ impl Partitioner {
             stretches: Vec::new(),
             words,
             first: 0,
+            first_path: 0,
         }
+    }
+
+    /// Makes this the partitioner of a later share of the input: default ids continue those of
+    /// the vertices and paths before it.
+    #[must_use]
+    pub fn after(mut self, vertices: u64, paths: u64) -> Self {
+        self.first = vertices;
+        self.first_path = paths;
+        self
+    }
+
+    /// Adds the state of the partitioner of the next share. Returns the change that makes its
+    /// pieces continue those of the shares before it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when there are too many paths, or when the states have different attributes.
+    pub fn append(&mut self, share: &Self) -> Result<PieceShift, BuildError> {
+        let base = self.paths.len();
+        let total = base + share.paths.len();
+        u32::try_from(total).map_err(|_| BuildError::TooManyVertices(total))?;
+        let mut chunks = Vec::with_capacity(share.chunks.len());
+        let mut fragments = Vec::with_capacity(share.chunks.len());
+        for (chunk, (rows, more)) in share.chunks.iter().zip(&share.ends) {
+            let number = self.number(chunk);
+            let end = &mut self.ends[number as usize];
+            chunks.push((number, end.0));
+            fragments.push(end.1);
+            end.0 += rows;
+            let sum = end.1.checked_add(*more);
+            end.1 = sum.ok_or(BuildError::TooManyVertices(usize::MAX))?;
+        }
+        self.paths.extend(&share.paths);
+        let stretches = share.stretches.iter().map(|(path, chunk, fragment)| {
+            let at = *chunk as usize;
+            (*path + base as u32, chunks[at].0, *fragment + fragments[at])
+        });
+        self.stretches.extend(stretches);
+        let fields = &share.outline.fields;
+        if fields.len() != self.outline.fields.len() {
+            return Err(super::piece::cut());
+        }
+        let words = fields.iter().enumerate().map(|(at, field)| {
+            self.outline.fields[at].missing |= field.missing;
+            let words = field.words.iter();
+            words.map(|word| self.word(at, word)).collect::<Vec<u32>>()
+        });
+        let words = words.collect();
+        // Steps alone name chunks and rows.
+        if !self.outline.design.has_step_links() {
+            chunks.clear();
+        }
+        Ok(PieceShift { words, chunks })
     }
 
     /// Splits a batch. Returns the bytes to append to the file of each partition.
@@ -67,13 +123,14 @@ impl Partitioner {
     pub fn split(&mut self, batch: Geometry) -> Result<BTreeMap<usize, Vec<u8>>, BuildError> {
         let mut batch = bounds::stored(batch, &self.outline.design)?;
         self.name(&mut batch);
-        let vertices = batch.vertices() as u64;
+        self.first += batch.vertices() as u64;
+        let paths = batch.part_offsets.as_ref().map_or(0, |ends| ends.len() - 1);
+        self.first_path += paths as u64;
         let batch = match bounds::bounded(batch, &self.outline.design) {
             Ok((batch, _)) => batch,
             Err(BuildError::AllOutside) => return Ok(BTreeMap::new()),
             Err(error) => return Err(error),
         };
-        self.first += vertices;
         let fragments = FragmentKind::of_geometry(self.outline.has_objects);
         let assigned =
             spatial_layout::assign(&batch.positions, &self.outline.space, fragments, None)?;
@@ -168,7 +225,7 @@ impl Partitioner {
     fn name(&self, batch: &mut Geometry) {
         match (&batch.part_offsets, &batch.part_objects) {
             (Some(offsets), None) => {
-                let first = self.paths.len() as i64;
+                let first = self.first_path as i64;
                 batch.part_objects = Some((first..first + offsets.len() as i64 - 1).collect());
             }
             (None, _) if self.outline.has_objects && batch.object_ids.is_none() => {
@@ -212,21 +269,24 @@ impl Partitioner {
                         self.outline.fields[at].missing = true;
                         u32::MAX
                     }
-                    Some(text) => match self.words[at].get(text) {
-                        Some(number) => *number,
-                        None => {
-                            let number = self.words[at].len() as u32;
-                            self.words[at].insert(text.to_owned(), number);
-                            self.outline.fields[at].words.push(text.to_owned());
-                            number
-                        }
-                    },
+                    Some(text) => self.word(at, text),
                 };
                 numbers.bytes.extend(number.to_le_bytes());
             }
             all.push(numbers);
         }
         all
+    }
+
+    /// Returns the number of a word of an attribute.
+    fn word(&mut self, field: usize, text: &str) -> u32 {
+        if let Some(number) = self.words[field].get(text) {
+            return *number;
+        }
+        let number = self.words[field].len() as u32;
+        self.words[field].insert(text.to_owned(), number);
+        self.outline.fields[field].words.push(text.to_owned());
+        number
     }
 
     /// Returns the number of partitions.

@@ -2,26 +2,23 @@
 //!
 //! ```text
 //! u64  length of the header
-//! JSON header: outline, design, counts, columns of tables
+//! JSON header: outline, design, counts
 //! i64  ids of paths
 //! u32  runs of paths: path, chunk, fragment number
-//! i64  ids of the objects that tables describe
-//! ...  values of each column of the tables
+//! ...  tables, as `spill` encodes a batch
 //! ```
-
-use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
-use zvf_model::column::{Column, ColumnValues, NULL_CODE, NumericColumn};
 
 use crate::{
     design::{AxisSpec, CellCompression, Design, OutOfBounds, Purpose, ShardingPolicy},
     error::BuildError,
     geometry::Geometry,
-    large::json::{compression, floats, integers, naturals, numeric, read_compression},
+    large::json::{compression, floats, integers, naturals, numeric, read_compression, texts},
     large::outline::Outline,
     large::piece::{cut, numbers, take},
+    large::spill::{count, decode_batch, encode_batch, read_header},
     large::splitter::Partitioner,
     parametric::{Formula, FormulaSet},
 };
@@ -29,39 +26,20 @@ use crate::{
 impl Partitioner {
     /// Serializes the state after the last batch, with the tables for [`finish`](Self::finish).
     pub fn to_bytes(&self, tables: &Geometry) -> Vec<u8> {
-        let families = [&tables.object, &tables.fragment, &tables.group];
         let header = json!({
             "outline": self.outline.to_json(&self.chunks),
             "why": self.outline.space.why,
             "axes": axes(&self.outline.axes),
-            "design": design(&self.outline.design),
+            "design": design_to_json(&self.outline.design),
             "parts": self.parts,
             "paths": self.paths.len(),
             "stretches": self.stretches.len(),
-            "objects": tables.objects.as_ref().map(Vec::len),
-            "groups": tables.groups,
-            "columns": families.map(|columns| columns.iter().map(column).collect::<Vec<_>>()),
         });
         let header = header.to_string();
         let mut out = (header.len() as u64).to_le_bytes().to_vec();
         out.extend(header.bytes());
-        out.extend(self.paths.iter().flat_map(|id| id.to_le_bytes()));
-        for (path, chunk, fragment) in &self.stretches {
-            let numbers = [*path, *chunk, *fragment];
-            out.extend(numbers.into_iter().flat_map(u32::to_le_bytes));
-        }
-        let objects = tables.objects.iter().flatten();
-        out.extend(objects.flat_map(|id| id.to_le_bytes()));
-        for column in families.into_iter().flatten() {
-            match &column.values {
-                ColumnValues::Numeric(numbers) => out.extend(&numbers.bytes),
-                ColumnValues::Dictionary { codes, .. } => {
-                    out.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
-                }
-            }
-            let nulls = column.nulls.iter().flatten();
-            out.extend(nulls.map(|is_null| u8::from(*is_null)));
-        }
+        self.write_paths(&mut out);
+        out.extend(encode_batch(tables));
         out
     }
 
@@ -73,118 +51,102 @@ impl Partitioner {
     /// [`BuildError`] when the bytes are not an output of `to_bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, Geometry), BuildError> {
         let mut bytes = bytes;
-        let mut length = [0; 8];
-        length.copy_from_slice(take(&mut bytes, 8)?);
-        let length = usize::try_from(u64::from_le_bytes(length)).map_err(|_| cut())?;
-        let header = serde_json::from_slice(take(&mut bytes, length)?).map_err(|_| cut())?;
-        let state = read(&header, &mut bytes)?;
+        let header = read_header(&mut bytes)?;
+        let (mut outline, chunks) = Outline::from_json(&header["outline"])?;
+        outline.design = design_from_json(&header["design"])?;
+        outline.axes = read_axes(&header["axes"]).ok_or_else(cut)?;
+        outline.space.why = texts(&header["why"]).ok_or_else(cut)?;
+        let mut partitioner = Self::new(outline, count(&header["parts"])?);
+        partitioner.chunks = chunks;
+        partitioner.read_paths(&header, &mut bytes)?;
+        Ok((partitioner, decode_batch(bytes)?))
+    }
+
+    /// Serializes what [`append`](Self::append) takes: the state after the last batch, without the
+    /// outline.
+    pub fn share_to_bytes(&self) -> Vec<u8> {
+        let words = self.outline.fields.iter().map(|field| &field.words);
+        let missing = self.outline.fields.iter().map(|field| field.missing);
+        let header = json!({
+            "chunks": self.chunks,
+            "ends": self.ends,
+            "words": words.collect::<Vec<_>>(),
+            "missing": missing.collect::<Vec<_>>(),
+            "paths": self.paths.len(),
+            "stretches": self.stretches.len(),
+        });
+        let header = header.to_string();
+        let mut out = (header.len() as u64).to_le_bytes().to_vec();
+        out.extend(header.bytes());
+        self.write_paths(&mut out);
+        out
+    }
+
+    /// Parses the output of [`share_to_bytes`](Self::share_to_bytes) of a partitioner with this
+    /// outline.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the bytes are not an output of `share_to_bytes`.
+    pub fn share_from_bytes(outline: Outline, bytes: &[u8]) -> Result<Self, BuildError> {
+        let mut bytes = bytes;
+        let header = read_header(&mut bytes)?;
+        let mut share = Self::new(outline, 1);
+        let lists = |name: &str| header[name].as_array().ok_or_else(cut);
+        for (json, field) in lists("words")?.iter().zip(&mut share.outline.fields) {
+            field.words = texts(json).ok_or_else(cut)?;
+        }
+        for (json, field) in lists("missing")?.iter().zip(&mut share.outline.fields) {
+            field.missing = json.as_bool().ok_or_else(cut)?;
+        }
+        let chunks = lists("chunks")?.iter().map(integers);
+        share.chunks = chunks.collect::<Option<_>>().ok_or_else(cut)?;
+        let end = |json: &Value| {
+            let fragments = u32::try_from(json[1].as_u64()?).ok()?;
+            Some((json[0].as_u64()?, fragments))
+        };
+        let ends = lists("ends")?.iter().map(end);
+        share.ends = ends.collect::<Option<_>>().ok_or_else(cut)?;
+        if share.ends.len() != share.chunks.len() {
+            return Err(cut());
+        }
+        share.read_paths(&header, &mut bytes)?;
         match bytes.is_empty() {
-            true => Ok(state),
+            true => Ok(share),
+            false => Err(cut()),
+        }
+    }
+
+    fn write_paths(&self, out: &mut Vec<u8>) {
+        out.extend(self.paths.iter().flat_map(|id| id.to_le_bytes()));
+        for (path, chunk, fragment) in &self.stretches {
+            let numbers = [*path, *chunk, *fragment];
+            out.extend(numbers.into_iter().flat_map(u32::to_le_bytes));
+        }
+    }
+
+    fn read_paths(&mut self, header: &Value, bytes: &mut &[u8]) -> Result<(), BuildError> {
+        let paths = take(bytes, count(&header["paths"])?.saturating_mul(8))?;
+        self.paths = numbers(paths).map(i64::from_le_bytes).collect();
+        let stretches = take(bytes, count(&header["stretches"])?.saturating_mul(12))?;
+        let stretches = stretches.chunks_exact(12).map(|run| {
+            let mut three = numbers(run).map(u32::from_le_bytes);
+            let mut next = || three.next().unwrap_or_default();
+            (next(), next(), next())
+        });
+        self.stretches = stretches.collect();
+        let is_known = |(path, chunk, _): &(u32, u32, u32)| {
+            (*path as usize) < self.paths.len() && (*chunk as usize) < self.chunks.len()
+        };
+        match self.stretches.iter().all(is_known) {
+            true => Ok(()),
             false => Err(cut()),
         }
     }
 }
 
-fn read(header: &Value, bytes: &mut &[u8]) -> Result<(Partitioner, Geometry), BuildError> {
-    let (mut outline, chunks) = Outline::from_json(&header["outline"])?;
-    outline.design = read_design(&header["design"]).ok_or_else(cut)?;
-    outline.axes = read_axes(&header["axes"]).ok_or_else(cut)?;
-    outline.space.why = texts(&header["why"]).ok_or_else(cut)?;
-    let count = |json: &Value| {
-        let count = json.as_u64().ok_or_else(cut)?;
-        usize::try_from(count).map_err(|_| cut())
-    };
-    let ids = |bytes: &mut &[u8], count: usize| {
-        let ids = take(bytes, count.saturating_mul(8))?;
-        Ok::<Vec<i64>, BuildError>(numbers(ids).map(i64::from_le_bytes).collect())
-    };
-    let paths = ids(bytes, count(&header["paths"])?)?;
-    let stretches = take(bytes, count(&header["stretches"])?.saturating_mul(12))?;
-    let stretches = stretches.chunks_exact(12).map(|run| {
-        let mut three = numbers(run).map(u32::from_le_bytes);
-        let mut next = || three.next().unwrap_or_default();
-        (next(), next(), next())
-    });
-    let stretches: Vec<(u32, u32, u32)> = stretches.collect();
-    let is_known = |(path, chunk, _): &(u32, u32, u32)| {
-        (*path as usize) < paths.len() && (*chunk as usize) < chunks.len()
-    };
-    if !stretches.iter().all(is_known) {
-        return Err(cut());
-    }
-    let positions = NumericColumn::new(outline.positions.0, outline.positions.1 as u32);
-    let mut tables = Geometry::new(positions);
-    if !header["objects"].is_null() {
-        tables.objects = Some(ids(bytes, count(&header["objects"])?)?);
-    }
-    tables.groups = groups(&header["groups"]).ok_or_else(cut)?;
-    let families = [&mut tables.object, &mut tables.fragment, &mut tables.group];
-    for (columns, family) in families.into_iter().zip(0..) {
-        for one in header["columns"][family].as_array().ok_or_else(cut)? {
-            columns.push(read_column(one, bytes)?);
-        }
-    }
-    let splitter = Partitioner {
-        words: vec![HashMap::new(); outline.fields.len()],
-        outline,
-        parts: count(&header["parts"])?,
-        numbers: HashMap::new(),
-        chunks,
-        ends: Vec::new(),
-        paths,
-        stretches,
-        first: 0,
-    };
-    Ok((splitter, tables))
-}
-
-fn column(column: &Column) -> Value {
-    let (numbers, words) = match &column.values {
-        ColumnValues::Numeric(numbers) => (Some(json!([numbers.kind.name(), numbers.width])), None),
-        ColumnValues::Dictionary { words, .. } => (None, Some(words)),
-    };
-    json!({
-        "name": column.name,
-        "rows": column.values.len(),
-        "numbers": numbers,
-        "words": words.map(|words| words.to_vec()),
-        "nulls": column.nulls.is_some(),
-    })
-}
-
-fn read_column(json: &Value, bytes: &mut &[u8]) -> Result<Column, BuildError> {
-    let name = json["name"].as_str().ok_or_else(cut)?;
-    let rows = json["rows"].as_u64().ok_or_else(cut)?;
-    let rows = usize::try_from(rows).map_err(|_| cut())?;
-    let values = match &json["numbers"] {
-        Value::Null => {
-            let words = texts(&json["words"]).ok_or_else(cut)?;
-            let codes = take(bytes, rows.saturating_mul(4))?;
-            let codes: Vec<u32> = numbers(codes).map(u32::from_le_bytes).collect();
-            let is_word = |code: &u32| *code == NULL_CODE || (*code as usize) < words.len();
-            if !codes.iter().all(is_word) {
-                return Err(cut());
-            }
-            let words = words.into();
-            ColumnValues::Dictionary { codes, words }
-        }
-        both => {
-            let kind = numeric(&both[0]).ok_or_else(cut)?;
-            let width = both[1].as_u64().and_then(|width| u32::try_from(width).ok());
-            let empty = NumericColumn::new(kind, width.ok_or_else(cut)?);
-            let values = take(bytes, rows.saturating_mul(empty.row_size()))?;
-            ColumnValues::Numeric(empty.with_bytes(values.to_vec()))
-        }
-    };
-    let mut column = Column::new(name, values);
-    if json["nulls"].as_bool().ok_or_else(cut)? {
-        let nulls = take(bytes, rows)?.iter().map(|byte| *byte != 0);
-        column.nulls = Some(nulls.collect());
-    }
-    Ok(column)
-}
-
-fn design(design: &Design) -> Value {
+/// Serializes a design.
+pub fn design_to_json(design: &Design) -> Value {
     let sharding = match &design.sharding {
         ShardingPolicy::None => json!("none"),
         ShardingPolicy::Auto => json!("auto"),
@@ -230,7 +192,17 @@ fn design(design: &Design) -> Value {
         "name": design.name,
         "parametric": parametric,
         "headers": design.headers,
+        "attribute_specs": design.attribute_specs,
     })
+}
+
+/// Parses the output of [`design_to_json`].
+///
+/// # Errors
+///
+/// [`BuildError`] when the JSON is not an output of `design_to_json`.
+pub fn design_from_json(json: &Value) -> Result<Design, BuildError> {
+    read_design(json).ok_or_else(cut)
 }
 
 fn read_design(json: &Value) -> Option<Design> {
@@ -281,6 +253,7 @@ fn read_design(json: &Value) -> Option<Design> {
         let header: &Map<String, Value> = header.as_object()?;
         design.headers.insert(format.clone(), header.clone());
     }
+    design.attribute_specs = serde_json::from_value(json["attribute_specs"].clone()).ok()?;
     Some(design)
 }
 
@@ -311,18 +284,6 @@ fn read_axes(json: &Value) -> Option<Vec<AxisSpec>> {
         })
     };
     json.as_array()?.iter().map(axis).collect()
-}
-
-fn texts(json: &Value) -> Option<Vec<String>> {
-    let texts = json.as_array()?.iter();
-    texts.map(|text| text.as_str().map(str::to_owned)).collect()
-}
-
-fn groups(json: &Value) -> Option<BTreeMap<u32, Vec<i64>>> {
-    let groups = json.as_object()?.iter();
-    groups
-        .map(|(group, members)| Some((group.parse().ok()?, integers(members)?)))
-        .collect()
 }
 
 fn formulas(json: &Value) -> Option<FormulaSet> {

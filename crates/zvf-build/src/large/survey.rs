@@ -1,11 +1,16 @@
 //! Statistics of all batches.
 
+use serde_json::{Value, json};
+
 use crate::{
     bounds, check, coordinates,
     design::{AxisSpec, Design},
     error::BuildError,
     geometry::{Geometry, GeometryKind},
+    large::json::{described, field, floats},
     large::outline::{Field, Outline},
+    large::piece::cut,
+    large::spill::{count, decode_batch, encode_batch, read_header},
     metadata, sharding,
     sizing::FragmentKind,
     spatial_layout::SpatialLayout,
@@ -24,6 +29,7 @@ pub struct GeometrySurvey {
     /// Distance between sampled rows.
     step: usize,
     vertices: u64,
+    paths: u64,
     has_objects: bool,
     fields: Option<Vec<Field>>,
 }
@@ -55,9 +61,97 @@ impl GeometrySurvey {
             sample: None,
             step: 1,
             vertices: 0,
+            paths: 0,
             has_objects,
             fields: None,
         })
+    }
+
+    /// Adds the survey of a later share of the input.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the attributes differ from earlier ones.
+    pub fn append(&mut self, share: Self) -> Result<(), BuildError> {
+        self.has_objects |= share.has_objects;
+        self.vertices += share.vertices;
+        self.paths += share.paths;
+        if let Some(fields) = share.fields {
+            self.add_fields(fields)?;
+        }
+        if let Some((lower, upper)) = share.extent {
+            self.add_extent(&lower, &upper);
+        }
+        let Some(sample) = share.sample else {
+            return Ok(());
+        };
+        let Some(own) = self.sample.take() else {
+            (self.sample, self.step) = (Some(sample), share.step);
+            return Ok(());
+        };
+        if (own.kind, own.width) != (sample.kind, sample.width) {
+            return Err(BuildError::MissingInput {
+                kind: "batches",
+                what: "coordinates of one type and as many axes in every batch",
+            });
+        }
+        // Steps are powers of two.
+        let step = self.step.max(share.step);
+        let mut joined = own.take((0..own.len()).step_by(step / self.step));
+        let more = sample.take((0..sample.len()).step_by(step / share.step));
+        joined.bytes.extend(more.bytes);
+        (self.sample, self.step) = (Some(joined), step);
+        self.thin();
+        Ok(())
+    }
+
+    /// Serializes the survey, without its design.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let fields = self.fields.as_ref();
+        let header = json!({
+            "extent": self.extent,
+            "step": self.step,
+            "vertices": self.vertices,
+            "paths": self.paths,
+            "has_objects": self.has_objects,
+            "fields": fields.map(|fields| fields.iter().map(described).collect::<Vec<_>>()),
+            "is_sampled": self.sample.is_some(),
+        });
+        let header = header.to_string();
+        let mut out = (header.len() as u64).to_le_bytes().to_vec();
+        out.extend(header.bytes());
+        if let Some(sample) = &self.sample {
+            out.extend(encode_batch(&Geometry::new(sample.clone())));
+        }
+        out
+    }
+
+    /// Parses the output of [`to_bytes`](Self::to_bytes) of a survey with this design.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the bytes are not an output of `to_bytes`.
+    pub fn from_bytes(design: Design, mut bytes: &[u8]) -> Result<Self, BuildError> {
+        let header = read_header(&mut bytes)?;
+        let mut survey = Self::new(design, header["has_objects"].as_bool().ok_or_else(cut)?)?;
+        let number = |name: &str| header[name].as_u64().ok_or_else(cut);
+        (survey.vertices, survey.paths) = (number("vertices")?, number("paths")?);
+        survey.step = count(&header["step"])?;
+        if !survey.step.is_power_of_two() {
+            return Err(cut());
+        }
+        if let Value::Array(extent) = &header["extent"] {
+            let corner = |at: usize| extent.get(at).and_then(floats).ok_or_else(cut);
+            survey.extent = Some((corner(0)?, corner(1)?));
+        }
+        if let Value::Array(fields) = &header["fields"] {
+            let fields = fields.iter().map(field).collect::<Option<Vec<_>>>();
+            survey.fields = Some(fields.ok_or_else(cut)?);
+        }
+        if header["is_sampled"].as_bool().ok_or_else(cut)? {
+            survey.sample = Some(decode_batch(bytes)?.positions);
+        }
+        Ok(survey)
     }
 
     /// Adds a batch.
@@ -68,7 +162,35 @@ impl GeometrySurvey {
     pub fn add(&mut self, batch: &Geometry) -> Result<(), BuildError> {
         check::check(batch, &self.design)?;
         self.has_objects |= batch.object_ids.is_some();
-        let fields = batch.vertex.iter().map(Field::of).collect::<Vec<_>>();
+        self.add_fields(batch.vertex.iter().map(Field::of).collect())?;
+        let offsets = batch.part_offsets.as_ref();
+        self.paths += offsets.map_or(0, |ends| ends.len().saturating_sub(1)) as u64;
+        let stored = bounds::stored(batch.clone(), &self.design)?;
+        let positions = &stored.positions;
+        let (lower, upper) = coordinates::extent(positions)?;
+        // Rejects vertices outside the bounds, or leaves dropping them to the second pass.
+        bounds::bounded(stored.clone(), &self.design)
+            .map(|_| ())
+            .or_else(|error| match error {
+                BuildError::AllOutside => Ok(()),
+                error => Err(error),
+            })?;
+        self.add_extent(&lower, &upper);
+        let first = self.vertices;
+        self.vertices += positions.len() as u64;
+        let sample = self
+            .sample
+            .get_or_insert_with(|| NumericColumn::new(positions.kind, positions.width));
+        for row in 0..positions.len() {
+            if (first + row as u64).is_multiple_of(self.step as u64) {
+                sample.bytes.extend_from_slice(positions.row(row));
+            }
+        }
+        self.thin();
+        Ok(())
+    }
+
+    fn add_fields(&mut self, fields: Vec<Field>) -> Result<(), BuildError> {
         match &self.fields {
             None => self.fields = Some(fields),
             Some(before)
@@ -81,42 +203,33 @@ impl GeometrySurvey {
                 });
             }
         }
-        let stored = bounds::stored(batch.clone(), &self.design)?;
-        let positions = &stored.positions;
-        let (lower, upper) = coordinates::extent(positions)?;
-        // Rejects vertices outside the bounds, or leaves dropping them to the second pass.
-        bounds::bounded(stored.clone(), &self.design)
-            .map(|_| ())
-            .or_else(|error| match error {
-                BuildError::AllOutside => Ok(()),
-                error => Err(error),
-            })?;
+        Ok(())
+    }
+
+    fn add_extent(&mut self, lower: &[f64], upper: &[f64]) {
         self.extent = Some(match self.extent.take() {
-            None => (lower, upper),
+            None => (lower.to_vec(), upper.to_vec()),
             Some((min, max)) => (
-                min.iter().zip(&lower).map(|(a, b)| a.min(*b)).collect(),
-                max.iter().zip(&upper).map(|(a, b)| a.max(*b)).collect(),
+                min.iter().zip(lower).map(|(a, b)| a.min(*b)).collect(),
+                max.iter().zip(upper).map(|(a, b)| a.max(*b)).collect(),
             ),
         });
-        let first = self.vertices;
-        self.vertices += positions.len() as u64;
-        let sample = self
-            .sample
-            .get_or_insert_with(|| NumericColumn::new(positions.kind, positions.width));
-        for row in 0..positions.len() {
-            if (first + row as u64).is_multiple_of(self.step as u64) {
-                sample.bytes.extend_from_slice(positions.row(row));
-            }
-        }
+    }
+
+    /// Drops every other row of the sample until it is small.
+    fn thin(&mut self) {
+        let Some(sample) = &mut self.sample else {
+            return;
+        };
         while sample.len() > SAMPLE {
-            let half: Vec<u8> = (0..sample.len())
-                .step_by(2)
-                .flat_map(|row| sample.row(row).to_vec())
-                .collect();
-            sample.bytes = half;
+            *sample = sample.take((0..sample.len()).step_by(2));
             self.step *= 2;
         }
-        Ok(())
+    }
+
+    /// Returns the number of paths.
+    pub fn paths(&self) -> u64 {
+        self.paths
     }
 
     /// Returns the number of vertices.

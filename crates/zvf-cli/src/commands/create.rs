@@ -101,6 +101,7 @@ pub(crate) async fn plan(
         stream.description().complete(&mut design, None);
         source = Box::new(stream);
     }
+    arguments.declare(&mut design, &AttributeNames::of_source(source.as_mut())?)?;
     let meter = ProgressMeter::default();
     let what = format!("planning {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());

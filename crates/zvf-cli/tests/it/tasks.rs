@@ -170,8 +170,20 @@ pub(crate) fn input(folder: &Path, kind: &str) -> String {
 #[test]
 fn a_bad_cluster_builds_the_same_stores_as_one_process() {
     for (kind, more, seed) in [
-        ("points", &["--shard=2,2,2", "--seal"][..], 7),
-        ("streamlines", &["--crs", "EPSG:25832", "--step-links"], 11),
+        (
+            "points",
+            &["--shard=2,2,2", "--seal", "--attribute-unit=v=mm"][..],
+            7,
+        ),
+        (
+            "streamlines",
+            &[
+                "--crs=EPSG:25832",
+                "--step-links",
+                "--describe=word=part of a cell",
+            ],
+            11,
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).display().to_string();
@@ -307,7 +319,7 @@ fn unfinished_plans_are_replaced_on_request_only() {
     assert!(said.contains("there is no plan"), "{said}");
     fs::write(
         at("bad.json"),
-        "{\"zvf_task_plan\": 1, \"tasks\": 0, \"parts\": 1}",
+        "{\"zvf_task_plan\": 2, \"tasks\": 0, \"parts\": 1}",
     )
     .unwrap();
     let (_, said) = fail(&["task", "status", &at("bad.json")]);

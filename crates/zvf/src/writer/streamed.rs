@@ -2,6 +2,8 @@
 
 #[cfg(feature = "pyramid")]
 pub(crate) mod job;
+#[cfg(feature = "pyramid")]
+pub(crate) mod shares;
 mod task;
 
 use core::error::Error as StdError;
@@ -206,23 +208,11 @@ impl Survey {
     ) -> Result<Self, Failure> {
         let memory = memory(options);
         let tables = source.tables();
-        let speaks =
-            tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
-        let mut survey = GeometrySurvey::new(design, speaks)?;
-        let row = |geometry: &Geometry| {
-            let attributes = geometry
-                .vertex
-                .iter()
-                .map(|attribute| match &attribute.values {
-                    ColumnValues::Numeric(numbers) => numbers.row_size(),
-                    ColumnValues::Dictionary { .. } => 48,
-                });
-            geometry.positions.row_size() + attributes.sum::<usize>() + 8
-        };
+        let mut survey = GeometrySurvey::new(design, speaks(&tables))?;
         // The first batch determines the size of a vertex.
         let mut batch = 1 << 16;
         while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
-            batch = within(memory / COPIES / row(&geometry) as u64);
+            batch = within(memory / COPIES / row_size(&geometry) as u64);
             survey.add(&geometry)?;
         }
         source.rewind().map_err(Failure::Source)?;
@@ -245,6 +235,21 @@ impl Survey {
         let bytes = self.vertices.saturating_mul(self.outline.row_size() as u64);
         within(bytes.saturating_mul(COPIES).div_ceil(memory(options)))
     }
+}
+
+/// Returns whether tables describe objects or groups.
+fn speaks(tables: &Geometry) -> bool {
+    tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty()
+}
+
+/// Returns the approximate size of a vertex in memory.
+fn row_size(geometry: &Geometry) -> usize {
+    let attributes = geometry.vertex.iter();
+    let attributes = attributes.map(|attribute| match &attribute.values {
+        ColumnValues::Numeric(numbers) => numbers.row_size(),
+        ColumnValues::Dictionary { .. } => 48,
+    });
+    geometry.positions.row_size() + attributes.sum::<usize>() + 8
 }
 
 fn memory(options: &CreateOptions) -> u64 {

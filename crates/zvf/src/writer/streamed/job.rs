@@ -1,9 +1,10 @@
 //! Creation of a store by a job.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_build::{
     Design,
-    large::{Outline, PartitionResult, Partitioner},
+    large::{Outline, PartitionResult, Partitioner, PieceShift},
 };
 use zvf_store::{CreateError, Creation, Store};
 
@@ -114,8 +115,12 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
     let outline = outline.map_err(|_| job.problem(TaskPlanError::Invalid))?;
     let (outline, chunks) = Outline::from_json(&outline)?;
     let shared = Shared::new(outline, chunks)?;
+    let description = job.description().await?;
     for part in parts {
-        let bytes = job.get(&pieces(*part)).await?;
+        let bytes = match pieces_of_shares(&job, &description, *part).await? {
+            Some(bytes) => bytes,
+            None => job.get(&pieces(*part)).await?,
+        };
         let writer = CellWriter::new(store.clone());
         let made = shared.make(move || Ok(bytes), &writer).await?;
         let written = writer.take_report();
@@ -125,6 +130,36 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
         job.put_result(*part, result.to_string().into()).await?;
     }
     Ok(())
+}
+
+/// Reads the pieces of a part from all shares, as one process would have written them; `None` if
+/// one process did.
+async fn pieces_of_shares(
+    job: &Job,
+    description: &Value,
+    part: usize,
+) -> Result<Option<Bytes>, Failure> {
+    let invalid = || job.problem(TaskPlanError::Invalid);
+    let Some(all) = description["pieces"].as_array() else {
+        return Ok(None);
+    };
+    let of_part = all.get(part).ok_or_else(invalid)?;
+    let number = |json: &Value| {
+        let number = json
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok());
+        number.ok_or_else(invalid)
+    };
+    let part = number(&of_part[0])?;
+    let mut joined = Vec::new();
+    for place in of_part[1].as_array().ok_or_else(invalid)? {
+        let place = number(place)?;
+        let shift = serde_json::from_slice(&job.get(&shift_name(place)).await?);
+        let shift = PieceShift::from_json(&shift.map_err(|_| invalid())?)?;
+        let piece = job.get(&piece_name(part, place)).await?;
+        joined.extend(shift.apply(piece.into())?);
+    }
+    Ok(Some(joined.into()))
 }
 
 /// Completes the store from the results of all parts.
@@ -167,7 +202,14 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failu
     Ok(written)
 }
 
-fn failed(store: &Store, source: CreateError) -> Failure {
+/// Deletes everything that a creation has written, and its reservation.
+pub(crate) async fn abandon(store: &Store, id: &str) -> Result<(), Failure> {
+    let creation = store.resume_create(id).await;
+    let aborted = creation.map_err(|source| failed(store, source))?.abort();
+    aborted.await.map_err(|source| failed(store, source))
+}
+
+pub(super) fn failed(store: &Store, source: CreateError) -> Failure {
     Failure::Create {
         address: store.to_string(),
         source,
@@ -176,4 +218,14 @@ fn failed(store: &Store, source: CreateError) -> Failure {
 
 fn pieces(part: usize) -> String {
     format!("pieces-{part}")
+}
+
+/// Returns the name of the pieces of a part that come from a share.
+pub(super) fn piece_name(part: usize, place: usize) -> String {
+    format!("pieces-{part}-{place}")
+}
+
+/// Returns the name of the change of the pieces of a share.
+pub(super) fn shift_name(place: usize) -> String {
+    format!("shift-{place}")
 }

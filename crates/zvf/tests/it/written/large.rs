@@ -8,7 +8,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use zvf::{CreateOptions, GeometrySource, OpenOptions, TaskRunner};
+use zvf::{
+    CreateOptions, GeometrySource, OpenOptions, TaskPhase, TaskPlan, TaskPlanOptions, TaskRunner,
+};
 use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
 
 use super::random;
@@ -81,6 +83,70 @@ impl GeometrySource for Cut {
     }
 }
 
+/// Batches of one share of the input.
+struct Share(std::vec::IntoIter<Geometry>);
+
+impl GeometrySource for Share {
+    fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.next())
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Err("a share is read once".into())
+    }
+
+    fn tables(&self) -> Geometry {
+        Geometry::new(NumericColumn::float32(1, []))
+    }
+}
+
+/// Creates a store from shares of a source. Every task runs twice, the last first, and the plan is
+/// read from JSON before each step.
+async fn create_from_shares(
+    address: &str,
+    source: &mut Cut,
+    design: Design,
+    options: &CreateOptions,
+) -> TaskPlan {
+    let open = OpenOptions::default();
+    let mut batches = Vec::new();
+    while let Some(batch) = source.next(60).unwrap() {
+        batches.push(batch);
+    }
+    // The third share is empty.
+    let third = batches.len() / 3;
+    let last = batches.split_off(2 * third);
+    let second = batches.split_off(third);
+    let shares = [batches, second, Vec::new(), last];
+    let mut tasks = TaskPlanOptions::default();
+    tasks.tasks = Some(3);
+    let tables = source.tables();
+    let planned = zvf::plan_shares(address, 4, design, &tables, options, &tasks);
+    let mut plan = planned.await.unwrap();
+    let again = |plan: &TaskPlan| TaskPlan::from_json(&plan.to_json()).unwrap();
+    assert_eq!(plan.status(&open).await.unwrap().missing, [0, 1, 2, 3]);
+    for (share, batches) in shares.iter().enumerate().rev() {
+        let mut batches = Share(batches.clone().into_iter());
+        assert!(plan.advance(&open).await.is_err());
+        assert!(again(&plan).fill(share, &mut batches, &open).await.unwrap());
+        assert!(!plan.fill(share, &mut batches, &open).await.unwrap());
+    }
+    assert!(plan.run(0, &open).await.is_err() && plan.commit_in_memory(&open).await.is_err());
+    while plan.phase() != TaskPhase::Write {
+        let next = plan.advance(&open).await.unwrap();
+        assert_eq!(plan.advance(&open).await.unwrap(), next);
+        plan = again(&next);
+        for task in (0..plan.tasks()).rev() {
+            plan.run(task, &open).await.unwrap();
+            assert!(!plan.run(task, &open).await.unwrap());
+        }
+        assert!(plan.status(&open).await.unwrap().missing.is_empty());
+    }
+    let committed = plan.commit_in_memory(&open).await.unwrap();
+    committed.clean(&open).await.unwrap();
+    committed
+}
+
 /// Runs every task twice in reverse order, as if the first worker had died after its work.
 struct Twice;
 
@@ -132,6 +198,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     // The name of the folder is stored in the root.
     let (whole, cut) = (folder.path().join("a/store"), folder.path().join("b/store"));
     let tasks = folder.path().join("c/store");
+    let shared = folder.path().join("d/store");
     let mut options = CreateOptions::default();
     let (geometry, design) = (case.geometry.clone(), case.design.clone());
     let at = |path: &Path| path.display().to_string();
@@ -150,12 +217,19 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
         let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         source.rewind().unwrap();
         options.runner = Some(Arc::new(Twice));
-        let shared = zvf::create_from_source(&at(&tasks), &mut source, case.design, &options).await;
-        let shared = shared.unwrap_or_else(|error| panic!("{error:?}: {about}"));
-        assert_eq!(shared, written, "{about}");
+        let design = case.design.clone();
+        let again = zvf::create_from_source(&at(&tasks), &mut source, design, &options).await;
+        let again = again.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        assert_eq!(again, written, "{about}");
+        source.rewind().unwrap();
+        let made = create_from_shares(&at(&shared), &mut source, case.design, &options).await;
+        let report = made.report().unwrap();
+        let vertices = report["vertices"].as_u64();
+        assert_eq!(vertices, Some(written.summary.vertices), "{about}");
     });
     same(&whole, &cut, &about);
     same(&whole, &tasks, &about);
+    same(&whole, &shared, &about);
 }
 
 /// Asserts that two folders hold the same files.

@@ -1,0 +1,210 @@
+//! Batches of geometry as bytes, for the tasks that read them again.
+//!
+//! ```text
+//! u64  length of the header
+//! JSON header: types, counts, groups
+//! ...  positions
+//! u64  offsets of paths
+//! i64  ids of paths, of the objects of vertices, of the objects that tables describe
+//! ...  values and nulls of each column
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use zvf_model::column::{Column, ColumnValues, NULL_CODE, NumericColumn};
+
+use crate::{
+    error::BuildError,
+    geometry::Geometry,
+    large::json::{integers, numeric, texts},
+    large::piece::{cut, numbers, take},
+};
+
+/// Encodes a batch without links.
+pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
+    let families = [&batch.vertex, &batch.object, &batch.fragment, &batch.group];
+    let positions = &batch.positions;
+    let header = json!({
+        "positions": [positions.kind.name(), positions.width],
+        "vertices": positions.len(),
+        "part_offsets": batch.part_offsets.as_ref().map(Vec::len),
+        "part_objects": batch.part_objects.as_ref().map(Vec::len),
+        "object_ids": batch.object_ids.as_ref().map(Vec::len),
+        "objects": batch.objects.as_ref().map(Vec::len),
+        "groups": batch.groups,
+        "columns": families.map(|columns| columns.iter().map(column).collect::<Vec<_>>()),
+    });
+    let header = header.to_string();
+    let mut out = (header.len() as u64).to_le_bytes().to_vec();
+    out.extend(header.bytes());
+    out.extend(&positions.bytes);
+    let offsets = batch.part_offsets.iter().flatten();
+    out.extend(offsets.flat_map(|offset| offset.to_le_bytes()));
+    for ids in [&batch.part_objects, &batch.object_ids, &batch.objects] {
+        out.extend(ids.iter().flatten().flat_map(|id| id.to_le_bytes()));
+    }
+    for column in families.into_iter().flatten() {
+        match &column.values {
+            ColumnValues::Numeric(numbers) => out.extend(&numbers.bytes),
+            ColumnValues::Dictionary { codes, .. } => {
+                out.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
+            }
+        }
+        let nulls = column.nulls.iter().flatten();
+        out.extend(nulls.map(|is_null| u8::from(*is_null)));
+    }
+    out
+}
+
+/// Decodes the output of [`encode_batch`].
+///
+/// # Errors
+///
+/// [`BuildError`] when the bytes are not an output of `encode_batch`.
+pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
+    let bytes = &mut bytes;
+    let header = read_header(bytes)?;
+    let (kind, width) = numeric_type(&header["positions"])?;
+    let empty = NumericColumn::new(kind, width);
+    let size = count(&header["vertices"])?.saturating_mul(empty.row_size());
+    let mut batch = Geometry::new(empty.with_bytes(take(bytes, size)?.to_vec()));
+    batch.part_offsets = optional_numbers(&header["part_offsets"], bytes, u64::from_le_bytes)?;
+    batch.part_objects = optional_numbers(&header["part_objects"], bytes, i64::from_le_bytes)?;
+    batch.object_ids = optional_numbers(&header["object_ids"], bytes, i64::from_le_bytes)?;
+    batch.objects = optional_numbers(&header["objects"], bytes, i64::from_le_bytes)?;
+    batch.groups = groups(&header["groups"]).ok_or_else(cut)?;
+    let families = [
+        &mut batch.vertex,
+        &mut batch.object,
+        &mut batch.fragment,
+        &mut batch.group,
+    ];
+    for (columns, family) in families.into_iter().zip(0..) {
+        for one in header["columns"][family].as_array().ok_or_else(cut)? {
+            columns.push(read_column(one, bytes)?);
+        }
+    }
+    match bytes.is_empty() {
+        true => Ok(batch),
+        false => Err(cut()),
+    }
+}
+
+/// Reads the length of a header and the header.
+pub(super) fn read_header(bytes: &mut &[u8]) -> Result<Value, BuildError> {
+    let mut length = [0; 8];
+    length.copy_from_slice(take(bytes, 8)?);
+    let length = usize::try_from(u64::from_le_bytes(length)).map_err(|_| cut())?;
+    serde_json::from_slice(take(bytes, length)?).map_err(|_| cut())
+}
+
+/// Parses a number of items.
+pub(super) fn count(json: &Value) -> Result<usize, BuildError> {
+    let count = json.as_u64().ok_or_else(cut)?;
+    usize::try_from(count).map_err(|_| cut())
+}
+
+fn optional_numbers<T>(
+    json: &Value,
+    bytes: &mut &[u8],
+    number: impl Fn([u8; 8]) -> T,
+) -> Result<Option<Vec<T>>, BuildError> {
+    if json.is_null() {
+        return Ok(None);
+    }
+    let found = take(bytes, count(json)?.saturating_mul(8))?;
+    Ok(Some(numbers(found).map(number).collect()))
+}
+
+fn numeric_type(json: &Value) -> Result<(zvf_format::numeric::Kind, u32), BuildError> {
+    let kind = numeric(&json[0]).ok_or_else(cut)?;
+    let width = json[1].as_u64().and_then(|width| u32::try_from(width).ok());
+    Ok((kind, width.ok_or_else(cut)?))
+}
+
+fn column(column: &Column) -> Value {
+    let (numbers, words) = match &column.values {
+        ColumnValues::Numeric(numbers) => (Some(json!([numbers.kind.name(), numbers.width])), None),
+        ColumnValues::Dictionary { words, .. } => (None, Some(words)),
+    };
+    json!({
+        "name": column.name,
+        "rows": column.values.len(),
+        "numbers": numbers,
+        "words": words.map(|words| words.to_vec()),
+        "nulls": column.nulls.is_some(),
+    })
+}
+
+fn read_column(json: &Value, bytes: &mut &[u8]) -> Result<Column, BuildError> {
+    let name = json["name"].as_str().ok_or_else(cut)?;
+    let rows = count(&json["rows"])?;
+    let values = match &json["numbers"] {
+        Value::Null => {
+            let words = texts(&json["words"]).ok_or_else(cut)?;
+            let codes = take(bytes, rows.saturating_mul(4))?;
+            let codes: Vec<u32> = numbers(codes).map(u32::from_le_bytes).collect();
+            let is_word = |code: &u32| *code == NULL_CODE || (*code as usize) < words.len();
+            if !codes.iter().all(is_word) {
+                return Err(cut());
+            }
+            let words = words.into();
+            ColumnValues::Dictionary { codes, words }
+        }
+        both => {
+            let (kind, width) = numeric_type(both)?;
+            let empty = NumericColumn::new(kind, width);
+            let values = take(bytes, rows.saturating_mul(empty.row_size()))?;
+            ColumnValues::Numeric(empty.with_bytes(values.to_vec()))
+        }
+    };
+    let mut column = Column::new(name, values);
+    if json["nulls"].as_bool().ok_or_else(cut)? {
+        let nulls = take(bytes, rows)?.iter().map(|byte| *byte != 0);
+        column.nulls = Some(nulls.collect());
+    }
+    Ok(column)
+}
+
+fn groups(json: &Value) -> Option<BTreeMap<u32, Vec<i64>>> {
+    let groups = json.as_object()?.iter();
+    groups
+        .map(|(group, members)| Some((group.parse().ok()?, integers(members)?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_come_back_and_cut_ones_are_rejected() {
+        let mut batch = Geometry::new(NumericColumn::float32(2, [0.5, -1.0, f32::NAN, 3.0]));
+        batch.part_offsets = Some(vec![0, 1, 2]);
+        batch.part_objects = Some(vec![-4, 9]);
+        batch.objects = Some(vec![9, -4]);
+        batch.vertex = vec![
+            Column::new("q", NumericColumn::float64(1, [1.0, 2.0])),
+            Column::text("name", [Some("a"), None]),
+        ];
+        let mut side = Column::text("side", [Some("left"), Some("right")]);
+        side.nulls = Some(vec![false, true]);
+        batch.object = vec![side];
+        batch.groups.insert(3, vec![9]);
+        let bytes = encode_batch(&batch);
+        let again = decode_batch(&bytes).unwrap();
+        // NaN is not equal to itself.
+        assert_eq!(again.positions.bytes, batch.positions.bytes);
+        batch.positions = NumericColumn::float32(2, []);
+        let emptied = Geometry {
+            positions: NumericColumn::float32(2, []),
+            ..again
+        };
+        assert_eq!(emptied, batch);
+        for end in 0..bytes.len() {
+            assert!(decode_batch(&bytes[..end]).is_err(), "{end}");
+        }
+        assert!(decode_batch(&[&bytes[..], &[0]].concat()).is_err());
+    }
+}
