@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import zvf
+
+# `cargo xtask python --clusters` tests it.
+collect_ignore = [] if find_spec("ray") else ["zvf/ray.py"]
 
 
 @pytest.fixture(autouse=True)

@@ -47,6 +47,7 @@ from ._options import (
     SampleOptions,
     ValidateOptions,
 )
+from ._partition import Partition
 from ._picture import Picture
 from ._reports import (
     AttributeReport,
@@ -64,6 +65,7 @@ from ._reports import (
 from ._result import Batches, Columns, Result
 from ._serve import Server, serve
 from ._store import convert, migrate, repair, seal, validate
+from ._tasks import TaskPlan, plan_create, plan_pyramid, plan_shares, read_plan
 
 __version__: str = _zvf.__version__
 
@@ -95,6 +97,7 @@ __all__ = [
     "NotFoundError",
     "OpenOptions",
     "Operator",
+    "Partition",
     "Picture",
     "Plan",
     "PrecomputedOptions",
@@ -111,6 +114,7 @@ __all__ = [
     "Server",
     "StoreInfo",
     "Table",
+    "TaskPlan",
     "UnsupportedError",
     "ValidateOptions",
     "Validation",
@@ -119,6 +123,10 @@ __all__ = [
     "dense",
     "migrate",
     "open",
+    "plan_create",
+    "plan_pyramid",
+    "plan_shares",
+    "read_plan",
     "repair",
     "seal",
     "serve",

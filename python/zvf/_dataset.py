@@ -30,6 +30,7 @@ from ._options import (
     SampleOptions,
     plain,
 )
+from ._partition import Partition
 from ._picture import Picture
 from ._progress import Progress, shown
 from ._reports import (
@@ -223,6 +224,19 @@ class Dataset:
         [3, 2]
         """
         return Batches(self._raw.batches({**options}))
+
+    def partitions(self, parts: int, /, **options: Unpack[QueryOptions]) -> list[Partition]:
+        """Divide a query into at most `parts` independent parts of about equal size, for other
+        processes. Each vertex, path and link of the result is in one of them.
+
+        Points are divided by chunk, paths by object, and geometry with links by groups of chunks
+        that no link leaves, which may be one group. Object and row numbers are those of the part.
+
+        >>> [part.rows for part in zvf.open("tracts.zv").partitions(2)]
+        [3, 2]
+        """
+        found = _zvf.partitions(self._raw, parts, {**options})
+        return [Partition(self, {**options}, part) for part in found]
 
     def nearest(
         self, position: Numbers, k: int = 1, /, **options: Unpack[QueryOptions]

@@ -35,6 +35,9 @@ class OpenOptions(TypedDict, total=False):
     """Whether the copy of the metadata in the root of a remote store may be used."""
     check_seal: bool
     """Whether a sealed store is checked against its inventory; true unless given."""
+    follow: Literal["never", "when_gone", "always"]
+    """When queries go on with the changes of others: never, which is an error once the state that
+    was opened is gone; then, unless given; or at every query."""
     options: Mapping[str, str]
     """Options of the client of the bucket, by name."""
 

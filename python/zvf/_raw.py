@@ -25,6 +25,17 @@ class RawRoot(TypedDict):
     transaction: int
 
 
+class RawPlan(TypedDict):
+    """A plan of tasks."""
+
+    job: str
+    phase: str
+    store: str
+    level: int | None
+    tasks: int
+    report: dict[str, Any] | None
+
+
 class RawReport(TypedDict):
     """The report of a result in batches."""
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 20] = [
+const FLAGS: [&str; 21] = [
     "b2nd",
     "check",
+    "clusters",
     "compat",
     "files",
     "golden",
@@ -26,10 +27,11 @@ const FLAGS: [&str; 20] = [
     "wheel",
     "viewer",
 ];
-const VALUES: [&str; 10] = [
+const VALUES: [&str; 11] = [
     "cases",
     "compare",
     "generation",
+    "kills",
     "query",
     "reproduce",
     "runner",

@@ -23,6 +23,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     if options.flag("wheel") {
         return wheel();
     }
+    if options.flag("clusters") {
+        return clusters(options.number("kills")?);
+    }
     all()
 }
 
@@ -89,6 +92,24 @@ fn installed(python: &Path, wheel: &Path, fresh: &Path) -> Result<()> {
         tests = tests.arg(format!("python/tests/test_{name}.py"));
     }
     tests.run()
+}
+
+/// Builds stores with Dask and Ray while `kills` workers are killed in each phase, one unless given.
+pub(crate) fn clusters(kills: Option<u64>) -> Result<Done> {
+    let Some(python) = python::clusters()? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    build()?;
+    let script = python::running(&python, "clusters.py");
+    let script = script.env("PYTHONPATH", workspace::root().join("python"));
+    // The module is a debug build, which warns.
+    let script = script.env("PYTHONWARNINGS", "ignore");
+    let script = script.words(&format!("--kills {}", kills.unwrap_or(1)));
+    script
+        .arg("--guide")
+        .arg(workspace::root().join("docs"))
+        .run()?;
+    Ok(Done::Passed)
 }
 
 /// Checks the package with mypy and pytest.

@@ -36,6 +36,8 @@ const BENCH_FILES: &str = "xtask/python/requirements-bench-files.txt";
 const PRECOMPUTED: &str = "xtask/python/requirements-precomputed.txt";
 /// The tests of the Python package.
 const PACKAGE: &str = "xtask/python/requirements-package.txt";
+/// Dask and Ray.
+const CLUSTERS: &str = "xtask/python/requirements-clusters.txt";
 /// The tests of zarr-vectors.
 const COMPAT: &str = "xtask/python/requirements-compat.txt";
 /// The plotting libraries.
@@ -105,6 +107,11 @@ pub(crate) fn later() -> Vec<PathBuf> {
         }
     });
     found.collect()
+}
+
+/// Returns the Python of Dask and Ray; `None` without python3.
+pub(crate) fn clusters() -> Result<Option<PathBuf>> {
+    environment(CLUSTERS)
 }
 
 /// Returns the Python of the tests of zarr-vectors; `None` without python3.

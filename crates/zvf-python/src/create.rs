@@ -172,7 +172,7 @@ fn create_from_tables<'py>(
 }
 
 /// Takes the options of writing.
-fn create_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions> {
+pub(crate) fn create_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions> {
     let mut options = CreateOptions::new()
         .overwrite(given.get("overwrite")?.unwrap_or(false))
         .node_copy(given.get("node_copy")?.unwrap_or(true))
@@ -281,7 +281,7 @@ fn kinds() -> String {
 }
 
 /// Takes the kind of geometry.
-fn geometry_kind(given: &mut Keywords<'_>) -> PyResult<Option<GeometryKind>> {
+pub(crate) fn geometry_kind(given: &mut Keywords<'_>) -> PyResult<Option<GeometryKind>> {
     let find = |word: &str| {
         let mut kinds = GeometryKind::ALL.into_iter();
         kinds.find(|kind| kind.name() == word)
@@ -290,13 +290,13 @@ fn geometry_kind(given: &mut Keywords<'_>) -> PyResult<Option<GeometryKind>> {
 }
 
 /// Takes the kind of geometry, which must be given.
-fn needed_kind(given: &mut Keywords<'_>) -> PyResult<GeometryKind> {
+pub(crate) fn needed_kind(given: &mut Keywords<'_>) -> PyResult<GeometryKind> {
     let missing = || PyTypeError::new_err(format!("kind is missing; use one of {}", kinds()));
     geometry_kind(given)?.ok_or_else(missing)
 }
 
 /// Takes the design of a store.
-fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<Design> {
+pub(crate) fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<Design> {
     let mut design = Design::new(kind);
     design.chunk_shape = given.numbers("chunk_shape")?;
     design.bin_shape = given.numbers("bin_shape")?;

@@ -10,7 +10,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
-use zvf::{BatchOptions, LevelId, OpenOptions, OperatorReport};
+use zvf::{BatchOptions, Follow, LevelId, OpenOptions, OperatorReport};
 
 use crate::{
     batches::PyBatches,
@@ -93,6 +93,15 @@ pub(crate) fn open_options(keywords: &mut Keywords<'_>) -> PyResult<OpenOptions>
     }
     if let Some(enabled) = keywords.get("check_seal")? {
         options = options.seal(enabled);
+    }
+    let follow = |word: &str| match word {
+        "never" => Some(Follow::Never),
+        "when_gone" => Some(Follow::WhenGone),
+        "always" => Some(Follow::Always),
+        _ => None,
+    };
+    if let Some(follow) = keywords.word("follow", follow, "never, when_gone or always")? {
+        options = options.follow(follow);
     }
     if let Some(named) = keywords.get::<Vec<(String, String)>>("options")? {
         for (name, value) in named {

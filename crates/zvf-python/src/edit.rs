@@ -231,7 +231,7 @@ pub(crate) fn pyramid<'py>(
 }
 
 /// Takes the options of `zvf pyramid`.
-fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptions> {
+pub(crate) fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptions> {
     let mut automatic = AutoLevels::default();
     let method = |word: &str| MethodKind::ALL.into_iter().find(|one| one.name() == word);
     let words = MethodKind::ALL.map(MethodKind::name).join(", ");

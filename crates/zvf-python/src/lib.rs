@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `dataset`, `query`, `result` | open stores, queries from keyword arguments, results |
 //! | `batches`, `task` | results in batches, queries that an event loop awaits |
+//! | `plan` | work divided into tasks, queries divided into parts |
 //! | `create`, `edit`, `store` | new stores from arrays, changes and levels, operations on whole stores |
 //! | `dense`, `sample`, `picture` | dense arrays, volumes as attributes, pictures |
 //! | `files`, `serve` | results as files, conversions, sources and servers of Neuroglancer |
@@ -29,6 +30,7 @@ mod errors;
 mod files;
 mod options;
 mod picture;
+mod plan;
 mod progress;
 mod query;
 mod result;
@@ -73,6 +75,12 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dense::PyDenseArray>()?;
     module.add_class::<picture::PyPicture>()?;
     module.add_function(wrap_pyfunction!(create::create_from_file, module)?)?;
+    module.add_class::<plan::PyTaskPlan>()?;
+    module.add_function(wrap_pyfunction!(plan::plan_create, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan_shares, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan_pyramid, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::read_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::partitions, module)?)?;
     module.add_function(wrap_pyfunction!(dense::open_dense, module)?)?;
     module.add_function(wrap_pyfunction!(files::save_result, module)?)?;
     module.add_function(wrap_pyfunction!(files::export_precomputed, module)?)?;

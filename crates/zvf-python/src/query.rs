@@ -2,8 +2,8 @@
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
-    Bbox, Clip, LevelChoice, LevelId, Mode, Position, Predicate, Query, Scope, Selection, Sphere,
-    VertexBudget,
+    Bbox, Clip, LevelChoice, LevelId, Mode, Position, Predicate, Query, QueryPartition, Scope,
+    Selection, Sphere, VertexBudget,
 };
 use zvf_model::grid::ChunkCoord;
 
@@ -36,8 +36,13 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
     query.drill = given.get("drill")?;
     query.geometry = given.get("geometry")?;
     query.keep_going = given.get("keep_going")?.unwrap_or(false);
+    let part = given.get::<String>("partition")?;
     given.finish()?;
-    Ok(query)
+    let Some(part) = part else {
+        return Ok(query);
+    };
+    let part: QueryPartition = part.parse().map_err(|error| unusable(&error))?;
+    Ok(part.query(&query))
 }
 
 /// Takes a box.

@@ -1,0 +1,287 @@
+//! Plans of tasks for clusters, and parts of queries.
+
+use std::{error::Error as StdError, path::PathBuf, vec};
+
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyDict, PyList},
+};
+use zvf::{
+    CreateOptions, Geometry, GeometrySource, NumericColumn, OpenOptions, TaskPlan, TaskPlanOptions,
+    numeric::Kind,
+};
+use zvf_files::FileReadOptions;
+
+use crate::{
+    create::{create_options, design, geometry, geometry_kind, needed_kind},
+    dataset::{PyDataset, open_options},
+    edit::pyramid_options,
+    engine,
+    errors::{IntoException, unusable},
+    options::{Keywords, from_json},
+    query,
+};
+
+/// A plan and the options of the store. `zvf.TaskPlan` documents the methods.
+#[pyclass(frozen, module = "zvf._zvf", name = "TaskPlan")]
+pub(crate) struct PyTaskPlan {
+    plan: TaskPlan,
+    open: OpenOptions,
+}
+
+#[pymethods]
+impl PyTaskPlan {
+    /// Parses the JSON of a plan.
+    #[new]
+    fn new(text: &str, keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let json = serde_json::from_str(text).map_err(|error| unusable(&error))?;
+        let plan = TaskPlan::from_json(&json).map_err(|error| unusable(&error))?;
+        let mut given = Keywords::new(keywords)?;
+        let open = open_options(&mut given)?;
+        given.finish()?;
+        Ok(Self { plan, open })
+    }
+
+    fn json(&self) -> String {
+        self.plan.to_json().to_string()
+    }
+
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        found.set_item("job", self.plan.kind().name())?;
+        found.set_item("phase", self.plan.phase().name())?;
+        found.set_item("store", self.plan.store())?;
+        found.set_item("level", self.plan.level())?;
+        found.set_item("tasks", self.plan.tasks())?;
+        let report = self.plan.report().cloned().map(serde_json::Value::Object);
+        let report = report.map(|report| from_json(py, &report)).transpose()?;
+        found.set_item("report", report)?;
+        Ok(found)
+    }
+
+    fn write(&self, py: Python<'_>, address: &str) -> PyResult<()> {
+        engine::run(py, self.plan.write(address, &self.open))
+    }
+
+    /// Reads a share of the input from batches.
+    fn fill(
+        &self,
+        py: Python<'_>,
+        share: usize,
+        batches: Vec<Bound<'_, PyDict>>,
+    ) -> PyResult<bool> {
+        let batches = batches.iter().map(geometry);
+        let batches: Vec<Geometry> = batches.collect::<PyResult<_>>()?;
+        let mut source = ShareBatches(batches.into_iter());
+        engine::run(py, self.plan.fill(share, &mut source, &self.open))
+    }
+
+    /// Reads a share of the input from a file.
+    fn fill_from_file(
+        &self,
+        py: Python<'_>,
+        share: usize,
+        file: PathBuf,
+        keywords: &Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let mut given = Keywords::new(keywords)?;
+        let mut reader = reader(py, file, &mut given)?;
+        given.finish()?;
+        engine::run(py, self.plan.fill(share, reader.as_mut(), &self.open))
+    }
+
+    fn run(&self, py: Python<'_>, index: usize) -> PyResult<bool> {
+        engine::run(py, self.plan.run(index, &self.open))
+    }
+
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        Ok(engine::run(py, self.plan.status(&self.open))?.missing)
+    }
+
+    fn advance(&self, py: Python<'_>, shares: Option<Vec<usize>>) -> PyResult<Self> {
+        let next = match &shares {
+            None => self.plan.advance(&self.open),
+            Some(shares) => self.plan.advance_with(shares, &self.open),
+        };
+        let plan = engine::run(py, next)?;
+        let open = self.open.clone();
+        Ok(Self { plan, open })
+    }
+
+    /// Publishes the result. A plan with an address is kept there, with the report.
+    fn commit(&self, py: Python<'_>, address: Option<&str>) -> PyResult<Self> {
+        let open = self.open.clone();
+        let work = async {
+            match address {
+                Some(address) => TaskPlan::commit(address, &open).await,
+                None => {
+                    let plan = self.plan.commit_in_memory(&open).await?;
+                    plan.clean(&open).await?;
+                    Ok(plan)
+                }
+            }
+        };
+        let plan = engine::run(py, work)?;
+        let open = self.open.clone();
+        Ok(Self { plan, open })
+    }
+
+    fn discard(&self, py: Python<'_>) -> PyResult<()> {
+        engine::run(py, self.plan.discard(&self.open))
+    }
+}
+
+/// Batches of a share.
+struct ShareBatches(vec::IntoIter<Geometry>);
+
+impl GeometrySource for ShareBatches {
+    fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>> {
+        Ok(self.0.next())
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        Err("a share is read once".into())
+    }
+
+    fn tables(&self) -> Geometry {
+        Geometry::new(NumericColumn::new(Kind::Float32, 1))
+    }
+}
+
+fn reader(
+    py: Python<'_>,
+    file: PathBuf,
+    given: &mut Keywords<'_>,
+) -> PyResult<Box<dyn zvf_files::GeometryReader>> {
+    let mut reading = FileReadOptions::default();
+    reading.kind = geometry_kind(given)?;
+    reading.with = given.get("companions")?.unwrap_or_default();
+    let open = move || zvf_files::open(&file, &reading);
+    let opened = engine::run(py, engine::blocking(open))?;
+    opened.map_err(|error| error.into_exception(py))
+}
+
+fn planned_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions> {
+    let options = create_options(given)?;
+    match options.overwrite {
+        true => Err(PyValueError::new_err(
+            "tasks cannot overwrite a store: delete it first, or choose another address",
+        )),
+        false => Ok(options),
+    }
+}
+
+fn task_options(given: &mut Keywords<'_>) -> PyResult<TaskPlanOptions> {
+    let mut options = TaskPlanOptions::default();
+    options.tasks = given.get("tasks")?;
+    if options.tasks == Some(0) {
+        return Err(PyValueError::new_err("tasks is 0; use 1 or more"));
+    }
+    options.replaces_unfinished = given.get("restart")?.unwrap_or(false);
+    Ok(options)
+}
+
+/// Plans the creation of a store from a file.
+#[pyfunction]
+pub(crate) fn plan_create(
+    py: Python<'_>,
+    address: &str,
+    file: PathBuf,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<PyTaskPlan> {
+    let mut given = Keywords::new(keywords)?;
+    let kind = geometry_kind(&mut Keywords::new(keywords)?)?;
+    let mut reader = reader(py, file, &mut given)?;
+    let description = reader.description().clone();
+    let mut design = design(&mut given, kind.unwrap_or(description.kind))?;
+    description.complete(&mut design);
+    let options = planned_options(&mut given)?;
+    let tasks = task_options(&mut given)?;
+    given.finish()?;
+    let planned = zvf::plan_create(address, reader.as_mut(), design, &options, &tasks);
+    let plan = engine::run(py, planned)?;
+    let open = options.open;
+    Ok(PyTaskPlan { plan, open })
+}
+
+/// Plans the creation of a store from shares of input.
+#[pyfunction]
+pub(crate) fn plan_shares(
+    py: Python<'_>,
+    address: &str,
+    shares: usize,
+    tables: &Bound<'_, PyDict>,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<PyTaskPlan> {
+    let mut given = Keywords::new(keywords)?;
+    let kind = needed_kind(&mut given)?;
+    let design = design(&mut given, kind)?;
+    let options = planned_options(&mut given)?;
+    let tasks = task_options(&mut given)?;
+    given.finish()?;
+    let tables = geometry(tables)?;
+    let planned = zvf::plan_shares(address, shares, design, &tables, &options, &tasks);
+    let plan = engine::run(py, planned)?;
+    let open = options.open;
+    Ok(PyTaskPlan { plan, open })
+}
+
+/// Plans the first level that does not exist.
+#[pyfunction]
+pub(crate) fn plan_pyramid(
+    py: Python<'_>,
+    dataset: &Bound<'_, PyDataset>,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<PyTaskPlan> {
+    let mut given = Keywords::new(keywords)?;
+    let mut options = pyramid_options(&mut given)?;
+    let tasks = task_options(&mut given)?;
+    given.finish()?;
+    let dataset = dataset.get();
+    let open = dataset.options().clone();
+    options.open = open.clone();
+    let plan = engine::run(py, zvf::plan_pyramid(dataset.address(), &options, &tasks))?;
+    Ok(PyTaskPlan { plan, open })
+}
+
+/// Reads a plan from a file or an object.
+#[pyfunction]
+pub(crate) fn read_plan(
+    py: Python<'_>,
+    address: &str,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<PyTaskPlan> {
+    let mut given = Keywords::new(keywords)?;
+    let open = open_options(&mut given)?;
+    given.finish()?;
+    let plan = engine::run(py, TaskPlan::read(address, &open))?;
+    Ok(PyTaskPlan { plan, open })
+}
+
+/// Divides a query.
+#[pyfunction]
+pub(crate) fn partitions<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    parts: usize,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyList>> {
+    let query = query::query(keywords)?;
+    let dataset = dataset.get().current();
+    let found = engine::run(py, dataset.partitions(&query, parts))?;
+    let list = PyList::empty(py);
+    for part in found {
+        let row = PyDict::new(py);
+        row.set_item("text", part.to_string())?;
+        row.set_item("rows", part.rows)?;
+        row.set_item("bytes", part.bytes)?;
+        let bounds = part.bounds.as_ref();
+        row.set_item(
+            "bounds",
+            bounds.map(|one| (one.lo().to_vec(), one.hi().to_vec())),
+        )?;
+        list.append(row)?;
+    }
+    Ok(list)
+}

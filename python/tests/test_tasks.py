@@ -1,0 +1,249 @@
+"""Plans of tasks, and parts of queries."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zvf
+
+pandas: Any = pytest.importorskip("pandas")
+pytest.importorskip("dask.dataframe")
+
+SHARES = 3
+
+
+def files(store: str) -> dict[str, bytes]:
+    """Return the files of a store. Names of transactions differ between equal stores."""
+    found = {
+        str(path.relative_to(store)): path.read_bytes()
+        for path in Path(store).rglob("*")
+        if path.is_file() and ".zvf" not in path.parts
+    }
+    root = found["zarr.json"].decode()
+    found["zarr.json"] = re.sub(r'"id":\s*"[0-9a-f]{32}"', '"id":""', root).encode()
+    return found
+
+
+def share(at: int) -> Any:
+    numbers = np.random.default_rng(at)
+    rows = 50 * numbers.random((400, 3))
+    words = np.array(["axon", "soma", f"only {at}"])
+    table = pandas.DataFrame(rows, columns=["x", "y", "z"])
+    return table.assign(q=rows.sum(axis=1), label=words[numbers.integers(0, 3, 400)])
+
+
+def paths(at: int) -> dict[str, Any]:
+    numbers = np.random.default_rng(at)
+    positions = np.cumsum(numbers.random((300, 3), np.float32), axis=0)
+    return {"positions": positions, "part_offsets": np.arange(0, 301, 30),
+            "vertex": {"fa": numbers.random(300)}}  # fmt: skip
+
+
+def finish(plan: zvf.TaskPlan) -> dict[str, Any]:
+    """Run the rest of a plan, each task by a copy as another process has it."""
+    while plan.phase != "write":
+        plan = pickle.loads(pickle.dumps(plan.advance()))
+        for task in range(plan.tasks):
+            pickle.loads(pickle.dumps(plan)).run(task)
+            assert not plan.run(task)
+    assert plan.missing() == []
+    return plan.commit()
+
+
+def test_shares_of_tables_make_the_store_of_the_whole_table() -> None:
+    tables = [share(at) for at in range(SHARES)]
+    design: Any = {"kind": "points", "chunk_shape": (10, 10, 10), "name": "cloud"}
+    zvf.create("whole.zv", source=pandas.concat(tables, ignore_index=True), **design)
+    plan = zvf.plan_shares("many.zv", SHARES, tasks=2, **design)
+    assert (plan.job, plan.phase, plan.tasks, plan.level) == ("create", "fill", SHARES, None)
+    with pytest.raises(zvf.DamagedError, match="is not complete"):
+        zvf.open("many.zv")
+    with pytest.raises(zvf.ExistsError):
+        zvf.plan_shares("many.zv", 1, **design)
+    for at, table in enumerate(tables):
+        assert plan.missing() == list(range(at, SHARES))
+        assert plan.fill(at, [table.iloc[:150], table.iloc[150:]])
+    assert not plan.fill(0, tables[0])
+    report = finish(plan)
+    assert report["vertices"] == 400 * SHARES
+    assert files("many.zv") == files("whole.zv")
+    assert {path.name for path in Path("many.zv/.zvf").glob("*")} <= {"log", "lock"}
+
+
+def test_shares_of_paths_results_and_files_make_one_store() -> None:
+    parts = [paths(at) for at in range(SHARES)]
+    zvf.create("first.zv", kind="streamlines", **parts[0], chunk_shape=(10, 10, 10))
+    zvf.create("last.zv", kind="streamlines", **parts[2], chunk_shape=(10, 10, 10),
+               part_objects=np.arange(20, 30))  # fmt: skip
+    zvf.open("last.zv").save("last.trx")
+    plan = zvf.plan_shares(
+        "many.zv", SHARES, kind="streamlines", chunk_shape=(10, 10, 10), name="many",
+        object={"length": np.arange(30.0)}, objects=np.arange(30), groups={"some": [3, 29]},
+    )  # fmt: skip
+    plan.fill(0, zvf.open("first.zv").batches(batch_rows=100))
+    plan.fill(1, parts[1])
+    plan.fill(2, {**parts[2]})
+    finish(plan)
+    whole: Any = {
+        "positions": np.concatenate([part["positions"] for part in parts]),
+        "part_offsets": np.arange(0, 901, 30),
+        "vertex": {"fa": np.concatenate([part["vertex"]["fa"] for part in parts])},
+    }
+    zvf.create(
+        "whole.zv", kind="streamlines", **whole, chunk_shape=(10, 10, 10), name="many",
+        object={"length": np.arange(30.0)}, objects=np.arange(30), groups={"some": [3, 29]},
+    )  # fmt: skip
+    assert files("many.zv") == files("whole.zv")
+    plan = zvf.plan_shares("trx.zv", 1, kind="streamlines")
+    assert plan.fill(0, "last.trx")
+    assert finish(plan)["objects"] == 10
+
+
+def test_chosen_shares_make_the_store() -> None:
+    plan = zvf.plan_shares("some.zv", 0, kind="points", chunk_shape=(10, 10, 10), tasks=2)
+    for at in (7, 2, 4):
+        plan.fill(at, share(at))
+    with pytest.raises(zvf.ConflictError, match="not done"):
+        plan.advance([2, 3])
+    plan = plan.advance([2, 7])
+    assert plan.tasks == 2
+    assert finish_from(plan)["vertices"] == 800
+    np.testing.assert_array_equal(
+        np.sort(zvf.open("some.zv").query().vertex["q"]),
+        np.sort(np.concatenate([share(2)["q"], share(7)["q"]])),
+    )
+
+
+def finish_from(plan: zvf.TaskPlan) -> dict[str, Any]:
+    for task in range(plan.tasks):
+        plan.run(task)
+    return finish(plan)
+
+
+def test_faults_of_plans_are_named() -> None:
+    with pytest.raises(zvf.InputError, match="links"):
+        zvf.plan_shares("graph.zv", 1, kind="graphs")
+    with pytest.raises(ValueError, match="overwrite"):
+        zvf.plan_shares("tracts.zv", 1, kind="points", overwrite=True)
+    with pytest.raises(zvf.ExistsError):
+        zvf.plan_shares("tracts.zv", 1, kind="points")
+    plan = zvf.plan_shares("many.zv", 2, kind="points")
+    plan.fill(0, share(0))
+    with pytest.raises(zvf.InputError, match="fill all shares"):
+        plan.run(0)
+    with pytest.raises(zvf.ConflictError, match="1 of 2 tasks"):
+        plan.advance()
+    with pytest.raises(zvf.InputError, match="equal attributes"):
+        plan.fill(1, {"positions": np.eye(3)})
+        plan.advance()
+    with pytest.raises(TypeError, match="a batch is a int"):
+        plan.fill(1, [4])
+    plan.discard()
+    with pytest.raises(zvf.ConflictError, match="changed or replaced"):
+        plan.fill(1, share(1))
+    assert not list(Path("many.zv").rglob("*"))
+    again = zvf.plan_shares("many.zv", 1, kind="points")
+    zvf.plan_shares("many.zv", 1, kind="points", restart=True)
+    with pytest.raises(zvf.ConflictError):
+        again.fill(0, share(0))
+
+
+def test_levels_and_files_by_tasks_equal_those_of_one_process() -> None:
+    zvf.open("tracts.zv").save("tracts.trk")
+    zvf.create("whole.zv", source="tracts.trk", chunk_shape=(5, 5, 5), name="one")
+    plan = zvf.plan_create("many.zv", "tracts.trk", chunk_shape=(5, 5, 5), name="one", tasks=3)
+    plan.write("plan.json")
+    command = [sys.executable, "-m", "zvf", "task", "run", "plan.json", "--index", "1"]
+    path = str(Path(zvf.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    plan = zvf.read_plan("plan.json")
+    assert 1 not in plan.missing() and plan.store.endswith("many.zv")
+    assert finish_written(plan) == zvf.read_plan("plan.json").report
+    assert files("many.zv") == files("whole.zv")
+    levels: Any = {"levels": 2, "method": "stride", "factors": [2, 2]}
+    zvf.open("whole.zv").pyramid(**levels)
+    built = []
+    while (plan := zvf.plan_pyramid("many.zv", tasks=2, **levels)).tasks:
+        built.append(finish_written(plan)["level"])
+    assert built == [1, 2] and zvf.open("many.zv").levels == [0, 1, 2]
+    assert files("many.zv") == files("whole.zv")
+
+
+def finish_written(plan: zvf.TaskPlan) -> dict[str, Any]:
+    for task in plan.missing():
+        plan.run(task)
+    return plan.commit()
+
+
+def test_parts_of_a_query_are_its_result() -> None:
+    tables = [share(at) for at in range(SHARES)]
+    zvf.create("cloud.zv", kind="points", source=pandas.concat(tables, ignore_index=True),
+               chunk_shape=(10, 10, 10))  # fmt: skip
+    cloud = zvf.open("cloud.zv")
+    query: Any = {"where": "q > 60", "select": ["q"]}
+    parts = cloud.partitions(4, **query)
+    assert len(parts) == 4 and all(part.bounds and part.bytes for part in parts)
+    copies = pickle.loads(pickle.dumps(parts))
+    whole = cloud.query(**query)
+    for kept in (parts, copies):
+        found = [part.query() for part in kept]
+        np.testing.assert_array_equal(np.concatenate([one.positions for one in found]), whole.positions)
+    rows = [len(batch) for part in copies for batch in part.batches(batch_rows=50)]
+    assert sum(rows) == len(whole) and max(rows) <= 50
+    assert sum(part.rows or 0 for part in cloud.partitions(4)) == 400 * SHARES
+    unused = pickle.loads(pickle.dumps(parts))
+    cloud.delete_vertices(where="q > 100")
+    for part in (unused[0], parts[0]):
+        with pytest.raises(zvf.ConflictError, match="divided at transaction 0"):
+            part.query()
+
+
+def test_dask_reads_and_writes_stores() -> None:
+    import dask
+    import dask.bag
+    import dask.dataframe
+
+    import zvf.dask
+
+    design: Any = {"kind": "points", "chunk_shape": (10, 10, 10), "name": "cloud"}
+    tables = [share(at) for at in range(SHARES)]
+    zvf.create("whole.zv", source=pandas.concat(tables, ignore_index=True), **design)
+    with dask.config.set(scheduler="threads"):
+        for data in (
+            dask.bag.from_sequence(range(SHARES), npartitions=SHARES).map(share),
+            dask.dataframe.from_map(share, range(SHARES)),
+        ):
+            report = zvf.dask.create(data, "many.zv", tasks=4, restart=True, **design)
+            assert report["vertices"] == 400 * SHARES
+            assert files("many.zv") == files("whole.zv")
+            assert [level["level"] for level in zvf.dask.build_pyramid("many.zv", levels=1)] == [1]
+            for path in sorted(Path("many.zv").rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink()
+        read = zvf.dask.read("whole.zv", partitions=3, where="q > 60")
+        expected = zvf.open("whole.zv").query(where="q > 60")
+        made = read.compute()
+        assert list(made.columns) == ["x", "y", "z", "vertex.label", "vertex.q"]
+        np.testing.assert_array_equal(made["x"].to_numpy(), expected.positions[:, 0])
+        assert made["vertex.label"].tolist() == expected.vertex["label"].tolist()
+        counts = zvf.dask.read_bag("whole.zv", partitions=3, where="q > 60").map(len).compute()
+        assert len(counts) == 3 and sum(counts) == len(expected)
+
+        def fail(at: int) -> Any:
+            if at:
+                raise RuntimeError("no input")
+            return share(at)
+
+        broken = dask.bag.from_sequence(range(SHARES), npartitions=SHARES).map(fail)
+        with pytest.raises(RuntimeError, match="no input"):
+            zvf.dask.create(broken, "broken.zv", **design)
+        assert not list(Path("broken.zv").rglob("*"))

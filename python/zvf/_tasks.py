@@ -1,0 +1,305 @@
+"""Work divided into tasks that other processes run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from . import _zvf
+from ._dataset import Dataset
+from ._dataset import open as open_store
+from ._geometry import geometry
+from ._options import CreateOptions, OpenOptions, PyramidOptions, plain
+from ._result import Result
+from ._tables import arrays_of, is_table
+
+PATHS = ("lines", "polylines", "streamlines")
+CLIENT = ("anonymous", "options")
+
+
+class TaskPlan:
+    """Work on a store, divided into tasks that run in any order, in any process, on any machine.
+
+    `plan_create`, `plan_shares`, `plan_pyramid` and `read_plan` make one. A plan can be pickled,
+    or kept in a file with `write`. A task may be killed, and may run again or twice at once.
+    Readers see no change until `commit`; then the result equals that of `zvf.create` or
+    `Dataset.pyramid`.
+
+    >>> tracts = zvf.open("tracts.zv")
+    >>> plan = zvf.plan_pyramid("tracts.zv", levels=1, method="stride", factors=[2], tasks=2)
+    >>> [plan.run(task) for task in range(plan.tasks)]
+    [True, False]
+    >>> plan.missing(), plan.commit()["level"]
+    ([], 1)
+    """
+
+    __slots__ = ("_address", "_axes", "_described", "_kind", "_options", "_raw")
+
+    def __init__(
+        self,
+        raw: _zvf.TaskPlan,
+        options: Mapping[str, Any],
+        address: str | None = None,
+        kind: str | None = None,
+        axes: Sequence[str] = (),
+    ) -> None:
+        self._raw = raw
+        self._options = dict(options)
+        self._address = address
+        self._kind = kind
+        self._axes = list(axes)
+        self._described = raw.describe()
+
+    def __reduce__(self) -> Any:
+        state = (self._raw.json(), self._options, self._address, self._kind, self._axes)
+        return _restored, state
+
+    @property
+    def job(self) -> str:
+        """`create` or `pyramid`."""
+        return self._described["job"]
+
+    @property
+    def phase(self) -> str:
+        """`fill`, `divide` or `write`. Plans begin with `write`, except those of `plan_shares`."""
+        return self._described["phase"]
+
+    @property
+    def store(self) -> str:
+        """The address of the store."""
+        return self._described["store"]
+
+    @property
+    def level(self) -> int | None:
+        """The level that is built; `None` for a new store."""
+        return self._described["level"]
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks of the phase. 0 in a plan of a level means that all levels exist."""
+        return self._described["tasks"]
+
+    @property
+    def report(self) -> dict[str, Any] | None:
+        """The counts that `commit` returned; `None` before it."""
+        return self._described["report"]
+
+    def write(self, address: str | os.PathLike[str], /) -> None:
+        """Write the plan to a file or an object, for `zvf task run` and `read_plan`. `advance` and
+        `commit` then update it."""
+        self._raw.write(os.fspath(address))
+        self._address = os.fspath(address)
+
+    def fill(
+        self,
+        share: int,
+        source: Any,
+        /,
+        *,
+        kind: str | None = None,
+        companions: Sequence[str | os.PathLike[str]] = (),
+    ) -> bool:
+        """Read a share of the input, counted from 0, and keep it for the next phase.
+
+        Returns whether there was something to do: a share that is filled already is not read.
+
+        Args:
+            share: The share.
+            source: A file as for `zvf.create`; or a batch, or several batches: tables of pandas,
+                polars or Arrow, results of queries, or dictionaries of `positions`,
+                `part_offsets`, `part_objects`, `object_ids` and `vertex`. Paths are whole in each
+                batch.
+            kind: Kind of the geometry of a file that may have several, or of tables, if the plan
+                comes from `read_plan`.
+            companions: Files that belong to a file.
+        """
+        if isinstance(source, (str, os.PathLike)):
+            files = [os.fspath(path) for path in companions]
+            keywords = {"kind": kind, "companions": files}
+            return self._raw.fill_from_file(share, os.fspath(source), keywords)
+        batches = [source] if is_table(source) or isinstance(source, Result) else source
+        kind = kind or self._kind
+        return self._raw.fill(share, [self._batch(batch, kind) for batch in batches])
+
+    def _batch(self, batch: Any, kind: str | None) -> dict[str, Any]:
+        if isinstance(batch, Result):
+            names = ("positions", "part_offsets", "part_objects", "object_ids")
+            arrays = {name: getattr(batch, name) for name in names}
+            if batch.part_offsets is not None and len(batch.part_offsets):
+                # Those of a batch count from the start of the whole result.
+                arrays["part_offsets"] = batch.part_offsets - batch.part_offsets[0]
+            return geometry({**arrays, "vertex": batch.vertex})
+        if isinstance(batch, Mapping) and "positions" in batch:
+            return geometry(batch)
+        if not is_table(batch):
+            raise TypeError(
+                f"a batch is a {type(batch).__name__}; use a table, a result of a query, or a "
+                "dictionary of arrays"
+            )
+        if kind is None:
+            raise TypeError("kind is missing; it tells what the columns of a table are")
+        return geometry(arrays_of(batch, self._axes, kind in PATHS))
+
+    def run(self, task: int, /) -> bool:
+        """Run a task of the phase, counted from 0. Returns whether there was something to do."""
+        return self._raw.run(task)
+
+    def missing(self) -> list[int]:
+        """Return the tasks of the phase that are not done."""
+        return self._raw.missing()
+
+    def advance(self, shares: Iterable[int] | None = None, /) -> TaskPlan:
+        """Return the plan of the next phase, after all tasks of this one. May be repeated.
+
+        Args:
+            shares: The shares that make the store, in their order; all unless given.
+        """
+        raw = self._raw.advance(None if shares is None else list(shares))
+        plan = TaskPlan(raw, self._options, self._address, self._kind, self._axes)
+        if self._address is not None:
+            raw.write(self._address)
+        return plan
+
+    def commit(self) -> dict[str, Any]:
+        """Publish the result after all tasks, and return its counts.
+
+        Raises:
+            ConflictError: A task is not done, or the store was changed or replaced.
+        """
+        if self.report is None or self._address is not None:
+            self._raw = self._raw.commit(self._address)
+            self._described = self._raw.describe()
+        return self._described["report"] or {}
+
+    def discard(self) -> None:
+        """Delete everything that the tasks have written, and the reservation of a new store."""
+        self._raw.discard()
+
+    def __repr__(self) -> str:
+        level = "" if self.level is None else f", level {self.level}"
+        return f"TaskPlan({self.job} {self.store!r}{level}, {self.phase}, {self.tasks} tasks)"
+
+
+def _restored(
+    text: str, options: dict[str, Any], address: str | None, kind: str | None, axes: list[str]
+) -> TaskPlan:
+    return TaskPlan(_zvf.TaskPlan(text, plain(options)), options, address, kind, axes)
+
+
+def plan_create(
+    store: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    /,
+    *,
+    kind: str | None = None,
+    companions: Sequence[str | os.PathLike[str]] = (),
+    tasks: int = 16,
+    restart: bool = False,
+    **options: Unpack[CreateOptions],
+) -> TaskPlan:
+    """Plan the creation of a store from a file of points or paths, which this process divides.
+
+    Args:
+        store: Address of the new store, which is reserved.
+        source: A file as for `zvf.create`.
+        kind: Kind of the geometry of a file that may have several.
+        companions: Files that belong to `source`.
+        tasks: Number of tasks.
+        restart: Discard an unfinished plan at the address.
+        **options: `CreateOptions` lists the design of the store.
+
+    >>> saved = zvf.open("tracts.zv").save("tracts.trk")
+    >>> plan = zvf.plan_create("many.zv", "tracts.trk", tasks=2)
+    >>> ran = [plan.run(task) for task in range(plan.tasks)]
+    >>> plan.commit()["objects"]
+    2
+    """
+    keywords: dict[str, Any] = {**plain(options), "kind": kind, "tasks": tasks, "restart": restart}
+    keywords["companions"] = [os.fspath(path) for path in companions]
+    raw = _zvf.plan_create(os.fspath(store), os.fspath(source), keywords)
+    return TaskPlan(raw, _client(options))
+
+
+def plan_shares(
+    store: str | os.PathLike[str],
+    shares: int,
+    /,
+    *,
+    kind: str,
+    object: Any = None,
+    objects: Any = None,
+    groups: Mapping[Any, Any] | None = None,
+    group: Any = None,
+    tasks: int = 16,
+    restart: bool = False,
+    **options: Unpack[CreateOptions],
+) -> TaskPlan:
+    """Plan the creation of a store of points or paths from shares of input that tasks read.
+
+    Fill each share, advance the plan, run its tasks, advance it again, run its tasks, and commit.
+    The store equals that of the shares in their order, read by one process.
+
+    Args:
+        store: Address of the new store, which is reserved.
+        shares: Number of shares.
+        kind: points, lines, polylines or streamlines.
+        object: Attributes of objects, one row for each of `objects`.
+        objects: Ids of the objects that these rows describe.
+        groups: Object ids by group number, or by name.
+        group: Attributes of groups.
+        tasks: Number of tasks that write the store.
+        restart: Discard an unfinished plan at the address.
+        **options: `CreateOptions` lists the design of the store.
+
+    >>> plan = zvf.plan_shares("cloud.zv", 2, kind="points", tasks=3)
+    >>> plan.fill(0, {"positions": np.eye(3)}), plan.fill(1, {"positions": 5 * np.eye(3)})
+    (True, True)
+    >>> plan = plan.advance()
+    >>> plan
+    TaskPlan(create '...cloud.zv', divide, 2 tasks)
+    >>> ran = [plan.run(share) for share in range(plan.tasks)]
+    >>> plan = plan.advance()
+    >>> ran = [plan.run(task) for task in range(plan.tasks)]
+    >>> plan.commit()["vertices"]
+    6
+    """
+    given = {"object": object, "objects": objects, "groups": groups, "group": group}
+    tables = {name: values for name, values in given.items() if values is not None}
+    keywords: dict[str, Any] = {**plain(options), "kind": kind, "tasks": tasks, "restart": restart}
+    made = geometry({"positions": np.zeros((0, 1)), **tables})
+    raw = _zvf.plan_shares(os.fspath(store), shares, made, keywords)
+    axes = [name for name, _ in options.get("axes", ())]
+    return TaskPlan(raw, _client(options), kind=kind, axes=axes)
+
+
+def plan_pyramid(
+    store: str | os.PathLike[str] | Dataset,
+    /,
+    *,
+    tasks: int = 16,
+    **options: Unpack[PyramidOptions],
+) -> TaskPlan:
+    """Plan the first coarser level of a store that does not exist; `PyramidOptions` lists the
+    arguments. Plan again after its commit; a plan without tasks means that all levels exist."""
+    dataset = store if isinstance(store, Dataset) else open_store(store)
+    raw = _zvf.plan_pyramid(dataset._raw, {**options, "tasks": tasks})
+    return TaskPlan(raw, _client(dataset._options))
+
+
+def read_plan(address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> TaskPlan:
+    """Read a plan that `TaskPlan.write` or `zvf task plan` wrote.
+
+    >>> zvf.plan_pyramid("tracts.zv", levels=1, tasks=2).write("plan.json")
+    >>> zvf.read_plan("plan.json").level
+    1
+    """
+    raw = _zvf.read_plan(os.fspath(address), plain(options))
+    return TaskPlan(raw, options, os.fspath(address))
+
+
+def _client(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with which tasks open the store."""
+    return {name: options[name] for name in CLIENT if name in options}

@@ -1,0 +1,372 @@
+"""Stores that Dask and Ray build while their workers are killed, equal to those of one process.
+
+    python clusters.py [--kills N] [--engine dask|ray] [--guide DOCS]
+
+Each engine has two nodes with one core. In each phase of each kind of store, N workers are killed
+with SIGKILL. Then a process that drives a creation is killed, and a second one creates the store.
+The scripts of the guide run as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+
+import zvf
+
+SHARES = 8
+TASKS = 8
+LEVELS = 2
+CHUNK = (8.0, 8.0, 8.0)
+# Files that tasks write when they are done, by phase.
+PHASES = ("filled", "divided", "result")
+ENVIRONMENT = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS": "0"}
+
+
+class Points:
+    """Points with numbers and text."""
+
+    kind = "points"
+    options: dict[str, Any] = {"chunk_shape": CHUNK, "bin_shape": (4.0, 4.0, 4.0)}
+    pyramid: dict[str, Any] = {"levels": LEVELS}
+
+    @staticmethod
+    def share(share: int) -> pandas.DataFrame:
+        numbers = np.random.default_rng(share)
+        at = 64 * numbers.random((12_000, 3), np.float32)
+        words = np.array(["axon", "soma", "glia", f"only {share}"])
+        return pandas.DataFrame({
+            "x": at[:, 0], "y": at[:, 1], "z": at[:, 2], "q": at.sum(axis=1),
+            "label": words[numbers.integers(0, 4, len(at))],
+        })  # fmt: skip
+
+
+class Paths:
+    """Streamlines with ids and attributes of objects."""
+
+    kind = "streamlines"
+    count = 400
+    options: dict[str, Any] = {"chunk_shape": CHUNK}
+    pyramid: dict[str, Any] = {"levels": LEVELS, "method": "stride", "factors": [2, 2]}
+
+    @classmethod
+    def share(cls, share: int) -> pandas.DataFrame:
+        numbers = np.random.default_rng(100 + share)
+        steps = numbers.normal(size=(cls.count, 30, 3)).cumsum(axis=1)
+        at = np.clip(32 + steps, 0, 64).reshape(-1, 3).astype(np.float32)
+        ids = np.repeat(share * cls.count + np.arange(cls.count), 30)
+        return pandas.DataFrame({
+            "x": at[:, 0], "y": at[:, 1], "z": at[:, 2], "fa": numbers.random(len(at)),
+            "object_id": ids,
+        })  # fmt: skip
+
+
+KINDS = (Points, Paths)
+
+
+def files(store: Path) -> dict[str, bytes]:
+    """Return the files of a store. Names of transactions differ between equal stores."""
+    found = {
+        str(path.relative_to(store)): path.read_bytes()
+        for path in store.rglob("*")
+        if path.is_file() and ".zvf" not in path.relative_to(store).parts
+    }
+    root = found["zarr.json"].decode()
+    found["zarr.json"] = re.sub(r'"id":\s*"[0-9a-f]{32}"', '"id":""', root).encode()
+    return found
+
+
+def check_equal(store: Path, expected: Path) -> None:
+    one, other = files(store), files(expected)
+    assert len(one) > 20, len(one)
+    assert one.keys() == other.keys(), sorted(one.keys() ^ other.keys())[:10]
+    differ = [name for name, content in one.items() if other[name] != content]
+    assert not differ, f"{store}: {len(differ)} of {len(one)} files differ, as {differ[:5]}"
+    left = [path.name for path in (store / ".zvf").glob("*") if path.name not in ("log", "lock")]
+    assert not left, f"{store}: .zvf has {left}"
+
+
+class Killer:
+    """Kills a worker when the first task of a phase is done, and again every few moments."""
+
+    def __init__(
+        self,
+        store: Path,
+        pids: Callable[[], list[int]],
+        kills: int,
+        phases: tuple[str, ...] = PHASES,
+    ) -> None:
+        self.store, self.pids, self.kills, self.phases = store, pids, kills, phases
+        self.killed: dict[str, int] = {}
+        self._numbers = random.Random(7)
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Killer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._end.wait(0.003):
+            for job in self.store.glob(".zvf/*/"):
+                with contextlib.suppress(OSError):
+                    self._look(job)
+
+    def _look(self, job: Path) -> None:
+        names = [path.name for path in job.iterdir()]
+        for phase in self.phases:
+            done = sum(re.fullmatch(rf"{phase}-\d+", name) is not None for name in names)
+            key = f"{job.name[:4]} {phase}"
+            if done > self.killed.get(key, 0) and self.killed.get(key, 0) < self.kills:
+                pids = self.pids()
+                if pids:
+                    os.kill(self._numbers.choice(pids), signal.SIGKILL)
+                    self.killed[key] = self.killed.get(key, 0) + 1
+
+    def check(self, phases: int) -> None:
+        assert len(self.killed) == phases, self.killed
+
+
+class Dask:
+    """Two workers of Dask, each a process."""
+
+    name = "dask"
+
+    def __init__(self) -> None:
+        import dask
+        import zvf.dask
+        from distributed import Client, LocalCluster
+
+        dask.config.set({
+            "distributed.scheduler.allowed-failures": 50,
+            "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
+        })  # fmt: skip
+        self.cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60
+        )
+        self.client = Client(self.cluster)
+        self.zvf = zvf.dask
+
+    def pids(self) -> list[int]:
+        return [pid for worker in self.cluster.workers.values() if (pid := worker.pid)]
+
+    def data(self, kind: Any) -> Any:
+        import dask.bag
+
+        return dask.bag.from_sequence(range(SHARES), npartitions=SHARES).map(kind.share)
+
+    def check_reads(self, store: Path, kind: Any) -> None:
+        whole = zvf.open(store).query()
+        frame = self.zvf.read(store, partitions=5)
+        assert frame.npartitions == 5
+        made = frame.compute()
+        assert list(made.columns) == list(frame.columns), made.columns
+        np.testing.assert_array_equal(made[["x", "y", "z"]].to_numpy(), whole.positions)
+        column, least = ("q", 100) if kind is Points else ("fa", 0.5)
+        few = self.zvf.read(store, partitions=5, where=f"{column} > {least}", select=[column])
+        count = zvf.open(store).count(where=f"{column} > {least}").vertices
+        assert 0 < len(few) == count < len(whole), (len(few), count)
+        sums = self.zvf.read_bag(store, partitions=3).map(len).compute()
+        assert len(sums) == 3 and sum(sums) == len(whole), sums
+
+    def close(self) -> None:
+        self.client.close()
+        self.cluster.close()
+
+
+class Ray:
+    """Two nodes of Ray on this machine."""
+
+    name = "ray"
+
+    def __init__(self) -> None:
+        import ray
+        import zvf.ray
+        from ray.cluster_utils import Cluster
+
+        node = {"num_cpus": 1, "object_store_memory": 100_000_000, "include_dashboard": False}
+        self.cluster = Cluster(initialize_head=True, head_node_args=node)
+        del node["include_dashboard"]
+        self.cluster.add_node(**node)
+        ray.init(address=self.cluster.address, log_to_driver=False, logging_level="ERROR")
+        assert sum(one["Alive"] for one in ray.nodes()) == 2
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.execution_options.preserve_order = True
+        self.ray, self.zvf = ray, zvf.ray
+
+    def pids(self) -> list[int]:
+        """Return the workers of the nodes that this process started."""
+        parents: dict[int, tuple[int, str]] = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                stat = (folder / "stat").read_text()
+                command = (folder / "cmdline").read_text()
+                parents[int(folder.name)] = (int(stat.rpartition(")")[2].split()[1]), command)
+        def is_ours(pid: int) -> bool:
+            while pid in parents:
+                if pid == os.getpid():
+                    return True
+                pid = parents[pid][0]
+            return False
+        busy = re.compile("ray::.*(_run_task|Write|Map|Read)")
+        return [pid for pid, (_, command) in parents.items() if busy.match(command) and is_ours(pid)]
+
+    def data(self, kind: Any) -> Any:
+        shares = self.ray.data.range(SHARES, override_num_blocks=SHARES)
+        return shares.map_batches(lambda rows: kind.share(int(rows["id"][0])), batch_size=None)
+
+    def check_reads(self, store: Path, kind: Any) -> None:
+        whole = zvf.open(store).query()
+        data = self.zvf.read(store, partitions=5)
+        assert data.count() == len(whole)
+        made = data.to_pandas()
+        np.testing.assert_array_equal(made[["x", "y", "z"]].to_numpy(), whole.positions)
+        column, least = ("q", 100) if kind is Points else ("fa", 0.5)
+        few = self.zvf.read(store, partitions=5, where=f"{column} > {least}", select=[column])
+        count = zvf.open(store).count(where=f"{column} > {least}").vertices
+        assert 0 < few.count() == count < len(whole), (few.count(), count)
+        source = self.zvf.StoreDatasource(store)
+        size = source.estimate_inmemory_data_size()
+        assert size and size > 0.5 * whole.positions.nbytes, size
+        lengths = self.zvf.map_cells(store, len, partitions=3)
+        assert len(lengths) == 3 and sum(lengths) == len(whole), lengths
+
+    def close(self) -> None:
+        self.ray.shutdown()
+        self.cluster.shutdown()
+
+
+ENGINES = (Dask, Ray)
+
+
+def one_process(folder: Path, kind: Any) -> Path:
+    """Write the expected store with `zvf create` and `zvf pyramid`, by way of arrays."""
+    store = folder / f"{kind.kind}.zv"
+    table = pandas.concat([kind.share(share) for share in range(SHARES)], ignore_index=True)
+    zvf.create(store, kind=kind.kind, source=table, name="store", **kind.options)
+    zvf.open(store).pyramid(**kind.pyramid)
+    assert zvf.validate(store).ok
+    return store
+
+
+def check_engine(engine: Any, folder: Path, kills: int) -> None:
+    for kind in KINDS:
+        expected, store = folder / f"{kind.kind}.zv", folder / engine.name / f"{kind.kind}.zv"
+        begun = time.monotonic()
+        with Killer(store, engine.pids, kills) as killer:
+            report = engine.zvf.create(
+                engine.data(kind), store, kind=kind.kind, tasks=TASKS, name="store", **kind.options
+            )
+            levels = engine.zvf.build_pyramid(store, tasks=TASKS, **kind.pyramid)
+        if kills:
+            killer.check(len(PHASES) + LEVELS)
+        assert [level["level"] for level in levels] == [1, 2], levels
+        assert report["vertices"] == len(zvf.open(store).query(select=[]))
+        check_equal(store, expected)
+        engine.check_reads(store, kind)
+        killed = sum(killer.killed.values())
+        seconds = time.monotonic() - begun
+        print(f"{engine.name}: {kind.kind}: {killed} workers killed, {seconds:.1f} s", flush=True)
+
+
+def drive(engine: type, store: Path, is_killed: bool) -> None:
+    """Create a store; a process that is killed dies when the first share is divided."""
+    running = engine()
+    if is_killed:
+        Killer(store, lambda: [os.getpid()], 1, ("divided",)).__enter__()
+    running.zvf.create(
+        running.data(Points), store, kind="points", tasks=TASKS, name="store", restart=True,
+        **Points.options,
+    )  # fmt: skip
+    running.close()
+
+
+def check_driver(engine: type, folder: Path) -> None:
+    """Kill the process that drives a creation; the next one creates the store."""
+    store = folder / f"{engine.name} driver" / "points.zv"
+    spawn = multiprocessing.get_context("spawn")
+    for is_killed in (True, False):
+        process = spawn.Process(target=drive, args=(engine, store, is_killed))
+        process.start()
+        process.join(120)
+        assert process.exitcode == (-signal.SIGKILL if is_killed else 0), process.exitcode
+        try:
+            zvf.open(store)
+            assert not is_killed, "a store appeared"
+        except zvf.DamagedError as error:
+            assert is_killed and "is not complete" in str(error), error
+    zvf.open(store).pyramid(**Points.pyramid)
+    check_equal(store, folder / "points.zv")
+    print(f"{engine.name}: the driver was killed", flush=True)
+
+
+def check_guide(docs: Path, engine: type) -> None:
+    """Run the script of a page."""
+    page = docs / f"{engine.name}.md"
+    scripts = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    assert scripts, page
+    with tempfile.TemporaryDirectory() as folder:
+        for share in range(4):
+            Points.share(share).to_parquet(f"{folder}/cells-{share}.parquet")
+        for number, script in enumerate(scripts):
+            path = Path(folder) / f"script{number}.py"
+            path.write_text(script)
+            subprocess.run([sys.executable, str(path)], cwd=folder, check=True, timeout=240)
+        assert zvf.validate(f"{folder}/cells.zv").ok
+        assert zvf.open(f"{folder}/cells.zv").levels[:2] == [0, 1]
+    print(f"{page.name}: {len(scripts)} scripts ran", flush=True)
+
+
+@contextlib.contextmanager
+def working_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=1, help="workers killed in each phase")
+    parser.add_argument("--engine", choices=[engine.name for engine in ENGINES])
+    parser.add_argument("--guide", type=Path, help="the folder of the guide")
+    given = parser.parse_args()
+    os.environ.update(ENVIRONMENT)
+    with working_folder() as folder:
+        for kind in KINDS:
+            one_process(folder, kind)
+        for engine in ENGINES:
+            if given.engine not in (None, engine.name):
+                continue
+            (folder / engine.name).mkdir()
+            running = engine()
+            try:
+                check_engine(running, folder, given.kills)
+            finally:
+                running.close()
+            check_driver(engine, folder)
+            if given.guide is not None:
+                check_guide(given.guide, engine)
+
+
+if __name__ == "__main__":
+    main()
