@@ -15,6 +15,8 @@ const RANDOM_STORES: u64 = 200;
 const RANDOM_BLOBS: u64 = 20_000;
 /// Cases of a random test over those of its sample in CI.
 const SCALE: u32 = 8;
+/// Workers that are killed in each phase of each store by Dask and by Ray.
+const KILLS: u64 = 20;
 /// Cases of property tests that set none themselves, in CI.
 const DEFAULT_CASES: u32 = 256;
 
@@ -35,6 +37,9 @@ pub(crate) fn all() -> Stages {
         ])
         .run("servers", servers::all)
         .run("wheel of the Python package", package::wheel)
+        .run("Dask and Ray with killed workers", || {
+            package::clusters(Some(KILLS))
+        })
         .run("fuzz", || fuzz::each(FUZZ_SECONDS));
     stages
 }

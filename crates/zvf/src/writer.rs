@@ -23,10 +23,10 @@ use self::{
     encode::{Arrays, encoded},
 };
 
-#[cfg(feature = "pyramid")]
-pub(crate) use streamed::{job, shares};
 pub(crate) use streamed::run_part;
 pub use streamed::{GeometrySource, create_from_source};
+#[cfg(feature = "pyramid")]
+pub(crate) use streamed::{job, shares};
 
 /// The result of creating a store.
 #[derive(Clone, Debug, Default, PartialEq)]
