@@ -484,7 +484,7 @@ impl From<Failure> for Error {
                     F::NoPyramid { .. } | F::PyramidAttribute { .. } | F::PyramidBins { .. } => {
                         Self::Pyramid
                     }
-                    #[cfg(feature = "write")]
+                    #[cfg(feature = "pyramid")]
                     F::Sparsity(_) | F::Coarsen(_) => Self::Pyramid,
                     F::Write(_) | F::Encode { .. } | F::Transaction(_) | F::Scratch { .. } => {
                         Self::Write

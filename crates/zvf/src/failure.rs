@@ -1,12 +1,10 @@
 //! The error inside the crate, with one variant for each cause. Public functions return the groups
 //! of [`Error`](crate::Error).
 
+#[cfg(feature = "pyramid")]
+use zvf_build::coarsen::{CoarsenError, SparsityError};
 #[cfg(feature = "write")]
-use zvf_build::{
-    BuildError,
-    coarsen::{CoarsenError, SparsityError},
-    edit::EditError,
-};
+use zvf_build::{BuildError, edit::EditError};
 use zvf_format::{
     fragment::FragmentIndexError, manifest::ManifestError, open_rows::OpenRowsError,
     vlen::VlenFrameError,
@@ -32,7 +30,7 @@ use crate::task_plan_error::TaskPlanError;
 /// The cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
 #[cfg_attr(
-    not(feature = "write"),
+    not(feature = "pyramid"),
     expect(dead_code, reason = "only writers construct some variants")
 )]
 pub(crate) enum Failure {
@@ -288,11 +286,11 @@ pub(crate) enum Failure {
         source: BinsError,
     },
     /// The requested sparsity keeps no object, or more objects than exist.
-    #[cfg(feature = "write")]
+    #[cfg(feature = "pyramid")]
     #[error(transparent)]
     Sparsity(#[from] SparsityError),
     /// The parts of the finer level do not fit together.
-    #[cfg(feature = "write")]
+    #[cfg(feature = "pyramid")]
     #[error(transparent)]
     Coarsen(#[from] CoarsenError),
     /// An object cannot be written.

@@ -138,6 +138,7 @@ impl<D: Destination> CellWriter<D> {
     }
 
     /// Adds the arrays among `nodes` to those that cells are encoded for.
+    #[cfg(feature = "migrate")]
     pub(crate) fn register(&self, nodes: &[Output]) -> Result<(), Failure> {
         let arrays = Arrays::of(nodes)?;
         Arc::make_mut(&mut lock(&self.arrays)).extend(arrays);
@@ -145,6 +146,7 @@ impl<D: Destination> CellWriter<D> {
     }
 
     /// Removes all registered arrays.
+    #[cfg(feature = "migrate")]
     pub(crate) fn forget_arrays(&self) {
         *lock(&self.arrays) = Arc::default();
     }
@@ -256,6 +258,7 @@ impl<D: Destination> CellWriter<D> {
         mem::take(&mut lock(&self.written))
     }
 
+    #[cfg(feature = "pyramid")]
     pub(crate) fn destination(&mut self) -> &mut D {
         &mut self.destination
     }

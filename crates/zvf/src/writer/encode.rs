@@ -35,11 +35,13 @@ impl Arrays {
     }
 
     /// Adds the arrays of `others`.
+    #[cfg(any(feature = "migrate", feature = "pyramid"))]
     pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
     /// Returns whether there is an array at `path`.
+    #[cfg(feature = "pyramid")]
     pub(crate) fn has(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
