@@ -48,6 +48,8 @@ pub struct GeoParquetWriter {
     bounds: Option<[[f64; 3]; 2]>,
     objects: ObjectAttributeRows,
     linked: Option<LinkedResult>,
+    /// Number of paths of one vertex.
+    single: u64,
 }
 
 impl fmt::Debug for GeoParquetWriter {
@@ -119,6 +121,7 @@ impl GeoParquetWriter {
             bounds: None,
             objects: ObjectAttributeRows::default(),
             linked: None,
+            single: 0,
         })
     }
 
@@ -183,6 +186,8 @@ impl GeoParquetWriter {
     ) -> Result<(), FileFault> {
         let encoder = WkbEncoder { has_z: self.has_z };
         let mut table = TableRows::new(paths.len());
+        // Rows of the vertices, of which a path of one has two, as lines have two points or more.
+        let mut taken: Vec<usize> = Vec::new();
         for path in paths {
             let rows = positions.get(path.start..path.end).unwrap_or_default();
             let size = rows.len().saturating_mul(24).saturating_add(9);
@@ -193,15 +198,21 @@ impl GeoParquetWriter {
                     remedy: "write trx or parquet",
                 });
             }
+            if let [only] = rows {
+                self.single = self.single.saturating_add(1);
+                table.push(rows, |into| encoder.line(&[*only; 2], into));
+                table.lengths.push(2);
+                taken.extend([path.start; 2]);
+                continue;
+            }
             table.push(rows, |into| encoder.line(rows, into));
             table.lengths.push(rows.len());
+            taken.extend(path.start..path.end);
         }
         table.objects = Some(paths.iter().map(|path| path.object).collect());
-        let rows = paths.iter().flat_map(|path| path.start..path.end);
-        let rows: Vec<usize> = rows.collect();
         let columns = batch.vertex.iter().chain(&batch.fragment);
         table.lists = columns
-            .map(|column| column.take(rows.iter().copied()))
+            .map(|column| column.take(taken.iter().copied()))
             .collect();
         self.put(table, WkbKind::LineString)
     }
@@ -433,6 +444,12 @@ impl ResultWriter for GeoParquetWriter {
         let completed = self.complete();
         let sink = completed.map_err(|fault| fault.of(&self.path))?;
         let mut left_out = std::mem::take(&mut self.left_out);
+        if self.single > 0 {
+            let single = self.single;
+            left_out.push(format!(
+                "{single} paths of one vertex: they have it twice in {FORMAT}"
+            ));
+        }
         left_out.extend(groups_left_out(tables, FORMAT));
         Ok(WrittenResult {
             files: vec![sink.publish(|_| Ok(()))?],

@@ -68,8 +68,8 @@ fn points_keep_attributes_and_objects() {
 #[test]
 fn paths_keep_attributes_of_vertices_and_objects() {
     let mut paths = square();
-    paths.part_offsets = Some(vec![0, 1, 2, 4]);
-    paths.part_objects = Some(vec![5, 8, 8]);
+    paths.part_offsets = Some(vec![0, 2, 4]);
+    paths.part_objects = Some(vec![5, 8]);
     paths.objects = Some(vec![5, 8]);
     paths.vertex.push(Column::new(
         "fa",
@@ -83,6 +83,25 @@ fn paths_keep_attributes_of_vertices_and_objects() {
     assert_eq!(back.part_offsets, paths.part_offsets);
     assert_eq!(back.part_objects, paths.part_objects);
     assert_eq!((back.vertex, back.object), (paths.vertex, paths.object));
+}
+
+/// Lines of one point are refused by GEOS, and so by geopandas.
+#[test]
+fn paths_of_one_vertex_have_it_twice() {
+    let mut paths = square();
+    paths.part_offsets = Some(vec![0, 1, 4]);
+    let fa = NumericColumn::float32(1, [0.5, 1.0, 1.5, 2.0]);
+    paths.vertex.push(Column::new("fa", fa.clone()));
+    let (back, _) = there_and_back(&paths, GeometryKind::Streamlines);
+    assert_eq!(back.part_offsets, Some(vec![0, 2, 5]));
+    assert_eq!(back.vertex[0].values, fa.take([0, 0, 1, 2, 3]).into());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.geoparquet");
+    let left_out = write(&paths, GeometryKind::Streamlines, &path);
+    assert!(
+        left_out[0].starts_with("1 paths of one vertex"),
+        "{left_out:?}"
+    );
 }
 
 #[test]
