@@ -40,6 +40,7 @@ use crate::{
         tet::{self, TetArgs},
         validate::{self, ValidateArgs},
     },
+    display::for_terminal,
     hint::{file_hint, open_hint},
     interrupt::end_on_signals,
     outcome::CommandOutcome,
@@ -182,7 +183,8 @@ fn finish(cli: Cli) -> u8 {
     match outcome.and_then(|outcome| print(&outcome)) {
         Ok(code) => code,
         Err(error) => {
-            anstream::eprintln!("{RED}error:{RED:#} {}", describe(&*error));
+            let text = describe(&*error);
+            anstream::eprintln!("{RED}error:{RED:#} {}", for_terminal(&text));
             2
         }
     }
@@ -240,11 +242,11 @@ fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<
 /// Prints an outcome and returns its exit code.
 fn print(outcome: &CommandOutcome) -> Result<u8, Box<dyn Error>> {
     for warning in &outcome.warnings {
-        anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {warning}");
+        anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {}", for_terminal(warning));
     }
-    print_text(&outcome.text)?;
+    print_text(&for_terminal(&outcome.text))?;
     for hint in &outcome.hints {
-        anstream::eprintln!("hint: {hint}");
+        anstream::eprintln!("hint: {}", for_terminal(hint));
     }
     Ok(u8::from(outcome.is_negative))
 }

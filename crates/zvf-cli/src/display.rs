@@ -1,5 +1,7 @@
 //! Numbers and words as text.
 
+use std::{borrow::Cow, fmt::Write as _};
+
 /// Formats a number with blanks between groups of three digits.
 pub(crate) fn group_digits(n: u64) -> String {
     let digits = n.to_string();
@@ -67,6 +69,33 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
+/// Escapes everything in an output that could control a terminal or reorder its text, except line
+/// ends and tabs. Names in stores and files, and errors about them, contain it by accident or
+/// intention. The escapes are those of JSON, so that JSON keeps its meaning.
+pub(crate) fn for_terminal(text: &str) -> Cow<'_, str> {
+    let is_unsafe = |character: char| match character {
+        '\n' | '\t' => false,
+        // Marks of writing direction.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            true
+        }
+        character => character.is_control(),
+    };
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_unsafe(character) {
+            true => {
+                let _ = write!(shown, "\\u{:04x}", u32::from(character));
+            }
+            false => shown.push(character),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Converts a length to 64 bits.
 pub(crate) fn len_u64(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
@@ -75,6 +104,14 @@ pub(crate) fn len_u64(len: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_for_a_terminal_cannot_control_it() {
+        let shown = for_terminal("a\u{1b}]0;b\u{7}\r\u{9b}2J\u{7f}\u{202e}c\n\td é");
+        let want = "a\\u001b]0;b\\u0007\\u000d\\u009b2J\\u007f\\u202ec\n\td é";
+        assert_eq!(shown, want);
+        assert!(matches!(for_terminal("a é\n"), Cow::Borrowed("a é\n")));
+    }
 
     #[test]
     fn digits_are_grouped_in_threes() {

@@ -13,6 +13,16 @@ pub(crate) struct CommandOutcome {
     pub(crate) is_negative: bool,
 }
 
+/// Returns the warning about a change that is committed but could not be finished, for a reason.
+pub(crate) fn unfinished_warning(why: Option<&String>) -> Option<String> {
+    why.map(|why| {
+        format!(
+            "the change is committed and complete for readers, but files could not be tidied up; the \
+             next change does that: {why}"
+        )
+    })
+}
+
 impl From<String> for CommandOutcome {
     fn from(text: String) -> Self {
         Self {

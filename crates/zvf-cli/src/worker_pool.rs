@@ -74,15 +74,26 @@ impl TaskRunner for WorkerPool {
 }
 
 /// Runs a task in a process of its own, and again in a new one if that fails.
+///
+/// The process reads a pipe from this one until its end, and exits then: if this process is killed,
+/// so that nobody waits for the task, it does not go on.
 fn run_task(zvf: &Path, task: &Path) -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..MAX_ATTEMPTS {
         let mut process = Command::new(zvf);
         process
-            .args(["task", "file"])
+            .args(["task", "file", "--until-stdin-ends"])
             .arg(task)
-            .stdin(Stdio::null());
-        match process.output() {
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let output = process.spawn().and_then(|mut child| {
+            let pipe = child.stdin.take();
+            let output = child.wait_with_output();
+            drop(pipe);
+            output
+        });
+        match output {
             Ok(output) if output.status.success() => return Ok(()),
             Ok(output) => {
                 let stderr = String::from_utf8_lossy(&output.stderr);

@@ -28,6 +28,7 @@ use crate::{
     errors::{IntoException, exception, unreadable},
     options::{Keywords, json},
     progress::ProgressCallback,
+    unfinished::warn_unfinished,
 };
 
 /// Default level of zstd, as of `zvf create`.
@@ -188,6 +189,7 @@ fn report(
     report: WriteReport,
     mut notes: Vec<String>,
 ) -> PyResult<Bound<'_, PyDict>> {
+    warn_unfinished(py, report.unfinished.as_ref())?;
     let found = PyDict::new(py);
     found.set_item("vertices", report.summary.vertices)?;
     found.set_item("objects", report.summary.objects)?;

@@ -19,6 +19,7 @@ use crate::{
     options::Keywords,
     progress::ProgressCallback,
     query,
+    unfinished::warn_unfinished,
 };
 
 /// Adds objects.
@@ -157,6 +158,7 @@ fn written_attributes<'py>(
     py: Python<'py>,
     written: &AttributeReport,
 ) -> PyResult<Bound<'py, PyDict>> {
+    warn_unfinished(py, written.unfinished.as_ref())?;
     let found = PyDict::new(py);
     found.set_item("transaction", written.transaction)?;
     found.set_item("vertices", written.vertices)?;
@@ -182,6 +184,7 @@ async fn editor(dataset: &PyDataset) -> Result<Editor, zvf::Error> {
 }
 
 fn summary(py: Python<'_>, changed: ChangeSummary) -> PyResult<Bound<'_, PyDict>> {
+    warn_unfinished(py, changed.unfinished.as_ref())?;
     let found = PyDict::new(py);
     found.set_item("transaction", changed.transaction)?;
     found.set_item("added", changed.added)?;
@@ -215,6 +218,8 @@ pub(crate) fn pyramid<'py>(
         }
     };
     let report = engine::run_with_progress(py, work, &progress)?;
+    let mut unfinished = report.levels.iter().map(|level| level.unfinished.as_ref());
+    warn_unfinished(py, unfinished.next_back().flatten())?;
     let levels = report.levels.into_iter().map(|level| {
         let found = PyDict::new(py);
         found.set_item("level", level.level.number())?;

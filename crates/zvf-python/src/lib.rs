@@ -38,6 +38,7 @@ mod sample;
 mod serve;
 mod store;
 mod task;
+mod unfinished;
 
 use std::ffi::OsString;
 

@@ -20,6 +20,7 @@ use crate::{
     engine,
     errors::{IntoException, unusable},
     options::Keywords,
+    unfinished::warn_unfinished,
 };
 
 /// Samples a volume, the path of a file or the bytes of a `.npy` file, and writes an attribute.
@@ -98,6 +99,7 @@ pub(crate) fn sample<'py>(
             Some(rule) => write_object_attribute(store, &spec, rule, values).await,
         }
     })?;
+    warn_unfinished(py, report.unfinished.as_ref())?;
     let found = PyDict::new(py);
     found.set_item("transaction", report.transaction)?;
     found.set_item("vertices", report.vertices)?;

@@ -13,6 +13,7 @@ use crate::{
     errors::IntoException,
     options::Keywords,
     progress::ProgressCallback,
+    unfinished::warn_unfinished,
 };
 
 /// Checks a store.
@@ -40,11 +41,8 @@ pub(crate) fn seal<'py>(
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
     let work = async {
-        let report = zvf::validate(store.clone(), &options).await?;
-        let transaction = match report.is_ok() {
-            true => Some(zvf::seal(store).await?),
-            false => None,
-        };
+        let mut report = zvf::validate(store.clone(), &options).await?;
+        let transaction = zvf::seal_validated(store, &mut report).await?;
         Ok::<_, zvf::Error>((report, transaction))
     };
     let (report, transaction) = engine::run(py, work)?;
@@ -64,6 +62,7 @@ pub(crate) fn repair<'py>(
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
     let report = engine::run(py, zvf::repair(store, &options))?;
+    warn_unfinished(py, report.unfinished.as_ref())?;
     let found = validation(py, &report.left)?;
     found.set_item("repaired", findings(py, &report.repaired)?)?;
     found.set_item("transaction", report.transaction)?;
@@ -148,6 +147,7 @@ pub(crate) fn migrate<'py>(
     options.progress = progress.counter();
     let work = || zvf::migrate(source, target, &options);
     let report = engine::run_with_progress(py, work, &progress)?;
+    warn_unfinished(py, report.unfinished.as_ref())?;
     let found = PyDict::new(py);
     found.set_item("from_generation", report.from.to_string())?;
     found.set_item("to_generation", report.to.name())?;

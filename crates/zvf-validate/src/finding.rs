@@ -108,6 +108,34 @@ impl ValidationReport {
         let listed = u64::try_from(listed.count()).unwrap_or(u64::MAX);
         unlisted.fold(listed, u64::saturating_add)
     }
+
+    /// Adds findings of checks outside of this crate, at most `limit` of one rule.
+    pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>, limit: usize) {
+        let all = Findings::new(limit);
+        for finding in core::mem::take(&mut self.findings) {
+            all.add(finding);
+        }
+        for finding in findings {
+            all.add(finding);
+        }
+        let mut other = all.finish();
+        self.findings = other.findings;
+        for (code, count) in core::mem::take(&mut other.unlisted) {
+            let unlisted = self.unlisted.entry(code).or_default();
+            *unlisted = unlisted.saturating_add(count);
+        }
+    }
+
+    /// Removes the findings of a rule, and returns how many there were, listed or not.
+    pub fn remove_rule(&mut self, rule: &Rule) -> u64 {
+        let before = self.findings.len();
+        self.findings.retain(|finding| finding.rule != rule);
+        let listed = before.saturating_sub(self.findings.len());
+        let unlisted = self.unlisted.remove(rule.code).unwrap_or(0);
+        u64::try_from(listed)
+            .unwrap_or(u64::MAX)
+            .saturating_add(unlisted)
+    }
 }
 
 /// Collects findings from concurrent checks.

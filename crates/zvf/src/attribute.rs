@@ -39,6 +39,7 @@ use crate::{
     location::Location,
     nodes::{self, element},
     stale::mark_stale,
+    unfinished::unfinished,
     writer::{
         cell_writer::{CellWriter, StagedTransaction},
         encode::{Arrays, encoded, text},
@@ -103,7 +104,7 @@ impl AttributeSpec {
 }
 
 /// The result of writing an attribute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttributeReport {
     /// Number of vertices with values.
@@ -118,6 +119,9 @@ pub struct AttributeReport {
     pub bytes: u64,
     /// The number of the transaction.
     pub transaction: u64,
+    /// The reason why the change could not be finished after its commit, as on a full disk; `None` as
+    /// a rule. Readers see the whole change, and the next change of the store finishes it.
+    pub unfinished: Option<String>,
 }
 
 /// A function from positions to values. Positions are in row order, one number per axis. The result
@@ -240,7 +244,9 @@ fn write(
         };
         match staged.await {
             Ok((root, mut written)) => {
-                written.transaction = transaction.commit(&root).await?.transaction;
+                let committed = transaction.commit(&root).await?;
+                written.unfinished = unfinished(&committed);
+                written.transaction = committed.transaction;
                 Ok(written)
             }
             Err(error) => {

@@ -13,7 +13,9 @@ use zvf_build::{
     Geometry, OutOfBounds, Output, WritePlan,
     edit::{Edits, LevelChange, LevelSnapshot},
 };
-use zvf_model::{fetch::BoxFuture, generation::Generation, key::Key, zarr::Node};
+use zvf_model::{
+    error_chain::error_chain, fetch::BoxFuture, generation::Generation, key::Key, zarr::Node,
+};
 use zvf_store::{
     CellRead, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
 };
@@ -25,6 +27,7 @@ use crate::{
     location::Location,
     nodes::{self, element},
     stale::mark_stale,
+    unfinished::unfinished,
     writer::{
         cell_writer::{CellWriter, StagedTransaction},
         encode::{self, Arrays, encoded},
@@ -88,6 +91,9 @@ pub struct ChangeSummary {
     pub severed: u64,
     /// Number of bytes written.
     pub bytes: u64,
+    /// The reason why the change could not be finished after its commit, as on a full disk; `None` as
+    /// a rule. Readers see the whole change, and the next change of the store finishes it.
+    pub unfinished: Option<String>,
 }
 
 impl fmt::Debug for Editor {
@@ -290,11 +296,13 @@ impl Editor {
                     ..LevelChange::default()
                 })
             });
-            let changed = changed.await?;
+            let mut changed = changed.await?;
             // Leftovers of dead writers: a running one uploads more often than once an hour.
-            self.store
-                .sweep(core::time::Duration::from_hours(1))
-                .await?;
+            let hour = core::time::Duration::from_hours(1);
+            if let Err(error) = self.store.sweep(hour).await {
+                // The change is committed.
+                changed.unfinished.get_or_insert(error_chain(&error));
+            }
             Ok(changed)
         })
     }
@@ -374,6 +382,7 @@ impl Editor {
         };
         match transaction.commit(&root).await {
             Ok(committed) => {
+                changed.unfinished = unfinished(&committed);
                 changed.transaction = committed.transaction;
                 Ok(changed)
             }
@@ -421,6 +430,7 @@ impl Editor {
             links: edits.links as u64,
             severed: edits.severed as u64,
             bytes: 0,
+            unfinished: None,
         };
         let (objects, gone) = self.objects(&reader, &before, &edits).await?;
         let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));

@@ -86,6 +86,8 @@ mod task_plan;
 mod task_plan_error;
 #[cfg(feature = "write")]
 mod task_runner;
+#[cfg(feature = "write")]
+mod unfinished;
 #[cfg(feature = "validate")]
 mod validate;
 #[cfg(feature = "write")]
@@ -158,6 +160,8 @@ pub use migrate::{MigrateOptions, MigrateReport, migrate};
 pub use progress::Progress;
 #[cfg(all(feature = "validate", feature = "write"))]
 pub use repair::{RepairReport, repair};
+#[cfg(all(feature = "validate", feature = "write"))]
+pub use seal::seal_validated;
 #[cfg(feature = "validate")]
 pub use validate::validate;
 #[cfg(feature = "migrate")]

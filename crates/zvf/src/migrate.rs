@@ -157,6 +157,9 @@ pub struct MigrateReport {
     pub repaired: Vec<MigrationNote>,
     /// Parts that the new store lacks.
     pub lost: Vec<MigrationNote>,
+    /// The reason why the change could not be finished after its commit, as on a full disk; `None` as
+    /// a rule. Readers see the whole change, and the next change of the store finishes it.
+    pub unfinished: Option<String>,
 }
 
 /// Rewrites the store at `source` as a store of another generation at `target`. The source does
@@ -245,8 +248,11 @@ fn migrate_in<'a>(
                 let root = migration.run(name).await?;
                 let (written, report) = migration.finish();
                 drop(migration);
-                finish_replace(staged, before, root, written).await?;
-                return Ok(report);
+                let written = finish_replace(staged, before, root, written).await?;
+                return Ok(MigrateReport {
+                    unfinished: written.unfinished,
+                    ..report
+                });
             }
             (begun, _) => begun,
         };
@@ -350,6 +356,7 @@ impl<'a> Migration<'a> {
             bytes: written.bytes,
             repaired: core::mem::take(&mut state.repaired),
             lost: core::mem::take(&mut state.lost),
+            unfinished: None,
         };
         (written, report)
     }

@@ -46,7 +46,7 @@ use self::{
 use crate::{
     dataset::Dataset, error::Error, failure::Failure, form::form, job::PlannedJob,
     location::Location, nodes, options::option_setters, task_runner::TaskRunner,
-    writer::encode::text,
+    unfinished::unfinished, writer::encode::text,
 };
 
 pub use auto::{AutoLevels, MethodKind};
@@ -242,6 +242,9 @@ pub struct LevelReport {
     pub seconds: f64,
     /// The number of the transaction.
     pub transaction: u64,
+    /// The reason why the change could not be finished after its commit, as on a full disk; `None` as
+    /// a rule. Readers see the whole change, and the next change of the store finishes it.
+    pub unfinished: Option<String>,
 }
 
 /// The result of building a pyramid.
@@ -520,6 +523,7 @@ async fn commit_level(
         error: tally.error,
         seconds: start.elapsed().as_secs_f64(),
         transaction: committed.transaction,
+        unfinished: unfinished(&committed),
     })
 }
 

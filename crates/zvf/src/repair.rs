@@ -6,7 +6,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::Output;
 use zvf_model::{fetch::BoxFuture, key::Key, node_copy::MEMBER, zarr::Node};
-use zvf_store::{CellRead, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
+use zvf_store::{
+    CellRead, CellReader, CommitError, CommitReport, OpenOptions, Read, Store, Transaction,
+};
 use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consistency as rules};
 
 use crate::{
@@ -14,6 +16,7 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes,
+    unfinished::unfinished,
     validate::validate_store,
     writer::{
         MAX_FILES,
@@ -41,6 +44,9 @@ pub struct RepairReport {
     pub transaction: Option<u64>,
     /// The remaining findings, which have no single correct value.
     pub left: ValidationReport,
+    /// The reason why the change could not be finished after its commit, as on a full disk; `None` as
+    /// a rule. Readers see the whole change, and the next change of the store finishes it.
+    pub unfinished: Option<String>,
 }
 
 /// Repairs the findings of a store that have one correct value, each round in one transaction.
@@ -96,10 +102,11 @@ fn repair_store(
                     round => break round?,
                 }
             };
-            let Some((transaction, found)) = found else {
+            let Some((committed, found)) = found else {
                 break;
             };
-            repaired.transaction = Some(transaction);
+            repaired.transaction = Some(committed.transaction);
+            repaired.unfinished = unfinished(&committed);
             repaired.repaired.extend(found);
         }
         repaired.left = validate_store(store, options).await?;
@@ -107,11 +114,11 @@ fn repair_store(
     })
 }
 
-/// Runs one round. Returns its transaction and the repaired findings; `None` when there are none.
+/// Runs one round. Returns its commit and the repaired findings; `None` when there are none.
 async fn round(
     store: &Store,
     options: &ValidateOptions,
-) -> Result<Option<(u64, Vec<Finding>)>, Failure> {
+) -> Result<Option<(CommitReport, Vec<Finding>)>, Failure> {
     let report = validate_store(store.clone(), options).await?;
     let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
     if found.is_empty() {
@@ -125,7 +132,7 @@ async fn round(
     match stage(store, &mut transaction, &found).await {
         Ok(root) => {
             let committed = transaction.commit(&root).await?;
-            Ok(Some((committed.transaction, found)))
+            Ok(Some((committed, found)))
         }
         Err(error) => {
             let _ = transaction.abort().await;

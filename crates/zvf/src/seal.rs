@@ -2,6 +2,8 @@
 
 use zvf_model::fetch::BoxFuture;
 use zvf_store::{CommitError, OpenOptions, Store};
+#[cfg(feature = "validate")]
+use zvf_validate::{ValidationReport, rules::consistency};
 
 use crate::{error::Error, failure::Failure, location::Location};
 
@@ -39,6 +41,31 @@ const MAX_RETRIES: usize = 8;
 pub async fn seal(location: impl Into<Location>) -> Result<u64, Error> {
     let store = location.into().open(&OpenOptions::default())?;
     Ok(seal_store(&store).await?)
+}
+
+/// Seals a store as [`seal`] does if `report`, the result of its validation, has no error other than
+/// differences from a former inventory. These are removed from the report. Returns the number of the
+/// transaction, or `None` if there are other errors.
+///
+/// This seals a store again that another program changed. Nothing distinguishes such a change from
+/// damage: the new inventory describes the store as it is.
+///
+/// # Errors
+///
+/// [`Error`], as for [`seal`].
+#[cfg(feature = "validate")]
+pub async fn seal_validated(
+    location: impl Into<Location>,
+    report: &mut ValidationReport,
+) -> Result<Option<u64>, Error> {
+    let mut other = report.clone();
+    other.remove_rule(&consistency::INVENTORY);
+    if !other.is_ok() {
+        return Ok(None);
+    }
+    let transaction = seal(location).await?;
+    *report = other;
+    Ok(Some(transaction))
 }
 
 fn seal_store(store: &Store) -> BoxFuture<'_, Result<u64, Failure>> {

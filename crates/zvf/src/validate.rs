@@ -1,12 +1,13 @@
 //! Validation of stores in place.
 
-use zvf_model::fetch::BoxFuture;
+use zvf_model::{error_chain::error_chain, fetch::BoxFuture};
 use zvf_store::{CellReader, OpenOptions, Read, Store};
-use zvf_validate::{ValidateOptions, ValidationReport};
+use zvf_validate::{Depth, Finding, ValidateOptions, ValidationReport, rules::consistency};
 
 use crate::{error::Error, failure::Failure, location::Location, nodes};
 
-/// Checks a store, even one that [`Dataset::open`](crate::Dataset::open) rejects.
+/// Checks a store, even one that [`Dataset::open`](crate::Dataset::open) rejects. A sealed store is
+/// also compared with its inventory.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -48,11 +49,29 @@ pub(crate) fn validate_store(
 ) -> BoxFuture<'_, Result<ValidationReport, Failure>> {
     Box::pin(async move {
         let root = nodes::metadata(&zvf_model::key::Key::root())?;
-        let store = match store.read_one(Read::full(root)).await? {
-            Some(bytes) => store.committed_view(&bytes).await?,
+        let root = store.read_one(Read::full(root)).await?;
+        let store = match &root {
+            Some(bytes) => store.committed_view(bytes).await?,
             None => store,
         };
-        let cells = CellReader::new(store);
-        Ok(zvf_validate::validate(cells.port(), options).await)
+        let cells = CellReader::new(store.clone());
+        let mut report = zvf_validate::validate(cells.port(), options).await;
+        if options.depth >= Depth::Consistency
+            && let Some(root) = &root
+        {
+            let rule = &consistency::INVENTORY;
+            let found: Vec<Finding> = match store.seal_differences(root).await {
+                Ok(found) => found
+                    .iter()
+                    .map(|(key, source)| Finding::new(rule, key.as_str(), source.to_string()))
+                    .collect(),
+                Err(error) => {
+                    let rule = &consistency::CELL_NOT_CHECKED;
+                    vec![Finding::new(rule, "", error_chain(&error))]
+                }
+            };
+            report.extend(found, options.max_findings_per_rule);
+        }
+        Ok(report)
     })
 }

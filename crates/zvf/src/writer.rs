@@ -15,7 +15,7 @@ use zvf_store::{
 
 use crate::{
     error::Error, failure::Failure, location::Location, nodes, options::option_setters,
-    progress::Progress, task_runner::TaskRunner,
+    progress::Progress, task_runner::TaskRunner, unfinished::unfinished,
 };
 
 use self::{
@@ -40,6 +40,9 @@ pub struct WriteReport {
     pub bytes: u64,
     /// The number of the transaction; 0 for a store that is new.
     pub transaction: u64,
+    /// The reason why the change could not be finished after its commit, as on a full disk; `None` as
+    /// a rule. Readers see the whole change, and the next change of the store finishes it.
+    pub unfinished: Option<String>,
 }
 
 /// Decides whether a store of this size is written; an error stops the creation.
@@ -343,7 +346,9 @@ pub(crate) async fn finish_replace(
     transaction.touch("*");
     written.objects += 1;
     written.bytes += root.len() as u64;
-    written.transaction = transaction.commit(&root).await?.transaction;
+    let committed = transaction.commit(&root).await?;
+    written.unfinished = unfinished(&committed);
+    written.transaction = committed.transaction;
     Ok(written)
 }
 

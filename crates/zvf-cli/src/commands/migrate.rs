@@ -10,7 +10,7 @@ use crate::{
     arguments::named,
     arguments::values,
     hint::{Operation, with_hint},
-    outcome::CommandOutcome,
+    outcome::{CommandOutcome, unfinished_warning},
     progress::{ProgressLine, ProgressMeter},
 };
 
@@ -89,9 +89,15 @@ pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<d
     let migrated = zvf::migrate(&arguments.store, &arguments.out, &options).await;
     drop(progress);
     let migrated = migrated.map_err(|error| with_hint(Operation::Migrate, error))?;
+    let warning = unfinished_warning(migrated.unfinished.as_ref());
     let report = MigrateOutput::new(&arguments.out, migrated);
-    Ok(CommandOutcome::from(match arguments.json {
+    let text = match arguments.json {
         true => format!("{:#}", report.object()),
         false => report.text(),
-    }))
+    };
+    Ok(CommandOutcome {
+        text,
+        warnings: warning.into_iter().collect(),
+        ..CommandOutcome::default()
+    })
 }

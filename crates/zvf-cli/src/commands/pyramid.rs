@@ -186,10 +186,15 @@ pub(crate) async fn run(arguments: &PyramidArgs) -> Result<CommandOutcome, Box<d
     drop(progress);
     let made = made.map_err(|error| with_hint(Operation::Pyramid, error))?;
     let report = PyramidOutput::new(&arguments.store, made, arguments.refresh);
-    Ok(CommandOutcome::from(match arguments.json {
+    let text = match arguments.json {
         true => format!("{:#}", report.object()),
         false => report.text(),
-    }))
+    };
+    Ok(CommandOutcome {
+        text,
+        warnings: report.warning().into_iter().collect(),
+        ..CommandOutcome::default()
+    })
 }
 
 /// Plans the first level that does not exist.

@@ -23,7 +23,7 @@ use crate::{
     dense::{self, MemoryArgs},
     display::{count_noun, group_digits},
     hint::{Operation, with_hint},
-    outcome::CommandOutcome,
+    outcome::{CommandOutcome, unfinished_warning},
 };
 
 /// Sample a volume at every vertex of level 0 and store the values as an attribute of vertices or
@@ -206,7 +206,12 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
             group_digits(written.bytes),
         ),
     };
-    Ok(text.into())
+    let warning = unfinished_warning(written.unfinished.as_ref());
+    Ok(CommandOutcome {
+        text,
+        warnings: warning.into_iter().collect(),
+        ..CommandOutcome::default()
+    })
 }
 
 /// A volume, and the map from positions to its voxels.

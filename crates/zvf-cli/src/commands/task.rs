@@ -1,6 +1,6 @@
 //! `zvf task`: work divided into tasks for the scheduler of a cluster.
 
-use std::{error::Error, path::PathBuf};
+use std::{error::Error, io, path::PathBuf, process, thread};
 
 use serde_json::{Value, json};
 use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanOptions};
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     display::{count_noun, len_u64},
-    outcome::CommandOutcome,
+    outcome::{CommandOutcome, unfinished_warning},
 };
 
 /// Number of missing tasks that the text names.
@@ -46,6 +46,9 @@ enum TaskCommand {
     File {
         /// Task file.
         file: PathBuf,
+        /// Exit when standard input ends, as it does with the process that started this one.
+        #[arg(long)]
+        until_stdin_ends: bool,
     },
 }
 
@@ -136,11 +139,24 @@ pub(crate) async fn run(arguments: &TaskArgs) -> Result<CommandOutcome, Box<dyn 
         TaskCommand::Run(args) => run_one(args).await,
         TaskCommand::Status(args) => status(args).await,
         TaskCommand::Commit(args) => commit(args).await,
-        TaskCommand::File { file } => {
+        TaskCommand::File {
+            file,
+            until_stdin_ends,
+        } => {
+            if *until_stdin_ends {
+                thread::spawn(exit_at_the_end_of_stdin);
+            }
             zvf::run_task(file, &OpenOptions::default()).await?;
             Ok(CommandOutcome::default())
         }
     }
+}
+
+/// Reads standard input, and exits at its end.
+fn exit_at_the_end_of_stdin() {
+    // Whatever is read is of no interest, and an error is an end.
+    let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    process::exit(1);
 }
 
 async fn plan(arguments: &PlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
@@ -218,8 +234,12 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
             text = format!("{text}, {}", count_noun(count, noun, nouns));
         }
     }
+    let why = counts.get("unfinished").and_then(Value::as_str);
+    let warning = unfinished_warning(why.map(str::to_owned).as_ref());
     report["report"] = Value::Object(counts);
-    Ok(outcome(arguments.json, &report, text))
+    let mut outcome = outcome(arguments.json, &report, text);
+    outcome.warnings.extend(warning);
+    Ok(outcome)
 }
 
 fn outcome(json: bool, report: &Value, text: String) -> CommandOutcome {

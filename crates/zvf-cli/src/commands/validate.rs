@@ -6,9 +6,13 @@ mod sarif;
 
 use std::{error::Error, path};
 
-use zvf::{Depth, OpenOptions, RepairReport, ValidateOptions, ValidationReport};
+use zvf::{Depth, OpenOptions, RepairReport, Severity, ValidateOptions, ValidationReport};
 
-use crate::{outcome::CommandOutcome, progress::ProgressLine};
+use crate::{
+    display::count_noun,
+    outcome::{CommandOutcome, unfinished_warning},
+    progress::ProgressLine,
+};
 
 pub use output::{object, table};
 pub use rules::{rules_as_json, rules_as_text};
@@ -56,7 +60,8 @@ pub(crate) struct ValidateArgs {
     /// Seal the store after the checks, if they find no error: add an inventory that every reading
     /// of the store is checked against.
     ///
-    /// Also seals a store again that another program changed.
+    /// Also seals a store again that another program changed. Its files differ from the former
+    /// inventory, which is then a warning, as nothing distinguishes a change from damage.
     #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
     seal: bool,
     /// Print one JSON object.
@@ -97,14 +102,21 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
     let store = open.open(address)?;
     let progress = ProgressLine::for_store(&store, arguments.quiet);
     let options = options(arguments);
-    let (report, repaired) = if arguments.repair {
+    let (mut report, repaired) = if arguments.repair {
         let mut repaired = zvf::repair(store.clone(), &options).await?;
         (core::mem::take(&mut repaired.left), Some(repaired))
     } else {
         (zvf::validate(store.clone(), &options).await?, None)
     };
-    if arguments.seal && report.is_ok() {
-        zvf::seal(store).await?;
+    let unfinished = repaired
+        .as_ref()
+        .and_then(|repaired| repaired.unfinished.as_ref());
+    let mut warnings: Vec<String> = unfinished_warning(unfinished).into_iter().collect();
+    if arguments.seal {
+        let errors = report.count(Severity::Error);
+        if zvf::seal_validated(store, &mut report).await?.is_some() {
+            warnings.extend(sealed_again(errors));
+        }
     }
     drop(progress);
     let validated = Validated {
@@ -122,8 +134,17 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
     };
     Ok(CommandOutcome {
         text,
+        warnings,
         is_negative: !report.is_ok(),
         ..CommandOutcome::default()
+    })
+}
+
+/// Returns the warning about files that differed from the former inventory.
+fn sealed_again(differing: u64) -> Option<String> {
+    let files = count_noun(differing, "file", "files");
+    (differing > 0).then(|| {
+        format!("{files} differed from the inventory; the new one describes the store as it is")
     })
 }
 

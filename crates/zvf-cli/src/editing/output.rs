@@ -8,6 +8,7 @@ use zvf::ChangeSummary;
 use crate::{
     display::{count_noun, group_digits, len_u64},
     formats::GeometryInput,
+    outcome::unfinished_warning,
 };
 
 /// Maximum number of objects listed in text.
@@ -134,6 +135,11 @@ impl EditOutput {
             lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
         }
         lines.join("\n")
+    }
+
+    /// Returns the warning about a change that could not be finished.
+    pub(crate) fn warning(&self) -> Option<String> {
+        unfinished_warning(self.changed.as_ref().ok()?.unfinished.as_ref())
     }
 
     /// Returns notes about differences between input and store, and about follow-up steps, one per

@@ -10,7 +10,7 @@ use crate::{
     display::{count_noun, group_digits},
     formats::TableKey,
     hint::{Operation, with_hint},
-    outcome::CommandOutcome,
+    outcome::{CommandOutcome, unfinished_warning},
     progress::ProgressLine,
 };
 
@@ -61,6 +61,7 @@ impl EditTargetArgs {
     /// Formats the result.
     pub(crate) fn done(&self, report: &EditOutput) -> Result<CommandOutcome, serde_json::Error> {
         let mut done = CommandOutcome::default();
+        done.warnings.extend(report.warning());
         if self.json {
             done.text = serde_json::to_string_pretty(&report.object())?;
         } else if self.quiet {
@@ -83,6 +84,8 @@ impl EditTargetArgs {
         notes: Vec<String>,
     ) -> Result<CommandOutcome, serde_json::Error> {
         let mut done = CommandOutcome::default();
+        let warning = unfinished_warning(written.unfinished.as_ref());
+        done.warnings.extend(warning);
         if self.json {
             done.text = serde_json::to_string_pretty(&json!({
                 "attributes": names,
@@ -94,7 +97,7 @@ impl EditTargetArgs {
                 "notes": notes,
             }))?;
         } else if self.quiet {
-            done.warnings = notes;
+            done.warnings.extend(notes);
         } else {
             let items = match key {
                 TableKey::Row => count_noun(rows, "vertex", "vertices"),

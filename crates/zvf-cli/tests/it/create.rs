@@ -326,6 +326,7 @@ fn the_report_describes_the_store() {
         chunk_shape: vec![10.0, 2.5],
         bin_shape: Some(vec![5.0, 2.5]),
         why: vec!["some 1 MB a chunk".to_owned()],
+        unfinished: None,
     });
     let object = report.object();
     assert_eq!(object["vertices"], 1_000);

@@ -215,3 +215,107 @@ fn failed_writes_can_be_repeated() {
         .find(|name| name.starts_with(".zvf-"));
     assert_eq!(staged, None);
 }
+
+/// Returns the processes whose arguments contain `text`.
+#[cfg(target_os = "linux")]
+fn processes(text: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let with_text = entries.filter(|entry| {
+        let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&arguments).contains(text)
+    });
+    let ids = with_text.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.collect()
+}
+
+/// Waits until a condition holds, for as long as a loaded machine may take.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed().as_secs() < 60, "{what} took too long");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// The task waits for its file, a pipe that nobody writes to, when the process that started it
+/// is killed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_task_of_a_killed_process_ends() {
+    let bench = Bench::new();
+    let task = bench.path("task");
+    let made = Command::new("mkfifo").arg(&task).status().unwrap();
+    assert!(made.success());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_zvf"))
+        .args(["task", "file", "--until-stdin-ends"])
+        .arg(&task)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(
+        child.try_wait().unwrap(),
+        None,
+        "the task has something to wait for"
+    );
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_command_leaves_no_working_process() {
+    let bench = Bench::new();
+    let rows = (0..60_000).map(|at| format!("{}.5,{}.5,{at}\n", at % 50, at / 50 % 40));
+    let table: String = rows.collect();
+    bench.file("a.csv", &format!("x,y,fa\n{table}"));
+    bench.says(&CREATE);
+    let line = ["pyramid", "@a.zv", "--levels", "1", "--workers", "2"];
+    let mut child = start(&bench, &line);
+    let folder = bench.path("a.zv").display().to_string();
+    let tasks = || {
+        processes(&folder)
+            .into_iter()
+            .filter(|id| *id != child.id())
+    };
+    wait_until("starting a task", || tasks().next().is_some());
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    wait_until("ending all tasks", || processes(&folder).is_empty());
+    child.wait().unwrap();
+    // What is left does not matter.
+    bench.says(&line);
+}
+
+/// A folder is in the way of a file that is written after the commit.
+#[test]
+fn a_committed_change_that_cannot_be_finished_is_a_warning() {
+    let bench = Bench::new();
+    points(&bench);
+    bench.says(&CREATE);
+    let way = bench.path("a.zv/.zvf/log/1.json");
+    fs::create_dir_all(way.join("in the way")).unwrap();
+    bench.file("b.csv", "x,y,fa\n1.25,1.25,7\n");
+    let line = ["append", "@a.zv", "--from", "@b.csv", "--json"];
+    let output = start(&bench, &line).wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("the change is committed"), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["transaction"], 1);
+    let vertices = |count: usize| {
+        let info = bench.json(&["info", "@a.zv"]);
+        assert_eq!(info["levels"][0]["vertices"], count);
+    };
+    vertices(POINTS + 1);
+    // The next change cannot be made before this one is finished.
+    bench.refused(&["append", "@a.zv", "--from", "@b.csv"]);
+    vertices(POINTS + 1);
+    fs::remove_dir_all(&way).unwrap();
+    let output = start(&bench, &line).wait_with_output().unwrap();
+    assert_eq!(text(&output.stderr), "");
+    vertices(POINTS + 2);
+    let root = fs::read_to_string(bench.path("a.zv/zarr.json")).unwrap();
+    assert!(!root.contains("pending"));
+}

@@ -32,6 +32,7 @@ mod full_disk;
 #[cfg(all(unix, feature = "parquet"))]
 mod guide;
 mod hand_made;
+mod hostile_names;
 mod imported;
 mod info;
 #[cfg(unix)]

@@ -50,6 +50,11 @@ impl Inventory {
         self.leaves.get(number)
     }
 
+    /// Returns all leaves.
+    pub(crate) fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
     /// Returns the leaves that may have names with `prefix`.
     pub(crate) fn leaves_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a Leaf> {
         let first = self.leaves.partition_point(|leaf| *leaf.first <= *prefix);

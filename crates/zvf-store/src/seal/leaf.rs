@@ -42,6 +42,12 @@ pub(crate) fn entry_name(key: &Key) -> Option<String> {
     Some(format!("{class}{text}"))
 }
 
+/// Returns the key of an object of this name in the inventory; `None` for an invalid name.
+pub(crate) fn key_of_entry(name: &str) -> Option<Key> {
+    let text = name.strip_prefix(['n', 'o'])?;
+    Key::parse(text).ok()
+}
+
 /// Encodes the entries of a leaf.
 pub(crate) fn encode<'a>(entries: impl IntoIterator<Item = (&'a String, &'a SealEntry)>) -> Bytes {
     let mut bytes = MAGIC.to_vec();

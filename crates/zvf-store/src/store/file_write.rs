@@ -4,7 +4,7 @@
 //! For writes without a precondition the tag is not needed, and this takes longer than the write.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs, io,
     io::Write,
     panic::resume_unwind,
@@ -120,6 +120,25 @@ impl Store {
         }
     }
 
+    /// Syncs the folders of deleted files if writes are durable: `object_store` syncs the folders of
+    /// what it puts and renames, but not of what it deletes. A delete that a power failure undoes
+    /// would return an object that no state of the store has.
+    pub(super) async fn sync_folders_of(&self, keys: &[Key]) -> Result<(), WriteError> {
+        let (Some(root), Some(first)) = (self.folder(), keys.first()) else {
+            return Ok(());
+        };
+        if !self.is_durable() {
+            return Ok(());
+        }
+        let parents = keys.iter().filter_map(Key::parent);
+        let folders: BTreeSet<PathBuf> = parents.map(|key| root.join(key.as_str())).collect();
+        let sync = move || folders.iter().try_for_each(|folder| sync_folder(folder));
+        match run_blocking(sync).await {
+            Ok(synced) => synced.map_err(|source| self.file_error(first, &source)),
+            Err(error) => resume_panic(error),
+        }
+    }
+
     fn move_files(&self, root: &Path, moves: &[(Key, Key)]) -> Result<Vec<bool>, WriteError> {
         let mut moved = Vec::with_capacity(moves.len());
         let mut last: Option<PathBuf> = None;
@@ -167,6 +186,26 @@ impl Store {
             WriteError::Forbidden { key, source }
         } else {
             WriteError::Io { key, source }
+        }
+    }
+}
+
+/// Syncs a folder, or the nearest one above it that exists.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Folders cannot be opened as files elsewhere.
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let mut folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    loop {
+        match (fs::File::open(folder), folder.parent()) {
+            (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+                folder = parent;
+            }
+            (opened, _) => return opened?.sync_all(),
         }
     }
 }

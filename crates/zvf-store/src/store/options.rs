@@ -12,6 +12,7 @@ use zvf_model::key::Key;
 
 use super::{
     Store,
+    file_write::sync_folder,
     machine_memory::default_cache_bytes,
     write_hook::{HookFn, WriteHook},
 };
@@ -215,7 +216,7 @@ impl OpenOptions {
                 if path.is_file() {
                     return Err(OpenError::NotAFolder(address.to_owned()));
                 }
-                let made = std::fs::create_dir_all(&path);
+                let made = self.make_folder(&path);
                 made.map_err(|source| OpenError::Io {
                     path: address.to_owned(),
                     source,
@@ -223,6 +224,18 @@ impl OpenOptions {
                 self.open_path(address, &path)
             }
         }
+    }
+
+    /// Makes a folder and those above it, and syncs what was made if writes are durable.
+    fn make_folder(&self, path: &FilePath) -> std::io::Result<()> {
+        let new = path.ancestors().take_while(|folder| !folder.exists());
+        let new: Vec<&FilePath> = new.collect();
+        std::fs::create_dir_all(path)?;
+        let parents = new.into_iter().filter_map(FilePath::parent);
+        for parent in parents.filter(|_| self.durable) {
+            sync_folder(parent)?;
+        }
+        Ok(())
     }
 
     /// Opens the store at `address`: a path, or a URL with the scheme `file`, `memory`, `http`,

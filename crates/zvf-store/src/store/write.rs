@@ -64,10 +64,9 @@ impl Store {
     ///
     /// The first [`WriteError`].
     pub async fn delete_many(&self, keys: Vec<Key>) -> Result<(), WriteError> {
-        let deletes = keys
-            .into_iter()
-            .map(|key| async move { self.delete(&key).await });
-        self.run_concurrently(deletes).await
+        let deletes = keys.iter().map(|key| self.delete_unsynced(key));
+        self.run_concurrently(deletes).await?;
+        self.sync_folders_of(&keys).await
     }
 
     /// Runs futures concurrently, up to the limit of the store, until the first error.
@@ -176,6 +175,11 @@ impl Store {
 
     /// Deletes an object, which may be absent.
     pub(crate) async fn delete(&self, key: &Key) -> Result<(), WriteError> {
+        self.delete_unsynced(key).await?;
+        self.sync_folders_of(core::slice::from_ref(key)).await
+    }
+
+    async fn delete_unsynced(&self, key: &Key) -> Result<(), WriteError> {
         let (objects, path) = self.writable(key)?;
         self.write_hook().call("delete", key);
         self.recorder().delete();

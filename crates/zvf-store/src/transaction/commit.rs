@@ -17,9 +17,10 @@ impl Transaction {
     /// [`zvf_nodes`](zvf_model::node_copy) is updated if the base has a valid node copy, and removed
     /// otherwise.
     ///
-    /// When this returns, all objects are at their keys. The new state is visible earlier, from the
-    /// put of the root on: see [`CommitError::Unfinished`]. Afterwards the transaction is finished,
-    /// except for the errors that allow another attempt.
+    /// When this returns, all objects are at their keys, except as
+    /// [`unfinished`](CommitReport::unfinished) states. The new state is visible earlier, from the put
+    /// of the root on: nothing that fails afterwards undoes it or makes it an error. Afterwards the
+    /// transaction is finished, except for the errors that allow another attempt.
     ///
     /// # Atomicity
     ///
@@ -84,7 +85,7 @@ impl Transaction {
         let put = self.store.put_if(&key, root, &Precondition::None).await;
         put.map_err(TransactionError::from)?;
         let applied = self.store.apply_locked(&lock, &journal).await;
-        self.finish(&next, applied)
+        Ok(self.finish(&next, applied))
     }
 
     /// Commits with a put that names the version of the head that it replaces, in memory and in
@@ -109,7 +110,7 @@ impl Transaction {
             Ok(None) => {
                 let head = self.store.applied_head().await?;
                 if self.is_committed(&head).await? {
-                    return self.finish(&next, Ok(()));
+                    return Ok(self.finish(&next, Ok(())));
                 }
                 return Err(self.outdated_error(&head).await?);
             }
@@ -119,7 +120,7 @@ impl Transaction {
             Err(source) => return Err(TransactionError::from(source).into()),
         }
         let applied = self.store.apply(&journal).await;
-        self.finish(&next, applied)
+        Ok(self.finish(&next, applied))
     }
 
     /// Determines the outcome after a put of the head failed without a response. The put may have
@@ -135,7 +136,7 @@ impl Transaction {
         {
             // The head changed, so no put that expects the base can succeed any more.
             if self.is_committed(&head).await? {
-                return self.finish(next, Ok(()));
+                return Ok(self.finish(next, Ok(())));
             }
             return Err(self.outdated_error(&head).await?);
         }
@@ -146,19 +147,11 @@ impl Transaction {
         })
     }
 
-    fn finish(
-        &mut self,
-        next: &State,
-        applied: Result<(), TransactionError>,
-    ) -> Result<CommitReport, CommitError> {
+    fn finish(&mut self, next: &State, applied: Result<(), TransactionError>) -> CommitReport {
         self.finished = true;
-        let transaction = next.transaction;
-        match applied {
-            Ok(()) => Ok(CommitReport { transaction }),
-            Err(source) => Err(CommitError::Unfinished {
-                transaction,
-                source,
-            }),
+        CommitReport {
+            transaction: next.transaction,
+            unfinished: applied.err(),
         }
     }
 

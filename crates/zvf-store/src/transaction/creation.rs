@@ -19,7 +19,11 @@ use super::{
     node_copy::{NodeChanges, has_copy},
     sealing::SealChanges,
 };
-use crate::{io::Precondition, seal::SealEntry, store::Store};
+use crate::{
+    io::{Precondition, WriteError},
+    seal::SealEntry,
+    store::Store,
+};
 
 /// A store in creation.
 ///
@@ -330,7 +334,8 @@ impl Creation {
                 return Err(CreateError::AlreadyExists);
             }
         }
-        store.delete(&creation_marker_key()?).await?;
+        // The store is complete. A marker that stays is of no effect, and sweeping deletes it.
+        let _: Result<(), WriteError> = store.delete(&creation_marker_key()?).await;
         if let Some(lock) = self.lock {
             lock.remove();
         }

@@ -124,15 +124,6 @@ pub enum CommitError {
         /// The cause.
         source: WriteError,
     },
-    /// The transaction is committed and visible to readers, but not all objects are at their keys.
-    /// The next transaction applies the rest.
-    #[error("transaction {transaction} is committed, but not completely applied")]
-    Unfinished {
-        /// The number of the transaction.
-        transaction: u64,
-        /// The cause.
-        source: TransactionError,
-    },
     /// The commit failed and nothing was changed.
     #[error(transparent)]
     Failed(#[from] TransactionError),

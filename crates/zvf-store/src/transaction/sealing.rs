@@ -14,8 +14,11 @@ use super::{
     record::not_json,
 };
 use crate::{
-    io::Read,
-    seal::{Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, split},
+    io::{Read, ReadError, SealError},
+    seal::{
+        Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, key_of_entry,
+        split,
+    },
     store::Store,
 };
 
@@ -236,16 +239,75 @@ impl Transaction {
 }
 
 impl Store {
+    /// Compares all objects with the inventory in `root`, the bytes of the root's `zarr.json`, and
+    /// returns the differences in the order of keys. There are none if the store is not sealed.
+    /// Reads every object.
+    ///
+    /// # Errors
+    ///
+    /// [`TransactionError`] if objects cannot be listed or read.
+    #[doc(hidden)]
+    pub async fn seal_differences(
+        &self,
+        root: &[u8],
+    ) -> Result<Vec<(Key, SealError)>, TransactionError> {
+        let store = self.without_seal();
+        let index = match SealIndex::parse(root) {
+            Ok(Some(index)) => index,
+            Ok(None) => return Ok(Vec::new()),
+            Err(source) => return Ok(vec![(head_key()?, source)]),
+        };
+        let mut differences = Vec::new();
+        let mut listed = Entries::new();
+        let inventory = Inventory::new(index);
+        for leaf in inventory.leaves() {
+            match store.entries(leaf).await {
+                Ok(entries) => listed.extend(entries.iter().map(|(n, e)| (n.clone(), e.clone()))),
+                Err(ReadError::Sealed { key, source }) => differences.push((key, source)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // The objects of a damaged leaf are unknown.
+        let is_complete = differences.is_empty();
+        let present = store.read_entries(&BTreeSet::new()).await?;
+        for (name, found) in &present.changed {
+            let Some(found) = found else {
+                continue;
+            };
+            let difference = match listed.remove(name) {
+                Some(entry) if entry == *found => continue,
+                Some(entry) if entry.size != found.size => SealError::Size {
+                    listed: entry.size,
+                    found: found.size,
+                },
+                Some(_) => SealError::Contents,
+                None if is_complete => SealError::Unlisted,
+                None => continue,
+            };
+            differences.extend(key_of_entry(name).map(|key| (key, difference)));
+        }
+        let missing = listed.keys().filter_map(|name| key_of_entry(name));
+        differences.extend(missing.map(|key| (key, SealError::Missing)));
+        differences.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(differences)
+    }
+
     /// Reads all objects but those of `known` names, and returns their entries.
     pub(super) async fn entries_of_objects(
         &self,
         known: &BTreeSet<String>,
     ) -> Result<SealChanges, TransactionError> {
-        let store = self.without_overlay();
+        self.without_overlay().read_entries(known).await
+    }
+
+    async fn read_entries(
+        &self,
+        known: &BTreeSet<String>,
+    ) -> Result<SealChanges, TransactionError> {
         let mut entries = SealChanges::default();
         let mut batch = Vec::new();
         let mut batch_bytes = 0_u64;
-        let files = store.list_all(&Key::root(), usize::MAX).await?;
+        let files = self.list_all(&Key::root(), usize::MAX).await?;
         let last = files.len().saturating_sub(1);
         for (number, file) in files.into_iter().enumerate() {
             let key = Key::parse(&file.name)?;
@@ -256,7 +318,7 @@ impl Store {
             if batch_bytes < BATCH_BYTES && number < last {
                 continue;
             }
-            for (read, bytes) in batch.iter().zip(store.read(&batch).await?) {
+            for (read, bytes) in batch.iter().zip(self.read(&batch).await?) {
                 if let Some(bytes) = bytes {
                     entries.put(&read.key, SealEntry::of(&bytes));
                 }

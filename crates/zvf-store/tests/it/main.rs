@@ -22,6 +22,8 @@ mod kept;
 mod list;
 mod open;
 mod port;
+#[cfg(target_os = "linux")]
+mod power_cut;
 mod read;
 mod requests;
 mod sealed;

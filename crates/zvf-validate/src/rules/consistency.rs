@@ -245,4 +245,9 @@ rules! { Consistency;
     /// fragment k, but it does not. Readers that rely on it return links of other objects.
     LINK_GROUPS_CLAIM = "ZV-L3-122", Error, "fragment_link_groups is false",
         Repair("removes fragment_link_groups");
+    /// A file of a sealed store is damaged, absent, or the file of another place or state, or the
+    /// inventory is. Readers refuse it. Another program that changed the store leaves this too,
+    /// because it does not know the inventory.
+    INVENTORY = "ZV-L3-123", Error, "a file differs from the inventory",
+        Advice("restore the file from a backup; if another program changed the store, seal it again with `zvf validate --seal`");
 }

@@ -10,9 +10,10 @@ use crate::memory::{codes, lines};
 
 /// Levels at which a case names every broken rule.
 const EXACT: [&str; 2] = ["ZV-L1-", "ZV-L2-"];
-/// Rules that no damage to a store can break: they report failed reads, failed listings and
-/// exhausted memory.
-const NOT_DAMAGE: [&str; 3] = ["ZV-L1-006", "ZV-L1-007", "ZV-L3-003"];
+/// Rules that no damage to a store of the corpus can break: they report failed reads, failed
+/// listings, exhausted memory, and differences from the inventory of a sealed store, which the engine
+/// compares (`damage::sealed` of its tests).
+const NOT_DAMAGE: [&str; 4] = ["ZV-L1-006", "ZV-L1-007", "ZV-L3-003", "ZV-L3-123"];
 
 #[test]
 fn each_damaged_store_breaks_the_named_rules_and_no_others() {

@@ -28,6 +28,7 @@ use crate::{
     failure::Failure,
     form::form,
     nodes,
+    unfinished::unfinished,
     writer::cell_writer::{CellWriter, StagedTransaction},
 };
 
@@ -154,7 +155,9 @@ pub(crate) async fn write(
     };
     match staged.await {
         Ok((root, mut written)) => {
-            written.transaction = transaction.commit(&root).await?.transaction;
+            let committed = transaction.commit(&root).await?;
+            written.unfinished = unfinished(&committed);
+            written.transaction = committed.transaction;
             Ok(written)
         }
         Err(error) => {

@@ -26,6 +26,7 @@ use crate::{
     location::Location,
     nodes,
     stale::{STALE_CHUNKS, STALE_LEVELS},
+    unfinished::unfinished,
     writer::encode::text,
 };
 
@@ -229,6 +230,7 @@ async fn partly(
         error: tally.error,
         seconds: start.elapsed().as_secs_f64(),
         transaction: committed.transaction,
+        unfinished: unfinished(&committed),
     }))
 }
 

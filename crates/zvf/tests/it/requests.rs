@@ -10,6 +10,7 @@ mod kinds;
 mod logs;
 mod recorded;
 mod rounds;
+mod sealed;
 pub(crate) mod snapshot;
 mod unlisted;
 mod wide;

@@ -7,6 +7,7 @@ use super::CreateSummary;
 use crate::{
     display::{count_noun, group_digits},
     formats::GeometryInput,
+    outcome::unfinished_warning,
 };
 
 /// Number of files above which shards are suggested.
@@ -51,6 +52,7 @@ impl CreateOutput {
 
     /// Sets the summary.
     pub fn created(&mut self, created: CreateSummary) {
+        self.warn(unfinished_warning(created.unfinished.as_ref()));
         self.created = created;
     }
 

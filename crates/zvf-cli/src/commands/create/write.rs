@@ -133,6 +133,8 @@ pub struct CreateSummary {
     pub bin_shape: Option<Vec<f64>>,
     /// Reasons for these shapes, one line each.
     pub why: Vec<String>,
+    /// The reason why the store, which is committed, could not be tidied up.
+    pub unfinished: Option<String>,
 }
 
 /// Writes a store.
@@ -203,5 +205,6 @@ fn created(written: Result<WriteReport, zvf::Error>) -> Result<CreateSummary, Bo
         chunk_shape: summary.chunk_shape,
         bin_shape: summary.bin_shape,
         why: summary.why,
+        unfinished: written.unfinished,
     })
 }

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use zvf::PyramidReport;
 
-use crate::display::{count_noun, group_digits};
+use crate::{
+    display::{count_noun, group_digits},
+    outcome::unfinished_warning,
+};
 
 /// The built levels, to be formatted.
 #[derive(Clone, Debug)]
@@ -41,6 +44,12 @@ impl PyramidOutput {
             })
         });
         json!({"store": self.store, "existing": self.made.existing, "levels": levels.collect::<Vec<Value>>()})
+    }
+
+    /// Returns the warning about a level that could not be finished.
+    pub(super) fn warning(&self) -> Option<String> {
+        let mut levels = self.made.levels.iter().rev();
+        unfinished_warning(levels.find_map(|level| level.unfinished.as_ref()))
     }
 
     /// Returns text.

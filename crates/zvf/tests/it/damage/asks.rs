@@ -1,10 +1,10 @@
 //! Queries of a store before and after it is damaged.
 
-use zvf::{Dataset, Query, QueryResult};
+use zvf::{Column, ColumnValues, Dataset, Predicate, Query, QueryResult, VertexBudget};
 use zvf_format::numeric::Value;
 use zvf_query::{
     LevelChoice, Selection, Shape,
-    geometry::{Bbox, Mode},
+    geometry::{Bbox, Mode, Position},
 };
 
 use super::{Files, ask, open};
@@ -26,10 +26,23 @@ impl Intact {
     /// Runs every applicable query.
     pub(crate) async fn of(files: Files) -> Self {
         let dataset = open(&files).await.unwrap();
+        let queries = queries(&dataset).await;
+        Self::asked(files, &dataset, queries).await
+    }
+
+    /// Runs every applicable query, with further kinds of queries.
+    pub(crate) async fn of_all_kinds(files: Files) -> Self {
+        let dataset = open(&files).await.unwrap();
+        let mut queries = queries(&dataset).await;
+        queries.extend(further_queries(&dataset).await);
+        Self::asked(files, &dataset, queries).await
+    }
+
+    async fn asked(files: Files, dataset: &Dataset, queries: Vec<(&'static str, Query)>) -> Self {
         let mut asked = Vec::new();
-        for (name, query) in queries(&dataset).await {
+        for (name, query) in queries {
             // A query that the undamaged store rejects does not apply to it.
-            if let Ok(answer) = ask(&dataset, &query).await {
+            if let Ok(answer) = ask(dataset, &query).await {
                 asked.push(Asked {
                     name,
                     query,
@@ -67,6 +80,68 @@ async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
     }
     queries.push(("drill", Query::new().drill(1)));
     queries
+}
+
+/// Returns queries for the nearest, within a budget, by chunk and by predicate.
+async fn further_queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
+    let whole = ask(dataset, &Query::new()).await.unwrap();
+    let plain = Query::new().columns(Selection::none());
+    let mut queries = Vec::new();
+    if let Some(first) = first_position(&whole) {
+        let place = Position::new(&first).unwrap();
+        queries.push(("nearest", Query::new().nearest(place, 3)));
+        if let Some(chunk) = dataset.root().chunk_shape.chunk_of(&first) {
+            queries.push(("chunk", Query::new().chunks([chunk])));
+        }
+    }
+    let few = whole.positions.len() / 2;
+    for (name, few) in [("half budget", few), ("whole budget", few * 4)] {
+        let few = u64::try_from(few).unwrap();
+        queries.push((name, plain.clone().level(VertexBudget::new(few))));
+    }
+    let vertex = predicate("vertex", &whole.vertex);
+    queries.extend(vertex.map(|query| ("vertex predicate", query)));
+    let object = predicate("object", &whole.object);
+    queries.extend(object.map(|query| ("object predicate", query)));
+    let links = Query::new().shape(Shape::Links);
+    if let Ok(links) = ask(dataset, &links).await {
+        let link = predicate("link", &links.link);
+        queries.extend(link.map(|query| ("link predicate", query.shape(Shape::Links))));
+    }
+    queries
+}
+
+/// Returns a query for the rows whose first numeric attribute is not that of the first row.
+fn predicate(scope: &str, columns: &[Column]) -> Option<Query> {
+    let mut numeric = columns.iter().filter_map(|column| match &column.values {
+        ColumnValues::Numeric(rows) => Some((&column.name, rows)),
+        ColumnValues::Dictionary { .. } => None,
+    });
+    let (name, rows) = numeric.next()?;
+    let channel = if rows.width > 1 { "[0]" } else { "" };
+    let first = rows.view()?.value(0, 0)?;
+    let first = match first {
+        Value::Float(first) if first.is_finite() => first.to_string(),
+        Value::Int(first) => first.to_string(),
+        Value::UInt(first) => first.to_string(),
+        Value::Bool(first) => first.to_string(),
+        Value::Float(_) | Value::Complex { .. } => return None,
+    };
+    let text = format!("{scope}.\"{name}\"{channel} != {first}");
+    let predicate = Predicate::parse(&text);
+    Some(Query::new().filter(predicate.unwrap_or_else(|error| panic!("{text}: {error}"))))
+}
+
+/// Returns the position of the first vertex.
+fn first_position(answer: &QueryResult) -> Option<Vec<f64>> {
+    let positions = answer.positions.view()?;
+    let columns = 0..answer.positions.width;
+    columns
+        .map(|column| match positions.value(0, column)? {
+            Value::Float(value) => Some(value),
+            value => panic!("{value:?}"),
+        })
+        .collect()
 }
 
 /// Returns a box around the middle of the result.

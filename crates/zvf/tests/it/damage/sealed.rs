@@ -1,17 +1,20 @@
 //! Random single faults in sealed stores: each answer is exact or an error.
 //!
-//! Files are damaged, deleted, exchanged and replaced by those of other nodes or of an earlier
-//! transaction. Without an inventory many of these give a wrong answer, because the file is valid.
+//! Files and folders are damaged, deleted, exchanged and replaced by those of other nodes or of
+//! earlier transactions. Without an inventory many of these give a wrong answer, because the file
+//! is valid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use zvf::{Dataset, Design, Editor, Geometry, GeometryKind, NumericColumn, OpenOptions, Query};
-use zvf_build::CellChecksums;
+use zvf::{
+    AutoLevels, CellChecksums, CellCompression, Dataset, Editor, GeometryKind, OpenOptions,
+    Profile, PyramidLevels, PyramidOptions, Query, QueryResult, ShardingPolicy, ValidateOptions,
+};
 use zvf_model::key::Key;
 use zvf_store::{Read, Store};
 use zvf_testkit::{
     golden::Golden,
-    stores::{Cells, Random, Recipe, RecipeProfile, StoreKind, make},
+    stores::{Cells, PyramidLinks, Random, Recipe, RecipeProfile, StoreKind, make, pyramid},
 };
 
 use super::{
@@ -19,11 +22,34 @@ use super::{
     asks::{Asked, Intact},
     files, is_same, open,
 };
-use crate::block_on;
+use crate::{
+    block_on,
+    written::{content::Content, edits, random},
+};
 
 /// Faults in CI; with `ZVF_TEST_ALL`, as `cargo xtask nightly` sets it, [`ALL_FAULTS`].
-const FAULTS: usize = 300;
+const FAULTS: usize = 1_000;
 const ALL_FAULTS: usize = 20_000;
+
+/// Queries that are both answered and refused in each run.
+const KINDS: [&str; 13] = [
+    "whole",
+    "object",
+    "group",
+    "box",
+    "clip",
+    "coarser",
+    "drill",
+    "nearest",
+    "chunk",
+    "half budget",
+    "vertex predicate",
+    "object predicate",
+    "link predicate",
+];
+
+/// Changes of stores of ours after their creation.
+const CHANGES: usize = 4;
 
 /// Recorded stores of the reference, each generation and form.
 const RECORDED: &[(&str, &str)] = &[
@@ -39,11 +65,18 @@ const RECORDED: &[(&str, &str)] = &[
     ("zvf-08", "0.8.1/streamlines.zv"),
 ];
 
-/// A sealed store, its queries, and its files before its last transaction, if it had one.
+/// A sealed store, its queries, and its earlier states.
 struct Case {
     name: String,
     intact: Intact,
-    before: Option<Intact>,
+    before: Vec<Before>,
+}
+
+/// A store before one of its transactions.
+struct Before {
+    files: Files,
+    /// The answers to the queries of the last state, `None` for errors.
+    answers: Vec<Option<QueryResult>>,
 }
 
 /// Returns the files of a store in memory, with the leaves of its inventory.
@@ -55,8 +88,11 @@ async fn files_of(store: &Store) -> Files {
         .collect();
     let root = store.read_one(Read::full(Key::parse("zarr.json").unwrap()));
     let root: serde_json::Value = serde_json::from_slice(&root.await.unwrap().unwrap()).unwrap();
-    let leaves = root["attributes"]["zvf_seal"]["leaves"].as_array().unwrap();
-    let objects = leaves.iter().filter(|leaf| !leaf[2].is_null());
+    let leaves = root["attributes"]["zvf_seal"]["leaves"].as_array();
+    let objects = leaves
+        .into_iter()
+        .flatten()
+        .filter(|leaf| !leaf[2].is_null());
     keys.extend(objects.map(|leaf| Key::parse(leaf[1].as_str().unwrap()).unwrap()));
     let mut files = Files::new();
     for key in keys {
@@ -73,71 +109,137 @@ async fn sealed(files: Files) -> Files {
     files_of(&store).await
 }
 
-async fn cases() -> Vec<Case> {
+/// Returns the stores; a sample of them if not `all`.
+async fn cases(all: bool) -> Vec<Case> {
     let mut cases = Vec::new();
+    let mut add = async |name: String, files: Files| {
+        cases.push(Case {
+            name,
+            intact: Intact::of_all_kinds(sealed(files).await).await,
+            before: Vec::new(),
+        });
+    };
     for (number, kind) in StoreKind::ALL.into_iter().enumerate() {
-        for profile in [RecipeProfile::V09, RecipeProfile::V080] {
+        for (other, profile) in RecipeProfile::ALL.into_iter().enumerate() {
+            if !all && (number + other) % 4 > 0 {
+                continue;
+            }
             let recipe = Recipe {
                 seed: 7,
                 kind,
                 profile,
-                cells: Cells::ALL[number % Cells::ALL.len()],
-                attributes: true,
+                cells: Cells::ALL[(number + other) % Cells::ALL.len()],
                 ..Recipe::default()
             };
-            cases.push(Case {
-                name: format!("{kind:?} {profile:?}"),
-                intact: Intact::of(sealed(make(&recipe).files).await).await,
-                before: None,
-            });
+            add(format!("{kind:?} {profile:?}"), make(&recipe).files).await;
         }
+        let recipe = Recipe {
+            seed: 9,
+            kind,
+            cells: Cells::ALL[number % Cells::ALL.len()],
+            ..Recipe::default()
+        };
+        let pyramid = pyramid(&recipe, PyramidLinks::Explicit);
+        add(format!("pyramid of {kind:?}"), pyramid.fine.files).await;
     }
     let mut archives: BTreeMap<&str, Golden> = BTreeMap::new();
     for (archive, store) in RECORDED {
         let golden = archives
             .entry(archive)
             .or_insert_with(|| Golden::open(archive));
-        cases.push(Case {
-            name: format!("{archive}/{store}"),
-            intact: Intact::of(sealed(files(golden, store)).await).await,
-            before: None,
-        });
+        add(format!("{archive}/{store}"), files(golden, store)).await;
     }
-    for checksums in [CellChecksums::On, CellChecksums::Off] {
-        cases.push(edited(checksums).await);
+    for kind in GeometryKind::ALL {
+        for seed in 0..if all { 4 } else { 1 } {
+            cases.push(changed(kind, seed).await);
+        }
     }
+    cases.push(large().await);
     cases
 }
 
-/// A store with objects, of which the last transaction removed one.
-async fn edited(checksums: CellChecksums) -> Case {
-    let mut positions = Vec::new();
-    let mut objects = Vec::new();
-    for vertex in 0..120_u8 {
-        let at = f32::from(vertex % 40);
-        positions.extend([at, f32::from(vertex / 40), 1.0]);
-        objects.push(i64::from(vertex / 20));
-    }
-    let mut points = Geometry::new(NumericColumn::float32(3, positions));
-    points.object_ids = Some(objects);
-    let mut design = Design::new(GeometryKind::Points);
-    design.chunk_shape = Some(vec![10.0; 3]);
-    design.checksums = checksums;
-    let store = OpenOptions::default().create("memory:").unwrap();
-    let options = zvf::CreateOptions::new().seal(true);
-    let created = zvf::create(store.clone(), &points, design, &options).await;
-    created.unwrap();
-    let before = files_of(&store).await;
+/// A store of ours of random codecs, shards and checksums, with its states before some changes
+/// and before a pyramid.
+async fn changed(kind: GeometryKind, seed: u64) -> Case {
+    let mut case = random::case(seed, kind, Profile::V09);
+    let mut random = Random::new(seed ^ 0x5ea1);
+    let mut expected = Content::of(&case.geometry, &case.design);
+    let name = format!("{kind:?}, seed {seed}: {:?}", case.design);
+    let store = edits::store(&mut case).await;
+    zvf::seal(store.clone()).await.unwrap();
+    let mut states = vec![files_of(&store).await];
     let editor = Editor::open(store.clone()).await.unwrap();
-    editor.remove(&[2]).await.unwrap();
+    for _ in 0..CHANGES {
+        edits::change(&editor, &mut case, &mut random, &mut expected).await;
+        states.push(files_of(&store).await);
+    }
+    let options = PyramidOptions::new().levels(PyramidLevels::Auto(one_level()));
+    // Some stores are too small for a coarser level.
+    if zvf::build_pyramid(&store, &options).await.is_ok() {
+        states.push(files_of(&store).await);
+    }
+    with_states(name, states).await
+}
+
+fn one_level() -> AutoLevels {
+    let mut levels = AutoLevels::default();
+    levels.levels = Some(1);
+    levels
+}
+
+/// A store whose inventory has several leaves.
+async fn large() -> Case {
+    let mut case = random::case(3, GeometryKind::Points, Profile::V09);
+    let mut rows = Vec::new();
+    for vertex in 0..10_000_u16 {
+        rows.extend([f64::from(vertex % 100), f64::from(vertex / 100)]);
+    }
+    case.geometry = zvf::Geometry::new(zvf::NumericColumn::float64(2, rows));
+    case.design = zvf::Design::new(GeometryKind::Points);
+    case.design.chunk_shape = Some(vec![2.0, 2.0]);
+    let store = edits::store(&mut case).await;
+    zvf::seal(store.clone()).await.unwrap();
+    let first = files_of(&store).await;
+    let leaves = first.iter().filter(|(key, _)| key.starts_with(".zvf/seal"));
+    assert!(leaves.count() > 1);
+    let editor = Editor::open(store.clone()).await.unwrap();
+    let none = zvf::OutOfBounds::Reject;
+    let more = zvf::Geometry::new(zvf::NumericColumn::float64(2, [0.5, 0.5]));
+    editor.append(&more, none).await.unwrap();
+    with_states("large".to_owned(), vec![first, files_of(&store).await]).await
+}
+
+/// Returns a case of the last state and the earlier ones.
+async fn with_states(name: String, mut states: Vec<Files>) -> Case {
+    let intact = Intact::of_all_kinds(states.pop().unwrap()).await;
+    let mut before = Vec::new();
+    for files in states {
+        let dataset = open(&files).await.unwrap();
+        let mut answers = Vec::new();
+        for asked in &intact.asked {
+            answers.push(ask(&dataset, &asked.query).await.ok());
+        }
+        before.push(Before { files, answers });
+    }
     Case {
-        name: format!("edited, checksums: {checksums:?}"),
-        intact: Intact::of(files_of(&store).await).await,
-        before: Some(Intact::of(before).await),
+        name,
+        intact,
+        before,
     }
 }
 
+/// The folders of files, each with the `/` at its end.
+fn folders(files: &Files) -> Vec<String> {
+    let mut folders = BTreeSet::new();
+    for (key, _) in files {
+        let ends = key.match_indices('/').map(|(at, _)| at + 1);
+        folders.extend(ends.map(|end| key[..end].to_owned()));
+    }
+    folders.into_iter().collect()
+}
+
 /// Changes files at random and returns the description of the change.
+#[expect(clippy::too_many_lines, reason = "an arm for each kind of fault")]
 fn inflict(case: &Case, random: &mut Random) -> (Files, String) {
     let mut files = case.intact.files.clone();
     let number = random.below(files.len());
@@ -153,7 +255,7 @@ fn inflict(case: &Case, random: &mut Random) -> (Files, String) {
     let last = |key: &str| key.rsplit('/').next().map(str::to_owned);
     let bytes = &mut files[number].1;
     let length = bytes.len();
-    let what = match random.below(9) {
+    let what = match random.below(12) {
         0 => {
             let at = random.below(length);
             if let Some(byte) = bytes.get_mut(at) {
@@ -177,9 +279,8 @@ fn inflict(case: &Case, random: &mut Random) -> (Files, String) {
         }
         4 => {
             // A folder at any depth.
-            let depth = 1 + random.below(key.matches('/').count());
-            let end = key.match_indices('/').nth(depth - 1).map(|(at, _)| at + 1);
-            let folder = key[..end.unwrap_or(key.len())].to_owned();
+            let all = folders(&files);
+            let folder = all[random.below(all.len())].clone();
             files.retain(|(key, _)| !key.starts_with(&folder));
             format!("{folder}: deleted")
         }
@@ -207,35 +308,57 @@ fn inflict(case: &Case, random: &mut Random) -> (Files, String) {
             files[number].1 = bytes;
             name(&format!("replaced by {}", files[other].0))
         }
-        _ => match &case.before {
-            None => {
-                files.push((format!("{key}0"), files[other].1.clone()));
-                name("copied beside itself")
+        8 => {
+            // Whole nodes with their cells: attributes, arrays, groups, levels.
+            let all = folders(&files);
+            let one = all[random.below(all.len())].clone();
+            let depth = |folder: &str| folder.matches('/').count();
+            let others = all.iter().filter(|other| depth(other) == depth(&one));
+            let others: Vec<&String> = others.collect();
+            let other = others[random.below(others.len())].clone();
+            for (key, _) in &mut files {
+                if let Some(below) = key.strip_prefix(&one) {
+                    *key = format!("{other}{below}");
+                } else if let Some(below) = key.strip_prefix(&other) {
+                    *key = format!("{one}{below}");
+                }
             }
-            Some(before) => {
-                // A file or a folder as it was before the last transaction.
+            format!("{one}: exchanged with {other}")
+        }
+        9 => {
+            files.push((format!("{key}0"), files[other].1.clone()));
+            name("copied beside itself")
+        }
+        _ => match case.before.len() {
+            0 => {
+                bytes.extend(vec![0; 1 + random.below(9)]);
+                name("extended")
+            }
+            states => {
+                // A file or a folder as it was in an earlier state.
+                let state = random.below(states);
                 let depth = random.below(1 + key.matches('/').count());
                 let end = key.match_indices('/').nth(depth).map(|(at, _)| at + 1);
                 let part = key[..end.unwrap_or(key.len())].to_owned();
                 files.retain(|(key, _)| !key.starts_with(&part));
-                let old = before
-                    .files
-                    .iter()
-                    .filter(|(key, _)| key.starts_with(&part));
-                files.extend(old.cloned());
-                format!("{part}: as before")
+                let before = case.before[state].files.iter();
+                files.extend(before.filter(|(key, _)| key.starts_with(&part)).cloned());
+                format!("{part}: as in state {state}")
             }
         },
     };
     (files, what)
 }
 
-/// Returns whether an answer is that of the store, or of its state before.
-fn is_exact(case: &Case, asked: &Asked, answer: &zvf::QueryResult) -> bool {
-    let before = case.before.iter().flat_map(|before| &before.asked);
-    let mut before = before.filter(|before| before.name == asked.name);
+/// Returns whether an answer is that of the store, or of one of its earlier states.
+fn is_exact(case: &Case, number: usize, answer: &QueryResult) -> bool {
+    let asked: &Asked = &case.intact.asked[number];
+    let mut before = case
+        .before
+        .iter()
+        .flat_map(|before| &before.answers[number]);
     // The root as it was before, and nothing else that the query reads has changed.
-    is_same(answer, &asked.answer) || before.any(|before| is_same(answer, &before.answer))
+    is_same(answer, &asked.answer) || before.any(|before| is_same(answer, before))
 }
 
 #[test]
@@ -246,29 +369,248 @@ fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_answer() {
         None => FAULTS,
     };
     block_on(async {
-        let cases = cases().await;
+        let cases = cases(faults == ALL_FAULTS).await;
         let mut random = Random::new(0x5eed_0f5e_a1ed);
-        let (mut refused, mut exact) = (0_u32, 0_u32);
+        let mut unopened = 0_u32;
+        let mut kinds = BTreeMap::new();
         let mut wrong = Vec::new();
         for number in 0..faults {
             let case = &cases[number % cases.len()];
             let (files, what) = inflict(case, &mut random);
             let Ok(dataset) = open(&files).await else {
-                refused += 1;
+                unopened += 1;
                 continue;
             };
-            for _ in 0..2 {
-                let asked = &case.intact.asked[random.below(case.intact.asked.len())];
+            for _ in 0..3 {
+                let number = random.below(case.intact.asked.len());
+                let asked = &case.intact.asked[number];
+                let counts = kinds.entry(asked.name).or_insert([0_u32; 2]);
                 match ask(&dataset, &asked.query).await {
-                    Err(_) => refused += 1,
-                    Ok(answer) if is_exact(case, asked, &answer) => exact += 1,
+                    Err(_) => counts[0] += 1,
+                    Ok(answer) if is_exact(case, number, &answer) => counts[1] += 1,
                     Ok(_) => wrong.push(format!("{}: {what}, {}", case.name, asked.name)),
                 }
             }
         }
         assert_eq!(wrong, Vec::<String>::new());
-        println!("sealed: {faults} faults, {refused} refused, {exact} exact");
-        assert!(refused > 100 && exact > 100);
+        println!(
+            "sealed: {faults} faults in {} stores, {unopened} not opened",
+            cases.len()
+        );
+        println!("refused and exact: {kinds:?}");
+        for kind in KINDS {
+            assert!(
+                kinds
+                    .get(kind)
+                    .is_some_and(|[refused, exact]| *refused > 0 && *exact > 0)
+            );
+        }
+    });
+}
+
+/// Stores of ours of one column of the table, each with an earlier state and a coarser level.
+async fn stores_of_column(checksums: CellChecksums, is_sealed: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let kinds = [
+        GeometryKind::Points,
+        GeometryKind::Polylines,
+        GeometryKind::Graphs,
+    ];
+    for (seed, kind) in (20..).zip(kinds) {
+        let mut case = (seed..seed + 1_000)
+            .map(|seed| random::case(seed, kind, Profile::V09))
+            .find(|case| {
+                let geometry = &case.geometry;
+                geometry.vertices() > 60
+                    && geometry.vertex.len() > 1
+                    && geometry.object.len() > 1
+                    && case.design.chunk_shape.is_some()
+                    && case.design.sharding == ShardingPolicy::None
+            })
+            .unwrap();
+        case.design.checksums = checksums;
+        case.design.compression = CellCompression::None;
+        let mut random = Random::new(seed);
+        let mut expected = Content::of(&case.geometry, &case.design);
+        let store = edits::store(&mut case).await;
+        let options = PyramidOptions::new().levels(PyramidLevels::Auto(one_level()));
+        zvf::build_pyramid(&store, &options).await.unwrap();
+        if is_sealed {
+            zvf::seal(store.clone()).await.unwrap();
+        }
+        let mut states = vec![files_of(&store).await];
+        let editor = Editor::open(store.clone()).await.unwrap();
+        edits::change(&editor, &mut case, &mut random, &mut expected).await;
+        states.push(files_of(&store).await);
+        let name = format!("{kind:?}, checksums {checksums:?}, sealed {is_sealed}");
+        cases.push(with_states(name, states).await);
+    }
+    cases
+}
+
+fn is_cell(key: &str) -> bool {
+    !key.ends_with("zarr.json") && !key.starts_with(".zvf")
+}
+
+/// Inflicts a fault of a row of the table in `docs/security.md`, by its text.
+fn inflict_row(row: &str, case: &Case, random: &mut Random) -> Files {
+    let mut files = case.intact.files.clone();
+    let cells: Vec<usize> = (0..files.len())
+        .filter(|at| is_cell(&files[*at].0))
+        .collect();
+    let nodes: Vec<usize> = (0..files.len())
+        .filter(|at| files[*at].0.ends_with("zarr.json"))
+        .collect();
+    let (cell, other) = (*random.pick(&cells), *random.pick(&cells));
+    let (node, other_node) = (*random.pick(&nodes), *random.pick(&nodes));
+    match row {
+        "a changed bit or zeros in a cell" => {
+            let bytes = &mut files[cell].1;
+            let at = random.below(bytes.len());
+            match random.chance(50) {
+                true => bytes[at] ^= 1 << random.below(8),
+                false => bytes[at..].fill(0),
+            }
+        }
+        "a changed bit in a `zarr.json`" => {
+            let bytes = &mut files[node].1;
+            let at = random.below(bytes.len());
+            bytes[at] ^= 1 << random.below(8);
+        }
+        "a truncated or extended file" => {
+            let number = random.below(files.len());
+            let bytes = &mut files[number].1;
+            match random.chance(50) {
+                true => bytes.truncate(random.below(bytes.len())),
+                false => bytes.extend(vec![0; 1 + random.below(24)]),
+            }
+        }
+        "a cell or table that is gone" => drop(files.remove(cell)),
+        "an attribute, array or level that is gone" => {
+            let key = files[node].0.clone();
+            let folder = key.strip_suffix("zarr.json").unwrap();
+            if !folder.is_empty() {
+                files.retain(|(key, _)| !key.starts_with(folder));
+            }
+        }
+        "a cell of another array, level or place" => {
+            let bytes = files[other].1.clone();
+            files[cell].1 = bytes;
+        }
+        "a node of another array or level" => {
+            let bytes = files[other_node].1.clone();
+            files[node].1 = bytes;
+        }
+        "a file of an earlier transaction" => {
+            let before = &case.before[0].files;
+            let (key, bytes) = &before[random.below(before.len())];
+            files.retain(|(other, _)| other != key);
+            files.push((key.clone(), bytes.clone()));
+        }
+        "a file that should not exist" => {
+            let (key, _) = &files[cell];
+            let (folder, name) = key.rsplit_once('/').unwrap();
+            let key = match name.parse::<u64>() {
+                Ok(number) => format!("{folder}/{}", number + 1),
+                Err(_) => format!("{key}0"),
+            };
+            if files.iter().all(|(other, _)| *other != key) {
+                files.push((key, files[other].1.clone()));
+            }
+        }
+        "all of the above, where nothing that a query reads is affected" => {}
+        other => panic!("the table has an unknown row: {other}"),
+    }
+    files
+}
+
+/// The cells of the table state which outcomes are possible: an error, or a wrong answer in the
+/// words of [`SILENT`]. The exact answer is always possible.
+#[test]
+#[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
+fn the_table_of_faults_in_the_guide_is_true() {
+    const SILENT: [&str; 5] = [
+        "change an answer",
+        "absent",
+        "fill values",
+        "not found",
+        "be read",
+    ];
+    let page = include_str!("../../../../../docs/security.md");
+    let (_, table) = page
+        .split_once("| fault | without checksums | with checksums | sealed |")
+        .unwrap();
+    let lines = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let rows: Vec<Vec<&str>> = lines
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows.len(), 10);
+    let faults = zvf_testkit::sample::cases(60_u64);
+    block_on(async {
+        let columns = [
+            (CellChecksums::Off, false),
+            (CellChecksums::On, false),
+            (CellChecksums::On, true),
+        ];
+        let mut seen = BTreeMap::new();
+        for (column, (checksums, is_sealed)) in columns.into_iter().enumerate() {
+            let cases = stores_of_column(checksums, is_sealed).await;
+            let mut random = Random::new(0x7ab1e);
+            for row in &rows {
+                let text = match row[column + 1] {
+                    "the same" => row[column],
+                    text => text,
+                };
+                let is_silent = SILENT.iter().any(|words| text.contains(words));
+                let is_error = text.contains("error");
+                let counts = seen.entry((row[0], column)).or_insert([0_u32; 3]);
+                for fault in 0..faults {
+                    let case = &cases[usize::try_from(fault).unwrap() % cases.len()];
+                    let files = inflict_row(row[0], case, &mut random);
+                    let opened = open(&files).await;
+                    for _ in 0..3 {
+                        let number = random.below(case.intact.asked.len());
+                        let told = match &opened {
+                            Ok(dataset) => ask(dataset, &case.intact.asked[number].query).await,
+                            Err(error) => Err(error.to_string()),
+                        };
+                        let is_possible = match &told {
+                            Err(_) => {
+                                counts[0] += 1;
+                                is_error
+                            }
+                            Ok(answer) if is_exact(case, number, answer) => {
+                                counts[1] += 1;
+                                true
+                            }
+                            Ok(_) => {
+                                counts[2] += 1;
+                                is_silent
+                            }
+                        };
+                        let asked = case.intact.asked[number].name;
+                        let told = told.map(|_| "another answer");
+                        assert!(
+                            is_possible,
+                            "{}: {}, {asked}: {told:?}, not {text}",
+                            case.name, row[0]
+                        );
+                    }
+                }
+            }
+        }
+        for ((row, column), [errors, exact, silent]) in &seen {
+            println!("{row}, column {column}: {errors} errors, {exact} exact, {silent} wrong");
+        }
+        // The table would be true if nothing had an effect.
+        let wrong = |column| {
+            seen.iter()
+                .filter(move |((_, c), counts)| *c == column && counts[2] > 0)
+        };
+        assert!(wrong(0).count() > 4 && wrong(1).count() > 2, "{seen:?}");
     });
 }
 
@@ -309,5 +651,83 @@ fn valid_files_in_the_wrong_place_are_errors_that_name_them() {
         let store = options.from_memory(without(&sealed)).unwrap();
         let dataset = Dataset::open_with(store, &options).await.unwrap();
         ask(&dataset, &whole).await.unwrap();
+    });
+}
+
+/// Every difference is a finding, also one that no query notices.
+#[test]
+fn validation_reports_each_difference_from_the_inventory() {
+    block_on(async {
+        let golden = Golden::open("zvf-09");
+        let plain = files(&golden, "points_objects_groups/store.zarrvectors");
+        let sealed = sealed(plain).await;
+        let found = async |files: &Files| {
+            let store = OpenOptions::default().from_memory(files.clone()).unwrap();
+            let options = ValidateOptions::default();
+            let report = zvf::validate(store, &options).await.unwrap();
+            let own = report.findings.into_iter();
+            let own = own.filter(|finding| finding.rule.code == "ZV-L3-123");
+            own.map(|finding| finding.path).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&sealed).await, [""; 0]);
+        let mut random = Random::new(3);
+        for number in 0..sealed.len() {
+            let key = sealed[number].0.clone();
+            if key == "zarr.json" {
+                continue;
+            }
+            let mut damaged = sealed.clone();
+            match number % 3 {
+                0 => drop(damaged.remove(number)),
+                1 => {
+                    let at = random.below(damaged[number].1.len());
+                    damaged[number].1[at] ^= 4;
+                }
+                _ => damaged[number].1.push(0),
+            }
+            assert_eq!(found(&damaged).await, [key]);
+        }
+        let mut more = sealed.clone();
+        more.push(("0/vertices/c/9/9/9".to_owned(), vec![1]));
+        assert_eq!(found(&more).await, ["0/vertices/c/9/9/9"]);
+        let mut damaged = sealed.clone();
+        let root = damaged.iter_mut().find(|(key, _)| key == "zarr.json");
+        let (_, root) = root.unwrap();
+        let text = String::from_utf8(root.clone()).unwrap();
+        *root = text.replacen("\"store\"", "\"stone\"", 1).into_bytes();
+        assert_ne!(*root, text.into_bytes());
+        assert_eq!(found(&damaged).await, ["zarr.json"]);
+    });
+}
+
+/// A change by another program is refused until the store is sealed again.
+#[test]
+fn a_store_changed_by_others_is_sealed_again() {
+    block_on(async {
+        let golden = Golden::open("zvf-09");
+        let plain = files(&golden, "points_objects_groups/store.zarrvectors");
+        let mut changed = sealed(plain).await;
+        let is_cell = |key: &str| key.starts_with("0/vertices/c/");
+        let cell = changed.iter_mut().find(|(key, _)| is_cell(key)).unwrap();
+        // The lowest bit of the first coordinate, after the length of the cell.
+        cell.1[8] ^= 1;
+        let key = cell.0.clone();
+        let store = OpenOptions::default().from_memory(changed).unwrap();
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        let error = ask(&dataset, &Query::new()).await.unwrap_err();
+        assert!(error.contains(&key), "{error}");
+        let options = ValidateOptions::default();
+        let mut report = zvf::repair(store.clone(), &options).await.unwrap().left;
+        let paths: Vec<&str> = report.findings.iter().map(|f| f.path.as_str()).collect();
+        assert!(paths.contains(&key.as_str()), "{paths:?}");
+        assert!(!report.is_ok());
+        let sealed = zvf::seal_validated(store.clone(), &mut report)
+            .await
+            .unwrap();
+        assert!(sealed.is_some() && report.is_ok(), "{:?}", report.findings);
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        ask(&dataset, &Query::new()).await.unwrap();
+        let after = zvf::validate(store, &options).await.unwrap();
+        assert_eq!(after.findings, report.findings);
     });
 }

@@ -1,0 +1,136 @@
+//! The output of `strace` as calls that change files.
+
+use std::collections::BTreeMap;
+
+/// Arguments of `strace`: all threads, paths of descriptors, all text as hexadecimal numbers.
+pub(super) const ARGUMENTS: [&str; 7] = [
+    "-f",
+    "-y",
+    "-xx",
+    "-s",
+    "100000",
+    "-e",
+    "trace=open,openat,creat,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,\
+     rmdir,mkdir,mkdirat,fsync,fdatasync,ftruncate,stat,statx,newfstatat",
+];
+
+/// A call that succeeded. Paths are relative to the recorded folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// A file was created, or opened and emptied.
+    Create(String),
+    Write(String, Vec<u8>),
+    Rename(String, String),
+    Link(String, String),
+    Remove(String),
+    MakeFolder(String),
+    Sync(String),
+    /// A mark with this number was looked up.
+    Mark(usize),
+}
+
+/// Returns the calls below `folder`, and those that look up a path that starts with `mark`.
+pub(super) fn parse(trace: &str, folder: &str, mark: &str) -> Vec<Call> {
+    let mut unfinished: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut calls = Vec::new();
+    for line in trace.lines() {
+        let Some((process, text)) = line.split_once(' ') else {
+            continue;
+        };
+        let text = text.trim_start();
+        if let Some(start) = text.strip_suffix(" <unfinished ...>") {
+            // A sync covers what was written before it began.
+            if is_sync(start) {
+                calls.extend(call(&format!("{start}) = 0"), folder, mark));
+            } else {
+                unfinished.insert(process, start);
+            }
+            continue;
+        }
+        // Other calls have their effect at the latest when they return.
+        let whole = match text.strip_prefix("<... ") {
+            None => text.to_owned(),
+            Some(rest) if is_sync(rest) => continue,
+            Some(rest) => {
+                let start = unfinished.remove(process).unwrap_or_default();
+                let end = rest.split_once(" resumed>").unwrap_or_default().1;
+                format!("{start}{end}")
+            }
+        };
+        calls.extend(call(&whole, folder, mark));
+    }
+    calls
+}
+
+fn is_sync(call: &str) -> bool {
+    call.starts_with("fsync") || call.starts_with("fdatasync")
+}
+
+fn call(text: &str, folder: &str, mark: &str) -> Option<Call> {
+    let (name, rest) = text.split_once('(')?;
+    let (arguments, result) = rest.rsplit_once(" = ")?;
+    let texts = texts(arguments);
+    if name.contains("stat") {
+        let path = texts.iter().find_map(|text| {
+            let text = String::from_utf8(text.clone()).ok()?;
+            text.strip_prefix(mark)?.parse().ok()
+        });
+        return path.map(Call::Mark);
+    }
+    if result.starts_with('-') {
+        return None;
+    }
+    let paths: Vec<String> = texts
+        .iter()
+        .filter_map(|text| String::from_utf8(text.clone()).ok())
+        .collect();
+    let below = |path: &String| {
+        let below = path.strip_prefix(folder)?;
+        Some(below.trim_start_matches('/').to_owned())
+    };
+    // A call at a descriptor has the folder of the descriptor first, and then a path in it.
+    let at = |base: usize| match paths.get(base + 1)?.starts_with('/') {
+        true => below(paths.get(base + 1)?),
+        false => below(&format!("{}/{}", paths.get(base)?, paths.get(base + 1)?)),
+    };
+    match name {
+        "open" | "creat" | "openat" => {
+            let is_new = ["O_CREAT", "O_TRUNC"]
+                .iter()
+                .any(|flag| arguments.contains(flag));
+            let path = if name == "openat" {
+                at(0)
+            } else {
+                below(paths.first()?)
+            };
+            path.filter(|_| is_new).map(Call::Create)
+        }
+        "write" | "pwrite64" => {
+            let bytes = texts.get(1).cloned().unwrap_or_default();
+            Some(Call::Write(below(paths.first()?)?, bytes))
+        }
+        "rename" => Some(Call::Rename(below(&paths[0])?, below(&paths[1])?)),
+        "renameat" | "renameat2" => Some(Call::Rename(at(0)?, at(2)?)),
+        "link" => Some(Call::Link(below(&paths[0])?, below(&paths[1])?)),
+        "linkat" => Some(Call::Link(at(0)?, at(2)?)),
+        "unlink" | "rmdir" => below(paths.first()?).map(Call::Remove),
+        "unlinkat" => at(0).map(Call::Remove),
+        "mkdir" => below(paths.first()?).map(Call::MakeFolder),
+        "mkdirat" => at(0).map(Call::MakeFolder),
+        "fsync" | "fdatasync" => below(paths.first()?).map(Call::Sync),
+        other => panic!("the model has no {other}: {text}"),
+    }
+}
+
+/// Returns the texts in quotes and in angle brackets, in order.
+fn texts(arguments: &str) -> Vec<Vec<u8>> {
+    let parts = arguments.split(['"', '<', '>']);
+    let hexadecimal = parts.filter(|part| part.starts_with("\\x"));
+    let decode = |part: &str| -> Vec<u8> {
+        let bytes = part.split("\\x").skip(1);
+        bytes
+            .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+            .collect()
+    };
+    hexadecimal.map(decode).collect()
+}
