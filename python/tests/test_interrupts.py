@@ -81,6 +81,7 @@ READS: dict[str, Callable[[zvf.Dataset], object]] = {
     "nearest": lambda store: store.nearest((0.5, 0.5, 0.5), 5000),
     "count": lambda store: store.count(bbox=((0.1, 0.1, 0.1), (0.9, 0.9, 0.9))),
     "analyze": lambda store: store.analyze(bbox=EVERYTHING),
+    "render": lambda store: store.render(size=(320, 240), level=0),
     "validate": lambda store: zvf.validate(store.address),
     "save": lambda store: store.save("all.npz"),
 }

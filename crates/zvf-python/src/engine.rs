@@ -11,7 +11,10 @@ use std::{
 use futures_util::future::{AbortHandle, abortable};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::{
+    runtime::{Builder, Handle, Runtime},
+    sync::oneshot,
+};
 
 use crate::{errors::IntoException, progress::ProgressCallback};
 
@@ -78,6 +81,29 @@ pub(crate) async fn blocking<T: Send + 'static>(
         None => work(),
     });
     done.await.map_err(|_| panicked())
+}
+
+/// Runs `work` on the threads of the runtime, so that the caller is not held up where it computes
+/// for long. Dropping the future cancels `work` at its next await.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> PyResult<T> {
+    let (done, output) = oneshot::channel();
+    let handle = spawn(work, move |output| {
+        // Nothing waits for the output after Ctrl-C.
+        let _ = done.send(output);
+    })?;
+    let _handle = AbortOnDrop(handle);
+    output.await.map_err(|_| panicked())
+}
+
+/// Cancels an operation that nothing waits for.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Starts `work` and returns a handle that cancels it. `then` takes its output on a thread of the

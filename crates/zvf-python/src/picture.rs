@@ -5,7 +5,13 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes, types::PyDict};
 use zvf::{LevelChoice, LevelId, VertexBudget};
 use zvf_render::{Background, Colormap, RenderOptions, RenderOutput, Viewpoint, render};
 
-use crate::{dataset::PyDataset, engine, errors::unusable, options::Keywords, query::bbox};
+use crate::{
+    dataset::PyDataset,
+    engine,
+    errors::{IntoException, unusable},
+    options::Keywords,
+    query::bbox,
+};
 
 /// A picture. `zvf.Picture` documents the methods.
 #[pyclass(frozen, module = "zvf._zvf", name = "Picture")]
@@ -55,7 +61,11 @@ pub(crate) fn draw(
     let options = options(&mut given)?;
     given.finish()?;
     let dataset = dataset.get().current();
-    engine::run(py, render(&dataset, &options)).map(PyPicture)
+    // Drawing computes without an await.
+    let work = engine::apart(async move { render(&dataset, &options).await });
+    let drawn = engine::run(py, work)?;
+    let drawn = drawn.map_err(|error| error.into_exception(py))?;
+    Ok(PyPicture(drawn))
 }
 
 /// Takes the options of `zvf render`.
