@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     display::{count_noun, len_u64},
-    outcome::{CommandOutcome, unfinished_warning},
+    outcome::CommandOutcome,
 };
 
 /// Number of missing tasks that the text names.
@@ -234,12 +234,8 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
             text = format!("{text}, {}", count_noun(count, noun, nouns));
         }
     }
-    let why = counts.get("unfinished").and_then(Value::as_str);
-    let warning = unfinished_warning(why.map(str::to_owned).as_ref());
     report["report"] = Value::Object(counts);
-    let mut outcome = outcome(arguments.json, &report, text);
-    outcome.warnings.extend(warning);
-    Ok(outcome)
+    Ok(outcome(arguments.json, &report, text))
 }
 
 fn outcome(json: bool, report: &Value, text: String) -> CommandOutcome {
