@@ -71,7 +71,7 @@ impl PyTaskPlan {
         share: usize,
         batches: Vec<Bound<'_, PyDict>>,
     ) -> PyResult<bool> {
-        let batches = batches.iter().map(geometry);
+        let batches = batches.into_iter().map(|batch| geometry(&batch));
         let batches: Vec<Geometry> = batches.collect::<PyResult<_>>()?;
         let mut source = ShareBatches(batches.into_iter());
         engine::run(py, self.plan.fill(share, &mut source, &self.open))
@@ -99,6 +99,7 @@ impl PyTaskPlan {
         Ok(engine::run(py, self.plan.status(&self.open))?.missing)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "extracted from a list")]
     fn advance(&self, py: Python<'_>, shares: Option<Vec<usize>>) -> PyResult<Self> {
         let next = match &shares {
             None => self.plan.advance(&self.open),
