@@ -127,6 +127,18 @@ pub struct GeometryReadOptions {
     pub missing: MissingPolicy,
     /// New names for attributes.
     pub renames: Vec<Rename>,
+    /// Treatment of row ids.
+    pub row_ids: RowIdPolicy,
+}
+
+/// Treatment of the addresses of vertices in a file, which belong to one transaction of one store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowIdPolicy {
+    /// Leave them out, with a note.
+    #[default]
+    LeaveOut,
+    /// Read them.
+    Read,
 }
 
 impl GeometryReadOptions {
@@ -138,6 +150,7 @@ impl GeometryReadOptions {
             links: None,
             missing: MissingPolicy::default(),
             renames: Vec::new(),
+            row_ids: RowIdPolicy::default(),
         }
     }
 }
@@ -154,6 +167,8 @@ pub struct GeometryInput {
     pub axes: Option<Vec<String>>,
     /// Coordinate reference system, if the file has one.
     pub crs: Option<serde_json::Value>,
+    /// Address of each vertex in the store that the file comes from, if they were asked for.
+    pub row_ids: Option<Vec<u64>>,
     /// Description of the store that the file comes from; empty if the file has none.
     pub description: StoreDescription,
     /// Files read, the requested one first.
@@ -310,7 +325,7 @@ fn write_one(
         return sink.finish(&answer.groups, &description.group);
     }
     let mut staged = Staged::new(file.path());
-    let left_out = match file.format() {
+    let mut left_out = match file.format() {
         Format::Csv => csv::write(answer, description, &mut staged)?,
         Format::Npz => npz::write(answer, description, &mut staged)?,
         Format::Ply => ply::write(answer, description, &mut staged)?,
@@ -327,6 +342,7 @@ fn write_one(
             return Err(ResultWriteError::NotBuilt(format));
         }
     };
+    left_out.extend(file.format().crs_left_out(description.crs.as_ref()));
     Ok(WrittenFiles {
         files: staged.publish()?,
         left_out,

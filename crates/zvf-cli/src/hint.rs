@@ -112,7 +112,9 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
             _ => "nothing was changed; try again, or raise --retries".into(),
         }),
         E::Unnamed if operation == Operation::Edit => Some(
-            "name the objects to replace with --remove, or add the file with zvf append".into(),
+            "name the objects to replace with --remove, write points with their addresses by zvf query \
+             --row-ids, or add the file with zvf append"
+                .into(),
         ),
         E::Severed { links } => Some(Hint::with_message(
             format!("{links} links to other objects would be lost"),
@@ -180,6 +182,14 @@ fn edit_hint(operation: Operation, error: &EditError) -> Option<Hint> {
         )),
         (Operation::Edit, EditError::UnknownObject(_)) => {
             Some("add objects with zvf append, or name the objects to replace with --remove".into())
+        }
+        (_, EditError::UnknownAttribute { .. }) => Some(
+            "to leave it out, create a store from the file, write it with zvf query --select NAMES, \
+             and give that file"
+                .into(),
+        ),
+        (_, EditError::ChunkBelowGrid { .. }) => {
+            Some("set them with zvf create --bounds when the store is created".into())
         }
         (Operation::Attributes, EditError::AttributeType { .. }) => {
             Some("convert the column, or replace the attribute with --replace".into())

@@ -19,6 +19,7 @@ mod display;
 mod editing;
 mod hint;
 mod interrupt;
+mod many_files;
 mod outcome;
 mod progress;
 mod stop;

@@ -108,9 +108,23 @@ fn check_distinct(path: &Path, with: &[PathBuf]) -> Result<(), FileError> {
 fn overlays(options: &FileReadOptions) -> Result<Vec<SurfaceValues>, FileError> {
     let read = |path: &PathBuf| match FileFormat::of_path(path) {
         Some(FileFormat::Gii) => gifti::read_overlay(path, options.unpacked),
+        _ if is_table(path) => {
+            let why = "a table cannot be added to a surface; create the store without it, and add \
+                       its columns by row_id: zvf query --row-ids, zvf edit --attributes";
+            Err(FileFault::Unsupported(why).of(path))
+        }
         _ => freesurfer::read_overlay(path, options.unpacked),
     };
     options.with.iter().map(read).collect()
+}
+
+/// Returns whether a file is a table. Files with values of `FreeSurfer` have any other extension.
+fn is_table(path: &Path) -> bool {
+    const TABLES: [&str; 8] = [
+        "csv", "tsv", "txt", "npy", "npz", "arrow", "parquet", "feather",
+    ];
+    path.extension()
+        .is_some_and(|end| TABLES.iter().any(|table| end.eq_ignore_ascii_case(table)))
 }
 
 /// Extensions that can be read.

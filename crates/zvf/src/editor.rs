@@ -29,6 +29,7 @@ use crate::{
     stale::mark_stale,
     unfinished::unfinished,
     writer::{
+        PlanCheck,
         cell_writer::{CellWriter, StagedTransaction},
         encode::{self, Arrays, encoded},
     },
@@ -69,6 +70,7 @@ pub struct Editor {
     store: Store,
     address: String,
     retries: usize,
+    check: Option<PlanCheck>,
 }
 
 /// The result of a change.
@@ -169,6 +171,7 @@ impl Editor {
                 store,
                 address,
                 retries: 16,
+                check: None,
             })
         })
     }
@@ -177,6 +180,15 @@ impl Editor {
     #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {
         self.retries = retries;
+        self
+    }
+
+    /// Calls `check` with the expected size of added geometry, before anything is written. An error
+    /// ends the change with [`Error::Declined`]. The store keeps its chunk shape, so geometry of a
+    /// larger scale may need very many chunks.
+    #[must_use]
+    pub fn check(mut self, check: PlanCheck) -> Self {
+        self.check = Some(check);
         self
     }
 
@@ -202,7 +214,7 @@ impl Editor {
     ) -> Result<ChangeSummary, Error> {
         Ok(self
             .change(&|image| {
-                let add = Some(planned(geometry.clone(), image, out_of_bounds)?);
+                let add = Some(self.planned(geometry, image, out_of_bounds)?);
                 Ok(LevelChange {
                     add,
                     ..LevelChange::default()
@@ -266,6 +278,31 @@ impl Editor {
         Ok(self.replace_set(&remove, geometry, out_of_bounds).await?)
     }
 
+    /// Returns the plan of the added geometry, with new ids where it has none.
+    fn planned(
+        &self,
+        geometry: &Geometry,
+        image: &LevelSnapshot,
+        out_of_bounds: OutOfBounds,
+    ) -> Result<WritePlan, Failure> {
+        let mut geometry = geometry.clone();
+        let design = image.design(out_of_bounds);
+        if let Some(next) = image.next_id() {
+            if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
+                let ids = next..i64::MAX;
+                let parts = offsets.len().saturating_sub(1);
+                geometry.part_objects = Some(ids.take(parts).collect());
+            } else if image.kind().is_linked() && geometry.object_ids.is_none() {
+                geometry.object_ids = Some(vec![next; geometry.vertices()]);
+            }
+        }
+        let plan = WritePlan::new(geometry, design)?;
+        if let Some(check) = &self.check {
+            check(&plan.estimate()).map_err(Failure::Declined)?;
+        }
+        Ok(plan)
+    }
+
     async fn replace_set(
         &self,
         remove: &BTreeSet<i64>,
@@ -275,7 +312,7 @@ impl Editor {
         self.change_whole(&|image| {
             Ok(LevelChange {
                 remove: remove.clone(),
-                add: Some(planned(geometry.clone(), image, out_of_bounds)?),
+                add: Some(self.planned(geometry, image, out_of_bounds)?),
                 ..LevelChange::default()
             })
         })
@@ -541,23 +578,4 @@ impl Editor {
         gone.extend(tables);
         Ok((objects, gone))
     }
-}
-
-/// Returns the plan of the added geometry, with new ids where it has none.
-fn planned(
-    mut geometry: Geometry,
-    image: &LevelSnapshot,
-    out_of_bounds: OutOfBounds,
-) -> Result<WritePlan, Failure> {
-    let design = image.design(out_of_bounds);
-    if let Some(next) = image.next_id() {
-        if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
-            let ids = next..i64::MAX;
-            let parts = offsets.len().saturating_sub(1);
-            geometry.part_objects = Some(ids.take(parts).collect());
-        } else if image.kind().is_linked() && geometry.object_ids.is_none() {
-            geometry.object_ids = Some(vec![next; geometry.vertices()]);
-        }
-    }
-    Ok(WritePlan::new(geometry, design)?)
 }

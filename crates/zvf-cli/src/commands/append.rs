@@ -4,7 +4,7 @@ use std::error::Error;
 
 use crate::{
     editing::{AdditionArgs, EditOutput, EditTargetArgs},
-    formats::InputFile,
+    formats::{InputFile, RowIdPolicy},
     hint::Operation,
     outcome::CommandOutcome,
 };
@@ -35,8 +35,11 @@ pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dy
         from,
         addition,
     } = arguments;
-    let opened = work.open(Operation::Append).await?;
-    let input = addition.read(from, work, &opened).await?;
+    let mut opened = work.open(Operation::Append).await?;
+    opened.editor = opened.editor.check(addition.check());
+    let input = addition
+        .read(from, work, &opened, RowIdPolicy::LeaveOut)
+        .await?;
     let added = opened
         .editor
         .append(&input.geometry, addition.options.out_of_bounds);

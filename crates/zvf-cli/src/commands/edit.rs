@@ -1,4 +1,5 @@
-//! `zvf edit`: replaces objects of a store by those of a file, or writes attributes of a table.
+//! `zvf edit`: replaces objects or points of a store by those of a file, or writes attributes of a
+//! table.
 
 use std::error::Error;
 
@@ -8,15 +9,17 @@ use crate::{
     arguments::named,
     display::len_u64,
     editing::{AdditionArgs, EditOutput, EditTargetArgs, match_types, row_ids},
-    formats::{Format, InputFile, TableKey, read_keyed},
+    formats::{Format, InputFile, RowIdPolicy, TableKey, read_keyed},
     hint::Operation,
     outcome::CommandOutcome,
 };
 
-/// Replace objects of a store by those of a file with equal ids, or write attributes of a table
+/// Replace objects or points of a store by those of a file, or write attributes of a table
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Replaced objects stay in their groups and keep object attributes that the file lacks.
+    after_help = "Objects of the file replace those with equal ids. They stay in their groups and keep object attributes that the file
+lacks. In a store of points without objects, the points of the file replace those with the addresses in its column
+row_id, as written by zvf query --row-ids.
 
 A table of --attributes has a column row_id, as written by zvf query --row-ids, and attributes of vertices, or a column
 object_id and attributes of objects. Rows that it lacks keep their values; in new attributes they have none, which
@@ -27,7 +30,9 @@ Examples:
   zvf edit tracts.zv --from seven.csv
   zvf edit tracts.zv --from seven.csv --remove 7,8
   zvf query cloud.zv --row-ids -o cloud.parquet
-  zvf edit cloud.zv --attributes classified.parquet"
+  zvf edit cloud.zv --attributes classified.parquet
+  zvf query cloud.zv --where \"class = 7\" --row-ids -o points.csv
+  zvf edit cloud.zv --from points.csv"
 )]
 pub(crate) struct EditArgs {
     #[command(flatten)]
@@ -49,14 +54,9 @@ pub(crate) struct EditArgs {
     /// Replace existing attributes of another type. Rows that are not in the table lose their value.
     #[arg(long, help_heading = "Attributes", requires = "attributes")]
     replace: bool,
-    /// Transaction to which the row ids belong, if the table does not say so; fails if the store is
-    /// at another one.
-    #[arg(
-        long,
-        value_name = "N",
-        help_heading = "Attributes",
-        requires = "attributes"
-    )]
+    /// Transaction to which the row ids belong, if the file does not say so; fails if the store is at
+    /// another one.
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     at_transaction: Option<u64>,
     #[command(flatten)]
     addition: AdditionArgs,
@@ -93,20 +93,33 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     } else {
         Operation::Edit
     };
-    let opened = work.open(verb).await?;
-    let input = addition.read(from, work, &opened).await?;
+    let mut opened = work.open(verb).await?;
+    opened.editor = opened.editor.check(addition.check());
+    let input = addition
+        .read(from, work, &opened, RowIdPolicy::Read)
+        .await?;
+    let mut notes = opened.notes();
+    let has_objects = input.geometry.object_ids.is_some() || input.geometry.part_objects.is_some();
     let (geometry, bounds) = (&input.geometry, addition.options.out_of_bounds);
     let changed = if is_exchange {
         let change = opened.editor.replace_objects(remove, geometry, bounds);
+        opened.change(change).await?
+    } else if let Some(rows) = input.row_ids.as_ref().filter(|_| !has_objects) {
+        let transaction = arguments.at_transaction.or(input.description.transaction);
+        let editor = &opened.editor;
+        let change = editor.replace_rows(transaction, rows, geometry, bounds);
         opened.change(change).await?
     } else {
         let change = opened.editor.replace(geometry, bounds);
         opened.change(change).await?
     };
+    if input.row_ids.is_some() && (has_objects || is_exchange) {
+        notes.push("row ids left out: objects are replaced by their ids".to_owned());
+    }
     let ids = objects(geometry).chain(changed.objects.clone());
     let ids: Vec<i64> = ids.collect();
     let report = EditOutput::new(&work.store, Ok(changed));
-    let report = report.objects(ids).read(&input).noted(opened.notes());
+    let report = report.objects(ids).read(&input).noted(notes);
     Ok(work.done(&report)?)
 }
 

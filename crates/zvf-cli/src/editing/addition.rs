@@ -1,13 +1,14 @@
 //! Geometry of a file, to be added to an existing store.
 
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
-use zvf::{GeometryKind, GeometryType as ModelKind, Query};
+use zvf::{GeometryKind, GeometryType as ModelKind, PlanCheck, Query};
 
 use super::{EditTargetArgs, match_types, session::EditSession};
 use crate::{
     arguments::GeometryReadingArgs,
-    formats::{self, Format, GeometryInput, InputFile},
+    formats::{self, Format, GeometryInput, InputFile, RowIdPolicy},
+    many_files::{ManyFilesError, PlanTarget},
     progress::ProgressLine,
 };
 
@@ -24,6 +25,9 @@ pub(crate) struct AdditionArgs {
         value_delimiter = ','
     )]
     axes: Vec<String>,
+    /// Write even very many small files, as geometry of a larger scale than the store needs.
+    #[arg(long, help_heading = "Execution")]
+    yes: bool,
 }
 
 /// A file that cannot be added.
@@ -38,12 +42,25 @@ pub(crate) enum AdditionError {
 }
 
 impl AdditionArgs {
+    /// Returns the check of the size of the addition.
+    pub(crate) fn check(&self) -> PlanCheck {
+        let is_confirmed = self.yes;
+        Arc::new(move |estimate| {
+            let error = ManyFilesError::of(estimate, PlanTarget::Addition);
+            match error.filter(|_| !is_confirmed) {
+                Some(error) => Err(error.into()),
+                None => Ok(()),
+            }
+        })
+    }
+
     /// Reads the file as geometry of the store's kind.
     pub(crate) async fn read(
         &self,
         from: &InputFile,
         work: &EditTargetArgs,
         opened: &EditSession,
+        row_ids: RowIdPolicy,
     ) -> Result<GeometryInput, Box<dyn Error>> {
         let root = opened.dataset.root();
         let first = root.geometry_kinds.first().map(ModelKind::as_str);
@@ -56,7 +73,9 @@ impl AdditionArgs {
         };
         let name = from.path().display().to_string();
         let progress = ProgressLine::with_message(work.quiet, move || format!("reading {name}"));
-        let mut input = formats::read(from, &self.options.reading(kind, Some(axes)))?;
+        let mut reading = self.options.reading(kind, Some(axes));
+        reading.row_ids = row_ids;
+        let mut input = formats::read(from, &reading)?;
         if let Some(name) = input.group_names.values().next() {
             return Err(AdditionError::GroupName(name.clone()).into());
         }

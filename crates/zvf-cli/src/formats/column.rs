@@ -65,6 +65,17 @@ impl FileColumn {
         self.integers()
     }
 
+    /// Checks that each of the ids of this column occurs once.
+    pub(super) fn check_distinct(&self, ids: &[i64]) -> Result<(), GeometryReadError> {
+        let mut sorted = ids.to_vec();
+        sorted.sort_unstable();
+        let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
+        match pairs.find(|(one, next)| one == next) {
+            Some((id, _)) => Err(self.error(ColumnError::Repeated(*id))),
+            None => Ok(()),
+        }
+    }
+
     /// Converts the column to integers, row by row.
     pub(super) fn integers(&self) -> Result<Vec<i64>, GeometryReadError> {
         let numbers = self.numbers()?;

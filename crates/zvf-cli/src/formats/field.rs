@@ -74,6 +74,7 @@ pub(crate) fn input_of(
         group_names: std::collections::BTreeMap::default(),
         axes: description.axis_names(),
         crs: of.crs.clone(),
+        row_ids: None,
         description,
         files,
         notes: of.notes.clone(),
@@ -83,6 +84,7 @@ pub(crate) fn input_of(
 /// A file that is written in batches.
 pub(crate) struct FieldSink {
     writer: Box<dyn ResultWriter>,
+    left_out: Option<String>,
 }
 
 impl FieldSink {
@@ -91,13 +93,14 @@ impl FieldSink {
         file: &OutputFile,
         description: &StoreDescription,
     ) -> Result<Self, ResultWriteError> {
+        let left_out = file.format().crs_left_out(description.crs.as_ref());
         let description = ResultDescription::new(
             description.axes.clone(),
             description.crs.clone(),
             description.headers.clone(),
         );
         let writer = zvf_files::create(file.path(), &description)?;
-        Ok(Self { writer })
+        Ok(Self { writer, left_out })
     }
 
     /// Writes a batch.
@@ -119,9 +122,11 @@ impl FieldSink {
             columns: columns.to_vec(),
         };
         let written = self.writer.finish(&tables)?;
+        let mut left_out = written.left_out;
+        left_out.extend(self.left_out);
         Ok(WrittenFiles {
             files: written.files,
-            left_out: written.left_out,
+            left_out,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, path::Path};
 
+use serde_json::Value;
 use zvf_files::FileFormat;
 
 /// A file format.
@@ -69,6 +70,18 @@ impl Format {
     /// Returns whether the format holds everything that a query returns.
     pub fn is_interchange(self) -> bool {
         !matches!(self, Self::Ply | Self::Obj | Self::Field(_))
+    }
+
+    /// Returns the line that reports that the format does not hold a coordinate reference system.
+    /// Frames that formats imply, as that of tractograms, are no loss.
+    pub(super) fn crs_left_out(self, crs: Option<&Value>) -> Option<String> {
+        let is_held = matches!(
+            self,
+            Self::Field(FileFormat::Las | FileFormat::Laz | FileFormat::GeoParquet)
+        );
+        let crs = crs.filter(|crs| crs.get("frame").is_none())?;
+        let is_lost = !self.is_interchange() && !is_held && !crs.is_null();
+        is_lost.then(|| format!("coordinate reference system: not held by {self}"))
     }
 
     /// Returns whether the format holds a header of the store.

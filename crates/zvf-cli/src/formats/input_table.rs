@@ -119,7 +119,7 @@ pub(super) fn vertices(
     arrays.axes = Some(axes);
     arrays.crs = table.crs.take();
     arrays.description = table.description.take().unwrap_or_default();
-    arrays.has_row_ids = table.take("row_id").is_some();
+    arrays.row_ids = table.take("row_id");
     let id = table.take("object_id");
     if options.kind.is_paths() {
         let object = match (table.take("object"), id) {

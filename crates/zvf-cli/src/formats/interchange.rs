@@ -9,7 +9,8 @@ use std::{
 use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
 
 use super::{
-    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, StoreDescription,
+    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, RowIdPolicy,
+    StoreDescription,
     column::{FileColumn, NamedColumn},
 };
 use crate::display::{count_noun, len_u64};
@@ -21,8 +22,8 @@ pub(super) struct InterchangeArrays {
     pub(super) axes: Option<Vec<String>>,
     pub(super) crs: Option<serde_json::Value>,
     pub(super) positions: NumericColumn,
-    /// True if the file has row ids, which are valid in the original store only.
-    pub(super) has_row_ids: bool,
+    /// Addresses of the vertices in the original store.
+    pub(super) row_ids: Option<FileColumn>,
     pub(super) object_ids: Option<Vec<i64>>,
     pub(super) part_offsets: Option<Vec<u64>>,
     pub(super) part_objects: Option<Vec<i64>>,
@@ -61,7 +62,7 @@ impl InterchangeArrays {
             axes: None,
             crs: None,
             positions,
-            has_row_ids: false,
+            row_ids: None,
             object_ids: None,
             part_offsets: None,
             part_objects: None,
@@ -98,10 +99,19 @@ pub(super) fn assemble(
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
     let mut notes = text_notes(&arrays);
-    if arrays.has_row_ids {
-        let note = "row ids left out: they belong to the store that the file comes from";
-        notes.push(note.to_owned());
-    }
+    let row_ids = match (&arrays.row_ids, options.row_ids) {
+        (Some(column), RowIdPolicy::Read) => {
+            let ids = column.ids()?;
+            column.check_distinct(&ids)?;
+            Some(column.offsets()?)
+        }
+        (Some(_), RowIdPolicy::LeaveOut) => {
+            let note = "row ids left out: they belong to the store that the file comes from";
+            notes.push(note.to_owned());
+            None
+        }
+        (None, _) => None,
+    };
     let mut geometry = Geometry::new(arrays.positions);
     geometry.part_offsets = arrays.part_offsets;
     geometry.part_objects = arrays.part_objects;
@@ -136,6 +146,7 @@ pub(super) fn assemble(
         group_names,
         axes: arrays.axes,
         crs: arrays.crs,
+        row_ids,
         description,
         files: arrays.files,
         notes,

@@ -102,7 +102,7 @@ pub(crate) fn read_keyed(
     })?;
     let of_key = columns.remove(at);
     let ids = of_key.ids()?;
-    check_distinct(&of_key, &ids)?;
+    of_key.check_distinct(&ids)?;
     let mut table = KeyedTable {
         key,
         columns: Vec::new(),
@@ -153,14 +153,4 @@ fn columns(file: &InputFile, missing: MissingPolicy) -> Result<FileColumns, Geom
     let axes = table.axes.or(of_description);
     let axes = axes.unwrap_or_else(|| AXES.map(str::to_owned).to_vec());
     Ok((table.columns, axes, description))
-}
-
-fn check_distinct(column: &FileColumn, ids: &[i64]) -> Result<(), GeometryReadError> {
-    let mut sorted = ids.to_vec();
-    sorted.sort_unstable();
-    let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
-    match pairs.find(|(one, next)| one == next) {
-        Some((id, _)) => Err(column.error(ColumnError::Repeated(*id))),
-        None => Ok(()),
-    }
 }

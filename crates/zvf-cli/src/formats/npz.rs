@@ -229,7 +229,7 @@ fn arrays_by_name(
         check_dimensions(&column, dimensions, if label == "links" { 2 } else { 1 })?;
         match label.as_str() {
             "object_ids" => arrays.object_ids = Some(column.ids()?),
-            "row_ids" => arrays.has_row_ids = true,
+            "row_ids" => arrays.row_ids = Some(column),
             "part_offsets" => arrays.part_offsets = Some(column.offsets()?),
             "part_objects" => arrays.part_objects = Some(column.ids()?),
             "objects" => arrays.objects = Some(column.ids()?),

@@ -127,7 +127,8 @@ fn bounds_expand_upwards_only() {
     ];
     let said = bench.refused(&line);
     let expected = "error: the addition reaches chunk 0 on axis 0, but the grid starts at \
-        chunk 1; rewrite the store with lower bounds\n";
+        chunk 1; rewrite the store with lower bounds; set them with zvf create --bounds when \
+        the store is created\n";
     assert_eq!(said, expected);
     // Once the store is empty, no chunk would have to move.
     bench.says(&["delete", "@a.zv", "--object", "1"]);

@@ -296,3 +296,70 @@ fn a_file_cannot_be_given_twice() {
         );
     }
 }
+
+#[test]
+fn reference_systems_that_a_format_does_not_hold_are_listed() {
+    let bench = Bench::new();
+    bench.file("square.ply", SQUARE);
+    let create = ["create", "@a.zv", "--from", "@square.ply", "--crs"];
+    bench.says(&[&create[..], &["EPSG:25832", "--quiet"]].concat());
+    let lost = "coordinate reference system: not held by ";
+    for end in ["ply", "obj", "stl", "gii"] {
+        let file = format!("@b.{end}");
+        let said = bench.says(&["query", "@a.zv", "-o", &file]);
+        assert!(said.contains(&format!("{lost}{end}")), "{said}");
+    }
+    for end in ["npz", "csv"] {
+        let file = format!("@b.{end}");
+        let said = bench.says(&["query", "@a.zv", "-o", &file]);
+        assert!(!said.contains(lost), "{said}");
+    }
+    // Frames that a format implies are kept.
+    bench.file("a.csv", "x,y,z,object_id\n0,0,0,1\n1,1,1,1\n");
+    let create = [
+        "create",
+        "@c.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ];
+    bench.says(&create);
+    bench.says(&["query", "@c.zv", "-o", "@c.trk"]);
+    bench.says(&["create", "@d.zv", "--from", "@c.trk", "--quiet"]);
+    let said = bench.says(&["query", "@d.zv", "-o", "@d.trk"]);
+    assert!(!said.contains(lost), "{said}");
+}
+
+#[test]
+fn tables_beside_a_surface_are_explained() {
+    let bench = Bench::new();
+    bench.file("a.gii", &surface(CURVATURE));
+    bench.file("thickness.csv", "2.5\n2.25\n2.0\n");
+    let create = ["create", "@a.zv", "--from", "@a.gii", "--with"];
+    let sentence = "thickness.csv: a table cannot be added to a surface";
+    check(
+        &bench,
+        &[&create[..], &["@thickness.csv"]].concat(),
+        sentence,
+    );
+}
+
+#[test]
+fn additions_that_a_store_cannot_take_say_what_to_do() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,a\n5,5,1\n6,6,1\n");
+    let create = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    bench.says(&[&create[..], &["--chunk-shape", "2,2"]].concat());
+    for (table, sentence) in [
+        (
+            "x,y,a,b\n5,5,1,1\n",
+            "write it with zvf query --select NAMES",
+        ),
+        ("x,y,a\n-5,5,1\n", "set them with zvf create --bounds"),
+    ] {
+        bench.file("b.csv", table);
+        let append = ["append", "@a.zv", "--from", "@b.csv", "--out-of-bounds"];
+        check(&bench, &[&append[..], &["expand"]].concat(), sentence);
+    }
+}

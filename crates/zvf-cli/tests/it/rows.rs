@@ -1,4 +1,4 @@
-//! Addresses of vertices: `zvf query --row-ids`, and `zvf delete` of vertices.
+//! Addresses of vertices: `zvf query --row-ids`, and `zvf delete` and `zvf edit` of vertices.
 
 use serde_json::json;
 
@@ -193,4 +193,85 @@ fn vertices_of_paths_are_not_deleted() {
     let expected =
         "error: vertices of streamlines cannot be removed one by one; remove whole objects\n";
     assert_eq!(said, expected);
+}
+
+#[test]
+fn points_are_replaced_by_address() {
+    for end in typed().into_iter().chain(["csv"]) {
+        let bench = points();
+        // The table of a store with other coordinates and values, as another program would write it.
+        let file = format!("@b.{end}");
+        let file = file.as_str();
+        let query = ["query", "@a.zv", "--row-ids", "--where", "fa > 8", "-o"];
+        bench.says(&[&query[..], &[file, "--quiet"]].concat());
+        let found = bench.json(&["edit", "@a.zv", "--from", file]);
+        let counts = (&found["removed"], &found["vertices"], &found["transaction"]);
+        assert_eq!(counts, (&json!(1), &json!(1), &json!(1)), "{end}");
+        assert_eq!(found["notes"], json!([]), "{end}");
+        let all = "x,y,vertex.fa\n1.0,2.0,0.5\n3.0,4.0,0.25\n12.0,1.0,8.0\n13.0,1.0,9.0\n";
+        assert_eq!(bench.answer("@a.zv", &[]), all, "{end}");
+        // The file says to which transaction its addresses belong.
+        let said = bench.refused(&["edit", "@a.zv", "--from", file]);
+        assert!(said.contains("of transaction 0"), "{end}: {said}");
+    }
+}
+
+#[test]
+fn replaced_points_move_between_chunks() {
+    let bench = points();
+    bench.file(
+        "b.csv",
+        "x,y,row_id,fa\n2.5,1.5,4294967297,7.0\n12.5,3.5,1,6.0\n",
+    );
+    let edit = ["edit", "@a.zv", "--from", "@b.csv"];
+    let said = bench.refused(&[&edit[..], &["--at-transaction", "1"]].concat());
+    assert!(said.contains("of transaction 1"), "{said}");
+    let found = bench.json(&[&edit[..], &["--at-transaction", "0"]].concat());
+    let counts = (&found["removed"], &found["vertices"], &found["chunks"]);
+    assert_eq!(counts, (&json!(2), &json!(2), &json!(2)));
+    let all = "x,y,vertex.fa\n1.0,2.0,0.5\n2.5,1.5,7.0\n12.0,1.0,8.0\n12.5,3.5,6.0\n";
+    assert_eq!(bench.answer("@a.zv", &[]), all);
+    assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
+    for (table, sentence) in [
+        ("x,y,row_id,fa\n99,1,1,6\n", "lies outside the bounds"),
+        (
+            "x,y,row_id,fa\n1,1,0,6\n1,2,0,6\n",
+            "contains 0 more than once",
+        ),
+        ("x,y,row_id,fa\n1,1,7,6\n", "there is no row 7 in chunk 0.0"),
+        ("x,y,row_id\n1,1,0\n", "\"fa\", which the addition lacks"),
+        ("x,y,fa\n1,1,6\n", "--row-ids"),
+    ] {
+        bench.file("b.csv", table);
+        let said = bench.refused(&edit);
+        assert!(said.contains(sentence), "{said}");
+    }
+    assert_eq!(bench.answer("@a.zv", &[]), all);
+}
+
+#[test]
+fn vertices_with_links_or_an_order_are_not_replaced_by_address() {
+    for (kind, why) in [
+        ("graphs", "the store holds graphs, not points with row ids"),
+        ("streamlines", "row ids left out: objects are replaced"),
+    ] {
+        let bench = Bench::new();
+        bench.file("a.csv", "x,y,z,object_id\n0,0,0,5\n2,0,0,5\n3,1,1,5\n");
+        bench.file("a.links.csv", "links[0],links[1]\n0,1\n");
+        let mut create = vec!["create", "@a.zv", "--kind", kind, "--from", "@a.csv"];
+        if kind == "streamlines" {
+            std::fs::remove_file(bench.path("a.links.csv")).unwrap();
+        }
+        create.push("--quiet");
+        bench.says(&create);
+        bench.file("b.csv", "x,y,z,row_id\n1,1,1,0\n");
+        if kind == "graphs" {
+            let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
+            assert!(said.contains(why), "{said}");
+        } else {
+            bench.file("b.csv", "x,y,z,object_id,row_id\n1,1,1,5,0\n");
+            let said = bench.says(&["edit", "@a.zv", "--from", "@b.csv"]);
+            assert!(said.contains(why), "{said}");
+        }
+    }
 }

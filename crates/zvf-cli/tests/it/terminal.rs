@@ -80,6 +80,27 @@ fn absurd_plans_are_confirmed_on_a_terminal() {
     }
 }
 
+/// The chunks of a store have a fixed shape, so an addition can need very many of them.
+#[test]
+fn additions_of_another_scale_are_confirmed() {
+    let bench = Bench::new();
+    bench.file("b.csv", "x,y,z,a\n0,0,0,1\n0.1,0.1,0.1,1\n");
+    let create = ["create", "@a.zv", "--kind", "points", "--from", "@b.csv"];
+    bench.says(&[&create[..], &SHAPE, &["--quiet"]].concat());
+    spread(&bench);
+    let append = ["append", "@a.zv", "--from", "@a.csv", "--out-of-bounds"];
+    let said = bench.refused(&[&append[..], &["expand"]].concat());
+    for sentence in [
+        "the chunks of the store, 0.5,0.5,0.5, make 60 000 files of 20 000 chunks for 20 000 vertices",
+        "check whether the file has the unit of the store",
+        "confirm with --yes",
+    ] {
+        assert!(said.contains(sentence), "{said}");
+    }
+    let found = bench.json(&["query", "@a.zv", "--count"]);
+    assert_eq!(found["vertices"], 2);
+}
+
 /// Input that is read in batches is confirmed before it is read again.
 #[test]
 fn input_in_batches_is_confirmed_before_its_second_pass() {

@@ -1,8 +1,11 @@
-//! Removal of vertices.
+//! Removal and replacement of vertices.
 
 use std::collections::BTreeSet;
 
-use zvf_build::edit::LevelChange;
+use zvf_build::{
+    Geometry, GeometryKind, OutOfBounds,
+    edit::{EditError, LevelChange, LevelSnapshot},
+};
 use zvf_model::{fetch::BoxFuture, row_id::RowId};
 use zvf_query::{Query, Selection, Shape};
 
@@ -96,6 +99,68 @@ impl Editor {
         boxed(self.remove_at(transaction, rows))
     }
 
+    /// Replaces points by their [addresses](crate::QueryResult::row_ids): removes the vertices at
+    /// `rows` and adds those of `geometry`, which moves points and changes their attributes. Applies to
+    /// stores of points without objects; objects have ids, by which [`replace`](Self::replace) finds
+    /// them. `transaction` is that of the addresses, as for [`remove_rows`](Self::remove_rows).
+    ///
+    /// Points of `geometry` that [`OutOfBounds::Drop`] drops are removed only.
+    ///
+    /// ```
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+    /// use zvf::{Editor, OutOfBounds, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let points = Geometry::new(NumericColumn::float32(2, [0.0, 0.0, 9.0, 1.0, 12.0, 5.0]));
+    /// # zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
+    /// let editor = Editor::open(address).await?;
+    /// let dataset = editor.dataset().await?;
+    /// let rows = dataset.query(&Query::new().row_ids(true)).await?.row_ids.ok_or("no row ids")?;
+    /// let moved = Geometry::new(NumericColumn::float32(2, [1.0, 0.5]));
+    /// let transaction = Some(dataset.transaction());
+    /// let changed = editor.replace_rows(transaction, &rows[..1], &moved, OutOfBounds::Reject).await?;
+    /// assert_eq!((changed.removed, changed.added), (1, 1));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutdatedRows`] when the store is at another transaction; [`Error::Edit`] when there is
+    /// no such row, the store has no points or has points of objects, or the geometry does not fit
+    /// it; [`Error`] otherwise.
+    pub fn replace_rows<'a>(
+        &'a self,
+        transaction: Option<u64>,
+        rows: &'a [u64],
+        geometry: &'a Geometry,
+        out_of_bounds: OutOfBounds,
+    ) -> BoxFuture<'a, Result<ChangeSummary, Error>> {
+        boxed(async move {
+            let rows: BTreeSet<RowId> = rows.iter().copied().map(RowId::from).collect();
+            let conditions = Conditions {
+                base: transaction,
+                ..Conditions::default()
+            };
+            let make = |image: &LevelSnapshot| {
+                if image.kind() != GeometryKind::Points {
+                    let found = "points with row ids; replace whole objects by their ids";
+                    let expected = image.kind().name();
+                    return Err(EditError::Kind { expected, found }.into());
+                }
+                Ok(LevelChange {
+                    remove_rows: image.rows_by_chunk(rows.iter().copied())?,
+                    add: Some(self.planned(geometry, image, out_of_bounds)?),
+                    ..LevelChange::default()
+                })
+            };
+            self.attempts(&make, conditions).await
+        })
+    }
+
     async fn remove_at(&self, base: Option<u64>, rows: &[u64]) -> Result<ChangeSummary, Failure> {
         let rows: BTreeSet<RowId> = rows.iter().copied().map(RowId::from).collect();
         if rows.is_empty() {
@@ -108,7 +173,7 @@ impl Editor {
             base,
             ..Conditions::default()
         };
-        let make = |image: &zvf_build::edit::LevelSnapshot| {
+        let make = |image: &LevelSnapshot| {
             Ok(LevelChange {
                 remove_rows: image.rows_by_chunk(rows.iter().copied())?,
                 ..LevelChange::default()

@@ -11,35 +11,13 @@ use zvf_build::PlanEstimate;
 
 use crate::{
     display::{count_noun, group_digits},
+    many_files::{ManyFilesError, PlanTarget},
     progress::{ProgressLine, ProgressMeter},
 };
 
-/// Number of files from which on very small chunks are refused.
-const MANY_FILES: u64 = 50_000;
-/// Number of vertices in a chunk below which chunks are very small.
-const FEW_VERTICES: u64 = 64;
-/// Number of vertices in a chunk of the suggested shape.
-const USUAL_VERTICES: u64 = 4096;
 /// Files and bytes from which on the plan is printed.
 const LARGE_FILES: u64 = 10_000;
 const LARGE_BYTES: u64 = 256 << 20;
-/// Bytes that a file takes on disk at least.
-const DISK_BLOCK: u64 = 4096;
-
-/// A store of very many small files.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{shape} as --chunk-shape makes {files} of {chunks} for {vertices}, {disk} bytes on disk; \
-     use --chunk-shape {better}, combine chunks with --shard, or confirm with --yes"
-)]
-pub(super) struct ManyFilesError {
-    shape: String,
-    files: String,
-    chunks: String,
-    vertices: String,
-    disk: String,
-    better: String,
-}
 
 /// Settings of the check.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +92,7 @@ fn check(
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let is_large = estimate.files > LARGE_FILES || estimate.bytes > LARGE_BYTES;
     let is_confirmed = options.yes || earlier.is_confirmed;
-    if let Some(error) = many_files(estimate).filter(|_| !is_confirmed) {
+    if let Some(error) = ManyFilesError::of(estimate, PlanTarget::New).filter(|_| !is_confirmed) {
         let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
         if can_ask && ask(&error)? {
             earlier.is_confirmed = true;
@@ -138,41 +116,6 @@ fn plan_text(estimate: &PlanEstimate) -> String {
         group_digits(estimate.bytes),
         group_digits(estimate.memory),
     )
-}
-
-/// Returns the error of a plan with very many files of very few vertices.
-fn many_files(estimate: &PlanEstimate) -> Option<ManyFilesError> {
-    let per_chunk = estimate.vertices.checked_div(estimate.chunks)?;
-    if estimate.files <= MANY_FILES || per_chunk >= FEW_VERTICES {
-        return None;
-    }
-    let list = |extents: &[f64]| {
-        let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
-        extents.join(",")
-    };
-    let disk = estimate.files.saturating_mul(DISK_BLOCK);
-    Some(ManyFilesError {
-        shape: list(&estimate.chunk_shape),
-        files: count_noun(estimate.files, "file", "files"),
-        chunks: count_noun(estimate.chunks, "chunk", "chunks"),
-        vertices: count_noun(estimate.vertices, "vertex", "vertices"),
-        disk: group_digits(disk.max(estimate.bytes)),
-        better: list(&better_shape(estimate)),
-    })
-}
-
-/// Doubles the shape until a chunk has the usual number of vertices, if they are spread evenly.
-fn better_shape(estimate: &PlanEstimate) -> Vec<f64> {
-    let mut shape = estimate.chunk_shape.clone();
-    let growth = u32::try_from(shape.len()).unwrap_or(u32::MAX).min(63);
-    let mut chunks = estimate.chunks;
-    while chunks > 1 && chunks.saturating_mul(USUAL_VERTICES) > estimate.vertices {
-        chunks >>= growth;
-        for extent in &mut shape {
-            *extent *= 2.0;
-        }
-    }
-    shape
 }
 
 /// Asks on the terminal.
