@@ -66,7 +66,8 @@ pub(crate) async fn change(
     let some: BTreeSet<i64> = ids.iter().filter(|_| random.chance(30)).copied().collect();
     let kind = case.design.kind;
     let has_order = kind.is_paths() || kind == GeometryKind::Skeletons;
-    match random.below(6) {
+    let has_objects = case.geometry.object_ids.is_some();
+    match random.below(7) {
         0 | 1 => {
             let size = 1 + random.below(60);
             let geometry = with_ids(case.more(random, size, next), case, next);
@@ -92,6 +93,28 @@ pub(crate) async fn change(
             remove_vertices(editor, random, expected).await;
             "remove_rows"
         }
+        5 if kind == GeometryKind::Points && !has_objects => {
+            let (transaction, rows, gone) = some_vertices(editor, random, expected).await;
+            let size = 1 + random.below(20);
+            let geometry = with_ids(case.more(random, size, next), case, next);
+            let bounds = OutOfBounds::Reject;
+            let changed = editor
+                .replace_rows(Some(transaction), &rows, &geometry, bounds)
+                .await
+                .unwrap();
+            assert_eq!(changed.removed, rows.len() as u64);
+            assert_eq!(changed.added, geometry.vertices() as u64);
+            expected.remove_vertices(&gone);
+            expected.add(Content::of(&geometry, &case.design));
+            let again = editor
+                .replace_rows(Some(transaction), &rows, &geometry, bounds)
+                .await;
+            assert!(
+                matches!(again, Err(Error::OutdatedRows { .. })),
+                "{again:?}"
+            );
+            "replace_rows"
+        }
         _ => {
             let before = expected.vertices.len();
             let changed = editor.compact().await.unwrap();
@@ -101,8 +124,12 @@ pub(crate) async fn change(
     }
 }
 
-/// Removes about a third of the vertices by their addresses.
-async fn remove_vertices(editor: &Editor, random: &mut Random, expected: &mut Content) {
+/// Selects about a third of the vertices. Returns the transaction, their addresses and their tags.
+async fn some_vertices(
+    editor: &Editor,
+    random: &mut Random,
+    expected: &Content,
+) -> (u64, Vec<u64>, BTreeSet<u64>) {
     let dataset = editor.dataset().await.unwrap();
     let all = dataset.query(&Query::new().row_ids(true)).await.unwrap();
     let tags = all.vertex.iter().find(|column| column.name == "tag");
@@ -119,7 +146,12 @@ async fn remove_vertices(editor: &Editor, random: &mut Random, expected: &mut Co
             gone.insert(u64::from_le_bytes(tag.try_into().unwrap()));
         }
     }
-    let transaction = dataset.transaction();
+    (dataset.transaction(), rows, gone)
+}
+
+/// Removes about a third of the vertices by their addresses.
+async fn remove_vertices(editor: &Editor, random: &mut Random, expected: &mut Content) {
+    let (transaction, rows, gone) = some_vertices(editor, random, expected).await;
     let changed = editor.remove_rows(Some(transaction), &rows).await.unwrap();
     let (links, severed) = expected.remove_vertices(&gone);
     assert_eq!(changed.removed, rows.len() as u64);
