@@ -12,6 +12,7 @@ mod sampler;
 mod segments;
 mod shards;
 mod skeletons;
+mod values;
 
 /// Bytes from hexadecimal digits.
 fn hex(text: &str) -> Vec<u8> {
